@@ -82,10 +82,10 @@ export const PolicyGuards = Type.Object(
 export type PolicyGuards = Static<typeof PolicyGuards>
 
 const from = oneOf(policyScopes, 'The policy that it comes from.')
-const applied = (order: string) =>
-  Type.Array(ScopedPolicyRule, {
-    description: `All rules that apply; the first that matches decides. Order: ${order}.`,
-  })
+const applied = Type.Array(ScopedPolicyRule, {
+  description:
+    'All rules that apply; the first that matches decides. Order: inbox, pod, account; address, longer domain, shorter domain; block, allow.',
+})
 
 export const Policy = Type.Object(
   {
@@ -110,16 +110,12 @@ export const Policy = Type.Object(
         inbound: Type.Object({
           mode,
           modeFrom: from,
-          rules: applied(
-            'address, longer domain, shorter domain; inbox, pod, account; block, allow',
-          ),
+          rules: applied,
         }),
         outbound: Type.Object({
           mode,
           modeFrom: from,
-          rules: applied(
-            'inbox, pod, account; address, longer domain, shorter domain; block, allow',
-          ),
+          rules: applied,
           guards: PolicyGuards,
           guardsFrom: Type.Object(
             {

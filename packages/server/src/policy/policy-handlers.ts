@@ -28,10 +28,8 @@ import {
   replacePolicy,
   type StoredPolicy,
 } from './policy-change-rows.ts'
-import { byRecipientPrecedence } from './recipient-rule.ts'
 import type { NewRule, RuleRow } from './rule-rows.ts'
-import { readRuleValue } from './rule-value.ts'
-import { byPrecedence } from './sender-rule.ts'
+import { byPrecedence, readRuleValue } from './rule-value.ts'
 import { policyRefusal } from './sender-rules.ts'
 
 type Deps = { db: Db; clock: Clock; makeId: MakeId }
@@ -230,12 +228,8 @@ function presentPolicy({
   rules,
 }: StoredPolicy): Policy {
   const isOwn = (row: RuleRow) => row.pod_id === scope.pod_id && row.inbox_id === scope.inbox_id
-  const senderRules = rules.inbound.toSorted((a, b) =>
-    byPrecedence(decidingRule(a), decidingRule(b)),
-  )
-  const recipientRules = rules.outbound.toSorted((a, b) =>
-    byRecipientPrecedence(decidingRule(a), decidingRule(b)),
-  )
+  const ordered = (rows: readonly RuleRow[]) =>
+    rows.toSorted((a, b) => byPrecedence(orderedRule(a), orderedRule(b)))
   const own = outbound[width] ?? defaultOutbound(width)
   const effectiveMode = narrowest<PolicyMode, PolicyMode>(
     inboundModes,
@@ -259,12 +253,12 @@ function presentPolicy({
       inbound: {
         mode: effectiveMode.value,
         modeFrom: effectiveMode.from,
-        rules: senderRules.map((row) => presentScoped('inbound', row)),
+        rules: ordered(rules.inbound).map((row) => presentScoped('inbound', row)),
       },
       outbound: {
         mode,
         modeFrom,
-        rules: recipientRules.map((row) => presentScoped('outbound', row)),
+        rules: ordered(rules.outbound).map((row) => presentScoped('outbound', row)),
         guards,
         guardsFrom,
       },
@@ -272,8 +266,8 @@ function presentPolicy({
   }
 }
 
-function decidingRule(row: RuleRow) {
-  return { ...presentRule(row), ...presentScope(row), requiresVerified: row.needs_verified === 1 }
+function orderedRule(row: RuleRow) {
+  return { ...presentRule(row), ...presentScope(row) }
 }
 
 function presentRule({ id, type, value }: RuleRow) {

@@ -2,7 +2,7 @@
 
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { addressKey } from '#platform/email-address.ts'
-import { blockValuesOf, placeRankOf, ruleValuesOf, specificityOf } from './rule-value.ts'
+import { blockValuesOf, byPrecedence, ruleValuesOf } from './rule-value.ts'
 
 export type RecipientRule = {
   id: string
@@ -30,11 +30,7 @@ function blockedValuesOf(address: string): string[] {
   return isTagged ? [...values, ...blockValuesOf(`${key.slice(0, plus)}${key.slice(at)}`)] : values
 }
 
-/**
- * The rule that decides about a recipient, of those that apply to its inbox; null when none matches. One for the
- * inbox precedes one for its pod and one for the account, then one for an address one for a domain, a longer domain a
- * shorter one, then block allow.
- */
+/** The rule that decides about a recipient, of those that apply to its inbox; null when none matches. */
 export function decidingRecipientRule(
   rules: readonly RecipientRule[],
   address: string,
@@ -44,14 +40,5 @@ export function decidingRecipientRule(
   const matching = rules.filter(({ type, value }) =>
     type === 'block' ? blocked.has(value) : allowed.has(value),
   )
-  return matching.toSorted(byRecipientPrecedence)[0] ?? null
-}
-
-export function byRecipientPrecedence(a: RecipientRule, b: RecipientRule): number {
-  return (
-    placeRankOf(b) - placeRankOf(a) ||
-    specificityOf(b.value) - specificityOf(a.value) ||
-    Number(b.type === 'block') - Number(a.type === 'block') ||
-    (a.id < b.id ? -1 : 1)
-  )
+  return matching.toSorted(byPrecedence)[0] ?? null
 }

@@ -1,5 +1,6 @@
 // The values of rules, an address or a domain: which are valid, which match an address, and how narrow they are.
 
+import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
 import { isPublicSuffix, readNamedDomain } from '#platform/domain-name.ts'
 import { addressKey, bareAddress, checkEmailAddress, domainOf } from '#platform/email-address.ts'
@@ -83,21 +84,37 @@ function labelsIn(domain: string): string[] {
 }
 
 /** How specific the value of a rule is: the more, the higher the number. */
-export function specificityOf(value: string): number {
+function specificityOf(value: string): number {
   if (value.includes('@')) return 2 * DOMAIN_LENGTH_MAX
   const labels = value.split('.').length
   // The wildcard is no label, but more specific than the domain itself.
   return value.startsWith('*.') ? 2 * labels - 1 : 2 * labels
 }
 
-/** The narrower the place of a rule, the higher the number. */
-export function placeRankOf({
-  podId,
-  inboxId,
-}: {
+/**
+ * The order of rules for senders and for recipients: of those that match, the first decides. One for the inbox precedes
+ * one for its pod and one for the account, then one for an address one for a domain, a longer domain a shorter one, then
+ * block allow.
+ */
+export function byPrecedence(a: OrderedRule, b: OrderedRule): number {
+  return (
+    placeRankOf(b) - placeRankOf(a) ||
+    specificityOf(b.value) - specificityOf(a.value) ||
+    Number(b.type === 'block') - Number(a.type === 'block') ||
+    (a.id < b.id ? -1 : 1)
+  )
+}
+
+type OrderedRule = {
+  id: string
+  type: SenderRuleType
+  value: string
   podId: string | null
   inboxId: string | null
-}): number {
+}
+
+/** The narrower the place of a rule, the higher the number. */
+function placeRankOf({ podId, inboxId }: OrderedRule): number {
   if (inboxId !== null) return 2
   return podId === null ? 0 : 1
 }

@@ -2,7 +2,7 @@
 
 import type { QuarantineReason, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import type { Screening } from '#inboxes/inboxes.ts'
-import { blockValuesOf, placeRankOf, ruleValuesOf, specificityOf } from './rule-value.ts'
+import { blockValuesOf, byPrecedence, ruleValuesOf } from './rule-value.ts'
 
 export type SenderRule = {
   id: string
@@ -40,11 +40,7 @@ export function candidateValuesOf({
   return [...new Set([...blockValuesOf(fromAddress ?? ''), ...blockValuesOf(reversePath)])]
 }
 
-/**
- * Whether a message may reach an inbox. Of the matching rules, one for an address precedes one for a domain, a
- * domain of more labels precedes one of fewer, then one for the inbox precedes one for its pod and one for the
- * account, then block precedes allow, and finally the oldest rule wins.
- */
+/** Whether a message may reach an inbox. */
 export function judgeSender(
   rules: readonly DecidingRule[],
   sender: Sender,
@@ -73,13 +69,4 @@ function isFor(rule: DecidingRule, to: { podId: string; inboxId: string }): bool
   return rule.inboxId === null
     ? rule.podId === null || rule.podId === to.podId
     : rule.inboxId === to.inboxId
-}
-
-export function byPrecedence(a: DecidingRule, b: DecidingRule): number {
-  return (
-    specificityOf(b.value) - specificityOf(a.value) ||
-    placeRankOf(b) - placeRankOf(a) ||
-    Number(b.type === 'block') - Number(a.type === 'block') ||
-    (a.id < b.id ? -1 : 1)
-  )
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { decidingRecipientRule } from '#policy/recipient-rule.ts'
 import { compareValue, DOMAIN_LENGTH_MAX, readRuleValue, ruleValuesOf } from '#policy/rule-value.ts'
 import {
   candidateValuesOf,
@@ -182,12 +183,11 @@ test('an address has precedence over a domain, and a longer domain over a shorte
   }
 })
 
-test('a more specific sender has precedence over a narrower scope', () => {
-  const [everywhere, here] = [
-    rule('allow', 'mail.sender.example'),
-    { inboxId: 'inbox', podId: 'pod' },
-  ]
-  assert.equal(isAdmitted(ANN, everywhere, rule('block', 'sender.example', here)), true)
+test('a narrower scope has precedence over a more specific sender, for senders as for recipients', () => {
+  const here = rule('allow', 'sender.example', { inboxId: 'inbox', podId: 'pod' })
+  const everywhere = rule('block', ANN.fromAddress ?? '')
+  assert.equal(isAdmitted(ANN, everywhere, here), true)
+  assert.equal(decidingRecipientRule([everywhere, here], ANN.fromAddress ?? ''), here)
 })
 
 test('a rule of the inbox has precedence over one of its pod, and that over one of the account', () => {
@@ -272,8 +272,8 @@ const MODE = fc.constantFrom('none' as const, 'allowlist' as const)
 /** The rules of precedence in plain form: the first place with a rule decides. */
 function firstOf(some: readonly DecidingRule[], sender: Sender): DecidingRule | undefined {
   const depth = (value: string) => (value.includes('@') ? 100 : value.split('.').length)
-  for (let level = 100; level > 0; level -= 1) {
-    for (const scope of [{ inboxId: 'inbox' }, { podId: 'pod', inboxId: null }, { podId: null }]) {
+  for (const scope of [{ inboxId: 'inbox' }, { podId: 'pod', inboxId: null }, { podId: null }]) {
+    for (let level = 100; level > 0; level -= 1) {
       for (const type of ['block', 'allow']) {
         const found = some.find((one) => {
           if (one.type !== type || depth(one.value) !== level) return false
