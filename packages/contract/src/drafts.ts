@@ -47,6 +47,7 @@ export const Draft = Type.Object(
       description: 'Further header fields by name.',
     }),
     unsubscribe: Type.Boolean({ description: 'Whether the message gets an unsubscribe link.' }),
+    isAutomatic: Type.Boolean({ description: 'Whether the message says that a program sends it.' }),
     invite: Type.Union([InviteToSend, Type.Null()], {
       description: 'The invitation that the message is; null if it is none.',
     }),
@@ -99,6 +100,7 @@ const UpdateDraft = Type.Object(
     sendAt: Type.Optional(nullable(fields.sendAt)),
     invite: Type.Optional(nullable(fields.invite)),
     unsubscribe: Type.Optional(nullable(fields.unsubscribe)),
+    isAutomatic: Type.Optional(nullable(fields.isAutomatic)),
     clientId: Type.Optional(nullableLine(clientIdBounds)),
   },
   { additionalProperties: false },

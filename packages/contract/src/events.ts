@@ -49,9 +49,12 @@ export const EventMessage = Type.Object(
     rfc_message_id: nullableText('The Message-ID with its angle brackets.'),
     direction: oneOf(messageDirections, 'Whether the inbox received or sent the message.'),
     from: text('The sender, "Name <address>" or the bare address.'),
-    to: text('Inbound: the address of the inbox. Outbound: the first recipient.'),
+    to: text(
+      'One address, so that it can be compared. Inbound: that of the inbox. Outbound: the first recipient.',
+    ),
     to_addrs: Type.Array(Type.String(), {
-      description: 'The addresses of the To field. Outbound: all recipients without cc and bcc.',
+      description:
+        'All addresses of the To field: what `to` is in messages of the API. Outbound: all recipients without cc and bcc.',
     }),
     recipient: nullableText(
       'Inbound: the address that the sending server named (RCPT), in its spelling. Null for outbound mail.',
@@ -92,7 +95,11 @@ export const EventMessage = Type.Object(
     spam_score: Type.Union([Type.Number(), Type.Null()], { description: KIND_TEXTS.spamScore }),
     failure_reason: nullableText('The response of the server that refused the message.'),
     received_at: Type.Optional(time('Inbound only: when the message was received.')),
-    sent_at: Type.Optional(time('Outbound only: when the message was accepted for sending.')),
+    sent_at: Type.Optional(
+      time(
+        'Outbound only: when the message was queued, after any approval and any time that it waited for; while it waits, when it was accepted.',
+      ),
+    ),
   },
   { description: 'The message that an event is about.' },
 )
@@ -178,7 +185,7 @@ const EventHold = Type.Object(
   {
     id: text('The id of the review.'),
     reasons: Type.Array(HoldReason, { description: 'Why a person has to decide.' }),
-    digest: text('SHA-256 in hexadecimal of what will be sent.'),
+    digest: text('"v2:" and the SHA-256 in hexadecimal of what will be sent.'),
     expires_at: time('When the message is rejected if nobody has decided.'),
   },
   { description: 'Why the message waits, in message.held.' },

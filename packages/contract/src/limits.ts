@@ -11,7 +11,7 @@ function limit(description: string) {
       used: count('How much of it is used.'),
       remaining: nullableCount('How much is left; null while this limit does not apply.'),
       resetsAt: nullableTime(
-        'When `used` falls next: when the oldest counted send leaves the window, or at the end of the UTC day. Null while nothing is used.',
+        'When `used` falls next: when the oldest counted send leaves the window, at the end of the UTC day, or when the oldest held message expires. Null while nothing is used.',
       ),
     },
     { description },
@@ -20,12 +20,15 @@ function limit(description: string) {
 
 export const InboxLimits = Type.Object(
   {
-    sendsPerMinute: limit('Messages that the inbox sends in any 60 seconds.'),
-    sendsPerDay: limit('Messages that the inbox sends in any 24 hours.'),
+    sendsPerMinute: limit(
+      'Messages that the inbox sends in any 60 seconds. A message that is held for approval counts when it is held.',
+    ),
+    sendsPerDay: limit('The same in any 24 hours.'),
     coldRecipientsPerDay: limit(
       'Recipients who never wrote to the inbox, in a UTC day. Only inboxes younger than 30 days have this limit.',
     ),
     accountColdRecipientsPerDay: limit('The same over all inboxes of the account.'),
+    heldMessages: limit('Messages of the inbox that wait for approval.'),
   },
   { description: 'The limits on sending from an inbox, and how much of each is used.' },
 )

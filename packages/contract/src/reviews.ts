@@ -28,12 +28,29 @@ const reviewProperties = {
   bcc: addresses('Hidden recipients.'),
   subject: text('The subject of the message.'),
   reasons: Type.Array(HoldReason, { description: 'Why the message is held.' }),
-  digest: text('SHA-256 in hexadecimal of what will be sent. An approval names it.'),
+  digest: text(
+    '"v2:" and the SHA-256 in hexadecimal of what will be sent. An approval names it.',
+  ),
+  equalCount: count(
+    'How many pending reviews are equal to this one, itself included: their messages differ in their threads alone. 1 once it is decided.',
+  ),
+  equal: Type.Array(
+    Type.Object({
+      id: text('The id of the review.'),
+      digest: text('Its digest.'),
+      messageId: text('Its message.'),
+    }),
+    { description: 'The others, newest first, up to 100.' },
+  ),
+  isMessageDeleted: Type.Boolean({
+    description:
+      'Whether the message has been removed since. Approvers can read the review for 90 days after its decision, without the files.',
+  }),
   createdAt: time('When the message was held.'),
   expiresAt: time('When the message is rejected if nobody has decided.'),
   decidedAt: nullableTime('When it was decided; null while pending.'),
   decidedBy: nullableText('The id of the approver who decided; null if nobody did.'),
-  decidedReason: nullableText('What the approver said, or cancelled if the sender cancelled it.'),
+  decidedReason: nullableText('What the approver said, cancelled if the sender cancelled it, or message_deleted.'),
 }
 
 export const Review = Type.Object(reviewProperties, {
@@ -62,15 +79,21 @@ export const ReviewContent = Type.Object(
     attachments: Type.Array(
       Type.Object({
         filename: text('The name of the file.'),
-        contentType: text('The media type of the file.'),
+        contentType: text('The media type of the file, with its parameters.'),
         sha256: text('SHA-256 in hexadecimal of the content.'),
+        contentId: Type.Optional(nullableText('What the HTML refers to as "cid:", if anything.')),
       }),
       { description: 'The attached files, in their order.' },
+    ),
+    sendAt: Type.Optional(nullableTime('Not sent before this time; null for none.')),
+    unsubscribe: Type.Optional(Type.Boolean({ description: 'Whether it has an unsubscribe link.' })),
+    isAutomatic: Type.Optional(
+      Type.Boolean({ description: 'Whether the message says that a program sends it.' }),
     ),
   },
   {
     description:
-      'What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC 8785).',
+      'What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC 8785), behind "v2:". Reviews of earlier versions have a digest without it, of an object without sendAt, unsubscribe, isAutomatic and contentId.',
   },
 )
 export type ReviewContent = Static<typeof ReviewContent>
@@ -131,6 +154,12 @@ const Reject = Type.Object(
       nullableLine({
         maxLength: REASON_LENGTH_MAX,
         description: 'Why, in words that the agent gets to read.',
+      }),
+    ),
+    includeEqual: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Whether the pending reviews that are equal to it are rejected too.',
       }),
     ),
   },
@@ -196,7 +225,8 @@ export const reviewOperations = {
     path: '/v1/reviews',
     tag: 'Reviews',
     summary: 'List reviews.',
-    notes: 'Newest first.',
+    notes:
+      'Newest first. Of equal pending reviews only the newest is an entry, with the others in equal; each is decided by its own id and digest. Approvers also see reviews of messages that were removed.',
     auth: 'key-or-approver',
     isRateLimited: true,
     query: Type.Object({

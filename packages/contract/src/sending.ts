@@ -97,7 +97,13 @@ const extraHeaders = Type.Unsafe<Record<string, string>>({
   type: 'object',
   additionalProperties: { type: 'string' },
   description:
-    'Up to 20 further header fields by name: X-… and List-…, except List-Unsubscribe…. Values are printable text of up to 998 characters on one line.',
+    'Up to 20 further header fields by name: X-… and List-…, except X-Loop and List-Unsubscribe…, which the service writes. Values are printable text of up to 998 characters on one line.',
+})
+
+const isAutomatic = Type.Boolean({
+  default: false,
+  description:
+    'Whether a program sends this on its own: the message says so (Auto-Submitted, RFC 3834), and other programs do not answer it.',
 })
 
 const needsSubject = {
@@ -169,6 +175,7 @@ export const SendMessage = Type.Object(
           'Whether to add an unsubscribe link (RFC 8058), which puts the recipient on the suppression list. Only for messages to one recipient.',
       }),
     ),
+    isAutomatic: Type.Optional(isAutomatic),
   },
   { ...needsSubject, additionalProperties: false, description: 'A message to send.' },
 )
@@ -233,6 +240,7 @@ const ForwardMessage = Type.Object(
         description: 'Whether the files of the message are attached. More than 100 cannot be.',
       }),
     ),
+    isAutomatic: Type.Optional(isAutomatic),
   },
   { additionalProperties: false, description: 'To whom a message is forwarded.' },
 )
@@ -266,7 +274,7 @@ const Hold = Type.Object(
   {
     id: text('The id of the review.'),
     reasons: Type.Array(HoldReason, { description: 'Why a person has to decide.' }),
-    digest: text('SHA-256 in hexadecimal of what will be sent: an approval names it.'),
+    digest: text('"v2:" and the SHA-256 in hexadecimal of what will be sent: an approval names it.'),
     expiresAt: time('When the message is rejected if nobody has decided.'),
   },
   { description: 'The message waits for the approval of a person. Do not send it again.' },

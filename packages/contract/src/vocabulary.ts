@@ -56,8 +56,8 @@ export const imageModes = ['block', 'show'] as const
 /** How an inbox was named in the header: addressed (`to`) or copied (`cc`). */
 export const deliveryRoles = ['to', 'cc'] as const
 
-/** What a limit counts for. */
-export const limitScopes = ['inbox', 'account', 'thread', 'address'] as const
+/** What a limit counts for; `held` is for messages of an inbox that wait for approval. */
+export const limitScopes = ['inbox', 'account', 'thread', 'address', 'held'] as const
 export type LimitScope = (typeof limitScopes)[number]
 
 /** Why an address is on the suppression list. */

@@ -255,7 +255,7 @@ function readField(name: string, value: string): Read {
       return /^(?:none)?$/i.test(value) ? null : PROGRAM('auto-response-suppress')
     case 'x-loop':
       // A mark of this service is on the mail of its users.
-      return /^[0-9a-v]{26}$/.test(value) ? null : PROGRAM('loop-mark')
+      return isHopMark(value) ? null : PROGRAM('loop-mark')
     case 'x-spam-flag':
       return /^yes\b/i.test(value) ? { rule: 'spam-flag', says: 'spam' } : null
     case 'x-virus-status':
@@ -271,6 +271,11 @@ function readField(name: string, value: string): Read {
     default:
       return readOtherField(name, value)
   }
+}
+
+/** Whether a value of X-Loop is one that a service like this one writes: 128 bits in base 32. */
+export function isHopMark(value: string): boolean {
+  return /^[0-9a-v]{26}$/.test(value)
 }
 
 /** RFC 3834 §5, RFC 5436; `auto-forwarded` is on mail that a person wrote. */

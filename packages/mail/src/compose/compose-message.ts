@@ -216,12 +216,14 @@ function optionsOf(outgoing: OutgoingMessage): Options {
 
 type ComposedFile = {
   readonly filename: string
-  /** Without parameters. */
+  /** With its parameters. */
   readonly contentType: string
+  /** Without angle brackets; null for none. */
+  readonly contentId: string | null
   readonly content: Uint8Array
 }
 
-/** The files of the composed message in the order of its parts, with the names and types that readers find there. */
+/** The files of the composed message in the order of its parts, as their header fields describe them. */
 export function composedFiles({
   attachments,
   html,
@@ -229,7 +231,8 @@ export function composedFiles({
   const parts = attachmentParts(attachments, normaliseText(html) !== '')
   const files = parts.map(({ filename, contentType, cid }, index) => ({
     filename: String(filename),
-    contentType: String(contentType).split(';', 1)[0] ?? OPAQUE_TYPE,
+    contentType: String(contentType),
+    contentId: writeContentId(attachments[index]?.contentId ?? ''),
     content: attachments[index]?.content ?? NOTHING,
     place: placeOf(attachments[index], cid !== undefined),
   }))

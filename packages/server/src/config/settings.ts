@@ -26,6 +26,8 @@ export type LimitSettings = Readonly<{
   coldPerDay: number
   /** The same over all inboxes of an account; null: by its plan. */
   coldAccountPerDay: number | null
+  /** Messages of one inbox that wait for approval. */
+  heldPerInbox: number
   /** After which a message that nobody has approved is rejected. */
   reviewDays: number
   /** 0: no quota. */
@@ -362,6 +364,12 @@ export const LIMIT_SETTINGS = {
     forms.count,
     { default: null, meaning: 'by plan' },
     'The same over all inboxes of an account. By plan 30, 150 or 500; 100, 500 or 2,000 once the account is 30 days old.',
+  ),
+  heldPerInbox: setting(
+    'MAILROOM_LIMIT_HELD_PER_INBOX',
+    forms.count,
+    { default: '100' },
+    'Messages per inbox that wait for approval. Further ones are refused with rate_limit_exceeded.',
   ),
   reviewDays: setting(
     'MAILROOM_REVIEW_DAYS',

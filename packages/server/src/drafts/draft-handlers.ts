@@ -260,6 +260,7 @@ function presentDraft(draft: Draft): DraftShape {
     replyAll: content.replyAll ?? false,
     headers: content.headers ?? {},
     unsubscribe: content.unsubscribe ?? false,
+    isAutomatic: content.isAutomatic ?? false,
     invite: content.invite ?? null,
     sendAt: content.sendAt ?? null,
     attachments: files.map(({ rawId: _, ...file }) => file),

@@ -231,7 +231,7 @@ export const eraseMessages = transaction({
       .execute()
     await note(tx, held, { messages: left.length })
     if (inbox === null) return []
-    return removeMessages(tx, inbox, { ids: idsOf(left), nowMs: held.nowMs })
+    return removeMessages(tx, inbox, { ids: idsOf(left), nowMs: held.nowMs, isErasure: true })
   },
 })
 

@@ -5,6 +5,7 @@ import { readDomainName } from '@mailroom/mail/address.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { readSignatureFields } from '@mailroom/mail/authentication.ts'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
+import { isHopMark } from '@mailroom/mail/mail-kind.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
 import type { Mailbox, ParsedHeaders, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import type { Answered } from '@mailroom/smtp/server/session.ts'
@@ -239,7 +240,9 @@ function commit(
   return withRawBytes(deps, raw, {
     async write(row) {
       const nowMs = deps.clock.now()
-      const came = { reverse_path: reversePath, client_address: clientAddress, helo, tls, origin }
+      const is_marked = parsed.headers.loopMarks.some(isHopMark) ? 1 : 0
+      const sender = { reverse_path: reversePath, client_address: clientAddress, helo, tls }
+      const came = { ...sender, origin, is_marked }
       const content = contentOf(parsed, { sha256: row.sha256, ...envelope })
       const repeated = {
         key: keyOfBytes(row.sha256),

@@ -5,7 +5,7 @@ import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import { readNamedDomain } from '#platform/domain-name.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { limitFields, problem } from '#platform/problem.ts'
+import { limitFields, problem, wrongField } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import type { Db } from '#schema/tables.ts'
 import { makeNewSecret, requireWebhookUrl } from '#webhooks/webhooks.ts'
@@ -18,10 +18,10 @@ import {
 import {
   inboxAddressOf,
   isMailboxName,
-  isReservedName,
   makeMailboxName,
   type ShownInbox,
 } from './inbox.ts'
+import { isReservedName, isServiceName } from './service-names.ts'
 
 /** Random names collide once in 10^12; more attempts than this mean that something is broken. */
 const RANDOM_NAME_ATTEMPTS_MAX = 5
@@ -68,6 +68,7 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
   const { mailboxName, webhookUrl } = input
   if (mailboxName !== undefined && !isMailboxName(mailboxName))
     throw problem('invalid_mailbox_name')
+  if (input.isByOperator !== true) checkDisplayName(input.displayName)
   const customDomain = await requireDomain(deps, input)
   const domain = customDomain ?? deps.inboxDomain
   const made = webhookUrl === null ? null : makeInboxWebhook(deps, webhookUrl)
@@ -123,6 +124,12 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
         )
     }
   }
+}
+
+/** `bad_request` for a name by which mail could be taken for that of the service. */
+export function checkDisplayName(displayName: string | null | undefined): void {
+  if (displayName == null || !isServiceName(displayName)) return
+  throw wrongField('displayName', 'must not look like the name of the service')
 }
 
 /** `invalid_webhook_url`. */

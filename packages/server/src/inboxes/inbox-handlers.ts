@@ -11,6 +11,7 @@ import { changeInbox } from './change-inbox-rows.ts'
 import {
   type ChangedInbox,
   type CreateDeps,
+  checkDisplayName,
   createInbox,
   makeInboxWebhook,
 } from './create-inbox.ts'
@@ -113,6 +114,7 @@ async function updateInbox(
   deps: Deps,
   { webhookUrl, ...input }: UpdateInbox,
 ): Promise<ChangedInbox> {
+  checkDisplayName(input.displayName)
   const made = typeof webhookUrl === 'string' ? makeInboxWebhook(deps, webhookUrl) : null
   const changed = await deps.db.write(changeInbox, {
     ...input,

@@ -4,6 +4,7 @@ import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { asciiDomain } from '@mailroom/mail/address.ts'
 import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
 import { unquote } from '#platform/email-address.ts'
+import { RETURN_PATH_NAME } from './service-names.ts'
 
 export type Inbox = {
   id: string
@@ -49,40 +50,6 @@ export function isMailboxName(name: string): boolean {
 /** Eight random letters and digits. */
 export function makeMailboxName(chance: Chance): string {
   return randomText(chance, LOWER_ALPHANUMERIC, 8)
-}
-
-/** The owner of such an address could act for the whole domain, so accounts cannot create one. */
-const RESERVED = new Set([
-  // RFC 2142 §4 and §5: technical roles. Business roles (§3: info, marketing, sales, support) stay free.
-  'abuse',
-  'noc',
-  'security',
-  'postmaster',
-  'hostmaster',
-  'webmaster',
-  // CA/Browser Forum Baseline Requirements §3.2.2.4.4: mail to admin, administrator, webmaster,
-  // hostmaster or postmaster proves control of a domain, which is enough for a certificate.
-  'admin',
-  'administrator',
-  // Common names of administrators; certificates were issued to the contact ssladmin, too.
-  'root',
-  'sysadmin',
-  'ssladmin',
-  // Senders of automatic mail, and addresses for reports about the domain's mail (RFC 7489, RFC 8460).
-  'mailer-daemon',
-  'noreply',
-  'no-reply',
-  'bounce',
-  'bounces',
-  'dmarc-reports',
-  'tls-reports',
-])
-/** Return paths are `b+<id>.<mac>@`, so an inbox of this name would receive them all. */
-const RETURN_PATH_NAME = 'b'
-
-/** Whether only the operator may assign this name on the service's own domain. */
-export function isReservedName(name: string): boolean {
-  return RESERVED.has(name) || name === RETURN_PATH_NAME
 }
 
 /**

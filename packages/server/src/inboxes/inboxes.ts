@@ -7,3 +7,4 @@ export {
   tagOf,
 } from './inbox.ts'
 export { inboxHandlers } from './inbox-handlers.ts'
+export { SERVICE_NAME } from './service-names.ts'

@@ -227,18 +227,22 @@ function selectMessage(db: ReadDb, messageId: string) {
 export async function* findMessagesCut(
   db: ReadDb,
   input: { accountIds: readonly string[]; messageIds: readonly string[]; bodyLengthMax: number },
-): AsyncGenerator<{ message: Message; accountId: string; position: number }> {
+): AsyncGenerator<{ message: Message; accountId: string; position: number; sentAtMs: number }> {
   const rows = await db.read
     .selectFrom('messages')
     .innerJoin('inboxes', 'inboxes.id', 'messages.inbox_id')
+    .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
     .selectAll('messages')
+    .select('raw_messages.created_at as raw_created_at')
     .where('messages.id', 'in', input.messageIds)
     .where('messages.account_id', 'in', input.accountIds)
     .execute()
   for (const row of rows) {
     const message = await complete(db, row, { lengthMax: input.bodyLengthMax })
     if (message === null) continue
-    yield { message, accountId: row.account_id, position: row.position }
+    // The release of a message that waited writes its bytes anew, with their date.
+    const sentAtMs = row.is_imported === null ? row.raw_created_at : row.created_at
+    yield { message, accountId: row.account_id, position: row.position, sentAtMs }
   }
 }
 

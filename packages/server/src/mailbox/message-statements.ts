@@ -309,6 +309,7 @@ const insertSmall = together<Tables, { [Kind in keyof NewMessages]: NewMessages[
     'helo',
     'tls',
     'origin',
+    'is_marked',
     'created_at',
   ]),
 })
@@ -326,7 +327,7 @@ export async function insertMessages(
   await insertSmall(tx, {
     ...rows,
     ranges: sumChanges(ranges),
-    raws: raws.filter((raw) => !isLarge(raw)),
+    raws: raws.filter((raw) => !isLarge(raw)).map((raw) => ({ is_marked: 0, ...raw })),
   })
 }
 

@@ -17,24 +17,30 @@ export type Stored = {
 /** Adds up the counters of the account's inboxes; a plan allows some hundred. */
 export async function readStored(db: ReadDb, accountId: string): Promise<Stored> {
   const [row] = await selectStored(db.reading, { accountId })
-  return { storedBytes: Number(row?.stored ?? 0), exceededAtMs: row?.exceeded_at ?? null }
+  const stored = Number(row?.stored ?? 0) + Number(row?.kept ?? 0)
+  return { storedBytes: stored, exceededAtMs: row?.exceeded_at ?? null }
 }
 
 const selectStored = statement<
   Tables,
   { accountId: string },
-  { stored: number | string | null; exceeded_at: number | null }
+  { stored: number | string | null; kept: number | string | null; exceeded_at: number | null }
 >((query, place) =>
   query
     .selectFrom('accounts')
     .leftJoin('inboxes', 'inboxes.account_id', 'accounts.id')
     .leftJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
-    .select(({ fn, eb, ref }) => [
+    .select(({ fn, eb, ref, selectFrom }) => [
       fn
         .sum<number | string | null>(
           eb(ref('inbox_counters.stored_bytes'), '+', ref('inbox_counters.quarantined_bytes')),
         )
         .as('stored'),
+      selectFrom('reviews')
+        .select((row) => row.fn.sum<number | string | null>('kept_bytes').as('bytes'))
+        .whereRef('reviews.account_id', '=', 'accounts.id')
+        .where('reviews.kept_until', 'is not', null)
+        .as('kept'),
       'accounts.quota_exceeded_at as exceeded_at',
     ])
     .where('accounts.id', '=', place('accountId'))

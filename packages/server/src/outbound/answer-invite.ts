@@ -59,6 +59,7 @@ export async function answerInvite(
     replyTo: null,
     attachments: [calendarFile(reply.calendar, 'reply')],
     hasUnsubscribe: false,
+    isAutomatic: false,
     sendAtMs: null,
   })
 }

@@ -1,5 +1,4 @@
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
-import { sql } from 'kysely'
 import { insertEvent } from '#events/events-rows.ts'
 import type { ParentThread } from '#mailbox/mailbox.ts'
 import { type Lease, mayChange, PARENT_COLUMNS } from '#mailbox/mailbox-rows.ts'
@@ -10,6 +9,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
 import { findReplay, type KeyUse, type Replay } from './idempotency-key-rows.ts'
 import { findSuppressed } from './suppression-rows.ts'
+import { checkWaiting, type WaitingRefusal } from './check-waiting-rows.ts'
 import { insertWrittenTo } from './written-to-rows.ts'
 
 /** Sends in a thread that may answer programs within any AUTOMATIC_SENDS_MS. */
@@ -18,15 +18,12 @@ export const AUTOMATIC_SENDS_MS = HOUR_MS
 /** The newest messages of a thread that are searched for automatic ones: a burst of them and its answers. */
 const AUTOMATIC_SEARCHED_MAX = 64
 
-/** Messages of an inbox that are accepted and not queued yet: held and scheduled ones. */
-const WAITING_PER_INBOX_MAX = 10_000
-/** When a send is tried again if nothing that waits has a time. */
-const WAITING_RETRY_MS = HOUR_MS
-
 export type SendCheck = LimitCheck & {
   use: KeyUse
   /** Whether it will wait for its time or for approval. */
   isWaiting: boolean
+  /** Whether it will wait for approval. */
+  isHeld: boolean
 }
 
 /** What is checked when a send is accepted, and again when one that waited is released. */
@@ -49,19 +46,21 @@ export type LimitCheck = {
   forwardedThreadId?: string
   /** Sends in any hour above which the policy wants a person to look; null for none, or when one has. */
   holdAbovePerHour: number | null
+  /** Whether the limits on the number of sends have counted it before. */
+  isCounted: boolean
 }
 
 export type SendLimits = {
   perMinute: number
   perDay: number
+  /** Messages of the inbox that wait for approval. */
+  held: number
   /** Different cold recipients a day; null if only the limit of the account applies. */
   coldPerDay: number | null
   coldAccountPerDay: number
 }
 
-export type SendRefusal = Replay | LimitRefusal | TooManyWaiting
-
-export type TooManyWaiting = { kind: 'too_many_waiting'; limit: number; retryAtMs: number }
+export type SendRefusal = Replay | LimitRefusal | WaitingRefusal
 
 export type LimitRefusal =
   | { kind: 'not_found' }
@@ -117,7 +116,7 @@ export type AllowedSend = {
   newColdRecipients: string[]
 }
 
-type Counters = Pick<Row<'inbox_counters'>, 'inbound_count' | 'outbound_count' | 'unsent_count'>
+export type Counters = Pick<Row<'inbox_counters'>, 'inbound_count' | 'outbound_count' | 'unsent_count'>
 
 /** `lock`: other sends of the inbox, and then of the account, wait until the transaction ends. */
 type Access = 'lock' | 'read'
@@ -138,31 +137,15 @@ export async function checkSend(
   if (replay !== null) return replay
   const checked = await checkLimits(tx, input, { counters, access })
   if (checked.kind !== 'allowed' || !input.isWaiting) return checked
-  return (await checkWaiting(tx, input, checked)) ?? checked
+  const { nowMs, isHeld, limits } = input
+  const asked = { inboxId, nowMs, isHeld, heldMax: limits.held, counters: checked.counters }
+  return (await checkWaiting(tx, asked)) ?? checked
 }
 
 /** The checks of a send that waited, whose request was checked before; other sends of the inbox wait. */
 export async function checkRelease(tx: Tx, input: LimitCheck): Promise<AllowedSend | LimitRefusal> {
   const [counters] = await lockCounters(tx, { inboxId: input.inboxId })
   return checkLimits(tx, input, { counters, access: 'lock' })
-}
-
-async function checkWaiting(
-  tx: Tx,
-  { inboxId, nowMs }: LimitCheck,
-  { counters }: AllowedSend,
-): Promise<TooManyWaiting | null> {
-  const limit = WAITING_PER_INBOX_MAX
-  // Those that wait are among those that were never queued, so the rows of most inboxes are never counted.
-  if (counters.unsent_count < limit) return null
-  const [last] = await selectWaiting(tx, { inboxId, offset: limit - 1 })
-  if (last === undefined) return null
-  const [next] = await selectNextRelease(tx, { inboxId })
-  return {
-    kind: 'too_many_waiting',
-    limit,
-    retryAtMs: next?.release_at ?? nowMs + WAITING_RETRY_MS,
-  }
 }
 
 async function checkLimits(
@@ -182,7 +165,9 @@ async function checkLimits(
   const answers = thread === null ? NO_ANSWERS : await checkAnswers(tx, thread, nowMs)
   if (answers.kind === 'loop_suspected') return answers
   const number = sendNumber(counters)
-  const rate = await checkSendRate(tx, { inboxId, number, limits, holdAbovePerHour, nowMs })
+  const rate = input.isCounted
+    ? ({ kind: 'allowed', sentMs: nowMs, isAboveHold: false } as const)
+    : await checkSendRate(tx, { inboxId, number, limits, holdAbovePerHour, nowMs })
   if (rate.kind === 'too_many') return rate
   const cold = await checkColdRecipients(tx, input, access)
   if (cold.kind === 'too_cold') return cold
@@ -217,19 +202,35 @@ export async function findRefusal(db: ReadDb, input: SendCheck): Promise<SendRef
   return (await findReplay(db.reading, input.use)) ?? checked
 }
 
-/** Writes the counts by which later sends are checked. */
-export async function countSend(tx: Tx, input: LimitCheck, allowed: AllowedSend): Promise<void> {
-  const { accountId, nowMs, inboxId, limits } = input
-  const { thread, automaticTimes, newColdRecipients } = allowed
-  const number = sendNumber(allowed.counters)
+/** The recipients are known to the inbox from now on. */
+export async function noteWrittenTo(
+  tx: Tx,
+  { inboxId: inbox_id, recipientKeys }: Pick<LimitCheck, 'inboxId' | 'recipientKeys'>,
+): Promise<void> {
   await insertWrittenTo(
     tx,
-    input.recipientKeys.map((address_key) => ({ inbox_id: inboxId, address_key })),
+    recipientKeys.map((address_key) => ({ inbox_id, address_key })),
   )
-  await insertInboxSend(tx, { inbox_id: inboxId, send_number: number, sent_at: allowed.sentMs })
+}
+
+/** Counts a send for the limits of a minute, an hour and a day. */
+export async function countRate(
+  tx: Tx,
+  { inboxId, limits }: Pick<LimitCheck, 'inboxId' | 'limits'>,
+  { counters, sentMs }: AllowedSend,
+): Promise<void> {
+  const number = sendNumber(counters)
+  await insertInboxSend(tx, { inbox_id: inboxId, send_number: number, sent_at: sentMs })
   // The limits read no older sends.
   const last = number - Math.max(limits.perDay, limits.perMinute)
   if (last > 0) await deleteInboxSend(tx, { inboxId, number: last })
+}
+
+/** Writes the counts by which later sends are checked. */
+export async function countSend(tx: Tx, input: LimitCheck, allowed: AllowedSend): Promise<void> {
+  const { accountId, nowMs, inboxId } = input
+  const { thread, automaticTimes, newColdRecipients } = allowed
+  if (!input.isCounted) await countRate(tx, input, allowed)
   if (thread !== null && automaticTimes !== null) {
     await updateTimes(tx, { threadId: thread.id, times: JSON.stringify(automaticTimes) })
   }
@@ -303,8 +304,8 @@ const NO_ANSWERS: CheckedAnswers = { kind: 'allowed', times: null }
 /**
  * Detects two programs that answer each other: refuses every send in a thread that has AUTOMATIC_SENDS_MAX
  * sends that answered programs within AUTOMATIC_SENDS_MS, until the first of them is old enough. A send
- * counts as answering a program while more automatic messages, or messages from inboxes of this service, have
- * come within that time than such sends were counted, among the newest AUTOMATIC_SEARCHED_MAX of the thread.
+ * counts as answering a program while more automatic messages, or messages with the mark of this service or another
+ * like it, have come within that time than such sends were counted, among the newest AUTOMATIC_SEARCHED_MAX of the thread.
  */
 async function checkAnswers(tx: Tx, thread: FoundThread, wallMs: number): Promise<CheckedAnswers> {
   // A time well in the future was written before the clock was set back, so it is ignored.
@@ -465,7 +466,7 @@ export async function hasWritten(
   return row !== undefined
 }
 
-const lockCounters = statement<Tables, { inboxId: string }, Counters>((query, place, engine) =>
+export const lockCounters = statement<Tables, { inboxId: string }, Counters>((query, place, engine) =>
   lockRows(
     { engine },
     query
@@ -480,32 +481,6 @@ export const readCounters = statement<Tables, { inboxId: string }, Counters>((qu
     .selectFrom('inbox_counters')
     .select(['inbound_count', 'outbound_count', 'unsent_count'])
     .where('inbox_id', '=', place('inboxId')),
-)
-
-const selectWaiting = statement<
-  Tables,
-  { inboxId: string; offset: number },
-  { message_id: string }
->((query, place) =>
-  query
-    .selectFrom('waiting_sends')
-    .select('message_id')
-    .where('inbox_id', '=', place('inboxId'))
-    .orderBy('release_at')
-    .orderBy('message_id')
-    .limit(sql.lit(1))
-    .offset(place('offset')),
-)
-
-const selectNextRelease = statement<Tables, { inboxId: string }, { release_at: number | null }>(
-  (query, place) =>
-    query
-      .selectFrom('waiting_sends')
-      .select('release_at')
-      .where('inbox_id', '=', place('inboxId'))
-      .where('release_at', 'is not', null)
-      .orderBy('release_at')
-      .limit(sql.lit(1)),
 )
 
 const threadSelection = (access: Access) =>
@@ -538,6 +513,7 @@ const countAutomatic = statement<Tables, CountedRange, { count: number | string 
         or([
           eb('messages.automatic_reason', 'is not', null),
           eb('raw_messages.origin', '=', 'service'),
+          eb('raw_messages.is_marked', '=', 1),
         ]),
       ),
 )
@@ -669,6 +645,7 @@ export type SendSettings = {
   sendsPerDay: number
   coldPerDay: number
   coldAccountPerDay: number | null
+  heldPerInbox: number
 }
 
 const COLD_PER_DAY: Record<Plan, { young: number; grown: number }> = {

@@ -69,6 +69,8 @@ export type SendMessage = {
   invite?: SentInvite | null
   /** Whether the message has a link by which its one recipient can unsubscribe. */
   hasUnsubscribe: boolean
+  /** Whether a program answers or sends on its own (RFC 3834 §5). */
+  isAutomatic: boolean
   /** When it is to be sent; null: now. */
   sendAtMs: number | null
   /** A message that follows the body; only without `threadId`. */
@@ -359,7 +361,9 @@ export async function composeSend(
       html,
       inReplyTo: references.at(-1) ?? null,
       references,
-      extraFields: input.headers,
+      extraFields: input.isAutomatic
+        ? [autoSubmitted(replied !== null), ...input.headers]
+        : input.headers,
       attachments: [...calendar, ...input.attachments].map((attachment) => ({
         ...attachment,
         isInline: attachment.isInline ?? attachment.contentId !== null,
@@ -374,6 +378,10 @@ function referencesTo(replied: Replied | null, answered: Answered | null): strin
   const ids = replied?.rfcMessageIds ?? []
   const last = answered?.message.rfcMessageId
   return last ? [...ids.filter((id) => id !== last), last] : ids
+}
+
+function autoSubmitted(isReply: boolean): HeaderField {
+  return { name: 'Auto-Submitted', value: isReply ? 'auto-replied' : 'auto-generated' }
 }
 
 /** Received bodies are stored with LF too; forms always send CRLF. */

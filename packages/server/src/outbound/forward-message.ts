@@ -11,7 +11,14 @@ import type { SendDeps } from './sender.ts'
 
 type Forward = Pick<
   SendMessage,
-  'accountId' | 'idempotencyKey' | 'requestHash' | 'leaseTokenHash' | 'cc' | 'bcc' | 'body'
+    | 'accountId'
+  | 'idempotencyKey'
+  | 'requestHash'
+  | 'leaseTokenHash'
+  | 'cc'
+  | 'bcc'
+  | 'body'
+  | 'isAutomatic'
 > & {
   messageId: string
   to: string[]

@@ -5,14 +5,15 @@ import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'
 import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
+import { presentTime } from '#platform/clock.ts'
 import { notFound } from '#platform/problem.ts'
 import { type JudgedMessage, judgeSend, type SendJudgement } from '#policy/policy.ts'
 import { auditOfSend } from './apply-policy.ts'
-import { hashFile, makeHold } from './review-content.ts'
+import { hashFile, makeHold, type ReviewEnvelope } from './review-content.ts'
 import type { SendDeps } from './sender.ts'
 import { holdWaiting, type WaitingEnvelope } from './waiting-send-rows.ts'
 
-type Due = { inbox: Inbox; messageId: string; envelope: WaitingEnvelope }
+export type Due = { inbox: Inbox; messageId: string; envelope: WaitingEnvelope }
 
 /** Null where no policy applies. */
 export function judgeWaiting(deps: SendDeps, due: Due): Promise<SendJudgement | null> {
@@ -54,7 +55,7 @@ async function readWhole(deps: SendDeps, { inbox, messageId }: Due): Promise<Mes
   return message
 }
 
-/** Holds a send that was to be sent now. False when it does not wait any more. */
+/** Holds a send that was to be sent now. False when it cannot be held, or does not wait any more. */
 export async function holdDue(
   deps: SendDeps,
   due: Due,
@@ -67,7 +68,9 @@ export async function holdDue(
   const judged = { inbox, recipients: envelope.recipients, messageId, reasons, nowMs }
   const isHeld = await deps.db.write(holdWaiting, {
     accountId: inbox.accountId,
+    inboxId: inbox.id,
     messageId,
+    heldMax: deps.sending.heldPerInbox,
     hold: makeHold(deps, {
       envelope: {
         inboxId: inbox.id,
@@ -80,6 +83,7 @@ export async function holdDue(
         inReplyTo: message.references.at(-1) ?? null,
         headers: Object.fromEntries(envelope.headers.map(({ name, value }) => [name, value])),
         attachments: envelope.attachments,
+        ...sendingOf(message, envelope),
       },
       texts: { subject, bodyText, bodyHtml },
       reasons,
@@ -90,4 +94,14 @@ export async function holdDue(
   })
   if (isHeld) deps.wakeEvents()
   return isHeld
+}
+
+/** Empty for what a program of before accepted, which gets the first version of the digest. */
+function sendingOf(
+  { scheduledAtMs }: Message,
+  { hasUnsubscribe: unsubscribe, isAutomatic }: WaitingEnvelope,
+): Pick<ReviewEnvelope, 'sendAt' | 'unsubscribe' | 'isAutomatic'> {
+  if (unsubscribe === undefined || isAutomatic === undefined) return {}
+  const sendAt = scheduledAtMs === null ? null : presentTime(scheduledAtMs)
+  return { sendAt, unsubscribe, isAutomatic }
 }

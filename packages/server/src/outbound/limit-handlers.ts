@@ -30,6 +30,7 @@ export function limitHandlers(deps: {
         sendsPerDay: presentLimit(used.sendsPerDay),
         coldRecipientsPerDay: presentLimit(used.coldRecipientsPerDay),
         accountColdRecipientsPerDay: presentLimit(used.accountColdRecipientsPerDay),
+        heldMessages: presentLimit(used.heldMessages),
       }
     },
   }

@@ -11,9 +11,10 @@ import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { addressKey } from '#platform/email-address.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
+import { judgeApproved, type SendJudgement } from '#policy/policy.ts'
 import { rejectSend, tooManyPerHour } from './apply-policy.ts'
 import type { LimitCheck } from './check-send-rows.ts'
-import { holdDue, judgeWaiting } from './judge-waiting.ts'
+import { type Due, holdDue, judgeWaiting } from './judge-waiting.ts'
 import { refusalOf } from './send-refusal.ts'
 import {
   deliveriesOf,
@@ -144,15 +145,15 @@ async function releaseSend(
   const sender = { inbox, account, domain: await findSendingDomain(deps, inbox) }
   const envelope = JSON.parse(waiting.envelope) as WaitingEnvelope
   const due = { inbox, messageId, envelope }
-  // What a person has approved is not judged again.
-  const isJudged = approval === null && waiting.is_approved === 0
-  const judgement = isJudged ? await judgeWaiting(deps, due) : null
+  const judgement = approval === null ? await judgeDue(deps, { waiting, due, message }) : null
   if (judgement?.decision === 'reject') {
     throw await rejectSend(deps, { inbox, recipients: envelope.recipients, messageId, judgement })
   }
   if (judgement?.decision === 'hold') return holdDue(deps, due, judgement.reasons)
   const holdAbovePerHour = judgement?.holdAbovePerHour ?? null
-  const check = await checkOf(deps, sender, { message, envelope, nowMs, holdAbovePerHour })
+  const isCounted = waiting.is_counted === 1
+  const limited = { nowMs, holdAbovePerHour, isCounted }
+  const check = await checkOf(deps, sender, { message, envelope, ...limited })
   const isDue = waiting.release_at === null || waiting.release_at <= nowMs
   const release = { ...check, messageId, approval }
   const outcome = isDue
@@ -172,6 +173,20 @@ async function releaseSend(
   return true
 }
 
+/** Of what a person has approved only the rules are looked at that block since then. */
+function judgeDue(
+  deps: SendDeps,
+  { waiting, due, message }: { waiting: WaitingSend; due: Due; message: Message },
+): Promise<SendJudgement | null> {
+  if (waiting.is_approved === 0) return judgeWaiting(deps, due)
+  const { inbox, envelope } = due
+  // Programs of before did not note when it was approved.
+  const approvedAtMs = waiting.approved_at ?? waiting.created_at
+  const { to, cc, bcc, replyTo } = message
+  const addressed = { to, cc, bcc, replyTo, headers: envelope.headers }
+  return judgeApproved(deps, { inbox, message: addressed, approvedAtMs })
+}
+
 type Releasing = { message: Message; envelope: WaitingEnvelope }
 
 async function checkOf(
@@ -182,7 +197,8 @@ async function checkOf(
     envelope,
     nowMs,
     holdAbovePerHour,
-  }: Releasing & Pick<LimitCheck, 'nowMs' | 'holdAbovePerHour'>,
+    isCounted,
+  }: Releasing & Pick<LimitCheck, 'nowMs' | 'holdAbovePerHour' | 'isCounted'>,
 ): Promise<LimitCheck> {
   const { inbox } = sender
   return {
@@ -195,6 +211,7 @@ async function checkOf(
     coldRecipients: await findColdRecipients(deps, inbox, envelope.recipients),
     limits: limitsOf(deps, sender, nowMs),
     holdAbovePerHour,
+    isCounted,
   }
 }
 

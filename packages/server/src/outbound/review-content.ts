@@ -1,17 +1,20 @@
 // What a person approves: all of a message that its recipients and its thread depend on, and its digest.
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import { composedFiles } from '@mailroom/mail/compose/compose-message.ts'
 import { digestInSteps } from '#mailbox/mailbox.ts'
 import { canonicalJson } from '#platform/canonical-json.ts'
+import { addressKey } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Composition } from './compose-send.ts'
 import type { NewHold } from './waiting-send-rows.ts'
 
 /** As docs/reviews.md describes it. Date, Message-ID and boundaries are not part of it. */
-export type ReviewContent = ReviewEnvelope & {
+export type ReviewContent = ReviewEnvelope & ReviewTexts
+
+type ReviewTexts = {
   readonly subject: string
   readonly bodyText: string
   /** '' for none. */
@@ -31,12 +34,40 @@ export type ReviewEnvelope = {
   readonly inReplyTo: string | null
   /** Further header fields by name. */
   readonly headers: { readonly [name: string]: string }
-  readonly attachments: readonly { filename: string; contentType: string; sha256: string }[]
+  readonly attachments: readonly ReviewedFile[]
+  /** Absent, like the other two, from what a program of before held. */
+  readonly sendAt?: string | null
+  /** Whether it has a link to unsubscribe. */
+  readonly unsubscribe?: boolean
+  readonly isAutomatic?: boolean
 }
 
-/** SHA-256 in hexadecimal of the canonical JSON (RFC 8785). */
+export type ReviewedFile = {
+  readonly filename: string
+  /** In the first version without its parameters. */
+  readonly contentType: string
+  readonly sha256: string
+  /** Absent in the first version. */
+  readonly contentId?: string | null
+}
+
+/**
+ * SHA-256 in hexadecimal of the canonical JSON (RFC 8785), in the second version behind `v2:`. The version is that of the
+ * content: only the second one has `sendAt`.
+ */
 export function digestOf(content: ReviewContent): string {
-  return createHash('sha256').update(canonicalJson(content)).digest('hex')
+  const digest = hash('sha256', canonicalJson(content))
+  return content.sendAt === undefined ? digest : `v2:${digest}`
+}
+
+/** The same for messages that differ in their threads alone. */
+function equalKeyOf({ threadId: _, inReplyTo: __, ...content }: ReviewContent): string {
+  const { to, cc, bcc } = content
+  const [toKeys, ccKeys, bccKeys] = [to, cc, bcc].map((list) => list.map(addressKey).sort())
+  return hash(
+    'sha256',
+    canonicalJson({ ...content, to: toKeys ?? [], cc: ccKeys ?? [], bcc: bccKeys ?? [] }),
+  )
 }
 
 /** What an approver is asked about the message. */
@@ -49,15 +80,17 @@ export function makeHold(
     nowMs,
   }: {
     envelope: ReviewEnvelope
-    texts: Omit<ReviewContent, keyof ReviewEnvelope>
+    texts: ReviewTexts
     reasons: readonly HoldReason[]
     nowMs: number
   },
 ): NewHold {
+  const whole = { ...envelope, ...texts }
   return {
     reviewId: deps.makeId('hld'),
     reasons: [...reasons],
-    digest: digestOf({ ...envelope, ...texts }),
+    digest: digestOf(whole),
+    equalKey: equalKeyOf(whole),
     content: JSON.stringify(envelope),
     expiresAtMs: nowMs + deps.sending.reviewDays * DAY_MS,
     eventId: deps.makeId('evt'),
@@ -67,10 +100,10 @@ export function makeHold(
 /** The files of a message that is composed, in the order of its parts. Nothing is read back from its octets. */
 export async function hashAttachments(
   outgoing: Composition['outgoing'],
-): Promise<ReviewEnvelope['attachments']> {
-  const files: ReviewEnvelope['attachments'][number][] = []
-  for (const { filename, contentType, content } of composedFiles(outgoing)) {
-    files.push({ filename, contentType, sha256: await hashFile(content) })
+): Promise<ReviewedFile[]> {
+  const files: ReviewedFile[] = []
+  for (const { content, ...file } of composedFiles(outgoing)) {
+    files.push({ ...file, sha256: await hashFile(content) })
   }
   return files
 }

@@ -86,6 +86,7 @@ function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | '
       { accountId, headers, idempotencyKey, requestHash, takeSlot },
     ) => {
       const { to, cc = [], bcc = [], body: text = '', includeAttachments = true } = body
+      const { isAutomatic = false } = body
       const { isReplay, response } = await forwardMessage(
         deps,
         {
@@ -99,6 +100,7 @@ function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | '
           bcc,
           body: text,
           includesFiles: includeAttachments,
+          isAutomatic,
         },
         takeSlot,
       )
@@ -142,6 +144,7 @@ export function messageOf(body: Input<'inboxes.checkSend'>['body']) {
     attachments: [...body.attachments],
     invite: readInvite(body.invite),
     hasUnsubscribe: body.unsubscribe ?? false,
+    isAutomatic: body.isAutomatic ?? false,
   }
 }
 
@@ -159,7 +162,7 @@ const HEADER_NAME_LENGTH_MAX = 60
 const HEADER_VALUE_LENGTH_MAX = 998
 /** RFC 5322 §2.2: printable ASCII except the colon. */
 const EXTRA_HEADER_NAME = /^(?:x|list)-[!-9;-~]+$/i
-const OWN_HEADER_NAME = /^list-unsubscribe/i
+const OWN_HEADER_NAME = /^(?:list-unsubscribe|x-loop$)/i
 
 /** The further fields of a message; `bad_request` names the field that is not allowed. */
 export function readExtraHeaders(headers: Readonly<Record<string, string>>): HeaderField[] {
@@ -171,7 +174,7 @@ export function readExtraHeaders(headers: Readonly<Record<string, string>>): Hea
   for (const { name, value } of fields) {
     const path = `headers.${name.slice(0, HEADER_NAME_LENGTH_MAX).toWellFormed()}`
     if (!EXTRA_HEADER_NAME.test(name) || OWN_HEADER_NAME.test(name)) {
-      throw wrongField(path, 'must be a field X-… or List-…, except List-Unsubscribe…')
+      throw wrongField(path, 'must be a field X-… or List-…, except X-Loop and List-Unsubscribe…, which the service writes')
     }
     if (name.length > HEADER_NAME_LENGTH_MAX) {
       throw wrongField(path, `must have a name of at most ${HEADER_NAME_LENGTH_MAX} characters`)

@@ -11,6 +11,7 @@ import {
   sendWindows,
   utcDay,
 } from './check-send-rows.ts'
+import { countHeld } from './check-waiting-rows.ts'
 
 /** A null `limit` does not apply; `resetsAtMs` is null while nothing is used. */
 export type UsedLimit = { limit: number | null; used: number; resetsAtMs: number | null }
@@ -20,6 +21,7 @@ export type UsedLimits = {
   sendsPerDay: UsedLimit
   coldRecipientsPerDay: UsedLimit
   accountColdRecipientsPerDay: UsedLimit
+  heldMessages: UsedLimit
 }
 
 /** Null when the inbox is gone. */
@@ -32,9 +34,10 @@ export async function readUsedLimits(
   if (counters === undefined) return null
   const [minute, day] = await readWindows(db, { ...input, sends: sendNumber(counters) - 1 })
   const utcDayNow = utcDay(nowMs)
-  const [known, [total]] = await Promise.all([
+  const [known, [total], held] = await Promise.all([
     selectCold(db.reading, { inboxId, utcDay: utcDayNow }),
     selectColdDay(db.reading, { accountId, utcDay: utcDayNow }),
+    countHeld(db, inboxId),
   ])
   const ofDay = (limit: number | null, used: number): UsedLimit => {
     return { limit, used, resetsAtMs: used === 0 ? null : endOfUtcDay(utcDayNow) }
@@ -44,6 +47,7 @@ export async function readUsedLimits(
     sendsPerDay: day,
     coldRecipientsPerDay: ofDay(limits.coldPerDay, known.length),
     accountColdRecipientsPerDay: ofDay(limits.coldAccountPerDay, total?.recipient_count ?? 0),
+    heldMessages: { limit: limits.held, ...held },
   }
 }
 

@@ -16,7 +16,9 @@ import type { NewRow, Tx } from '#schema/tables.ts'
 import {
   type AllowedSend,
   checkSend,
+  countRate,
   countSend,
+  noteWrittenTo,
   reportLoop,
   type SendCheck,
   type SendRefusal,
@@ -84,6 +86,7 @@ async function checkAndInsert(tx: Tx, input: SendInput): Promise<SendOutcome> {
   if (input.audit !== null) await insertAudit(tx, [input.audit])
   if (input.waiting === null) {
     await insertDeliveries(tx, input.deliveries)
+    await noteWrittenTo(tx, input)
     await countSend(tx, input, checked)
     return { kind: 'queued', answer }
   }
@@ -94,6 +97,7 @@ async function checkAndInsert(tx: Tx, input: SendInput): Promise<SendOutcome> {
     thread_id: input.thread.id,
     pod_id: input.podId,
   }
+  if (input.waiting.hold !== null) await countRate(tx, input, checked)
   await insertWaiting(tx, message, { ...input.waiting, nowMs: use.nowMs })
   return { kind: 'waiting', answer }
 }

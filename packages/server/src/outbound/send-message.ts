@@ -11,7 +11,7 @@ import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox, findOwnInbox } from '#inboxes/inboxes-rows.ts'
 import { type MessageContent, ownBytes, withRawBytes } from '#mailbox/mailbox.ts'
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
+import { type Clock, presentTime } from '#platform/clock.ts'
 import { addressKey, domainOf } from '#platform/email-address.ts'
 import { type AppError, notFound, problem, wrongField } from '#platform/problem.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
@@ -211,7 +211,7 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
   const isHeld = reasons.length > 0
   const holdAbovePerHour = isHeld ? null : (judgement?.holdAbovePerHour ?? null)
   const isWaiting = isHeld || input.sendAtMs !== null
-  const check = { ...found, holdAbovePerHour, isWaiting }
+  const check = { ...found, holdAbovePerHour, isWaiting, isHeld }
   if (isWaiting && (await deps.storageQuota.isExceeded(input.accountId))) {
     // The same request may have been accepted since its key was read, and have filled the storage.
     return (await store.findReplay(deps.db.reading, check.use)) ?? { kind: 'storage_full' }
@@ -287,7 +287,10 @@ async function acceptSend(
   const decision = isHeld ? 'hold' : 'allow'
   const judged = { inbox, recipients, messageId, decision, reasons, nowMs: made.nowMs } as const
   const isReply = attempt.replied !== null
-  const envelope = { recipients, needsSmtpUtf8, headers: [...input.headers], attachments, isReply }
+  const { hasUnsubscribe, isAutomatic } = input
+  const headers = [...input.headers]
+  const marks = { isReply, hasUnsubscribe, isAutomatic }
+  const envelope = { recipients, needsSmtpUtf8, headers, attachments, ...marks }
   const outcome = await withRawBytes(deps, raw, {
     write: (row) =>
       attempt.accept({
@@ -345,6 +348,9 @@ function holdOf(
     inReplyTo: outgoing.inReplyTo,
     headers: Object.fromEntries(input.headers.map(({ name, value }) => [name, value])),
     attachments,
+    sendAt: input.sendAtMs === null ? null : presentTime(input.sendAtMs),
+    unsubscribe: input.hasUnsubscribe,
+    isAutomatic: input.isAutomatic,
   }
   const { subject, text: bodyText, html: bodyHtml } = outgoing
   return makeHold(deps, {
@@ -393,7 +399,9 @@ async function findCheck(
     coldRecipients: await findColdRecipients(deps, inbox, recipients),
     limits: limitsOf(deps, sender, nowMs),
     holdAbovePerHour: null,
+    isCounted: false,
     isWaiting: false,
+    isHeld: false,
   }
 }
 

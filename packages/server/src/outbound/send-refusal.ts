@@ -9,15 +9,15 @@ import {
   AUTOMATIC_SENDS_MAX,
   type LimitRefusal,
   type TooCold,
-  type TooManyWaiting,
 } from './check-send-rows.ts'
+import type { WaitingRefusal } from './check-waiting-rows.ts'
 
 /** When a send is tried again that was refused because the storage is full: nobody knows when there is room. */
 const STORAGE_RETRY_MS = HOUR_MS
 
 export function refusalOf(
   { clock }: { clock: Clock },
-  outcome: LimitRefusal | TooManyWaiting,
+  outcome: LimitRefusal | WaitingRefusal,
 ): AppError {
   const limited = (scope: LimitScope, limit: number, resetsAtMs: number) =>
     limitedUntil({ clock, scope, limit, resetsAtMs })
@@ -61,6 +61,15 @@ export function refusalOf(
         {
           ...limited('inbox', outcome.limit, outcome.retryAtMs),
           fix: 'Cancel messages that wait, or repeat the request after the number of seconds in Retry-After.',
+        },
+      )
+    case 'too_many_held':
+      return problem(
+        'rate_limit_exceeded',
+        `${outcome.limit} messages of the inbox wait for approval, as many as may.`,
+        {
+          ...limited('held', outcome.limit, outcome.retryAtMs),
+          fix: 'Wait until an approver decides, or cancel messages that wait for approval.',
         },
       )
     case 'too_many_per_hour':

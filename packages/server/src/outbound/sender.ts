@@ -110,11 +110,12 @@ export function limitsOf(
   { inbox, account }: Pick<Sender, 'inbox' | 'account'>,
   nowMs: number,
 ): SendLimits {
-  const { sendsPerMinute, sendsPerDay, coldPerDay, coldAccountPerDay } = sending
+  const { sendsPerMinute, sendsPerDay, heldPerInbox, coldPerDay, coldAccountPerDay } = sending
   const isAccountYoung = isYoung(account.createdAtMs, nowMs)
   return {
     perMinute: sendsPerMinute,
     perDay: sendsPerDay,
+    held: heldPerInbox,
     coldPerDay: isYoung(inbox.createdAtMs, nowMs) ? coldPerDay : null,
     coldAccountPerDay: coldAccountPerDay ?? coldAccountLimit(account.plan, isAccountYoung),
   }

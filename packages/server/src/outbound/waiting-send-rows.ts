@@ -15,8 +15,12 @@ import {
   countSend,
   type LimitCheck,
   type LimitRefusal,
+  lockCounters,
+  noteWrittenTo,
 } from './check-send-rows.ts'
+import { refuseHeld } from './check-waiting-rows.ts'
 import { insertDeliveries, type NewDelivery } from './delivery-rows.ts'
+import type { ReviewedFile } from './review-content.ts'
 import { eventsOf, type LockedMessage, lockSentMessages } from './settle-deliveries-rows.ts'
 
 /** What the queue needs and the message does not have. */
@@ -26,15 +30,19 @@ export type WaitingEnvelope = {
   /** Further header fields. */
   headers: { name: string; value: string }[]
   /** Its files as a review names them. */
-  attachments: readonly { filename: string; contentType: string; sha256: string }[]
+  attachments: readonly ReviewedFile[]
   isReply: boolean
+  /** Absent, like `isAutomatic`, from what a program of before accepted. */
+  hasUnsubscribe?: boolean
+  isAutomatic?: boolean
 }
 
 export type NewHold = {
   reviewId: string
   reasons: HoldReason[]
-  /** SHA-256 in hexadecimal of the canonical JSON of what will be sent. */
+  /** As `digestOf` makes it. */
   digest: string
+  equalKey: string
   /** JSON: what the digest covers and the message does not have. */
   content: string
   expiresAtMs: number
@@ -66,11 +74,13 @@ export async function insertWaiting(
       release_at: releaseAtMs,
       review_id: hold?.reviewId ?? null,
       is_approved: 0,
+      is_counted: hold === null ? 0 : 1,
       envelope: JSON.stringify(envelope),
       created_at: nowMs,
     })
     .execute()
-  await changeUnsent(tx, message.inbox_id, 1)
+  // A held send is counted as sent, which bounds how much an approver has to read.
+  if (hold === null) await changeUnsent(tx, message.inbox_id, 1)
   if (hold !== null) await insertReview(tx, message, { hold, nowMs })
 }
 
@@ -88,7 +98,7 @@ async function insertReview(
   message: WaitingMessage,
   { hold, nowMs }: { hold: NewHold; nowMs: number },
 ): Promise<void> {
-  const { reviewId, reasons, digest, content, expiresAtMs, eventId } = hold
+  const { reviewId, reasons, digest, equalKey, content, expiresAtMs, eventId } = hold
   await tx.query
     .insertInto('reviews')
     .values({
@@ -105,6 +115,7 @@ async function insertReview(
       decided_at: null,
       decided_by: null,
       decided_reason: null,
+      equal_key: equalKey,
       created_at: nowMs,
     })
     .execute()
@@ -277,12 +288,15 @@ export const releaseWaiting = transaction({
     if (input.queued === null) {
       await tx.query
         .updateTable('waiting_sends')
-        .set({ review_id: null, is_approved: 1 })
+        .set({ review_id: null, is_approved: 1, approved_at: input.nowMs })
         .where('message_id', '=', input.messageId)
         .execute()
       return { kind: 'released', blobIds: [] }
     }
-    return { kind: 'released', blobIds: await queueWaiting(tx, input, input.queued, checked) }
+    // An approval is for one message, and makes nobody known to the inbox.
+    const makesKnown = input.approval === null && waiting.is_approved === 0
+    const { queued } = input
+    return { kind: 'released', blobIds: await queueWaiting(tx, input, { queued, checked, makesKnown }) }
   },
 })
 
@@ -290,8 +304,11 @@ export const releaseWaiting = transaction({
 async function queueWaiting(
   tx: Tx,
   input: Release,
-  { raw, deliveries }: NonNullable<Release['queued']>,
-  allowed: AllowedSend,
+  {
+    queued: { raw, deliveries },
+    checked,
+    makesKnown,
+  }: { queued: NonNullable<Release['queued']>; checked: AllowedSend; makesKnown: boolean },
 ): Promise<string[]> {
   const { messageId, inboxId } = input
   await deleteWaiting(tx, input)
@@ -318,8 +335,9 @@ async function queueWaiting(
   const stored_bytes = raw.size_bytes - message.size_bytes
   await changeInboxes(tx, { counters: [{ ...NO_CHANGE, inbox_id: inboxId, stored_bytes }] })
   await insertDeliveries(tx, deliveries)
-  await changeUnsent(tx, inboxId, -1)
-  await countSend(tx, input, allowed)
+  if (!input.isCounted) await changeUnsent(tx, inboxId, -1)
+  if (makesKnown) await noteWrittenTo(tx, input)
+  await countSend(tx, input, checked)
   return dropRawReferences(tx, [message.raw_id])
 }
 
@@ -365,7 +383,10 @@ async function deleteWaiting(
     .execute()
 }
 
-/** Holds a send whose time has come. False when it does not wait any more, or was held or approved meanwhile. */
+/**
+ * Holds a send whose time has come. False when it does not wait any more, was held or approved meanwhile, or while the
+ * inbox has `heldMax` messages that wait for approval.
+ */
 export const holdWaiting = transaction({
   name: 'holdWaiting',
   accountOf: ({ accountId }) => accountId,
@@ -373,13 +394,18 @@ export const holdWaiting = transaction({
     tx: Tx,
     input: {
       accountId: string
+      inboxId: string
       messageId: string
+      heldMax: number
       hold: NewHold
       audit: NewAuditEntry
       nowMs: number
     },
   ): Promise<boolean> {
     const { messageId, hold, nowMs } = input
+    // As every send that is held, so that the limit is exact.
+    await lockCounters(tx, input)
+    if ((await refuseHeld(tx, input)) !== null) return false
     const [message] = (await lockSentMessages(tx, [messageId])).values()
     const waiting = await lockWaiting(tx, input)
     if (message === undefined || waiting === null) return false

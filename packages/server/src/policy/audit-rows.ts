@@ -10,7 +10,7 @@ import { DAY_MS } from '#platform/units.ts'
 import { removeOldest } from '#schema/purge-steps.ts'
 import type { Row, Tables, Tx } from '#schema/tables.ts'
 
-const AUDIT_MS = 90 * DAY_MS
+export const AUDIT_MS = 90 * DAY_MS
 
 /** Of a decision about mail. */
 type DecisionDetails = {

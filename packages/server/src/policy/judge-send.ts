@@ -9,6 +9,7 @@ import type { Log } from '#platform/log.ts'
 import { CannotExamine } from './cannot-examine.ts'
 import { guards } from './guards.ts'
 import {
+  type Addressed,
   addressesInFields,
   addressesOf,
   type GuardDeps,
@@ -56,25 +57,51 @@ export async function judgeSend(
   return { decision, reasons, holdAbovePerHour }
 }
 
+/**
+ * Judges a message that a person approved some time before it leaves: rules that block since then refuse it. Nothing else
+ * of the policy does, because a person has decided. Null where no rule refuses it.
+ */
+export async function judgeApproved(
+  { db }: Pick<GuardDeps, 'db'>,
+  { inbox, message, approvedAtMs }: { inbox: Inbox; message: Addressed; approvedAtMs: number },
+): Promise<SendJudgement | null> {
+  const policy = await findSendPolicy(db, { accountId: inbox.accountId, inboxId: inbox.id })
+  if (policy === null) return null
+  const { refusals } = await judgeAddresses(
+    { db },
+    { ...policy, mode: 'none' },
+    { inbox, message, blocksSinceMs: approvedAtMs },
+  )
+  if (refusals.length === 0) return null
+  return { decision: 'reject', reasons: refusals, holdAbovePerHour: null }
+}
+
 function failureOf(guard: GuardName, error: unknown): HoldReason {
   const why = error instanceof CannotExamine ? ` ${error.message}` : ''
   return { guard, detail: `The guard could not examine the message, so a person has to.${why}` }
 }
 
-/** Addresses that rules or the mode refuse, and those that no rule names. */
+/** Addresses that rules or the mode refuse, and those that no rule names. Older blocks than `blocksSinceMs` do not count. */
 async function judgeAddresses(
-  { db }: GuardDeps,
+  { db }: Pick<GuardDeps, 'db'>,
   policy: SendPolicy,
-  { inbox, message }: { inbox: Inbox; message: JudgedMessage },
+  {
+    inbox,
+    message,
+    blocksSinceMs = 0,
+  }: { inbox: Inbox; message: Addressed; blocksSinceMs?: number },
 ): Promise<{ refusals: HoldReason[]; unruled: JudgedAddress[]; inFields: JudgedAddress[] }> {
   const named = addressesOf(message)
   const known = new Set(named.map(({ key }) => key))
   const addresses = [...named, ...addressesInFields(message).filter(({ key }) => !known.has(key))]
   const { accountId, podId, id: inboxId } = inbox
   const values = [...new Set(addresses.flatMap(({ address }) => recipientValuesOf(address)))]
-  const rules = policy.hasRules
+  const found = policy.hasRules
     ? await findRecipientRules(db, { accountId, podId, inboxId, values })
     : []
+  const rules = found.filter(
+    ({ type, createdAtMs }) => type !== 'block' || createdAtMs >= blocksSinceMs,
+  )
   const refusals: HoldReason[] = []
   const [unruled, inFields]: [JudgedAddress[], JudgedAddress[]] = [[], []]
   const to = new Set([...message.to, ...message.cc, ...message.bcc].map(addressKey))

@@ -45,6 +45,9 @@ export type JudgedMessage = {
   forwardedThreadId: string | null
 }
 
+/** What names addresses. */
+export type Addressed = Pick<JudgedMessage, 'to' | 'cc' | 'bcc' | 'replyTo' | 'headers'>
+
 /** A recipient, or where replies go. */
 export type JudgedAddress = {
   readonly address: string
@@ -52,12 +55,12 @@ export type JudgedAddress = {
 }
 
 /** Recipients, and where replies go; each once. */
-export function addressesOf({ to, cc, bcc, replyTo }: JudgedMessage): JudgedAddress[] {
+export function addressesOf({ to, cc, bcc, replyTo }: Addressed): JudgedAddress[] {
   return eachOnce([...to, ...cc, ...bcc, ...(replyTo === null ? [] : [replyTo])])
 }
 
 /** Addresses in the values of further header fields: programs unsubscribe, answer and report to them. */
-export function addressesInFields({ headers }: JudgedMessage): JudgedAddress[] {
+export function addressesInFields({ headers }: Addressed): JudgedAddress[] {
   const found = headers.flatMap(({ value }) => {
     const spellings = [...new Set([value, decodeWords(value), percentDecoded(value)])]
     return spellings.flatMap((text) => [

@@ -62,7 +62,7 @@ const selectPolicies = statement<Tables, { accountId: string; inboxId: string },
 export async function findRecipientRules(
   db: ReadDb,
   input: { accountId: string; podId: string; inboxId: string; values: readonly string[] },
-): Promise<RecipientRule[]> {
+): Promise<(RecipientRule & { createdAtMs: number })[]> {
   const { accountId, podId, inboxId, values } = input
   if (values.length === 0) return []
   const rows = await db.read
@@ -83,6 +83,7 @@ export async function findRecipientRules(
       value: row.value,
       podId: row.pod_id,
       inboxId: row.inbox_id,
+      createdAtMs: row.created_at,
     }))
 }
 

@@ -19,6 +19,7 @@ import { DAY_MS } from '#platform/units.ts'
 import { purgeAudit } from '#policy/policy-rows.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS, removeOldest } from '#schema/purge-steps.ts'
+import { keepReviews, purgeKeptReviews } from '#reviews/reviews-rows.ts'
 import type { ReadDb, Tx } from '#schema/tables.ts'
 import { endSearchInbox, removeFromSearch } from '#search/search-rows.ts'
 import { deleteInboxDays, purgeMailFigures } from '#stats/stats-rows.ts'
@@ -49,7 +50,7 @@ export const purgeInboxStep = transaction({
   name: 'purgeInboxStep',
   accountOf: () => null,
   erasing: true,
-  async run(tx: Tx, input: { inboxId: string }): Promise<PurgeStep> {
+  async run(tx: Tx, input: { inboxId: string; nowMs: number }): Promise<PurgeStep> {
     // Before their messages, so that no list has events of removed messages; and at each step, because events may be
     // added until the messages are removed.
     if (await eraseEvents(tx, input.inboxId)) return { isDone: false, blobIds: [] }
@@ -68,6 +69,7 @@ export const purgeInboxStep = transaction({
       // Those in the trash have negative ones, and are in no search.
       const positions = messages.map((message) => message.position).filter((at) => at > 0)
       await removeFromSearch(tx, { inboxId: input.inboxId, positions })
+      await keepReviews(tx, { messageIds: ids, nowMs: input.nowMs })
       await removeSent(tx, ids)
       await removeAttachmentTexts(tx, ids)
       // Another worker may remove the same rows, and then drops the references of the rows that it removed.
@@ -158,14 +160,13 @@ async function removeSent(tx: Tx, messageIds: string[]): Promise<void> {
 const NOTES = [
   ['correspondents', 'address_key'],
   ['written_to', 'address_key'],
-  ['reviews', 'id'],
   ['waiting_sends', 'message_id'],
   ['thread_marks', 'mark'],
   ['message_labels', 'label'],
 ] as const
 
 /**
- * Removes an inbox's reviews, what its sends wait for, and the rows that its limits count: correspondents on both sides,
+ * Removes an inbox's reviews that are not kept, what its sends wait for, and the rows that its limits count: correspondents on both sides,
  * sends, cold recipients; true if there were any.
  */
 async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
@@ -179,6 +180,12 @@ async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
     `.execute(tx.query)
     if (rows.length > 0) return true
   }
+  const { rows: reviews } = await sql`
+    delete from reviews where id in (
+      select id from reviews where inbox_id = ${inboxId} and kept_until is null limit ${PURGE_STEP_ROWS}
+    ) returning id
+  `.execute(tx.query)
+  if (reviews.length > 0) return true
   // The limits themselves bound these two.
   await tx.query.deleteFrom('inbox_sends').where('inbox_id', '=', inboxId).execute()
   await tx.query.deleteFrom('cold_recipients').where('inbox_id', '=', inboxId).execute()
@@ -190,14 +197,13 @@ async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
 /** What programs of before leave behind when they remove an inbox. */
 const KEPT_BY_OLD = [
   'drafts',
-  'reviews',
   'waiting_sends',
   'thread_marks',
   'message_labels',
 ] as const
 
 /**
- * The next inbox by id with rows of KEPT_BY_OLD, and whether it was deleted. Null for none. Costs a few looks into an
+ * The next inbox by id with rows of KEPT_BY_OLD or reviews that are not kept, and whether it was deleted. Null for none. Costs a few looks into an
  * index, however many rows an inbox has.
  */
 export async function findKeepingInbox(
@@ -212,7 +218,14 @@ export async function findKeepingInbox(
       .orderBy('inbox_id')
       .limit(1)
       .executeTakeFirst()
-  const rows = await Promise.all(KEPT_BY_OLD.map(nextOf))
+  const unkept = db.read
+    .selectFrom('reviews')
+    .select('inbox_id')
+    .where('inbox_id', '>', after)
+    .where('kept_until', 'is', null)
+    .orderBy('inbox_id')
+    .limit(1)
+  const rows = await Promise.all([...KEPT_BY_OLD.map(nextOf), unkept.executeTakeFirst()])
   const [inboxId] = rows.flatMap((row) => row?.inbox_id ?? []).sort()
   if (inboxId === undefined) return null
   const inbox = await db.read
@@ -325,9 +338,10 @@ export const purgeExpiredStep = transaction({
     const hours = await purgeMailFigures(tx, nowMs)
     const audit = await purgeAudit(tx, nowMs)
     const mentions = await purgeMentions(tx, nowMs)
+    const reviews = await purgeKeptReviews(tx, nowMs)
     const rows = [quarantined, addresses, creations, events, keys, strangers, captured]
     const counts = [...rows, postmaster, sessions, pairings, removed].map(({ length }) => length)
-    counts.push(webhooks, hours, audit, mentions)
+    counts.push(webhooks, hours, audit, mentions, reviews)
     return {
       isDone: counts.every((count) => count < PURGE_STEP_ROWS),
       blobIds: await dropRawReferences(tx, [...quarantined, ...postmaster]),

@@ -110,13 +110,13 @@ export { expireInboxes, removeOverdue } from './retention.ts'
 /** A younger blob without a message may belong to a transaction that is under way. */
 export const ORPHAN_MS = DAY_MS
 
-type PurgeDeps = { db: Db; blobs: BlobStore | null }
+type PurgeDeps = { db: Db; blobs: BlobStore | null; clock: Clock }
 
 /**
  * Removes expired rows in small steps until none is left; ends after a step when `signal` is aborted. Safe to run
  * again.
  */
-export async function purgeExpired(deps: PurgeDeps & { clock: Clock }, signal: AbortSignal) {
+export async function purgeExpired(deps: PurgeDeps, signal: AbortSignal) {
   // This ends, because a step removes more than expires meanwhile.
   await inSteps({ signal }, async () => {
     const removed = await deps.db.write(purgeExpiredStep, { nowMs: deps.clock.now() })
@@ -172,7 +172,7 @@ export function purgeInbox(
   // No pauses while a client waits.
   const pace = { stepsMax, mayGoOn: lease?.mayGoOn, isPaced: lease !== undefined }
   return inSteps(pace, async () => {
-    const removed = await deps.db.write(purgeInboxStep, { inboxId })
+    const removed = await deps.db.write(purgeInboxStep, { inboxId, nowMs: deps.clock.now() })
     await removeBlobs(deps, removed.blobIds)
     return removed
   })

@@ -21,6 +21,7 @@ import {
 import { insertWrittenTo } from '#outbound/outbound-rows.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { addressKey } from '#platform/email-address.ts'
+import { keepReviews, removeReviews } from '#reviews/reviews-rows.ts'
 import { type Row, readIn, type Tx } from '#schema/tables.ts'
 import { changeSearch } from '#search/search-rows.ts'
 
@@ -98,16 +99,16 @@ type Removed = Placed &
     Row<'messages'>,
     'thread_id' | 'raw_id' | 'thread_position' | 'automatic_reason' | 'created_at'
   > &
-  Pick<Row<'raw_messages'>, 'size_bytes' | 'origin'>
+  Pick<Row<'raw_messages'>, 'size_bytes' | 'origin' | 'is_marked'>
 
 /**
- * Removes messages, which all belong to the inbox, and the threads that have none left. Returns the blobs that nothing
- * refers to any more.
+ * Removes messages, which all belong to the inbox, and the threads that have none left. Their reviews stay, except in an
+ * erasure. Returns the blobs that nothing refers to any more.
  */
 export async function removeMessages(
   tx: Tx,
   inbox: LockedInbox,
-  { ids, nowMs }: { ids: readonly string[]; nowMs: number },
+  { ids, nowMs, isErasure = false }: { ids: readonly string[]; nowMs: number; isErasure?: boolean },
 ): Promise<string[]> {
   const removed = await lockMessages(tx, ids)
   if (removed.length === 0) return []
@@ -119,6 +120,9 @@ export async function removeMessages(
   )
   changes.stored_bytes = -counted.reduce((sum, { size_bytes }) => sum + size_bytes, 0)
   const sent = removed.filter(({ direction }) => direction === 'outbound')
+  const sentIds = sent.map(({ id }) => id)
+  if (isErasure) await removeReviews(tx, sentIds)
+  else await keepReviews(tx, { messageIds: sentIds, nowMs })
   if (sent.length > 0) await removeSent(tx, inbox, sent)
   const removedIds = removed.map(({ id }) => id)
   await tx.query.deleteFrom('message_labels').where('message_id', 'in', removedIds).execute()
@@ -165,12 +169,13 @@ async function lockMessages(tx: Tx, ids: readonly string[]): Promise<Removed[]> 
       'messages.created_at',
       'raw_messages.size_bytes',
       'raw_messages.origin',
+      'raw_messages.is_marked',
     ])
     .where('messages.id', 'in', ids)
     .execute()
 }
 
-/** Deliveries and reviews of sent messages, and their copies in the sandbox. */
+/** Deliveries of sent messages, and their copies in the sandbox. */
 async function removeSent(
   tx: Tx,
   { counters }: LockedInbox,
@@ -197,11 +202,6 @@ async function removeSent(
   const noted = [...keys].sort().map((address_key) => ({ inbox_id: inboxId, address_key }))
   if (noted.length > 0) await insertWrittenTo(tx, noted)
   await tx.query.deleteFrom('waiting_sends').where('message_id', 'in', ids).execute()
-  await tx.query
-    .deleteFrom('reviews')
-    .where('inbox_id', '=', inboxId)
-    .where('message_id', 'in', ids)
-    .execute()
   const captured = await tx.query
     .deleteFrom('captured_messages')
     .where('message_id', 'in', ids)
@@ -455,11 +455,13 @@ function automaticTimes(
   { removed_automatic }: Row<'threads'>,
   removed: readonly Removed[],
 ): string {
-  const times = removed.flatMap(({ direction, automatic_reason, origin, created_at }) =>
-    direction === 'inbound' && (automatic_reason !== null || origin === 'service')
-      ? [created_at]
-      : [],
-  )
+  const times = removed
+    .filter(({ direction }) => direction === 'inbound')
+    .filter(
+      ({ automatic_reason, origin, is_marked }) =>
+        automatic_reason !== null || origin === 'service' || is_marked === 1,
+    )
+    .map(({ created_at }) => created_at)
   if (times.length === 0) return removed_automatic
   const all = [...(JSON.parse(removed_automatic) as number[]), ...times].sort((a, b) => a - b)
   return JSON.stringify(all.slice(-AUTOMATIC_REMEMBERED_MAX))

@@ -5,9 +5,9 @@ import { approveHeld, type SendDeps } from '#outbound/outbound.ts'
 import { endWaiting } from '#outbound/outbound-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { notFound, problem } from '#platform/problem.ts'
+import { AppError, notFound, problem } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
-import { findReview, listExpiredReviews, type Review } from './review-rows.ts'
+import { findEqual, findReview, listExpiredReviews, type Review } from './review-rows.ts'
 
 type Decision = { accountId: string; reviewId: string; approverId: string }
 
@@ -51,6 +51,24 @@ export async function rejectReview(
     review: { status: 'rejected', decidedBy: approverId, reason },
   })
   return decidedOf(deps, decision, isEnded)
+}
+
+/** Rejects a review, and those that are equal to it as far as nobody decides about them meanwhile. */
+export async function rejectEqual(
+  deps: EndDeps,
+  decision: Decision & { reason: string | null },
+): Promise<Review> {
+  const review = await findReview(deps.db, decision)
+  const equal = review === null ? [] : await findEqual(deps.db, review)
+  const rejected = await rejectReview(deps, decision)
+  for (const { id: reviewId } of equal) {
+    await rejectReview(deps, { ...decision, reviewId }).catch((error) => {
+      const isDecided =
+        error instanceof AppError && ['review_decided', 'not_found'].includes(error.code)
+      if (!isDecided) throw error
+    })
+  }
+  return rejected
 }
 
 /** Of the reviews that expire together. */

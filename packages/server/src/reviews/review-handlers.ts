@@ -8,9 +8,9 @@ import type { SendDeps } from '#outbound/outbound.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound } from '#platform/problem.ts'
-import { approveReview, rejectReview } from './decide-review.ts'
+import { approveReview, rejectEqual, rejectReview } from './decide-review.ts'
 import { readDisplay } from './read-display.ts'
-import { findReview, listReviews, type Review } from './review-rows.ts'
+import { findEqual, findReview, type ListedReview, listReviews, type Review } from './review-rows.ts'
 
 /** The newest messages of a thread that a review shows. */
 const THREAD_MESSAGES_SHOWN = 20
@@ -26,16 +26,18 @@ type ReviewOperation =
 
 export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
   return {
-    'reviews.list': async ({ query }, { accountId }) => {
+    'reviews.list': async ({ query }, { accountId, actor }) => {
       const { status = null, inboxId = null, ...page } = query
-      const asked = { accountId, status, inboxId, ...page }
+      const withKept = actor.kind === 'approver'
+      const asked = { accountId, status, inboxId, withKept, ...page }
       const { reviews, total } = await listReviews(deps.db, asked)
       return { data: reviews.map(presentReview), total }
     },
-    'reviews.get': async ({ path }, { accountId, takeSlot }) => {
+    'reviews.get': async ({ path }, { accountId, actor, takeSlot }) => {
       await takeSlot()
       const review = await findReview(deps.db, { accountId, reviewId: path.id })
-      const whole = review && (await readWhole(deps, review))
+      const isShown = review?.kept === null || actor.kind === 'approver'
+      const whole = review && isShown ? await readWhole(deps, review) : null
       if (whole === null) throw notFound()
       return whole
     },
@@ -60,31 +62,40 @@ export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
       }
       return { data }
     },
-    'reviews.reject': async ({ path, body: { reason = null } }, { accountId, approverId }) => {
+    'reviews.reject': async ({ path, body }, { accountId, approverId }) => {
+      const { reason = null, includeEqual = false } = body
       const decision = { accountId, reviewId: path.id, approverId, reason: reason || null }
-      return presentReview(await rejectReview(deps, decision))
+      const rejected = includeEqual ? rejectEqual(deps, decision) : rejectReview(deps, decision)
+      return presentReview(await rejected)
     },
   }
 }
 
-/** Null when its message is gone, with its inbox. */
+/** Null when its message is gone, and nothing of it is kept yet. */
 async function readWhole(deps: Deps, review: Review): Promise<WholeReview | null> {
-  const { accountId, messageId } = review
-  const message = await findMessage(deps.db, accountId, messageId)
-  if (message === null) return null
-  const { subject, bodyText, bodyHtml } = message
+  const { accountId, messageId, kept } = review
+  const texts = kept ?? (await findMessage(deps.db, accountId, messageId))
+  if (texts === null) return null
+  const { subject, bodyText, bodyHtml } = texts
+  const equal = await findEqual(deps.db, review)
   const content = { ...review.content, subject, bodyText, bodyHtml }
   return {
-    ...presentReview(review),
+    ...presentReview({ ...review, equal }),
     content,
     display: await readDisplay(deps, content),
     thread: await readNewest(deps, review),
   }
 }
 
-async function readNewest(deps: Deps, { accountId, threadId }: Review): Promise<ThreadMessages> {
+async function readNewest(
+  deps: Deps,
+  { accountId, threadId, inboxId: ofInbox, subject: ofReview }: Review,
+): Promise<ThreadMessages> {
   const found = await findThread(deps.db, accountId, threadId)
-  const offset = Math.max(0, (found?.messageCount ?? 0) - THREAD_MESSAGES_SHOWN)
+  if (found === null) {
+    return { threadId, inboxId: ofInbox, subject: ofReview, isRead: true, data: [] }
+  }
+  const offset = Math.max(0, found.messageCount - THREAD_MESSAGES_SHOWN)
   const page = { accountId, threadId, limit: THREAD_MESSAGES_SHOWN, offset }
   const { thread, messages } = await readThread(deps, page)
   const { id, inboxId, subject, isRead } = thread
@@ -92,12 +103,15 @@ async function readNewest(deps: Deps, { accountId, threadId }: Review): Promise<
   return { threadId: id, inboxId, subject, isRead, data }
 }
 
-function presentReview(review: Review): ReviewShape {
-  const { accountId: _, content, createdAtMs, expiresAtMs, decidedAtMs, ...shown } = review
+function presentReview({ equal = [], kept, ...review }: Review & Partial<ListedReview>): ReviewShape {
+  const { accountId: _, equalKey: __, content, createdAtMs, expiresAtMs, decidedAtMs, ...shown } = review
   const { from, to, cc, bcc } = content
   return {
     ...shown,
     ...{ from, to, cc, bcc },
+    equalCount: equal.length + 1,
+    equal,
+    isMessageDeleted: kept !== null,
     createdAt: presentTime(createdAtMs),
     expiresAt: presentTime(expiresAtMs),
     decidedAt: decidedAtMs === null ? null : presentTime(decidedAtMs),

@@ -8,6 +8,7 @@ import { shownLine } from '@mailroom/mail/unseen.ts'
 import { findApprover } from '#accounts/accounts-rows.ts'
 import { SERVICE_OWNER, type Signers } from '#domains/domains.ts'
 import { isDomainHere } from '#domains/domains-rows.ts'
+import { SERVICE_NAME } from '#inboxes/inboxes.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
@@ -183,9 +184,11 @@ async function compose(
   }: { id: string; approverId: string; email: string; pending: Review[]; nowMs: number },
 ): Promise<{ raw: Uint8Array; needsSmtpUtf8: boolean }> {
   const { inboxDomain } = deps
-  const shown = pending.slice(0, REVIEWS_SHOWN_MAX)
-  const entries = shown.map((review) => entryOf(deps, review, approverId))
-  const more = pending.length - shown.length
+  // The newest of equal ones, as in the list of reviews.
+  const groups = [...Map.groupBy(pending.toReversed(), ({ id, equalKey }) => equalKey ?? id).values()]
+  const shown = groups.toReversed().slice(0, REVIEWS_SHOWN_MAX)
+  const entries = shown.map((equal) => entryOf(deps, equal, approverId))
+  const more = groups.length - shown.length
   const count = pending.length === 1 ? 'One message waits' : `${pending.length} messages wait`
   const text = [
     `${count} for your decision. Nothing is sent unless somebody approves it.`,
@@ -194,7 +197,7 @@ async function compose(
     'The links are for you alone: whoever has one can decide. Opening a link changes nothing.',
   ].join('\n\n')
   const composed = await composeMessage({
-    from: { name: 'Mailroom', address: `${SENDER_NAME}@${inboxDomain}` },
+    from: { name: SERVICE_NAME, address: `${SENDER_NAME}@${inboxDomain}` },
     to: [email],
     cc: [],
     replyTo: null,
@@ -218,12 +221,19 @@ async function compose(
 }
 
 /** Without words of the message: whoever wrote it could give the approver a link of their own. */
-function entryOf(deps: ReviewMailDeps, review: Review, approverId: string): string {
+function entryOf(
+  deps: ReviewMailDeps,
+  [review, ...others]: readonly Review[],
+  approverId: string,
+): string {
+  if (review === undefined) return ''
   const { accountId, id: reviewId, digest, content, expiresAtMs } = review
   const { to, cc, bcc } = content
   const recipients = [...to, ...cc, ...bcc].map(withoutWords)
   const guards = [...new Set(review.reasons.map(({ guard }) => guard))]
+  const equal = `This message waits ${others.length + 1} times. The link is for the newest one.`
   return [
+    ...(others.length === 0 ? [] : [equal]),
     `To ${recipients.slice(0, 5).join(', ')}${recipients.length > 5 ? ` and ${recipients.length - 5} more` : ''}`,
     `Held by: ${guards.join(', ')}. Decide by ${presentTime(expiresAtMs)}.`,
     reviewUrl(deps, { accountId, reviewId, approverId, digest }),

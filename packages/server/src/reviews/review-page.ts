@@ -28,6 +28,8 @@ export function reviewPage(
     ['Subject', message.subject],
     ['In-Reply-To', content.inReplyTo ?? ''],
     ['Not before', message.scheduledAtMs === null ? '' : presentTime(message.scheduledAtMs)],
+    ['Unsubscribe link', content.unsubscribe === true ? 'yes' : ''],
+    ['Auto-Submitted', content.isAutomatic === true ? 'yes, a program sends it' : ''],
     ...Object.entries(content.headers),
   ]
   const rows = fields

@@ -4,7 +4,9 @@ import type { ReviewContent } from '@mailroom/contract/reviews.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { ReviewStatus } from '@mailroom/contract/vocabulary.ts'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
+import { sql } from 'kysely'
 import type { ReadDb, Row } from '#schema/tables.ts'
+import type { KeptTexts } from './kept-review-rows.ts'
 
 /** What the digest covers and the message does not have. */
 type StoredContent = Omit<ReviewContent, 'subject' | 'bodyText' | 'bodyHtml'>
@@ -18,8 +20,11 @@ export type Review = {
   status: ReviewStatus
   reasons: HoldReason[]
   digest: string
+  equalKey: string | null
   content: StoredContent
   subject: string
+  /** Null while the message exists. */
+  kept: KeptTexts | null
   createdAtMs: number
   expiresAtMs: number
   decidedAtMs: number | null
@@ -32,25 +37,48 @@ export async function findReview(
   db: ReadDb,
   { accountId, reviewId }: { accountId: string; reviewId: string },
 ): Promise<Review | null> {
-  const row = await selectReviews(db, accountId)
+  const row = await selectReviews(db, { accountId, withKept: true })
     .where('reviews.id', '=', reviewId)
     .executeTakeFirst()
   return row === undefined ? null : toReview(row)
 }
 
-/** Newest first; the total stops at COUNTED_MAX. */
+/** A review that differs from another one in its thread alone. */
+export type EqualReview = { id: string; digest: string; messageId: string }
+
+export type ListedReview = Review & { equal: EqualReview[] }
+
+/**
+ * Newest first; the total stops at COUNTED_MAX. Of pending reviews that are equal only the newest is listed, with the
+ * others. `withKept` lists also those of messages that are gone.
+ */
 export async function listReviews(
   db: ReadDb,
   input: {
     accountId: string
     status: ReviewStatus | null
     inboxId: string | null
+    withKept: boolean
     limit: number
     offset: number
   },
-): Promise<{ reviews: Review[]; total: number }> {
-  const { accountId, status, inboxId, limit, offset } = input
-  let listed = selectReviews(db, accountId)
+): Promise<{ reviews: ListedReview[]; total: number }> {
+  const { status, inboxId, limit, offset } = input
+  let listed = selectReviews(db, input).where(({ eb, not, or, exists, selectFrom }) =>
+    or([
+      eb('reviews.status', '!=', 'pending'),
+      not(
+        exists(
+          selectFrom('reviews as newer')
+            .select('newer.id')
+            .whereRef('newer.account_id', '=', 'reviews.account_id')
+            .whereRef('newer.equal_key', '=', 'reviews.equal_key')
+            .whereRef('newer.id', '>', 'reviews.id')
+            .where('newer.status', '=', sql.lit('pending')),
+        ),
+      ),
+    ]),
+  )
   if (status !== null) listed = listed.where('reviews.status', '=', status)
   if (inboxId !== null) listed = listed.where('reviews.inbox_id', '=', inboxId)
   const rows = await listed.orderBy('reviews.id', 'desc').limit(limit).offset(offset).execute()
@@ -59,7 +87,32 @@ export async function listReviews(
     .selectFrom(counted)
     .select(({ fn }) => fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
-  return { reviews: rows.map(toReview), total: Number(total) }
+  const reviews = []
+  for (const review of rows.map(toReview)) {
+    reviews.push({ ...review, equal: await findEqual(db, review) })
+  }
+  return { reviews, total: Number(total) }
+}
+
+/** Equal reviews that one entry of a list names; an inbox has few more that are pending. */
+const EQUAL_LISTED_MAX = 100
+
+/** The other pending reviews that are equal to a pending one, newest first. */
+export async function findEqual(
+  db: ReadDb,
+  { id, accountId, status, equalKey }: Pick<Review, 'id' | 'accountId' | 'status' | 'equalKey'>,
+): Promise<EqualReview[]> {
+  if (status !== 'pending' || equalKey === null) return []
+  return db.read
+    .selectFrom('reviews')
+    .select(['id', 'digest', 'message_id as messageId'])
+    .where('account_id', '=', accountId)
+    .where('equal_key', '=', equalKey)
+    .where('status', '=', sql.lit('pending'))
+    .where('id', '!=', id)
+    .orderBy('id', 'desc')
+    .limit(EQUAL_LISTED_MAX)
+    .execute()
 }
 
 /** Pending reviews of all accounts whose time is over, the oldest first. */
@@ -77,16 +130,26 @@ export async function listExpiredReviews(
     .execute()
 }
 
-function selectReviews(db: ReadDb, accountId: string) {
-  return db.read
+/** Without those of inboxes that are being removed. */
+function selectReviews(
+  db: ReadDb,
+  { accountId, withKept }: { accountId: string; withKept: boolean },
+) {
+  const selected = db.read
     .selectFrom('reviews')
-    .innerJoin('messages', 'messages.id', 'reviews.message_id')
+    .leftJoin('messages', 'messages.id', 'reviews.message_id')
     .selectAll('reviews')
     .select('messages.subject')
     .where('reviews.account_id', '=', accountId)
+  return withKept
+    ? selected.where(({ eb, or }) =>
+        or([eb('messages.id', 'is not', null), eb('reviews.kept_texts', 'is not', null)]),
+      )
+    : selected.where('messages.id', 'is not', null)
 }
 
-function toReview(row: Row<'reviews'> & { subject: string }): Review {
+function toReview(row: Row<'reviews'> & { subject: string | null }): Review {
+  const kept = row.kept_texts === null ? null : (JSON.parse(row.kept_texts) as KeptTexts)
   return {
     id: row.id,
     accountId: row.account_id,
@@ -96,8 +159,10 @@ function toReview(row: Row<'reviews'> & { subject: string }): Review {
     status: row.status as ReviewStatus,
     reasons: JSON.parse(row.reasons) as HoldReason[],
     digest: row.digest,
+    equalKey: row.equal_key,
     content: JSON.parse(row.content) as StoredContent,
-    subject: row.subject,
+    subject: row.subject ?? kept?.subject ?? '',
+    kept,
     createdAtMs: row.created_at,
     expiresAtMs: row.expires_at,
     decidedAtMs: row.decided_at,

@@ -145,6 +145,8 @@ export type Tables = {
     helo: string | null
     tls: string | null
     origin: string
+    /** Whether it bears the mark of a service like this one. */
+    is_marked: Generated<number>
     created_at: number
   }
   long_bodies: {
@@ -496,6 +498,10 @@ export type Tables = {
     /** Null once approved, or when nothing holds it. */
     review_id: string | null
     is_approved: number
+    /** When it was approved before its time. */
+    approved_at: Generated<number | null>
+    /** 1 where the limits of sends counted it when it was filed. */
+    is_counted: Generated<number>
     /** JSON of `WaitingEnvelope`. */
     envelope: string
     created_at: number
@@ -515,6 +521,12 @@ export type Tables = {
     decided_at: number | null
     decided_by: string | null
     decided_reason: string | null
+    /** The same for reviews of the same text to the same recipients. */
+    equal_key: Generated<string | null>
+    /** JSON of `KeptTexts`, once the message is gone. */
+    kept_texts: Generated<string | null>
+    kept_bytes: Generated<number>
+    kept_until: Generated<number | null>
     created_at: number
   }
   /** Reviews that approvers with an address are not told of yet. */

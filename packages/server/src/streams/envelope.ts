@@ -89,12 +89,12 @@ async function readMessages(
     messageIds: [...new Set(about.map(({ messageId }) => messageId))],
     bodyLengthMax: CUT_READ_LENGTH,
   })
-  for await (const { message: whole, ...place } of found) {
+  for await (const { message: whole, sentAtMs, ...place } of found) {
     const { message, isTruncated } = cutBodies(whole)
     // Extracted from the whole message, as everywhere else.
     const reading = await presentReading(whole, deps)
     const files = await withParsedTexts(deps.db, message)
-    const presented = presentMessage(deps, message, { ...reading, isTruncated, files })
+    const presented = presentMessage(deps, message, { ...reading, isTruncated, files, sentAtMs })
     messages.set(message.id, { ...place, message, isTruncated, presented })
   }
   return messages
@@ -144,12 +144,13 @@ function presentMessage(
     hiddenTextParts,
     isTruncated,
     files,
+    sentAtMs,
   }: Pick<MessageShape, 'extracted' | 'hiddenTextParts' | 'isTruncated'> & {
     files: Awaited<ReturnType<typeof withParsedTexts>>
+    sentAtMs: number
   },
 ): EventMessage {
   const nowMs = deps.clock.now()
-  const at = presentTime(message.createdAtMs)
   return {
     id: message.id,
     rfc_message_id: message.rfcMessageId,
@@ -181,6 +182,8 @@ function presentMessage(
     verdict: message.verdict,
     spam_score: message.spamScore,
     failure_reason: message.failureReason,
-    ...(message.direction === 'inbound' ? { received_at: at } : { sent_at: at }),
+    ...(message.direction === 'inbound'
+      ? { received_at: presentTime(message.createdAtMs) }
+      : { sent_at: presentTime(sentAtMs) }),
   }
 }

@@ -41,11 +41,12 @@ for (const { name, content, digest } of examples) {
 }
 
 test('every member of the content changes the digest', () => {
-  const [, example] = examples
-  assert.ok(example !== undefined)
-  for (const member of Object.keys(example.content)) {
-    const changed = { ...example.content, [member]: 'other' } as ReviewContent
-    assert.notEqual(digestOf(changed), example.digest, member)
+  for (const example of [examples[1], examples.at(-1)]) {
+    assert.ok(example !== undefined)
+    for (const member of Object.keys(example.content)) {
+      const changed = { ...example.content, [member]: 'other' } as ReviewContent
+      assert.notEqual(digestOf(changed), example.digest, member)
+    }
   }
 })
 
@@ -60,7 +61,8 @@ test('the documented Python program computes each digest', (t) => {
 test('the documented shell command computes each digest', (t) => {
   if (!isInstalled('jq', 'sha256sum')) return t.skip('jq or sha256sum is not installed')
   for (const { name, content, digest } of examples) {
-    assert.equal(run('sh', ['-c', documented('sh')], JSON.stringify(content)), digest, name)
+    const hex = run('sh', ['-c', documented('sh')], JSON.stringify(content))
+    assert.equal(hex, digest.replace('v2:', ''), name)
   }
 })
 

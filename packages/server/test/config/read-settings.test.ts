@@ -95,6 +95,7 @@ test('an empty environment gives the documented defaults', () => {
       inboxesPerDay: 100,
       coldPerDay: 20,
       coldAccountPerDay: null,
+      heldPerInbox: 100,
       reviewDays: 7,
       importBytes: 1024 ** 3,
       storedBytesPerAccount: 10_737_418_240,

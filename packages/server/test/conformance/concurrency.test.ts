@@ -190,7 +190,7 @@ onBothEngines('concurrent transactions', (engine) => {
         nowMs: 1,
       })
       const purge = async () => {
-        while (!(await db.write(purgeInboxStep, { inboxId: gone })).isDone);
+        while (!(await db.write(purgeInboxStep, { nowMs: 0, inboxId: gone })).isDone);
       }
       await Promise.all(Array.from({ length: 6 }, purge))
       const raws = await db.read

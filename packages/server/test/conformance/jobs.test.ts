@@ -47,7 +47,7 @@ onBothEngines('jobs', (engine) => {
     db,
     clock,
     log: silentLog,
-    runJob: (job, lease) => runJob({ db, blobs: null }, job, lease),
+    runJob: (job, lease) => runJob({ db, blobs: null, clock }, job, lease),
   })
   const rowOf = (id: string) =>
     db.read.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirst()

@@ -276,7 +276,7 @@ test('a failed removal counts as done, and is swept later', async (t) => {
     jobId: makeId('job'),
     nowMs: Date.now(),
   })
-  const deps = { db, blobs: place.blobs }
+  const deps = { db, blobs: place.blobs, clock: systemClock }
   s3.mood = 'failing'
   assert.equal(await purgeInbox(deps, { inboxId, stepsMax: 50 }), true)
   await assert.rejects(sweepBlobs(deps, NEVER), StorageError)

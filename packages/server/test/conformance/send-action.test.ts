@@ -34,6 +34,7 @@ onBothEngines('sending as a client', (engine) => {
       signers: { sign: (_owner, raw) => Promise.resolve(raw) },
       inboxDomain: 'mailroom.localhost',
       sending: {
+        heldPerInbox: 100,
         reviewDays: 7,
         sendsPerMinute: 1_000,
         sendsPerDay: 1_000,
@@ -65,6 +66,7 @@ onBothEngines('sending as a client', (engine) => {
         replyTo: null,
         attachments: [],
         hasUnsubscribe: false,
+    isAutomatic: false,
         leaseTokenHash: null,
       })
       return 'queued'

@@ -275,7 +275,7 @@ onBothEngines('sending', (engine) => {
           db.write(insertSend, sending(owner, inboxId)),
           others.write(removeInbox, { ...deletion, actor: { kind: 'operator' } }),
         ])
-        while (!(await db.write(purgeInboxStep, { inboxId })).isDone);
+        while (!(await db.write(purgeInboxStep, { nowMs: 0, inboxId })).isDone);
         assert.equal((await messagesOf(inboxId)).length, 0)
         return outcome.kind
       }),

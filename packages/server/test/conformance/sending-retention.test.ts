@@ -84,7 +84,7 @@ onBothEngines('rows that sending leaves', (engine) => {
         await db.write(removeInbox, { ...deletion, actor: { kind: 'operator' } }),
         'deleted',
       )
-      while (!(await db.write(purgeInboxStep, { inboxId })).isDone);
+      while (!(await db.write(purgeInboxStep, { nowMs: 0, inboxId })).isDone);
       await db.write(claimJobs, { worker: 'w', nowMs: NOW_MS, leaseMs: 1, limit: 1 })
       await db.write(completeJob, { id: deletion.jobId, worker: 'w' })
       // The first is kept for a day of repeats, the second for a day of counting.

@@ -14,6 +14,7 @@ import { runSql } from '#test/peers/sql.ts'
 export const UNLIMITED: SendLimits = {
   perMinute: 100_000,
   perDay: 100_000,
+  held: 1_000_000,
   coldPerDay: null,
   coldAccountPerDay: 1_000_000,
 }
@@ -49,6 +50,8 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
     accountId: owner.accountId,
     nowMs,
     isWaiting: false,
+    isHeld: false,
+    isCounted: false,
     inboxId,
     messageId,
     thread: fields.thread ?? { kind: 'new', id: makeId('thr') },

@@ -87,7 +87,7 @@ test('the log of a SQLite database is emptied after erasures, and not for jobs',
   // After the answers: the writer empties the log when it is idle.
   await database.db.write(changeAccount, { id: owner.accountId })
   assert.ok(logBytes() > 0)
-  await database.db.write(purgeInboxStep, { inboxId: 'inb_unknown' })
+  await database.db.write(purgeInboxStep, { nowMs: 0, inboxId: 'inb_unknown' })
   await until(async () => logBytes() === 0)
 })
 

@@ -534,7 +534,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     const count = PURGE_STEP_ROWS + 1
     const purges = [
       () => db.write(purgeWebhookStep, { webhookId }),
-      () => db.write(purgeInboxStep, { inboxId }),
+      () => db.write(purgeInboxStep, { nowMs: 0, inboxId }),
       () => db.write(purgeExpiredStep, { nowMs: clock.now() + 30 * DAY_MS }),
     ]
     for (const purge of purges) {

@@ -282,12 +282,12 @@ onEachEngine('events of an inbox that is deleted', (engine) => {
     })
     const count = async (table: string) =>
       (await runSql(world, `select id from ${table} where inbox_id = '${inbox.id}'`)).length
-    assert.deepEqual(await db.write(purgeInboxStep, { inboxId: inbox.id }), {
+    assert.deepEqual(await db.write(purgeInboxStep, { nowMs: 0, inboxId: inbox.id }), {
       isDone: false,
       blobIds: [],
     })
     assert.deepEqual([await count('events'), await count('messages')], [0, 3])
-    while (!(await db.write(purgeInboxStep, { inboxId: inbox.id })).isDone);
+    while (!(await db.write(purgeInboxStep, { nowMs: 0, inboxId: inbox.id })).isDone);
     assert.equal(await count('messages'), 0)
   })
 })

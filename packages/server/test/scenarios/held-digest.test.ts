@@ -55,6 +55,7 @@ onEachEngine('the digest of a held send', (engine) => {
         replyTo: fc.constant('desk@friend.example'),
         headers: fc.constant({ 'X-b': '1', 'X-A': 'Zürich' }),
         threadId: fc.constant(threadId),
+        isAutomatic: fc.boolean(),
         attachments: fc.array(file, { maxLength: 4 }),
       },
       { requiredKeys: ['body', 'subject'] },
@@ -66,7 +67,7 @@ onEachEngine('the digest of a held send', (engine) => {
         assert.ok(hold !== undefined)
         const { content, digest } = await ann.reviews.get(hold.id)
         assert.equal(digest, hold.digest)
-        assert.equal(digestOf(content), digest)
+        assert.equal(`v2:${digestOf(content)}`, digest)
         const message = await client.messages.get(messageId)
         assert.deepEqual(
           [content.to, content.cc, content.bcc, content.subject, content.bodyText],
@@ -77,7 +78,15 @@ onEachEngine('the digest of a held send', (engine) => {
           const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer())
           return { filename, contentType, sha256: sha256(bytes) }
         })
-        assert.deepEqual(content.attachments, await Promise.all(files))
+        const listed = content.attachments.map(({ contentId: _, contentType, ...file }) => ({
+          ...file,
+          contentType: contentType.split(';')[0],
+        }))
+        assert.deepEqual(listed, await Promise.all(files))
+        assert.deepEqual(
+          [content.sendAt, content.unsubscribe, content.isAutomatic],
+          [null, false, fields.isAutomatic ?? false],
+        )
         const asGiven = (fields.attachments ?? []).map(({ data }) => sha256(data))
         const told = content.attachments.map((one) => one.sha256)
         assert.deepEqual(told.toSorted(), asGiven.toSorted())

@@ -84,12 +84,56 @@ onEachEngine('inboxes', (engine) => {
       'no-reply',
       'bounce',
       'bounces',
+      'mailroom',
+      'held-mail',
+      'reviews',
+      'approvals',
+      // Signs within a name make no difference.
+      'held.mail',
+      'heldmail',
+      'h-e.l-d-mail',
+      'no.reply',
+      'post.master',
+      'mail.room',
+      'mai1-r00m',
     ]
     for (const mailboxName of names) {
       assert.equal(await refusal(client.inboxes.create({ mailboxName })), '409 address_taken')
     }
-    for (const mailboxName of ['support', 'sales', 'info', 'billing', 'help']) {
+    for (const mailboxName of ['support', 'sales', 'info', 'billing', 'help', 'mail', 'review']) {
       assert.match((await client.inboxes.create({ mailboxName })).address, /^[a-z]+@/)
+    }
+  })
+
+  test('a display name that people could take for that of the service is refused', async () => {
+    const { client: owner } = await world.newAccount()
+    const inbox = await owner.inboxes.create({ displayName: 'Ann of Acme Mailroom' })
+    const names = [
+      'Mailroom',
+      'MAILROOM',
+      'Mail Room',
+      ' m a i l-r.o_o m ',
+      'Ｍａｉｌｒｏｏｍ',
+      'Маilгооm',
+      'Mailro\u{1d428}m',
+      'Ma\u0131lroom',
+      'MAlLR00M',
+      'Mailr\u00f6\u0301om',
+      'Mai\u200dlroom',
+      'Mailroorn',
+      'Mailroom Reviews',
+      'Mailroom: held mail',
+      'Held_Mail',
+      'The Mailroom team',
+    ]
+    for (const displayName of names) {
+      const created = await refusalOf(owner.inboxes.create({ displayName }))
+      assert.deepEqual([created.status, created.code], [400, 'bad_request'], displayName)
+      assert.match(created.message, /displayName/)
+      assert.equal(await refusal(owner.inboxes.update(inbox.id, { displayName })), '400 bad_request')
+    }
+    for (const displayName of ['Mailroom of Acme', 'Roommail', 'Moira Milo', 'Shield Mail', 'Ö']) {
+      assert.equal((await owner.inboxes.update(inbox.id, { displayName })).displayName, displayName)
     }
   })
 

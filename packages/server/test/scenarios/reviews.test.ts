@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { purgeExpired } from '#removal/removal.ts'
 import { reviewUrl } from '#reviews/review-link.ts'
 import { expireReviews } from '#reviews/reviews.ts'
 import { runSql } from '#test/peers/sql.ts'
@@ -55,8 +56,9 @@ onEachEngine('held mail', (engine) => {
     assert.equal(await refusal(loosen), '403 approver_required')
     await by.asApprover.reviews.approve(hold.id, { digest: hold.digest })
     assert.equal((await settled(by, sent)).status, 'sent')
-    // The inbox has written to them now.
-    assert.equal((await send(by, by.inbox, fields)).hold, undefined)
+    // An approval is for one message.
+    const next = await send(by, by.inbox, fields)
+    assert.deepEqual(next.hold?.reasons, hold.reasons)
   })
 
   test('says that a page is not whole where a style tells the page from the mail', async () => {
@@ -298,16 +300,69 @@ onEachEngine('held mail', (engine) => {
     assert.equal((await settled(by, held)).status, 'sent')
   })
 
-  test('goes with its inbox, and its review too', async () => {
+  test('goes with its inbox, and approvers can read its review for ninety days', async () => {
     const by = await guarded()
-    const held = await hold(by)
+    const held = await hold(by, { subject: 'The evidence', bodyHtml: '<p>Some HTML.</p>' })
+    const { content } = await by.asApprover.reviews.get(held.reviewId)
     await by.client.inboxes.delete(by.inbox.id)
-    await until(async () => {
-      const rows = await runSql(world, `select id from reviews where id = '${held.reviewId}'`)
-      return rows.length === 0
-    })
+    const stored = `select id from reviews where id = '${held.reviewId}' and kept_until is not null`
+    await until(async () => (await runSql(world, stored)).length === 1)
     const approve = by.asApprover.reviews.approve(held.reviewId, { digest: held.digest })
-    assert.equal(await refusal(approve), '404 not_found')
+    assert.equal(await refusal(approve), '409 review_decided')
+    const kept = await by.asApprover.reviews.get(held.reviewId)
+    assert.deepEqual(kept.content, content)
+    assert.deepEqual(
+      [kept.status, kept.decidedReason, kept.isMessageDeleted, kept.thread.data],
+      ['rejected', 'message_deleted', true, []],
+    )
+    const listed = await by.asApprover.reviews.list().page()
+    assert.deepEqual([listed.total, listed.data[0]?.subject], [1, 'The evidence'])
+    // The inbox is gone for the keys of the account, and its reviews are too.
+    assert.equal((await by.client.reviews.list().page()).total, 0)
+    assert.equal(await refusal(by.client.reviews.get(held.reviewId)), '404 not_found')
+    await runSql(world, `update reviews set kept_until = 1 where id = '${held.reviewId}'`)
+    await purgeExpired(world.app.deps, new AbortController().signal)
+    assert.equal(await refusal(by.asApprover.reviews.get(held.reviewId)), '404 not_found')
+  })
+
+  test('that is equal to others is one entry with their number, and they are rejected together', async () => {
+    const by = await guarded()
+    await by.asApprover.policy.replace({ outbound: { guards: { newRecipients: 'hold' } } })
+    const fields = { to: 'stranger@friend.example', subject: 'May I?' }
+    const sends = []
+    for (let made = 0; made < 3; made += 1) sends.push(await send(by, by.inbox, fields))
+    const other = await send(by, by.inbox, { ...fields, body: 'Another text.' })
+    const pending = () => by.asApprover.reviews.list({ status: 'pending' }).page()
+    const { data, total } = await pending()
+    assert.deepEqual(
+      [total, data.map(({ id, equalCount }) => [id, equalCount])],
+      [
+        2,
+        [
+          [other.hold?.id, 1],
+          [sends[2]?.hold?.id, 3],
+        ],
+      ],
+    )
+    const [, row] = data
+    const expected = sends.slice(0, 2).toReversed()
+    assert.deepEqual(
+      row?.equal,
+      expected.map(({ hold: one, messageId }) => ({
+        id: one?.id,
+        digest: one?.digest,
+        messageId,
+      })),
+    )
+    // A decision is for one, unless it says otherwise.
+    await by.asApprover.reviews.approve(row.id, { digest: row.digest })
+    assert.equal((await by.asApprover.reviews.get(row.equal[0]?.id ?? '')).equalCount, 2)
+    await by.asApprover.reviews.reject(row.equal[0]?.id ?? '', { includeEqual: true })
+    assert.deepEqual(
+      (await pending()).data.map(({ id }) => id),
+      [other.hold?.id],
+    )
+    assert.equal((await by.asApprover.reviews.list({ status: 'rejected' }).page()).total, 2)
   })
 })
 

@@ -459,7 +459,7 @@ onEachEngine('the policy of sends', (engine) => {
     assert.equal((await client.inboxes.checkSend(inbox.id, asked)).decision, 'hold')
   })
 
-  test('a scheduled send is judged again when it is due, unless a person approved it', async () => {
+  test('a scheduled send is judged again when it is due, after an approval by newer blocks alone', async () => {
     const { client, ann, inbox, guard } = await guarded()
     const sendAt = new Date(world.clock.now() + HOUR_MS).toISOString()
     const headers = { 'X-Case': '7' }
@@ -469,9 +469,15 @@ onEachEngine('the policy of sends', (engine) => {
     await guard({ attachments: 'hold' })
     const approved = await send(client, inbox, { to: 'carl@blocked.example', sendAt, ...files })
     assert.deepEqual(guardsOf(approved), ['attachments'])
+    const stopped = await send(client, inbox, { to: 'dora@stopped.example', sendAt, ...files })
     const { id = '', digest = '' } = approved.hold ?? {}
-    await ann.reviews.approve(id, { digest })
     const rules = [{ type: 'block', value: 'blocked.example' }]
+    await guard({ attachments: 'hold' }, { rules })
+    world.clock.advance(1_000)
+    await ann.reviews.approve(id, { digest })
+    await ann.reviews.approve(stopped.hold?.id ?? '', { digest: stopped.hold?.digest ?? '' })
+    world.clock.advance(1_000)
+    rules.push({ type: 'block', value: 'stopped.example' })
     await guard({ newRecipients: 'hold', attachments: 'hold' }, { rules })
     world.clock.advance(2 * HOUR_MS)
     await until(async () => (await ann.reviews.list({ status: 'pending' }).page()).total === 1)
@@ -490,6 +496,8 @@ onEachEngine('the policy of sends', (engine) => {
     await until(async () => (await statusOf(refused))[0] === 'failed')
     assert.deepEqual(await statusOf(refused), ['failed', 'recipient_not_permitted'])
     await until(async () => (await statusOf(approved))[0] === 'sent')
+    await until(async () => (await statusOf(stopped))[0] === 'failed')
+    assert.deepEqual(await statusOf(stopped), ['failed', 'recipient_not_permitted'])
     assert.deepEqual(await statusOf(held), ['pending', null])
     await ann.reviews.approve(review?.id ?? '', { digest: review?.digest ?? '' })
     await until(async () => (await statusOf(held))[0] === 'sent')
