@@ -45,6 +45,28 @@ function withoutSigns(name: string): string {
   return name.replaceAll(/[._-]/g, '')
 }
 
+/** Characters that look like the letters of the service's names, after lower-casing: of Unicode's confusables (UTS 39). */
+const LOOK_ALIKES: Readonly<Record<string, string>> = {
+  a: 'а α ɑ ᴀ ⍺ ꭺ 4 @',
+  d: 'ԁ ɗ ᴅ đ ժ ძ',
+  e: 'е ε є ҽ ᴇ ɛ ℮ ꭼ 3',
+  h: 'һ н հ ʜ ħ ꮋ ꮒ',
+  // The capital I looks like a small l.
+  l: 'i і ı ɩ ɪ ι ӏ ł ꙇ ǀ ∣ ǃ ا ו ן ߊ ꮮ ʟ 1 | !',
+  m: 'м μ ᴍ ɱ ϻ ꮇ',
+  o: 'о ο σ օ ᴏ ᴑ ø ס ه ٥ ۵ ० ๐ ໐ ⲟ ௦ ం ං ഠ 〇 ○ ◯ 0',
+  r: 'г ᴦ ʀ ꭇ ꭈ ⲅ ɾ ꭱ',
+  s: 'ѕ ꜱ ꮪ $ 5',
+  t: 'т τ ᴛ ꭲ 7',
+  v: 'ν ѵ ᴠ ꮩ',
+}
+
+const LETTERS = new Map(
+  Object.entries(LOOK_ALIKES).flatMap(([letter, alike]) =>
+    alike.split(' ').map((character) => [character, letter] as const),
+  ),
+)
+
 /** The display name of mail to approvers. */
 export const SERVICE_NAME = 'Mailroom'
 const HELD_MAIL = 'held mail'
@@ -73,28 +95,6 @@ export function isServiceName(displayName: string): boolean {
   const skeleton = skeletonOf(displayName)
   return OF_SERVICE.includes(skeleton) || skeleton.includes(skeletonOf(HELD_MAIL))
 }
-
-/** Characters that look like the letters of the service's names, after lower-casing: of Unicode's confusables (UTS 39). */
-const LOOK_ALIKES: Readonly<Record<string, string>> = {
-  a: 'а α ɑ ᴀ ⍺ ꭺ 4 @',
-  d: 'ԁ ɗ ᴅ đ ժ ძ',
-  e: 'е ε є ҽ ᴇ ɛ ℮ ꭼ 3',
-  h: 'һ н հ ʜ ħ ꮋ ꮒ',
-  // The capital I looks like a small l.
-  l: 'i і ı ɩ ɪ ι ӏ ł ꙇ ǀ ∣ ǃ ا ו ן ߊ ꮮ ʟ 1 | !',
-  m: 'м μ ᴍ ɱ ϻ ꮇ',
-  o: 'о ο σ օ ᴏ ᴑ ø ס ه ٥ ۵ ० ๐ ໐ ⲟ ௦ ం ං ഠ 〇 ○ ◯ 0',
-  r: 'г ᴦ ʀ ꭇ ꭈ ⲅ ɾ ꭱ',
-  s: 'ѕ ꜱ ꮪ $ 5',
-  t: 'т τ ᴛ ꭲ 7',
-  v: 'ν ѵ ᴠ ꮩ',
-}
-
-const LETTERS = new Map(
-  Object.entries(LOOK_ALIKES).flatMap(([letter, alike]) =>
-    alike.split(' ').map((character) => [character, letter] as const),
-  ),
-)
 
 /** The same for names that look alike: without case, signs, spaces and what nobody sees. */
 function skeletonOf(name: string): string {
