@@ -11,6 +11,7 @@ type Explained = {
 
 const MESSAGE = '`inbox_id`, `pod_id`, `thread_id`, `message`'
 const THREAD = '`inbox_id`, `pod_id`, `thread_id`'
+const APPROVER = '`approver` with `id` and `name`'
 const DOMAIN = '`pod_id`, `domain` with `id`, `domain`, `status` and `pod_id`'
 
 export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
@@ -69,6 +70,14 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   'inbox.expired': {
     happens: 'An inbox has deleted itself at its `expiresAt`.',
     holds: '`inbox_id`, `pod_id`, `inbox` with `id`, `address` and `expires_at`',
+  },
+  'approver.created': {
+    happens: 'An approver was created, by a key, by another approver or on the machine.',
+    holds: APPROVER,
+  },
+  'approver.deleted': {
+    happens: 'An approver was deleted.',
+    holds: APPROVER,
   },
   'domain.verified': {
     happens: 'The DNS records of a custom domain are correct.',

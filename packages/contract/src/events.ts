@@ -158,6 +158,11 @@ const EventInbox = Type.Object(
   { description: 'The inbox that has deleted itself, in inbox.expired.' },
 )
 
+const EventApprover = Type.Object(
+  { id: text('The id of the approver.'), name: text('For display.') },
+  { description: 'The approver, in approver.created and approver.deleted.' },
+)
+
 export const EventWebhook = Type.Object(
   {
     id: text('The id of the webhook.'),
@@ -185,7 +190,7 @@ const EventHold = Type.Object(
   {
     id: text('The id of the review.'),
     reasons: Type.Array(HoldReason, { description: 'Why a person has to decide.' }),
-    digest: text('"v2:" and the SHA-256 in hexadecimal of what will be sent.'),
+    digest: text('SHA-256 of what will be sent, in hexadecimal behind "v2:".'),
     expires_at: time('When the message is rejected if nobody has decided.'),
   },
   { description: 'Why the message waits, in message.held.' },
@@ -262,6 +267,7 @@ export const Event = Type.Object(
     review: Type.Optional(EventReview),
     quarantined: Type.Optional(EventQuarantined),
     inbox: Type.Optional(EventInbox),
+    approver: Type.Optional(EventApprover),
     domain: Type.Optional(EventDomain),
     webhook: Type.Optional(EventWebhook),
     storage: Type.Optional(EventStorage),

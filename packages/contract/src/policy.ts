@@ -263,15 +263,24 @@ export const PolicyAuditEntry = Type.Object(
     direction: ScopedPolicyRule.properties.direction,
     decision: oneOf(
       policyDecisions,
-      'Sent while a policy applied (allow), held for an approver, refused (reject), quarantined, or a change of the policy.',
+      'Of mail: sent while a policy applied (allow), held for an approver, refused (reject) or quarantined. Of held mail: approved, rejected or expired. Else a change of the policy or the approvers, or an erasure.',
     ),
     ...scopeProperties,
     messageId: nullableText('The message, where there is one; of quarantined mail its id there.'),
     sender: nullableText('Of quarantined mail: the From field.'),
     recipients: Type.Array(Type.String(), { description: 'Of mail.' }),
     reasons: Type.Array(HoldReason, { description: 'Of mail.' }),
-    actor: Type.Union([PolicyActor, Type.Null()], { description: 'Of a change: who made it.' }),
-    change: Type.Union([PolicyChange, Type.Null()], { description: 'Null for mail.' }),
+    actor: Type.Union([PolicyActor, Type.Null()], {
+      description: 'Who decided or changed it; null where the policy did, or time.',
+    }),
+    change: Type.Union([PolicyChange, Type.Null()], { description: 'Of a change of the policy.' }),
+    reviewId: nullableText('Of a decision about held mail: its review.'),
+    note: nullableText('Of such a decision: its reason in words, if any.'),
+    approver: Type.Union(
+      [Type.Object({ id: text('Its id.'), name: text('Its name.') }), Type.Null()],
+      { description: 'The approver that was created or deleted.' },
+    ),
+    erasureId: nullableText('The erasure that was requested.'),
   },
   { description: 'A decision of a policy, or a change of one.' },
 )

@@ -28,9 +28,7 @@ const reviewProperties = {
   bcc: addresses('Hidden recipients.'),
   subject: text('The subject of the message.'),
   reasons: Type.Array(HoldReason, { description: 'Why the message is held.' }),
-  digest: text(
-    '"v2:" and the SHA-256 in hexadecimal of what will be sent. An approval names it.',
-  ),
+  digest: text('SHA-256 of what will be sent, in hexadecimal behind "v2:". An approval names it.'),
   equalCount: count(
     'How many pending reviews are equal to this one, itself included: their messages differ in their threads alone. 1 once it is decided.',
   ),
@@ -50,7 +48,9 @@ const reviewProperties = {
   expiresAt: time('When the message is rejected if nobody has decided.'),
   decidedAt: nullableTime('When it was decided; null while pending.'),
   decidedBy: nullableText('The id of the approver who decided; null if nobody did.'),
-  decidedReason: nullableText('What the approver said, cancelled if the sender cancelled it, or message_deleted.'),
+  decidedReason: nullableText(
+    'What the approver said, cancelled if the sender cancelled it, or message_deleted.',
+  ),
 }
 
 export const Review = Type.Object(reviewProperties, {
@@ -86,7 +86,9 @@ export const ReviewContent = Type.Object(
       { description: 'The attached files, in their order.' },
     ),
     sendAt: Type.Optional(nullableTime('Not sent before this time; null for none.')),
-    unsubscribe: Type.Optional(Type.Boolean({ description: 'Whether it has an unsubscribe link.' })),
+    unsubscribe: Type.Optional(
+      Type.Boolean({ description: 'Whether it has an unsubscribe link.' }),
+    ),
     isAutomatic: Type.Optional(
       Type.Boolean({ description: 'Whether the message says that a program sends it.' }),
     ),

@@ -274,7 +274,9 @@ const Hold = Type.Object(
   {
     id: text('The id of the review.'),
     reasons: Type.Array(HoldReason, { description: 'Why a person has to decide.' }),
-    digest: text('"v2:" and the SHA-256 in hexadecimal of what will be sent: an approval names it.'),
+    digest: text(
+      'SHA-256 of what will be sent, in hexadecimal behind "v2:": an approval names it.',
+    ),
     expiresAt: time('When the message is rejected if nobody has decided.'),
   },
   { description: 'The message waits for the approval of a person. Do not send it again.' },

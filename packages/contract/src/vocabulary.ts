@@ -187,7 +187,18 @@ export type GuardAction = (typeof guardActions)[number]
 
 export const sendDecisions = ['allow', 'hold', 'reject'] as const
 
-export const policyDecisions = [...sendDecisions, 'quarantine', 'change'] as const
+/** What the audit records: of policies, of reviews, and of approvers and erasures. */
+export const policyDecisions = [
+  ...sendDecisions,
+  'quarantine',
+  'change',
+  'approved',
+  'rejected',
+  'expired',
+  'approver_created',
+  'approver_deleted',
+  'erasure',
+] as const
 export type PolicyDecision = (typeof policyDecisions)[number]
 
 export const policyActors = ['key', 'approver', 'operator'] as const
@@ -215,6 +226,8 @@ export const eventKinds = [
   'thread.claimed',
   'thread.released',
   'inbox.expired',
+  'approver.created',
+  'approver.deleted',
   'domain.verified',
   'domain.failed',
   'webhook.disabled',

@@ -29,6 +29,7 @@ type ContentOptions = OnceOptions &
     readonly replyTo?: string
     readonly header?: readonly string[]
     readonly sendAt?: string
+    readonly isAutomatic?: boolean
     readonly invite?: MessageToSend['invite']
     readonly check?: true
   }
@@ -52,6 +53,7 @@ export type ForwardOptions = OnceOptions &
     readonly cc?: string[]
     readonly bcc?: string[]
     readonly attachments: boolean
+    readonly isAutomatic?: boolean
   }
 
 export async function sendMail(options: SendingOptions): Promise<void> {
@@ -83,8 +85,8 @@ export async function forwardMail(messageId: string, options: ForwardOptions): P
   if (bodyHtml !== undefined) {
     throw new Failure('usage', 'The text is given twice.', 'Give --text or --html.')
   }
-  const { to, cc, bcc, attachments: includeAttachments } = options
-  const forward = { to, cc, bcc, body, includeAttachments }
+  const { to, cc, bcc, isAutomatic, attachments: includeAttachments } = options
+  const forward = { to, cc, bcc, body, includeAttachments, isAutomatic }
   const call = { id: 'messages.forward', path: { id: messageId }, body: forward } as const
   await sendOnce(session, call, options)
 }
@@ -162,7 +164,7 @@ async function sendOnce(
 type Content = Omit<MessageToSend, 'to' | 'subject' | 'threadId'>
 
 async function readContent(options: ContentOptions): Promise<Content> {
-  const { attach = [], cc, bcc, replyTo: wanted, header, sendAt, invite } = options
+  const { attach = [], cc, bcc, replyTo: wanted, header, sendAt, isAutomatic, invite } = options
   const { body, bodyHtml } = await readText(options)
   if (body === undefined) {
     const fix = 'Give --text, --html, or --file with a path or "-" for standard input.'
@@ -177,6 +179,7 @@ async function readContent(options: ContentOptions): Promise<Content> {
     replyTo: wanted,
     ...(header === undefined ? {} : { headers: readHeaders(header) }),
     sendAt,
+    isAutomatic,
     invite,
     ...(attachments.length > 0 && { attachments }),
   }

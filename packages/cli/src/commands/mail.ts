@@ -92,6 +92,7 @@ function addForward(program: Command): void {
   addFieldOption(command, fieldOf('messages.forward', 'to'))
   addTextOptions(command)
   command.option('--no-attachments', 'Do not attach the files of the message.')
+  addFieldOption(command, fieldOf('messages.forward', 'isAutomatic'))
   addCopyOptions(command)
   addSessionOptions(command).action(async (message: string) => {
     const { forwardMail } = await import('#actions/send-mail.ts')
@@ -121,6 +122,7 @@ function addContentOptions(command: Command): void {
   const { sentence } = fieldOf('inboxes.send', 'headers')
   command.option('--header <header>', `"Name: value". ${sentence} Can be repeated.`, append)
   addFieldOption(command, fieldOf('inboxes.send', 'sendAt'))
+  addFieldOption(command, fieldOf('inboxes.send', 'isAutomatic'))
   const invite = fieldOf('inboxes.send', 'invite')
   command.option('--invite <json>', `As JSON. ${invite.sentence}`, (text) =>
     readValue(invite, text),

@@ -341,7 +341,7 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'list',
         operation: 'reviews.list',
-        shown: list('id status to subject createdAt expiresAt', 'createdAt'),
+        shown: list('id status equalCount to subject createdAt expiresAt', 'createdAt'),
       },
       { name: 'show', operation: 'reviews.get', shown: { kind: 'review' } },
       {

@@ -51,7 +51,9 @@ export function useReviewsOf(
     let read = 0
     for await (const review of client.reviews.list({ inboxId, signal })) {
       read += 1
-      if (ids.delete(review.messageId)) found.set(review.messageId, review)
+      for (const one of [review, ...review.equal]) {
+        if (ids.delete(one.messageId)) found.set(one.messageId, { ...review, ...one })
+      }
       if (ids.size === 0 || read === OF_AN_INBOX_MAX) break
     }
     return found

@@ -81,6 +81,9 @@ export function HeldMail({ review }: { review: WholeReview }) {
     ['Reply-To', content.replyTo ?? ''],
     ['Subject', subjectOf(content)],
     ...Object.entries(content.headers),
+    ['Not before', content.sendAt ?? ''],
+    ['Unsubscribe link', content.unsubscribe ? 'yes' : ''],
+    ['Auto-Submitted', content.isAutomatic ? 'yes' : ''],
   ]
   return (
     <div class="held-mail">

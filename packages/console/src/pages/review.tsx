@@ -122,10 +122,11 @@ function OneReview({ id }: { id: string }) {
       )}
       {asked === 'reject' && (
         <RejectDialog
+          count={value.equalCount}
           onClose={() => setAsked(null)}
           submit={(reason) =>
             decide(
-              () => client.reviews.reject(value.id, reason === '' ? {} : { reason }),
+              () => client.reviews.reject(value.id, { reason, includeEqual: true }),
               `Rejected: ${quoteSubject(value)}`,
             )
           }
@@ -229,16 +230,18 @@ function ApproveDialog({
 }
 
 function RejectDialog({
+  count,
   submit,
   onClose,
 }: {
+  count: number
   submit: (reason: string) => Promise<void>
   onClose: () => void
 }) {
   const [reason, setReason] = useState('')
   return (
     <FormDialog
-      title="Reject this message?"
+      title={count > 1 ? `Reject all ${count} equal messages?` : 'Reject this message?'}
       action="Reject"
       kind="danger"
       submit={() => submit(reason.trim())}

@@ -209,6 +209,7 @@ function ReviewTable({
               )}
               <td class="main-cell">
                 <a href={paths.review(review.id)}>{subjectOf(review)}</a>
+                {review.equalCount > 1 && ` × ${review.equalCount}`}
                 <span class="sub">
                   {shownLine(review.from)} to {recipientsOf(review)}
                 </span>

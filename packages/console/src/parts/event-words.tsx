@@ -20,6 +20,8 @@ const kinds: Readonly<Record<Event['event'], { tone: Tone; word: string }>> = {
   'thread.claimed': { tone: 'calm', word: 'Claimed' },
   'thread.released': { tone: 'calm', word: 'Released' },
   'inbox.expired': { tone: 'calm', word: 'Inbox expired' },
+  'approver.created': { tone: 'info', word: 'Approver created' },
+  'approver.deleted': { tone: 'warn', word: 'Approver deleted' },
   'domain.verified': { tone: 'good', word: 'Domain verified' },
   'domain.failed': { tone: 'bad', word: 'Domain failed' },
   'webhook.disabled': { tone: 'bad', word: 'Webhook disabled' },

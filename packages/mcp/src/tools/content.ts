@@ -71,6 +71,12 @@ export const contentShape = {
   send_at: sendTime
     .optional()
     .describe('When to send it, such as 2026-11-20T07:19:00Z; left out: now.'),
+  is_automatic: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether you send it on your own, without being asked: other programs do not answer it then.',
+    ),
   attachments: files.optional().describe('Files to send along, each with text or base64.'),
   invite: invite
     .optional()
@@ -88,12 +94,13 @@ export function copiesOf({ cc = [], bcc = [] }: { cc?: string[]; bcc?: string[] 
 }
 
 export function contentOf(content: Content): Omit<MessageToSend, 'to'> {
-  const { body, html, send_at: sendAt, attachments, invite: event } = content
+  const { body, html, send_at: sendAt, is_automatic, attachments, invite: event } = content
   return {
     body,
     ...(html === undefined ? {} : { bodyHtml: html }),
     ...copiesOf(content),
     ...(sendAt === undefined ? {} : { sendAt }),
+    ...(is_automatic === true ? { isAutomatic: true } : {}),
     ...(event === undefined ? {} : { invite: event }),
     ...(attachments === undefined || attachments.length === 0
       ? {}

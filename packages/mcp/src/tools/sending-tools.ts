@@ -357,7 +357,8 @@ export const listHeld = defineTool({
     const rows = data.map((one) => {
       const reasons = one.reasons.map(({ detail }) => oneLine(detail)).join(' ')
       const told = [one.id, one.messageId, one.expiresAt, `to ${oneLine(one.to.join(', '))}`]
-      return `- ${told.join(' · ')} · ${oneLine(one.subject)} · ${reasons}`
+      const times = one.equalCount === 1 ? '' : ` · ${one.equalCount} times`
+      return `- ${told.join(' · ')} · ${oneLine(one.subject)} · ${reasons}${times}`
     })
     return lines(
       `${total} held, ${data.length} here (review, message, decided by, recipients, subject, reasons). A person decides; do not send them again:`,

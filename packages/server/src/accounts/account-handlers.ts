@@ -11,7 +11,7 @@ import { notFound, problem } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import { createAccount, updateAccount } from './account.ts'
 import { type Account, listAccounts, listKeys } from './account-rows.ts'
-import { createApprover, deleteApprover, type OwnDomains } from './approver.ts'
+import { createApprover, deleteApprover, type FirstApprover, type OwnDomains } from './approver.ts'
 import { listApprovers } from './approver-rows.ts'
 import { createKey, revokeKey } from './key.ts'
 import {
@@ -24,7 +24,14 @@ import {
   removePod,
 } from './pod-rows.ts'
 
-type Deps = { db: Db; clock: Clock; chance: Chance; makeId: MakeId } & OwnDomains
+type Deps = {
+  db: Db
+  clock: Clock
+  chance: Chance
+  makeId: MakeId
+  wakeEvents(): void
+} & OwnDomains &
+  FirstApprover
 
 export function accountHandlers(
   deps: Deps,
@@ -48,6 +55,7 @@ export function accountHandlers(
     'approvers.create': async ({ body }, { accountId, actor }) => {
       const { name, email = null } = body
       const made = await createApprover(deps, { accountId, name, email, actor })
+      deps.wakeEvents()
       return { ...presentTimes(made.approver), token: made.token }
     },
     'approvers.list': async ({ query }, { accountId }) => {
@@ -56,6 +64,7 @@ export function accountHandlers(
     },
     'approvers.delete': async ({ path }, { accountId, actor }) => {
       await deleteApprover(deps, { accountId, approverId: path.id, actor })
+      deps.wakeEvents()
     },
 
     'pods.list': async ({ query }, { accountId }) => {

@@ -27,12 +27,24 @@ export {
 export {
   findApprover,
   findApproverAccount,
+  hasApprover,
   insertApprover,
   listApprovers,
   listApproversToTell,
   lockApprover,
   markApproverDeleted,
 } from './approver-rows.ts'
+export {
+  AUDIT_MS,
+  type AuditDetails,
+  type AuditEntry,
+  accountEntry,
+  insertAudit,
+  type NewAuditEntry,
+  noteRejection,
+  noteReviewEnd,
+  purgeAudit,
+} from './audit-rows.ts'
 export {
   insertPairing,
   markPairingApproved,

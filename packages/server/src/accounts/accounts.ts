@@ -6,6 +6,7 @@ export {
 } from './account.ts'
 export { accountHandlers } from './account-handlers.ts'
 export { createApprover, deleteApprover } from './approver.ts'
+export { isAudited } from './find-audited.ts'
 export {
   approverDeleted,
   bearerToken,

@@ -1,10 +1,12 @@
 // Approvers, to and from rows. `needsApprover` in account-rows.ts says what only they may do.
 
+import { insertEvent } from '#events/events-rows.ts'
 import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import { activeApprovers, isAllowed, lockAccount, payerOfChange } from './account-rows.ts'
+import { accountEntry, insertAudit } from './audit-rows.ts'
 
 export type Approver = {
   id: string
@@ -15,23 +17,30 @@ export type Approver = {
 
 export const APPROVERS_MAX = 50
 
-type NewApprover = {
+/** Ids of what reports a change of approvers. */
+type ChangeIds = { eventId: string; auditId: string }
+
+type NewApprover = ChangeIds & {
   accountId: string
   approver: Approver & { tokenHash: Uint8Array }
   actor: Actor
+  /** Whether an API key may add the first one of its account. */
+  keyMayBegin: boolean
 }
 
-/** An API key may add the first approver of its account. */
 export const insertApprover = transaction({
   name: 'createApprover',
   accountOf: payerOfChange,
   async run(
     tx: Tx,
-    { accountId, approver, actor }: NewApprover,
-  ): Promise<'created' | 'no_account' | 'approver_required' | 'limit_reached'> {
+    { accountId, approver, actor, keyMayBegin, ...ids }: NewApprover,
+  ): Promise<
+    'created' | 'no_account' | 'approver_required' | 'machine_required' | 'limit_reached'
+  > {
     if ((await lockAccount(tx, accountId)) === null) return 'no_account'
     const active = await activeApprovers(tx, accountId)
     if (!isAllowed(actor, active)) return 'approver_required'
+    if (actor.kind === 'key' && !keyMayBegin) return 'machine_required'
     if (active.length >= APPROVERS_MAX) return 'limit_reached'
     await tx.query
       .insertInto('approvers')
@@ -45,6 +54,8 @@ export const insertApprover = transaction({
         deleted_at: null,
       })
       .execute()
+    const { createdAtMs: nowMs } = approver
+    await noteChange(tx, 'approver.created', { ...ids, accountId, actor, approver, nowMs })
     return 'created'
   },
 })
@@ -56,7 +67,7 @@ export const markApproverDeleted = transaction({
   essential: true,
   async run(
     tx: Tx,
-    input: { accountId: string; approverId: string; actor: Actor; nowMs: number },
+    input: ChangeIds & { accountId: string; approverId: string; actor: Actor; nowMs: number },
   ): Promise<'deleted' | 'not_found' | 'approver_required' | 'last_approver'> {
     const { accountId, approverId, actor, nowMs } = input
     if ((await lockAccount(tx, accountId)) === null) return 'not_found'
@@ -64,15 +75,59 @@ export const markApproverDeleted = transaction({
     if (!isAllowed(actor, active)) return 'approver_required'
     if (!active.includes(approverId)) return 'not_found'
     if (active.length === 1 && actor.kind !== 'operator') return 'last_approver'
-    await tx.query
+    const row = await tx.query
       .updateTable('approvers')
       .set({ deleted_at: nowMs })
       .where('account_id', '=', accountId)
       .where('id', '=', approverId)
-      .execute()
+      .returning('name')
+      .executeTakeFirstOrThrow()
+    const approver = { id: approverId, name: row.name }
+    await noteChange(tx, 'approver.deleted', { ...input, approver })
     return 'deleted'
   },
 })
+
+async function noteChange(
+  tx: Tx,
+  kind: 'approver.created' | 'approver.deleted',
+  {
+    accountId,
+    actor,
+    approver: { id, name },
+    nowMs,
+    eventId,
+    auditId,
+  }: ChangeIds & {
+    accountId: string
+    actor: Actor
+    approver: Pick<Approver, 'id' | 'name'>
+    nowMs: number
+  },
+): Promise<void> {
+  const approver = { id, name }
+  await insertAudit(tx, [
+    accountEntry({
+      id: auditId,
+      accountId,
+      decision: kind === 'approver.created' ? 'approver_created' : 'approver_deleted',
+      actor,
+      details: { approver },
+      createdAtMs: nowMs,
+    }),
+  ])
+  await insertEvent(tx, {
+    id: eventId,
+    kind,
+    account_id: accountId,
+    pod_id: null,
+    inbox_id: null,
+    thread_id: null,
+    message_id: null,
+    occurred_at: nowMs,
+    details: JSON.stringify({ approver }),
+  })
+}
 
 /** Active approvers, newest first. */
 export async function listApprovers(
@@ -88,6 +143,11 @@ export async function listApprovers(
     .execute()
   const page = rows.slice(input.offset, input.offset + input.limit)
   return { approvers: page.map(toApprover), total: rows.length }
+}
+
+/** Whether the account has an active approver. */
+export async function hasApprover(db: ReadDb, accountId: string): Promise<boolean> {
+  return (await listApprovers(db, { accountId, limit: 1, offset: 0 })).total > 0
 }
 
 /** Ids of the active approvers with an address. */

@@ -15,6 +15,9 @@ import {
 } from './approver-rows.ts'
 import { APPROVER_TOKEN_PREFIX, hashToken } from './key.ts'
 
+/** Who may create the first approver of an account: an API key, or the operator on the machine alone. */
+export type FirstApprover = { readonly firstApprover: 'key' | 'machine' }
+
 export type OwnDomains = {
   /** Whether mail for the domain, in lower case with A-labels, can be read by inboxes of this service. */
   isDomainHere(domain: string): Promise<boolean>
@@ -25,7 +28,7 @@ export type OwnDomains = {
  * is told to the approver.
  */
 export async function createApprover(
-  deps: { db: Db; clock: Clock; chance: Chance; makeId: MakeId } & OwnDomains,
+  deps: { db: Db; clock: Clock; chance: Chance; makeId: MakeId } & OwnDomains & FirstApprover,
   input: { accountId: string; name: string; email: string | null; actor: Actor },
 ): Promise<{ approver: Approver; token: string }> {
   const { accountId, name, email, actor } = input
@@ -34,10 +37,26 @@ export async function createApprover(
   const token = `${APPROVER_TOKEN_PREFIX}${randomText(deps.chance, BASE62, 40)}`
   const approver = { id: deps.makeId('apr'), name, email, createdAtMs: deps.clock.now() }
   const stored = { ...approver, tokenHash: hashToken(token) }
-  const outcome = await deps.db.write(insertApprover, { accountId, approver: stored, actor })
+  const outcome = await deps.db.write(insertApprover, {
+    accountId,
+    approver: stored,
+    actor,
+    keyMayBegin: deps.firstApprover === 'key',
+    eventId: deps.makeId('evt'),
+    auditId: deps.makeId('aud'),
+  })
   if (outcome === 'created') return { approver, token }
   if (outcome === 'no_account') throw notFound()
   if (outcome === 'approver_required') throw problem('approver_required')
+  if (outcome === 'machine_required') {
+    throw problem(
+      'approver_required',
+      'The first approver of an account can only be created on the machine of the service.',
+      {
+        fix: `Ask the operator to run: mailroom approver create --account ${accountId} --name NAME`,
+      },
+    )
+  }
   throw problem(
     'approver_limit_reached',
     `The account has reached the limit of ${APPROVERS_MAX} approvers.`,
@@ -46,10 +65,11 @@ export async function createApprover(
 
 /** Effective on the next request. `not_found` the second time. */
 export async function deleteApprover(
-  { db, clock }: { db: Db; clock: Clock },
+  { db, clock, makeId }: { db: Db; clock: Clock; makeId: MakeId },
   input: { accountId: string; approverId: string; actor: Actor },
 ): Promise<void> {
-  const outcome = await db.write(markApproverDeleted, { ...input, nowMs: clock.now() })
+  const ids = { eventId: makeId('evt'), auditId: makeId('aud') }
+  const outcome = await db.write(markApproverDeleted, { ...input, ...ids, nowMs: clock.now() })
   if (outcome === 'not_found') throw notFound()
   if (outcome !== 'deleted') throw problem(outcome)
 }

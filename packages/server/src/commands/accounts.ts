@@ -97,6 +97,7 @@ export async function createApproverCommand(options: {
       const { inboxDomain } = store.settings
       const deps = {
         ...store,
+        firstApprover: 'machine' as const,
         isDomainHere: (domain: string) => isDomainHere({ db: store.db, inboxDomain }, domain),
       }
       const { account: accountId, name } = options

@@ -76,6 +76,8 @@ export type Settings = Readonly<{
   allowPrivateEgress: boolean
   bootstrapApiKey: string | null
   bootstrapPlan: Plan
+  /** Who may create the first approver of an account. */
+  firstApprover: 'key' | 'machine'
   adminToken: string | null
   /** As text, see `decodeSecretKey`; null: with the embedded database the key in a file, else none. */
   secretKey: string | null
@@ -260,6 +262,12 @@ export const SETTINGS = {
     forms.oneOf(plans),
     { default: 'launch' },
     'Plan of the first account: free, developer or launch.',
+  ),
+  firstApprover: setting(
+    'MAILROOM_FIRST_APPROVER',
+    forms.oneOf(['key', 'machine']),
+    { default: 'key' },
+    'Who may create the first approver of an account: key (an API key of the account) or machine (only `mailroom approver create` on the machine of the service).',
   ),
   adminToken: setting(
     'MAILROOM_ADMIN_TOKEN',

@@ -1,12 +1,14 @@
 import type { Erasure } from '@mailroom/contract/erasures.ts'
-import type { HandlersOf } from '#http/handler.ts'
+import { isAudited } from '#accounts/accounts.ts'
+import { hasApprover } from '#accounts/accounts-rows.ts'
+import { type Handlers, type HandlersOf, untilGone } from '#http/handler.ts'
 import { findOwnInbox } from '#inboxes/inboxes-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
 import { keepsFreeSpace } from '#platform/db/dialect.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { notFound, wrongField } from '#platform/problem.ts'
+import { notFound, problem, wrongField } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import { type ErasureRow, findErasure, insertErasure } from './erasure-rows.ts'
 
@@ -19,7 +21,8 @@ export function erasureHandlers(deps: Deps): HandlersOf<'erasures'> {
     return presentErasure(found, deps.db)
   }
   return {
-    'erasures.create': async ({ body: { address } }, { accountId }) => {
+    'erasures.create': async ({ body: { address } }, context) => {
+      const { accountId, actor } = context
       const fault = checkEmailAddress(address)
       if (fault !== null) throw wrongField('address', fault)
       if ((await findOwnInbox(deps.db, accountId, address)) !== null) {
@@ -27,17 +30,31 @@ export function erasureHandlers(deps: Deps): HandlersOf<'erasures'> {
       }
       const id = deps.makeId('ers')
       const key = addressKey(address)
-      await deps.db.write(insertErasure, {
-        id,
-        accountId,
-        addressKey: key,
-        nowMs: deps.clock.now(),
-      })
+      await checkAudit(deps, { accountId, addressKey: key }, context)
+      const nowMs = deps.clock.now()
+      const auditId = deps.makeId('aud')
+      await deps.db.write(insertErasure, { id, accountId, addressKey: key, actor, auditId, nowMs })
       deps.wakeWorker()
       return get(accountId, id)
     },
     'erasures.get': ({ path }, { accountId }) => get(accountId, path.id),
   }
+}
+
+/** `approver_required` for a key whose erasure would change the audit that approvers rely on. */
+async function checkAudit(
+  { db }: Pick<Deps, 'db'>,
+  asked: { accountId: string; addressKey: string },
+  context: Parameters<Handlers['erasures.create']>[1],
+): Promise<void> {
+  if (context.actor.kind !== 'key' || !(await hasApprover(db, asked.accountId))) return
+  await context.takeSlot()
+  const { engine } = db
+  if (!(await db.readLong(isAudited, { engine, ...asked }, untilGone(context)))) return
+  throw problem(
+    'approver_required',
+    'The audit names this address, so an approver has to erase it.',
+  )
 }
 
 const LEFT = [

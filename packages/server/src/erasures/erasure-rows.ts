@@ -2,8 +2,17 @@
 // can begin again at any time.
 
 import type { ErasureCounts } from '@mailroom/contract/erasures.ts'
+import {
+  accountEntry,
+  insertAudit,
+  lockAccount,
+  needsApprover,
+  payerOfChange,
+} from '#accounts/accounts-rows.ts'
 import { ERASED } from '#events/events-rows.ts'
+import type { Actor } from '#http/handler.ts'
 import { readCounters } from '#mailbox/mailbox-rows.ts'
+import { replaceAddress } from '#platform/address-text.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { MINUTE_MS } from '#platform/units.ts'
@@ -12,7 +21,6 @@ import { addFailure, type Failure, type Trouble, waitAfter } from '#queue/troubl
 import { lockInbox, removeMessages } from '#removal/removal-rows.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import { purgeDeliveriesOfEvents } from '#webhooks/webhooks-rows.ts'
-import { replaceAddress } from './address-text.ts'
 
 const LEASE_MS = MINUTE_MS
 
@@ -24,6 +32,7 @@ const NOTHING_ERASED: ErasureCounts = {
   correspondents: 0,
   answers: 0,
   auditEntries: 0,
+  reviews: 0,
   files: 0,
 }
 
@@ -34,6 +43,7 @@ export type ErasureRow = {
   /** Null once everything is removed. */
   addressKey: string | null
   counts: ErasureCounts
+  keepsAudit: boolean
   /** Attempts that failed; null for none, and once it is done. */
   trouble: Trouble | null
   /** When it is tried again; null unless it waits for that. */
@@ -52,6 +62,7 @@ function toErasure(row: Row<'erasures'>): ErasureRow {
     status: row.status as ErasureRow['status'],
     addressKey: row.address_key,
     counts: { ...NOTHING_ERASED, ...counts },
+    keepsAudit: row.keeps_audit === 1,
     trouble,
     nextAttemptAtMs: row.leased_by === null ? row.lease_until : null,
     createdAtMs: row.created_at,
@@ -61,11 +72,31 @@ function toErasure(row: Row<'erasures'>): ErasureRow {
 
 export const insertErasure = transaction({
   name: 'insertErasure',
-  accountOf: ({ accountId }) => accountId,
+  accountOf: payerOfChange,
   async run(
     tx: Tx,
-    input: { id: string; accountId: string; addressKey: string; nowMs: number },
+    input: {
+      id: string
+      accountId: string
+      addressKey: string
+      actor: Actor
+      auditId: string
+      nowMs: number
+    },
   ): Promise<void> {
+    const { id, accountId, actor, nowMs } = input
+    await lockAccount(tx, accountId)
+    const keeps_audit = (await needsApprover(tx, accountId, actor)) ? 1 : 0
+    await insertAudit(tx, [
+      accountEntry({
+        id: input.auditId,
+        accountId,
+        decision: 'erasure',
+        actor,
+        details: { erasureId: id },
+        createdAtMs: nowMs,
+      }),
+    ])
     await tx.query
       .insertInto('erasures')
       .values({
@@ -74,6 +105,7 @@ export const insertErasure = transaction({
         status: 'queued',
         address_key: input.addressKey,
         counts: JSON.stringify(NOTHING_ERASED),
+        keeps_audit,
         leased_by: null,
         lease_until: null,
         created_at: input.nowMs,
@@ -220,7 +252,7 @@ export const eraseMessages = transaction({
     tx: Tx,
     { inboxId, ids, ...held }: Held & { inboxId: string; ids: string[] },
   ): Promise<string[]> {
-    const { accountId } = await readHeld(tx, held)
+    const { accountId, keepsAudit } = await readHeld(tx, held)
     const inbox = await lockInbox(tx, { accountId, inboxId })
     // Another erasure or a request may have removed some since they were read.
     const left = await tx.query
@@ -231,7 +263,11 @@ export const eraseMessages = transaction({
       .execute()
     await note(tx, held, { messages: left.length })
     if (inbox === null) return []
-    return removeMessages(tx, inbox, { ids: idsOf(left), nowMs: held.nowMs, isErasure: true })
+    return removeMessages(tx, inbox, {
+      ids: idsOf(left),
+      nowMs: held.nowMs,
+      isErasure: !keepsAudit,
+    })
   },
 })
 
@@ -437,14 +473,22 @@ export const eraseAnswersStep = transaction({
 
 const AUDIT_STEP = 500
 
-/** Replaces the address in the next entries of the audit; null when there are no more. */
+/**
+ * Replaces the address in the next entries of the audit, by `replacement`, which is the same in all of them; null when
+ * there are no more.
+ */
 export const eraseAuditStep = transaction({
   name: 'eraseAuditStep',
   accountOf: () => null,
   erasing: true,
   async run(
     tx: Tx,
-    { after, address, ...held }: Held & { after: string; address: string },
+    {
+      after,
+      address,
+      replacement,
+      ...held
+    }: Held & { after: string; address: string; replacement: string },
   ): Promise<string | null> {
     const { accountId } = await note(tx, held, {})
     const entries = await tx.query
@@ -457,7 +501,7 @@ export const eraseAuditStep = transaction({
       .execute()
     let auditEntries = 0
     for (const { id, details } of entries) {
-      const without = replaceAddress(details, address)
+      const without = replaceAddress(details, address, replacement)
       if (without === null) continue
       auditEntries += 1
       await tx.query
@@ -468,6 +512,36 @@ export const eraseAuditStep = transaction({
     }
     await note(tx, held, { auditEntries })
     return entries.at(-1)?.id ?? null
+  },
+})
+
+const REVIEWS_STEP = 100
+
+/** Removes those of the next reviews that are kept of removed messages from or to the address; null when there are no more. */
+export const eraseReviewsStep = transaction({
+  name: 'eraseReviewsStep',
+  accountOf: () => null,
+  erasing: true,
+  async run(
+    tx: Tx,
+    { after, address, ...held }: Held & { after: string; address: string },
+  ): Promise<string | null> {
+    const { accountId } = await note(tx, held, {})
+    const kept = await tx.query
+      .selectFrom('reviews')
+      .select(['id', 'content'])
+      .where('account_id', '=', accountId)
+      .where('kept_until', 'is not', null)
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(REVIEWS_STEP)
+      .execute()
+    const named = kept.filter(({ content }) => replaceAddress(content, address) !== null)
+    if (named.length > 0) {
+      await tx.query.deleteFrom('reviews').where('id', 'in', idsOf(named)).execute()
+    }
+    await note(tx, held, { reviews: named.length })
+    return kept.at(-1)?.id ?? null
   },
 })
 

@@ -6,6 +6,7 @@ export {
   eraseFiles,
   eraseMessages,
   eraseNotes,
+  eraseReviewsStep,
   finishErasure,
   forgetErased,
   insertErasure,

@@ -1,6 +1,7 @@
 // Removes everything of an address from an account, step by step. Each step is safe to repeat, so after a crash the job
 // begins again.
 
+import { createHmac } from 'node:crypto'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
@@ -8,6 +9,7 @@ import { removeDraft } from '#drafts/drafts-rows.ts'
 import { removeQuarantined } from '#inbound/inbound-rows.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'
 import { raceAbort } from '#platform/abort.ts'
+import { replaceAddress } from '#platform/address-text.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
@@ -20,7 +22,6 @@ import type { Db } from '#schema/tables.ts'
 import { removeUnreferenced } from '#schema/unreferenced-blobs.ts'
 import { eraseSearchStep } from '#search/search-rows.ts'
 import { purgeTransfers } from '#transfers/transfers.ts'
-import { replaceAddress } from './address-text.ts'
 import {
   type Addressed,
   claimErasure,
@@ -32,6 +33,7 @@ import {
   eraseFiles,
   eraseMessages,
   eraseNotes,
+  eraseReviewsStep,
   finishErasure,
   forgetErased,
   type Held,
@@ -44,7 +46,13 @@ import {
   scanQuarantined,
 } from './erasure-rows.ts'
 
-type Deps = { db: Db; blobs: BlobStore | null; clock: Clock; log: Log }
+type Deps = {
+  db: Db
+  blobs: BlobStore | null
+  clock: Clock
+  log: Log
+  deriveKey(purpose: string): Uint8Array
+}
 
 /**
  * Works on one erasure; true when there may be more. One that fails is tried again until it is done. `worker` is a name
@@ -101,7 +109,7 @@ async function overwriteRemoved(db: Db, { held, signal }: Work): Promise<boolean
 /** Safe to repeat. False when it was left before its end. */
 async function removeAll(
   deps: Deps,
-  { accountId, createdAtMs: since, address }: ErasureRow & { address: string },
+  { accountId, createdAtMs: since, address, keepsAudit }: ErasureRow & { address: string },
   work: Work,
 ): Promise<boolean> {
   const { db } = deps
@@ -127,9 +135,7 @@ async function removeAll(
   for (let after: string | null = ''; after !== null; ) {
     after = await db.write(eraseAnswersStep, { ...held(), after, address })
   }
-  for (let after: string | null = ''; after !== null; ) {
-    after = await db.write(eraseAuditStep, { ...held(), after, address })
-  }
+  if (!keepsAudit) await eraseEvidence(deps, { accountId, address }, work)
   // The index keeps words of removed entries until its parts are merged.
   for (let isFirst = true; !(await db.write(eraseSearchStep, { isFirst })); isFirst = false) {
     if (signal.aborted) return false
@@ -137,6 +143,23 @@ async function removeAll(
   }
   await removeUnreferenced(deps, signal)
   return !signal.aborted
+}
+
+/** What the audit says of the address, and what is kept of reviews. */
+async function eraseEvidence(
+  { db, deriveKey }: Deps,
+  { accountId, address }: { accountId: string; address: string },
+  { held }: Work,
+): Promise<void> {
+  // The same in all entries, so that they still tell one address from another, and of no use without the key.
+  const mac = createHmac('sha256', deriveKey('erased-address')).update(`${accountId} ${address}`)
+  const replacement = `${mac.digest('hex').slice(0, 16)}@erased.invalid`
+  for (let after: string | null = ''; after !== null; ) {
+    after = await db.write(eraseAuditStep, { ...held(), after, address, replacement })
+  }
+  for (let after: string | null = ''; after !== null; ) {
+    after = await db.write(eraseReviewsStep, { ...held(), after, address })
+  }
 }
 
 async function eraseInbox(

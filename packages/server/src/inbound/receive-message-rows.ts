@@ -1,6 +1,7 @@
 // The transaction behind every 250: writes arriving messages for each of their recipients with threads, counters
 // and events, keeps them in quarantine, or recognises them as duplicates.
 
+import { insertAudit } from '#accounts/accounts-rows.ts'
 import { findServingDomains } from '#domains/domains-rows.ts'
 import type { ParentThread } from '#mailbox/mailbox.ts'
 import {
@@ -23,7 +24,6 @@ import {
 } from '#platform/db/db.ts'
 import { limitLockWait, lockRows } from '#platform/db/dialect.ts'
 import { forEachRow, rowSelect, rowUpdate } from '#platform/db/statement.ts'
-import { insertAudit } from '#policy/policy-rows.ts'
 import { type NewRow, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
 import { addPostmasterMessage, dropOldestPostmasterMail } from './postmaster-message-rows.ts'
 import {

@@ -4,6 +4,7 @@
 import type { EventQuarantined } from '@mailroom/contract/events.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { QuarantineReason } from '@mailroom/contract/vocabulary.ts'
+import type { NewAuditEntry } from '#accounts/accounts-rows.ts'
 import type { TracedEvent } from '#events/events-rows.ts'
 import type {
   CounterChange,
@@ -27,7 +28,7 @@ import {
   nextSummary,
   type ReceivedMentions,
 } from '#mailbox/mailbox-rows.ts'
-import type { NewAuditEntry, SenderProof } from '#policy/policy-rows.ts'
+import type { SenderProof } from '#policy/policy-rows.ts'
 import type { Row } from '#schema/tables.ts'
 import type { ReachedThrough } from './find-recipient.ts'
 

@@ -15,12 +15,7 @@ import {
   type InboxWebhook,
   insertInbox,
 } from './change-inbox-rows.ts'
-import {
-  inboxAddressOf,
-  isMailboxName,
-  makeMailboxName,
-  type ShownInbox,
-} from './inbox.ts'
+import { inboxAddressOf, isMailboxName, makeMailboxName, type ShownInbox } from './inbox.ts'
 import { isReservedName, isServiceName } from './service-names.ts'
 
 /** Random names collide once in 10^12; more attempts than this mean that something is broken. */

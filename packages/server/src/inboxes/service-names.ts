@@ -36,9 +36,7 @@ export const RETURN_PATH_NAME = 'b'
 
 /** Whether only the operator may assign this name on the service's own domain. Signs within it make no difference. */
 export function isReservedName(name: string): boolean {
-  return (
-    RESERVED.includes(withoutSigns(name)) || isServiceName(name) || name === RETURN_PATH_NAME
-  )
+  return RESERVED.includes(withoutSigns(name)) || isServiceName(name) || name === RETURN_PATH_NAME
 }
 
 function withoutSigns(name: string): string {
@@ -88,7 +86,10 @@ const OF_SERVICE = [
   'support',
   'system',
   'team',
-].flatMap((word) => [skeletonOf(`${SERVICE_NAME} ${word}`), skeletonOf(`the ${SERVICE_NAME} ${word}`)])
+].flatMap((word) => [
+  skeletonOf(`${SERVICE_NAME} ${word}`),
+  skeletonOf(`the ${SERVICE_NAME} ${word}`),
+])
 
 /** Whether people could take the display name for that of the service. */
 export function isServiceName(displayName: string): boolean {
@@ -103,5 +104,8 @@ function skeletonOf(name: string): string {
     .toLowerCase()
     .replaceAll(/[\p{M}\p{Default_Ignorable_Code_Point}]/gu, '')
   const letters = Array.from(plain, (character) => LETTERS.get(character) ?? character).join('')
-  return letters.replaceAll(/[^\p{L}\p{N}]/gu, '').replaceAll('rn', 'm').replaceAll('cl', 'd')
+  return letters
+    .replaceAll(/[^\p{L}\p{N}]/gu, '')
+    .replaceAll('rn', 'm')
+    .replaceAll('cl', 'd')
 }

@@ -2,12 +2,12 @@
 
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { PolicyDecision } from '@mailroom/contract/vocabulary.ts'
+import { type NewAuditEntry, noteRejection } from '#accounts/accounts-rows.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { type AppError, problem } from '#platform/problem.ts'
 import type { JudgedMessage, SendJudgement } from '#policy/policy.ts'
-import { type NewAuditEntry, noteRejection } from '#policy/policy-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import type { Addressees, Composition } from './compose-send.ts'
 

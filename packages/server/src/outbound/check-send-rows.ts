@@ -7,9 +7,9 @@ import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
+import { checkWaiting, type WaitingRefusal } from './check-waiting-rows.ts'
 import { findReplay, type KeyUse, type Replay } from './idempotency-key-rows.ts'
 import { findSuppressed } from './suppression-rows.ts'
-import { checkWaiting, type WaitingRefusal } from './check-waiting-rows.ts'
 import { insertWrittenTo } from './written-to-rows.ts'
 
 /** Sends in a thread that may answer programs within any AUTOMATIC_SENDS_MS. */
@@ -116,7 +116,10 @@ export type AllowedSend = {
   newColdRecipients: string[]
 }
 
-export type Counters = Pick<Row<'inbox_counters'>, 'inbound_count' | 'outbound_count' | 'unsent_count'>
+export type Counters = Pick<
+  Row<'inbox_counters'>,
+  'inbound_count' | 'outbound_count' | 'unsent_count'
+>
 
 /** `lock`: other sends of the inbox, and then of the account, wait until the transaction ends. */
 type Access = 'lock' | 'read'
@@ -466,14 +469,15 @@ export async function hasWritten(
   return row !== undefined
 }
 
-export const lockCounters = statement<Tables, { inboxId: string }, Counters>((query, place, engine) =>
-  lockRows(
-    { engine },
-    query
-      .selectFrom('inbox_counters')
-      .select(['inbound_count', 'outbound_count', 'unsent_count'])
-      .where('inbox_id', '=', place('inboxId')),
-  ),
+export const lockCounters = statement<Tables, { inboxId: string }, Counters>(
+  (query, place, engine) =>
+    lockRows(
+      { engine },
+      query
+        .selectFrom('inbox_counters')
+        .select(['inbound_count', 'outbound_count', 'unsent_count'])
+        .where('inbox_id', '=', place('inboxId')),
+    ),
 )
 
 export const readCounters = statement<Tables, { inboxId: string }, Counters>((query, place) =>

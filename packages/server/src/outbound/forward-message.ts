@@ -11,7 +11,7 @@ import type { SendDeps } from './sender.ts'
 
 type Forward = Pick<
   SendMessage,
-    | 'accountId'
+  | 'accountId'
   | 'idempotencyKey'
   | 'requestHash'
   | 'leaseTokenHash'

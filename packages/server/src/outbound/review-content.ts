@@ -9,7 +9,7 @@ import { addressKey } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Composition } from './compose-send.ts'
-import type { NewHold } from './waiting-send-rows.ts'
+import type { NewHold, ReviewedFile } from './waiting-send-rows.ts'
 
 /** As docs/reviews.md describes it. Date, Message-ID and boundaries are not part of it. */
 export type ReviewContent = ReviewEnvelope & ReviewTexts
@@ -40,15 +40,6 @@ export type ReviewEnvelope = {
   /** Whether it has a link to unsubscribe. */
   readonly unsubscribe?: boolean
   readonly isAutomatic?: boolean
-}
-
-export type ReviewedFile = {
-  readonly filename: string
-  /** In the first version without its parameters. */
-  readonly contentType: string
-  readonly sha256: string
-  /** Absent in the first version. */
-  readonly contentId?: string | null
 }
 
 /**
@@ -98,9 +89,7 @@ export function makeHold(
 }
 
 /** The files of a message that is composed, in the order of its parts. Nothing is read back from its octets. */
-export async function hashAttachments(
-  outgoing: Composition['outgoing'],
-): Promise<ReviewedFile[]> {
+export async function hashAttachments(outgoing: Composition['outgoing']): Promise<ReviewedFile[]> {
   const files: ReviewedFile[] = []
   for (const { content, ...file } of composedFiles(outgoing)) {
     files.push({ ...file, sha256: await hashFile(content) })

@@ -174,7 +174,10 @@ export function readExtraHeaders(headers: Readonly<Record<string, string>>): Hea
   for (const { name, value } of fields) {
     const path = `headers.${name.slice(0, HEADER_NAME_LENGTH_MAX).toWellFormed()}`
     if (!EXTRA_HEADER_NAME.test(name) || OWN_HEADER_NAME.test(name)) {
-      throw wrongField(path, 'must be a field X-… or List-…, except X-Loop and List-Unsubscribe…, which the service writes')
+      throw wrongField(
+        path,
+        'must be a field X-… or List-…, except X-Loop and List-Unsubscribe…, which the service writes',
+      )
     }
     if (name.length > HEADER_NAME_LENGTH_MAX) {
       throw wrongField(path, `must have a name of at most ${HEADER_NAME_LENGTH_MAX} characters`)

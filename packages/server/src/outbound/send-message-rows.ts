@@ -1,3 +1,4 @@
+import { insertAudit, type NewAuditEntry } from '#accounts/accounts-rows.ts'
 import type { MessageContent } from '#mailbox/mailbox.ts'
 import {
   bodiesForRow,
@@ -11,7 +12,6 @@ import {
   nextSummary,
 } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
-import { insertAudit, type NewAuditEntry } from '#policy/policy-rows.ts'
 import type { NewRow, Tx } from '#schema/tables.ts'
 import {
   type AllowedSend,

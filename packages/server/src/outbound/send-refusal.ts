@@ -5,11 +5,7 @@ import type { StorageQuota } from '#mailbox/mailbox.ts'
 import type { Clock } from '#platform/clock.ts'
 import { type AppError, limitFields, notFound, problem } from '#platform/problem.ts'
 import { HOUR_MS } from '#platform/units.ts'
-import {
-  AUTOMATIC_SENDS_MAX,
-  type LimitRefusal,
-  type TooCold,
-} from './check-send-rows.ts'
+import { AUTOMATIC_SENDS_MAX, type LimitRefusal, type TooCold } from './check-send-rows.ts'
 import type { WaitingRefusal } from './check-waiting-rows.ts'
 
 /** When a send is tried again that was refused because the storage is full: nobody knows when there is room. */

@@ -2,12 +2,16 @@
 
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { EventKind } from '@mailroom/contract/vocabulary.ts'
-import { lockApprover } from '#accounts/accounts-rows.ts'
+import {
+  insertAudit,
+  lockApprover,
+  type NewAuditEntry,
+  noteReviewEnd,
+} from '#accounts/accounts-rows.ts'
 import { insertEvents } from '#events/events-rows.ts'
 import { CANCELLED, changeInboxes, dropRawReferences, NO_CHANGE } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { insertAudit, type NewAuditEntry } from '#policy/policy-rows.ts'
 import type { NewRow, ReadDb, Row, Tx } from '#schema/tables.ts'
 import {
   type AllowedSend,
@@ -20,8 +24,17 @@ import {
 } from './check-send-rows.ts'
 import { refuseHeld } from './check-waiting-rows.ts'
 import { insertDeliveries, type NewDelivery } from './delivery-rows.ts'
-import type { ReviewedFile } from './review-content.ts'
 import { eventsOf, type LockedMessage, lockSentMessages } from './settle-deliveries-rows.ts'
+
+/** A file as a review names it. */
+export type ReviewedFile = {
+  readonly filename: string
+  /** In the first version of digests without its parameters. */
+  readonly contentType: string
+  readonly sha256: string
+  /** Absent in the first version. */
+  readonly contentId?: string | null
+}
 
 /** What the queue needs and the message does not have. */
 export type WaitingEnvelope = {
@@ -296,7 +309,10 @@ export const releaseWaiting = transaction({
     // An approval is for one message, and makes nobody known to the inbox.
     const makesKnown = input.approval === null && waiting.is_approved === 0
     const { queued } = input
-    return { kind: 'released', blobIds: await queueWaiting(tx, input, { queued, checked, makesKnown }) }
+    return {
+      kind: 'released',
+      blobIds: await queueWaiting(tx, input, { queued, checked, makesKnown }),
+    }
   },
 })
 
@@ -343,11 +359,29 @@ async function queueWaiting(
 
 async function decideApproved(tx: Tx, { approval, nowMs }: Release): Promise<void> {
   if (approval === null) return
-  await tx.query
+  const { reviewId, approverId } = approval
+  await endReview(tx, reviewId, { status: 'approved', decidedBy: approverId, reason: null, nowMs })
+}
+
+/** Notes the decision in the audit, too. */
+async function endReview(
+  tx: Tx,
+  reviewId: string,
+  end: {
+    status: 'approved' | 'rejected' | 'expired'
+    decidedBy: string | null
+    reason: string | null
+    nowMs: number
+  },
+): Promise<void> {
+  const { status, decidedBy, reason, nowMs } = end
+  const review = await tx.query
     .updateTable('reviews')
-    .set({ status: 'approved', decided_at: nowMs, decided_by: approval.approverId })
-    .where('id', '=', approval.reviewId)
-    .execute()
+    .set({ status, decided_at: nowMs, decided_by: decidedBy, decided_reason: reason })
+    .where('id', '=', reviewId)
+    .returning(['id', 'account_id', 'inbox_id', 'message_id'])
+    .executeTakeFirstOrThrow()
+  await noteReviewEnd(tx, review, { status, approverId: decidedBy, note: reason, nowMs })
 }
 
 /** The digest of the review if it is not the approved one. */
@@ -465,11 +499,7 @@ async function endWaitingIn(tx: Tx, input: WaitingEnd): Promise<WaitingEnded> {
   await failMessage(tx, messageId, failureReason)
   let details: Record<string, unknown> | null = null
   if (waiting.review_id !== null) {
-    await tx.query
-      .updateTable('reviews')
-      .set({ status, decided_at: nowMs, decided_by: decidedBy, decided_reason: reason })
-      .where('id', '=', waiting.review_id)
-      .execute()
+    await endReview(tx, waiting.review_id, { status, decidedBy, reason, nowMs })
     details = { review: { id: waiting.review_id, status, reason } }
   }
   await tellOf(tx, message, { eventId: event.id, kind: event.kind, details, nowMs })

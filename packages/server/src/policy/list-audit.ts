@@ -1,13 +1,24 @@
 import type { PolicyDecision, PolicyDirection } from '@mailroom/contract/vocabulary.ts'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
+import type { AuditDetails, AuditEntry } from '#accounts/accounts-rows.ts'
 import type { Actor } from '#http/handler.ts'
 import type { Page, ReadDb, Row } from '#schema/tables.ts'
-import type { AuditDetails, AuditEntry } from './audit-rows.ts'
 
 /** Each decision that entries of a direction have. */
 const DECISIONS: Readonly<Record<PolicyDirection, readonly PolicyDecision[]>> = {
   inbound: ['quarantine', 'change'],
-  outbound: ['allow', 'hold', 'reject', 'change'],
+  outbound: [
+    'allow',
+    'hold',
+    'reject',
+    'change',
+    'approved',
+    'rejected',
+    'expired',
+    'approver_created',
+    'approver_deleted',
+    'erasure',
+  ],
 }
 
 type AuditFilter = {

@@ -11,7 +11,9 @@ import type {
 import {
   activeApprovers,
   findPodRow,
+  insertAudit,
   lockAccount,
+  type NewAuditEntry,
   needsApprover,
   payerOfChange,
 } from '#accounts/accounts-rows.ts'
@@ -19,7 +21,6 @@ import type { Actor } from '#http/handler.ts'
 import { isMatch } from '#http/if-match.ts'
 import { transaction } from '#platform/db/db.ts'
 import { type ReadDb, readIn, type Tx } from '#schema/tables.ts'
-import { insertAudit, type NewAuditEntry } from './audit-rows.ts'
 import { mayHold, type OutboundPolicy, readOutbound, storeOutbound } from './outbound-policy.ts'
 import {
   type AddedRule,

@@ -5,6 +5,7 @@ import type {
   ScopedPolicyRule,
 } from '@mailroom/contract/policy.ts'
 import type { PolicyDirection, PolicyMode, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
+import type { AuditEntry } from '#accounts/accounts-rows.ts'
 import type { Actor, Answered, HandlersOf } from '#http/handler.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
@@ -17,7 +18,6 @@ import {
   wrongQuery,
 } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
-import type { AuditEntry } from './audit-rows.ts'
 import { listAudit } from './list-audit.ts'
 import { defaultOutbound, effectiveOutbound, narrowest } from './outbound-policy.ts'
 import {
@@ -287,19 +287,23 @@ function presentScope({ pod_id: podId, inbox_id: inboxId }: Pick<RuleRow, 'pod_i
   return { podId, inboxId }
 }
 
+const NO_DETAILS = {
+  messageId: null,
+  sender: null,
+  recipients: [],
+  reasons: [],
+  change: null,
+  reviewId: null,
+  note: null,
+  approver: null,
+  erasureId: null,
+}
+
 function presentEntry({ details, actor, createdAtMs, ...entry }: AuditEntry): PolicyAuditEntry {
-  const mail =
-    'change' in details
-      ? { messageId: null, sender: null, recipients: [], reasons: [], change: details.change }
-      : {
-          ...details,
-          recipients: [...details.recipients],
-          reasons: [...details.reasons],
-          change: null,
-        }
   return {
     ...entry,
-    ...mail,
+    ...NO_DETAILS,
+    ...details,
     createdAt: presentTime(createdAtMs),
     actor: actor && { kind: actor.kind, id: idOf(actor) },
   }

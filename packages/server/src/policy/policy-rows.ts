@@ -1,4 +1,3 @@
-export { AUDIT_MS, insertAudit, type NewAuditEntry, noteRejection, purgeAudit } from './audit-rows.ts'
 export { insertPolicyRule, removePolicyRule, replacePolicy } from './policy-change-rows.ts'
 export { SENDER_PROOFS, type SenderProof } from './send-policy-rows.ts'
 export { candidateValuesOf, judgeSender, type Sender } from './sender-rule.ts'

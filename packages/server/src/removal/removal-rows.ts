@@ -1,6 +1,7 @@
 // Transactions that remove, in small steps, the mail of deleted inboxes and rows that have expired.
 
 import { sql } from 'kysely'
+import { purgeAudit } from '#accounts/accounts-rows.ts'
 import { purgeDraftsOf } from '#drafts/drafts-rows.ts'
 import { ERASED, EVENT_MS } from '#events/events-rows.ts'
 import { purgeQuarantined, purgeQuarantinedOf, QUARANTINE_MS } from '#inbound/inbound-rows.ts'
@@ -16,10 +17,9 @@ import { IDEMPOTENCY_MS } from '#outbound/outbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS } from '#platform/units.ts'
-import { purgeAudit } from '#policy/policy-rows.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
-import { PURGE_STEP_ROWS, removeOldest } from '#schema/purge-steps.ts'
 import { keepReviews, purgeKeptReviews } from '#reviews/reviews-rows.ts'
+import { PURGE_STEP_ROWS, removeOldest } from '#schema/purge-steps.ts'
 import type { ReadDb, Tx } from '#schema/tables.ts'
 import { endSearchInbox, removeFromSearch } from '#search/search-rows.ts'
 import { deleteInboxDays, purgeMailFigures } from '#stats/stats-rows.ts'
@@ -195,12 +195,7 @@ async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
 }
 
 /** What programs of before leave behind when they remove an inbox. */
-const KEPT_BY_OLD = [
-  'drafts',
-  'waiting_sends',
-  'thread_marks',
-  'message_labels',
-] as const
+const KEPT_BY_OLD = ['drafts', 'waiting_sends', 'thread_marks', 'message_labels'] as const
 
 /**
  * The next inbox by id with rows of KEPT_BY_OLD or reviews that are not kept, and whether it was deleted. Null for none. Costs a few looks into an

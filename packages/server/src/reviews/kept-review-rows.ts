@@ -1,7 +1,7 @@
 // Reviews of messages that are gone. They stay readable for approvers as long as the audit has the decision, so that
 // removing the mail hides nothing.
 
-import { AUDIT_MS } from '#policy/policy-rows.ts'
+import { AUDIT_MS, noteReviewEnd } from '#accounts/accounts-rows.ts'
 import { removeOldest } from '#schema/purge-steps.ts'
 import type { Tx } from '#schema/tables.ts'
 
@@ -24,6 +24,9 @@ export async function keepReviews(
     .leftJoin('long_bodies', 'long_bodies.raw_id', 'messages.raw_id')
     .select([
       'reviews.id',
+      'reviews.account_id',
+      'reviews.inbox_id',
+      'reviews.message_id',
       'reviews.decided_at',
       'messages.subject',
       'messages.body_text',
@@ -54,6 +57,9 @@ export async function keepReviews(
       })
       .where('id', '=', row.id)
       .execute()
+    if (row.decided_at !== null) continue
+    const end = { status: 'rejected', approverId: null, note: MESSAGE_DELETED, nowMs } as const
+    await noteReviewEnd(tx, row, end)
   }
 }
 

@@ -10,7 +10,13 @@ import type { Log } from '#platform/log.ts'
 import { notFound } from '#platform/problem.ts'
 import { approveReview, rejectEqual, rejectReview } from './decide-review.ts'
 import { readDisplay } from './read-display.ts'
-import { findEqual, findReview, type ListedReview, listReviews, type Review } from './review-rows.ts'
+import {
+  findEqual,
+  findReview,
+  type ListedReview,
+  listReviews,
+  type Review,
+} from './review-rows.ts'
 
 /** The newest messages of a thread that a review shows. */
 const THREAD_MESSAGES_SHOWN = 20
@@ -103,8 +109,20 @@ async function readNewest(
   return { threadId: id, inboxId, subject, isRead, data }
 }
 
-function presentReview({ equal = [], kept, ...review }: Review & Partial<ListedReview>): ReviewShape {
-  const { accountId: _, equalKey: __, content, createdAtMs, expiresAtMs, decidedAtMs, ...shown } = review
+function presentReview({
+  equal = [],
+  kept,
+  ...review
+}: Review & Partial<ListedReview>): ReviewShape {
+  const {
+    accountId: _,
+    equalKey: __,
+    content,
+    createdAtMs,
+    expiresAtMs,
+    decidedAtMs,
+    ...shown
+  } = review
   const { from, to, cc, bcc } = content
   return {
     ...shown,

@@ -185,7 +185,9 @@ async function compose(
 ): Promise<{ raw: Uint8Array; needsSmtpUtf8: boolean }> {
   const { inboxDomain } = deps
   // The newest of equal ones, as in the list of reviews.
-  const groups = [...Map.groupBy(pending.toReversed(), ({ id, equalKey }) => equalKey ?? id).values()]
+  const groups = [
+    ...Map.groupBy(pending.toReversed(), ({ id, equalKey }) => equalKey ?? id).values(),
+  ]
   const shown = groups.toReversed().slice(0, REVIEWS_SHOWN_MAX)
   const entries = shown.map((equal) => entryOf(deps, equal, approverId))
   const more = groups.length - shown.length

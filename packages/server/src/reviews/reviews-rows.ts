@@ -1,2 +1,2 @@
-export { claimReviewMail, gatherReviewMail, settleReviewMail } from './review-mail-rows.ts'
 export { keepReviews, purgeKeptReviews, removeReviews } from './kept-review-rows.ts'
+export { claimReviewMail, gatherReviewMail, settleReviewMail } from './review-mail-rows.ts'

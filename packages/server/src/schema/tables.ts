@@ -484,6 +484,8 @@ export type Tables = {
     address_key: string | null
     /** JSON of `ErasureCounts`, and of the trouble beside them. */
     counts: string
+    /** Whether the audit and its reviews stay as they are. */
+    keeps_audit: Generated<number>
     leased_by: string | null
     lease_until: number | null
     created_at: number

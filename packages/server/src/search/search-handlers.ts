@@ -1,6 +1,7 @@
 // Handlers of searches. The code that searches is loaded at the first search.
 
 import type { SearchResult } from '@mailroom/contract/search.ts'
+import { isAudited } from '#accounts/accounts.ts'
 import { type Handlers, untilGone } from '#http/handler.ts'
 import { filterMessages, filterThreads, findMentioning } from '#mailbox/mailbox-rows.ts'
 import { presentTime } from '#platform/clock.ts'
@@ -34,7 +35,7 @@ export function openSearchSlots(): Semaphore {
 /** What the thread of long reads runs. */
 export async function loadLongReads(): Promise<AnyLongRead<Tables>[]> {
   const { searchMessages } = await import('./search-inbox.ts')
-  return [searchMessages, filterMessages, filterThreads, findMentioning]
+  return [searchMessages, filterMessages, filterThreads, findMentioning, isAudited]
 }
 
 export function searchHandlers(

@@ -231,7 +231,7 @@ function allHandlers(
   const common = { ...base, ...service }
   const ownDomains = { isDomainHere: (domain: string) => isDomainHere(common, domain) }
   return {
-    ...accountHandlers({ ...base, ...ownDomains }, readers),
+    ...accountHandlers({ ...base, ...ownDomains, ...settings }, readers),
     ...pairingHandlers({ ...common, ...limits }),
     ...domainHandlers({ ...common, ...domains }),
     ...inboxHandlers({ ...common, ...limits }),
@@ -353,7 +353,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
     mailReviews: (signal) => mailReviews(sends, signal),
     async workTransfers(signal) {
       const options = { worker: base.makeId('job'), signal }
-      const more = await workErasures(base, options)
+      const more = await workErasures({ ...base, ...service }, options)
       const transferring = { ...base, ...reading, storageQuota: sending.storageQuota }
       return (await workTransfers(transferring, options)) || more
     },

@@ -14,6 +14,7 @@ import {
   markKeyRevoked,
   markPairingApproved,
   markPairingDenied,
+  noteRejection,
   removePod,
   setAccountRetention,
   takePairing,
@@ -53,6 +54,7 @@ import {
   eraseFiles,
   eraseMessages,
   eraseNotes,
+  eraseReviewsStep,
   finishErasure,
   forgetErased,
   insertErasure,
@@ -100,7 +102,6 @@ import type { AnyTransaction } from '#platform/db/db.ts'
 import {
   insertPolicyRule,
   insertSenderRule,
-  noteRejection,
   removePolicyRule,
   replacePolicy,
 } from '#policy/policy-rows.ts'
@@ -317,6 +318,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   eraseFiles,
   eraseMessages,
   eraseNotes,
+  eraseReviewsStep,
   finishErasure,
   forgetErased,
   insertErasure,

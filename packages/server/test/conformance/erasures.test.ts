@@ -67,7 +67,14 @@ onBothEngines('erasures and files', (engine) => {
     const threadOf = (at: number) =>
       String(rows.find(({ position }) => Number(position) === at)?.thread_id)
     const erasureId = makeId('ers')
-    await db.write(insertErasure, { id: erasureId, accountId, addressKey: ADDRESS, nowMs: 1 })
+    await db.write(insertErasure, {
+      id: erasureId,
+      accountId,
+      addressKey: ADDRESS,
+      actor: { kind: 'operator' },
+      auditId: makeId('aud'),
+      nowMs: 1,
+    })
     const real = database.db
     let steps = 0
     let exportId = ''
@@ -86,7 +93,8 @@ onBothEngines('erasures and files', (engine) => {
     const moving = new Proxy(real, {
       get: (target, name) => (name === 'write' ? write : Reflect.get(target, name, target)),
     })
-    const deps = { db: moving, blobs: null, clock: systemClock, log: silentLog }
+    const deriveKey = () => new Uint8Array(32)
+    const deps = { db: moving, blobs: null, clock: systemClock, log: silentLog, deriveKey }
     await workErasures(deps, { worker: 'w', signal: new AbortController().signal })
     const done = await findErasure(db, accountId, erasureId)
     assert.deepEqual([done?.status, done?.counts.messages], ['done', 3])

@@ -66,7 +66,7 @@ onBothEngines('sending as a client', (engine) => {
         replyTo: null,
         attachments: [],
         hasUnsubscribe: false,
-    isAutomatic: false,
+        isAutomatic: false,
         leaseTokenHash: null,
       })
       return 'queued'

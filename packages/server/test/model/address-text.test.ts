@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { replaceAddress } from '#erasures/address-text.ts'
+import { replaceAddress } from '#platform/address-text.ts'
 
 const ERASED = 'erased@erased.invalid'
 

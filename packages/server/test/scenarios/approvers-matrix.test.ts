@@ -25,6 +25,8 @@ const OTHERS_OF_APPROVERS: ReadonlySet<string> = new Set([
   'senderRules.create',
   'senderRules.get',
   'senderRules.delete',
+  'erasures.create',
+  'erasures.get',
 ])
 
 function isForApprovers(id: OperationId, { tag, method, auth }: Operation): boolean {
@@ -60,9 +62,11 @@ const RULES: Record<Auth, Partial<Record<Caller, Expected>>> = {
   'key-or-approver-or-signature': { ...CLOSED, key: 'admitted', approver: 'admitted' },
 }
 
-function expectedOf({ auth, method }: Operation, caller: Caller): Expected {
-  // A change that is open to approvers is a decision, or loosens or tightens what holds the agent back.
-  if (auth === 'key-or-approver' && method !== 'GET' && caller === 'key') {
+function expectedOf({ auth, method, path }: Operation, caller: Caller): Expected {
+  // A change that is open to approvers is a decision, or loosens or tightens what holds the agent back. An erasure is one
+  // only of an address that the audit names.
+  const isErasure = path === '/v1/erasures'
+  if (auth === 'key-or-approver' && method !== 'GET' && caller === 'key' && !isErasure) {
     return '403 approver_required'
   }
   return RULES[auth][caller] ?? '401 unauthorized'

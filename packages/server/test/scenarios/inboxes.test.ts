@@ -130,7 +130,10 @@ onEachEngine('inboxes', (engine) => {
       const created = await refusalOf(owner.inboxes.create({ displayName }))
       assert.deepEqual([created.status, created.code], [400, 'bad_request'], displayName)
       assert.match(created.message, /displayName/)
-      assert.equal(await refusal(owner.inboxes.update(inbox.id, { displayName })), '400 bad_request')
+      assert.equal(
+        await refusal(owner.inboxes.update(inbox.id, { displayName })),
+        '400 bad_request',
+      )
     }
     for (const displayName of ['Mailroom of Acme', 'Roommail', 'Moira Milo', 'Shield Mail', 'Ö']) {
       assert.equal((await owner.inboxes.update(inbox.id, { displayName })).displayName, displayName)

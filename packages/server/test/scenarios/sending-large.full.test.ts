@@ -105,7 +105,7 @@ onEachEngine('a large send', (engine) => {
         replyTo: null,
         attachments: [],
         hasUnsubscribe: false,
-    isAutomatic: false,
+        isAutomatic: false,
         leaseTokenHash: null,
       })
     const first = await ask('a key')

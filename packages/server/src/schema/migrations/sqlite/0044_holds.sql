@@ -18,3 +18,6 @@ create index reviews_kept_bytes on reviews (account_id, kept_bytes) where kept_u
 
 -- Whether the message bears the mark of a service like this one (X-Loop), by which loops are recognised.
 alter table raw_messages add column is_marked integer not null default 0;
+
+-- Whether the erasure leaves the audit and its reviews as they are: an API key asked for it, of an account with an approver.
+alter table erasures add column keeps_audit integer not null default 0;

@@ -1,4 +1,5 @@
-// The audit: what policies decided, and how they changed.
+// The audit: what policies and approvers decided, and how both changed. Entries are added, and removed by age alone; an
+// erasure replaces the address in them.
 
 import type { PolicyChange } from '@mailroom/contract/policy.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
@@ -17,11 +18,19 @@ type DecisionDetails = {
   messageId: string | null
   /** Of quarantined mail. */
   sender: string | null
-  recipients: readonly string[]
-  reasons: readonly HoldReason[]
+  recipients: string[]
+  reasons: HoldReason[]
 }
 
-export type AuditDetails = DecisionDetails | { change: PolicyChange }
+/** Of the end of a review. */
+type ReviewDetails = { reviewId: string; messageId: string; note: string | null }
+
+export type AuditDetails =
+  | DecisionDetails
+  | ReviewDetails
+  | { change: PolicyChange }
+  | { approver: { id: string; name: string } }
+  | { erasureId: string }
 
 export type AuditEntry = {
   id: string
@@ -83,4 +92,38 @@ export async function purgeAudit(tx: Tx, nowMs: number): Promise<number> {
     returning: 'id',
   })
   return removed.length
+}
+
+/** Notes how a review ended, which happens once; `actor` is null where nobody decided. */
+export async function noteReviewEnd(
+  tx: Tx,
+  review: Pick<Row<'reviews'>, 'id' | 'account_id' | 'inbox_id' | 'message_id'>,
+  end: {
+    status: 'approved' | 'rejected' | 'expired'
+    approverId: string | null
+    note: string | null
+    nowMs: number
+  },
+): Promise<void> {
+  const { status, approverId, note, nowMs } = end
+  await insertAudit(tx, [
+    {
+      id: review.id.replace('hld_', 'aud_'),
+      accountId: review.account_id,
+      direction: 'outbound',
+      decision: status,
+      podId: null,
+      inboxId: review.inbox_id,
+      actor: approverId === null ? null : { kind: 'approver', approverId },
+      details: { reviewId: review.id, messageId: review.message_id, note },
+      createdAtMs: nowMs,
+    },
+  ])
+}
+
+/** An entry about the account itself. */
+export function accountEntry(
+  entry: Pick<NewAuditEntry, 'id' | 'accountId' | 'decision' | 'actor' | 'details' | 'createdAtMs'>,
+): NewAuditEntry {
+  return { ...entry, direction: 'outbound', podId: null, inboxId: null }
 }

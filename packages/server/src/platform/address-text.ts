@@ -6,9 +6,13 @@ const ERASED_ADDRESS = 'erased@erased.invalid'
 const BEGINNING = String.raw`(?:(?<![\w.+\\-])|(?<=(?<!\\)(?:\\\\)*\\[bfnrt"\\]))`
 
 /** The text with the address replaced wherever it stands alone; null when it does not. */
-export function replaceAddress(text: string, addressKey: string): string | null {
+export function replaceAddress(
+  text: string,
+  addressKey: string,
+  replacement = ERASED_ADDRESS,
+): string | null {
   const escaped = addressKey.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
   const pattern = new RegExp(`${BEGINNING}${escaped}(?![\\w-]|\\.\\w)`, 'gi')
-  const without = text.replace(pattern, ERASED_ADDRESS)
+  const without = text.replace(pattern, replacement)
   return without === text ? null : without
 }
