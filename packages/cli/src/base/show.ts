@@ -396,9 +396,10 @@ function scopeOf({ podId, inboxId }: Fields): string {
 }
 
 /** With all that will be sent: whoever approves it has read it here. */
-function showReview(output: Output, { content, display, thread, ...review }: Fields): void {
+function showReview(output: Output, { content, display, thread, equal, ...review }: Fields): void {
   showItem(output, review)
   const { replyTo, inReplyTo, headers, attachments, bodyText, bodyHtml } = recordOf(content)
+  const { sendAt, unsubscribe, isAutomatic } = recordOf(content)
   const { isWhole, blockedImages, blockedStyles, hidden, invisible, unshown } = recordOf(display)
   const pairs: [string, string][] = [
     ...listOf(review.reasons).map(({ guard, detail }): [string, string] => [
@@ -411,6 +412,10 @@ function showReview(output: Output, { content, display, thread, ...review }: Fie
       'header',
       `${name}: ${value}`,
     ]),
+    ['sendAt', cellOf(output, sendAt)],
+    ['unsubscribe', cellOf(output, unsubscribe)],
+    ['isAutomatic', cellOf(output, isAutomatic)],
+    ...listOf(equal).map(({ id, digest }): [string, string] => ['equal', `${id} ${digest}`]),
     ...listOf(attachments).map(({ filename, contentType, sha256 }): [string, string] => [
       'attachment',
       `${filename} (${contentType}, SHA-256 ${sha256})`,

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createApprover } from '#accounts/accounts.ts'
 import { APPROVERS_MAX } from '#accounts/approver-rows.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { browse, postSession, signIn } from '#test/scenarios/console-world.ts'
-import { countOutcomes, outcomeOf, refusal } from '#test/scenarios/outcomes.ts'
+import { untilReadable } from '#test/scenarios/event-world.ts'
+import { countOutcomes, outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import {
   OPERATOR_TOKEN,
   onAnyEngine,
@@ -149,6 +151,132 @@ onEachEngine('approvers', (engine) => {
     }
     const more = asApprover.approvers.create({ name: 'one more' })
     assert.equal(await refusal(more), '422 approver_limit_reached')
+  })
+})
+
+onEachEngine('the evidence of approvers', (engine) => {
+  const world = opened(() => openWorld(engine))
+
+  test('has who made and deleted them, in the audit and as events', async () => {
+    const { client } = await world.newAccount()
+    const ann = await client.approvers.create({ name: 'Ann', email: 'ann@people.example' })
+    const asAnn = world.clientWith(ann.token)
+    const eve = await asAnn.approvers.create({ name: 'Eve' })
+    await asAnn.approvers.delete(eve.id)
+    const { data } = await client.policy.audit().page()
+    const shown = data.map(({ decision, actor, approver }) => [decision, actor?.kind, approver])
+    const [first, second] = [
+      { id: ann.id, name: 'Ann' },
+      { id: eve.id, name: 'Eve' },
+    ]
+    assert.deepEqual(shown, [
+      ['approver_deleted', 'approver', second],
+      ['approver_created', 'approver', second],
+      ['approver_created', 'key', first],
+    ])
+    await untilReadable(world)
+    const events = await client.events.list({ event_types: 'approver.created,approver.deleted' }).page()
+    const told = events.data.map(({ event, approver }) => [event, approver])
+    assert.deepEqual(told, [
+      ['approver.created', first],
+      ['approver.created', second],
+      ['approver.deleted', second],
+    ])
+  })
+
+  test('has each decision and who made it, also once the inbox is deleted', async () => {
+    const { client } = await world.newAccount()
+    const ann = await client.approvers.create({ name: 'Ann' })
+    const asAnn = world.clientWith(ann.token)
+    await asAnn.policy.replace({ outbound: { guards: { newRecipients: 'hold' } } })
+    const inbox = await client.inboxes.create()
+    const hold = async (to: string) => {
+      const sent = await client.inboxes.send(inbox.id, { to, subject: 'S', body: 'B' })
+      return { id: sent.hold?.id ?? '', digest: sent.hold?.digest ?? '', message: sent.messageId }
+    }
+    const approved = await hold('a@new.example')
+    const rejected = await hold('b@new.example')
+    const cancelled = await hold('c@new.example')
+    const removed = await hold('d@new.example')
+    await asAnn.reviews.approve(approved.id, { digest: approved.digest })
+    await asAnn.reviews.reject(rejected.id, { reason: 'No.' })
+    await client.messages.cancel(cancelled.message)
+    await client.inboxes.delete(inbox.id)
+    const ends = async () => {
+      const { data } = await asAnn.policy.audit().page()
+      return data
+        .filter(({ reviewId }) => reviewId !== null)
+        .map(({ decision, reviewId, note, actor }) => [decision, reviewId, note, actor?.id ?? null])
+    }
+    await until(async () => (await ends()).length === 4)
+    assert.deepEqual((await ends()).sort(), [
+      ['approved', approved.id, null, ann.id],
+      ['rejected', rejected.id, 'No.', ann.id],
+      ['rejected', cancelled.id, 'cancelled', null],
+      ['rejected', removed.id, 'message_deleted', null],
+    ].sort())
+  })
+
+  test('keeps an address until an approver erases it, and then a code for it', async () => {
+    const { client } = await world.newAccount()
+    const ann = await client.approvers.create({ name: 'Ann' })
+    const asAnn = world.clientWith(ann.token)
+    await asAnn.policy.replace({ outbound: { guards: { newRecipients: 'hold' } } })
+    const inbox = await client.inboxes.create()
+    const address = 'erin@new.example'
+    const send = (to: string) => client.inboxes.send(inbox.id, { to, subject: 'S', body: 'B' })
+    const { hold } = await send(address)
+    const refused = await refusalOf(client.erasures.create({ address: 'Erin <ERIN@new.example>' }))
+    assert.deepEqual([refused.status, refused.code], [403, 'approver_required'])
+    // An address that only looks alike, or that the audit does not name, is no evidence.
+    for (const free of ['rin@new.example', 'nobody@other.example']) {
+      await client.erasures.untilDone((await client.erasures.create({ address: free })).id)
+    }
+    assert.equal((await asAnn.reviews.get(hold?.id ?? '')).status, 'pending')
+    await client.inboxes.delete(inbox.id)
+    await until(async () => (await asAnn.reviews.get(hold?.id ?? '')).isMessageDeleted)
+    const { id } = await asAnn.erasures.create({ address })
+    const done = await asAnn.erasures.untilDone(id)
+    assert.deepEqual([done.removed.auditEntries, done.removed.reviews], [1, 1])
+    assert.equal(await refusal(asAnn.reviews.get(hold?.id ?? '')), '404 not_found')
+    const { data } = await asAnn.policy.audit().page()
+    const held = data.find(({ decision }) => decision === 'hold')
+    const [code = ''] = held?.recipients ?? []
+    assert.match(code, /^[0-9a-f]{16}@erased\.invalid$/)
+    assert.equal(held?.reasons[0]?.recipient, code)
+    assert.ok(!JSON.stringify(data).includes('erin@'))
+    const erasures = data.filter(({ decision }) => decision === 'erasure')
+    assert.deepEqual(
+      erasures.map(({ actor }) => actor?.kind),
+      ['approver', 'key', 'key'],
+    )
+    assert.equal(erasures[0]?.erasureId, id)
+  })
+
+  test('of before an approver is erased by a key as long as there is none', async () => {
+    const { client } = await world.newAccount()
+    const inbox = await client.inboxes.create()
+    const rules = [{ type: 'block' as const, value: 'erin@new.example' }]
+    await client.policy.replace({ outbound: { rules } }, { inboxId: inbox.id })
+    const { id } = await client.erasures.create({ address: 'erin@new.example' })
+    assert.equal((await client.erasures.untilDone(id)).removed.auditEntries, 1)
+  })
+})
+
+onAnyEngine('with MAILROOM_FIRST_APPROVER=machine', (engine) => {
+  test('a key creates no first approver, and an approver creates others', async () => {
+    await using world = await openWorld(engine, { env: { MAILROOM_FIRST_APPROVER: 'machine' } })
+    const { client, id } = await world.newAccount()
+    const refused = await refusalOf(client.approvers.create({ name: 'Ann' }))
+    assert.deepEqual([refused.status, refused.code], [403, 'approver_required'])
+    assert.match(String(refused.body.fix), /mailroom approver create --account acc_/)
+    const { approver, token } = await createApprover(
+      { ...world.app.deps, firstApprover: 'machine', isDomainHere: async () => false },
+      { accountId: id, name: 'Ann', email: null, actor: { kind: 'operator' } },
+    )
+    const other = await world.clientWith(token).approvers.create({ name: 'Bob' })
+    const listed = (await client.approvers.list().page()).data.map((one) => one.id)
+    assert.deepEqual(listed.sort(), [approver.id, other.id].sort())
   })
 })
 

@@ -119,10 +119,12 @@ onEachEngine('an agent that answers everything', (engine) => {
     ['bulk mail', { header: 'Precedence: bulk' }],
     ['a list', { header: 'List-Id: <list.sender.example>' }],
     ['the null sender', { from: '' }],
+    // Of another service like this one: whether a program wrote it is unknown, so it may be answered, but not for ever.
+    ['mail with a mark', { header: `X-Loop: ${'0a'.repeat(13)}` }],
   ] as const
   // The sign that marks a program does not depend on the database.
   const isWhole = engine === 'sqlite' ? isFullRun() : isLongRun()
-  const kinds = isWhole ? KINDS : KINDS.slice(0, 1)
+  const kinds = isWhole ? KINDS : [...KINDS.slice(0, 1), ...KINDS.slice(-1)]
   for (const [name, mail] of kinds) {
     test(`stops after ten answers to ${name} in a thread, and one event reports it`, async () => {
       const inbox = await world.inbox()
@@ -140,6 +142,15 @@ onEachEngine('an agent that answers everything', (engine) => {
       )
     })
   }
+
+  test('is told that mail with the mark of another service may be answered', async () => {
+    const inbox = await world.inbox()
+    const headers = [`X-Loop: ${'0a'.repeat(13)}`]
+    const raw = plainMail({ to: inbox.address, messageId: '<marked@sender.example>', headers })
+    const { id } = await deliver(world, inbox, raw)
+    const { automatic, autoReplyable } = await world.client.messages.get(id)
+    assert.deepEqual([automatic, autoReplyable], [false, true])
+  })
 
   test('stops after ten answers when three messages arrive at once and each is answered', async () => {
     const inbox = await world.inbox()

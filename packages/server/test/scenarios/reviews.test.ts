@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Mailroom } from '@mailroom/sdk'
 import pg from 'pg'
 import { purgeExpired } from '#removal/removal.ts'
 import { reviewUrl } from '#reviews/review-link.ts'
@@ -12,7 +13,14 @@ import { countOutcomes, outcomeOf, refusal, refusalOf, until } from '#test/scena
 import { type Held, holdSend, reviewOf } from '#test/scenarios/review-world.ts'
 import { arrived, fieldOf, openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
 import { sizeOf } from '#test/size-of.ts'
-import { type Account, onEachEngine, opened, openSecond } from '#test/world.ts'
+import {
+  type Account,
+  onBothEngines,
+  onEachEngine,
+  opened,
+  openSecond,
+  openWorld,
+} from '#test/world.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
@@ -554,4 +562,85 @@ onEachEngine('decisions about one held message at once', (engine) => {
       await Promise.all(flood)
     })
   }
+})
+
+const HELD_MAX = 6
+
+onBothEngines('the limit of held mail', (engine) => {
+  const world = opened(() =>
+    openWorld(engine, {
+      env: {
+        MAILROOM_LIMIT_HELD_PER_INBOX: String(HELD_MAX),
+        MAILROOM_LIMIT_SENDS_PER_MINUTE: '20',
+      },
+    }),
+  )
+
+  async function guarded() {
+    const { client, key } = await world.newAccount()
+    const { token } = await client.approvers.create({ name: 'Ann' })
+    const asApprover = world.clientWith(token)
+    await asApprover.policy.replace({ outbound: { guards: { newRecipients: 'hold' } } })
+    return { client, key, asApprover, inbox: await client.inboxes.create() }
+  }
+  const ask = { to: 'stranger@friend.example', subject: 'May I?', body: 'Please.' }
+
+  test('is exact when many are sent at once, over processes, and says so', async () => {
+    const { client, key, asApprover, inbox } = await guarded()
+    await using second = engine === 'postgres' ? await openSecond(world) : null
+    const there = new Mailroom({ apiKey: key, baseUrl: second?.http?.address ?? world.baseUrl })
+    const counts = await countOutcomes(
+      Array.from({ length: 3 * HELD_MAX }, (_, index) =>
+        (index % 2 === 0 ? client : there).inboxes.send(inbox.id, ask),
+      ),
+    )
+    assert.deepEqual(counts, { done: HELD_MAX, '429 rate_limit_exceeded': 2 * HELD_MAX })
+    const refused = await refusalOf(client.inboxes.send(inbox.id, ask))
+    const { scope, limit, resetsAt } = refused.body
+    assert.deepEqual([scope, limit], ['held', HELD_MAX])
+    const [oldest] = (await asApprover.reviews.list({ status: 'pending' }).page()).data
+    assert.ok(Date.parse(String(resetsAt)) <= Date.parse(oldest?.expiresAt ?? ''))
+    const { heldMessages, sendsPerDay } = await client.inboxes.limits(inbox.id)
+    assert.deepEqual([heldMessages.used, heldMessages.remaining], [HELD_MAX, 0])
+    // A refused send uses up nothing, and a held one counts once.
+    assert.equal(sendsPerDay.used, HELD_MAX)
+    // A decision makes room, and its message is not counted again.
+    await asApprover.reviews.approve(oldest?.id ?? '', { digest: oldest?.digest ?? '' })
+    assert.equal((await client.inboxes.limits(inbox.id)).sendsPerDay.used, HELD_MAX)
+    assert.ok((await client.inboxes.send(inbox.id, ask)).hold !== undefined)
+    const last = await refusalOf(client.inboxes.send(inbox.id, ask))
+    assert.equal(last.body.scope, 'held')
+  })
+
+  test('lets due messages that policy holds by now wait until there is room', async () => {
+    const { client, asApprover, inbox } = await guarded()
+    await asApprover.policy.replace({ outbound: {} })
+    const sendAt = new Date(world.clock.now() + 60 * MINUTE_MS).toISOString()
+    for (let made = 0; made < HELD_MAX + 2; made += 1) {
+      await client.inboxes.send(inbox.id, { ...ask, subject: `Later ${made}`, sendAt })
+    }
+    await asApprover.policy.replace({ outbound: { guards: { newRecipients: 'hold' } } })
+    const pending = async () => (await asApprover.reviews.list({ status: 'pending' }).page()).data
+    world.clock.advance(61 * MINUTE_MS)
+    await until(async () => (await pending()).length === HELD_MAX)
+    assert.equal((await client.inboxes.scheduled(inbox.id).page()).total, HELD_MAX + 2)
+    const [first] = await pending()
+    await asApprover.reviews.reject(first?.id ?? '')
+    await until(async () => {
+      world.clock.advance(MINUTE_MS)
+      return (await pending()).length === HELD_MAX
+    })
+    assert.equal((await client.inboxes.scheduled(inbox.id).page()).total, HELD_MAX + 1)
+  })
+
+  test('counts a held send when it is filed, against the number of a minute too', async () => {
+    const { client, asApprover, inbox } = await guarded()
+    world.clock.advance(2 * MINUTE_MS)
+    for (let sent = 0; sent < 20; sent += 1) {
+      const { hold } = await client.inboxes.send(inbox.id, ask)
+      await asApprover.reviews.reject(hold?.id ?? '')
+    }
+    const refused = await refusalOf(client.inboxes.send(inbox.id, ask))
+    assert.deepEqual([refused.body.scope, refused.body.limit], ['inbox', 20])
+  })
 })

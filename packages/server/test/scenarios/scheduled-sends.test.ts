@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Mailroom } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
+import { untilReadable } from '#test/scenarios/event-world.ts'
 import { repeat, until } from '#test/scenarios/outcomes.ts'
 import { arrived, fieldOf, openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, openSecond } from '#test/world.ts'
@@ -35,6 +36,10 @@ onEachEngine('a scheduled send', (engine) => {
     assert.equal((await world.client.inboxes.scheduled(inbox.id).page()).total, 0)
     const rows = await runSql(world, `select * from waiting_sends where inbox_id = '${inbox.id}'`)
     assert.equal(rows.length, 0)
+    await untilReadable(world)
+    const told = await world.client.events.list({ inbox_id: inbox.id }).page()
+    const event = told.data.find(({ event: kind }) => kind === 'message.sent')
+    assert.ok(Date.parse(event?.message?.sent_at ?? '') >= Date.parse(sendAt))
   })
 
   test('can be cancelled until its time, again and again, and not once it was sent', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { listServiceRecords } from '#domains/signers.ts'
+import { refusalOf } from '#test/scenarios/outcomes.ts'
 import {
   arrived,
   fieldNamesOf,
@@ -85,6 +86,50 @@ onAnyEngine('a sent message as received', (engine) => {
     assert.equal(Date.parse(date), Math.floor(Date.parse(sent.createdAt) / 1_000) * 1_000)
     const stored = await world.client.messages.raw(sent.messageId)
     assert.ok(raw.equals(stored.content), 'what is stored is what left')
+  })
+
+  test('says that a program sends it if it is automatic: a reply, a new message, a draft, a forward', async () => {
+    const inbox = await world.inbox()
+    const isAutomatic = true
+    const first = await send(world, inbox, { isAutomatic })
+    const { threadId, messageId } = first
+    const { id } = await world.client.drafts.create(inbox.id, { ...PLAIN, isAutomatic })
+    assert.equal((await world.client.drafts.get(id)).isAutomatic, true)
+    const form = new FormData()
+    for (const [name, value] of Object.entries({ ...PLAIN, isAutomatic: 'true' })) {
+      form.append(name, String(value))
+    }
+    const posted = await world.fetch(`/v1/inboxes/${inbox.id}/send`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${world.key}`, 'idempotency-key': 'a form' },
+      body: form,
+    })
+    const item = { ...PLAIN, isAutomatic, idempotencyKey: 'an item' }
+    const batch = await world.client.inboxes.sendBatch(inbox.id, [item])
+    const sends = [
+      [first, 'auto-generated'],
+      [await send(world, inbox, { threadId, isAutomatic }), 'auto-replied'],
+      [await send(world, inbox, { threadId }), null],
+      [await world.client.drafts.send(id), 'auto-generated'],
+      [await world.client.messages.forward(messageId, { to: PLAIN.to, isAutomatic }), 'auto-generated'],
+      [(await posted.json()) as typeof first, 'auto-generated'],
+      [batch.data[0]?.body as typeof first, 'auto-generated'],
+    ] as const
+    for (const [sent, expected] of sends) {
+      const { raw } = await arrived(world, sent)
+      assert.equal(fieldOf(raw, 'auto-submitted'), expected)
+    }
+  })
+
+  test('has one mark of its service, which no caller can add to', async () => {
+    const inbox = await world.inbox()
+    for (const name of ['X-Loop', 'x-loop']) {
+      const refused = await refusalOf(send(world, inbox, { headers: { [name]: 'mine' } }))
+      assert.deepEqual([refused.status, refused.code], [400, 'bad_request'])
+      assert.match(refused.message, /X-Loop/)
+    }
+    const { raw } = await arrived(world, await send(world, inbox, { headers: { 'X-Loops': '1' } }))
+    assert.equal(fieldNamesOf(raw).filter((name) => name === 'x-loop').length, 1)
   })
 
   test('names its sender as the inbox does, whatever the name contains', async () => {
