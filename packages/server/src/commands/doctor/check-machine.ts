@@ -20,9 +20,29 @@ const FREE_BYTES_ADVISED = 2048 * MIB
 /** Room for a few of the largest messages. */
 const FREE_BYTES_MIN = 256 * MIB
 
-/** Checks the modes of the data directory and of its key file, and the free space. */
+/** Checks the modes of the data directory and of its key file, the free space, and who begins to approve. */
 export function checkMachine(settings: Settings): Finding[] {
-  return [checkFolder(settings), checkKeyFile(settings), checkDisk(settings.dataDir)]
+  const { dataDir } = settings
+  return [
+    checkFolder(settings),
+    checkKeyFile(settings),
+    checkDisk(dataDir),
+    checkFirstApprover(settings),
+  ]
+}
+
+/** Both are right: which one, depends on who gets the first key of an account. */
+function checkFirstApprover({ firstApprover }: Settings): Finding {
+  const aim: Aim = {
+    check: 'first approver',
+    expected: 'created before an agent gets a key, or only on this machine',
+  }
+  return good(
+    aim,
+    firstApprover === 'machine'
+      ? 'only this machine creates the first approver of an account'
+      : 'any API key creates the first approver of its account (MAILROOM_FIRST_APPROVER)',
+  )
 }
 
 function checkFolder({ dataDir }: Settings): Finding {
