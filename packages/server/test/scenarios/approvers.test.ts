@@ -175,7 +175,9 @@ onEachEngine('the evidence of approvers', (engine) => {
       ['approver_created', 'key', first],
     ])
     await untilReadable(world)
-    const events = await client.events.list({ event_types: 'approver.created,approver.deleted' }).page()
+    const events = await client.events
+      .list({ event_types: 'approver.created,approver.deleted' })
+      .page()
     const told = events.data.map(({ event, approver }) => [event, approver])
     assert.deepEqual(told, [
       ['approver.created', first],
@@ -209,12 +211,15 @@ onEachEngine('the evidence of approvers', (engine) => {
         .map(({ decision, reviewId, note, actor }) => [decision, reviewId, note, actor?.id ?? null])
     }
     await until(async () => (await ends()).length === 4)
-    assert.deepEqual((await ends()).sort(), [
-      ['approved', approved.id, null, ann.id],
-      ['rejected', rejected.id, 'No.', ann.id],
-      ['rejected', cancelled.id, 'cancelled', null],
-      ['rejected', removed.id, 'message_deleted', null],
-    ].sort())
+    assert.deepEqual(
+      (await ends()).sort(),
+      [
+        ['approved', approved.id, null, ann.id],
+        ['rejected', rejected.id, 'No.', ann.id],
+        ['rejected', cancelled.id, 'cancelled', null],
+        ['rejected', removed.id, 'message_deleted', null],
+      ].sort(),
+    )
   })
 
   test('keeps an address until an approver erases it, and then a code for it', async () => {

@@ -111,7 +111,10 @@ onAnyEngine('a sent message as received', (engine) => {
       [await send(world, inbox, { threadId, isAutomatic }), 'auto-replied'],
       [await send(world, inbox, { threadId }), null],
       [await world.client.drafts.send(id), 'auto-generated'],
-      [await world.client.messages.forward(messageId, { to: PLAIN.to, isAutomatic }), 'auto-generated'],
+      [
+        await world.client.messages.forward(messageId, { to: PLAIN.to, isAutomatic }),
+        'auto-generated',
+      ],
       [(await posted.json()) as typeof first, 'auto-generated'],
       [batch.data[0]?.body as typeof first, 'auto-generated'],
     ] as const
