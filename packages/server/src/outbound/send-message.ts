@@ -287,10 +287,9 @@ async function acceptSend(
   const decision = isHeld ? 'hold' : 'allow'
   const judged = { inbox, recipients, messageId, decision, reasons, nowMs: made.nowMs } as const
   const isReply = attempt.replied !== null
-  const { hasUnsubscribe, isAutomatic } = input
-  const headers = [...input.headers]
-  const marks = { isReply, hasUnsubscribe, isAutomatic }
-  const envelope = { recipients, needsSmtpUtf8, headers, attachments, ...marks }
+  const { hasUnsubscribe, isAutomatic, headers } = input
+  const marks = { headers: [...headers], isReply, hasUnsubscribe, isAutomatic }
+  const envelope = { recipients, needsSmtpUtf8, attachments, ...marks }
   const outcome = await withRawBytes(deps, raw, {
     write: (row) =>
       attempt.accept({

@@ -389,6 +389,9 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const body = 'My card is 4111 1111 1111 1111.'
     const message = { to: 'stranger@friend.example', subject: 'A card', body }
     assert.ok((await client.inboxes.send(inbox.id, message)).hold !== undefined)
+    await client.inboxes.send(inbox.id, message)
+    const [pending] = (await client.reviews.list({ status: 'pending' }).page()).data
+    assert.equal(pending?.equalCount, 2)
     await client.policy.audit().page()
     await untilReadable(world)
     await client.events.list({ limit: 100 }).page()
