@@ -39,6 +39,7 @@ __all__ = [
     "ErrorDetails",
     "ErrorFindings",
     "Event",
+    "EventApprover",
     "EventAttachment",
     "EventBounce",
     "EventClaim",
@@ -68,6 +69,7 @@ __all__ = [
     "InboxLimits",
     "InboxLimitsAccountColdRecipientsPerDay",
     "InboxLimitsColdRecipientsPerDay",
+    "InboxLimitsHeldMessages",
     "InboxLimitsSendsPerDay",
     "InboxLimitsSendsPerMinute",
     "InboxesCheckSendAnswer",
@@ -98,6 +100,7 @@ __all__ = [
     "Policy",
     "PolicyAuditEntry",
     "PolicyAuditEntryActor",
+    "PolicyAuditEntryApprover",
     "PolicyChange",
     "PolicyChangeAdded",
     "PolicyChangeAddedFirst",
@@ -126,6 +129,7 @@ __all__ = [
     "ReviewContent",
     "ReviewContentAttachments",
     "ReviewDisplay",
+    "ReviewEqual",
     "ReviewsApproveManyAnswer",
     "ReviewsApproveManyAnswerData",
     "ReviewsApproveManyAnswerDataError",
@@ -160,6 +164,7 @@ __all__ = [
     "WebhookTest",
     "WebhookWithSecret",
     "WholeReview",
+    "WholeReviewEqual",
     "WholeWebhookDelivery",
 ]
 
@@ -167,8 +172,8 @@ Direction = Literal["inbound", "outbound"]
 EventType = Literal["message.received", "message.quarantined", "message.sent", "message.failed",
     "message.bounced", "message.complained", "message.held", "message.rejected",
     "attachment.extracted", "thread.loop_suspected", "thread.updated", "thread.claimed",
-    "thread.released", "inbox.expired", "domain.verified", "domain.failed", "webhook.disabled",
-    "account.quota_exceeded", "webhook.test"]
+    "thread.released", "inbox.expired", "approver.created", "approver.deleted", "domain.verified",
+    "domain.failed", "webhook.disabled", "account.quota_exceeded", "webhook.test"]
 MessageCategory = Literal["personal", "automated", "marketing", "bounce", "spam", "malicious"]
 
 
@@ -618,6 +623,8 @@ class Draft(TypedDict):
     """Further header fields by name."""
     unsubscribe: bool
     """Whether the message gets an unsubscribe link."""
+    isAutomatic: bool
+    """Whether the message says that a program sends it."""
     invite: InviteToSend | None
     """The invitation that the message is; null if it is none."""
     sendAt: str | None
@@ -740,7 +747,9 @@ class ErasureRemoved(TypedDict):
     are stored only as hashes.
     """
     auditEntries: int
-    """Entries of the audit that named the address; it is replaced in them."""
+    """Entries of the audit that named the address; a keyed hash replaces it in them."""
+    reviews: int
+    """Reviews of messages from or to the address that had been removed before."""
     files: int
     """Exports and imports, which may hold the address."""
 
@@ -789,7 +798,7 @@ class Error(_ErrorRequired, total=False):
     """With recipient_not_permitted: the address that the policy refuses."""
     findings: List[ErrorFindings]
     """Where secrets are, never their values."""
-    scope: Literal["inbox", "account", "thread", "address"]
+    scope: Literal["inbox", "account", "thread", "address", "held"]
     """With 429: what the limit counts for. `address` is that of the client."""
     limit: int
     """With 429: the limit that the request would exceed."""
@@ -865,12 +874,23 @@ class Event(_EventRequired, total=False):
     """The quarantined message that an event is about, without its text."""
     inbox: EventInbox
     """The inbox that has deleted itself, in inbox.expired."""
+    approver: EventApprover
+    """The approver, in approver.created and approver.deleted."""
     domain: EventDomain
     """The custom domain that an event is about."""
     webhook: EventWebhook
     """The webhook that an event is about."""
     storage: EventStorage
     """The storage of the account, in account.quota_exceeded."""
+
+
+class EventApprover(TypedDict):
+    """The approver, in approver.created and approver.deleted."""
+
+    id: str
+    """The id of the approver."""
+    name: str
+    """For display."""
 
 
 class EventAttachment(TypedDict):
@@ -949,7 +969,7 @@ class EventHold(TypedDict):
     reasons: List[HoldReason]
     """Why a person has to decide."""
     digest: str
-    """SHA-256 in hexadecimal of what will be sent."""
+    """SHA-256 of what will be sent, in hexadecimal behind "v2:"."""
     expires_at: str
     """When the message is rejected if nobody has decided."""
 
@@ -976,9 +996,13 @@ class _EventMessageRequired(_EventMessageWords):
     direction: Direction
     """Whether the inbox received or sent the message."""
     to: str
-    """Inbound: the address of the inbox. Outbound: the first recipient."""
+    """One address, so that it can be compared. Inbound: that of the inbox. Outbound: the first
+    recipient.
+    """
     to_addrs: List[str]
-    """The addresses of the To field. Outbound: all recipients without cc and bcc."""
+    """All addresses of the To field: what `to` is in messages of the API. Outbound: all recipients
+    without cc and bcc.
+    """
     recipient: str | None
     """Inbound: the address that the sending server named (RCPT), in its spelling. Null for outbound
     mail.
@@ -1046,7 +1070,9 @@ class EventMessage(_EventMessageRequired, total=False):
     received_at: str
     """Inbound only: when the message was received."""
     sent_at: str
-    """Outbound only: when the message was accepted for sending."""
+    """Outbound only: when the message was queued, after any approval and any time that it waited
+    for; while it waits, when it was accepted.
+    """
 
 
 _EventQuarantinedWords = TypedDict("_EventQuarantinedWords", {"from": "str"})
@@ -1356,15 +1382,19 @@ class InboxLimits(TypedDict):
     """The limits on sending from an inbox, and how much of each is used."""
 
     sendsPerMinute: InboxLimitsSendsPerMinute
-    """Messages that the inbox sends in any 60 seconds."""
+    """Messages that the inbox sends in any 60 seconds. A message that is held for approval counts
+    when it is held.
+    """
     sendsPerDay: InboxLimitsSendsPerDay
-    """Messages that the inbox sends in any 24 hours."""
+    """The same in any 24 hours."""
     coldRecipientsPerDay: InboxLimitsColdRecipientsPerDay
     """Recipients who never wrote to the inbox, in a UTC day. Only inboxes younger than 30 days have
     this limit.
     """
     accountColdRecipientsPerDay: InboxLimitsAccountColdRecipientsPerDay
     """The same over all inboxes of the account."""
+    heldMessages: InboxLimitsHeldMessages
+    """Messages of the inbox that wait for approval."""
 
 
 class InboxLimitsAccountColdRecipientsPerDay(TypedDict):
@@ -1377,8 +1407,8 @@ class InboxLimitsAccountColdRecipientsPerDay(TypedDict):
     remaining: int | None
     """How much is left; null while this limit does not apply."""
     resetsAt: str | None
-    """When `used` falls next: when the oldest counted send leaves the window, or at the end of the
-    UTC day. Null while nothing is used.
+    """When `used` falls next: when the oldest counted send leaves the window, at the end of the UTC
+    day, or when the oldest held message expires. Null while nothing is used.
     """
 
 
@@ -1394,13 +1424,28 @@ class InboxLimitsColdRecipientsPerDay(TypedDict):
     remaining: int | None
     """How much is left; null while this limit does not apply."""
     resetsAt: str | None
-    """When `used` falls next: when the oldest counted send leaves the window, or at the end of the
-    UTC day. Null while nothing is used.
+    """When `used` falls next: when the oldest counted send leaves the window, at the end of the UTC
+    day, or when the oldest held message expires. Null while nothing is used.
+    """
+
+
+class InboxLimitsHeldMessages(TypedDict):
+    """Messages of the inbox that wait for approval."""
+
+    limit: int | None
+    """The most that is allowed; null while this limit does not apply."""
+    used: int
+    """How much of it is used."""
+    remaining: int | None
+    """How much is left; null while this limit does not apply."""
+    resetsAt: str | None
+    """When `used` falls next: when the oldest counted send leaves the window, at the end of the UTC
+    day, or when the oldest held message expires. Null while nothing is used.
     """
 
 
 class InboxLimitsSendsPerDay(TypedDict):
-    """Messages that the inbox sends in any 24 hours."""
+    """The same in any 24 hours."""
 
     limit: int | None
     """The most that is allowed; null while this limit does not apply."""
@@ -1409,13 +1454,15 @@ class InboxLimitsSendsPerDay(TypedDict):
     remaining: int | None
     """How much is left; null while this limit does not apply."""
     resetsAt: str | None
-    """When `used` falls next: when the oldest counted send leaves the window, or at the end of the
-    UTC day. Null while nothing is used.
+    """When `used` falls next: when the oldest counted send leaves the window, at the end of the UTC
+    day, or when the oldest held message expires. Null while nothing is used.
     """
 
 
 class InboxLimitsSendsPerMinute(TypedDict):
-    """Messages that the inbox sends in any 60 seconds."""
+    """Messages that the inbox sends in any 60 seconds. A message that is held for approval counts
+    when it is held.
+    """
 
     limit: int | None
     """The most that is allowed; null while this limit does not apply."""
@@ -1424,8 +1471,8 @@ class InboxLimitsSendsPerMinute(TypedDict):
     remaining: int | None
     """How much is left; null while this limit does not apply."""
     resetsAt: str | None
-    """When `used` falls next: when the oldest counted send leaves the window, or at the end of the
-    UTC day. Null while nothing is used.
+    """When `used` falls next: when the oldest counted send leaves the window, at the end of the UTC
+    day, or when the oldest held message expires. Null while nothing is used.
     """
 
 
@@ -1511,8 +1558,8 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     suppressed addresses.
     """
     headers: Mapping[str, str]
-    """Up to 20 further header fields by name: X-… and List-…, except List-Unsubscribe…. Values are
-    printable text of up to 998 characters on one line.
+    """Up to 20 further header fields by name: X-… and List-…, except X-Loop and List-Unsubscribe…,
+    which the service writes. Values are printable text of up to 998 characters on one line.
     """
     sendAt: str
     """When to send the message: 1 minute to 90 days ahead. Until then it can be cancelled. Policy,
@@ -1529,6 +1576,10 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     unsubscribe: bool
     """Whether to add an unsubscribe link (RFC 8058), which puts the recipient on the suppression
     list. Only for messages to one recipient.
+    """
+    isAutomatic: bool
+    """Whether a program sends this on its own: the message says so (Auto-Submitted, RFC 3834), and
+    other programs do not answer it.
     """
 
 
@@ -1931,9 +1982,11 @@ class PolicyAuditEntry(TypedDict):
     """When it was decided or changed."""
     direction: Direction
     """For senders (inbound) or for recipients (outbound)."""
-    decision: Literal["allow", "hold", "reject", "quarantine", "change"]
-    """Sent while a policy applied (allow), held for an approver, refused (reject), quarantined, or
-    a change of the policy.
+    decision: Literal["allow", "hold", "reject", "quarantine", "change", "approved", "rejected",
+        "expired", "approver_created", "approver_deleted", "erasure"]
+    """Of mail: sent while a policy applied (allow), held for an approver, refused (reject) or
+    quarantined. Of held mail: approved, rejected or expired. Else a change of the policy or the
+    approvers, or an erasure.
     """
     podId: str | None
     """The pod; of an inbox, its pod. Null for the account."""
@@ -1948,9 +2001,17 @@ class PolicyAuditEntry(TypedDict):
     reasons: List[HoldReason]
     """Of mail."""
     actor: PolicyAuditEntryActor | None
-    """Of a change: who made it."""
+    """Who decided or changed it; null where the policy did, or time."""
     change: PolicyChange | None
-    """Null for mail."""
+    """Of a change of the policy."""
+    reviewId: str | None
+    """Of a decision about held mail: its review."""
+    note: str | None
+    """Of such a decision: its reason in words, if any."""
+    approver: PolicyAuditEntryApprover | None
+    """The approver that was created or deleted."""
+    erasureId: str | None
+    """The erasure that was requested."""
 
 
 class PolicyAuditEntryActor(TypedDict):
@@ -1958,6 +2019,13 @@ class PolicyAuditEntryActor(TypedDict):
     """The operator works on the machine of the service."""
     id: str | None
     """Id of the key or the approver."""
+
+
+class PolicyAuditEntryApprover(TypedDict):
+    id: str
+    """Its id."""
+    name: str
+    """Its name."""
 
 
 class PolicyChange(TypedDict):
@@ -2022,8 +2090,8 @@ class PolicyEffectiveInbound(TypedDict):
     modeFrom: Literal["account", "pod", "inbox"]
     """The policy that it comes from."""
     rules: List[ScopedPolicyRule]
-    """All rules that apply; the first that matches decides. Order: address, longer domain, shorter
-    domain; inbox, pod, account; block, allow.
+    """All rules that apply; the first that matches decides. Order: inbox, pod, account; address,
+    longer domain, shorter domain; block, allow.
     """
 
 
@@ -2341,7 +2409,17 @@ class Review(_ReviewWords):
     reasons: List[HoldReason]
     """Why the message is held."""
     digest: str
-    """SHA-256 in hexadecimal of what will be sent. An approval names it."""
+    """SHA-256 of what will be sent, in hexadecimal behind "v2:". An approval names it."""
+    equalCount: int
+    """How many pending reviews are equal to this one, itself included: their messages differ in
+    their threads alone. 1 once it is decided.
+    """
+    equal: List[ReviewEqual]
+    """The others, newest first, up to 100."""
+    isMessageDeleted: bool
+    """Whether the message has been removed since. Approvers can read the review for 90 days after
+    its decision, without the files.
+    """
     createdAt: str
     """When the message was held."""
     expiresAt: str
@@ -2351,17 +2429,13 @@ class Review(_ReviewWords):
     decidedBy: str | None
     """The id of the approver who decided; null if nobody did."""
     decidedReason: str | None
-    """What the approver said, or cancelled if the sender cancelled it."""
+    """What the approver said, cancelled if the sender cancelled it, or message_deleted."""
 
 
 _ReviewContentWords = TypedDict("_ReviewContentWords", {"from": "str"})
 
 
-class ReviewContent(_ReviewContentWords):
-    """What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC
-    8785).
-    """
-
+class _ReviewContentRequired(_ReviewContentWords):
     inboxId: str
     """The inbox that sends the message."""
     to: List[str]
@@ -2388,13 +2462,32 @@ class ReviewContent(_ReviewContentWords):
     """The attached files, in their order."""
 
 
-class ReviewContentAttachments(TypedDict):
+class ReviewContent(_ReviewContentRequired, total=False):
+    """What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC
+    8785), behind "v2:". Reviews of earlier versions have a digest without it, of an object
+    without sendAt, unsubscribe, isAutomatic and contentId.
+    """
+
+    sendAt: str | None
+    """Not sent before this time; null for none."""
+    unsubscribe: bool
+    """Whether it has an unsubscribe link."""
+    isAutomatic: bool
+    """Whether the message says that a program sends it."""
+
+
+class _ReviewContentAttachmentsRequired(TypedDict):
     filename: str
     """The name of the file."""
     contentType: str
-    """The media type of the file."""
+    """The media type of the file, with its parameters."""
     sha256: str
     """SHA-256 in hexadecimal of the content."""
+
+
+class ReviewContentAttachments(_ReviewContentAttachmentsRequired, total=False):
+    contentId: str | None
+    """What the HTML refers to as "cid:", if anything."""
 
 
 class ReviewDisplay(TypedDict):
@@ -2424,6 +2517,15 @@ class ReviewDisplay(TypedDict):
     """Characters of bodyHtml that no page shows: comments, titles, attributes such as data-x, and
     the content of elements such as template. 0 if no page can show bodyHtml.
     """
+
+
+class ReviewEqual(TypedDict):
+    id: str
+    """The id of the review."""
+    digest: str
+    """Its digest."""
+    messageId: str
+    """Its message."""
 
 
 class ReviewsApproveManyAnswer(TypedDict):
@@ -2486,7 +2588,7 @@ class ReviewsApproveManyAnswerDataError(_ReviewsApproveManyAnswerDataErrorRequir
     """With recipient_not_permitted: the address that the policy refuses."""
     findings: List[ReviewsApproveManyAnswerDataErrorFindings]
     """Where secrets are, never their values."""
-    scope: Literal["inbox", "account", "thread", "address"]
+    scope: Literal["inbox", "account", "thread", "address", "held"]
     """With 429: what the limit counts for. `address` is that of the client."""
     limit: int
     """With 429: the limit that the request would exceed."""
@@ -2638,7 +2740,7 @@ class SentMessageHold(TypedDict):
     reasons: List[HoldReason]
     """Why a person has to decide."""
     digest: str
-    """SHA-256 in hexadecimal of what will be sent: an approval names it."""
+    """SHA-256 of what will be sent, in hexadecimal behind "v2:": an approval names it."""
     expiresAt: str
     """When the message is rejected if nobody has decided."""
 
@@ -3103,7 +3205,17 @@ class WholeReview(_WholeReviewWords):
     reasons: List[HoldReason]
     """Why the message is held."""
     digest: str
-    """SHA-256 in hexadecimal of what will be sent. An approval names it."""
+    """SHA-256 of what will be sent, in hexadecimal behind "v2:". An approval names it."""
+    equalCount: int
+    """How many pending reviews are equal to this one, itself included: their messages differ in
+    their threads alone. 1 once it is decided.
+    """
+    equal: List[WholeReviewEqual]
+    """The others, newest first, up to 100."""
+    isMessageDeleted: bool
+    """Whether the message has been removed since. Approvers can read the review for 90 days after
+    its decision, without the files.
+    """
     createdAt: str
     """When the message was held."""
     expiresAt: str
@@ -3113,15 +3225,25 @@ class WholeReview(_WholeReviewWords):
     decidedBy: str | None
     """The id of the approver who decided; null if nobody did."""
     decidedReason: str | None
-    """What the approver said, or cancelled if the sender cancelled it."""
+    """What the approver said, cancelled if the sender cancelled it, or message_deleted."""
     content: ReviewContent
     """What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC
-    8785).
+    8785), behind "v2:". Reviews of earlier versions have a digest without it, of an object
+    without sendAt, unsubscribe, isAutomatic and contentId.
     """
     display: ReviewDisplay
     """What a person may miss who looks at a page of the message. It is no part of the digest."""
     thread: ThreadMessages
     """The messages of a thread."""
+
+
+class WholeReviewEqual(TypedDict):
+    id: str
+    """The id of the review."""
+    digest: str
+    """Its digest."""
+    messageId: str
+    """Its message."""
 
 
 class WholeWebhookDelivery(TypedDict):
