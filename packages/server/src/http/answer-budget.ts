@@ -1,7 +1,7 @@
 // A budget for responses. The part of a response that the client has not read yet is in memory, so it is counted,
 // bounded for each account and for all, and dropped when the client stops reading.
 
-import { finished } from 'node:stream'
+import { finished, Stream } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -25,6 +25,11 @@ export const STREAMED_ANSWER_BYTES = 4 * MIB
  */
 const MADE_AT_ONCE = { limit: 3, limitPerKey: 2, waitMsMax: 30_000 }
 
+/** A streamed response keeps its slot for so long before others that wait have theirs. */
+const TURN_MS_MAX = 500
+/** It loses the slot at once when its client has not read the last part for this long. */
+const STALL_MS = 100
+
 export type AnswerKind = 'read' | 'view'
 
 export type AnswerBounds = { readonly max: number; readonly eachMax: number }
@@ -40,8 +45,12 @@ type AnswerHold = {
   add(bytes: number): boolean
   force(bytes: number): void
   takeSlot(kind: AnswerKind): Promise<void>
-  releaseSlot(): void
+  takeTurn(): Promise<EndTurn | null>
+  /** The response begins. That of a stream keeps its slot, for its turns. */
+  begin(isStream: boolean): void
 }
+
+type EndTurn = () => Promise<void>
 
 export class AnswerBudget {
   readonly #accounts: Octets
@@ -63,6 +72,14 @@ export class AnswerBudget {
     return this.#holdOf(request, reply).takeSlot(kind)
   }
 
+  /**
+   * Waits for the slot in which the next part of a streamed response is made. The returned function is to be called when the
+   * part is made; it lets other requests run. Null when the client has left.
+   */
+  takeTurn(request: FastifyRequest, reply: FastifyReply): Promise<EndTurn | null> {
+    return this.#holdOf(request, reply).takeTurn()
+  }
+
   /** Counts octets of a response that can no longer be refused. */
   force(request: FastifyRequest, reply: FastifyReply, bytes: number): void {
     this.#holdOf(request, reply).force(bytes)
@@ -82,7 +99,7 @@ export class AnswerBudget {
     app.addHook('onSend', async (request, reply, payload) => {
       // Each octet that a slow client reads restarts the time.
       reply.raw.setTimeout(idleMs, () => reply.raw.destroy())
-      request.answerHold?.releaseSlot()
+      request.answerHold?.begin(payload instanceof Stream)
       const bytes = request.method === 'HEAD' ? 0 : sizeOf(payload)
       if (bytes <= SMALL_ANSWER_BYTES) return
       // A request that changed something is done, and an error cannot be refused.
@@ -107,16 +124,15 @@ export class AnswerBudget {
     const octets = isOfAccount ? this.#accounts : this.#strangers
     let own = 0
     let isOver = false
-    let slot: Promise<Release | Refusal> | null = null
-    let releaseSlot: Release | null = null
     const leaving = new AbortController()
+    const slots = this.#slotsOf(owner, leaving.signal)
     finished(reply.raw, () => {
       octets.force(owner, -own)
       isOver = true
-      // A slot that was taken is kept: the work continues without the client.
-      if (releaseSlot === null) leaving.abort()
+      leaving.abort()
     })
     return {
+      ...slots,
       // After the client has left nothing is counted, because nothing would release it.
       add(bytes) {
         if (isOver) return true
@@ -129,15 +145,56 @@ export class AnswerBudget {
         octets.force(owner, bytes)
         own += bytes
       },
+    }
+  }
+
+  /** The slot of one response. One that was taken is kept after `leaving`, until the work in it has ended. */
+  #slotsOf(owner: string, leaving: AbortSignal): Omit<AnswerHold, 'add' | 'force'> {
+    let first: Promise<Release | Refusal> | null = null
+    let slot: Release | null = null
+    let isMaking = true
+    let turnUntilMs = Number.POSITIVE_INFINITY
+    let stall: NodeJS.Timeout | undefined
+    const free = () => {
+      clearTimeout(stall)
+      slot?.()
+      slot = null
+    }
+    const pause = () => {
+      isMaking = false
+      if (leaving.aborted) free()
+      else stall = setTimeout(free, STALL_MS)
+    }
+    leaving.addEventListener('abort', () => {
+      if (!isMaking) free()
+    })
+    return {
       takeSlot: async (kind) => {
-        slot ??= this.#slots[kind].acquire({ key: owner, signal: leaving.signal })
-        const outcome = await slot
+        first ??= this.#slots[kind].acquire({ key: owner, signal: leaving })
+        const outcome = await first
         if (typeof outcome === 'string') throw busy()
-        releaseSlot = outcome
+        slot = outcome
         // A long message takes some 50 ms: other requests are served in between.
         await nextTurn()
       },
-      releaseSlot: () => releaseSlot?.(),
+      takeTurn: async () => {
+        clearTimeout(stall)
+        if (performance.now() > turnUntilMs) free()
+        while (slot === null) {
+          const outcome = await this.#slots.read.acquire({ key: owner, signal: leaving })
+          if (outcome === 'aborted') return null
+          // A response that has begun is not refused for a long wait.
+          if (typeof outcome !== 'string') slot = outcome
+          turnUntilMs = performance.now() + TURN_MS_MAX
+        }
+        isMaking = true
+        return () => nextTurn().then(pause)
+      },
+      begin(isStream) {
+        turnUntilMs = performance.now() + TURN_MS_MAX
+        if (isStream) pause()
+        else free()
+      },
     }
   }
 }
@@ -146,7 +203,7 @@ function unread() {
   return busy('Too many answers are waiting to be read.')
 }
 
-/** 0 for a stream, which counts by itself. */
+/** 0 for a stream, for which `answer` has reserved memory. */
 function sizeOf(payload: unknown): number {
   if (typeof payload === 'string') {
     return payload.length <= SMALL_ANSWER_BYTES / 3 ? 0 : Buffer.byteLength(payload)

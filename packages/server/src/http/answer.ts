@@ -23,7 +23,7 @@ export function answer(
   if ('mediaType' in success) {
     // After an endless stream the connection is closed.
     if (success.isEndless) reply.raw.shouldKeepAlive = false
-    return answerBinary(reply, result as BinaryResponse)
+    return answerBinary(reply, result as BinaryResponse, options)
   }
   reply.code(success.status)
   if (success.status === 204) return reply.send()
@@ -41,20 +41,26 @@ function answerOneOf(
 function answerBinary(
   reply: FastifyReply,
   { status = 200, headers, content, release }: BinaryResponse,
+  { answers }: { readonly answers: AnswerBudget },
 ): FastifyReply {
   if (release !== undefined) finished(reply.raw, () => release())
-  reply.code(status).headers(headers)
-  if (content === null) return reply.send()
-  if (content instanceof Readable && !isContentWanted(reply.request)) {
-    content.destroy()
-    return reply.send()
+  if (content === null || typeof content === 'string') {
+    return reply
+      .code(status)
+      .headers(headers)
+      .send(content ?? undefined)
+  }
+  if (!(content instanceof Uint8Array)) {
+    const { stream, holdsBytes } = content
+    // A refusal, and the answer to HEAD, leave the stream unread.
+    finished(reply.raw, () => stream.destroy())
+    if (!isContentWanted(reply.request)) return reply.code(status).headers(headers).send()
+    answers.reserve(reply.request, reply, holdsBytes)
+    return reply.code(status).headers(headers).send(stream)
   }
   // Bytes of any kind are sent as a Buffer over the same memory; a copy would double large mail.
-  return reply.send(
-    content instanceof Uint8Array
-      ? Buffer.from(content.buffer, content.byteOffset, content.byteLength)
-      : content,
-  )
+  const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+  return reply.code(status).headers(headers).send(bytes)
 }
 
 /**
@@ -80,7 +86,8 @@ function answerStreamed(
   const { request } = reply
   if (!isContentWanted(request)) return asJson(reply).send()
   answers.reserve(request, reply, STREAMED_ANSWER_BYTES)
-  const stream = Readable.from(writeStreamed(body))
+  const parts = writeStreamed(body, () => answers.takeTurn(request, reply))
+  const stream = Readable.from(parts, { highWaterMark: 1 })
   stream.once('error', (error) => {
     // Before the headers are sent, the error becomes the response and is logged with it.
     if (!reply.raw.headersSent) return
@@ -97,16 +104,43 @@ function isStreamed(body: unknown): body is StreamedBody {
   return typeof data === 'object' && data !== null && Symbol.asyncIterator in data
 }
 
-/** Writes a body item by item, so that a page of long messages is never in memory as a whole. */
-async function* writeStreamed({ data, ...rest }: StreamedBody): AsyncGenerator<string> {
+/** Characters of a part; it ends with the item that reaches them. */
+const PART_LENGTH_MIN = 16 * 1024
+
+/**
+ * Writes a body part by part, so that a page of long messages is never in memory as a whole. Each part is made in a turn
+ * of its own, which ends before the client reads it.
+ */
+async function* writeStreamed(
+  { data, ...rest }: StreamedBody,
+  takeTurn: () => ReturnType<AnswerBudget['takeTurn']>,
+): AsyncGenerator<string> {
   const head = JSON.stringify(rest).slice(0, -1)
-  yield `${head}${head === '{' ? '' : ','}"data":[`
+  const items = data[Symbol.asyncIterator]()
+  let part = `${head}${head === '{' ? '' : ','}"data":[`
   let separator = ''
-  for await (const item of data) {
-    yield separator + JSON.stringify(item)
-    separator = ','
+  let isDone = false
+  try {
+    while (!isDone) {
+      const endTurn = await takeTurn()
+      if (endTurn === null) return
+      try {
+        while (part.length < PART_LENGTH_MIN) {
+          const next = await items.next()
+          isDone = next.done === true
+          if (isDone) break
+          part += separator + JSON.stringify(next.value)
+          separator = ','
+        }
+      } finally {
+        await endTurn()
+      }
+      yield isDone ? `${part}]}` : part
+      part = ''
+    }
+  } finally {
+    await items.return?.()
   }
-  yield ']}'
 }
 
 export function isContentWanted(request: FastifyRequest): boolean {

@@ -133,13 +133,19 @@ type ContextOf<Id extends OperationId> =
               ? SignedContext<KeyContext>
               : Context
 
+/**
+ * Content that is read while it is sent. `holdsBytes` is reserved until the response has ended: what the service keeps in
+ * memory for a client that reads nothing. Destroying the stream frees what it holds.
+ */
+export type StreamedContent = { readonly stream: Readable; readonly holdsBytes: number }
+
 /** A success that is not JSON. Header names are in lower case. */
 export type BinaryResponse = {
   /** 200 when left out. */
   readonly status?: number
   readonly headers: Readonly<Record<string, string>>
   /** null for no body (304, HEAD). */
-  readonly content: Uint8Array | string | Readable | null
+  readonly content: Uint8Array | string | StreamedContent | null
   /** Called once the response is sent or cannot be. */
   readonly release?: () => void
 }

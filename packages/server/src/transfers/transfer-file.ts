@@ -8,6 +8,10 @@ import type { ReadDb } from '#schema/tables.ts'
 import { findChunk, type NewChunk } from './transfer-rows.ts'
 
 export const CHUNK_BYTES = 1024 * 1024
+/** Octets of a file that are read at once for a client, which may be slow. */
+const DOWNLOAD_PART_BYTES = 64 * 1024
+/** A download keeps the piece that its client reads, and parts of the one before. */
+export const DOWNLOAD_HOLDS_BYTES = 2 * CHUNK_BYTES
 
 type FileDeps = { db: ReadDb; blobs: BlobStore | null; makeId: MakeId }
 
@@ -54,6 +58,18 @@ export async function* readFile(
     const piece = content.subarray(from, Math.min(content.length, end - chunk.start_bytes))
     yield piece
     at += piece.length
+  }
+}
+
+/** The same in parts, so that a client that reads nothing keeps few of them in the socket's buffer. */
+export async function* readForClient(
+  deps: Omit<FileDeps, 'makeId'>,
+  asked: { transferId: string; start: number; end: number },
+): AsyncGenerator<Uint8Array> {
+  for await (const piece of readFile(deps, asked)) {
+    for (let at = 0; at < piece.length; at += DOWNLOAD_PART_BYTES) {
+      yield piece.subarray(at, at + DOWNLOAD_PART_BYTES)
+    }
   }
 }
 

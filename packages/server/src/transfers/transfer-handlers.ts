@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { Export, Import, TransferError } from '@mailroom/contract/transfers.ts'
 import { findPod } from '#accounts/accounts-rows.ts'
 import { planDownload } from '#http/download.ts'
+import { busy } from '#http/fair-shares.ts'
 import type { HandlersOf, SignedContext } from '#http/handler.ts'
 import type { Upload } from '#http/read-body.ts'
 import { openUpload } from '#http/upload.ts'
@@ -12,12 +13,19 @@ import { readCounters } from '#mailbox/mailbox-rows.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { presentTime } from '#platform/clock.ts'
 import { type AppError, notFound, problem, wrongField } from '#platform/problem.ts'
+import { Semaphore } from '#platform/semaphore.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import type { Row } from '#schema/tables.ts'
 import { exportFormats } from './export-formats.ts'
 import { detectFormat, FORMAT_BYTES, findOtherFormat } from './read-import.ts'
 import type { TransferDeps } from './run-export.ts'
-import { CHUNK_BYTES, idsOfBlobs, readFile, storeChunks } from './transfer-file.ts'
+import {
+  CHUNK_BYTES,
+  DOWNLOAD_HOLDS_BYTES,
+  idsOfBlobs,
+  readForClient,
+  storeChunks,
+} from './transfer-file.ts'
 import {
   addUploadedChunk,
   dropUpload,
@@ -41,7 +49,14 @@ type HandlerDeps = TransferDeps & {
   wakeWorker(): void
 }
 
+/**
+ * Downloads under way in a process, and for one account. Together they hold half of the memory for answers, so that
+ * clients of a URL that leave them unread cannot take it from other answers.
+ */
+const DOWNLOADS = { limit: 64, limitPerKey: 8 }
+
 export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & HandlersOf<'imports'> {
+  const downloads = new Semaphore(DOWNLOADS)
   return {
     'exports.create': async ({ body }, { accountId }) => {
       const scope = await scopeOf(deps, accountId, body)
@@ -75,8 +90,11 @@ export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & Han
       const named = { ...file, contentId: null, isInline: false, messageId: found.id }
       const { part, ...plan } = planDownload(named, context.headers)
       if (part === null || !context.wantsContent) return { ...plan, content: null }
-      const bytes = readFile(deps, { transferId: found.id, ...part })
-      return { ...plan, content: Readable.from(bytes, { highWaterMark: 1 }) }
+      const release = downloads.tryAcquire({ key: found.accountId })
+      if (release === null) throw busy('Too many downloads of exports are under way.')
+      const bytes = readForClient(deps, { transferId: found.id, ...part })
+      const stream = Readable.from(bytes, { highWaterMark: 1 })
+      return { ...plan, content: { stream, holdsBytes: DOWNLOAD_HOLDS_BYTES }, release }
     },
     'imports.create': async ({ path, query, body }, { accountId }) => {
       const inbox = await findInbox(deps.db, accountId, path.id)

@@ -20,7 +20,7 @@ before(async () => {
       'messages.raw': () => ({ headers: { 'content-type': 'text/plain' }, content: LONG }),
       'attachments.get': () => ({
         headers: { 'content-type': 'text/plain' },
-        content: Readable.from([LONG]),
+        content: { stream: Readable.from([LONG]), holdsBytes: 0 },
       }),
       'pods.get': async () => ({ id: SHORT }) as never,
     },

@@ -37,7 +37,7 @@ async function openStreamDoor({ commentMs, fill }: Opening, options: TestServerO
   const server = await openTestServer({
     patience,
     answers: {
-      'events.stream': async (_input, context) => {
+      'events.stream': async () => {
         feed = await openEventFeed(
           { ports, clock: systemClock },
           {
@@ -52,8 +52,7 @@ async function openStreamDoor({ commentMs, fill }: Opening, options: TestServerO
             },
           },
         )
-        context.onGone(() => feed?.content.destroy())
-        return { headers: EVENT_FEED_HEADERS, content: feed?.content ?? null }
+        return { headers: EVENT_FEED_HEADERS, content: { stream: feed.content, holdsBytes: 0 } }
       },
     },
     ...options,

@@ -115,7 +115,7 @@ test('bytes, text and streams are sent unchanged', async () => {
   const contents = [
     new Uint8Array([1, 2, 3]),
     '\x01\x02\x03',
-    Readable.from([Buffer.from([1, 2, 3])]),
+    { stream: Readable.from([Buffer.from([1, 2, 3])]), holdsBytes: 0 },
   ]
   for (const content of contents) {
     const server = await openTestServer({

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
 import {
   errorOf,
@@ -15,6 +16,7 @@ const MIB = 2 ** 20
 const LARGE = 'x'.repeat(16 * MIB)
 const OTHER_KEY = 'mr_other000000000000000000000000000000000000'
 const IDLE_MS = 1_500
+const THREAD = { threadId: 'thr_1', inboxId: 'inb_1', subject: '', isRead: false }
 /** A compressed answer takes only its compressed size. */
 const WHOLE = { 'accept-encoding': 'identity' }
 
@@ -30,21 +32,35 @@ const answers: NonNullable<TestServerOptions['answers']> = {
     return { data: [LARGE as never], total: 1 }
   },
   'messages.view': () => ({ headers: { 'content-type': 'text/markdown' }, content: LARGE }),
+  'exports.download': () => {
+    const stream = Readable.from(withoutEnd())
+    streams.push(stream)
+    return {
+      headers: { 'content-type': 'application/octet-stream' },
+      content: { stream, holdsBytes: 16 * MIB },
+    }
+  },
   'inboxes.create': async () => {
     sends += 1
     return LARGE as never
   },
   'threads.messages': async () => ({
-    threadId: 'thr_1',
-    inboxId: 'inb_1',
-    subject: '',
-    isRead: false,
+    ...THREAD,
     data: (async function* () {
       for (;;) yield LARGE as never
     })(),
   }),
 }
 
+async function* withLongItems() {
+  for (;;) yield 'x'.repeat(MIB) as never
+}
+
+async function* withoutEnd(): AsyncGenerator<Buffer> {
+  for (;;) yield Buffer.alloc(64 * 1024)
+}
+
+const streams: Readable[] = []
 let sends = 0
 let server: TestServer
 let called = Promise.withResolvers<void>()
@@ -104,6 +120,79 @@ test('an account that does not read its answers is refused further large ones, a
   assert.equal(await readAll('/health'), 200)
   assert.equal(await readAll(LIST, OTHER_KEY), 200)
   await letGo()
+})
+
+test('streams that nobody reads hold what they reserve, and a refused one is closed', async () => {
+  const path = '/v1/exports/a/file'
+  for (let asked = 0; asked < 2; asked += 1) await leaveUnread(`GET ${path}`)
+  const refused = await server.request(path)
+  assert.equal(refused.status, 503)
+  assert.equal(refused.headers.get('content-type'), 'application/json; charset=utf-8')
+  assert.deepEqual(
+    streams.map(({ destroyed }) => destroyed),
+    [false, false, true],
+  )
+  await letGo()
+  assert.ok(streams.every(({ destroyed }) => destroyed))
+})
+
+test('long lists leave their places to other accounts, whether they are read or not', async () => {
+  await using busy = await openTestServer({
+    authenticate: async (token) => ({ accountId: token, actor: { kind: 'key', keyId: token } }),
+    answers: {
+      'threads.messages': async (_input, { accountId, takeSlot }) => {
+        await takeSlot()
+        const isLong = accountId !== OTHER_KEY
+        return { data: isLong ? withLongItems() : ([] as never), ...THREAD }
+      },
+    },
+  })
+  const list = '/v1/threads/a/messages'
+  const long = ['one', 'two', 'one', 'two', 'three']
+  for (const token of long) {
+    const socket = connect({ port: busy.port, host: '127.0.0.1' })
+    sockets.push(socket)
+    socket.on('error', () => {})
+    socket.write(`GET ${list} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+    await once(socket, 'readable')
+    if (token === 'three') socket.resume()
+  }
+  const answered = await busy.request(list, {
+    token: OTHER_KEY,
+    signal: AbortSignal.timeout(5_000),
+  })
+  assert.equal(answered.status, 200)
+  for (const socket of sockets.splice(0)) socket.destroy()
+})
+
+test('other requests run between the parts of a long list', async () => {
+  let items = 0
+  await using busy = await openTestServer({
+    answers: {
+      'threads.messages': async () => ({ data: withTurns(), ...THREAD }),
+    },
+  })
+  async function* withTurns() {
+    for (; items < 200; items += 1) yield 'x'.repeat(4_096) as never
+  }
+  let turns = 0
+  let most = 0
+  let last = 0
+  const count = () => {
+    most = Math.max(most, items - last)
+    last = items
+    turns += 1
+    next = setImmediate(count)
+  }
+  let next = setImmediate(count)
+  const answers = Array.from({ length: 4 }, async () => {
+    items = 0
+    return (await busy.request('/v1/threads/a/messages', { headers: WHOLE })).arrayBuffer()
+  })
+  await Promise.all(answers)
+  clearImmediate(next)
+  // Four items make a part, and one account makes two parts at a time.
+  assert.ok(most <= 2 * 4, `${most} items in one of ${turns} turns`)
 })
 
 test('a change is answered whatever is unread, and then no further one is begun', async () => {

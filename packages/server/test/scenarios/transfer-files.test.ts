@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -8,7 +10,7 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { DAY_MS } from '#platform/units.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
+import { outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import {
   countsOf,
   exported,
@@ -133,6 +135,34 @@ onEachEngine('exports', (engine) => {
     assert.deepEqual(seen.flags.toSorted(), ['', '', 'S', 'S'])
   })
 
+  test('have few downloads of an account at a time, and others have theirs', async () => {
+    const [one, two] = [await world.newAccount(), await world.newAccount()]
+    // More than the kernel's buffers hold.
+    const mails = Array.from({ length: 12 }, (_, at) =>
+      mailFrom('a@a.example', `d${at}`, LONG_TEXT),
+    )
+    const url = async ({ client }: typeof one, file: string) => {
+      const { id } = await client.inboxes.create()
+      await imported(client, id, file)
+      return (await exported(client, { inboxId: id, format: 'mbox' })).url ?? ''
+    }
+    const first = await url(one, mboxOf(...mails))
+    const second = await url(two, mboxOf(mailFrom('a@a.example', 'short')))
+    const sockets = Array.from({ length: 20 }, () => askFor(first))
+    const heads = await Promise.all(
+      sockets.map(async (socket) => {
+        await once(socket, 'readable')
+        return String(socket.read(12)).slice(-3)
+      }),
+    )
+    const of = (status: string) => heads.filter((head) => head === status).length
+    assert.deepEqual([of('200'), of('503')], [8, 12])
+    assert.equal(await refusal(one.client.exports.download(idIn(first))), '503 service_unavailable')
+    assert.equal(await outcomeOf(fetch(second)), '200')
+    for (const socket of sockets) socket.destroy()
+    await until(async () => (await outcomeOf(fetch(first))) === '200')
+  })
+
   test('of one account are few at a time', async () => {
     const { client } = await world.newAccount()
     const inbox = await client.inboxes.create()
@@ -147,6 +177,21 @@ onEachEngine('exports', (engine) => {
     for await (const { id } of client.exports.list()) await client.exports.untilDone(id)
   })
 })
+
+/** A request whose answer nobody reads. */
+function askFor(url: string): Socket {
+  const { hostname: host, port, pathname, search } = new URL(url)
+  const socket = connect({ host, port: Number(port) })
+  socket.on('error', () => {})
+  socket.write(`GET ${pathname}${search} HTTP/1.1\r\nHost: a\r\n\r\n`)
+  return socket
+}
+
+const LONG_TEXT = `\n${'x'.repeat(MIB)}`
+
+function idIn(url: string): string {
+  return /exp_\w+/.exec(url)?.[0] ?? ''
+}
 
 /** Prints what Python's mailbox module reads, each message in base64. */
 const FOREIGN_READER = `
