@@ -7,7 +7,7 @@ import { type Authenticate, Identifier, type Sessions } from '#accounts/accounts
 import { sendJson } from '#http/answer.ts'
 import { type AnswerBounds, AnswerBudget } from '#http/answer-budget.ts'
 import { clientErrors, refuseRepeatedFields } from '#http/client-errors.ts'
-import { type ClientOf, openClientOf } from '#http/client-of.ts'
+import { type ClientOf, openClientOf, type Proxies } from '#http/client-of.ts'
 import { bodyBudget, JSON_BODY_BYTES_MAX } from '#http/collect-body.ts'
 import type { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
@@ -25,6 +25,7 @@ import {
   type SocketTimeouts,
   WebSocketEndpoint,
 } from '#streams/streams.ts'
+import { watchConnections } from './connections.ts'
 import { addConsole, type ConsolePort } from './console.ts'
 import { descriptionHandlers } from './description.ts'
 import { addMcpPath } from './mcp.ts'
@@ -97,6 +98,9 @@ export type HttpServerOptions = {
   readonly unreadBytes?: AnswerBounds
   /** Proxies that are trusted to name the client; none by default. */
   readonly trustedProxies?: BlockList
+  readonly forwardedHeader?: Proxies['header']
+  /** Open connections; fewer in tests. */
+  readonly connectionsMax?: number
   /** Time limits in milliseconds, shorter in tests. */
   readonly patience?: {
     readonly requestMs: number
@@ -127,7 +131,8 @@ export type HttpServer = {
 /** Resolves once the port is bound; rejects when it cannot be. */
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const state: ServerState = { isClosing: false }
-  const clientOf = openClientOf(options.trustedProxies ?? new BlockList())
+  const { trustedProxies = new BlockList(), forwardedHeader = null } = options
+  const clientOf = openClientOf({ trusted: trustedProxies, header: forwardedHeader })
   const routes = routeOptions(options)
   const sockets = new WebSocketEndpoint({
     ...options,
@@ -138,7 +143,8 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   })
   const app = buildApp(options, { state, routes, clientOf })
   sockets.attach(app.server)
-  const silent = watchSilentConnections(app.server)
+  const { connectionsMax } = options
+  const silent = watchConnections(app.server, { trustedProxies, connectionsMax })
   closeIdleConnections(app.server)
   // Fastify passes `reusePort` on, although its types do not have it.
   const place = { host: options.host, port: options.port, reusePort: options.reusePort === true }
@@ -359,27 +365,6 @@ async function drain(
     await app.close()
   } finally {
     clearTimeout(cut)
-  }
-}
-
-/** Twice WAITERS_MAX: the waiting requests, and as many others. */
-const HTTP_CONNECTIONS_MAX = 20_000
-
-/**
- * Limits the server to HTTP_CONNECTIONS_MAX connections. `end` cuts those that have sent nothing yet: Node does
- * not count them as idle, so a closing server would wait for them.
- */
-function watchSilentConnections(server: Server): { end(): void } {
-  server.maxConnections = HTTP_CONNECTIONS_MAX
-  const open = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-  })
-  return {
-    end() {
-      for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
-    },
   }
 }
 

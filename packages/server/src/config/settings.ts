@@ -9,6 +9,8 @@ import { type BlobStorePlace, blobStore, type Form } from './forms.ts'
 const ROLES = ['http', 'smtp', 'delivery', 'webhooks'] as const
 type Role = (typeof ROLES)[number]
 
+const FORWARDED_HEADERS = ['x-forwarded-for', 'forwarded'] as const
+export type ForwardedHeader = (typeof FORWARDED_HEADERS)[number]
 const DELIVERIES = ['sandbox', 'direct', 'relay'] as const
 type Delivery = (typeof DELIVERIES)[number]
 
@@ -53,6 +55,8 @@ export type Settings = Readonly<{
   intakeThreads: number
   /** Null: none. */
   trustedProxies: BlockList | null
+  /** Null: whichever a request has. */
+  forwardedHeader: ForwardedHeader | null
   /** Without a slash at the end; null: not given, see `publicUrlOf`. */
   publicUrl: string | null
   /** Lower case and IDNA-encoded, as is `smtpHostname`. */
@@ -165,7 +169,17 @@ export const SETTINGS = {
     'MAILROOM_TRUSTED_PROXIES',
     forms.addressRanges,
     { default: null },
-    'Reverse proxies in front of the API, as addresses and ranges separated by commas, such as 127.0.0.1,::1. For their requests, the client in X-Forwarded-For, or else in Forwarded, counts for limits, pairing and logs. From anyone else these headers are ignored.',
+    'Reverse proxies in front of the API, as addresses and ranges separated by commas, such as 127.0.0.1,::1. For their requests, the client that they name counts for limits, pairing and logs. From anyone else such headers are ignored.',
+  ),
+  forwardedHeader: setting(
+    'MAILROOM_FORWARDED_HEADER',
+    forms.oneOf(FORWARDED_HEADERS),
+    {
+      default: null,
+      meaning:
+        'the one that a request has; if two name different clients, the proxy counts as the client',
+    },
+    'The header in which trusted proxies name their client: x-forwarded-for or forwarded. The other one is ignored, because a client may have written it.',
   ),
   publicUrl: setting(
     'MAILROOM_PUBLIC_URL',

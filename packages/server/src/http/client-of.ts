@@ -3,40 +3,63 @@
 import type { IncomingMessage } from 'node:http'
 import { type BlockList, isIP } from 'node:net'
 import { plainAddress } from '@mailroom/smtp/client-address.ts'
+import type { ForwardedHeader } from '#config/settings.ts'
 
 export type ClientOf = (request: Pick<IncomingMessage, 'headers' | 'socket'>) => string
 
+const FORWARDED_HEADERS = ['x-forwarded-for', 'forwarded'] as const
+
+export type Proxies = {
+  readonly trusted: BlockList
+  /** The field in which they name their client; null: whichever a request has. */
+  readonly header: ForwardedHeader | null
+}
+
 /**
  * The address as text, IPv4-mapped IPv6 reduced to IPv4. Of the addresses that proxies added, the last one that is
- * no trusted proxy counts: the client may have written those before it.
+ * no trusted proxy counts: the client may have written those before it. Where two fields name different clients, one may
+ * be the client's own, so that the proxy itself counts.
  */
-export function openClientOf(trusted: BlockList): ClientOf {
-  const isTrusted = (address: string) => {
-    const version = isIP(address)
-    return version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4')
-  }
+export function openClientOf({ trusted, header }: Proxies): ClientOf {
+  const fields = header === null ? FORWARDED_HEADERS : [header]
   return ({ headers, socket }) => {
-    let client = plainAddress(socket.remoteAddress)
-    if (!isTrusted(client)) return client
-    for (const noted of notedAddresses(headers).reverse()) {
-      const address = readAddress(noted)
-      // The proxy that wrote this is known; the client that it means is not.
-      if (address === null) return client
-      client = address
-      if (!isTrusted(client)) return client
-    }
-    return client
+    const peer = plainAddress(socket.remoteAddress)
+    if (!isIn(trusted, peer)) return peer
+    const named = fields.filter((field) => headers[field] !== undefined)
+    const [client = peer, ...others] = named.map((field) => {
+      return clientNamedBy(noted[field](headers), { peer, trusted })
+    })
+    return others.every((other) => other === client) ? client : peer
   }
 }
 
-/** The nearest last, from X-Forwarded-For or, without it, from Forwarded (RFC 7239). */
-function notedAddresses(headers: IncomingMessage['headers']): string[] {
-  const listed = headers['x-forwarded-for']
-  if (listed !== undefined) return [listed].flat().join(',').split(',')
-  const { forwarded } = headers
-  if (forwarded === undefined) return []
-  // An element without "for" hides the client.
-  return elementsOf(forwarded).map((element) => FOR.exec(element)?.[1] ?? '')
+/** False for a text that is no address. */
+export function isIn(list: BlockList, address: string): boolean {
+  const version = isIP(address)
+  return version !== 0 && list.check(address, version === 6 ? 'ipv6' : 'ipv4')
+}
+
+function clientNamedBy(
+  addresses: string[],
+  { peer, trusted }: { peer: string; trusted: BlockList },
+): string {
+  let client = peer
+  for (const text of addresses.reverse()) {
+    const address = readAddress(text)
+    // The proxy that wrote this is known; the client that it means is not.
+    if (address === null) return client
+    client = address
+    if (!isIn(trusted, client)) return client
+  }
+  return client
+}
+
+/** The nearest last. */
+const noted: Record<ForwardedHeader, (headers: IncomingMessage['headers']) => string[]> = {
+  'x-forwarded-for': (headers) => [headers['x-forwarded-for'] ?? []].flat().join(',').split(','),
+  // RFC 7239. An element without "for" hides the client.
+  forwarded: ({ forwarded = '' }) =>
+    elementsOf(forwarded).map((element) => FOR.exec(element)?.[1] ?? ''),
 }
 
 const FOR = /(?:^|;)\s*for\s*=\s*("[^"]*"|[^\s;"]+)\s*(?:;|$)/i

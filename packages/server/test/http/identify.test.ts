@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientGroup, plainAddress } from '@mailroom/smtp/client-address.ts'
 import { addressRanges } from '#config/forms.ts'
+import type { ForwardedHeader } from '#config/settings.ts'
 import { AppError } from '#platform/problem.ts'
 import {
   errorOf,
@@ -100,7 +101,11 @@ test('IPv6 clients are counted by /64, IPv4 clients by address', () => {
 })
 
 /** The address to which a request counts, with these headers and proxies. */
-async function clientWith(proxies: string, headers: Record<string, string>): Promise<unknown> {
+async function clientWith(
+  proxies: string,
+  headers: Record<string, string>,
+  forwardedHeader: ForwardedHeader | null = null,
+): Promise<unknown> {
   const reading = addressRanges.read(proxies)
   assert.ok('value' in reading)
   let seen: unknown
@@ -110,7 +115,11 @@ async function clientWith(proxies: string, headers: Record<string, string>): Pro
       return {} as never
     },
   }
-  await using server = await openTestServer({ answers, trustedProxies: reading.value })
+  await using server = await openTestServer({
+    answers,
+    trustedProxies: reading.value,
+    forwardedHeader,
+  })
   const init = { method: 'POST', body: '{}', token: null }
   const all = { 'content-type': 'application/json', ...headers }
   await server.request('/auth/cli/start', { ...init, headers: all })
@@ -143,11 +152,21 @@ test('only a trusted proxy can name the client', async () => {
     ],
     [own, { forwarded: 'proto=https; For="[2001:db8::7]:4711"' }, '2001:db8::7'],
     [own, { forwarded: 'for=198.51.100.7, for=_hidden' }, own],
-    [own, { forwarded: 'for=203.0.113.9', 'x-forwarded-for': '198.51.100.7' }, '198.51.100.7'],
+    // One of them may be the client's own.
+    [own, { forwarded: 'for=203.0.113.9', 'x-forwarded-for': '198.51.100.7' }, own],
+    [own, { forwarded: 'for=203.0.113.9', 'x-forwarded-for': '203.0.113.9' }, '203.0.113.9'],
   ]
   for (const [proxies, headers, client] of cases) {
     assert.equal(await clientWith(proxies, headers), client, JSON.stringify({ proxies, headers }))
   }
+})
+
+test('a proxy that is set to use one header is not outvoted by a client with the other', async () => {
+  const both = { forwarded: 'for=203.0.113.9', 'x-forwarded-for': '198.51.100.7' }
+  const own = '127.0.0.1'
+  assert.equal(await clientWith(own, both, 'forwarded'), '203.0.113.9')
+  assert.equal(await clientWith(own, both, 'x-forwarded-for'), '198.51.100.7')
+  assert.equal(await clientWith(own, { forwarded: 'for=203.0.113.9' }, 'x-forwarded-for'), own)
 })
 
 test('failures of clients behind a trusted proxy are counted separately', async () => {
@@ -162,4 +181,17 @@ test('failures of clients behind a trusted proxy are counted separately', async 
   assert.deepEqual([await tryAs('192.0.2.1'), await tryAs('192.0.2.1')], [401, 401])
   assert.equal(await tryAs('192.0.2.1'), 429)
   assert.equal(await tryAs('192.0.2.2'), 401)
+})
+
+test('a client behind a proxy that writes Forwarded gets no further tries by X-Forwarded-For', async () => {
+  const reading = addressRanges.read('127.0.0.1')
+  assert.ok('value' in reading)
+  const limits = { apiPerMinute: 1_000, failedAuthPerMinute: 2 }
+  await using server = await openTestServer({ limits, trustedProxies: reading.value })
+  const seen: number[] = []
+  for (const invented of ['192.0.2.1', '192.0.2.2', '192.0.2.3']) {
+    const headers = { forwarded: 'for=198.51.100.7', 'x-forwarded-for': invented }
+    seen.push((await server.request('/v1/pods', { token: 'bad', headers })).status)
+  }
+  assert.deepEqual(seen, [401, 401, 429])
 })

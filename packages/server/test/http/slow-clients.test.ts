@@ -131,3 +131,30 @@ describe('within the limits of time', { concurrency: true }, () => {
     for (const socket of sockets) socket.destroy()
   })
 })
+
+const CONNECTIONS_MAX = 20
+
+for (const [what, text] of [
+  ['say nothing', ''],
+  ['begin a request', 'GET /v1/pods HTTP/1.1\r\n'],
+] as const) {
+  test(`connections of one address that ${what} leave room for others`, async () => {
+    await using small = await openTestServer({ connectionsMax: CONNECTIONS_MAX })
+    const { port } = small
+    const sockets: Socket[] = []
+    let closed = 0
+    for (let count = 0; count < 2 * CONNECTIONS_MAX; count += 1) {
+      const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' })
+      socket.on('error', () => {}).on('close', () => (closed += 1))
+      await once(socket, 'connect')
+      socket.write(text)
+      sockets.push(socket)
+    }
+    while (closed < CONNECTIONS_MAX) await new Promise((resolve) => setTimeout(resolve, 10))
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, async () => (await small.request('/v1/pods')).status),
+    )
+    assert.deepEqual(answers, [200, 200, 200, 200, 200])
+    for (const socket of sockets) socket.destroy()
+  })
+}

@@ -1,0 +1,76 @@
+// The connections of the HTTP server. When all are used, a new one replaces one that has sent nothing for a second, or one of the
+// address that has most, so that a few clients cannot keep everybody else out.
+
+import type { Server } from 'node:http'
+import type { BlockList, Socket } from 'node:net'
+import { clientGroup, plainAddress } from '@mailroom/smtp/client-address.ts'
+import { isIn } from '#http/client-of.ts'
+import { SECOND_MS } from '#platform/units.ts'
+
+/** Twice WAITERS_MAX: the waiting requests, and as many others. */
+const HTTP_CONNECTIONS_MAX = 20_000
+
+/** A client sends its request sooner than this after it has connected. */
+const SILENT_MS = SECOND_MS
+
+export type ConnectionOptions = {
+  readonly trustedProxies: BlockList
+  /** Fewer in tests. */
+  readonly connectionsMax?: number | undefined
+}
+
+/** `end` cuts those that have sent nothing: Node does not count them as idle, so a closing server would wait for them. */
+export function watchConnections(
+  server: Server,
+  { trustedProxies, connectionsMax = HTTP_CONNECTIONS_MAX }: ConnectionOptions,
+): { end(): void } {
+  /** By client address, the oldest first. */
+  const groups = new Map<string, Set<Socket>>()
+  /** With the time of their beginning, the oldest first; those that have sent something leave it late. */
+  const silent = new Map<Socket, number>()
+  let count = 0
+  server.on('connection', (socket: Socket) => {
+    const address = plainAddress(socket.remoteAddress)
+    // It brings requests of many clients, and has limits of its own.
+    const group = isIn(trustedProxies, address) ? '' : clientGroup(address)
+    const own = groups.get(group) ?? new Set()
+    groups.set(group, own.add(socket))
+    silent.set(socket, performance.now())
+    count += 1
+    const forget = () => {
+      if (!own.delete(socket)) return
+      silent.delete(socket)
+      count -= 1
+      if (own.size === 0 && groups.get(group) === own) groups.delete(group)
+    }
+    socket.once('close', forget)
+    if (count <= connectionsMax) return
+    const replaced = oldestSilent() ?? oldestOfMost(own.size) ?? socket
+    replaced.destroy()
+  })
+
+  function oldestSilent(): Socket | undefined {
+    const beforeMs = performance.now() - SILENT_MS
+    for (const [socket, openedMs] of silent) {
+      if (openedMs > beforeMs) return undefined
+      silent.delete(socket)
+      if (socket.bytesRead === 0 && !socket.destroyed) return socket
+    }
+    return undefined
+  }
+
+  function oldestOfMost(ownSize: number): Socket | undefined {
+    let most: Set<Socket> | undefined
+    for (const [group, sockets] of groups) {
+      if (group !== '' && sockets.size > (most?.size ?? ownSize)) most = sockets
+    }
+    for (const socket of most ?? []) if (!socket.destroyed) return socket
+    return undefined
+  }
+
+  return {
+    end() {
+      for (const socket of silent.keys()) if (socket.bytesRead === 0) socket.destroy()
+    },
+  }
+}
