@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
+import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import { FILE_BYTES_MAX, type FileText } from '@mailroom/mail-reading/files/file-text.ts'
 import {
   claimAttachmentRead,
@@ -140,7 +142,7 @@ onBothEngines('messages whose attachments are to be read', (engine) => {
 })
 
 onBothEngines('reading attachments', (engine) => {
-  const readingOf = (db: Db, now: () => number) =>
+  const readingOf = (db: Db, now: () => number, fileReader = openFileReader()) =>
     openAttachmentReading({
       db,
       blobs: null,
@@ -149,7 +151,7 @@ onBothEngines('reading attachments', (engine) => {
       clock: { ...systemClock, now },
       makeId,
       wakeEvents: () => {},
-      fileReader: openFileReader(),
+      fileReader,
       attachmentTexts: openAttachmentTexts(),
       log: silentLog,
     })
@@ -198,6 +200,40 @@ onBothEngines('reading attachments', (engine) => {
     assert.deepEqual(filesRead.toSorted(), names.slice(0, 3))
     // It is still the other worker's.
     assert.equal(await db.write(renewAttachmentRead, { messageId, worker: 'b', nowMs }), true)
+  })
+
+  test('leaves the files of a sender, once two took too long, until they are asked for', async () => {
+    await using own = await openDatabase(engine)
+    const { db } = own
+    const [owner, other] = [await addAccount(db), await addAccount(db)]
+    const names = ['a.pdf', 'b.pdf', 'c.pdf', 'd.pdf']
+    const sizeBytes = 100_000
+    const parts = names.map((name) => filePart(name, randomBytes(sizeBytes)))
+    const raw = messageOf(multipart('mixed', 'mix', [textPart('See below'), ...parts]))
+    const files = JSON.stringify(
+      names.map((filename) => ({
+        filename,
+        contentType: 'application/pdf',
+        sizeBytes,
+        contentId: null,
+        isInline: false,
+      })),
+    )
+    const receiveIn = async (of: Owner) => {
+      const input = arriving(of, [await addInbox(db, of)], { content: Buffer.from(raw) })
+      const content = { ...input.content, attachments: files }
+      const { messageIds } = await db.write(storeReceived, { ...input, content, readsFiles: true })
+      return messageIds[0] ?? ''
+    }
+    const ids = [await receiveIn(owner), await receiveIn(owner), await receiveIn(other)]
+    const fileReader = openFileReader({ timeoutMs: 1 })
+    const readNext = readingOf(db, () => NOW_MS, fileReader)
+    const { signal } = new AbortController()
+    while (await readNext({ worker: 'a', signal }));
+    const tried = await Promise.all(ids.map(async (id) => (await rowsOf(db, id)).length))
+    assert.deepEqual(tried, [2, 0, 2])
+    assert.equal(await hasDueRead(db, NOW_MS), false)
+    await fileReader.close()
   })
 
   test('leaves nothing on the signal of the process', async () => {
