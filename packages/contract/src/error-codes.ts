@@ -221,6 +221,16 @@ export const errorCodes = {
     sentence: 'The account has reached the inbox limit of its plan.',
     fix: 'Delete an inbox or change the plan.',
   },
+  pod_limit_reached: {
+    status: 422,
+    sentence: 'The account has 10,000 pods, which is the most.',
+    fix: 'Delete pods that are no longer used.',
+  },
+  suppression_limit_reached: {
+    status: 422,
+    sentence: 'The account has 100,000 suppressions, which is the most that it may add.',
+    fix: 'Delete suppressions that are no longer needed.',
+  },
   approver_limit_reached: {
     status: 422,
     sentence: 'The account has reached its limit of approvers.',
@@ -238,7 +248,7 @@ export const errorCodes = {
   },
   transfer_limit_reached: {
     status: 422,
-    sentence: 'The account has as many exports or imports under way as are allowed.',
+    sentence: 'The account has as many exports, imports or erasures under way as are allowed.',
     fix: 'Wait until one of them is done.',
   },
   storage_quota_reached: {

@@ -102,7 +102,7 @@ export const podOperations = {
     isRateLimited: true,
     body: CreatePod,
     success: { status: 201, description: 'The new pod.', schema: Pod },
-    errors: ['client_id_taken'],
+    errors: ['client_id_taken', 'pod_limit_reached'],
   },
   'pods.get': {
     method: 'GET',

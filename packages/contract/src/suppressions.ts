@@ -63,7 +63,7 @@ export const suppressionOperations = {
     isRateLimited: true,
     body: CreateSuppression,
     success: { status: 201, description: 'The entry of the address.', schema: Suppression },
-    errors: [],
+    errors: ['suppression_limit_reached'],
   },
   'suppressions.delete': {
     method: 'DELETE',

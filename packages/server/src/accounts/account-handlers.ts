@@ -82,7 +82,8 @@ export function accountHandlers(
     'pods.update': async ({ path, body }, { accountId }) =>
       presentPod(await deps.db.write(changePod, { accountId, pod: path.idOrClientId, ...body })),
     'pods.delete': async ({ path }, { accountId, actor }) => {
-      const outcome = await deps.db.write(removePod, { accountId, pod: path.idOrClientId, actor })
+      const removed = { accountId, pod: path.idOrClientId, actor, nowMs: deps.clock.now() }
+      const outcome = await deps.db.write(removePod, removed)
       if (outcome === 'not_found') throw notFound()
       if (outcome === 'approver_required') throw problem(outcome, POLICY_LEFT)
       if (outcome !== 'deleted') throw problem(outcome)
@@ -126,6 +127,7 @@ function refusingScopedKeys(deps: Pick<Deps, 'db'>) {
 function presentPod(outcome: Pod | PodRefusal) {
   if (outcome === 'not_found') throw notFound()
   if (outcome === 'client_id_taken') throw problem('client_id_taken')
+  if (outcome === 'too_many_pods') throw problem('pod_limit_reached')
   return presentTimes(outcome)
 }
 

@@ -2,7 +2,7 @@ import type { SuppressionType } from '@mailroom/contract/vocabulary.ts'
 import { changeAccountCounters, readAccountCounters } from '#accounts/accounts-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
-import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
 
 export type { SuppressionType }
 
@@ -18,11 +18,19 @@ export type Suppression = {
 
 export type NewSuppression = NewRow<'suppressions'>
 
-/** Adds a suppression, or returns the earlier one of the address unchanged. */
+/** Suppressions of an account up to which it may add some by itself; those by bounces, complaints and recipients are always added. */
+const SUPPRESSIONS_MAX = 100_000
+
+/** Adds a suppression, or returns the earlier one of the address unchanged; null when there are SUPPRESSIONS_MAX. */
 export const insertSuppression = transaction({
   name: 'addSuppression',
   accountOf: ({ account_id }) => account_id,
-  async run(tx: Tx, input: NewSuppression): Promise<Suppression> {
+  async run(tx: Tx, input: NewSuppression): Promise<Suppression | null> {
+    const counts = await readAccountCounters(readIn(tx), input.account_id)
+    if (input.type === 'manual' && counts.suppression_count >= SUPPRESSIONS_MAX) {
+      const known = await findEntry(tx, input)
+      return known === undefined ? null : toSuppression(known)
+    }
     const added = await tx.query
       .insertInto('suppressions')
       .values(input)
@@ -30,12 +38,7 @@ export const insertSuppression = transaction({
       .returningAll()
       .executeTakeFirst()
     if (added === undefined) {
-      const row = await tx.query
-        .selectFrom('suppressions')
-        .selectAll()
-        .where('account_id', '=', input.account_id)
-        .where('address_key', '=', input.address_key)
-        .executeTakeFirst()
+      const row = await findEntry(tx, input)
       // Another transaction removed it in between; the answer is the same as if it had been added.
       return toSuppression(row ?? { ...input, reason: input.reason ?? null })
     }
@@ -43,6 +46,15 @@ export const insertSuppression = transaction({
     return toSuppression(added)
   },
 })
+
+function findEntry(tx: Tx, { account_id, address_key }: NewSuppression) {
+  return tx.query
+    .selectFrom('suppressions')
+    .selectAll()
+    .where('account_id', '=', account_id)
+    .where('address_key', '=', address_key)
+    .executeTakeFirst()
+}
 
 /** Adds the suppressions of one account that it does not have yet. */
 export async function addSuppressions(

@@ -5,7 +5,7 @@ import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
-import { notFound } from '#platform/problem.ts'
+import { notFound, problem } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
 import * as store from './suppression-rows.ts'
 
@@ -24,6 +24,7 @@ export function suppressionHandlers(deps: {
     'suppressions.create': async ({ body: { address } }, { accountId }) => {
       const why = { accountId, address, type: 'manual', reason: null } as const
       const added = await deps.db.write(store.insertSuppression, newSuppression(deps, why))
+      if (added === null) throw problem('suppression_limit_reached')
       return presentSuppression(added)
     },
     'suppressions.delete': async ({ path }, { accountId }) => {
