@@ -72,7 +72,7 @@ export const erasureOperations = {
     isRateLimited: true,
     body: CreateErasure,
     success: { status: 202, description: 'The erasure has begun.', schema: Erasure },
-    errors: ['approver_required'],
+    errors: ['approver_required', 'transfer_limit_reached'],
   },
   'erasures.get': {
     method: 'GET',

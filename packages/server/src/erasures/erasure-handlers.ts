@@ -31,9 +31,15 @@ export function erasureHandlers(deps: Deps): HandlersOf<'erasures'> {
       const id = deps.makeId('ers')
       const key = addressKey(address)
       await checkAudit(deps, { accountId, addressKey: key }, context)
-      const nowMs = deps.clock.now()
-      const auditId = deps.makeId('aud')
-      await deps.db.write(insertErasure, { id, accountId, addressKey: key, actor, auditId, nowMs })
+      const isInserted = await deps.db.write(insertErasure, {
+        id,
+        accountId,
+        addressKey: key,
+        actor,
+        auditId: deps.makeId('aud'),
+        nowMs: deps.clock.now(),
+      })
+      if (!isInserted) throw problem('transfer_limit_reached')
       deps.wakeWorker()
       return get(accountId, id)
     },

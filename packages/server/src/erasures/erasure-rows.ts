@@ -23,6 +23,10 @@ import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import { purgeDeliveriesOfEvents } from '#webhooks/webhooks-rows.ts'
 
 const LEASE_MS = MINUTE_MS
+/** Erasures of an account that are not done. */
+const OPEN_ERASURES_MAX = 5
+/** Receipts of an account; the oldest go. */
+const RECEIPTS_MAX = 10_000
 
 const NOTHING_ERASED: ErasureCounts = {
   messages: 0,
@@ -70,6 +74,7 @@ function toErasure(row: Row<'erasures'>): ErasureRow {
   }
 }
 
+/** Adds an erasure; false when the account has OPEN_ERASURES_MAX that are not done. */
 export const insertErasure = transaction({
   name: 'insertErasure',
   accountOf: payerOfChange,
@@ -83,9 +88,18 @@ export const insertErasure = transaction({
       auditId: string
       nowMs: number
     },
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { id, accountId, actor, nowMs } = input
+    // Locked, so that two requests at once do not exceed the limit.
     await lockAccount(tx, accountId)
+    const open = await tx.query
+      .selectFrom('erasures')
+      .select('id')
+      .where('account_id', '=', accountId)
+      .where('completed_at', 'is', null)
+      .limit(OPEN_ERASURES_MAX)
+      .execute()
+    if (open.length >= OPEN_ERASURES_MAX) return false
     const keeps_audit = (await needsApprover(tx, accountId, actor)) ? 1 : 0
     await insertAudit(tx, [
       accountEntry({
@@ -100,20 +114,40 @@ export const insertErasure = transaction({
     await tx.query
       .insertInto('erasures')
       .values({
-        id: input.id,
-        account_id: input.accountId,
+        id,
+        account_id: accountId,
         status: 'queued',
         address_key: input.addressKey,
         counts: JSON.stringify(NOTHING_ERASED),
         keeps_audit,
         leased_by: null,
         lease_until: null,
-        created_at: input.nowMs,
+        created_at: nowMs,
         completed_at: null,
       })
       .execute()
+    await forgetOldest(tx, accountId)
+    return true
   },
 })
+
+async function forgetOldest(tx: Tx, accountId: string): Promise<void> {
+  const oldest = await tx.query
+    .selectFrom('erasures')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .offset(RECEIPTS_MAX)
+    .executeTakeFirst()
+  if (oldest === undefined) return
+  await tx.query
+    .deleteFrom('erasures')
+    .where('account_id', '=', accountId)
+    .where('id', '<=', oldest.id)
+    .where('completed_at', 'is not', null)
+    .execute()
+}
 
 export async function findErasure(
   db: ReadDb,
@@ -141,29 +175,43 @@ export async function hasDueErasure(db: ReadDb, nowMs: number): Promise<boolean>
   return row !== undefined
 }
 
-export const claimErasure = transaction({
-  name: 'claimErasure',
+/**
+ * Leases the oldest due erasure, and with it the others of its account, unless one of them is being worked on. Empty for
+ * none.
+ */
+export const claimErasures = transaction({
+  name: 'claimErasures',
   accountOf: () => null,
   essential: true,
-  async run(tx: Tx, input: { worker: string; nowMs: number }): Promise<ErasureRow | null> {
+  async run(tx: Tx, input: { worker: string; nowMs: number }): Promise<ErasureRow[]> {
+    const { worker, nowMs } = input
     const due = tx.query
       .selectFrom('erasures')
       .selectAll()
       .where('completed_at', 'is', null)
-      .where((row) =>
-        row.or([row('lease_until', 'is', null), row('lease_until', '<=', input.nowMs)]),
-      )
+      .where((row) => row.or([row('lease_until', 'is', null), row('lease_until', '<=', nowMs)]))
       .orderBy('id')
-      .limit(1)
-    const found = await lockRows(tx, due, { skipLocked: true }).executeTakeFirst()
-    if (found === undefined) return null
-    const leased = {
-      status: 'running',
-      leased_by: input.worker,
-      lease_until: input.nowMs + LEASE_MS,
-    }
-    await tx.query.updateTable('erasures').set(leased).where('id', '=', found.id).execute()
-    return toErasure({ ...found, ...leased })
+    const ofFree = due.where((row) =>
+      row.not(
+        row.exists(
+          row
+            .selectFrom('erasures as other')
+            .select('other.id')
+            .whereRef('other.account_id', '=', 'erasures.account_id')
+            .where('other.completed_at', 'is', null)
+            // One that waits to be retried holds up no other.
+            .where('other.leased_by', 'is not', null)
+            .where('other.lease_until', '>', nowMs),
+        ),
+      ),
+    )
+    const first = await lockRows(tx, ofFree.limit(1), { skipLocked: true }).executeTakeFirst()
+    if (first === undefined) return []
+    const ofAccount = due.where('account_id', '=', first.account_id).limit(OPEN_ERASURES_MAX)
+    const found = await lockRows(tx, ofAccount, { skipLocked: true }).execute()
+    const leased = { status: 'running', leased_by: worker, lease_until: nowMs + LEASE_MS }
+    await tx.query.updateTable('erasures').set(leased).where('id', 'in', idsOf(found)).execute()
+    return found.map((row) => toErasure({ ...row, ...leased }))
   },
 })
 

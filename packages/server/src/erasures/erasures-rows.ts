@@ -1,5 +1,5 @@
 export {
-  claimErasure,
+  claimErasures,
   eraseAnswersStep,
   eraseAuditStep,
   eraseEventsStep,

@@ -24,7 +24,7 @@ import { eraseSearchStep } from '#search/search-rows.ts'
 import { purgeTransfers } from '#transfers/transfers.ts'
 import {
   type Addressed,
-  claimErasure,
+  claimErasures,
   type ErasureRow,
   type EventsStep,
   eraseAnswersStep,
@@ -55,8 +55,8 @@ type Deps = {
 }
 
 /**
- * Works on one erasure; true when there may be more. One that fails is tried again until it is done. `worker` is a name
- * that no other call uses.
+ * Works on the erasures of one account; true when there may be more. One that fails is tried again until it is done.
+ * `worker` is a name that no other call uses.
  */
 export async function workErasures(
   deps: Deps,
@@ -64,50 +64,46 @@ export async function workErasures(
 ): Promise<boolean> {
   const { db, clock, log } = deps
   if (signal.aborted || !(await hasDueErasure(db, clock.now()))) return false
-  const erasure = await db.write(claimErasure, { worker, nowMs: clock.now() })
-  if (erasure === null) return false
-  const held = () => ({ erasureId: erasure.id, worker, nowMs: clock.now() })
-  try {
-    const isDone = await erase(deps, erasure, { held, signal })
-    if (!isDone) await db.write(returnErasure, { ...held(), failure: null })
-  } catch (error) {
-    log.warn({ error, erasure: erasure.id }, 'an erasure failed and will be retried')
-    await db.write(returnErasure, { ...held(), failure: failureOf(error) })
+  const erasures = await db.write(claimErasures, { worker, nowMs: clock.now() })
+  if (erasures.length === 0) return false
+  const left = new Set(erasures)
+  const heldOf = ({ id }: ErasureRow) => ({ erasureId: id, worker, nowMs: clock.now() })
+  const works: ErasureRow[] = []
+  const attempt = async (tried: readonly ErasureRow[], run: () => Promise<void>) => {
+    try {
+      await run()
+    } catch (error) {
+      for (const one of tried) {
+        left.delete(one)
+        log.warn({ error, erasure: one.id }, 'an erasure failed and will be retried')
+        await db.write(returnErasure, { ...heldOf(one), failure: failureOf(error) })
+      }
+    }
   }
+  for (const erasure of erasures) {
+    const held = () => heldOf(erasure)
+    await attempt([erasure], async () => {
+      const { addressKey: address } = erasure
+      // An earlier attempt has removed everything that names it.
+      const isRemoved =
+        address === null || (await eraseMail(deps, { ...erasure, address }, { held, signal }))
+      if (isRemoved) works.push(erasure)
+    })
+  }
+  if (works.length > 0) {
+    await attempt(works, async () => {
+      const held = works.map((one) => () => heldOf(one))
+      if (await eraseWords(deps, held, signal)) for (const one of works) left.delete(one)
+    })
+  }
+  for (const one of left) await db.write(returnErasure, { ...heldOf(one), failure: null })
   return !signal.aborted
 }
 
 type Work = { held: () => Held; signal: AbortSignal }
 
 /** False when it was left before its end. */
-async function erase(deps: Deps, erasure: ErasureRow, work: Work): Promise<boolean> {
-  const { db, clock } = deps
-  const { addressKey: address } = erasure
-  const { held } = work
-  if (address !== null) {
-    if (!(await removeAll(deps, { ...erasure, address }, work))) return false
-    await db.write(forgetErased, held())
-  }
-  if (!(await overwriteRemoved(db, work))) return false
-  await db.write(finishErasure, { ...held(), nowMs: clock.now() })
-  return true
-}
-
-/** Half of the lease. */
-const RENEW_MS = 30 * SECOND_MS
-
-/** Copies of removed rows in the database's files, while the lease is renewed. False when it was left before its end. */
-async function overwriteRemoved(db: Db, { held, signal }: Work): Promise<boolean> {
-  const overwritten = db.overwriteUnused?.().then(() => true) ?? Promise.resolve(true)
-  for (;;) {
-    const isDone = await raceAbort(overwritten, { signal, timeoutMs: RENEW_MS })
-    if (isDone !== null || signal.aborted) return isDone === true
-    await db.write(noteErased, { ...held(), added: {} })
-  }
-}
-
-/** Safe to repeat. False when it was left before its end. */
-async function removeAll(
+async function eraseMail(
   deps: Deps,
   { accountId, createdAtMs: since, address, keepsAudit }: ErasureRow & { address: string },
   work: Work,
@@ -136,13 +132,44 @@ async function removeAll(
     after = await db.write(eraseAnswersStep, { ...held(), after, address })
   }
   if (!keepsAudit) await eraseEvidence(deps, { accountId, address }, work)
+  return true
+}
+
+/** Ends erasures whose mail is removed, in one pass over the index. False when they were left before that. */
+async function eraseWords(
+  deps: Deps,
+  erasures: readonly (() => Held)[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { db } = deps
   // The index keeps words of removed entries until its parts are merged.
   for (let isFirst = true; !(await db.write(eraseSearchStep, { isFirst })); isFirst = false) {
     if (signal.aborted) return false
-    await db.write(noteErased, { ...held(), added: {} })
+    for (const held of erasures) await db.write(noteErased, { ...held(), added: {} })
   }
   await removeUnreferenced(deps, signal)
-  return !signal.aborted
+  if (signal.aborted) return false
+  for (const held of erasures) await db.write(forgetErased, held())
+  if (!(await overwriteRemoved(db, erasures, signal))) return false
+  for (const held of erasures) await db.write(finishErasure, held())
+  return true
+}
+
+/** Half of the lease. */
+const RENEW_MS = 30 * SECOND_MS
+
+/** Copies of removed rows in the database's files, while the leases are renewed. False when it was left before its end. */
+async function overwriteRemoved(
+  db: Db,
+  erasures: readonly (() => Held)[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  const overwritten = db.overwriteUnused?.().then(() => true) ?? Promise.resolve(true)
+  for (;;) {
+    const isDone = await raceAbort(overwritten, { signal, timeoutMs: RENEW_MS })
+    if (isDone !== null || signal.aborted) return isDone === true
+    for (const held of erasures) await db.write(noteErased, { ...held(), added: {} })
+  }
 }
 
 /** What the audit says of the address, and what is kept of reviews. */

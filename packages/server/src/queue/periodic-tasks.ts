@@ -264,6 +264,8 @@ class SharedTasks implements PeriodicTasks {
 }
 
 const JOBS_EVERY_MS = SECOND_MS
+/** A large mailbox takes minutes, and then another account has its turn. */
+const ERASURES_AT_ONCE = 2
 /** How often each process searches for due checks. */
 const DOMAIN_CHECKS_EVERY_MS = 10 * SECOND_MS
 const PURGE_EVERY_MS = HOUR_MS
@@ -282,6 +284,8 @@ type BackgroundPorts = {
   /** Works on an export or import; true when there may be more. */
   workTransfers(signal: AbortSignal): Promise<boolean>
   transfersAtOnce: number
+  /** Works on the erasures of an account; true when there may be more. */
+  workErasures(signal: AbortSignal): Promise<boolean>
   /** Reads the attachments of a message; true when there may be more. */
   readAttachments(signal: AbortSignal): Promise<boolean>
   purgeExpired(signal: AbortSignal): Promise<void>
@@ -328,9 +332,14 @@ export function openBackground(ports: BackgroundPorts) {
   const transfers = Array.from({ length: ports.transfersAtOnce }, () =>
     open('transfers', JOBS_EVERY_MS, ports.workTransfers),
   )
+  // Apart from transfers, which may take hours.
+  const erasures = Array.from({ length: ERASURES_AT_ONCE }, () =>
+    open('erasures', JOBS_EVERY_MS, ports.workErasures),
+  )
   const loops = [
     jobs,
     ...transfers,
+    ...erasures,
     open('attachments', JOBS_EVERY_MS, ports.readAttachments),
     open('domains', DOMAIN_CHECKS_EVERY_MS, ports.checkDomains),
     goOn('search index', SEARCH_POLL_MS, ports.indexSearch),
@@ -349,7 +358,7 @@ export function openBackground(ports: BackgroundPorts) {
   ]
   return {
     wakeJobs: () => {
-      for (const loop of [jobs, ...transfers]) loop.wake()
+      for (const loop of [jobs, ...transfers, ...erasures]) loop.wake()
     },
     /** Aborts the present step of each loop and resolves after it. */
     async close() {

@@ -26,8 +26,10 @@ import {
   failTransfer,
   findTransfer,
   finishTransfer,
+  hasDueTransfer,
   insertTransfer,
   queueImport,
+  returnTransfer,
 } from '#transfers/transfer-rows.ts'
 
 const ADDRESS = 'eve@erased.example'
@@ -105,6 +107,68 @@ onBothEngines('erasures and files', (engine) => {
     assert.deepEqual(left, [])
     const [file] = await runSql(database, `select error from transfers where id = '${exportId}'`)
     assert.equal(file?.error, 'address_erased')
+  })
+
+  test('accounts take turns with their files, the one that has waited longest first', async () => {
+    const [first, second] = [await addAccount(db), await addAccount(db)]
+    let nowMs = 1_000_000
+    const later = () => {
+      nowMs += 1
+      return nowMs
+    }
+    const add = async ({ accountId }: typeof first) => {
+      const made = transferOf(accountId, 'export', later())
+      await db.write(insertTransfer, made)
+      return made.id
+    }
+    const claim = (worker: string) => db.write(claimTransfer, { worker, nowMs: later() })
+    const giveBack = (transferId: string, worker: string) =>
+      db.write(returnTransfer, { transferId, worker, nowMs: later() })
+    const [one, two] = [await add(first), await add(first)]
+    assert.equal((await claim('w1'))?.id, one)
+    assert.equal(await claim('w2'), null)
+    const other = await add(second)
+    const of = (accountId: string) => hasDueTransfer(db, { nowMs, exceptAccount: accountId })
+    assert.deepEqual([await of(first.accountId), await of(second.accountId)], [true, false])
+    await giveBack(one, 'w1')
+    assert.equal((await claim('w1'))?.id, other)
+    await giveBack(other, 'w1')
+    // The account's own order stays.
+    assert.equal((await claim('w1'))?.id, one)
+    assert.equal((await claim('w2'))?.id, other)
+    for (const [transferId, worker] of [
+      [one, 'w1'],
+      [other, 'w2'],
+    ] as const) {
+      await db.write(finishTransfer, { transferId, worker, nowMs, error: null })
+    }
+    assert.equal((await claim('w1'))?.id, two)
+    await db.write(finishTransfer, { transferId: two, worker: 'w1', nowMs, error: null })
+  })
+
+  test('erasures of one account share a pass over the index', async () => {
+    const { accountId } = await addAccount(db)
+    const ids = Array.from({ length: 5 }, () => makeId('ers'))
+    for (const id of ids) {
+      const asked = { id, accountId, addressKey: `${id}@erased.example`, nowMs: 1 }
+      assert.equal(await db.write(insertErasure, asked), true)
+    }
+    const more = { id: makeId('ers'), accountId, addressKey: ADDRESS, nowMs: 1 }
+    assert.equal(await db.write(insertErasure, more), false)
+    const real = database.db
+    let passes = 0
+    const write: typeof db.write = (of, input) => {
+      if (of.name === 'eraseSearchStep' && (input as { isFirst: boolean }).isFirst) passes += 1
+      return real.write(of, input)
+    }
+    const counted = new Proxy(real, {
+      get: (target, name) => (name === 'write' ? write : Reflect.get(target, name, target)),
+    })
+    const deps = { db: counted, blobs: null, clock: systemClock, log: silentLog }
+    await workErasures(deps, { worker: 'w', signal: new AbortController().signal })
+    const done = await Promise.all(ids.map((id) => findErasure(db, accountId, id)))
+    assert.ok(done.every((one) => one?.status === 'done'))
+    assert.equal(passes, 1)
   })
 
   test('uploads that were broken off do not count for long, and get no further pieces', async () => {

@@ -267,7 +267,7 @@ onEachEngine('an erasure', (engine) => {
     const many = Array.from({ length: 40 }, (_, at) => mailFrom(address, `twice-${at}`))
     await imported(client, inbox.id, mboxOf(...many))
     const begun = await Promise.all(
-      Array.from({ length: 12 }, () => client.erasures.create({ address })),
+      Array.from({ length: 5 }, () => client.erasures.create({ address })),
     )
     const done = await Promise.all(begun.map(({ id }) => client.erasures.untilDone(id)))
     const counted = done.map(({ removed }) => removed.messages)
@@ -276,6 +276,26 @@ onEachEngine('an erasure', (engine) => {
       40,
       String(counted),
     )
+  })
+
+  test('is one of five at most that an account has under way', async () => {
+    const { client } = await world.newAccount()
+    const other = await world.newAccount()
+    const asked = Array.from({ length: 20 }, (_, at) =>
+      client.erasures.create({ address: `a${at}@many.example` }),
+    )
+    const settled = await Promise.allSettled(asked)
+    const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
+    assert.ok(refused.length > 0 && refused.length <= 15, `${refused.length} were refused`)
+    for (const { status, code } of refused) {
+      assert.equal(`${status} ${code}`, '422 transfer_limit_reached')
+    }
+    const { id } = await other.client.erasures.create({ address: 'eve@many.example' })
+    assert.equal((await other.client.erasures.untilDone(id)).status, 'done')
+    for (const one of settled) {
+      if (one.status === 'fulfilled') await client.erasures.untilDone(one.value.id)
+    }
+    assert.ok((await client.erasures.create({ address: 'more@many.example' })).id)
   })
 
   test('names what is wrong, and spares the own inboxes', async () => {

@@ -19,6 +19,7 @@ onEachBlobStore('upkeep', (kind) => {
       workJobs: nothing,
       workTransfers: nothing,
       transfersAtOnce: 1,
+      workErasures: nothing,
       readAttachments: nothing,
       purgeExpired: async () => {
         done.purges += 1
