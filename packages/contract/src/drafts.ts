@@ -170,7 +170,7 @@ export const draftOperations = {
     hasEtag: true,
     takesIfMatch: true,
     success: { status: 200, ...draftAnswer },
-    errors: ['client_id_taken', 'draft_changed'],
+    errors: ['client_id_taken', 'draft_changed', 'draft_limit_reached'],
   },
   'drafts.delete': {
     method: 'DELETE',

@@ -151,6 +151,6 @@ export const sandboxOperations = {
       description: 'The messages that the inboxes received.',
       schema: ReceivedMail,
     },
-    errors: ['not_found', 'delivery_pending'],
+    errors: ['not_found', 'delivery_pending', 'storage_quota_reached'],
   },
 } as const satisfies Record<string, Operation>

@@ -33,7 +33,9 @@ export const Stats = Type.Object(
     totals: Type.Object(counts, { description: 'The sums over all intervals.' }),
     inboxes: count('Inboxes of the account now.'),
     unreadThreads: count('Unread threads in them now.'),
-    storedBytes: count('Bytes of mail that the account stores now, including quarantined mail.'),
+    storedBytes: count(
+      'Bytes that the account stores now: mail, also in quarantine, drafts, the text of attachments, and files of exports and imports.',
+    ),
     storedBytesLimit: nullableCount(
       'The storage quota in bytes. Mail to the account is refused while it is reached; null without a quota.',
     ),

@@ -20,7 +20,9 @@ const UsageEntry = Type.Object(
     inboxId: nullableText('The inbox; null for the whole account.'),
     address: nullableText('The address of the inbox; null for the whole account.'),
     ...counts,
-    storedBytes: count('Bytes of mail stored now, including quarantined mail.'),
+    storedBytes: count(
+      'Bytes stored now: mail, also in quarantine, drafts and the text of attachments; for the account, files of exports and imports too.',
+    ),
   },
   { description: 'The figures of an inbox or of the account.' },
 )

@@ -38,6 +38,9 @@ export function exports(api: Api) {
       api.download({ id: 'exports.download', path: { id }, options }),
     stream: (id: string, options?: RequestOptions) =>
       api.stream({ id: 'exports.download', path: { id }, options }),
+    /** Deletes the export and its file, also while it is being written. */
+    delete: (id: string, options?: RequestOptions) =>
+      api.carryOut({ id: 'exports.delete', path: { id }, options }),
     /** Resolves once the export is done, failed or expired. */
     untilDone: (id: string, options: UntilDoneOptions<Export> = {}) => untilDone(id, get, options),
   }

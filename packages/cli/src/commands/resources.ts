@@ -210,6 +210,7 @@ export const accountGroups: readonly Group[] = [
         shown: list('id status format inboxId podId progress.done progress.total createdAt'),
       },
       { name: 'get', operation: 'exports.get' },
+      { name: 'delete', operation: 'exports.delete', ...gone('{} is deleted.') },
     ],
   },
   {

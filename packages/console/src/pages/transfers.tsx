@@ -12,6 +12,7 @@ import { uploadingClient } from '#data/upload.ts'
 import { useEvery } from '#data/use-every.ts'
 import { useResource } from '#data/use-resource.ts'
 import { ActionButton, Button, ButtonLink } from '#parts/button.tsx'
+import { ConfirmDialog } from '#parts/dialog.tsx'
 import { CheckField, SelectField } from '#parts/field.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Badge, Empty, Notice, type Tone } from '#parts/notice.tsx'
@@ -56,6 +57,8 @@ const statuses: Readonly<Record<Export['status'], { tone: Tone; word: string }>>
 }
 
 const ASK_MS = 1_000
+/** A link to a file is valid for 15 minutes. */
+const LINK_MS = 10 * 60_000
 
 function isUnderWay({ status }: { status: string }): boolean {
   return status === 'queued' || status === 'running'
@@ -73,7 +76,7 @@ function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) 
   const own = list.items.filter(
     (one) => one.inboxId === inboxId || (one.podId !== null && one.podId === podId),
   )
-  useEvery(own.some(isUnderWay) ? ASK_MS : null, list.reload)
+  useEvery(own.some(isUnderWay) ? ASK_MS : LINK_MS, list.reload)
   return (
     <Section title="Export">
       <div class="toolbar">
@@ -116,7 +119,7 @@ function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) 
       </div>
       <p class="hint">
         Every message without the trash, as it was received or sent. The file can be downloaded for
-        seven days.
+        seven days, or until ten newer exports are done.
       </p>
       <div class="panel below">
         <PagedList
@@ -131,7 +134,7 @@ function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) 
               title={list.total > list.size ? 'None of this inbox on this page' : 'No exports yet'}
             />
           ) : (
-            <ExportTable exports={own} />
+            <ExportTable exports={own} onDeleted={list.reload} />
           )}
         </PagedList>
       </div>
@@ -139,47 +142,71 @@ function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) 
   )
 }
 
-function ExportTable({ exports }: { exports: readonly Export[] }) {
+function ExportTable({
+  exports,
+  onDeleted,
+}: {
+  exports: readonly Export[]
+  onDeleted: () => void
+}) {
+  const [doomed, setDoomed] = useState<string | null>(null)
   return (
-    <Table columns={['Export', 'Status', 'Created']} hasTools>
-      {exports.map(({ id, format, status, progress, podId, sizeBytes, url, ...rest }) => (
-        <tr key={id}>
-          <td class="main-cell">
-            {formats.find(({ value }) => value === format)?.text ?? format}
-            {podId !== null && <span class="sub">Every inbox of the pod</span>}
-          </td>
-          <td>
-            <Badge tone={statuses[status].tone}>{statuses[status].word}</Badge>
-            {isUnderWay({ status }) && (
-              <Progress
-                label="Messages written"
-                done={progress.done}
-                total={progress.total}
-                text={`${formatNumber(progress.done)} of ${plural(progress.total, 'message')}`}
-              />
-            )}
-            {status === 'done' && (
-              <span class="sub">
-                {plural(progress.done, 'message')}
-                {sizeBytes !== null && `, ${formatSize(sizeBytes)}`}
-                {rest.expiresAt !== null && `, until ${formatDay(rest.expiresAt)}`}
-              </span>
-            )}
-            {rest.errorMessage !== null && <span class="sub">{rest.errorMessage}</span>}
-          </td>
-          <td data-label="Created" class="nowrap muted">
-            <Time at={rest.createdAt} />
-          </td>
-          <RowTools>
-            {url !== null && (
-              <ButtonLink icon="download" href={ownAddress(url)} download={id}>
-                Download
-              </ButtonLink>
-            )}
-          </RowTools>
-        </tr>
-      ))}
-    </Table>
+    <>
+      <Table columns={['Export', 'Status', 'Created']} hasTools>
+        {exports.map(({ id, format, status, progress, podId, sizeBytes, url, ...rest }) => (
+          <tr key={id}>
+            <td class="main-cell">
+              {formats.find(({ value }) => value === format)?.text ?? format}
+              {podId !== null && <span class="sub">Every inbox of the pod</span>}
+            </td>
+            <td>
+              <Badge tone={statuses[status].tone}>{statuses[status].word}</Badge>
+              {isUnderWay({ status }) && (
+                <Progress
+                  label="Messages written"
+                  done={progress.done}
+                  total={progress.total}
+                  text={`${formatNumber(progress.done)} of ${plural(progress.total, 'message')}`}
+                />
+              )}
+              {status === 'done' && (
+                <span class="sub">
+                  {plural(progress.done, 'message')}
+                  {sizeBytes !== null && `, ${formatSize(sizeBytes)}`}
+                  {rest.expiresAt !== null && `, until ${formatDay(rest.expiresAt)}`}
+                </span>
+              )}
+              {rest.errorMessage !== null && <span class="sub">{rest.errorMessage}</span>}
+            </td>
+            <td data-label="Created" class="nowrap muted">
+              <Time at={rest.createdAt} />
+            </td>
+            <RowTools>
+              {url !== null && (
+                <ButtonLink icon="download" href={ownAddress(url)} download={id}>
+                  Download
+                </ButtonLink>
+              )}
+              <Button icon="trash" kind="quiet" label="Delete" onClick={() => setDoomed(id)} />
+            </RowTools>
+          </tr>
+        ))}
+      </Table>
+      {doomed !== null && (
+        <ConfirmDialog
+          title="Delete the export?"
+          action="Delete"
+          submit={async () => {
+            await client.exports.delete(doomed)
+            setDoomed(null)
+            onDeleted()
+          }}
+          onClose={() => setDoomed(null)}
+        >
+          <p>Its file can no longer be downloaded.</p>
+        </ConfirmDialog>
+      )}
+    </>
   )
 }
 

@@ -3,6 +3,7 @@
 import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
 import { isIdOf } from '#platform/ids.ts'
+import { endExports } from '#schema/end-exports.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
 import {
   changeAccountTotal,
@@ -22,7 +23,10 @@ export type Pod = {
   createdAtMs: number
 }
 
-export type PodRefusal = 'not_found' | 'client_id_taken'
+/** Far above what people use: it bounds what one key can fill. */
+const PODS_MAX = 10_000
+
+export type PodRefusal = 'not_found' | 'client_id_taken' | 'too_many_pods'
 
 export const insertPod = transaction({
   name: 'createPod',
@@ -40,6 +44,7 @@ export const insertPod = transaction({
   ): Promise<Pod | PodRefusal> {
     const account = await lockAccount(tx, input.accountId)
     if (account === null) return 'not_found'
+    if (account.pod_count >= PODS_MAX) return 'too_many_pods'
     if (await isClientIdTaken(tx, input.accountId, input.clientId, null)) return 'client_id_taken'
     const row = {
       id: input.podId,
@@ -106,7 +111,10 @@ export const removePod = transaction({
   name: 'deletePod',
   accountOf: ({ accountId }) => accountId,
   erasing: true,
-  async run(tx: Tx, input: { accountId: string; pod: string; actor: Actor }): Promise<PodDeletion> {
+  async run(
+    tx: Tx,
+    input: { accountId: string; pod: string; actor: Actor; nowMs: number },
+  ): Promise<PodDeletion> {
     await lockAccount(tx, input.accountId)
     const pod = await findPodRow(readIn(tx), input.accountId, input.pod)
     if (pod === null) return 'not_found'
@@ -118,6 +126,7 @@ export const removePod = transaction({
       if (await needsApprover(tx, input.accountId, input.actor)) return 'approver_required'
     }
     await deleteRulesOf(tx, input.accountId, { podId: pod.id })
+    await endExports(tx, { accountId: input.accountId, podId: pod.id }, input.nowMs)
     await tx.query
       .deleteFrom('pods')
       .where('account_id', '=', input.accountId)

@@ -54,7 +54,7 @@ export const storeAttachmentText = transaction({
     if (message === null) return
     const before = await tx.query
       .selectFrom('attachment_texts')
-      .select(['method', 'reader', 'created_at'])
+      .select(['method', 'reader', 'stored_bytes', 'created_at'])
       .where('message_id', '=', messageId)
       .where('filename', '=', filename)
       .executeTakeFirst()
@@ -66,6 +66,7 @@ export const storeAttachmentText = transaction({
       is_truncated: text.isTruncated ? 1 : 0,
       why: text.why,
       reader: text.mayPass === true ? NO_READER : input.reader,
+      stored_bytes: Buffer.byteLength(text.text),
       created_at: input.nowMs,
     }
     await tx.query
@@ -75,6 +76,12 @@ export const storeAttachmentText = transaction({
       .execute()
     if (message.direction === 'inbound') await noteMentions(tx, message, input)
     const { inbox_id: inboxId, position } = message
+    const addedBytes = read.stored_bytes - (before?.stored_bytes ?? 0)
+    await tx.query
+      .updateTable('inbox_counters')
+      .set((row) => ({ stored_bytes: row('stored_bytes', '+', addedBytes) }))
+      .where('inbox_id', '=', inboxId)
+      .execute()
     if (text.text !== '' && position > 0) {
       const change = { inboxId, positions: [position] }
       await changeSearch(tx, { ...change, isBack: false })
@@ -126,6 +133,14 @@ async function lockMessage(
     .select(['thread_id', 'inbox_id', 'position', 'direction', 'created_at'])
     .where('id', '=', messageId)
     .where('account_id', '=', accountId)
+  const found = await selected.executeTakeFirst()
+  if (found === undefined) return null
+  // The counters first, as removals do, to avoid deadlocks.
+  const counters = tx.query
+    .selectFrom('inbox_counters')
+    .select('inbox_id')
+    .where('inbox_id', '=', found.inbox_id)
+  await lockRows(tx, counters).execute()
   const message = await lockRows(tx, selected).executeTakeFirst()
   if (message === undefined) return null
   const inbox = await tx.query

@@ -44,7 +44,7 @@ export function draftHandlers(deps: SendDeps): HandlersOf<'drafts'> {
     'drafts.create': async ({ path, body }, { accountId }) => {
       const { attachments, clientId = null, ...fields } = body
       const inbox = await getInbox(deps, accountId, path.id)
-      if (attachments.length > 0) await requireStorage(deps, accountId)
+      await requireStorage(deps, accountId)
       const content = readChange(deps, fields)
       await checkChange(deps, inbox, { change: content, merged: content })
       const [draftId, nowMs] = [deps.makeId('drf'), deps.clock.now()]
@@ -71,7 +71,9 @@ export function draftHandlers(deps: SendDeps): HandlersOf<'drafts'> {
       const { clientId, ...fields } = body
       const change = readChange(deps, fields)
       const inbox = await getInbox(deps, accountId, draft.inboxId)
-      await checkChange(deps, inbox, { change, merged: { ...draft.content, ...change } })
+      const merged = { ...draft.content, ...change }
+      if (lengthOf(merged) > lengthOf(draft.content)) await requireStorage(deps, accountId)
+      await checkChange(deps, inbox, { change, merged })
       const named = clientId === undefined ? {} : { clientId }
       return answerOf(200, await deps.db.write(changeDraft, { ...which, change, ...named }))
     },
@@ -128,10 +130,14 @@ async function choose(
   return { draft, which: { accountId, draftId, version, nowMs: deps.clock.now() } }
 }
 
+function lengthOf(content: object): number {
+  return JSON.stringify(content).length
+}
+
 async function requireStorage({ storageQuota }: SendDeps, accountId: string): Promise<void> {
-  if (!(await storageQuota.isExceeded(accountId))) return
+  if (!(await storageQuota.isFull(accountId))) return
   throw problem('draft_limit_reached', 'The storage of the account is full.', {
-    fix: 'Delete inboxes or drafts that are no longer needed.',
+    fix: 'Delete inboxes, drafts or exports that are no longer needed.',
   })
 }
 

@@ -137,7 +137,7 @@ type ContextOf<Id extends OperationId> =
  * Content that is read while it is sent. `holdsBytes` is reserved until the response has ended: what the service keeps in
  * memory for a client that reads nothing. Destroying the stream frees what it holds.
  */
-export type StreamedContent = { readonly stream: Readable; readonly holdsBytes: number }
+type StreamedContent = { readonly stream: Readable; readonly holdsBytes: number }
 
 /** A success that is not JSON. Header names are in lower case. */
 export type BinaryResponse = {

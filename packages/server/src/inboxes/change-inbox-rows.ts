@@ -27,6 +27,7 @@ import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { enqueueJob } from '#queue/job-rows.ts'
+import { endExports } from '#schema/end-exports.ts'
 import type { ReadDb } from '#schema/tables.ts'
 import { readIn, type Tx } from '#schema/tables.ts'
 import {
@@ -265,6 +266,7 @@ export const removeInbox = transaction({
     await tx.query.deleteFrom('inbox_marks').where('inbox_id', '=', inbox.id).execute()
     await tx.query.deleteFrom('thread_ranges').where('inbox_id', '=', inbox.id).execute()
     await deleteRulesOf(tx, input.accountId, { inboxId: inbox.id })
+    await endExports(tx, { accountId: input.accountId, inboxId: inbox.id }, input.nowMs)
     const webhook = await tx.query
       .deleteFrom('webhooks')
       .where('inbox_id', '=', inbox.id)

@@ -86,10 +86,22 @@ export const insertAttachmentReads = forEachRow(
   ),
 )
 
-/** Of messages that are about to be removed; with what the messages mention. */
-export async function removeAttachmentTexts(tx: Tx, messageIds: readonly string[]): Promise<void> {
-  if (messageIds.length === 0) return
-  for (const table of ['attachment_texts', 'attachment_reads', 'mentions'] as const) {
+/**
+ * Removes the texts of messages that are about to be removed, and what the messages mention. Returns the octets that were
+ * counted for the texts.
+ */
+export async function removeAttachmentTexts(
+  tx: Tx,
+  messageIds: readonly string[],
+): Promise<number> {
+  if (messageIds.length === 0) return 0
+  for (const table of ['attachment_reads', 'mentions'] as const) {
     await tx.query.deleteFrom(table).where('message_id', 'in', messageIds).execute()
   }
+  const removed = await tx.query
+    .deleteFrom('attachment_texts')
+    .where('message_id', 'in', messageIds)
+    .returning('stored_bytes')
+    .execute()
+  return removed.reduce((sum, { stored_bytes }) => sum + Number(stored_bytes), 0)
 }

@@ -69,7 +69,13 @@ export {
   listIdOf,
   ownerOfList,
 } from './removed-range-rows.ts'
-export { countStoredStep, findUncountedInbox, noteQuota, readStored } from './stored-bytes-rows.ts'
+export {
+  countStoredStep,
+  findUncountedInbox,
+  noteQuota,
+  readFileBytes,
+  readStored,
+} from './stored-bytes-rows.ts'
 export { labelMark } from './thread-mark.ts'
 export { changeAt, changeRanges, changesOfMove, sumChanges } from './thread-range-rows.ts'
 export {

@@ -28,7 +28,13 @@ export {
 } from './read-content.ts'
 export { expireDueClaims, getThread, readThread } from './read-mail.ts'
 export { openImageFetches, showMessage } from './show-message.ts'
-export { attachmentUrl, isSignatureGood, signedFileUrl, type UrlSigner } from './signed-url.ts'
+export {
+  attachmentUrl,
+  isSignatureGood,
+  SIGNED_URL_MS,
+  signedFileUrl,
+  type UrlSigner,
+} from './signed-url.ts'
 export { openStorageQuota, type StorageQuota } from './storage-quota.ts'
 export { isLabel, labelMark } from './thread-mark.ts'
 export { digestInSteps, ownBytes, withRawBytes } from './with-raw-bytes.ts'

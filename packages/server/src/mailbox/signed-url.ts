@@ -4,7 +4,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { MINUTE_MS } from '#platform/units.ts'
 
-const SIGNED_URL_MS = 15 * MINUTE_MS
+/** How long a URL gives access, for each is made anew with the answer that has it. */
+export const SIGNED_URL_MS = 15 * MINUTE_MS
 
 export type UrlSigner = { publicUrl: () => string; urlKey: Uint8Array }
 

@@ -1,12 +1,12 @@
-// The storage quota of accounts. Mail to an account over its quota is refused, and mail that it sends where that would
-// wait; what it sends at once counts, but is not refused.
+// The storage quota of accounts. Mail to an account over its quota is refused, and so is what the account itself would
+// store: sends that wait, drafts, exports, imports. What it sends at once counts, but is not refused.
 
 import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import type { Db } from '#schema/tables.ts'
-import { noteQuota, readStored } from './stored-bytes-rows.ts'
+import { noteQuota, readFileBytes, readStored } from './stored-bytes-rows.ts'
 
 /**
  * An account with more octets left than this is read once in FAR_MS, not for each recipient: less mail arrives
@@ -21,6 +21,11 @@ export type StorageQuota = {
   readonly limitBytes: number | null
   /** Whether mail to this account is refused. The change to a refusal adds one event. */
   isExceeded(accountId: string): Promise<boolean>
+  /**
+   * Whether the account may store nothing more by itself. Counts the files of its exports and imports too, which are no
+   * reason to refuse the mail of others.
+   */
+  isFull(accountId: string): Promise<boolean>
 }
 
 /** `limit.bytes` of 0 means no quota. */
@@ -32,6 +37,14 @@ export function openStorageQuota(
   const far = new Cache<true>({ entriesMax: FAR_ACCOUNTS_MAX, now: () => clock.monotonic() })
   return {
     limitBytes,
+    async isFull(accountId) {
+      if (limitBytes === null) return false
+      const [{ storedBytes }, fileBytes] = await Promise.all([
+        readStored(db, accountId),
+        readFileBytes(db, accountId),
+      ])
+      return storedBytes + fileBytes >= limitBytes
+    },
     async isExceeded(accountId) {
       if (limitBytes === null) return false
       if (far.get(accountId) !== null) return false

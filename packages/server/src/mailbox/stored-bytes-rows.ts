@@ -1,5 +1,6 @@
-// The storage of an account: octets of its raw messages, stored or in quarantine, each once for every inbox that
-// has it. Inboxes count them, so the deletion of an inbox frees its share at once.
+// The storage of an account: octets of its raw messages, stored or in quarantine, each once for every inbox that has it,
+// of its drafts, and of the text of attachments. Inboxes count them, so the deletion of an inbox frees its share at
+// once. Files of exports and imports come on top.
 
 import { insertEvent } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -9,6 +10,7 @@ import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Tables, Tx } from '#schema/tables.ts'
 
 export type Stored = {
+  /** Of mail and drafts. */
   storedBytes: number
   /** Since when mail to the account is refused, as in its event; null while it is not. */
   exceededAtMs: number | null
@@ -45,6 +47,27 @@ const selectStored = statement<
     ])
     .where('accounts.id', '=', place('accountId'))
     .groupBy(['accounts.id', 'accounts.quota_exceeded_at']),
+)
+
+/** Octets of the files of exports and imports, as far as they are there. */
+export async function readFileBytes(db: ReadDb, accountId: string): Promise<number> {
+  const [row] = await selectFileBytes(db.reading, { accountId })
+  return Number(row?.bytes ?? 0)
+}
+
+const selectFileBytes = statement<Tables, { accountId: string }, { bytes: number | string | null }>(
+  (query, place) =>
+    query
+      .selectFrom('transfers')
+      .select(({ fn }) => fn.sum<number | string | null>('size_bytes').as('bytes'))
+      .where('account_id', '=', place('accountId'))
+      .where('kind', 'in', ['export', 'import'])
+      .where(({ eb, or, and }) =>
+        or([
+          eb('completed_at', 'is', null),
+          and([eb('kind', '=', 'export'), eb('status', '=', 'done')]),
+        ]),
+      ),
 )
 
 /**

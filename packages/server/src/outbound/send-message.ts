@@ -212,7 +212,7 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
   const holdAbovePerHour = isHeld ? null : (judgement?.holdAbovePerHour ?? null)
   const isWaiting = isHeld || input.sendAtMs !== null
   const check = { ...found, holdAbovePerHour, isWaiting, isHeld }
-  if (isWaiting && (await deps.storageQuota.isExceeded(input.accountId))) {
+  if (isWaiting && (await deps.storageQuota.isFull(input.accountId))) {
     // The same request may have been accepted since its key was read, and have filled the storage.
     return (await store.findReplay(deps.db.reading, check.use)) ?? { kind: 'storage_full' }
   }

@@ -118,7 +118,6 @@ export async function removeMessages(
   const counted = removed.filter(
     ({ position }) => Math.abs(position) <= inbox.counters.counted_position,
   )
-  changes.stored_bytes = -counted.reduce((sum, { size_bytes }) => sum + size_bytes, 0)
   const sent = removed.filter(({ direction }) => direction === 'outbound')
   const sentIds = sent.map(({ id }) => id)
   if (isErasure) await removeReviews(tx, sentIds)
@@ -126,7 +125,8 @@ export async function removeMessages(
   if (sent.length > 0) await removeSent(tx, inbox, sent)
   const removedIds = removed.map(({ id }) => id)
   await tx.query.deleteFrom('message_labels').where('message_id', 'in', removedIds).execute()
-  await removeAttachmentTexts(tx, removedIds)
+  const textBytes = await removeAttachmentTexts(tx, removedIds)
+  changes.stored_bytes = -counted.reduce((sum, { size_bytes }) => sum + size_bytes, textBytes)
   await tx.query.deleteFrom('messages').where('id', 'in', removedIds).execute()
   await tx.query
     .insertInto('removed_messages')

@@ -23,6 +23,7 @@ import {
   type Extractions,
   presentAttachments,
   presentListed,
+  type StorageQuota,
   type UrlSigner,
 } from '#mailbox/mailbox.ts'
 import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
@@ -37,6 +38,7 @@ type SandboxDeps = ReceiveDeps &
     extractions: Extractions
     inboxDomain: string
     carrier: Carrier | null
+    storageQuota: StorageQuota
   }
 
 export function sandboxHandlers(
@@ -120,6 +122,10 @@ async function receiveInSandbox(
       return own
     }),
   )
+  const isMail = recipients.some(({ kind }) => kind === 'inbox')
+  if (isMail && (await deps.storageQuota.isExceeded(accountId))) {
+    throw problem('storage_quota_reached')
+  }
   const result = await receiveMail(deps, {
     raw,
     reversePath: from,

@@ -467,6 +467,8 @@ export type Tables = {
     created_at: number
     completed_at: number | null
     expires_at: number | null
+    /** When a worker last left it for others, or it was made. */
+    served_at: Generated<number>
   }
   transfer_chunks: {
     transfer_id: string
@@ -636,6 +638,8 @@ export type Tables = {
     is_truncated: number
     why: string | null
     reader: string
+    /** Of the text, as counted in inbox_counters. */
+    stored_bytes: Generated<number>
     created_at: number
   }
   mentions: {

@@ -3,7 +3,7 @@
 import type { StatsRange } from '@mailroom/contract/vocabulary.ts'
 import type { Handlers } from '#http/handler.ts'
 import type { StorageQuota } from '#mailbox/mailbox.ts'
-import { readStored } from '#mailbox/mailbox-rows.ts'
+import { readFileBytes, readStored } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import { addLatencies, type Latencies, latencyAt } from '#platform/telemetry/latency.ts'
 import { DAY_MS, HOUR_MS } from '#platform/units.ts'
@@ -49,11 +49,12 @@ export async function readStats(
   const nowMs = deps.clock.now()
   const lastMs = Math.floor(nowMs / bucketMs) * bucketMs
   const sinceMs = lastMs - (count - 1) * bucketMs
-  const [{ sinceMs: uncountedMs }, hours, unread, { storedBytes }] = await Promise.all([
+  const [{ sinceMs: uncountedMs }, hours, unread, { storedBytes }, fileBytes] = await Promise.all([
     findUncounted(deps.db, 'figures'),
     listMailHours(deps.db, { accountId, sinceMs }),
     countUnread(deps.db, accountId),
     readStored(deps.db, accountId),
+    readFileBytes(deps.db, accountId),
   ])
   const byBucket = Map.groupBy(hours, ({ hourAtMs }) => Math.floor(hourAtMs / bucketMs) * bucketMs)
   const buckets = Array.from({ length: count }, (_, index) => {
@@ -64,7 +65,7 @@ export async function readStats(
     bucketMs,
     buckets,
     ...unread,
-    storedBytes,
+    storedBytes: storedBytes + fileBytes,
     asOfMs: Math.min(nowMs, uncountedMs ?? nowMs),
   }
 }

@@ -1,6 +1,6 @@
 import { USAGE_DAYS_MAX } from '@mailroom/contract/usage.ts'
 import type { Handlers } from '#http/handler.ts'
-import { readStored } from '#mailbox/mailbox-rows.ts'
+import { readFileBytes, readStored } from '#mailbox/mailbox-rows.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import { wrongQuery } from '#platform/problem.ts'
 import { DAY_MS } from '#platform/units.ts'
@@ -37,10 +37,12 @@ export function usageHandlers(deps: { db: Db; clock: Clock }): Pick<Handlers, 'u
 }
 
 async function readAccountUsage(db: Db, days: Days, offset: number) {
-  const [totals, { storedBytes }] = await Promise.all([
+  const [totals, stored, fileBytes] = await Promise.all([
     sumMailHours(db, days),
     readStored(db, days.accountId),
+    readFileBytes(db, days.accountId),
   ])
+  const storedBytes = stored.storedBytes + fileBytes
   const entries = [{ inboxId: null, address: null, ...totals, storedBytes }]
   return { entries: entries.slice(offset), total: 1, totals }
 }

@@ -2,7 +2,7 @@
 // begins.
 
 import { findInbox } from '#inboxes/inboxes-rows.ts'
-import { readRawBytes } from '#mailbox/mailbox.ts'
+import { readRawBytes, type StorageQuota } from '#mailbox/mailbox.ts'
 import { readCounters } from '#mailbox/mailbox-rows.ts'
 import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -20,16 +20,24 @@ export type TransferDeps = {
   makeId: MakeId
 }
 
-/** Ends early when `signal` is aborted or the lease is lost; then a later call goes on. */
+export type TurnOptions = {
+  worker: string
+  /** Whether to leave the rest to a later call; asked between two steps. */
+  isOver(): Promise<boolean>
+}
+
+/** Ends early when its turn is over or the lease is lost; then a later call continues. */
 export async function runExport(
-  deps: TransferDeps,
+  deps: TransferDeps & { storageQuota: StorageQuota },
   transfer: ExportRow,
-  { worker, signal }: { worker: string; signal: AbortSignal },
+  { worker, isOver }: TurnOptions,
 ): Promise<'finished' | 'left'> {
   const { db, clock } = deps
   const { id: transferId, accountId } = transfer
   const format = exportFormats[transfer.format]
   let { details, sizeBytes } = transfer
+  // One that begins below the quota is written to its end, as a message is stored whole.
+  const isNew = sizeBytes === 0 && transfer.done === 0
   const held = () => ({ transferId, worker, nowMs: clock.now() })
   const add = async (next: ExportDetails, bytes: Uint8Array, written: number) => {
     const chunks = await storeChunks(deps, bytes, sizeBytes)
@@ -39,7 +47,10 @@ export async function runExport(
     sizeBytes += bytes.length
     return isHeld
   }
-  while (!signal.aborted) {
+  if (isNew && (await deps.storageQuota.isFull(accountId))) {
+    return finish(deps, held(), 'storage_quota_reached')
+  }
+  while (!(await isOver())) {
     const { at } = details
     if (at === null) {
       const [inboxId, ...rest] = details.inboxIds ?? []
@@ -83,7 +94,7 @@ export async function runExport(
 async function finish(
   { db }: TransferDeps,
   held: { transferId: string; worker: string; nowMs: number },
-  error: 'inbox_deleted' | null,
+  error: 'inbox_deleted' | 'storage_quota_reached' | null,
 ): Promise<'finished' | 'left'> {
   return (await db.write(finishTransfer, { ...held, error })) ? 'finished' : 'left'
 }

@@ -25,7 +25,7 @@ import type { Parser } from '#platform/workers/parser.ts'
 import { SENDER_PROOFS } from '#policy/policy-rows.ts'
 import { addImported } from './import-rows.ts'
 import { type ReadItem, readImport, type Told } from './read-import.ts'
-import type { TransferDeps } from './run-export.ts'
+import type { TransferDeps, TurnOptions } from './run-export.ts'
 import { readFile } from './transfer-file.ts'
 import {
   finishTransfer,
@@ -47,11 +47,11 @@ const STEP_BYTES = 2 * 1024 * 1024
 
 type Numbered = { number: number; item: ReadItem }
 
-/** Ends early when `signal` is aborted or the lease is lost; then a later call goes on. */
+/** Ends early when its turn is over or the lease is lost; then a later call continues. */
 export async function runImport(
   deps: ImportDeps,
   transfer: ImportRow,
-  { worker, signal }: { worker: string; signal: AbortSignal },
+  { worker, isOver }: TurnOptions,
 ): Promise<'finished' | 'left'> {
   const { db, clock, storageQuota } = deps
   const { id: transferId, accountId, inboxId, details, sizeBytes } = transfer
@@ -82,7 +82,7 @@ export async function runImport(
       if (storageErrorKind(error) !== null) throw error
       return finish('file_unreadable')
     }
-    if (signal.aborted) return 'left'
+    if (await isOver()) return 'left'
     if (await storageQuota.isExceeded(accountId)) return finish('storage_quota_reached')
     const outcome = await addStep(deps, { transfer, inbox, step, held: held() })
     if (outcome === 'inbox_deleted') return finish('inbox_deleted')

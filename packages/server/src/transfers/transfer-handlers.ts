@@ -8,7 +8,12 @@ import type { Upload } from '#http/read-body.ts'
 import { openUpload } from '#http/upload.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox, listInboxIds } from '#inboxes/inboxes-rows.ts'
-import { isSignatureGood, type StorageQuota, signedFileUrl } from '#mailbox/mailbox.ts'
+import {
+  isSignatureGood,
+  SIGNED_URL_MS,
+  type StorageQuota,
+  signedFileUrl,
+} from '#mailbox/mailbox.ts'
 import { readCounters } from '#mailbox/mailbox-rows.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { presentTime } from '#platform/clock.ts'
@@ -36,6 +41,7 @@ import {
   insertTransfer,
   listTransfers,
   queueImport,
+  removeExport,
 } from './transfer-rows.ts'
 import { unpacked, wrongFile } from './unpack-upload.ts'
 import { purgeTransfers } from './work-transfers.ts'
@@ -60,6 +66,7 @@ export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & Han
   return {
     'exports.create': async ({ body }, { accountId }) => {
       const scope = await scopeOf(deps, accountId, body)
+      await requireRoom(deps, accountId)
       const id = deps.makeId('exp')
       const nowMs = deps.clock.now()
       const isInserted = await deps.db.write(insertTransfer, {
@@ -82,6 +89,11 @@ export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & Han
       return { data: transfers.map((one) => presentExport(deps, one)), total }
     },
     'exports.get': ({ path }, { accountId }) => getExport(deps, accountId, path.id),
+    'exports.delete': async ({ path }, { accountId }) => {
+      const removed = { accountId, transferId: path.id, nowMs: deps.clock.now() }
+      if (!(await deps.db.write(removeExport, removed))) throw notFound()
+      await purgeTransfers(deps, new AbortController().signal)
+    },
     'exports.download': async ({ path, query }, context) => {
       const found = await findFile(deps, { id: path.id, query, context })
       const { mediaType: contentType, extension } = exportFormats[found.format]
@@ -120,7 +132,7 @@ async function startImport(
   { inbox, isRead, upload }: NewImport,
 ): Promise<Import> {
   const { accountId } = inbox
-  if (await deps.storageQuota.isExceeded(accountId)) throw problem('storage_quota_reached')
+  await requireRoom(deps, accountId)
   const id = deps.makeId('imp')
   const isInserted = await deps.db.write(insertTransfer, {
     id,
@@ -144,6 +156,10 @@ async function startImport(
     await purgeTransfers(deps, new AbortController().signal)
     throw error
   }
+}
+
+async function requireRoom({ storageQuota }: HandlerDeps, accountId: string): Promise<void> {
+  if (await storageQuota.isFull(accountId)) throw problem('storage_quota_reached')
 }
 
 type Scope = {
@@ -225,10 +241,12 @@ function statusOf({ status, expiresAtMs }: ExportRow, nowMs: number): Export['st
 }
 
 function presentExport(deps: HandlerDeps, row: ExportRow): Export {
-  const status = statusOf(row, deps.clock.now())
+  const nowMs = deps.clock.now()
+  const status = statusOf(row, nowMs)
   const { id, expiresAtMs } = row
   const hasFile = status === 'done' && expiresAtMs !== null
   const path = `/v1/exports/${id}/file`
+  const urlUntilMs = Math.min(expiresAtMs ?? 0, nowMs + SIGNED_URL_MS)
   return {
     id,
     status,
@@ -237,7 +255,9 @@ function presentExport(deps: HandlerDeps, row: ExportRow): Export {
     podId: row.inboxId === null ? row.podId : null,
     progress: { done: row.done, total: row.total },
     sizeBytes: row.status === 'done' || row.status === 'expired' ? row.sizeBytes : null,
-    url: hasFile ? signedFileUrl(deps, { path, id, name: FILE_NAME, expiresAtMs }) : null,
+    url: hasFile
+      ? signedFileUrl(deps, { path, id, name: FILE_NAME, expiresAtMs: urlUntilMs })
+      : null,
     ...presentTrouble(row),
     createdAt: presentTime(row.createdAtMs),
     completedAt: row.completedAtMs === null ? null : presentTime(row.completedAtMs),
@@ -288,11 +308,11 @@ const GO_ON =
   'Those before are complete; import the file again to go on, which imports nothing twice.'
 
 const SENTENCES: Record<Exclude<TransferError, 'internal_error'>, string> = {
-  inbox_deleted: 'The inbox was deleted meanwhile.',
+  inbox_deleted: 'Its inbox or pod was deleted.',
   file_unreadable:
     'The file cannot be read to its end. The messages before that place are imported.',
   storage_quota_reached:
-    'The storage of the account is full. Import the file again once there is room; nothing is imported twice.',
+    'The storage of the account is full. Repeat it once there is room; nothing is imported twice.',
   address_erased: 'An erasure ended it, because its file may hold the erased address.',
 }
 
@@ -307,6 +327,7 @@ async function receiveFile(
   let startBytes = 0
   for await (const bytes of inChunks(unpacked(chunks, bytesMax))) {
     if (startBytes === 0) format = formatOf(bytes.subarray(0, FORMAT_BYTES), mediaType())
+    if (startBytes > 0) await requireRoom(deps, accountId)
     for (const chunk of await storeChunks(deps, bytes, startBytes)) {
       const nowMs = deps.clock.now()
       const added = { accountId, transferId: id, chunk, nowMs }

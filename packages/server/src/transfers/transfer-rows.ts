@@ -26,6 +26,10 @@ export const TRANSFER_LEASE_MS = 60_000
 
 /** Unfinished exports of an account, and unfinished imports. */
 const OPEN_TRANSFERS_MAX = 5
+/** Exports of an account whose file is kept; the next one replaces the oldest. */
+const FINISHED_EXPORTS_MAX = 10
+/** Exports of an account that are listed, and imports. */
+const LISTED_TRANSFERS_MAX = 1_000
 
 export type TransferKind = 'export' | 'import'
 type TransferStatus = 'receiving' | 'queued' | 'running' | 'done' | 'failed' | 'expired'
@@ -149,6 +153,7 @@ export const insertTransfer = transaction({
       .where((one) => one.or([one('status', '!=', 'receiving'), one('expires_at', '>', nowMs)]))
       .executeTakeFirstOrThrow()
     if (Number(open) >= OPEN_TRANSFERS_MAX) return false
+    await forgetOldest(tx, row)
     const isFile = row.kind === 'import'
     await tx.query
       .insertInto('transfers')
@@ -161,12 +166,39 @@ export const insertTransfer = transaction({
         lease_until: null,
         created_at: nowMs,
         completed_at: null,
+        served_at: nowMs,
         expires_at: isFile ? nowMs + RECEIVING_MS : null,
       })
       .execute()
     return true
   },
 })
+
+/** Has rows past LISTED_TRANSFERS_MAX removed with what has expired. */
+async function forgetOldest(
+  tx: Tx,
+  { account_id, kind }: Pick<NewTransfer, 'account_id' | 'kind'>,
+): Promise<void> {
+  const ended = tx.query
+    .selectFrom('transfers')
+    .select('id')
+    .where('account_id', '=', account_id)
+    .where('kind', '=', kind)
+    .where('completed_at', 'is not', null)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .offset(LISTED_TRANSFERS_MAX - 1)
+  const oldest = await ended.executeTakeFirst()
+  if (oldest === undefined) return
+  await tx.query
+    .updateTable('transfers')
+    .set({ expires_at: 0 })
+    .where('account_id', '=', account_id)
+    .where('kind', '=', kind)
+    .where('completed_at', 'is not', null)
+    .where('id', '<=', oldest.id)
+    .execute()
+}
 
 /** A piece of a file; `content` is null when it is in the blob store under `id`. */
 export type NewChunk = Omit<Row<'transfer_chunks'>, 'transfer_id'>
@@ -240,8 +272,8 @@ async function insertChunks(
 }
 
 /**
- * Leases the oldest unfinished transfer that no worker holds, of an account none of whose other transfers is being
- * worked on. Null for none.
+ * Leases the transfer that no worker holds of the account that was served least recently, the oldest first, unless another
+ * of its transfers is being worked on. Null for none.
  */
 export const claimTransfer = transaction({
   name: 'claimTransfer',
@@ -251,24 +283,13 @@ export const claimTransfer = transaction({
     const due = tx.query
       .selectFrom('transfers')
       .selectAll()
-      .where('completed_at', 'is', null)
-      .where('status', 'in', ['queued', 'running'])
-      .where((row) =>
-        row.or([row('lease_until', 'is', null), row('lease_until', '<=', input.nowMs)]),
-      )
-      .where((row) =>
-        row.not(
-          row.exists(
-            row
-              .selectFrom('transfers as other')
-              .select('other.id')
-              .whereRef('other.account_id', '=', 'transfers.account_id')
-              .where('other.completed_at', 'is', null)
-              // One that waits to be retried holds up no other.
-              .where('other.leased_by', 'is not', null)
-              .where('other.lease_until', '>', input.nowMs),
-          ),
-        ),
+      .where(isClaimable(input))
+      .orderBy((row) =>
+        row
+          .selectFrom('transfers as own')
+          .select(({ fn }) => fn.max('own.served_at').as('served_at'))
+          .whereRef('own.account_id', '=', 'transfers.account_id')
+          .where('own.completed_at', 'is', null),
       )
       .orderBy('id')
       .limit(1)
@@ -284,22 +305,44 @@ export const claimTransfer = transaction({
   },
 })
 
-/** Whether a transfer may be due; a read is cheap, a claim costs a commit. */
-export async function hasDueTransfer(db: ReadDb, nowMs: number): Promise<boolean> {
-  return (await selectDue(db.reading, { nowMs })).length > 0
+/** Due, and held by nobody, of an account none of whose other transfers is being worked on. */
+function isClaimable({ nowMs }: { nowMs: number }) {
+  return (row: ExpressionBuilder<Tables, 'transfers'>) =>
+    row.and([
+      row('completed_at', 'is', null),
+      row('status', 'in', ['queued', 'running']),
+      row.or([row('lease_until', 'is', null), row('lease_until', '<=', nowMs)]),
+      row.not(
+        row.exists(
+          row
+            .selectFrom('transfers as other')
+            .select('other.id')
+            .whereRef('other.account_id', '=', 'transfers.account_id')
+            .where('other.completed_at', 'is', null)
+            // One that waits to be retried holds up no other.
+            .where('other.leased_by', 'is not', null)
+            .where('other.lease_until', '>', nowMs),
+        ),
+      ),
+    ])
 }
 
-const selectDue = statement<Tables, { nowMs: number }, { id: string }>((query, place) =>
-  query
+/**
+ * Whether there is a transfer to claim, with `exceptAccount` of another account. A read is cheap, a claim costs a commit.
+ */
+export async function hasDueTransfer(
+  db: ReadDb,
+  { nowMs, exceptAccount = '' }: { nowMs: number; exceptAccount?: string },
+): Promise<boolean> {
+  const row = await db.read
     .selectFrom('transfers')
     .select('id')
-    .where('completed_at', 'is', null)
-    .where('status', 'in', ['queued', 'running'])
-    .where((row) =>
-      row.or([row('lease_until', 'is', null), row('lease_until', '<=', place('nowMs'))]),
-    )
-    .limit(1),
-)
+    .where(isClaimable({ nowMs }))
+    .where('account_id', '!=', exceptAccount)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
 
 /** A transfer and the worker that claims its lease. */
 export type Held = { transferId: string; worker: string; nowMs: number }
@@ -330,7 +373,7 @@ export const renewTransfer = transaction({
   },
 })
 
-/** Returns a transfer to the queue at the end of the process. */
+/** Returns a transfer to the queue, behind those of accounts that wait. */
 export const returnTransfer = transaction({
   name: 'returnTransfer',
   accountOf: () => null,
@@ -338,7 +381,7 @@ export const returnTransfer = transaction({
   async run(tx: Tx, input: Held): Promise<void> {
     await tx.query
       .updateTable('transfers')
-      .set({ leased_by: null, lease_until: null })
+      .set({ leased_by: null, lease_until: null, served_at: input.nowMs })
       .where('id', '=', input.transferId)
       .where('leased_by', '=', input.worker)
       .execute()
@@ -456,7 +499,58 @@ export const finishTransfer = transaction({
       })
       .where('id', '=', transfer.id)
       .execute()
+    if (isExport && error === null) await replaceOldest(tx, transfer.accountId, held.nowMs)
     return true
+  },
+})
+
+/** Ends the files of all but the newest FINISHED_EXPORTS_MAX exports. */
+async function replaceOldest(tx: Tx, accountId: string, nowMs: number): Promise<void> {
+  const done = await tx.query
+    .selectFrom('transfers')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('kind', '=', 'export')
+    .where('status', '=', 'done')
+    .where('expires_at', '>', nowMs)
+    .orderBy('completed_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+  const replaced = done.slice(FINISHED_EXPORTS_MAX).map(({ id }) => id)
+  if (replaced.length === 0) return
+  await tx.query
+    .updateTable('transfers')
+    .set({ expires_at: nowMs })
+    .where('id', 'in', replaced)
+    .execute()
+}
+
+/** Ends an export whatever its state, and hides it; it is removed with what has expired. False when there is none. */
+export const removeExport = transaction({
+  name: 'deleteExport',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(
+    tx: Tx,
+    input: { accountId: string; transferId: string; nowMs: number },
+  ): Promise<boolean> {
+    const removed = await tx.query
+      .updateTable('transfers')
+      .set({
+        status: 'failed',
+        format: '',
+        completed_at: input.nowMs,
+        expires_at: 0,
+        leased_by: null,
+        lease_until: null,
+      })
+      .where('id', '=', input.transferId)
+      .where('account_id', '=', input.accountId)
+      .where('kind', '=', 'export')
+      .where(HAS_FILE)
+      .returning('id')
+      .executeTakeFirst()
+    return removed !== undefined
   },
 })
 
@@ -477,7 +571,7 @@ export async function findTransfer<Kind extends TransferKind>(
   return row === undefined ? null : (toTransfer(row) as Extract<Transfer, { kind: Kind }>)
 }
 
-/** An import has a format once its file has arrived. */
+/** An import has a format once its file has arrived; a deleted export has none. */
 const HAS_FILE = ({ eb }: ExpressionBuilder<Tables, 'transfers'>) => eb('format', '!=', '')
 
 /** Why an import ended whose file did not arrive as a whole; null for no reason that is known. */

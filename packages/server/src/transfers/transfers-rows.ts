@@ -11,6 +11,7 @@ export {
   purgeTransfersStep,
   queueImport,
   releaseTransfers,
+  removeExport,
   renewTransfer,
   returnTransfer,
 } from './transfer-rows.ts'

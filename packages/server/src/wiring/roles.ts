@@ -188,6 +188,7 @@ function openApi(parts: Parts, options: ServerOptions): Promise<HttpServer> {
     port: settings.httpPort,
     reusePort: settings.reusePort,
     trustedProxies: settings.trustedProxies ?? undefined,
+    forwardedHeader: settings.forwardedHeader,
     started,
     handlers: allHandlers(parts, options, readers),
     readers,
@@ -351,13 +352,14 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
     },
     expireClaims: () => expireDueClaims(base),
     mailReviews: (signal) => mailReviews(sends, signal),
-    async workTransfers(signal) {
-      const options = { worker: base.makeId('job'), signal }
-      const more = await workErasures({ ...base, ...service }, options)
-      const transferring = { ...base, ...reading, storageQuota: sending.storageQuota }
-      return (await workTransfers(transferring, options)) || more
-    },
+    workTransfers: (signal) =>
+      workTransfers(
+        { ...base, ...reading, storageQuota: sending.storageQuota },
+        { worker: base.makeId('job'), signal },
+      ),
     transfersAtOnce: TRANSFERS_AT_ONCE,
+    workErasures: (signal) =>
+      workErasures({ ...base, ...service }, { worker: base.makeId('job'), signal }),
     readAttachments: (signal) =>
       settings.readAttachments
         ? readAttachments({ worker: base.makeId('job'), signal })

@@ -47,7 +47,7 @@ import {
   sendDraft,
 } from '#drafts/drafts-rows.ts'
 import {
-  claimErasure,
+  claimErasures,
   eraseAnswersStep,
   eraseAuditStep,
   eraseEventsStep,
@@ -158,6 +158,7 @@ import {
   purgeTransfersStep,
   queueImport,
   releaseTransfers,
+  removeExport,
   renewTransfer,
   returnTransfer,
 } from '#transfers/transfers-rows.ts'
@@ -301,6 +302,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   renewTransfer,
   returnTransfer,
   releaseTransfers,
+  removeExport,
   addExported,
   addImported,
   failTransfer,
@@ -311,7 +313,7 @@ export const transactions: readonly AnyTransaction<Tables>[] = [
   endAttachmentRead,
   releaseAttachmentReads,
   storeAttachmentText,
-  claimErasure,
+  claimErasures,
   eraseAnswersStep,
   eraseAuditStep,
   eraseEventsStep,

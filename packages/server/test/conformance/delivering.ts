@@ -140,7 +140,11 @@ export function deliverDeps(
     rejectDmarcFailures: true,
     readsFiles: () => false,
     laneOf: (domain) => domain,
-    storageQuota: { limitBytes: null, isExceeded: () => Promise.resolve(false) },
+    storageQuota: {
+      limitBytes: null,
+      isExceeded: () => Promise.resolve(false),
+      isFull: () => Promise.resolve(false),
+    },
   }
 }
 

@@ -5,10 +5,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
-import { filePart, multipart, textPart } from '@mailroom/mail/test/samples.ts'
+import type { Operation } from '@mailroom/contract/operation.ts'
+import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
+import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { codesOf, countMessages, deliver, newest } from '#test/scenarios/deliver.ts'
-import { until } from '#test/scenarios/outcomes.ts'
+import { refusal, until } from '#test/scenarios/outcomes.ts'
+import { exported, mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
 import { onEachEngine, opened, openWorld, plainMail, type World } from '#test/world.ts'
 
 onEachEngine('mail within the limits', (engine) => {
@@ -278,4 +281,117 @@ onEachEngine('the quota of an account', (engine) => {
     assert.equal((await client.stats.get()).storedBytes, 0)
     assert.equal(await post(inbox.address), '250 2.0.0')
   })
+
+  test('refuses every request of the account that would store more', async () => {
+    const { client } = await world.newAccount()
+    const inbox = await client.inboxes.create({})
+    const draft = await client.drafts.create(inbox.id, { subject: 'A subject' })
+    for (let n = 0; n < 5; n++) await post(inbox.address)
+    assert.equal(await post(inbox.address), '552 5.2.2')
+    const later = new Date(world.clock.now() + 3_600_000).toISOString()
+    const mail = { to: 'bob@friend.example', subject: 'A subject', body: 'A body.' }
+    const file = { filename: 'a.txt', contentType: 'text/plain', data: 'eA==' }
+    const mbox = mboxOf(mailFrom('ann@a.example', 'full'))
+    const injected = { from: 'ann@a.example', to: inbox.address, subject: 'A subject' }
+    const outcomes = {
+      'inboxes.send': await refusal(client.inboxes.send(inbox.id, { ...mail, sendAt: later })),
+      'drafts.create': await refusal(client.drafts.create(inbox.id, mail)),
+      'drafts.update': await refusal(client.drafts.update(draft.id, { body: 'A long body.' })),
+      'drafts.addAttachment': await refusal(client.drafts.addAttachment(draft.id, file)),
+      'exports.create': await refusal(client.exports.create({ inboxId: inbox.id, format: 'mbox' })),
+      'imports.create': await refusal(client.imports.create(inbox.id, mbox)),
+      'sandbox.receive': await refusal(client.sandbox.receive(injected)),
+    }
+    assert.deepEqual(outcomes, {
+      'inboxes.send': '429 rate_limit_exceeded',
+      'drafts.create': '422 draft_limit_reached',
+      'drafts.update': '422 draft_limit_reached',
+      'drafts.addAttachment': '422 draft_limit_reached',
+      'exports.create': '422 storage_quota_reached',
+      'imports.create': '422 storage_quota_reached',
+      'sandbox.receive': '422 storage_quota_reached',
+    })
+    const storing = operationIds.filter((id) => {
+      const { body, upload } = operationOf(id) as Operation
+      return body !== undefined || upload !== undefined
+    })
+    const known = [...Object.keys(outcomes), ...AS_A_SEND, ...SMALL]
+    assert.deepEqual(storing.toSorted(), known.toSorted())
+    // What makes room, or takes none, is not refused.
+    await client.drafts.update(draft.id, { subject: 'A' })
+    await client.drafts.delete(draft.id)
+  })
+
+  test('counts files of exports, which keep no mail of others out', async () => {
+    const { client } = await world.newAccount()
+    const inbox = await client.inboxes.create({})
+    assert.equal(await post(inbox.address), '250 2.0.0')
+    const before = (await client.stats.get()).storedBytes
+    const asked = { inboxId: inbox.id, format: 'mbox' } as const
+    const one = await exported(client, asked)
+    assert.equal((await client.stats.get()).storedBytes, before + (one.sizeBytes ?? 0))
+    while ((await client.stats.get()).storedBytes < LIMIT_BYTES) {
+      assert.equal((await exported(client, asked)).status, 'done')
+    }
+    assert.equal(await refusal(client.exports.create(asked)), '422 storage_quota_reached')
+    assert.equal(await post(inbox.address), '250 2.0.0')
+    for await (const { id } of client.exports.list()) await client.exports.delete(id)
+    assert.ok((await client.stats.get()).storedBytes < LIMIT_BYTES)
+    assert.equal((await exported(client, asked)).status, 'done')
+  })
+
+  test('counts the text of attachments, until their message is removed', async () => {
+    const { client, key } = await world.newAccount()
+    const inbox = await client.inboxes.create({})
+    const text = 'A word. '.repeat(500)
+    const file = filePart('a.txt', Buffer.from(text), 'text/plain')
+    const raw = messageOf(multipart('mixed', 'mix', [textPart('See below'), file]))
+    assert.equal((await world.send({ to: inbox.address, raw })).code, 250)
+    const [message] = (await client.messages.list(inbox.id).page()).data
+    const size = (await client.messages.raw(message?.id ?? '')).content.length
+    const headers = { authorization: `Bearer ${key}` }
+    await world.fetch(`/v1/attachments/${message?.id}/a.txt/text`, { headers })
+    const { storedBytes } = await client.stats.get()
+    assert.ok(storedBytes > size + 3_000, `${storedBytes} for ${size} and its text`)
+    await client.messages.delete(message?.id ?? '')
+    assert.equal((await client.stats.get()).storedBytes, 0)
+  })
 })
+
+/** They store a message as a send does, which waits or leaves at once. */
+const AS_A_SEND: readonly OperationId[] = ['inboxes.sendBatch', 'messages.forward', 'messages.rsvp']
+
+/** They store rows of bounded size and number, or none. */
+const SMALL: readonly OperationId[] = [
+  'pods.create',
+  'pods.update',
+  'inboxes.create',
+  'inboxes.update',
+  'domains.create',
+  'domains.update',
+  'threads.update',
+  'inboxes.claimThreads',
+  'threads.claim',
+  'threads.renewClaim',
+  'threads.releaseClaim',
+  'messages.update',
+  'inboxes.checkSend',
+  'erasures.create',
+  'suppressions.create',
+  'senderRules.create',
+  'policy.replace',
+  'policy.createRule',
+  'account.update',
+  'webhooks.create',
+  'webhooks.update',
+  'apiKeys.create',
+  'approvers.create',
+  'reviews.approve',
+  'reviews.approveMany',
+  'reviews.reject',
+  'session.create',
+  'pairing.start',
+  'pairing.poll',
+  'admin.accounts.create',
+  'admin.accounts.update',
+]

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { DAY_MS } from '#platform/units.ts'
+import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import {
@@ -49,7 +49,7 @@ onEachEngine('exports', (engine) => {
     assert.equal(await refusal(ofPod), '400 invalid_pod')
   })
 
-  test('belong to one account, and their URLs end after seven days with the file', async () => {
+  test('belong to one account, and their URLs end after 15 minutes, the file after seven days', async () => {
     const { client } = world
     const inbox = await world.inbox()
     await world.send({ from: 'ann@a.example', to: [inbox.address], raw: plainMail({}) })
@@ -85,8 +85,16 @@ onEachEngine('exports', (engine) => {
     const another = await exported(client, { inboxId: inbox.id, format: 'jsonl' })
     assert.equal(await outcomeOf(fetch(url.replace(done.id, another.id))), '403 invalid_signature')
 
-    world.clock.advance(7 * DAY_MS + 1_000)
+    world.clock.advance(15 * MINUTE_MS + 1_000)
     assert.equal(await outcomeOf(fetch(url)), '403 invalid_signature')
+    const fresh = (await client.exports.get(done.id)).url ?? ''
+    assert.equal(await outcomeOf(fetch(fresh)), '200')
+    // Longer than the file is there, no URL is valid.
+    world.clock.advance(7 * DAY_MS - 16 * MINUTE_MS)
+    const last = (await client.exports.get(done.id)).url ?? ''
+    assert.equal(await outcomeOf(fetch(last)), '200')
+    world.clock.advance(MINUTE_MS)
+    assert.equal(await outcomeOf(fetch(last)), '403 invalid_signature')
     const expired = await client.exports.get(done.id)
     assert.deepEqual([expired.status, expired.url], ['expired', null])
     assert.equal(await refusal(client.exports.download(done.id)), '404 not_found')
@@ -161,6 +169,75 @@ onEachEngine('exports', (engine) => {
     assert.equal(await outcomeOf(fetch(second)), '200')
     for (const socket of sockets) socket.destroy()
     await until(async () => (await outcomeOf(fetch(first))) === '200')
+  })
+
+  test('that are deleted end in any state, and with them their URLs and files', async (t) => {
+    const { client } = await world.newAccount()
+    const other = await world.newAccount()
+    const inbox = await client.inboxes.create()
+    await imported(client, inbox.id, mboxOf(mailFrom('ann@a.example', 'd1')))
+    const done = await exported(client, { inboxId: inbox.id, format: 'mbox' })
+    const url = done.url ?? ''
+    assert.equal(await refusal(other.client.exports.delete(done.id)), '404 not_found')
+    assert.equal(await outcomeOf(fetch(url)), '200')
+    await client.exports.delete(done.id)
+    assert.equal(await outcomeOf(fetch(url)), '404 not_found')
+    for (const again of [
+      () => client.exports.get(done.id),
+      () => client.exports.download(done.id),
+      () => client.exports.delete(done.id),
+    ]) {
+      assert.equal(await refusal(again()), '404 not_found')
+    }
+    // Deleted in the middle, when its first messages are written.
+    t.after(
+      changePart(world.app.deps.db, ({ write }) => ({
+        write: (async (of: never, input: never) => {
+          if ((of as { name: string }).name === 'addExported') {
+            for await (const { id } of client.exports.list()) await client.exports.delete(id)
+          }
+          return write(of, input)
+        }) as typeof write,
+      })),
+    )
+    const made = await client.exports.create({ inboxId: inbox.id, format: 'jsonl' })
+    await until(async () => (await client.exports.list().page()).total === 0)
+    assert.equal(await refusal(client.exports.get(made.id)), '404 not_found')
+    const left = `select c.id from transfer_chunks c left join transfers t on t.id = c.transfer_id
+      where t.id is null or t.id in ('${done.id}', '${made.id}')`
+    assert.deepEqual(await runSql(world, left), [])
+  })
+
+  test('end with their inbox or pod', async () => {
+    const { client } = await world.newAccount()
+    const pod = await client.pods.create({})
+    const inbox = await client.inboxes.create({ podId: pod.id })
+    const ofInbox = await exported(client, { inboxId: inbox.id, format: 'mbox' })
+    const ofPod = await exported(client, { podId: pod.id, format: 'mbox' })
+    await client.inboxes.delete(inbox.id)
+    assert.equal(await outcomeOf(fetch(ofInbox.url ?? '')), '404 not_found')
+    assert.equal(await outcomeOf(fetch(ofPod.url ?? '')), '200')
+    await client.pods.delete(pod.id)
+    assert.equal(await outcomeOf(fetch(ofPod.url ?? '')), '404 not_found')
+    const { data } = await client.exports.list().page()
+    assert.deepEqual(
+      data.map(({ status, error, url }) => [status, error, url]),
+      Array.from({ length: 2 }, () => ['failed', 'inbox_deleted', null]),
+    )
+  })
+
+  test('of one account are ten, of which the oldest goes', async () => {
+    const { client } = await world.newAccount()
+    const inbox = await client.inboxes.create()
+    const made = []
+    for (let count = 0; count < 12; count += 1) {
+      made.push(await exported(client, { inboxId: inbox.id, format: 'mbox' }))
+    }
+    const { data } = await client.exports.list().page()
+    const states = data.toReversed().map(({ status }) => status)
+    assert.deepEqual(states, ['expired', 'expired', ...Array.from({ length: 10 }, () => 'done')])
+    assert.equal(await outcomeOf(fetch(made[1]?.url ?? '')), '404 not_found')
+    assert.equal(await outcomeOf(fetch(made[2]?.url ?? '')), '200')
   })
 
   test('of one account are few at a time', async () => {

@@ -1,0 +1,27 @@
+import type { Tx } from './tables.ts'
+
+/** Ends the exports of an inbox or of a whole pod, which is deleted: their URLs give nothing from now on. */
+export async function endExports(
+  tx: Tx,
+  of: { accountId: string; inboxId: string } | { accountId: string; podId: string },
+  nowMs: number,
+): Promise<void> {
+  const ended = tx.query
+    .updateTable('transfers')
+    .set({
+      status: 'failed',
+      error: 'inbox_deleted',
+      leased_by: null,
+      lease_until: null,
+      completed_at: nowMs,
+      expires_at: nowMs,
+    })
+    .where('account_id', '=', of.accountId)
+    .where('kind', '=', 'export')
+    .where('status', 'in', ['queued', 'running', 'done'])
+  const ofScope =
+    'inboxId' in of
+      ? ended.where('inbox_id', '=', of.inboxId)
+      : ended.where('inbox_id', 'is', null).where('pod_id', '=', of.podId)
+  await ofScope.execute()
+}
