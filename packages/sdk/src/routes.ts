@@ -60,6 +60,7 @@ export const routes = {
   'exports.create': 'POST /v1/exports',
   'exports.list': 'GET /v1/exports',
   'exports.get': 'GET /v1/exports/{id}',
+  'exports.delete': 'DELETE /v1/exports/{id}',
   'exports.download': 'GET /v1/exports/{id}/file',
   'imports.create': 'POST /v1/inboxes/{id}/imports',
   'imports.list': 'GET /v1/imports',

@@ -114,7 +114,7 @@ class PodsMethods(Namespace):
     ) -> Pod:
         """Create a pod.
 
-        Error codes of its own: client_id_taken.
+        Error codes of its own: client_id_taken, pod_limit_reached.
         """
         return await self._json("pods.create", body={"clientId": client_id, "name": name,
             "retentionDays": retention_days})
@@ -318,7 +318,6 @@ class InboxesMethods(MoreOfInboxes):
         attachments: Sequence[AttachmentToSend] | None = None,
         invite: InviteToSend | None = None,
         unsubscribe: bool | None = None,
-        is_automatic: bool | None = None,
         idempotency_key: str | None = None,
     ) -> SentMessage:
         """Send a message from an inbox.
@@ -355,8 +354,8 @@ class InboxesMethods(MoreOfInboxes):
             "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
             "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
             "replyAll": reply_all, "headers": headers, "sendAt": send_at,
-            "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe,
-            "isAutomatic": is_automatic}, headers={"idempotency-key": idempotency_key})
+            "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe},
+            headers={"idempotency-key": idempotency_key})
 
     async def reply(
         self,
@@ -377,7 +376,6 @@ class InboxesMethods(MoreOfInboxes):
         attachments: Sequence[AttachmentToSend] | None = None,
         invite: InviteToSend | None = None,
         unsubscribe: bool | None = None,
-        is_automatic: bool | None = None,
         idempotency_key: str | None = None,
     ) -> SentMessage:
         """Answer a message of the inbox in its thread: a send.
@@ -390,8 +388,8 @@ class InboxesMethods(MoreOfInboxes):
             "body": body, "subject": subject, "bodyHtml": body_html, "includeQuote": include_quote,
             "replyTo": reply_to, "cc": cc, "bcc": bcc, "replyAll": reply_all, "headers": headers,
             "sendAt": send_at, "attachments": attachments, "invite": invite,
-            "unsubscribe": unsubscribe, "isAutomatic": is_automatic},
-            headers={"idempotency-key": idempotency_key}, message=message)
+            "unsubscribe": unsubscribe}, headers={"idempotency-key": idempotency_key},
+            message=message)
 
     async def send_batch(
         self,
@@ -427,7 +425,6 @@ class InboxesMethods(MoreOfInboxes):
         attachments: Sequence[AttachmentToSend] | None = None,
         invite: InviteToSend | None = None,
         unsubscribe: bool | None = None,
-        is_automatic: bool | None = None,
     ) -> InboxesCheckSendAnswer:
         """Ask whether a message would be sent, held or refused by policy.
 
@@ -441,8 +438,7 @@ class InboxesMethods(MoreOfInboxes):
             "body": body, "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
             "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
             "replyAll": reply_all, "headers": headers, "sendAt": send_at,
-            "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe,
-            "isAutomatic": is_automatic})
+            "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe})
 
     def scheduled(
         self,
@@ -941,8 +937,7 @@ class MessagesMethods(Namespace):
         HTML is too large or too complex, with a sentence that says so. The page loads nothing
         from other hosts: remote images are removed or, with images=show, fetched through this
         service. The header X-Blocked-Images counts the removed ones. Links open in a new window
-        where the frame allows it. A message that leaves looks the same in every window: only the
-        styles stay that the service reads for hidden text, for a wide and light screen.
+        where the frame allows it.
         """
         return await self._text("messages.html", path={"id": message_id}, query={"images": images})
 
@@ -973,7 +968,6 @@ class MessagesMethods(Namespace):
         bcc: Sequence[str] | None = None,
         body: str | None = None,
         include_attachments: bool | None = None,
-        is_automatic: bool | None = None,
         idempotency_key: str | None = None,
     ) -> SentMessage:
         """Forward a message to other recipients.
@@ -991,8 +985,8 @@ class MessagesMethods(Namespace):
         cold_outreach_limit.
         """
         return await self._json("messages.forward", path={"id": message_id}, body={"to": to,
-            "cc": cc, "bcc": bcc, "body": body, "includeAttachments": include_attachments,
-            "isAutomatic": is_automatic}, headers={"idempotency-key": idempotency_key})
+            "cc": cc, "bcc": bcc, "body": body, "includeAttachments": include_attachments},
+            headers={"idempotency-key": idempotency_key})
 
     async def rsvp(
         self,
@@ -1108,7 +1102,6 @@ class DraftsMethods(Namespace):
         send_at: str | None = None,
         invite: InviteToSend | None = None,
         unsubscribe: bool | None = None,
-        is_automatic: bool | None = None,
         body: str | None = None,
         attachments: Sequence[AttachmentToSend] | None = None,
         client_id: str | None = None,
@@ -1126,8 +1119,8 @@ class DraftsMethods(Namespace):
             "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
             "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
             "replyAll": reply_all, "headers": headers, "sendAt": send_at, "invite": invite,
-            "unsubscribe": unsubscribe, "isAutomatic": is_automatic, "body": body,
-            "attachments": attachments, "clientId": client_id})
+            "unsubscribe": unsubscribe, "body": body, "attachments": attachments,
+            "clientId": client_id})
 
     def list(
         self,
@@ -1168,7 +1161,6 @@ class DraftsMethods(Namespace):
         send_at: str | None | NotGiven = NOT_GIVEN,
         invite: DraftsUpdateInvite | None | NotGiven = NOT_GIVEN,
         unsubscribe: bool | None | NotGiven = NOT_GIVEN,
-        is_automatic: bool | None | NotGiven = NOT_GIVEN,
         client_id: str | None | NotGiven = NOT_GIVEN,
         if_match: str | None = None,
     ) -> Draft:
@@ -1178,14 +1170,13 @@ class DraftsMethods(Namespace):
         with draft_changed unless the draft still has this ETag. Without it, the last change
         wins.
 
-        Error codes of its own: client_id_taken, draft_changed.
+        Error codes of its own: client_id_taken, draft_changed, draft_limit_reached.
         """
         return await self._json("drafts.update", path={"id": draft_id}, body={"to": to,
             "body": body, "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
             "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
             "replyAll": reply_all, "headers": headers, "sendAt": send_at, "invite": invite,
-            "unsubscribe": unsubscribe, "isAutomatic": is_automatic, "clientId": client_id},
-            headers={"if-match": if_match})
+            "unsubscribe": unsubscribe, "clientId": client_id}, headers={"if-match": if_match})
 
     async def delete(
         self,
@@ -1280,7 +1271,8 @@ class ExportsMethods(MoreOfExports):
         the inbox has when its turn comes, without the trash, with the raw bytes as they were
         received or sent.
 
-        Error codes of its own: not_found, invalid_pod, transfer_limit_reached.
+        Error codes of its own: not_found, invalid_pod, storage_quota_reached,
+        transfer_limit_reached.
         """
         return await self._json("exports.create", body={"inboxId": inbox_id, "podId": pod_id,
             "format": format})
@@ -1293,7 +1285,7 @@ class ExportsMethods(MoreOfExports):
     ) -> AsyncListing[Export]:
         """List exports.
 
-        Newest first. An export is listed for 37 days.
+        Newest first. An export is listed for 37 days, the newest thousand at most.
         """
         return self._list("exports.list", query={"limit": limit, "offset": offset})
 
@@ -1303,6 +1295,16 @@ class ExportsMethods(MoreOfExports):
     ) -> Export:
         """Get an export."""
         return await self._json("exports.get", path={"id": export_id})
+
+    async def delete(
+        self,
+        export_id: str,
+    ) -> None:
+        """Delete an export and its file.
+
+        Also ends one that is under way. Its url gives nothing from then on.
+        """
+        await self._nothing("exports.delete", path={"id": export_id})
 
     async def download(
         self,
@@ -1333,12 +1335,11 @@ class ImportsMethods(MoreOfImports):
         """Import mail from a file into an inbox.
 
         The body is the file itself, or a form with one file. It may be mbox, a tar archive of a
-        Maildir, the jsonl of an export, or one message. It may be compressed with gzip. Dates,
-        threads, read flags, directions and labels are kept, as Gmail, Thunderbird and others
-        note them; what these keep as trash, spam or drafts is counted as skipped. Nothing is
-        told to events, webhooks or waits. A message that the inbox has already is counted and
-        not stored again, so the same file may be sent again. What is imported does not prove to
-        the guards of a policy that anybody has written.
+        Maildir, the jsonl of an export, or one message. Dates, threads, read flags and
+        directions are kept, and the labels of a jsonl. Nothing is told to events, webhooks or
+        waits. A message that the inbox has already is counted and not stored again, so the same
+        file may be sent again. What is imported does not prove to the guards of a policy that
+        anybody has written.
 
         Error codes of its own: bad_request, storage_quota_reached, transfer_limit_reached,
         address_erased.
@@ -1354,7 +1355,7 @@ class ImportsMethods(MoreOfImports):
     ) -> AsyncListing[Import]:
         """List imports.
 
-        Newest first. An import is listed for 30 days after its end.
+        Newest first. An import is listed for 30 days after its end, the newest thousand at most.
         """
         return self._list("imports.list", query={"limit": limit, "offset": offset})
 
@@ -1378,10 +1379,9 @@ class ErasuresMethods(MoreOfErasures):
         good and at once, also in the trash, in quarantine, in drafts and while it waits for its
         time or for approval; and what the service has noted about the address. Rules and
         suppressions of the address stay. The receipt says what was removed and where the address
-        may still be. Nothing brings it back. In an account with an approver, only an approver
-        can erase an address that the audit names.
+        may still be. Nothing brings it back.
 
-        Error codes of its own: approver_required.
+        Error codes of its own: transfer_limit_reached.
         """
         return await self._json("erasures.create", body={"address": address})
 
@@ -1413,6 +1413,8 @@ class SuppressionsMethods(Namespace):
         """Suppress an address.
 
         The account no longer sends to the address. An existing entry is returned unchanged.
+
+        Error codes of its own: suppression_limit_reached.
         """
         return await self._json("suppressions.create", body={"address": address})
 
@@ -1480,8 +1482,8 @@ class SenderRulesMethods(Namespace):
         """Create a sender rule.
 
         Allows or blocks mail from an address or a domain. The rule applies to mail that arrives
-        from now on. When several rules match, an inbox takes precedence over its pod over the
-        account, then an address over a domain, a longer domain over a shorter one, then block
+        from now on. When several rules match, an address takes precedence over a domain, a
+        longer domain over a shorter one, then an inbox over its pod over the account, then block
         over allow. Allow rules match the From address; block rules match the From address and
         the envelope sender. If the rule already exists, it is returned with requireVerified
         updated.
@@ -1588,8 +1590,7 @@ class PolicyMethods(Namespace):
         since: str | None = None,
         until: str | None = None,
         direction: Direction | None = None,
-        decision: Literal["allow", "hold", "reject", "quarantine", "change", "approved", "rejected",
-            "expired", "approver_created", "approver_deleted", "erasure"] | None = None,
+        decision: Literal["allow", "hold", "reject", "quarantine", "change"] | None = None,
         limit: int | None = None,
         offset: int | None = None,
     ) -> AsyncListing[PolicyAuditEntry]:
@@ -1921,7 +1922,7 @@ class SandboxMethods(MoreOfSandbox):
         simulate a delivery report, send it to the reversePath of captured mail; no inbox then
         receives a message. This route exists only while the service delivers to its sandbox.
 
-        Error codes of its own: not_found, delivery_pending.
+        Error codes of its own: not_found, delivery_pending, storage_quota_reached.
         """
         return await self._json("sandbox.receive", body={"from": from_, "to": to,
             "subject": subject, "text": text, "html": html, "inReplyTo": in_reply_to,
@@ -1973,9 +1974,8 @@ class ApproversMethods(Namespace):
         """Create an approver.
 
         The token is shown only in this response. Keep it away from the agent: it decides what
-        the agent may send. The first approver of an account can be created with an API key,
-        unless the operator has reserved that (MAILROOM_FIRST_APPROVER); from then on it takes
-        the token of an approver.
+        the agent may send. The first approver of an account can be created with an API key; from
+        then on it takes the token of an approver.
 
         Error codes of its own: approver_required, approver_limit_reached.
         """
@@ -2016,9 +2016,7 @@ class ReviewsMethods(Namespace):
     ) -> AsyncListing[Review]:
         """List reviews.
 
-        Newest first. Of equal pending reviews only the newest is an entry, with the others in
-        equal; each is decided by its own id and digest. Approvers also see reviews of messages
-        that were removed.
+        Newest first.
         """
         return self._list("reviews.list", query={"status": status, "inboxId": inbox_id,
             "limit": limit, "offset": offset})
@@ -2068,7 +2066,6 @@ class ReviewsMethods(Namespace):
         review_id: str,
         *,
         reason: str | None = None,
-        include_equal: bool | None = None,
     ) -> Review:
         """Reject a held message.
 
@@ -2077,8 +2074,7 @@ class ReviewsMethods(Namespace):
 
         Error codes of its own: review_decided.
         """
-        return await self._json("reviews.reject", path={"id": review_id}, body={"reason": reason,
-            "includeEqual": include_equal})
+        return await self._json("reviews.reject", path={"id": review_id}, body={"reason": reason})
 
     async def show_linked(
         self,

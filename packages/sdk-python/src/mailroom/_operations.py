@@ -72,6 +72,7 @@ OPERATIONS: Dict[str, Operation] = {
     "exports.create": Operation("POST", "/v1/exports"),
     "exports.list": Operation("GET", "/v1/exports"),
     "exports.get": Operation("GET", "/v1/exports/{id}"),
+    "exports.delete": Operation("DELETE", "/v1/exports/{id}"),
     "exports.download": Operation("GET", "/v1/exports/{id}/file"),
     "imports.create": Operation("POST", "/v1/inboxes/{id}/imports", is_once=True),
     "imports.list": Operation("GET", "/v1/imports"),

@@ -61,6 +61,7 @@ __all__ = [
     "OrganizerUnverifiedError",
     "PayloadTooLargeError",
     "PodHasDomainsError",
+    "PodLimitReachedError",
     "PodNotEmptyError",
     "PolicyChangedError",
     "RangeNotSatisfiableError",
@@ -75,6 +76,7 @@ __all__ = [
     "SenderRuleLimitReachedError",
     "ServiceUnavailableError",
     "StorageQuotaReachedError",
+    "SuppressionLimitReachedError",
     "ThreadClaimedError",
     "ThreadTrashedError",
     "TransferLimitReachedError",
@@ -274,6 +276,16 @@ class InboxLimitReachedError(MailroomError):
     """422 `inbox_limit_reached`: The account has reached the inbox limit of its plan."""
 
 
+class PodLimitReachedError(MailroomError):
+    """422 `pod_limit_reached`: The account has 10,000 pods, which is the most."""
+
+
+class SuppressionLimitReachedError(MailroomError):
+    """422 `suppression_limit_reached`: The account has 100,000 suppressions, which is the most that
+    it may add.
+    """
+
+
 class ApproverLimitReachedError(MailroomError):
     """422 `approver_limit_reached`: The account has reached its limit of approvers."""
 
@@ -289,8 +301,8 @@ class DraftLimitReachedError(MailroomError):
 
 
 class TransferLimitReachedError(MailroomError):
-    """422 `transfer_limit_reached`: The account has as many exports or imports under way as are
-    allowed.
+    """422 `transfer_limit_reached`: The account has as many exports, imports or erasures under way
+    as are allowed.
     """
 
 
@@ -456,6 +468,8 @@ ERRORS: Dict[str, Type[MailroomError]] = {
     "unsupported_media_type": UnsupportedMediaTypeError,
     "range_not_satisfiable": RangeNotSatisfiableError,
     "inbox_limit_reached": InboxLimitReachedError,
+    "pod_limit_reached": PodLimitReachedError,
+    "suppression_limit_reached": SuppressionLimitReachedError,
     "approver_limit_reached": ApproverLimitReachedError,
     "api_key_limit_reached": ApiKeyLimitReachedError,
     "draft_limit_reached": DraftLimitReachedError,

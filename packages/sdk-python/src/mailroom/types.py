@@ -765,15 +765,16 @@ class _ErrorRequired(TypedDict):
         "last_api_key", "delivery_pending", "thread_trashed", "webhook_is_disabled",
         "thread_claimed", "address_erased", "lease_lost", "draft_changed", "policy_changed",
         "payload_too_large", "uri_too_long", "unsupported_media_type", "range_not_satisfiable",
-        "inbox_limit_reached", "approver_limit_reached", "api_key_limit_reached",
-        "draft_limit_reached", "transfer_limit_reached", "storage_quota_reached",
-        "label_limit_reached", "metadata_limit_reached", "invalid_webhook_url",
-        "domain_limit_reached", "sender_rule_limit_reached", "recipient_rule_limit_reached",
-        "webhook_limit_reached", "idempotency_key_reused", "recipient_suppressed",
-        "upgrade_required", "no_text", "rate_limit_exceeded", "cold_outreach_limit",
-        "review_changed", "review_decided", "no_invitation", "invitation_cancelled", "not_invited",
-        "organizer_unverified", "already_sending", "loop_suspected", "header_fields_too_large",
-        "internal_error", "webhook_failed", "image_unavailable", "service_unavailable"]
+        "inbox_limit_reached", "pod_limit_reached", "suppression_limit_reached",
+        "approver_limit_reached", "api_key_limit_reached", "draft_limit_reached",
+        "transfer_limit_reached", "storage_quota_reached", "label_limit_reached",
+        "metadata_limit_reached", "invalid_webhook_url", "domain_limit_reached",
+        "sender_rule_limit_reached", "recipient_rule_limit_reached", "webhook_limit_reached",
+        "idempotency_key_reused", "recipient_suppressed", "upgrade_required", "no_text",
+        "rate_limit_exceeded", "cold_outreach_limit", "review_changed", "review_decided",
+        "no_invitation", "invitation_cancelled", "not_invited", "organizer_unverified",
+        "already_sending", "loop_suspected", "header_fields_too_large", "internal_error",
+        "webhook_failed", "image_unavailable", "service_unavailable"]
     """A stable error code. New codes may be added."""
     message: str
     """A description of the error for people."""
@@ -1162,7 +1163,9 @@ class Export(TypedDict):
     id: str
     """Assigned by the service."""
     status: Literal["queued", "running", "done", "failed", "expired"]
-    """The file can be downloaded while it is done; after seven days it is expired."""
+    """The file can be downloaded while it is done; it expires after seven days, or when ten newer
+    exports of the account are done.
+    """
     format: Literal["mbox", "maildir", "jsonl"]
     """An mbox is one file as mboxrd (RFC 4155). A maildir is a tar archive with a Maildir for each
     inbox. A jsonl has a JSON object on each line.
@@ -1176,7 +1179,9 @@ class Export(TypedDict):
     sizeBytes: int | None
     """Size of the file; null until it is done."""
     url: str | None
-    """Signed URL of the file, valid until expiresAt; null unless it is done."""
+    """Signed URL of the file, valid for 15 minutes; each answer has a new one. Null unless it is
+    done.
+    """
     error: Literal["inbox_deleted", "file_unreadable", "storage_quota_reached", "address_erased",
         "internal_error", None]
     """Why it failed; null otherwise. `internal_error`: eight attempts in a row failed for a fault
@@ -2557,15 +2562,16 @@ class _ReviewsApproveManyAnswerDataErrorRequired(TypedDict):
         "last_api_key", "delivery_pending", "thread_trashed", "webhook_is_disabled",
         "thread_claimed", "address_erased", "lease_lost", "draft_changed", "policy_changed",
         "payload_too_large", "uri_too_long", "unsupported_media_type", "range_not_satisfiable",
-        "inbox_limit_reached", "approver_limit_reached", "api_key_limit_reached",
-        "draft_limit_reached", "transfer_limit_reached", "storage_quota_reached",
-        "label_limit_reached", "metadata_limit_reached", "invalid_webhook_url",
-        "domain_limit_reached", "sender_rule_limit_reached", "recipient_rule_limit_reached",
-        "webhook_limit_reached", "idempotency_key_reused", "recipient_suppressed",
-        "upgrade_required", "no_text", "rate_limit_exceeded", "cold_outreach_limit",
-        "review_changed", "review_decided", "no_invitation", "invitation_cancelled", "not_invited",
-        "organizer_unverified", "already_sending", "loop_suspected", "header_fields_too_large",
-        "internal_error", "webhook_failed", "image_unavailable", "service_unavailable"]
+        "inbox_limit_reached", "pod_limit_reached", "suppression_limit_reached",
+        "approver_limit_reached", "api_key_limit_reached", "draft_limit_reached",
+        "transfer_limit_reached", "storage_quota_reached", "label_limit_reached",
+        "metadata_limit_reached", "invalid_webhook_url", "domain_limit_reached",
+        "sender_rule_limit_reached", "recipient_rule_limit_reached", "webhook_limit_reached",
+        "idempotency_key_reused", "recipient_suppressed", "upgrade_required", "no_text",
+        "rate_limit_exceeded", "cold_outreach_limit", "review_changed", "review_decided",
+        "no_invitation", "invitation_cancelled", "not_invited", "organizer_unverified",
+        "already_sending", "loop_suspected", "header_fields_too_large", "internal_error",
+        "webhook_failed", "image_unavailable", "service_unavailable"]
     """A stable error code. New codes may be added."""
     message: str
     """A description of the error for people."""
@@ -2830,7 +2836,9 @@ class Stats(TypedDict):
     unreadThreads: int
     """Unread threads in them now."""
     storedBytes: int
-    """Bytes of mail that the account stores now, including quarantined mail."""
+    """Bytes that the account stores now: mail, also in quarantine, drafts, the text of attachments,
+    and files of exports and imports.
+    """
     storedBytesLimit: int | None
     """The storage quota in bytes. Mail to the account is refused while it is reached; null without
     a quota.
@@ -2991,7 +2999,9 @@ class UsageData(TypedDict):
     failed: int
     """Messages that failed for at least one recipient, including later bounces."""
     storedBytes: int
-    """Bytes of mail stored now, including quarantined mail."""
+    """Bytes stored now: mail, also in quarantine, drafts and the text of attachments; for the
+    account, files of exports and imports too.
+    """
 
 
 class UsageTotals(TypedDict):
