@@ -52,10 +52,17 @@ function answerBinary(
   }
   if (!(content instanceof Uint8Array)) {
     const { stream, holdsBytes } = content
-    // A refusal, and the answer to HEAD, leave the stream unread.
-    finished(reply.raw, () => stream.destroy())
-    if (!isContentWanted(reply.request)) return reply.code(status).headers(headers).send()
-    answers.reserve(reply.request, reply, holdsBytes)
+    const isWanted = isContentWanted(reply.request)
+    try {
+      if (isWanted) answers.reserve(reply.request, reply, holdsBytes)
+    } catch (error) {
+      stream.destroy()
+      throw error
+    }
+    if (!isWanted) {
+      stream.destroy()
+      return reply.code(status).headers(headers).send()
+    }
     return reply.code(status).headers(headers).send(stream)
   }
   // Bytes of any kind are sent as a Buffer over the same memory; a copy would double large mail.

@@ -188,6 +188,7 @@ async function openFeed(
       { accountId, filter, afterId, notices, onEnd: () => readers.remove(reader) },
     )
     endFeed = feed.end
+    context.onGone(() => feed.content.destroy())
     if (isOver) feed.end()
     // Its place bounds it, not the memory of answers, which thousands of idle streams would use up.
     return { stream: feed.content, holdsBytes: 0 }
