@@ -5,6 +5,7 @@ import type { Server } from 'node:http'
 import type { BlockList, Socket } from 'node:net'
 import { clientGroup, plainAddress } from '@mailroom/smtp/client-address.ts'
 import { isIn } from '#http/client-of.ts'
+import type { Clock } from '#platform/clock.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
 /** Twice WAITERS_MAX: the waiting requests, and as many others. */
@@ -14,6 +15,7 @@ const HTTP_CONNECTIONS_MAX = 20_000
 const SILENT_MS = SECOND_MS
 
 export type ConnectionOptions = {
+  readonly clock: Clock
   readonly trustedProxies: BlockList
   /** Fewer in tests. */
   readonly connectionsMax?: number | undefined
@@ -22,7 +24,7 @@ export type ConnectionOptions = {
 /** `end` cuts those that have sent nothing: Node does not count them as idle, so a closing server would wait for them. */
 export function watchConnections(
   server: Server,
-  { trustedProxies, connectionsMax = HTTP_CONNECTIONS_MAX }: ConnectionOptions,
+  { clock, trustedProxies, connectionsMax = HTTP_CONNECTIONS_MAX }: ConnectionOptions,
 ): { end(): void } {
   /** By client address, the oldest first. */
   const groups = new Map<string, Set<Socket>>()
@@ -35,7 +37,7 @@ export function watchConnections(
     const group = isIn(trustedProxies, address) ? '' : clientGroup(address)
     const own = groups.get(group) ?? new Set()
     groups.set(group, own.add(socket))
-    silent.set(socket, performance.now())
+    silent.set(socket, clock.monotonic())
     count += 1
     const forget = () => {
       if (!own.delete(socket)) return
@@ -50,7 +52,7 @@ export function watchConnections(
   })
 
   function oldestSilent(): Socket | undefined {
-    const beforeMs = performance.now() - SILENT_MS
+    const beforeMs = clock.monotonic() - SILENT_MS
     for (const [socket, openedMs] of silent) {
       if (openedMs > beforeMs) return undefined
       silent.delete(socket)

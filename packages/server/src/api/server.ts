@@ -143,8 +143,8 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   })
   const app = buildApp(options, { state, routes, clientOf })
   sockets.attach(app.server)
-  const { connectionsMax } = options
-  const silent = watchConnections(app.server, { trustedProxies, connectionsMax })
+  const { clock, connectionsMax } = options
+  const silent = watchConnections(app.server, { clock, trustedProxies, connectionsMax })
   closeIdleConnections(app.server)
   // Fastify passes `reusePort` on, although its types do not have it.
   const place = { host: options.host, port: options.port, reusePort: options.reusePort === true }
@@ -264,7 +264,7 @@ function routeOptions(options: HttpServerOptions): RouteOptions {
     clock: options.clock,
     requests: budgets.openWindow({ name: 'requests', limit: limits.apiPerMinute, windowMs }),
     bodies: bodyBudget(options.largeBodiesBytesMax ?? LARGE_BODIES_BYTES_MAX),
-    answers: new AnswerBudget(options.unreadBytes),
+    answers: new AnswerBudget(options.clock, options.unreadBytes),
     ports: options.ports,
     log: options.log,
   }

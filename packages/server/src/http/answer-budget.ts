@@ -5,6 +5,7 @@ import { finished, Stream } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '#platform/clock.ts'
 import { type Refusal, type Release, Semaphore } from '#platform/semaphore.ts'
 import { busy, Octets } from './fair-shares.ts'
 
@@ -57,8 +58,11 @@ export class AnswerBudget {
   readonly #strangers = new Octets(STRANGERS)
   readonly #slots = { read: new Semaphore(MADE_AT_ONCE), view: new Semaphore(MADE_AT_ONCE) }
 
+  readonly #clock: Clock
+
   /** `bounds` are those of accounts. */
-  constructor(bounds: AnswerBounds = ACCOUNTS) {
+  constructor(clock: Clock, bounds: AnswerBounds = ACCOUNTS) {
+    this.#clock = clock
     this.#accounts = new Octets(bounds)
   }
 
@@ -150,6 +154,7 @@ export class AnswerBudget {
 
   /** The slot of one response. One that was taken is kept after `leaving`, until the work in it has ended. */
   #slotsOf(owner: string, leaving: AbortSignal): Omit<AnswerHold, 'add' | 'force'> {
+    const clock = this.#clock
     let first: Promise<Release | Refusal> | null = null
     let slot: Release | null = null
     let isMaking = true
@@ -179,19 +184,19 @@ export class AnswerBudget {
       },
       takeTurn: async () => {
         clearTimeout(stall)
-        if (performance.now() > turnUntilMs) free()
+        if (clock.monotonic() > turnUntilMs) free()
         while (slot === null) {
           const outcome = await this.#slots.read.acquire({ key: owner, signal: leaving })
           if (outcome === 'aborted') return null
           // A response that has begun is not refused for a long wait.
           if (typeof outcome !== 'string') slot = outcome
-          turnUntilMs = performance.now() + TURN_MS_MAX
+          turnUntilMs = clock.monotonic() + TURN_MS_MAX
         }
         isMaking = true
         return () => nextTurn().then(pause)
       },
       begin(isStream) {
-        turnUntilMs = performance.now() + TURN_MS_MAX
+        turnUntilMs = clock.monotonic() + TURN_MS_MAX
         if (isStream) pause()
         else free()
       },

@@ -62,6 +62,7 @@ test('an empty environment gives the documented defaults', () => {
       'sqlite',
     ),
     trustedProxies: null,
+    forwardedHeader: null,
     publicUrl: null,
     inboxDomain: 'mailroom.localhost',
     smtpHostname: 'mailroom.localhost',
