@@ -318,6 +318,7 @@ class InboxesMethods(MoreOfInboxes):
         attachments: Sequence[AttachmentToSend] | None = None,
         invite: InviteToSend | None = None,
         unsubscribe: bool | None = None,
+        is_automatic: bool | None = None,
         idempotency_key: str | None = None,
     ) -> SentMessage:
         """Send a message from an inbox.
@@ -354,8 +355,8 @@ class InboxesMethods(MoreOfInboxes):
             "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
             "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
             "replyAll": reply_all, "headers": headers, "sendAt": send_at,
-            "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe},
-            headers={"idempotency-key": idempotency_key})
+            "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe,
+            "isAutomatic": is_automatic}, headers={"idempotency-key": idempotency_key})
 
     def reply(
         self,
@@ -376,6 +377,7 @@ class InboxesMethods(MoreOfInboxes):
         attachments: Sequence[AttachmentToSend] | None = None,
         invite: InviteToSend | None = None,
         unsubscribe: bool | None = None,
+        is_automatic: bool | None = None,
         idempotency_key: str | None = None,
     ) -> SentMessage:
         """Answer a message of the inbox in its thread: a send.
@@ -388,8 +390,8 @@ class InboxesMethods(MoreOfInboxes):
             "subject": subject, "bodyHtml": body_html, "includeQuote": include_quote,
             "replyTo": reply_to, "cc": cc, "bcc": bcc, "replyAll": reply_all, "headers": headers,
             "sendAt": send_at, "attachments": attachments, "invite": invite,
-            "unsubscribe": unsubscribe}, headers={"idempotency-key": idempotency_key},
-            message=message)
+            "unsubscribe": unsubscribe, "isAutomatic": is_automatic},
+            headers={"idempotency-key": idempotency_key}, message=message)
 
     def send_batch(
         self,
@@ -425,6 +427,7 @@ class InboxesMethods(MoreOfInboxes):
         attachments: Sequence[AttachmentToSend] | None = None,
         invite: InviteToSend | None = None,
         unsubscribe: bool | None = None,
+        is_automatic: bool | None = None,
     ) -> InboxesCheckSendAnswer:
         """Ask whether a message would be sent, held or refused by policy.
 
@@ -438,7 +441,8 @@ class InboxesMethods(MoreOfInboxes):
             "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
             "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
             "replyAll": reply_all, "headers": headers, "sendAt": send_at,
-            "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe})
+            "attachments": attachments, "invite": invite, "unsubscribe": unsubscribe,
+            "isAutomatic": is_automatic})
 
     def scheduled(
         self,
@@ -935,7 +939,8 @@ class MessagesMethods(Namespace):
         HTML is too large or too complex, with a sentence that says so. The page loads nothing
         from other hosts: remote images are removed or, with images=show, fetched through this
         service. The header X-Blocked-Images counts the removed ones. Links open in a new window
-        where the frame allows it.
+        where the frame allows it. A message that leaves looks the same in every window: only the
+        styles stay that the service reads for hidden text, for a wide and light screen.
         """
         return self._text("messages.html", path={"id": message_id}, query={"images": images})
 
@@ -966,6 +971,7 @@ class MessagesMethods(Namespace):
         bcc: Sequence[str] | None = None,
         body: str | None = None,
         include_attachments: bool | None = None,
+        is_automatic: bool | None = None,
         idempotency_key: str | None = None,
     ) -> SentMessage:
         """Forward a message to other recipients.
@@ -983,8 +989,8 @@ class MessagesMethods(Namespace):
         cold_outreach_limit.
         """
         return self._json("messages.forward", path={"id": message_id}, body={"to": to, "cc": cc,
-            "bcc": bcc, "body": body, "includeAttachments": include_attachments},
-            headers={"idempotency-key": idempotency_key})
+            "bcc": bcc, "body": body, "includeAttachments": include_attachments,
+            "isAutomatic": is_automatic}, headers={"idempotency-key": idempotency_key})
 
     def rsvp(
         self,
@@ -1098,6 +1104,7 @@ class DraftsMethods(Namespace):
         send_at: str | None = None,
         invite: InviteToSend | None = None,
         unsubscribe: bool | None = None,
+        is_automatic: bool | None = None,
         body: str | None = None,
         attachments: Sequence[AttachmentToSend] | None = None,
         client_id: str | None = None,
@@ -1115,8 +1122,8 @@ class DraftsMethods(Namespace):
             "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
             "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
             "replyAll": reply_all, "headers": headers, "sendAt": send_at, "invite": invite,
-            "unsubscribe": unsubscribe, "body": body, "attachments": attachments,
-            "clientId": client_id})
+            "unsubscribe": unsubscribe, "isAutomatic": is_automatic, "body": body,
+            "attachments": attachments, "clientId": client_id})
 
     def list(
         self,
@@ -1157,6 +1164,7 @@ class DraftsMethods(Namespace):
         send_at: str | None | NotGiven = NOT_GIVEN,
         invite: DraftsUpdateInvite | None | NotGiven = NOT_GIVEN,
         unsubscribe: bool | None | NotGiven = NOT_GIVEN,
+        is_automatic: bool | None | NotGiven = NOT_GIVEN,
         client_id: str | None | NotGiven = NOT_GIVEN,
         if_match: str | None = None,
     ) -> Draft:
@@ -1172,7 +1180,8 @@ class DraftsMethods(Namespace):
             "subject": subject, "bodyHtml": body_html, "threadId": thread_id,
             "includeQuote": include_quote, "replyTo": reply_to, "cc": cc, "bcc": bcc,
             "replyAll": reply_all, "headers": headers, "sendAt": send_at, "invite": invite,
-            "unsubscribe": unsubscribe, "clientId": client_id}, headers={"if-match": if_match})
+            "unsubscribe": unsubscribe, "isAutomatic": is_automatic, "clientId": client_id},
+            headers={"if-match": if_match})
 
     def delete(
         self,
@@ -1331,11 +1340,12 @@ class ImportsMethods(MoreOfImports):
         """Import mail from a file into an inbox.
 
         The body is the file itself, or a form with one file. It may be mbox, a tar archive of a
-        Maildir, the jsonl of an export, or one message. Dates, threads, read flags and
-        directions are kept, and the labels of a jsonl. Nothing is told to events, webhooks or
-        waits. A message that the inbox has already is counted and not stored again, so the same
-        file may be sent again. What is imported does not prove to the guards of a policy that
-        anybody has written.
+        Maildir, the jsonl of an export, or one message. It may be compressed with gzip. Dates,
+        threads, read flags, directions and labels are kept, as Gmail, Thunderbird and others
+        note them; what these keep as trash, spam or drafts is counted as skipped. Nothing is
+        told to events, webhooks or waits. A message that the inbox has already is counted and
+        not stored again, so the same file may be sent again. What is imported does not prove to
+        the guards of a policy that anybody has written.
 
         Error codes of its own: bad_request, storage_quota_reached, transfer_limit_reached,
         address_erased.
@@ -1375,9 +1385,10 @@ class ErasuresMethods(MoreOfErasures):
         good and at once, also in the trash, in quarantine, in drafts and while it waits for its
         time or for approval; and what the service has noted about the address. Rules and
         suppressions of the address stay. The receipt says what was removed and where the address
-        may still be. Nothing brings it back.
+        may still be. Nothing brings it back. In an account with an approver, only an approver
+        can erase an address that the audit names.
 
-        Error codes of its own: transfer_limit_reached.
+        Error codes of its own: approver_required, transfer_limit_reached.
         """
         return self._json("erasures.create", body={"address": address})
 
@@ -1478,8 +1489,8 @@ class SenderRulesMethods(Namespace):
         """Create a sender rule.
 
         Allows or blocks mail from an address or a domain. The rule applies to mail that arrives
-        from now on. When several rules match, an address takes precedence over a domain, a
-        longer domain over a shorter one, then an inbox over its pod over the account, then block
+        from now on. When several rules match, an inbox takes precedence over its pod over the
+        account, then an address over a domain, a longer domain over a shorter one, then block
         over allow. Allow rules match the From address; block rules match the From address and
         the envelope sender. If the rule already exists, it is returned with requireVerified
         updated.
@@ -1586,7 +1597,8 @@ class PolicyMethods(Namespace):
         since: str | None = None,
         until: str | None = None,
         direction: Direction | None = None,
-        decision: Literal["allow", "hold", "reject", "quarantine", "change"] | None = None,
+        decision: Literal["allow", "hold", "reject", "quarantine", "change", "approved", "rejected",
+            "expired", "approver_created", "approver_deleted", "erasure"] | None = None,
         limit: int | None = None,
         offset: int | None = None,
     ) -> Listing[PolicyAuditEntry]:
@@ -1969,8 +1981,9 @@ class ApproversMethods(Namespace):
         """Create an approver.
 
         The token is shown only in this response. Keep it away from the agent: it decides what
-        the agent may send. The first approver of an account can be created with an API key; from
-        then on it takes the token of an approver.
+        the agent may send. The first approver of an account can be created with an API key,
+        unless the operator has reserved that (MAILROOM_FIRST_APPROVER); from then on it takes
+        the token of an approver.
 
         Error codes of its own: approver_required, approver_limit_reached.
         """
@@ -2011,7 +2024,9 @@ class ReviewsMethods(Namespace):
     ) -> Listing[Review]:
         """List reviews.
 
-        Newest first.
+        Newest first. Of equal pending reviews only the newest is an entry, with the others in
+        equal; each is decided by its own id and digest. Approvers also see reviews of messages
+        that were removed.
         """
         return self._list("reviews.list", query={"status": status, "inboxId": inbox_id,
             "limit": limit, "offset": offset})
@@ -2061,6 +2076,7 @@ class ReviewsMethods(Namespace):
         review_id: str,
         *,
         reason: str | None = None,
+        include_equal: bool | None = None,
     ) -> Review:
         """Reject a held message.
 
@@ -2069,7 +2085,8 @@ class ReviewsMethods(Namespace):
 
         Error codes of its own: review_decided.
         """
-        return self._json("reviews.reject", path={"id": review_id}, body={"reason": reason})
+        return self._json("reviews.reject", path={"id": review_id}, body={"reason": reason,
+            "includeEqual": include_equal})
 
     def show_linked(
         self,

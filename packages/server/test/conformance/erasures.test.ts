@@ -33,6 +33,7 @@ import {
 } from '#transfers/transfer-rows.ts'
 
 const ADDRESS = 'eve@erased.example'
+const OPERATOR = { kind: 'operator' } as const
 const MINUTE_MS = 60_000
 
 onBothEngines('erasures and files', (engine) => {
@@ -150,10 +151,12 @@ onBothEngines('erasures and files', (engine) => {
     const { accountId } = await addAccount(db)
     const ids = Array.from({ length: 5 }, () => makeId('ers'))
     for (const id of ids) {
-      const asked = { id, accountId, addressKey: `${id}@erased.example`, nowMs: 1 }
+      const addressKey = `${id}@erased.example`
+      const asked = { id, accountId, addressKey, actor: OPERATOR, auditId: makeId('aud'), nowMs: 1 }
       assert.equal(await db.write(insertErasure, asked), true)
     }
-    const more = { id: makeId('ers'), accountId, addressKey: ADDRESS, nowMs: 1 }
+    const last = { id: makeId('ers'), accountId, addressKey: ADDRESS }
+    const more = { ...last, actor: OPERATOR, auditId: makeId('aud'), nowMs: 1 }
     assert.equal(await db.write(insertErasure, more), false)
     const real = database.db
     let passes = 0
@@ -164,7 +167,8 @@ onBothEngines('erasures and files', (engine) => {
     const counted = new Proxy(real, {
       get: (target, name) => (name === 'write' ? write : Reflect.get(target, name, target)),
     })
-    const deps = { db: counted, blobs: null, clock: systemClock, log: silentLog }
+    const deriveKey = () => new Uint8Array(32)
+    const deps = { db: counted, blobs: null, clock: systemClock, log: silentLog, deriveKey }
     await workErasures(deps, { worker: 'w', signal: new AbortController().signal })
     const done = await Promise.all(ids.map((id) => findErasure(db, accountId, id)))
     assert.ok(done.every((one) => one?.status === 'done'))
