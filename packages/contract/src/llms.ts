@@ -8,12 +8,12 @@ import { type Guide, guidesOf } from './guides.ts'
 import { API_VERSION, webSocketPathItem } from './openapi.ts'
 import { componentName, components } from './openapi-components.ts'
 import { type Operation, type Tag, tags } from './operation.ts'
-import { errorsOf, type OperationId, operationIds, operationOf } from './operations.ts'
+import { clientOperationIds, errorsOf, type OperationId, operationOf } from './operations.ts'
 import { eventKinds, WEB_SOCKET_PATH } from './vocabulary.ts'
 
 /** Markdown. `publicUrl` is the base that callers put before every path. */
 export function llmsText({ publicUrl }: { publicUrl: string }): string {
-  const byTag = Map.groupBy(operationIds, (id) => operationOf(id).tag)
+  const byTag = Map.groupBy(clientOperationIds, (id) => operationOf(id).tag)
   const names = Object.keys(tags) as Tag[]
   const sections = names
     .filter((tag) => byTag.has(tag) && !OF_OTHERS.has(tag))
@@ -46,7 +46,11 @@ function head(publicUrl: string): string {
 `
 }
 
-function sectionOf(tag: Tag, publicUrl: string, ids: readonly (typeof operationIds)[number][]) {
+function sectionOf(
+  tag: Tag,
+  publicUrl: string,
+  ids: readonly (typeof clientOperationIds)[number][],
+) {
   const lines = ids.map((id) => {
     const { method, path, summary } = operationOf(id)
     return `- [${method} ${path}](${publicUrl}/docs#${id}): ${summary}`
@@ -72,8 +76,9 @@ const COMMON_ERRORS: ReadonlySet<ErrorCode> = new Set([
 
 /** Markdown. `publicUrl` is the base that callers put before every path. */
 export function llmsFullText({ publicUrl }: { publicUrl: string }): string {
-  const byTag = Map.groupBy(operationIds, (id) => operationOf(id).tag)
-  const sections = [...byTag].map(([tag, ids]) => {
+  const byTag = Map.groupBy(clientOperationIds, (id) => operationOf(id).tag)
+  const sections = [...byTag].flatMap(([tag, ids]) => {
+    if (OF_OTHERS.has(tag)) return []
     const texts = ids.map(operationText)
     if (webSocketPathItem.get.tags.includes(tag)) texts.push(webSocketText())
     return `## ${tag}\n\n${tags[tag as Tag]}\n\n${texts.join('\n')}`

@@ -37,7 +37,6 @@ export function accountHandlers(
   deps: Deps,
   readers: EventReaders,
 ): HandlersOf<'apiKeys' | 'approvers' | 'pods' | 'admin.accounts'> {
-  const refuseScopedKey = refusingScopedKeys(deps)
   return {
     'apiKeys.create': async ({ body }, { accountId }) => {
       const { key, token } = await createKey(deps, { accountId, name: body.name ?? null })
@@ -54,9 +53,9 @@ export function accountHandlers(
 
     'approvers.create': async ({ body }, { accountId, actor }) => {
       const { name, email = null } = body
-      const made = await createApprover(deps, { accountId, name, email, actor })
+      const { approver, token } = await createApprover(deps, { accountId, name, email, actor })
       deps.wakeEvents()
-      return { ...presentTimes(made.approver), token: made.token }
+      return { ...presentTimes(approver), token }
     },
     'approvers.list': async ({ query }, { accountId }) => {
       const { approvers, total } = await listApprovers(deps.db, { accountId, ...query })
@@ -88,9 +87,7 @@ export function accountHandlers(
       if (outcome === 'approver_required') throw problem(outcome, POLICY_LEFT)
       if (outcome !== 'deleted') throw problem(outcome)
     },
-    'pods.createApiKey': refuseScopedKey,
-    'pods.listApiKeys': refuseScopedKey,
-    'pods.deleteApiKey': refuseScopedKey,
+    ...refusedKeysOfPods(deps),
 
     'admin.accounts.create': async ({ body }) => {
       const { account, key, token } = await createAccount(deps, body)
@@ -114,13 +111,18 @@ async function getPod({ db }: { db: Db }, accountId: string, pod: string): Promi
   return found
 }
 
-function refusingScopedKeys(deps: Pick<Deps, 'db'>) {
-  return async (
+function refusedKeysOfPods(deps: Pick<Deps, 'db'>) {
+  const refuse = async (
     { path }: { path: { idOrClientId: string } },
     { accountId }: { accountId: string },
   ): Promise<never> => {
     await getPod(deps, accountId, path.idOrClientId)
     throw problem('scoped_keys_not_supported')
+  }
+  return {
+    'pods.createApiKey': refuse,
+    'pods.listApiKeys': refuse,
+    'pods.deleteApiKey': refuse,
   }
 }
 

@@ -23,7 +23,6 @@ import { removeUnreferenced } from '#schema/unreferenced-blobs.ts'
 import { eraseSearchStep } from '#search/search-rows.ts'
 import { purgeTransfers } from '#transfers/transfers.ts'
 import {
-  type Addressed,
   claimErasures,
   type ErasureRow,
   type EventsStep,
@@ -38,13 +37,16 @@ import {
   forgetErased,
   type Held,
   hasDueErasure,
-  listAccountInboxes,
   noteErased,
   returnErasure,
+} from './erasure-rows.ts'
+import {
+  type Addressed,
+  listAccountInboxes,
   scanDrafts,
   scanMessages,
   scanQuarantined,
-} from './erasure-rows.ts'
+} from './erasure-scan-rows.ts'
 
 type Deps = {
   db: Db

@@ -257,10 +257,7 @@ export type Tables = {
     defects: string
     /** JSON list of a sent message; null in messages of before: to_addr alone. */
     to_addrs: Generated<string | null>
-    /**
-     * JSON list. A sent message has its hidden recipients, or null. A received one has the addresses of its Bcc fields; null in
-     * mail of before, of which they are not known.
-     */
+    /** JSON list: hidden recipients of a sent message, addresses of the Bcc fields of a received one. */
     bcc: Generated<string | null>
     scheduled_at: Generated<number | null>
     recipient: string | null

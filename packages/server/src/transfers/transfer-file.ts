@@ -5,7 +5,8 @@ import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { ReadDb } from '#schema/tables.ts'
-import { findChunk, type NewChunk } from './transfer-rows.ts'
+import { findChunk } from './transfer-chunk-rows.ts'
+import type { NewChunk } from './transfer-rows.ts'
 
 export const CHUNK_BYTES = 1024 * 1024
 /** Octets of a file that are read at once for a client, which may be slow. */

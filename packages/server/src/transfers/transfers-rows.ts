@@ -1,10 +1,10 @@
 export { addImported } from './import-rows.ts'
+export { existingChunkIds } from './transfer-chunk-rows.ts'
 export {
   addExported,
   addUploadedChunk,
   claimTransfer,
   dropUpload,
-  existingChunkIds,
   failTransfer,
   finishTransfer,
   insertTransfer,

@@ -79,6 +79,7 @@ test("a form of the runtime's fetch is read like JSON", async () => {
       body: 'Zeile\nzwei 🙂',
       subject: 'ä'.repeat(998),
       includeQuote: false,
+      isAutomatic: false,
       unsubscribe: true,
       threadId: 'thr_1',
       replyTo: 'bob@example.com',
@@ -322,7 +323,7 @@ test("a browser's form without any optional value is one without those fields", 
   assert.equal(response.status, 200, await response.text())
   const expected = { to: 'ann@example.com', subject: 'A subject', body: 'A body.' }
   const [body] = seen
-  const defaults = { includeQuote: true, unsubscribe: false, attachments: [] }
+  const defaults = { includeQuote: true, isAutomatic: false, unsubscribe: false, attachments: [] }
   assert.deepEqual({ ...body }, { ...expected, ...defaults })
   const reply = await send(
     field('to', 'ann@example.com'),

@@ -1,0 +1,36 @@
+// The pieces of the file of an export or import.
+
+import { statement } from '#platform/db/statement.ts'
+import type { ReadDb, Tables } from '#schema/tables.ts'
+import type { NewChunk } from './transfer-rows.ts'
+
+/** The piece of a file that begins at or before `startBytes`, the last such; null for none. */
+export async function findChunk(
+  db: ReadDb,
+  input: { transferId: string; startBytes: number },
+): Promise<NewChunk | null> {
+  const [chunk = null] = await selectChunk(db.reading, input)
+  return chunk
+}
+
+const selectChunk = statement<Tables, { transferId: string; startBytes: number }, NewChunk>(
+  (query, place) =>
+    query
+      .selectFrom('transfer_chunks')
+      .select(['id', 'start_bytes', 'size_bytes', 'content'])
+      .where('transfer_id', '=', place('transferId'))
+      .where('start_bytes', '<=', place('startBytes'))
+      .orderBy('start_bytes', 'desc')
+      .limit(1),
+)
+
+/** The ids among these that belong to pieces; the others are orphans of the blob store. */
+export async function existingChunkIds(db: ReadDb, ids: string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await db.read
+    .selectFrom('transfer_chunks')
+    .select('id')
+    .where('id', 'in', ids)
+    .execute()
+  return new Set(rows.map(({ id }) => id))
+}
