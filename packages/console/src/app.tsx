@@ -9,12 +9,6 @@ import { paths } from '#data/paths.ts'
 import { usePendingReviews } from '#data/reviews.ts'
 import { isApprover, resumeSession, session, startFailure } from '#data/session.ts'
 import { dismissToast, toasts } from '#data/toasts.ts'
-import { AllMailPage } from '#pages/all-mail.tsx'
-import { DraftsPage } from '#pages/drafts.tsx'
-import { InboxesPage } from '#pages/inboxes.tsx'
-import { MailPage } from '#pages/mail.tsx'
-import { OverviewPage } from '#pages/overview.tsx'
-import { SearchPage } from '#pages/search.tsx'
 import { SignInPage } from '#pages/sign-in.tsx'
 import { ActionButton, Button, ButtonLink } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
@@ -23,29 +17,33 @@ import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { Shell } from './shell.tsx'
 
-// A browser loads these scripts when one of their pages is opened.
-const mailFlow = async () => (await import('#pages/mail-flow.ts')).mailFlow
-const decisions = async () => (await import('#pages/decisions.ts')).decisions
-const developers = async () => (await import('#pages/developers.ts')).developers
-
-const DomainPage = lazyPage(async () => (await mailFlow()).DomainPage)
-const DomainsPage = lazyPage(async () => (await mailFlow()).DomainsPage)
-const QuarantinePage = lazyPage(async () => (await mailFlow()).QuarantinePage)
-const RulesPage = lazyPage(async () => (await mailFlow()).RulesPage)
-const ScheduledPage = lazyPage(async () => (await mailFlow()).ScheduledPage)
-const SuppressionsPage = lazyPage(async () => (await mailFlow()).SuppressionsPage)
-const TransfersPage = lazyPage(async () => (await mailFlow()).TransfersPage)
-const ApproversPage = lazyPage(async () => (await decisions()).ApproversPage)
-const PolicyPage = lazyPage(async () => (await decisions()).PolicyPage)
-const ReviewPage = lazyPage(async () => (await decisions()).ReviewPage)
-const ReviewsPage = lazyPage(async () => (await decisions()).ReviewsPage)
-const EventsPage = lazyPage(async () => (await developers()).EventsPage)
-const KeysPage = lazyPage(async () => (await developers()).KeysPage)
-const PairPage = lazyPage(async () => (await developers()).PairPage)
-const SandboxPage = lazyPage(async () => (await developers()).SandboxPage)
-const SettingsPage = lazyPage(async () => (await developers()).SettingsPage)
-const WebhookPage = lazyPage(async () => (await developers()).WebhookPage)
-const WebhooksPage = lazyPage(async () => (await developers()).WebhooksPage)
+// A browser loads the script of a page when the page is first opened.
+const AllMailPage = lazyPage(async () => (await import('#pages/all-mail.tsx')).AllMailPage)
+const ApproversPage = lazyPage(async () => (await import('#pages/approvers.tsx')).ApproversPage)
+const DomainPage = lazyPage(async () => (await import('#pages/domain.tsx')).DomainPage)
+const DomainsPage = lazyPage(async () => (await import('#pages/domains.tsx')).DomainsPage)
+const DraftsPage = lazyPage(async () => (await import('#pages/drafts.tsx')).DraftsPage)
+const EventsPage = lazyPage(async () => (await import('#pages/events.tsx')).EventsPage)
+const InboxesPage = lazyPage(async () => (await import('#pages/inboxes.tsx')).InboxesPage)
+const KeysPage = lazyPage(async () => (await import('#pages/keys.tsx')).KeysPage)
+const MailPage = lazyPage(async () => (await import('#pages/mail.tsx')).MailPage)
+const OverviewPage = lazyPage(async () => (await import('#pages/overview.tsx')).OverviewPage)
+const PairPage = lazyPage(async () => (await import('#pages/pair.tsx')).PairPage)
+const PolicyPage = lazyPage(async () => (await import('#pages/policy.tsx')).PolicyPage)
+const QuarantinePage = lazyPage(async () => (await import('#pages/quarantine.tsx')).QuarantinePage)
+const ReviewPage = lazyPage(async () => (await import('#pages/review.tsx')).ReviewPage)
+const ReviewsPage = lazyPage(async () => (await import('#pages/reviews.tsx')).ReviewsPage)
+const RulesPage = lazyPage(async () => (await import('#pages/rules.tsx')).RulesPage)
+const SandboxPage = lazyPage(async () => (await import('#pages/sandbox.tsx')).SandboxPage)
+const ScheduledPage = lazyPage(async () => (await import('#pages/scheduled.tsx')).ScheduledPage)
+const SearchPage = lazyPage(async () => (await import('#pages/search.tsx')).SearchPage)
+const SettingsPage = lazyPage(async () => (await import('#pages/settings.tsx')).SettingsPage)
+const SuppressionsPage = lazyPage(
+  async () => (await import('#pages/suppressions.tsx')).SuppressionsPage,
+)
+const TransfersPage = lazyPage(async () => (await import('#pages/transfers.tsx')).TransfersPage)
+const WebhookPage = lazyPage(async () => (await import('#pages/webhook.tsx')).WebhookPage)
+const WebhooksPage = lazyPage(async () => (await import('#pages/webhooks.tsx')).WebhooksPage)
 
 export function App() {
   return (
