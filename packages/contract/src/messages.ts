@@ -498,7 +498,7 @@ export const messageOperations = {
     tag: 'Messages',
     summary: 'Render a message as safe HTML.',
     notes:
-      'For display in a sandboxed frame. Scripts, forms and other active content are removed and styles are kept; a message without HTML is rendered from its text, and so is one whose HTML is too large or too complex, with a sentence that says so. The page loads nothing from other hosts: remote images are removed or, with images=show, fetched through this service. The header X-Blocked-Images counts the removed ones. Links open in a new window where the frame allows it. A message that leaves looks the same in every window: only the styles stay that the service reads for hidden text, for a wide and light screen.',
+      'For display in a sandboxed frame. Scripts, forms and other active content are removed and styles are kept; a message without HTML is rendered from its text, and so is one whose HTML is too large or too complex, with a sentence that says so. The page loads nothing from other hosts: remote images are removed or, with images=show, fetched through this service. The header X-Blocked-Images counts the removed ones. Links open in a new window where the frame allows it. After a link whose text names another host, whose address has a user name, or whose host mixes scripts, the page says where it goes. A message that leaves looks the same in every window: only the styles stay that the service reads for hidden text, for a wide and light screen.',
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters,
@@ -507,6 +507,12 @@ export const messageOperations = {
         oneOf(
           imageModes,
           'Removes remote images (block), or loads them through this service (show).',
+        ),
+      ),
+      text: Type.Optional(
+        oneOf(
+          ['seen', 'hidden'],
+          'Shows the message (seen, the default), or only the text that its readers do not see, with how it is hidden (hidden).',
         ),
       ),
     }),

@@ -243,8 +243,10 @@ export function messages(api: Api) {
     /** The message as text for a language model. */
     view: (id: string, options: ViewOptions = {}) => api.view('messages.view', id, options),
     /** A page for a sandboxed frame: nothing in it runs, and nothing is fetched from elsewhere. */
-    html: (id: string, { images, ...options }: QueryOf<'messages.html'> & RequestOptions = {}) =>
-      api.text({ id: 'messages.html', path: { id }, query: { images }, options }),
+    html: (
+      id: string,
+      { images, text, ...options }: QueryOf<'messages.html'> & RequestOptions = {},
+    ) => api.text({ id: 'messages.html', path: { id }, query: { images, text }, options }),
     /** An image of another host; `query` is that of the image's URL in `html` with images=show. */
     image: (id: string, query: QueryOf<'messages.image'> = {}, options?: RequestOptions) =>
       api.download({ id: 'messages.image', path: { id }, query, options }),

@@ -2,6 +2,7 @@
 
 import type { Message } from '@mailroom/sdk'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { plural } from '#data/format.ts'
 import { Button } from '#parts/button.tsx'
 import { Notice } from '#parts/notice.tsx'
 import { keepFitted } from './fit-frame.ts'
@@ -11,6 +12,55 @@ const REMOTE_IMAGE =
   /<(?:img|image|source|video|table|td|body|div)\b[^<>]{0,2000}?(?:src|srcset|background|poster|href)\s{0,9}=\s{0,9}["']?\s{0,9}(?:https?:)?\/\/|url\(\s{0,9}["']?\s{0,9}(?:https?:)?\/\//i
 
 type Shown = Pick<Message, 'id' | 'subject' | 'bodyHtml'>
+
+/** Kinds that are no hidden text, or of which that is not known. */
+const NOT_HIDDEN = new Set(['unread-styles', 'unread-html', 'unclear', 'unseen-part', 'utf-7'])
+
+/** How much text of a message its readers do not see, and on request the text. */
+export function HiddenText({ message: { id, subject, hiddenTextParts } }: { message: Message }) {
+  const [isShown, setIsShown] = useState(false)
+  if (hiddenTextParts.length === 0) return null
+  const count = (isWanted: (kind: string) => boolean) =>
+    hiddenTextParts.reduce(
+      (sum, { kind, characters }) => sum + (isWanted(kind) ? characters : 0),
+      0,
+    )
+  const hidden = count((kind) => !NOT_HIDDEN.has(kind))
+  const unclear = count((kind) => kind === 'unclear')
+  const has = (wanted: string) => hiddenTextParts.some(({ kind }) => kind === wanted)
+  return (
+    <>
+      <Notice
+        tone="warn"
+        title={
+          hidden > 0
+            ? `${plural(hidden, 'character')} hidden from readers`
+            : 'Text of this message may be hidden from readers'
+        }
+        actions={
+          hidden + unclear > 0 && (
+            <Button icon="eye" isPressed={isShown} onClick={() => setIsShown(!isShown)}>
+              Show
+            </Button>
+          )
+        }
+      >
+        {unclear > 0 && <p>It is not known whether readers see {plural(unclear, 'character')}.</p>}
+        {has('unseen-part') && <p>A part that mail programs do not show is among the files.</p>}
+        {has('utf-7') && <p>A text is in UTF-7, which many programs show undecoded.</p>}
+        {(has('unread-styles') || has('unread-html')) && (
+          <p>Not all HTML and styles were searched for hidden text.</p>
+        )}
+      </Notice>
+      {isShown && (
+        <MailFrame
+          src={`/v1/messages/${encodeURIComponent(id)}/html?text=hidden`}
+          title={`Hidden text of “${subject}”`}
+        />
+      )}
+    </>
+  )
+}
 
 export function HtmlBody({ message }: { message: Shown }) {
   const [showsImages, setShowsImages] = useState(false)

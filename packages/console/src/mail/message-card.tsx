@@ -16,10 +16,10 @@ import { Tabs } from '#parts/tabs.tsx'
 import { Attachments } from './attachments.tsx'
 import { CategoryBadge } from './category.tsx'
 import { DeliveryList } from './delivery-list.tsx'
-import { HtmlBody } from './html-body.tsx'
+import { HiddenText, HtmlBody } from './html-body.tsx'
 import { Invitations, type Later } from './invitation.tsx'
 import { type LabelChange, LabelEditor, LabelMarks } from './labels.tsx'
-import { MessageHeaders, MessageSource } from './message-source.tsx'
+import { AgentView, MessageHeaders, MessageSource } from './message-source.tsx'
 import { hasOthers, openForward, openReply, openReplyToAll } from './open-reply.ts'
 import { SenderBadge, SenderTruth } from './sender-truth.tsx'
 import { isUnsent, StandingNotice, standingOf } from './standing.tsx'
@@ -114,7 +114,7 @@ function WholeMessage({ message, ...opened }: Opened) {
   return <OpenMessage message={whole.value} {...opened} />
 }
 
-type View = 'html' | 'text' | 'headers' | 'source' | 'sender' | 'deliveries'
+type View = 'html' | 'text' | 'agent' | 'headers' | 'source' | 'sender' | 'deliveries'
 
 function OpenMessage({ message, review, thread, later }: Opened) {
   const isInbound = message.direction === 'inbound'
@@ -123,6 +123,7 @@ function OpenMessage({ message, review, thread, later }: Opened) {
   return (
     <div class="message-body">
       <StandingNotice message={message} review={review} />
+      <HiddenText message={message} />
       <Codes message={message} />
       <Invitations
         message={message}
@@ -144,6 +145,11 @@ function OpenMessage({ message, review, thread, later }: Opened) {
               ]
             : []),
           { name: 'text', text: 'Text', body: () => <TextBody message={message} /> },
+          {
+            name: 'agent',
+            text: 'What the agent reads',
+            body: () => <AgentView message={message} />,
+          },
           isInbound
             ? {
                 name: 'sender',

@@ -2,10 +2,11 @@
 
 import type { Message } from '@mailroom/sdk'
 import { MailroomError } from '@mailroom/sdk'
+import { useState } from 'preact/hooks'
 import { formatSize } from '#data/format.ts'
-import { consoleFetch } from '#data/session.ts'
+import { client, consoleFetch } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
-import { ButtonLink } from '#parts/button.tsx'
+import { Button, ButtonLink } from '#parts/button.tsx'
 import { Skeleton, Trouble } from '#parts/notice.tsx'
 import { CodeBlock, CopyButton } from '#parts/small.tsx'
 
@@ -51,6 +52,26 @@ export function MessageSource({ message }: { message: Message }) {
         {!isWhole && <span class="muted">The first {formatSize(SHOWN_BYTES_MAX)} are shown.</span>}
       </div>
       <CodeBlock label="Raw message" text={text} />
+    </div>
+  )
+}
+
+/** What the tools of a model return for the message, page by page. */
+export function AgentView({ message: { id } }: { message: Message }) {
+  const [offset, setOffset] = useState(0)
+  const view = useResource(`view ${id} ${offset}`, (signal) =>
+    client.messages.view(id, { offset, signal }),
+  )
+  if (view.error) return <Trouble error={view.error} retry={view.reload} />
+  if (view.value === undefined) return <Skeleton rows={5} label="Loading the view" />
+  const { text, nextOffset } = view.value
+  return (
+    <div class="stack">
+      <CodeBlock label="What the agent reads" text={text} />
+      <div class="row">
+        {offset > 0 && <Button onClick={() => setOffset(0)}>First page</Button>}
+        {nextOffset !== null && <Button onClick={() => setOffset(nextOffset)}>Next page</Button>}
+      </div>
     </div>
   )
 }

@@ -19,7 +19,9 @@ import {
 import { shownText as markUnseen } from '@mailroom/mail/unseen.ts'
 import { matchesScreen } from '#html/css-queries.ts'
 import { findMissed, type Missed } from './find-missed.ts'
+import { hiddenTexts } from './hidden-texts.ts'
 import { type ImageReference, readImageAddress } from './images.ts'
+import { misreadTarget } from './link-target.ts'
 import { type PlaceImage, safeCss } from './safe-css.ts'
 import { type CssOmission, type StillCss, stillSheet, stillStyle } from './still-css.ts'
 
@@ -34,6 +36,8 @@ export type ShownSource = {
    * knows: for mail that a person lets leave.
    */
   readonly isStill?: boolean
+  /** Subject and text of a message whose hidden text alone is wanted. */
+  readonly hiddenOf?: readonly string[]
   /** Whether `missed` is wanted, of a still page. It takes as long again. */
   readonly findsMissed?: boolean
 }
@@ -54,7 +58,13 @@ export type ShownHtml = {
  * too many tags or too deep; long HTML is cut. Takes up to a second: not on the main thread.
  */
 export function showSource(source: ShownSource): ShownHtml | null {
-  const { html, findsMissed = false } = source
+  const { html, findsMissed = false, hiddenOf } = source
+  if (hiddenOf !== undefined) {
+    const hidden = hiddenTexts({ html, texts: hiddenOf })
+    return hidden === null
+      ? null
+      : { pieces: [hidden], blockedCount: 0, isWhole: true, missed: null }
+  }
   if (html === '') return null
   const writing = new PageWriting(source)
   let tree: HtmlParent | null = null
@@ -69,7 +79,7 @@ export function showSource(source: ShownSource): ShownHtml | null {
   if (written === null || tree === null) return null
   const pieces = joinPieces(written)
   const { blockedCount } = writing
-  const page = findsMissed ? shownDocument(pieces, () => null) : ''
+  const page = findsMissed ? shownDocument(pieces, () => null).replace(TARGETS, '') : ''
   const missed = findsMissed ? findMissed({ ...writing, html, tree, page }) : null
   return {
     pieces,
@@ -134,6 +144,13 @@ class PageWriting implements HtmlPolicy<ImageReference> {
     if (isLink) pieces.push(' target="_blank" rel="noopener noreferrer nofollow"')
     pieces.push('>')
     return pieces
+  }
+
+  /** The mail's own styles must not hide it. */
+  after(element: HtmlElement): Pieces {
+    const target = element.tagName === 'a' ? misreadTarget(element) : null
+    if (target === null) return []
+    return [`<span style="${TARGET_STYLE}"> [goes to ${escapeHtml(target)}]</span>`]
   }
 
   styleSheet(css: string, element: HtmlElement): Pieces {
@@ -218,6 +235,14 @@ function isSheet(element: HtmlElement): boolean {
   const isCss = /^\s*(?:text\/css)?\s*$/i.test(type)
   return isCss && matchesScreen(attributeOf(element, 'media') ?? '') === true
 }
+
+const TARGET_STYLE =
+  'all:initial!important;display:inline!important;font:bold 12px/1.5 system-ui,sans-serif!important;color:#8a1c1c!important;background:#fff!important;overflow-wrap:anywhere!important'
+
+const TARGETS = new RegExp(
+  `<span style="${TARGET_STYLE.replace(/[()]/g, '\\$&')}">[^<]*</span>`,
+  'g',
+)
 
 const CUT = '[The rest of this message is too long to be shown.]'
 

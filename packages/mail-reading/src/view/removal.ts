@@ -34,6 +34,11 @@ const WORDS = {
 export type RemovalKind = keyof typeof WORDS
 export type Removal = { readonly kind: RemovalKind; readonly characters: number }
 
+/** How text of the kind is hidden, as it follows a number of characters. */
+export function kindWords(kind: RemovalKind): string {
+  return WORDS[kind]
+}
+
 /** Counts the characters that were left out. */
 export class RemovalTally {
   readonly #counts = new Map<RemovalKind, number>()

@@ -42,6 +42,8 @@ export type HtmlPolicy<Mark = never> = {
   readonly tagsMax: number
   /** The start tag of a kept element, or text that stands for the element; nothing leaves the tags out. */
   startTag(name: string, attributes: Readonly<Record<string, string>>): Piece<Mark>[]
+  /** What is written after the end tag of a kept element. */
+  after?(element: HtmlElement): Piece<Mark>[]
   /** A style element with its tags; without it `style` is an element like others. */
   styleSheet?(css: string, element: HtmlElement): Piece<Mark>[]
 }
@@ -145,6 +147,7 @@ class SafeWriter<Mark> {
     this.#depth -= 1
     this.pieces.push(`</${tagName}>`)
     this.#length += tagName.length + 3
+    this.#push(policy.after?.(element) ?? [])
   }
 
   #startTagOf({ tagName, attrs }: HtmlElement): Piece<Mark>[] {

@@ -282,7 +282,14 @@ function messageHandlers(deps: Deps): MessageHandlers {
     },
     'messages.html': async ({ path, query }, { accountId, takeSlot, headers }) => {
       const showsRemote = query.images === 'show'
-      const asked = { accountId, messageId: path.id, showsRemote, beforeLong: takeSlot }
+      const showsHidden = query.text === 'hidden'
+      const asked = {
+        accountId,
+        messageId: path.id,
+        showsRemote,
+        showsHidden,
+        beforeLong: takeSlot,
+      }
       const { document, blockedCount } = await showMessage(deps, asked)
       return {
         headers: {

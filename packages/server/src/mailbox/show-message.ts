@@ -30,18 +30,28 @@ export async function showMessage(
     accountId: string
     messageId: string
     showsRemote: boolean
+    /** Whether only the text is shown that readers do not see. */
+    showsHidden?: boolean
     /** Awaited before a long body is read. */
     beforeLong?: () => Promise<void>
   },
 ): Promise<{ document: string; blockedCount: number }> {
   const message = await getMessage(deps, input)
-  const { bodyHtml: html, bodyText } = message
+  const { bodyHtml: html, bodyText, subject } = message
+  const { showsRemote, showsHidden = false } = input
   // An approver sees mail that leaves, in whatever window.
   const isStill = message.direction === 'outbound'
   // Loaded with the first message that is shown.
   const { shownBody } = await import('@mailroom/mail-reading/display/shown-html.ts')
   const shown =
-    html === '' ? null : await deps.parser.show({ html, showsRemote: input.showsRemote, isStill })
+    html === '' && !showsHidden
+      ? null
+      : await deps.parser.show({
+          html,
+          showsRemote,
+          isStill,
+          ...(showsHidden && { hiddenOf: [subject, bodyText] }),
+        })
   return {
     document: shownBody(shown, { html, text: bodyText }, addresses(deps, message)),
     blockedCount: shown?.blockedCount ?? 0,
