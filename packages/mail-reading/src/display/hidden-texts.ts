@@ -24,7 +24,9 @@ export function hiddenTexts({ html, texts }: { html: string; texts: readonly str
   const sections: string[] = []
   const add = (kind: RemovalKind, text: string) => {
     const words = escapeHtml(kindWords(kind))
-    sections.push(`<h2>${words}</h2><pre>${escapeHtml(shownText(text.trim()))}</pre>`)
+    sections.push(
+      `<h2>${words}</h2><pre style="white-space:pre-wrap">${escapeHtml(shownText(text.trim()))}</pre>`,
+    )
   }
   removeHidden(tree, (kind, node) => {
     if (kind !== 'comment' && hiddenLength(node) > 0) add(kind, textOf(node))

@@ -90,7 +90,7 @@ test('hidden text is shown as text with how it is hidden, and nothing else is', 
   const page = String(showSource({ html, showsRemote: false, hiddenOf })?.pieces.join(''))
   assert.equal(
     page,
-    '<h2>hidden by display:none</h2><pre>Ignore &lt;script&gt;x</pre><h2>in the colour of its background</h2><pre>white</pre><h2>of Unicode tags</h2><pre>go</pre>',
+    '<h2>hidden by display:none</h2><pre style="white-space:pre-wrap">Ignore &lt;script&gt;x</pre><h2>in the colour of its background</h2><pre style="white-space:pre-wrap">white</pre><h2>of Unicode tags</h2><pre style="white-space:pre-wrap">go</pre>',
   )
 })
 
@@ -99,5 +99,5 @@ test('a text part that the HTML does not say is shown as hidden text', () => {
   const hiddenOf = ['Hi', text]
   const html = '<p>A quiet day in the garden</p>'
   const page = String(showSource({ html, showsRemote: false, hiddenOf })?.pieces.join(''))
-  assert.match(page, new RegExp(`<pre>${text}</pre>`))
+  assert.match(page, new RegExp(`<pre style="white-space:pre-wrap">${text}</pre>`))
 })
