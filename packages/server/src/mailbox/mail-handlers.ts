@@ -283,13 +283,8 @@ function messageHandlers(deps: Deps): MessageHandlers {
     'messages.html': async ({ path, query }, { accountId, takeSlot, headers }) => {
       const showsRemote = query.images === 'show'
       const showsHidden = query.text === 'hidden'
-      const asked = {
-        accountId,
-        messageId: path.id,
-        showsRemote,
-        showsHidden,
-        beforeLong: takeSlot,
-      }
+      const shows = { showsRemote, showsHidden, beforeLong: takeSlot }
+      const asked = { accountId, messageId: path.id, ...shows }
       const { document, blockedCount } = await showMessage(deps, asked)
       return {
         headers: {
@@ -304,14 +299,9 @@ function messageHandlers(deps: Deps): MessageHandlers {
       const { url = '', expires, signature } = query
       const image = { messageId: path.id, url, expires, signature }
       const { content, contentType } = await fetchImage(deps, image)
-      return {
-        headers: {
-          ...IMAGE_HEADERS,
-          'content-type': contentType,
-          'content-length': String(content.length),
-        },
-        content,
-      }
+      const length = String(content.length)
+      const headers = { 'content-type': contentType, 'content-length': length }
+      return { headers: { ...IMAGE_HEADERS, ...headers }, content }
     },
   }
 }
