@@ -933,6 +933,7 @@ class MessagesMethods(Namespace):
         message_id: str,
         *,
         images: Literal["block", "show"] | None = None,
+        text: Literal["seen", "hidden"] | None = None,
     ) -> str:
         """Render a message as safe HTML.
 
@@ -941,10 +942,13 @@ class MessagesMethods(Namespace):
         HTML is too large or too complex, with a sentence that says so. The page loads nothing
         from other hosts: remote images are removed or, with images=show, fetched through this
         service. The header X-Blocked-Images counts the removed ones. Links open in a new window
-        where the frame allows it. A message that leaves looks the same in every window: only the
-        styles stay that the service reads for hidden text, for a wide and light screen.
+        where the frame allows it. After a link whose text names another host, whose address has
+        a user name, or whose host mixes scripts, the page says where it goes. A message that
+        leaves looks the same in every window: only the styles stay that the service reads for
+        hidden text, for a wide and light screen.
         """
-        return await self._text("messages.html", path={"id": message_id}, query={"images": images})
+        return await self._text("messages.html", path={"id": message_id}, query={"images": images,
+            "text": text})
 
     async def image(
         self,
