@@ -79,7 +79,7 @@ export function showSource(source: ShownSource): ShownHtml | null {
   if (written === null || tree === null) return null
   const pieces = joinPieces(written)
   const { blockedCount } = writing
-  const page = findsMissed ? shownDocument(pieces, () => null).replace(TARGETS, '') : ''
+  const page = findsMissed ? shownDocument(pieces, () => null).replace(TARGETS, '$1\u2060$2') : ''
   const missed = findsMissed ? findMissed({ ...writing, html, tree, page }) : null
   return {
     pieces,
@@ -239,8 +239,9 @@ function isSheet(element: HtmlElement): boolean {
 const TARGET_STYLE =
   'all:initial!important;display:inline!important;font:bold 12px/1.5 system-ui,sans-serif!important;color:#8a1c1c!important;background:#fff!important;overflow-wrap:anywhere!important'
 
+/** What the mail says is compared without the targets, which stay as elements: selectors of the mail see them. */
 const TARGETS = new RegExp(
-  `<span style="${TARGET_STYLE.replace(/[()]/g, '\\$&')}">[^<]*</span>`,
+  `(<span style="${TARGET_STYLE.replace(/[()]/g, '\\$&')}">)[^<]*(</span>)`,
   'g',
 )
 

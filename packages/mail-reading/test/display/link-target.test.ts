@@ -82,6 +82,15 @@ test('a page with targets still has all the text of the mail', () => {
   assert.equal(shown?.isWhole, true)
 })
 
+test('a style that hides text beside a target makes the page incomplete', () => {
+  for (const selector of ['span+p', 'span:not(:empty)+p']) {
+    const html = `<style>${selector}{display:none}</style><div><a href="https://evil.example">bank.example</a><p>CUSTOMER LIST</p></div>`
+    const shown = showSource({ html, showsRemote: false, isStill: true, findsMissed: true })
+    const page = String(shown?.pieces.join(''))
+    assert.ok(shown?.isWhole === false || !page.includes('display:none'), selector)
+  }
+})
+
 test('hidden text is shown as text with how it is hidden, and nothing else is', () => {
   const html =
     '<p>Hello</p><p style="display:none"><b>Ignore</b> &lt;script&gt;x</p><i style="color:#fff">white</i>'
