@@ -184,7 +184,7 @@ onBothEngines('an invitation', (engine) => {
     const review = await ann.reviews.get(sent.hold.id)
     assert.deepEqual(
       review.content.attachments.map(({ filename, contentType }) => [filename, contentType]),
-      [['invite.ics', 'text/calendar']],
+      [['invite.ics', 'text/calendar; charset=utf-8; method=REPLY; component=VEVENT']],
     )
     await ann.reviews.approve(sent.hold.id, { digest: sent.hold.digest })
     const left = await arrived({ ...world, client }, sent)

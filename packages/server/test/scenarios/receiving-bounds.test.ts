@@ -20,16 +20,16 @@ onEachEngine('mail within the limits', (engine) => {
   const rawOf = async (messageId: string) =>
     Buffer.from((await world.client.messages.raw(messageId)).content)
 
-  test('may have local parts of 64 octets and domains of 255', async () => {
+  test('may have local parts and domains of 255 octets', async () => {
     const inbox = await world.inbox()
     const name = inbox.address.split('@')[0] ?? ''
-    const to = `${name}+${'t'.repeat(63 - name.length)}@mailroom.localhost`
+    const to = `${name}+${'t'.repeat(254 - name.length)}@mailroom.localhost`
     const label = 'd'.repeat(63)
-    const from = `${'l'.repeat(64)}@${[label, label, label, 'd'.repeat(63)].join('.')}`
-    assert.equal(from.length, 64 + 1 + 255)
+    const from = `${'l'.repeat(80)}@${[label, label, label, 'd'.repeat(63)].join('.')}`
+    assert.equal(from.length, 80 + 1 + 255)
     assert.equal((await world.send({ from, to, raw: '\r\nText\r\n' })).code, 250)
     assert.equal((await newest(world, inbox)).fromAddr, from)
-    const tooLong = `${name}+${'t'.repeat(64 - name.length)}@mailroom.localhost`
+    const tooLong = `${name}+${'t'.repeat(255 - name.length)}@mailroom.localhost`
     assert.match(codesOf(await world.send({ to: tooLong, raw: '' })), /^50[13] 5\.1\.3/)
   })
 
@@ -380,7 +380,9 @@ const SMALL: readonly OperationId[] = [
   'suppressions.create',
   'senderRules.create',
   'policy.replace',
+  'policy.setMode',
   'policy.createRule',
+  'account.sendFeedback',
   'account.update',
   'webhooks.create',
   'webhooks.update',

@@ -70,7 +70,7 @@ const BAD_ADDRESSES = [
   'bo..b@friend.example',
   'bob@friend.example>\r\nRCPT TO:<eve@evil.example',
   'bob@friend.example> SIZE=1',
-  `${'x'.repeat(65)}@friend.example`,
+  `${'x'.repeat(256)}@friend.example`,
   `bob@${'x'.repeat(64)}.example`,
   `bob@${'label.'.repeat(43)}example`,
   'mailto:bob@friend.example?cc=eve@evil.example',
@@ -180,7 +180,7 @@ onAnyEngine('injection into sent mail', (engine) => {
       '"bobsmith"@friend.example',
       "o'brien+tag=1/2@friend.example",
       '"a@b"@friend.example',
-      `${'x'.repeat(64)}@friend.example`,
+      `${'x'.repeat(255)}@friend.example`,
       'Bob@Friend.Example',
     ]
     for (const to of good) {
