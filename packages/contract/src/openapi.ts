@@ -74,6 +74,8 @@ function operationObject(id: string, operation: Operation, shared: SharedParts):
   ])
   return {
     operationId: id,
+    // Our own clients have no method for it.
+    ...(operation.isForOtherClients && { 'x-for-other-clients': true }),
     tags: [operation.tag],
     summary: operation.summary,
     ...(operation.notes === undefined ? {} : { description: operation.notes }),
