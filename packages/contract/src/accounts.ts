@@ -85,11 +85,15 @@ const FEEDBACK_LENGTH_MAX = 10_000
 
 const Feedback = Type.Object(
   {
-    type: line({ minLength: 1, maxLength: 100, description: 'What it is: bug, idea, question.' }),
+    type: line({
+      minLength: 1,
+      maxLength: 100,
+      description: 'The type of feedback, such as bug, idea or question.',
+    }),
     message: Type.String({
       minLength: 1,
       maxLength: FEEDBACK_LENGTH_MAX,
-      description: 'What the operator should know. Do not put secrets or mail into it.',
+      description: 'What the operator should know. Do not include secrets or mail.',
     }),
     context: Type.Optional(
       Type.Unsafe<object | string | null>({
@@ -126,9 +130,9 @@ export const accountOperations = {
     method: 'POST',
     path: '/v1/feedback',
     tag: 'Account',
-    summary: 'Say something to the operator of the service.',
+    summary: 'Send feedback to the operator of the service.',
     notes:
-      'It becomes one line of the operator’s log, shortened where it is long. It is not stored, and nobody gets mail.',
+      'Writes one line to the operator’s log, shortened if it is long. The feedback is not stored, and no mail is sent.',
     isForOtherClients: true,
     auth: 'key',
     isRateLimited: true,

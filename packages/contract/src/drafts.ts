@@ -47,7 +47,9 @@ export const Draft = Type.Object(
       description: 'Further header fields by name.',
     }),
     unsubscribe: Type.Boolean({ description: 'Whether the message gets an unsubscribe link.' }),
-    isAutomatic: Type.Boolean({ description: 'Whether the message says that a program sends it.' }),
+    isAutomatic: Type.Boolean({
+      description: 'Whether the message is marked as sent by a program.',
+    }),
     invite: Type.Union([InviteToSend, Type.Null()], {
       description: 'The invitation that the message is; null if it is none.',
     }),

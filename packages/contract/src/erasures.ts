@@ -16,11 +16,9 @@ const ErasedCounts = Type.Object(
     events: count('Entries of the event log, with the logs of webhooks about them.'),
     correspondents: count('Notes on who has written to an inbox, and whom it has written to.'),
     answers: count(
-      'Answers kept for Idempotency-Keys that named the address; it is replaced in them. The keys are stored only as hashes.',
+      'Responses kept for Idempotency-Keys in which the address was replaced. The keys are stored only as hashes.',
     ),
-    auditEntries: count(
-      'Entries of the audit that named the address; a keyed hash replaces it in them.',
-    ),
+    auditEntries: count('Audit entries in which the address was replaced by a keyed hash.'),
     reviews: count('Reviews of messages from or to the address that had been removed before.'),
     files: count('Exports and imports, which may hold the address.'),
   },
@@ -37,7 +35,7 @@ export const Erasure = Type.Object(
     id: text('Assigned by the service.'),
     status: oneOf(STATUSES, 'Whether everything is removed.'),
     address: nullableText(
-      'What is erased; null once it is removed, because the receipt would keep it. Until the status is done, copies in files are overwritten.',
+      'The address to erase; null once its mail is removed, so that the receipt does not keep the address. Copies in database files are then overwritten until the status is done.',
     ),
     removed: ErasedCounts,
     left: Type.Array(LeftPlace, { description: 'Where the address, or its mail, may still be.' }),
@@ -67,7 +65,7 @@ export const erasureOperations = {
     tag: 'Exports and imports',
     summary: 'Erase everything of an address.',
     notes:
-      'Removes every message from, to, cc or bcc the address in all inboxes of the account, for good and at once, also in the trash, in quarantine, in drafts and while it waits for its time or for approval; and what the service has noted about the address. Rules and suppressions of the address stay. The receipt says what was removed and where the address may still be. Nothing brings it back. In an account with an approver, only an approver can erase an address that the audit names.',
+      'Permanently removes every message from, to, cc or bcc the address in all inboxes of the account, including the trash, quarantine, drafts, and scheduled and held messages, and what the service has recorded about the address. Rules and suppressions of the address stay. The receipt says what was removed and where the address may still be. This cannot be undone. In an account with an approver, only an approver can erase an address that the audit names.',
     auth: 'key-or-approver',
     isRateLimited: true,
     body: CreateErasure,

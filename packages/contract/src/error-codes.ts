@@ -223,12 +223,12 @@ export const errorCodes = {
   },
   pod_limit_reached: {
     status: 422,
-    sentence: 'The account has 10,000 pods, which is the most.',
+    sentence: 'The account has reached the limit of 10,000 pods.',
     fix: 'Delete pods that are no longer used.',
   },
   suppression_limit_reached: {
     status: 422,
-    sentence: 'The account has 100,000 suppressions, which is the most that it may add.',
+    sentence: 'The account has reached the limit of 100,000 suppressions that it may add.',
     fix: 'Delete suppressions that are no longer needed.',
   },
   approver_limit_reached: {

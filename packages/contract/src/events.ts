@@ -50,11 +50,11 @@ export const EventMessage = Type.Object(
     direction: oneOf(messageDirections, 'Whether the inbox received or sent the message.'),
     from: text('The sender, "Name <address>" or the bare address.'),
     to: text(
-      'One address, so that it can be compared. Inbound: that of the inbox. Outbound: the first recipient.',
+      'A single address, so that it can be compared. Inbound: the address of the inbox. Outbound: the first recipient.',
     ),
     to_addrs: Type.Array(Type.String(), {
       description:
-        'All addresses of the To field: what `to` is in messages of the API. Outbound: all recipients without cc and bcc.',
+        'All addresses of the To field, like `to` of a message in the API. Outbound: all recipients except cc and bcc.',
     }),
     recipient: nullableText(
       'Inbound: the address that the sending server named (RCPT), in its spelling. Null for outbound mail.',
@@ -97,7 +97,7 @@ export const EventMessage = Type.Object(
     received_at: Type.Optional(time('Inbound only: when the message was received.')),
     sent_at: Type.Optional(
       time(
-        'Outbound only: when the message was queued, after any approval and any time that it waited for; while it waits, when it was accepted.',
+        'Outbound only: when the message was queued, which is after any approval and scheduled time. While it is held or scheduled: when it was accepted.',
       ),
     ),
   },
@@ -190,7 +190,7 @@ const EventHold = Type.Object(
   {
     id: text('The id of the review.'),
     reasons: Type.Array(HoldReason, { description: 'Why a person has to decide.' }),
-    digest: text('SHA-256 of what will be sent, in hexadecimal behind "v2:".'),
+    digest: text('SHA-256 of what will be sent, in hexadecimal, prefixed with "v2:".'),
     expires_at: time('When the message is rejected if nobody has decided.'),
   },
   { description: 'Why the message waits, in message.held.' },

@@ -223,7 +223,7 @@ export type HiddenTextPart = Static<typeof HiddenTextPart>
 /** In the words of the API and of events. */
 export const HIDDEN_TEXTS = {
   hiddenText:
-    'Whether the inbound message has text that a person does not see, text of which that is not known, or HTML or styles that were not searched for it. Hidden text may be in the HTML body, in the text body if the sender wrote that, and in attachments that mail programs do not show. A text converted from HTML has none of it, unless an older version received the message or the HTML is too large or too deep to be read; it keeps text of the kind unclear.',
+    'Whether the inbound message has text that a person does not see, text that may or may not be visible, or HTML or styles that were not searched for hidden text. Hidden text may be in the HTML body, in the text body if the sender wrote that, and in attachments that mail programs do not show. A text converted from HTML has none of it, unless an older version received the message or the HTML is too large or too deep to be read; it keeps text of the kind unclear.',
   parts: 'The hidden text by kind; empty if there is none, and on outbound mail.',
 } as const
 
@@ -314,7 +314,7 @@ export const Message = Type.Object(
     spamScore: Type.Union([Type.Number(), Type.Null()], { description: KIND_TEXTS.spamScore }),
     defects: Type.Array(Type.String(), {
       description:
-        'What was wrong with the message on arrival. text-too-large: a text of more than 4 MiB, which is now an attachment. too-many-lines, too-many-parts, too-deep, header-too-large, too-many-header-fields, parse-failed or parse-timed-out: the message could not be read to its end, and the rest is an attachment. duplicate-from, duplicate-subject, duplicate-message-id, duplicate-content-type or missing-from: a header field occurs twice or is missing. not-base64: a text is called base64 and is not; it is kept as it is.',
+        'What was wrong with the message on arrival. text-too-large: a text of more than 4 MiB, which is now an attachment. too-many-lines, too-many-parts, too-deep, header-too-large, too-many-header-fields, parse-failed or parse-timed-out: the message could not be read to its end, and the rest is an attachment. duplicate-from, duplicate-subject, duplicate-message-id, duplicate-content-type or missing-from: a header field occurs twice or is missing. not-base64: a text is declared as base64 but is not; it is kept as it is.',
     }),
     labels: shownLabels,
     scheduledAt: nullableTime(
@@ -498,7 +498,7 @@ export const messageOperations = {
     tag: 'Messages',
     summary: 'Render a message as safe HTML.',
     notes:
-      'For display in a sandboxed frame. Scripts, forms and other active content are removed and styles are kept; a message without HTML is rendered from its text, and so is one whose HTML is too large or too complex, with a sentence that says so. The page loads nothing from other hosts: remote images are removed or, with images=show, fetched through this service. The header X-Blocked-Images counts the removed ones. Links open in a new window where the frame allows it. After a link whose text names another host, whose address has a user name, or whose host mixes scripts, the page says where it goes. A message that leaves looks the same in every window: only the styles stay that the service reads for hidden text, for a wide and light screen.',
+      'For display in a sandboxed frame. Scripts, forms and other active content are removed and styles are kept; a message without HTML is rendered from its text, and so is one whose HTML is too large or too complex, with a note that says so. The page loads nothing from other hosts: remote images are removed or, with images=show, fetched through this service. The header X-Blocked-Images counts the removed ones. Links open in a new window where the frame allows it. After a link whose text names another host, whose address has a user name, or whose host mixes scripts, the page says where it goes. An outbound message looks the same in every window: it keeps only the styles that the service checks for hidden text, evaluated for a wide screen in a light theme.',
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters,
@@ -512,7 +512,7 @@ export const messageOperations = {
       text: Type.Optional(
         oneOf(
           ['seen', 'hidden'],
-          'Shows the message (seen, the default), or only the text that its readers do not see, with how it is hidden (hidden).',
+          'seen (the default) shows the message; hidden shows only the text that its readers do not see, and how it is hidden.',
         ),
       ),
     }),

@@ -82,7 +82,7 @@ export type Operation = {
   readonly notes?: string
   readonly auth: Auth
   readonly isRateLimited: boolean
-  /** Spoken by other clients of this family of APIs; ours have another operation for it, or no use. */
+  /** Used by other clients of this family of APIs; our SDKs and command line leave it out. */
   readonly isForOtherClients?: true
   /** A sentence for each path parameter. */
   readonly parameters?: Readonly<Record<string, string>>

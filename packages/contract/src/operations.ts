@@ -68,7 +68,7 @@ export type OperationId = keyof Operations
 
 export const operationIds = Object.keys(operations) as OperationId[]
 
-/** Operations that the SDKs and the command line have. */
+/** Operations that the SDKs and the command line offer. */
 export type ClientOperationId = {
   [Id in OperationId]: Operations[Id] extends { readonly isForOtherClients: true } ? never : Id
 }[OperationId]

@@ -61,13 +61,13 @@ export const PolicyGuards = Type.Object(
       'A recipient who never wrote to the inbox, to whom it never wrote, and whom no rule allows.',
     ),
     provenance: guard(
-      'A recipient whose address comes from inside received mail of the thread or of the last 30 days, who is new to the inbox, and whom no rule names: the mark of an injected instruction.',
+      'A recipient whose address comes from inside received mail of the thread or of the last 30 days, who is new to the inbox, and whom no rule names: the sign of an injected instruction.',
     ),
     outsideThread: guard(
       'In a reply, a recipient in no From or Reply-To field of the thread and in no To or Cc field of a proven author, whom no rule allows.',
     ),
     secrets: guard(
-      'Private keys, API tokens, keys of this service, card numbers or IBANs in any field or file of the message. A file that cannot be read holds it.',
+      'Private keys, API tokens, keys of this service, card numbers or IBANs in any field or file of the message. A message with a file that cannot be read is held.',
     ),
     attachments: guard('Attached files, and data: URIs in the HTML.'),
     maxPerHour: nullableCount(
@@ -232,7 +232,7 @@ const auditRules = (description: string) =>
 
 const PolicyModeChange = Type.Object(
   {
-    mode: oneOf(policyModes, 'What the direction does with addresses that no rule names.'),
+    mode: oneOf(policyModes, 'How addresses that no rule names are treated in this direction.'),
     direction: oneOf(policyDirections, 'For senders (inbound) or recipients (outbound).'),
   },
   { additionalProperties: false },
@@ -263,7 +263,7 @@ export const PolicyAuditEntry = Type.Object(
     direction: ScopedPolicyRule.properties.direction,
     decision: oneOf(
       policyDecisions,
-      'Of mail: sent while a policy applied (allow), held for an approver, refused (reject) or quarantined. Of held mail: approved, rejected or expired. Else a change of the policy or the approvers, or an erasure.',
+      'For mail: sent while a policy applied (allow), held for an approver, refused (reject) or quarantined. For held mail: approved, rejected or expired. Otherwise a change of the policy or the approvers, or an erasure.',
     ),
     ...scopeProperties,
     messageId: nullableText('The message, where there is one; of quarantined mail its id there.'),
@@ -271,11 +271,14 @@ export const PolicyAuditEntry = Type.Object(
     recipients: Type.Array(Type.String(), { description: 'Of mail.' }),
     reasons: Type.Array(HoldReason, { description: 'Of mail.' }),
     actor: Type.Union([PolicyActor, Type.Null()], {
-      description: 'Who decided or changed it; null where the policy did, or time.',
+      description:
+        'Who decided it or made the change; null if the policy decided it or it expired.',
     }),
-    change: Type.Union([PolicyChange, Type.Null()], { description: 'Of a change of the policy.' }),
-    reviewId: nullableText('Of a decision about held mail: its review.'),
-    note: nullableText('Of such a decision: its reason in words, if any.'),
+    change: Type.Union([PolicyChange, Type.Null()], {
+      description: 'The change, if a policy was changed.',
+    }),
+    reviewId: nullableText('The review, if held mail was decided.'),
+    note: nullableText('The reason that was given for the decision about held mail, if any.'),
     approver: Type.Union(
       [Type.Object({ id: text('Its id.'), name: text('Its name.') }), Type.Null()],
       { description: 'The approver that was created or deleted.' },

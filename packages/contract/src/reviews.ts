@@ -28,9 +28,11 @@ const reviewProperties = {
   bcc: addresses('Hidden recipients.'),
   subject: text('The subject of the message.'),
   reasons: Type.Array(HoldReason, { description: 'Why the message is held.' }),
-  digest: text('SHA-256 of what will be sent, in hexadecimal behind "v2:". An approval names it.'),
+  digest: text(
+    'SHA-256 of what will be sent, in hexadecimal, prefixed with "v2:". An approval names it.',
+  ),
   equalCount: count(
-    'How many pending reviews are equal to this one, itself included: their messages differ in their threads alone. 1 once it is decided.',
+    'How many pending reviews are equal to this one, itself included: their messages differ only in their threads. 1 once it is decided.',
   ),
   equal: Type.Array(
     Type.Object({
@@ -38,7 +40,7 @@ const reviewProperties = {
       digest: text('Its digest.'),
       messageId: text('Its message.'),
     }),
-    { description: 'The others, newest first, up to 100.' },
+    { description: 'The other equal reviews, newest first, up to 100.' },
   ),
   isMessageDeleted: Type.Boolean({
     description:
@@ -81,21 +83,25 @@ export const ReviewContent = Type.Object(
         filename: text('The name of the file.'),
         contentType: text('The media type of the file, with its parameters.'),
         sha256: text('SHA-256 in hexadecimal of the content.'),
-        contentId: Type.Optional(nullableText('What the HTML refers to as "cid:", if anything.')),
+        contentId: Type.Optional(
+          nullableText('The identifier by which the HTML refers to the file as "cid:", if any.'),
+        ),
       }),
       { description: 'The attached files, in their order.' },
     ),
-    sendAt: Type.Optional(nullableTime('Not sent before this time; null for none.')),
+    sendAt: Type.Optional(
+      nullableTime('The message is not sent before this time; null if it is not scheduled.'),
+    ),
     unsubscribe: Type.Optional(
       Type.Boolean({ description: 'Whether it has an unsubscribe link.' }),
     ),
     isAutomatic: Type.Optional(
-      Type.Boolean({ description: 'Whether the message says that a program sends it.' }),
+      Type.Boolean({ description: 'Whether the message is marked as sent by a program.' }),
     ),
   },
   {
     description:
-      'What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC 8785), behind "v2:". Reviews of earlier versions have a digest without it, of an object without sendAt, unsubscribe, isAutomatic and contentId.',
+      'What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC 8785), prefixed with "v2:". Reviews created by earlier versions have a digest without the prefix, of an object without sendAt, unsubscribe, isAutomatic and contentId.',
   },
 )
 export type ReviewContent = Static<typeof ReviewContent>
@@ -106,7 +112,7 @@ export const ReviewDisplay = Type.Object(
       description:
         'Whether a page shows all text of bodyHtml that a mail program may show. If false, read bodyHtml itself: a page shows a part of it, or bodyText instead.',
     }),
-    isHtmlWhole: Type.Boolean({ description: 'The same as isWhole, under its first name.' }),
+    isHtmlWhole: Type.Boolean({ description: 'The same as isWhole, under its former name.' }),
     blockedImages: count('Images of other hosts that a page leaves out.'),
     blockedStyles: count(
       'Style sheets and fonts of other hosts that a page leaves out. Some mail programs load them.',
@@ -115,7 +121,7 @@ export const ReviewDisplay = Type.Object(
       'What bodyHtml has that a reader does not see, in numbers and reasons; null for nothing, or if it is not known because no page can show bodyHtml.',
     ),
     invisible: count(
-      'Characters that nobody sees, such as fillers, tags, variation selectors and marks of direction, in all fields, names and files of the message. Joiners and selectors that form letters and emoji are not counted.',
+      'Invisible characters, such as fillers, tags, variation selectors and marks of direction, in all fields, names and files of the message. Joiners and selectors that form letters and emoji are not counted.',
     ),
     unshown: count(
       'Characters of bodyHtml that no page shows: comments, titles, attributes such as data-x, and the content of elements such as template. 0 if no page can show bodyHtml.',
@@ -161,7 +167,7 @@ const Reject = Type.Object(
     includeEqual: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Whether the pending reviews that are equal to it are rejected too.',
+        description: 'Also reject the pending reviews that are equal to this one.',
       }),
     ),
   },
@@ -228,7 +234,7 @@ export const reviewOperations = {
     tag: 'Reviews',
     summary: 'List reviews.',
     notes:
-      'Newest first. Of equal pending reviews only the newest is an entry, with the others in equal; each is decided by its own id and digest. Approvers also see reviews of messages that were removed.',
+      'Newest first. Equal pending reviews are one entry: the newest, with the others in equal. Each is decided by its own id and digest. Approvers also see reviews of messages that were removed.',
     auth: 'key-or-approver',
     isRateLimited: true,
     query: Type.Object({

@@ -100,7 +100,7 @@ export const senderRuleOperations = {
     tag: 'Senders',
     summary: 'Create a sender rule.',
     notes:
-      'Allows or blocks mail from an address or a domain. The rule applies to mail that arrives from now on. When several rules match, an inbox takes precedence over its pod over the account, then an address over a domain, a longer domain over a shorter one, then block over allow. Allow rules match the From address; block rules match the From address and the envelope sender. If the rule already exists, it is returned with requireVerified updated.',
+      'Allows or blocks mail from an address or a domain. The rule applies to mail that arrives from now on. When several rules match, an inbox takes precedence over its pod and a pod over the account, then an address over a domain, a longer domain over a shorter one, then block over allow. Allow rules match the From address; block rules match the From address and the envelope sender. If the rule already exists, it is returned with requireVerified updated.',
     auth: 'key-or-approver',
     isRateLimited: true,
     body: CreateSenderRule,

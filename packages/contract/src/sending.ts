@@ -103,7 +103,7 @@ const extraHeaders = Type.Unsafe<Record<string, string>>({
 const isAutomatic = Type.Boolean({
   default: false,
   description:
-    'Whether a program sends this on its own: the message says so (Auto-Submitted, RFC 3834), and other programs do not answer it.',
+    'Whether a program sends this on its own. The message is then marked as automatic (Auto-Submitted, RFC 3834), so that other programs do not answer it.',
 })
 
 const needsSubject = {
@@ -275,7 +275,7 @@ const Hold = Type.Object(
     id: text('The id of the review.'),
     reasons: Type.Array(HoldReason, { description: 'Why a person has to decide.' }),
     digest: text(
-      'SHA-256 of what will be sent, in hexadecimal behind "v2:": an approval names it.',
+      'SHA-256 of what will be sent, in hexadecimal, prefixed with "v2:": an approval names it.',
     ),
     expiresAt: time('When the message is rejected if nobody has decided.'),
   },
@@ -367,7 +367,7 @@ export const sendingOperations = {
     summary: 'Send a message from an inbox.',
     notes: [
       'For 24 hours, repeating the request with the same Idempotency-Key returns the first response and sends nothing. The same key with a different request is refused. A refused request does not use up its key: correct it and send it again.',
-      'With threadId, the message is a reply. It has the subject of the thread, an In-Reply-To field with the Message-ID of the newest message that the recipients wrote or got (with one correspondent, the last message), a References field with all of them, and the thread is marked as read. If the thread began with a message that only copied the inbox (deliveryRole cc), the sender of that message is added to cc unless the account has suppressed the address. A message that came without a Message-ID cannot be referenced, so the mail program of its sender cannot thread the reply.',
+      'With threadId, the message is a reply. It has the subject of the thread, an In-Reply-To field with the Message-ID of the newest message that the recipients wrote or received (with one correspondent, the last message) and a References field with all messages of the thread. The thread is marked as read. If the thread began with a message that only copied the inbox (deliveryRole cc), the sender of that message is added to cc unless the account has suppressed the address. A message that came without a Message-ID cannot be referenced, so the mail program of its sender cannot thread the reply.',
       'With multipart/form-data, the fields have the same names. Repeat to, cc and bcc for each recipient and attachments for each file; headers and invite need JSON.',
       'While a worker has claimed the thread, a send in it needs the header Lease-Token of the claim. It is looked at when the message is accepted: one that is held or scheduled is sent later without it. A repeated request gets its first response with or without the token.',
       'After ten replies to automatic messages in one thread within an hour, sending in that thread fails with loop_suspected until the first of the ten is an hour old.',

@@ -34,7 +34,7 @@ export const Stats = Type.Object(
     inboxes: count('Inboxes of the account now.'),
     unreadThreads: count('Unread threads in them now.'),
     storedBytes: count(
-      'Bytes that the account stores now: mail, also in quarantine, drafts, the text of attachments, and files of exports and imports.',
+      'Bytes that the account stores now: mail, including quarantined mail, drafts, the text of attachments, and files of exports and imports.',
     ),
     storedBytesLimit: nullableCount(
       'The storage quota in bytes. Mail to the account is refused while it is reached; null without a quota.',

@@ -45,7 +45,7 @@ export const Export = Type.Object(
     id: text('Assigned by the service.'),
     status: oneOf(
       EXPORT_STATUSES,
-      'The file can be downloaded while it is done; it expires after seven days, or when ten newer exports of the account are done.',
+      'The file can be downloaded while the status is done; it expires after seven days, or when ten newer exports of the account are done.',
     ),
     format: oneOf(
       EXPORT_FORMATS,
@@ -89,13 +89,13 @@ export const ImportFailure = Type.Object(
 
 const Skipped = Type.Object(
   {
-    trash: count('Messages that the other program had deleted, or kept in its trash.'),
+    trash: count('Messages that were deleted or in the trash of the other program.'),
     spam: count('Messages that Gmail kept as spam.'),
     draft: count('Messages that were not sent.'),
-    unfinished: count('Files that a Maildir was still writing.'),
-    otherFile: count('Files of an archive that are no messages.'),
+    unfinished: count('Files in a Maildir that were still being written.'),
+    otherFile: count('Files in an archive that are not messages.'),
   },
-  { description: 'What the file has beside the mail of a mailbox, which is not imported.' },
+  { description: 'What the file contains besides regular mail; it is not imported.' },
 )
 export type SkipReason = keyof Static<typeof Skipped>
 
@@ -181,7 +181,7 @@ export const transferOperations = {
     path: '/v1/exports/{id}',
     tag: 'Exports and imports',
     summary: 'Delete an export and its file.',
-    notes: 'Also ends one that is under way. Its url gives nothing from then on.',
+    notes: 'An export that is under way is stopped. Its URL stops working.',
     auth: 'key',
     isRateLimited: true,
     parameters: ofExport,
@@ -215,7 +215,7 @@ export const transferOperations = {
     tag: 'Exports and imports',
     summary: 'Import mail from a file into an inbox.',
     notes:
-      'The body is the file itself, or a form with one file. It may be mbox, a tar archive of a Maildir, the jsonl of an export, or one message. It may be compressed with gzip. Dates, threads, read flags, directions and labels are kept, as Gmail, Thunderbird and others note them; what these keep as trash, spam or drafts is counted as skipped. Nothing is told to events, webhooks or waits. A message that the inbox has already is counted and not stored again, so the same file may be sent again. What is imported does not prove to the guards of a policy that anybody has written.',
+      'The body is the file itself, or a form with one file. It may be mbox, a tar archive of a Maildir, the jsonl of an export, or one message. It may be compressed with gzip. Dates, threads, read flags, directions and labels are kept, including those that Gmail, Thunderbird and other programs record in the file; their trash, spam and drafts are counted as skipped. An import emits no events, calls no webhooks and ends no waits. A message that the inbox already has is counted and not stored again, so the same file may be sent again. Imported mail does not make its senders known to the guards of a policy.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },

@@ -21,7 +21,7 @@ const UsageEntry = Type.Object(
     address: nullableText('The address of the inbox; null for the whole account.'),
     ...counts,
     storedBytes: count(
-      'Bytes stored now: mail, also in quarantine, drafts and the text of attachments; for the account, files of exports and imports too.',
+      'Bytes stored now: mail, including quarantined mail, drafts and the text of attachments; for the account, also files of exports and imports.',
     ),
   },
   { description: 'The figures of an inbox or of the account.' },

@@ -56,7 +56,7 @@ export const imageModes = ['block', 'show'] as const
 /** How an inbox was named in the header: addressed (`to`) or copied (`cc`). */
 export const deliveryRoles = ['to', 'cc'] as const
 
-/** What a limit counts for; `held` is for messages of an inbox that wait for approval. */
+/** What a limit applies to; `held` is for messages of an inbox that wait for approval. */
 export const limitScopes = ['inbox', 'account', 'thread', 'address', 'held'] as const
 export type LimitScope = (typeof limitScopes)[number]
 
@@ -187,7 +187,7 @@ export type GuardAction = (typeof guardActions)[number]
 
 export const sendDecisions = ['allow', 'hold', 'reject'] as const
 
-/** What the audit records: of policies, of reviews, and of approvers and erasures. */
+/** What the audit records about policies, reviews, approvers and erasures. */
 export const policyDecisions = [
   ...sendDecisions,
   'quarantine',

@@ -328,12 +328,12 @@ class InboxesMethods(MoreOfInboxes):
         request does not use up its key: correct it and send it again.
 
         With threadId, the message is a reply. It has the subject of the thread, an In-Reply-To
-        field with the Message-ID of the newest message that the recipients wrote or got (with
-        one correspondent, the last message), a References field with all of them, and the thread
-        is marked as read. If the thread began with a message that only copied the inbox
-        (deliveryRole cc), the sender of that message is added to cc unless the account has
-        suppressed the address. A message that came without a Message-ID cannot be referenced, so
-        the mail program of its sender cannot thread the reply.
+        field with the Message-ID of the newest message that the recipients wrote or received
+        (with one correspondent, the last message) and a References field with all messages of
+        the thread. The thread is marked as read. If the thread began with a message that only
+        copied the inbox (deliveryRole cc), the sender of that message is added to cc unless the
+        account has suppressed the address. A message that came without a Message-ID cannot be
+        referenced, so the mail program of its sender cannot thread the reply.
 
         With multipart/form-data, the fields have the same names. Repeat to, cc and bcc for each
         recipient and attachments for each file; headers and invite need JSON.
@@ -939,13 +939,13 @@ class MessagesMethods(Namespace):
 
         For display in a sandboxed frame. Scripts, forms and other active content are removed and
         styles are kept; a message without HTML is rendered from its text, and so is one whose
-        HTML is too large or too complex, with a sentence that says so. The page loads nothing
-        from other hosts: remote images are removed or, with images=show, fetched through this
+        HTML is too large or too complex, with a note that says so. The page loads nothing from
+        other hosts: remote images are removed or, with images=show, fetched through this
         service. The header X-Blocked-Images counts the removed ones. Links open in a new window
         where the frame allows it. After a link whose text names another host, whose address has
-        a user name, or whose host mixes scripts, the page says where it goes. A message that
-        leaves looks the same in every window: only the styles stay that the service reads for
-        hidden text, for a wide and light screen.
+        a user name, or whose host mixes scripts, the page says where it goes. An outbound
+        message looks the same in every window: it keeps only the styles that the service checks
+        for hidden text, evaluated for a wide screen in a light theme.
         """
         return await self._text("messages.html", path={"id": message_id}, query={"images": images,
             "text": text})
@@ -1315,7 +1315,7 @@ class ExportsMethods(MoreOfExports):
     ) -> None:
         """Delete an export and its file.
 
-        Also ends one that is under way. Its url gives nothing from then on.
+        An export that is under way is stopped. Its URL stops working.
         """
         await self._nothing("exports.delete", path={"id": export_id})
 
@@ -1349,11 +1349,11 @@ class ImportsMethods(MoreOfImports):
 
         The body is the file itself, or a form with one file. It may be mbox, a tar archive of a
         Maildir, the jsonl of an export, or one message. It may be compressed with gzip. Dates,
-        threads, read flags, directions and labels are kept, as Gmail, Thunderbird and others
-        note them; what these keep as trash, spam or drafts is counted as skipped. Nothing is
-        told to events, webhooks or waits. A message that the inbox has already is counted and
-        not stored again, so the same file may be sent again. What is imported does not prove to
-        the guards of a policy that anybody has written.
+        threads, read flags, directions and labels are kept, including those that Gmail,
+        Thunderbird and other programs record in the file; their trash, spam and drafts are
+        counted as skipped. An import emits no events, calls no webhooks and ends no waits. A
+        message that the inbox already has is counted and not stored again, so the same file may
+        be sent again. Imported mail does not make its senders known to the guards of a policy.
 
         Error codes of its own: bad_request, storage_quota_reached, transfer_limit_reached,
         address_erased.
@@ -1389,12 +1389,12 @@ class ErasuresMethods(MoreOfErasures):
     ) -> Erasure:
         """Erase everything of an address.
 
-        Removes every message from, to, cc or bcc the address in all inboxes of the account, for
-        good and at once, also in the trash, in quarantine, in drafts and while it waits for its
-        time or for approval; and what the service has noted about the address. Rules and
-        suppressions of the address stay. The receipt says what was removed and where the address
-        may still be. Nothing brings it back. In an account with an approver, only an approver
-        can erase an address that the audit names.
+        Permanently removes every message from, to, cc or bcc the address in all inboxes of the
+        account, including the trash, quarantine, drafts, and scheduled and held messages, and
+        what the service has recorded about the address. Rules and suppressions of the address
+        stay. The receipt says what was removed and where the address may still be. This cannot
+        be undone. In an account with an approver, only an approver can erase an address that the
+        audit names.
 
         Error codes of its own: approver_required, transfer_limit_reached.
         """
@@ -1497,10 +1497,10 @@ class SenderRulesMethods(Namespace):
         """Create a sender rule.
 
         Allows or blocks mail from an address or a domain. The rule applies to mail that arrives
-        from now on. When several rules match, an inbox takes precedence over its pod over the
-        account, then an address over a domain, a longer domain over a shorter one, then block
-        over allow. Allow rules match the From address; block rules match the From address and
-        the envelope sender. If the rule already exists, it is returned with requireVerified
+        from now on. When several rules match, an inbox takes precedence over its pod and a pod
+        over the account, then an address over a domain, a longer domain over a shorter one, then
+        block over allow. Allow rules match the From address; block rules match the From address
+        and the envelope sender. If the rule already exists, it is returned with requireVerified
         updated.
 
         Error codes of its own: approver_required, invalid_pod, sender_rule_limit_reached.
@@ -1991,8 +1991,8 @@ class ApproversMethods(Namespace):
 
         The token is shown only in this response. Keep it away from the agent: it decides what
         the agent may send. The first approver of an account can be created with an API key,
-        unless the operator has reserved that (MAILROOM_FIRST_APPROVER); from then on it takes
-        the token of an approver.
+        unless the operator has reserved that (MAILROOM_FIRST_APPROVER); creating further ones
+        requires the token of an approver.
 
         Error codes of its own: approver_required, approver_limit_reached.
         """
@@ -2033,9 +2033,9 @@ class ReviewsMethods(Namespace):
     ) -> AsyncListing[Review]:
         """List reviews.
 
-        Newest first. Of equal pending reviews only the newest is an entry, with the others in
-        equal; each is decided by its own id and digest. Approvers also see reviews of messages
-        that were removed.
+        Newest first. Equal pending reviews are one entry: the newest, with the others in equal.
+        Each is decided by its own id and digest. Approvers also see reviews of messages that
+        were removed.
         """
         return self._list("reviews.list", query={"status": status, "inboxId": inbox_id,
             "limit": limit, "offset": offset})

@@ -277,12 +277,12 @@ class InboxLimitReachedError(MailroomError):
 
 
 class PodLimitReachedError(MailroomError):
-    """422 `pod_limit_reached`: The account has 10,000 pods, which is the most."""
+    """422 `pod_limit_reached`: The account has reached the limit of 10,000 pods."""
 
 
 class SuppressionLimitReachedError(MailroomError):
-    """422 `suppression_limit_reached`: The account has 100,000 suppressions, which is the most that
-    it may add.
+    """422 `suppression_limit_reached`: The account has reached the limit of 100,000 suppressions
+    that it may add.
     """
 
 

@@ -624,7 +624,7 @@ class Draft(TypedDict):
     unsubscribe: bool
     """Whether the message gets an unsubscribe link."""
     isAutomatic: bool
-    """Whether the message says that a program sends it."""
+    """Whether the message is marked as sent by a program."""
     invite: InviteToSend | None
     """The invitation that the message is; null if it is none."""
     sendAt: str | None
@@ -699,8 +699,8 @@ class Erasure(TypedDict):
     status: Literal["queued", "running", "done"]
     """Whether everything is removed."""
     address: str | None
-    """What is erased; null once it is removed, because the receipt would keep it. Until the status
-    is done, copies in files are overwritten.
+    """The address to erase; null once its mail is removed, so that the receipt does not keep the
+    address. Copies in database files are then overwritten until the status is done.
     """
     removed: ErasureRemoved
     """How many of each kind were removed."""
@@ -743,11 +743,11 @@ class ErasureRemoved(TypedDict):
     correspondents: int
     """Notes on who has written to an inbox, and whom it has written to."""
     answers: int
-    """Answers kept for Idempotency-Keys that named the address; it is replaced in them. The keys
-    are stored only as hashes.
+    """Responses kept for Idempotency-Keys in which the address was replaced. The keys are stored
+    only as hashes.
     """
     auditEntries: int
-    """Entries of the audit that named the address; a keyed hash replaces it in them."""
+    """Audit entries in which the address was replaced by a keyed hash."""
     reviews: int
     """Reviews of messages from or to the address that had been removed before."""
     files: int
@@ -970,7 +970,7 @@ class EventHold(TypedDict):
     reasons: List[HoldReason]
     """Why a person has to decide."""
     digest: str
-    """SHA-256 of what will be sent, in hexadecimal behind "v2:"."""
+    """SHA-256 of what will be sent, in hexadecimal, prefixed with "v2:"."""
     expires_at: str
     """When the message is rejected if nobody has decided."""
 
@@ -997,12 +997,12 @@ class _EventMessageRequired(_EventMessageWords):
     direction: Direction
     """Whether the inbox received or sent the message."""
     to: str
-    """One address, so that it can be compared. Inbound: that of the inbox. Outbound: the first
-    recipient.
+    """A single address, so that it can be compared. Inbound: the address of the inbox. Outbound:
+    the first recipient.
     """
     to_addrs: List[str]
-    """All addresses of the To field: what `to` is in messages of the API. Outbound: all recipients
-    without cc and bcc.
+    """All addresses of the To field, like `to` of a message in the API. Outbound: all recipients
+    except cc and bcc.
     """
     recipient: str | None
     """Inbound: the address that the sending server named (RCPT), in its spelling. Null for outbound
@@ -1025,11 +1025,11 @@ class _EventMessageRequired(_EventMessageWords):
     says something else than the HTML, of the text that people see in the HTML.
     """
     hidden_text: bool
-    """Whether the inbound message has text that a person does not see, text of which that is not
-    known, or HTML or styles that were not searched for it. Hidden text may be in the HTML body,
-    in the text body if the sender wrote that, and in attachments that mail programs do not show.
-    A text converted from HTML has none of it, unless an older version received the message or
-    the HTML is too large or too deep to be read; it keeps text of the kind unclear.
+    """Whether the inbound message has text that a person does not see, text that may or may not be
+    visible, or HTML or styles that were not searched for hidden text. Hidden text may be in the
+    HTML body, in the text body if the sender wrote that, and in attachments that mail programs
+    do not show. A text converted from HTML has none of it, unless an older version received the
+    message or the HTML is too large or too deep to be read; it keeps text of the kind unclear.
     """
     hidden_text_parts: List[HiddenTextPart]
     """The hidden text by kind; empty if there is none, and on outbound mail."""
@@ -1071,8 +1071,8 @@ class EventMessage(_EventMessageRequired, total=False):
     received_at: str
     """Inbound only: when the message was received."""
     sent_at: str
-    """Outbound only: when the message was queued, after any approval and any time that it waited
-    for; while it waits, when it was accepted.
+    """Outbound only: when the message was queued, which is after any approval and scheduled time.
+    While it is held or scheduled: when it was accepted.
     """
 
 
@@ -1163,8 +1163,8 @@ class Export(TypedDict):
     id: str
     """Assigned by the service."""
     status: Literal["queued", "running", "done", "failed", "expired"]
-    """The file can be downloaded while it is done; it expires after seven days, or when ten newer
-    exports of the account are done.
+    """The file can be downloaded while the status is done; it expires after seven days, or when ten
+    newer exports of the account are done.
     """
     format: Literal["mbox", "maildir", "jsonl"]
     """An mbox is one file as mboxrd (RFC 4155). A maildir is a tar archive with a Maildir for each
@@ -1299,7 +1299,7 @@ class Import(TypedDict):
     failures: List[ImportFailure]
     """The first 100 of them."""
     skipped: ImportSkipped
-    """What the file has beside the mail of a mailbox, which is not imported."""
+    """What the file contains besides regular mail; it is not imported."""
     error: Literal["inbox_deleted", "file_unreadable", "storage_quota_reached", "address_erased",
         "internal_error", None]
     """Why it failed; null otherwise. `internal_error`: eight attempts in a row failed for a fault
@@ -1336,18 +1336,18 @@ class ImportProgress(TypedDict):
 
 
 class ImportSkipped(TypedDict):
-    """What the file has beside the mail of a mailbox, which is not imported."""
+    """What the file contains besides regular mail; it is not imported."""
 
     trash: int
-    """Messages that the other program had deleted, or kept in its trash."""
+    """Messages that were deleted or in the trash of the other program."""
     spam: int
     """Messages that Gmail kept as spam."""
     draft: int
     """Messages that were not sent."""
     unfinished: int
-    """Files that a Maildir was still writing."""
+    """Files in a Maildir that were still being written."""
     otherFile: int
-    """Files of an archive that are no messages."""
+    """Files in an archive that are not messages."""
 
 
 class Inbox(TypedDict):
@@ -1583,8 +1583,8 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     list. Only for messages to one recipient.
     """
     isAutomatic: bool
-    """Whether a program sends this on its own: the message says so (Auto-Submitted, RFC 3834), and
-    other programs do not answer it.
+    """Whether a program sends this on its own. The message is then marked as automatic
+    (Auto-Submitted, RFC 3834), so that other programs do not answer it.
     """
 
 
@@ -1756,11 +1756,11 @@ class Message(TypedDict):
     says something else than the HTML, of the text that people see in the HTML.
     """
     hiddenText: bool
-    """Whether the inbound message has text that a person does not see, text of which that is not
-    known, or HTML or styles that were not searched for it. Hidden text may be in the HTML body,
-    in the text body if the sender wrote that, and in attachments that mail programs do not show.
-    A text converted from HTML has none of it, unless an older version received the message or
-    the HTML is too large or too deep to be read; it keeps text of the kind unclear.
+    """Whether the inbound message has text that a person does not see, text that may or may not be
+    visible, or HTML or styles that were not searched for hidden text. Hidden text may be in the
+    HTML body, in the text body if the sender wrote that, and in attachments that mail programs
+    do not show. A text converted from HTML has none of it, unless an older version received the
+    message or the HTML is too large or too deep to be read; it keeps text of the kind unclear.
     """
     hiddenTextParts: List[HiddenTextPart]
     """The hidden text by kind; empty if there is none, and on outbound mail."""
@@ -1810,7 +1810,7 @@ class Message(TypedDict):
     too-many-header-fields, parse-failed or parse-timed-out: the message could not be read to its
     end, and the rest is an attachment. duplicate-from, duplicate-subject, duplicate-message-id,
     duplicate-content-type or missing-from: a header field occurs twice or is missing.
-    not-base64: a text is called base64 and is not; it is kept as it is.
+    not-base64: a text is declared as base64 but is not; it is kept as it is.
     """
     labels: List[str]
     """Labels, sorted."""
@@ -1989,9 +1989,9 @@ class PolicyAuditEntry(TypedDict):
     """For senders (inbound) or for recipients (outbound)."""
     decision: Literal["allow", "hold", "reject", "quarantine", "change", "approved", "rejected",
         "expired", "approver_created", "approver_deleted", "erasure"]
-    """Of mail: sent while a policy applied (allow), held for an approver, refused (reject) or
-    quarantined. Of held mail: approved, rejected or expired. Else a change of the policy or the
-    approvers, or an erasure.
+    """For mail: sent while a policy applied (allow), held for an approver, refused (reject) or
+    quarantined. For held mail: approved, rejected or expired. Otherwise a change of the policy
+    or the approvers, or an erasure.
     """
     podId: str | None
     """The pod; of an inbox, its pod. Null for the account."""
@@ -2006,13 +2006,13 @@ class PolicyAuditEntry(TypedDict):
     reasons: List[HoldReason]
     """Of mail."""
     actor: PolicyAuditEntryActor | None
-    """Who decided or changed it; null where the policy did, or time."""
+    """Who decided it or made the change; null if the policy decided it or it expired."""
     change: PolicyChange | None
-    """Of a change of the policy."""
+    """The change, if a policy was changed."""
     reviewId: str | None
-    """Of a decision about held mail: its review."""
+    """The review, if held mail was decided."""
     note: str | None
-    """Of such a decision: its reason in words, if any."""
+    """The reason that was given for the decision about held mail, if any."""
     approver: PolicyAuditEntryApprover | None
     """The approver that was created or deleted."""
     erasureId: str | None
@@ -2145,7 +2145,7 @@ class PolicyGuards(TypedDict):
     """A recipient who never wrote to the inbox, to whom it never wrote, and whom no rule allows."""
     provenance: Literal["allow", "hold", "reject", "inherit"]
     """A recipient whose address comes from inside received mail of the thread or of the last 30
-    days, who is new to the inbox, and whom no rule names: the mark of an injected instruction.
+    days, who is new to the inbox, and whom no rule names: the sign of an injected instruction.
     """
     outsideThread: Literal["allow", "hold", "reject", "inherit"]
     """In a reply, a recipient in no From or Reply-To field of the thread and in no To or Cc field
@@ -2153,7 +2153,7 @@ class PolicyGuards(TypedDict):
     """
     secrets: Literal["allow", "hold", "reject", "inherit"]
     """Private keys, API tokens, keys of this service, card numbers or IBANs in any field or file of
-    the message. A file that cannot be read holds it.
+    the message. A message with a file that cannot be read is held.
     """
     attachments: Literal["allow", "hold", "reject", "inherit"]
     """Attached files, and data: URIs in the HTML."""
@@ -2414,13 +2414,13 @@ class Review(_ReviewWords):
     reasons: List[HoldReason]
     """Why the message is held."""
     digest: str
-    """SHA-256 of what will be sent, in hexadecimal behind "v2:". An approval names it."""
+    """SHA-256 of what will be sent, in hexadecimal, prefixed with "v2:". An approval names it."""
     equalCount: int
-    """How many pending reviews are equal to this one, itself included: their messages differ in
-    their threads alone. 1 once it is decided.
+    """How many pending reviews are equal to this one, itself included: their messages differ only
+    in their threads. 1 once it is decided.
     """
     equal: List[ReviewEqual]
-    """The others, newest first, up to 100."""
+    """The other equal reviews, newest first, up to 100."""
     isMessageDeleted: bool
     """Whether the message has been removed since. Approvers can read the review for 90 days after
     its decision, without the files.
@@ -2469,16 +2469,16 @@ class _ReviewContentRequired(_ReviewContentWords):
 
 class ReviewContent(_ReviewContentRequired, total=False):
     """What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC
-    8785), behind "v2:". Reviews of earlier versions have a digest without it, of an object
-    without sendAt, unsubscribe, isAutomatic and contentId.
+    8785), prefixed with "v2:". Reviews created by earlier versions have a digest without the
+    prefix, of an object without sendAt, unsubscribe, isAutomatic and contentId.
     """
 
     sendAt: str | None
-    """Not sent before this time; null for none."""
+    """The message is not sent before this time; null if it is not scheduled."""
     unsubscribe: bool
     """Whether it has an unsubscribe link."""
     isAutomatic: bool
-    """Whether the message says that a program sends it."""
+    """Whether the message is marked as sent by a program."""
 
 
 class _ReviewContentAttachmentsRequired(TypedDict):
@@ -2492,7 +2492,7 @@ class _ReviewContentAttachmentsRequired(TypedDict):
 
 class ReviewContentAttachments(_ReviewContentAttachmentsRequired, total=False):
     contentId: str | None
-    """What the HTML refers to as "cid:", if anything."""
+    """The identifier by which the HTML refers to the file as "cid:", if any."""
 
 
 class ReviewDisplay(TypedDict):
@@ -2503,7 +2503,7 @@ class ReviewDisplay(TypedDict):
     bodyHtml itself: a page shows a part of it, or bodyText instead.
     """
     isHtmlWhole: bool
-    """The same as isWhole, under its first name."""
+    """The same as isWhole, under its former name."""
     blockedImages: int
     """Images of other hosts that a page leaves out."""
     blockedStyles: int
@@ -2514,9 +2514,9 @@ class ReviewDisplay(TypedDict):
     it is not known because no page can show bodyHtml.
     """
     invisible: int
-    """Characters that nobody sees, such as fillers, tags, variation selectors and marks of
-    direction, in all fields, names and files of the message. Joiners and selectors that form
-    letters and emoji are not counted.
+    """Invisible characters, such as fillers, tags, variation selectors and marks of direction, in
+    all fields, names and files of the message. Joiners and selectors that form letters and emoji
+    are not counted.
     """
     unshown: int
     """Characters of bodyHtml that no page shows: comments, titles, attributes such as data-x, and
@@ -2746,7 +2746,7 @@ class SentMessageHold(TypedDict):
     reasons: List[HoldReason]
     """Why a person has to decide."""
     digest: str
-    """SHA-256 of what will be sent, in hexadecimal behind "v2:": an approval names it."""
+    """SHA-256 of what will be sent, in hexadecimal, prefixed with "v2:": an approval names it."""
     expiresAt: str
     """When the message is rejected if nobody has decided."""
 
@@ -2836,8 +2836,8 @@ class Stats(TypedDict):
     unreadThreads: int
     """Unread threads in them now."""
     storedBytes: int
-    """Bytes that the account stores now: mail, also in quarantine, drafts, the text of attachments,
-    and files of exports and imports.
+    """Bytes that the account stores now: mail, including quarantined mail, drafts, the text of
+    attachments, and files of exports and imports.
     """
     storedBytesLimit: int | None
     """The storage quota in bytes. Mail to the account is refused while it is reached; null without
@@ -2999,8 +2999,8 @@ class UsageData(TypedDict):
     failed: int
     """Messages that failed for at least one recipient, including later bounces."""
     storedBytes: int
-    """Bytes stored now: mail, also in quarantine, drafts and the text of attachments; for the
-    account, files of exports and imports too.
+    """Bytes stored now: mail, including quarantined mail, drafts and the text of attachments; for
+    the account, also files of exports and imports.
     """
 
 
@@ -3215,13 +3215,13 @@ class WholeReview(_WholeReviewWords):
     reasons: List[HoldReason]
     """Why the message is held."""
     digest: str
-    """SHA-256 of what will be sent, in hexadecimal behind "v2:". An approval names it."""
+    """SHA-256 of what will be sent, in hexadecimal, prefixed with "v2:". An approval names it."""
     equalCount: int
-    """How many pending reviews are equal to this one, itself included: their messages differ in
-    their threads alone. 1 once it is decided.
+    """How many pending reviews are equal to this one, itself included: their messages differ only
+    in their threads. 1 once it is decided.
     """
     equal: List[WholeReviewEqual]
-    """The others, newest first, up to 100."""
+    """The other equal reviews, newest first, up to 100."""
     isMessageDeleted: bool
     """Whether the message has been removed since. Approvers can read the review for 90 days after
     its decision, without the files.
@@ -3238,8 +3238,8 @@ class WholeReview(_WholeReviewWords):
     """What the approver said, cancelled if the sender cancelled it, or message_deleted."""
     content: ReviewContent
     """What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC
-    8785), behind "v2:". Reviews of earlier versions have a digest without it, of an object
-    without sendAt, unsubscribe, isAutomatic and contentId.
+    8785), prefixed with "v2:". Reviews created by earlier versions have a digest without the
+    prefix, of an object without sendAt, unsubscribe, isAutomatic and contentId.
     """
     display: ReviewDisplay
     """What a person may miss who looks at a page of the message. It is no part of the digest."""
