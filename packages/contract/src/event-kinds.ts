@@ -72,7 +72,7 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
     holds: '`inbox_id`, `pod_id`, `inbox` with `id`, `address` and `expires_at`',
   },
   'approver.created': {
-    happens: 'An approver was created, by a key, by another approver or on the machine.',
+    happens: 'An approver was created by a key, by another approver or on the machine.',
     holds: APPROVER,
   },
   'approver.deleted': {
