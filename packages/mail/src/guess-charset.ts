@@ -45,7 +45,7 @@ const HAN_TRADITIONAL =
 const HANGUL_USUAL =
   '이다는에가의을를하고지은기사리한도로들있어나서시자인일그대아수해정보전제부스니습안녕요세주원성장상구유과여동조공으내만학신경오소해선간면라마미비거것적행중문발화생감위모러용관교연물방계통회금번당개바우국분야때년월명저등요음했됩입합첨파확청드렸까네께씨님진천'
 
-/** Of two that score alike the first is taken. */
+/** If two score alike, the first is taken. */
 const CANDIDATES: readonly Candidate[] = [
   candidate('windows-1252', LATIN, 'éèàçêäöüßñáíóúãõøåæâîôûëïœ'),
   candidate('windows-1250', LATIN, 'ąćęłńóśźżáčéěířšžýůúďňťäöüőűăţş'),

@@ -66,7 +66,7 @@ export function readAddress(address: string): Read {
   // A mail system writes about nothing but mail.
   if (/^mailer[-_.]?daemon$|^microsoftexchange[\da-f]{8,}$/.test(local))
     return { rule: 'system-sender', says: 'bounce' }
-  // What follows a plus sign is a tag.
+  // The text after a plus sign is a tag.
   const name = local.replace(/(?<=.)\+.*$/, '')
   if (SYSTEM_NAME.test(name)) return { rule: 'system-sender', says: 'system' }
   if (LEAVING_NAME.test(lower) || NEWSLETTER_ADDRESS.test(lower))

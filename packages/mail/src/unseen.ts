@@ -42,7 +42,7 @@ export function shownText(text: string): string {
   return replaceUnseen(text.replaceAll('\r\n', '\n'), marks)
 }
 
-/** `write` gives what stands for a run of unseen characters at an index; line ends and tabs stay. */
+/** `write` replaces a run of unseen characters at an index; line ends and tabs are kept. */
 export function replaceUnseen(text: string, write: (run: string, at: number) => string): string {
   if (PLAIN_TEXT.test(text)) return text
   return text.replace(IN_TEXT, (run: string, kept: string | undefined, at: number) => {

@@ -3,7 +3,7 @@
 
 import { replaceUnseen, shownText } from '@mailroom/mail/unseen.ts'
 
-/** Keeps line breaks; what nobody would see is shown by its number: `[U+001B]`. */
+/** Keeps line breaks; invisible characters are shown by their code points: `[U+001B]`. */
 export function plainBlock(text: string): string {
   return shownText(text.replaceAll(/\r\n?/g, '\n'))
 }

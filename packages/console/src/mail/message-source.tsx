@@ -56,7 +56,7 @@ export function MessageSource({ message }: { message: Message }) {
   )
 }
 
-/** What the tools of a model return for the message, page by page. */
+/** The pages that a model's tools return for the message. */
 export function AgentView({ message: { id } }: { message: Message }) {
   const [offset, setOffset] = useState(0)
   const view = useResource(`view ${id} ${offset}`, (signal) =>

@@ -34,7 +34,6 @@ const RAW = wordSet('iframe noembed noframes script style textarea title xmp')
 class MarkupReader {
   readonly #html: string
   readonly #writer: ReadingWriter
-  /** Of what is no text. */
   readonly sources: string[] = []
   #at = 0
 

@@ -21,9 +21,9 @@ import { countCodePoints, type Removal, RemovalTally } from '#view/removal.ts'
 export type Missed = {
   /** Whether the page has all the text that a reader of the mail sees, in its order. */
   readonly isShown: boolean
-  /** What a reader of the mail does not see. */
+  /** Text that a reader of the mail does not see. */
   readonly hidden: readonly Removal[]
-  /** Characters of the HTML that nobody sees. */
+  /** Invisible characters of the HTML. */
   readonly unseen: number
   /** Characters of the HTML that are no part of any page. */
   readonly unshown: number

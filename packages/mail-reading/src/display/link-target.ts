@@ -49,7 +49,7 @@ function textOf(link: HtmlElement): string {
   return text.slice(0, TEXT_LENGTH_MAX)
 }
 
-/** Hosts as A-labels. Characters that nobody sees are no part of a name, and browsers read 。 as a dot. */
+/** Hosts as A-labels. Invisible characters are not part of a name, and browsers read 。 as a dot. */
 function hostsIn(text: string): string[] {
   const seen = replaceUnseen(text, () => '')
     .normalize('NFKC')

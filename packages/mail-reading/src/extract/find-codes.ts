@@ -315,7 +315,7 @@ function isQuoted(text: string, { start }: Label, line: ReadLine, { end }: Candi
   return isOpen && /^[.!]?["”»“]/.test(line.text.slice(end))
 }
 
-/** Characters before a label in which "for example" may stand. */
+/** Characters before a label that are searched for "for example". */
 const EXAMPLE_LENGTH_MAX = 24
 
 /** Whether a sentence ends in the gap, unless the candidate is a sentence of its own. */

@@ -24,7 +24,7 @@ import { lengthPx, WIDE_KEYWORD } from './css-values.ts'
 export type Box = TextStyle & {
   /** Why everything within is unseen, whatever it declares, or null. */
   readonly hiding: RemovalKind | null
-  /** Why text that stands in the box itself is unseen, or null. */
+  /** Why text directly in the box is unseen, or null. */
   readonly unseen: RemovalKind | null
   readonly variables: Variables
 }
@@ -46,9 +46,9 @@ type TextStyle = {
   readonly opacity: number
   readonly isVisible: boolean
   readonly isIndentedAway: boolean
-  /** Whether the letters stand on one another. */
+  /** Whether the letters overlap. */
   readonly isSqueezed: boolean
-  /** Whether dots stand for the letters. */
+  /** Whether the letters are shown as dots. */
   readonly isMasked: boolean
   /** Whether the colours of the system are those of a dark screen. */
   readonly isDark: boolean
@@ -314,7 +314,7 @@ function textStyleOf(element: HtmlElement, styles: Styles, outer: Box): TextStyl
   }
 }
 
-/** Whether letters so far apart stand on one another, or off the screen. */
+/** Whether letters with this spacing overlap or are off the screen. */
 function isUnreadable(spacing: number, fontPx: number): boolean {
   return (spacing <= -0.9 * fontPx && fontPx > TINY_PX) || spacing >= AWAY_PX
 }

@@ -195,7 +195,7 @@ function ownStyle(style: string): OwnStyle {
   return own
 }
 
-/** A shorthand replaces the properties that it stands for. */
+/** A shorthand replaces its longhand properties. */
 function put(styles: Map<string, string>, { property, value }: Declaration): void {
   if (property === 'all') {
     styles.clear()
@@ -252,7 +252,7 @@ const INHERITED =
     ' ',
   )
 
-/** The first length of a valid `font`, or a word for one: weights and angles stand before it. */
+/** The first length of a valid `font`, or a word for one: weights and angles precede it. */
 const FONT_SIZE =
   /(?:^|\s)(0|[+-]?[\d.]+(?:e[+-]?\d+)?(?!deg|grad|rad|turn)(?:[a-z]+|%)|(?:calc|min|max|clamp)\(.*\)|(?:xx?x?-)?(?:small|large)|medium|smaller|larger)(?:\s|\/)/
 

@@ -130,7 +130,7 @@ export type Variables = { readonly get: (name: string) => string | undefined }
 
 /** Real mail has two in a value. */
 const SUBSTITUTIONS_MAX = 16
-/** Stands for a value that is not read: it is unclear. */
+/** Represents a value that is not read: its effect is unclear. */
 const UNREAD = 'if()'
 
 /** Null where a variable is not set and has no fallback. The insets of a screen are zero, as on a desktop. */

@@ -126,7 +126,7 @@ export function compareLayers(one: readonly number[], other: readonly number[]):
   return 0
 }
 
-/** Stands for the rules of a layer that are in none of its own layers. */
+/** Represents the rules of a layer that are in none of its sublayers. */
 const OUTSIDE = Number.MAX_SAFE_INTEGER
 
 /** Mail repeats its style sheets, from one message of a sender to the next. */
@@ -398,7 +398,7 @@ class Rules {
     }
   }
 
-  /** CSS Nesting 1: a nested rule as the rule that it stands for. */
+  /** CSS Nesting 1: a nested rule as the equivalent rule without nesting. */
   #addNested(parent: SelectorList, node: CssNode, depth: number): void {
     const { generate } = cssTree()
     const outer = generate(parent)

@@ -11,7 +11,7 @@ import {
 import { styleOf } from './css-cascade.ts'
 import type { StyleSheet } from './css-rules.ts'
 
-/** Elements whose content nobody reads as text of the mail. */
+/** Elements whose content is not read as text of the mail. */
 export const NO_TEXT = wordSet(`
   head title style script template embed iframe canvas audio video datalist noframes noembed frameset meter progress rp
   base link meta param
@@ -35,7 +35,7 @@ export function isUndrawn(element: HtmlElement): boolean {
   return false
 }
 
-/** Of a closed list a person sees the option that is selected, or else the first one. */
+/** In a closed list a person sees the selected option, or else the first one. */
 function isUnselected(element: HtmlElement): boolean {
   let list: HtmlNode | HtmlParent | null = element.parentNode
   while (list !== null && isElement(list) && list.tagName !== 'select') list = list.parentNode

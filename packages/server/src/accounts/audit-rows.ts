@@ -94,7 +94,7 @@ export async function purgeAudit(tx: Tx, nowMs: number): Promise<number> {
   return removed.length
 }
 
-/** Notes how a review ended, which happens once; `actor` is null where nobody decided. */
+/** Records the end of a review, which happens once; `actor` is null without a decision. */
 export async function noteReviewEnd(
   tx: Tx,
   review: Pick<Row<'reviews'>, 'id' | 'account_id' | 'inbox_id' | 'message_id'>,

@@ -11,7 +11,7 @@ const STEP_ENTRIES = 500
 
 type Asked = { engine: Engine; accountId: string; addressKey: string }
 
-/** Also true when it ended early, because nobody knows then. */
+/** Also true when it ended early, because the answer is unknown then. */
 export const isAudited: LongRead<Tables, Asked, boolean> = {
   name: 'isAudited',
   async run(db, { engine, accountId, addressKey }, signal) {

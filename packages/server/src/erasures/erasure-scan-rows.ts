@@ -1,4 +1,4 @@
-// What an erasure looks through for the address.
+// The places that an erasure searches for the address.
 
 import { readCounters } from '#mailbox/mailbox-rows.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
@@ -6,7 +6,7 @@ import type { ReadDb, Row } from '#schema/tables.ts'
 
 const SCAN_STEP = 500
 
-/** What of a message names addresses. */
+/** The parts of a message that name addresses. */
 export type Addressed = Pick<
   Row<'messages'>,
   'id' | 'from_addr' | 'to_addr' | 'to_addrs' | 'header_to' | 'cc' | 'bcc' | 'recipient'

@@ -174,13 +174,13 @@ async function overwriteRemoved(
   }
 }
 
-/** What the audit says of the address, and what is kept of reviews. */
+/** The audit entries and kept reviews that name the address. */
 async function eraseEvidence(
   { db, deriveKey }: Deps,
   { accountId, address }: { accountId: string; address: string },
   { held }: Work,
 ): Promise<void> {
-  // The same in all entries, so that they still tell one address from another, and of no use without the key.
+  // The same in all entries, so addresses can still be distinguished; useless without the key.
   const mac = createHmac('sha256', deriveKey('erased-address')).update(`${accountId} ${address}`)
   const replacement = `${mac.digest('hex').slice(0, 16)}@erased.invalid`
   for (let after: string | null = ''; after !== null; ) {

@@ -97,7 +97,7 @@ export function isServiceName(displayName: string): boolean {
   return OF_SERVICE.includes(skeleton) || skeleton.includes(skeletonOf(HELD_MAIL))
 }
 
-/** The same for names that look alike: without case, signs, spaces and what nobody sees. */
+/** The same for names that look alike: without case, signs, spaces and invisible characters. */
 function skeletonOf(name: string): string {
   const plain = name
     .normalize('NFKD')

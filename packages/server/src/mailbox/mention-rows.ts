@@ -8,7 +8,7 @@ import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 
 export const MENTIONS_MS = 30 * DAY_MS
 
-/** What a message mentions, before it is known which inboxes get it. */
+/** The addresses that a message mentions, before it is known which inboxes get it. */
 export type ReceivedMentions = {
   /** Null where the message has to be read. */
   readonly content: string | null
@@ -33,7 +33,7 @@ export const insertMentions = forEachRow(
 
 type OfMessage = Omit<Row<'mentions'>, 'filename' | 'content' | 'copied'>
 
-/** None for a message that mentions nothing, copies nobody else, and has no file to be read. */
+/** None for a message that mentions nothing, copies no one else, and has no file to be read. */
 export function mentionRows(
   message: OfMessage,
   { content, copied, unreadFiles }: ReceivedMentions,
@@ -44,7 +44,7 @@ export function mentionRows(
   return [{ ...message, filename: '', content, copied: list }, ...rows]
 }
 
-/** What a file mentions, once it was read; null where it could not be. */
+/** The addresses that a file mentions, once it has been read; null if it could not be read. */
 export async function noteFileMentions(tx: Tx, row: Row<'mentions'>): Promise<void> {
   await tx.query
     .deleteFrom('mentions')
