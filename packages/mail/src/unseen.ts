@@ -76,7 +76,7 @@ function marks(run: string): string {
   return text
 }
 
-/** Of the first character. */
+/** The code point of the first character, as `U+001B`. */
 function codePoint(text: string): string {
   const code = text.codePointAt(0) ?? 0
   return `U+${code.toString(16).toUpperCase().padStart(4, '0')}`

@@ -103,7 +103,7 @@ const SHORT_LENGTH_MAX = 200
 /** Attributes whose names are those of programs that write and show mail. */
 const NAMED =
   /^(?:(?:data|aria|xmlns|mc|v|o|w)[-:][\w-]{0,16}|x-apple-data-detectors[\w-]{0,16}|item(?:scope|type|prop|id|ref)|on[a-z]{1,20}|content|srcdoc|label|placeholder|contenteditable|spellcheck|dir|slot|hidden|property|prefix)$/
-/** What attributes of programs say. */
+/** Attribute values that are meant for programs. */
 const TECHNICAL = /^(?:true|false|yes|no|on|off|auto|[\d.]{1,4}(?:px|%)?|#[0-9a-f]{3,8})?$/i
 /** Fields of `meta` for programs that show mail. */
 const TECHNICAL_META =

@@ -189,7 +189,7 @@ function numberCode(code: string): string | null {
   return code.replace(/\[\$([^\]"-]*)(?:-[^\]]*)?\]/g, '"$1"')
 }
 
-/** Of percentages, thousands and the like: those of numbers that are no dates. */
+/** Built-in formats of numbers that are not dates, such as percentages and thousands. */
 const BUILT_IN_NUMBERS = new Map(
   [1, 2, 3, 4, 9, 10, 11, 12, 13, 37, 38, 39, 40, 41, 42, 43, 44, 48].map((id) => [
     id,

@@ -78,7 +78,7 @@ const screen = (below: number, own: number) => below + own - below * own
 const hardLight = (below: number, own: number) =>
   own <= 0.5 ? 2 * below * own : screen(below, 2 * own - 1)
 
-/** Of the backdrop and the colour on it, 0 to 1. */
+/** Blend modes: functions of the backdrop and the colour on it, each 0 to 1. */
 const MODES: Readonly<Record<string, (below: number, own: number) => number>> = {
   multiply: (below, own) => below * own,
   screen,

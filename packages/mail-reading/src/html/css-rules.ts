@@ -33,7 +33,7 @@ export type StyleRule = {
 /** The rules that match an element, in no order. */
 export type MatchedRules = {
   readonly sure: readonly StyleRule[]
-  /** Those of which it is not known, MAYBE_MAX at most. */
+  /** Rules that may or may not apply, MAYBE_MAX at most. */
   readonly unclear: readonly StyleRule[]
 }
 

@@ -17,7 +17,7 @@ export const NO_TEXT = wordSet(`
   base link meta param
 `)
 
-/** Of SVG and MathML what describes, or is drawn elsewhere or not at all. */
+/** SVG and MathML elements that describe, or are drawn elsewhere or not at all. */
 const UNDRAWN_FOREIGN = wordSet(`
   title desc metadata defs symbol clipPath mask pattern marker linearGradient radialGradient filter mphantom annotation
   annotation-xml

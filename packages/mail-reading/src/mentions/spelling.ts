@@ -71,7 +71,7 @@ export type Spelling = {
 /** `local` is without its tag: mail to `eve+x@` is for `eve@`. */
 type Split = { readonly local: string; readonly domain: string; readonly unicode: string }
 
-/** Of an address in lower case with A-labels. */
+/** Expects an address in lower case with A-labels. */
 export function splitAddress(address: string): Split {
   const at = address.lastIndexOf('@')
   const plus = address.indexOf('+')

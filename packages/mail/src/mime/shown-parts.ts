@@ -33,7 +33,7 @@ export function shownParts(
   return { shown, hasUnseen }
 }
 
-/** Of multiparts, by index, the part that is shown. */
+/** The shown part of each multipart, by index. */
 type Shown = ReadonlyMap<number, number>
 
 /** The part of the multipart at `level` of `within` that is this part, or around it. */
@@ -65,7 +65,7 @@ function rootsOf(parts: Parts): Shown {
     roots.set(parent, index)
     if (isNamed) named.add(parent)
   }
-  // Of a root that is a file nothing is known.
+  // Nothing is known about a root that is a file.
   const texts = new Set(
     parts.flatMap((part, index) => (part.kind === 'text' ? [...part.within, index] : [])),
   )

@@ -22,7 +22,7 @@ type DecisionDetails = {
   reasons: HoldReason[]
 }
 
-/** Of the end of a review. */
+/** Details of the end of a review. */
 type ReviewDetails = { reviewId: string; messageId: string; note: string | null }
 
 export type AuditDetails =

@@ -10,7 +10,7 @@ import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Tables, Tx } from '#schema/tables.ts'
 
 export type Stored = {
-  /** Of mail and drafts. */
+  /** Bytes of mail and drafts. */
   storedBytes: number
   /** Since when mail to the account is refused, as in its event; null while it is not. */
   exceededAtMs: number | null
