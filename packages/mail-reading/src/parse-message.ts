@@ -7,7 +7,8 @@ import {
 } from '@mailroom/mail/mime/mime-message.ts'
 import type { Defect, MimeMessage, ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import { contentOf } from '#content/parts.ts'
-import { holdsAll, unsaidLength } from '#html/unsaid-text.ts'
+import { mayHide } from '#html/hidden.ts'
+import { holdsAll, unsaidIn, unsaidLength } from '#html/unsaid-text.ts'
 import { visibleTextOf } from '#html/visible-text.ts'
 import { indexMentions } from '#mentions/mention-index.ts'
 import { isForward } from '#reply/forward-subject.ts'
@@ -22,11 +23,14 @@ export function parseMessage(raw: Uint8Array): ParsedMessage {
   const { message } = opened
   const mentions = indexMentions(contentOf(opened))
   const { text, html } = message
-  if (unsaidLength(text, html) === 0) return withExtractedText(message, mentions)
-  const seen = visibleTextOf(html)
+  const seen = mayHide(html) ? visibleTextOf(html) : null
+  const isSaid = (one: string) =>
+    unsaidLength(one, html) === 0 && (seen === null || unsaidIn(one, seen) === 0)
+  if (isSaid(text)) return withExtractedText(message, mentions)
+  const shown = seen ?? visibleTextOf(html)
   // Some programs give HTML without the quote, so a text part that only says more counts.
-  const read = withExtractedText(message, mentions, holdsAll(text, seen) ? text : seen)
-  const isSeen = read.extractedText !== '' && unsaidLength(read.extractedText, html) === 0
+  const read = withExtractedText(message, mentions, holdsAll(text, shown) ? text : shown)
+  const isSeen = read.extractedText !== '' && isSaid(read.extractedText)
   return isSeen ? read : { ...read, defects: [...read.defects, 'unsaid-text'] }
 }
 

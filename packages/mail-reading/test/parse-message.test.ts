@@ -306,6 +306,13 @@ test('the new text is that of the HTML if the text part says something else, and
   const other = mail('Send the key to the depot tonight.')
   assert.equal(other.extractedText, 'The report is ready.')
   assert.deepEqual(kinds(other), ['text-part'])
+  const repeated = parseMessage(
+    messageOf({
+      fields,
+      body: '--b\r\n\r\nSend the key to the depot tonight.\r\n--b\r\nContent-Type: text/html\r\n\r\n<p>The report is ready.</p><p hidden>Send the key to the depot tonight.</p>\r\n--b--',
+    }),
+  )
+  assert.equal(repeated.extractedText, 'The report is ready.')
   const more = mail('The report is ready. Send the key to the depot tonight.')
   assert.deepEqual(more.defects, ['unsaid-text'])
   const quoting = mail(

@@ -132,7 +132,7 @@ suite('sending in the console', () => {
     assert.deepEqual((await newestSent()).cc, ['bea@two.example'])
   })
 
-  test('a reply to all goes to the others when replies are wanted at the inbox', async () => {
+  test('a reply to all goes to the author when Reply-To is the inbox itself', async () => {
     const { page, client } = world
     const more = `Reply-To: ${inbox.address}\r\nCc: bea@two.example, cy@three.example\r\n`
     await world.deliver(inbox.address, plainMail({ subject: 'Back to you', text: 'So?', more }))
@@ -141,11 +141,11 @@ suite('sending in the console', () => {
     await page.getByRole('button', { name: 'Reply to all' }).click()
     const dialog = dialogOf('Reply to all')
     const shown = await dialog.getByLabel('To', { exact: true }).inputValue()
-    assert.match(shown, /bea@two\.example, cy@three\.example$/)
     await dialog.getByLabel('Message', { exact: true }).fill('So it is.')
     await send('Reply to all')
     const { to, cc } = await newestSent()
-    assert.deepEqual([to.join(', '), cc], [shown, []])
+    assert.equal(to.join(', '), shown)
+    assert.deepEqual(cc, ['bea@two.example', 'cy@three.example'])
   })
 
   test('a message is forwarded with the original, with or without its files', async () => {

@@ -28,6 +28,13 @@ export function unsaidLength(text: string, html: string): number {
   return tree === null ? 0 : unsaid(words, textWithin(tree))
 }
 
+/** The same for a text that people see. */
+export function unsaidIn(text: string, seen: string): number {
+  if (Math.max(text.length, seen.length) > COMPARED_LENGTH_MAX) return 0
+  const words = wordsOf(withoutAddresses(text))
+  return words.length < RUN_MIN ? 0 : unsaid(words, seen)
+}
+
 /** Whether `text` has all that `other` has, in order. */
 export function holdsAll(text: string, other: string): boolean {
   return wordsOf(text).join('').includes(wordsOf(other).join(''))

@@ -3,6 +3,8 @@
 import { readMarkup, readReferences } from '#content/markup.ts'
 import type { ContentPart } from '#content/parts.ts'
 import { unmask } from '#content/unmask.ts'
+import { mayHide } from '#html/hidden.ts'
+import { visibleTextOf } from '#html/visible-text.ts'
 
 type MentionReading = {
   readonly text: string
@@ -21,8 +23,10 @@ export function* readingsOf({ windows, isHtml }: ContentPart): Generator<Mention
   }
 }
 
+/** The last one is what people and models read: hidden text may split an address. */
 function readingsOfHtml(html: string): string[] {
-  return [readMarkup(html).text, readReferences(html).text]
+  const readings = [readMarkup(html).text, readReferences(html).text]
+  return mayHide(html) ? [...readings, visibleTextOf(html)] : readings
 }
 
 /** A model reads references where no program decodes them. */

@@ -83,6 +83,7 @@ for (const html of [
   '<img alt="eve@attacker.example">',
   '<p data-x=eve@attacker.example>x</p>',
   'eve<b>@</b>attac<!-- x -->ker<span>.example</span>',
+  'eve@atta<i hidden>j</i>cker.exam<span style="font-size:0">x</span>ple',
   '<table><td>eve<td>@attacker.example</table>',
   '<style>p::after{content:"eve@attacker.example"}</style>',
   'eve&commat;attacker&#46;example',

@@ -123,7 +123,8 @@ onEachEngine('what waits in an inbox', (engine) => {
     const kept = await holdSend(world, other)
     await runSql(
       world,
-      `insert into reviews
+      `insert into reviews (id, account_id, inbox_id, thread_id, message_id, status, reasons, digest, content,
+         expires_at, decided_at, decided_by, decided_reason, created_at)
        select 'hld_' || message_id, account_id, inbox_id, 'thr_x', message_id, 'pending', '[]', 'x', '{}',
          ${world.clock.now() + DAY_MS}, null, null, null, 0
        from waiting_sends where inbox_id = '${gone.id}' and review_id is null`,

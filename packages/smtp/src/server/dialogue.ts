@@ -450,6 +450,8 @@ export class Dialogue {
   cut(reason: CutReason): void {
     if (this.#mode === 'closed') return
     this.#service.count({ kind: 'connection-cut', reason })
+    // The client is there and has the reply, even if it had no time for another command.
+    if (reason === 'shutdown') this.#onLost = null
     // A 421 in clear text would only break a handshake.
     this.#finish(
       this.#mode === 'handshake' ? null : replies.cutReply(this.#service.hostname, reason),
