@@ -419,7 +419,9 @@ function toldOf(keptOut: Arrival['keptOut'][number], content: MessageContent): E
 function findDuplicate({ same }: Draft, inboxId: string, arrival: Arrival): string | null {
   const compared = comparedKey(arrival)
   const receipt_key = receiptKeyOf(arrival)
-  if (receipt_key === null) return null
+  const { content, repeated, imported } = arrival
+  const isCompared = content.message_key != null || repeated !== undefined || imported !== undefined
+  if (receipt_key === null || !isCompared) return null
   const newest = (same.get(keyIn(inboxId, compared)) ?? []).slice(0, SAME_ID_COMPARED_MAX)
   return newest.find((row) => Buffer.compare(row.receipt_key, receipt_key) === 0)?.id ?? null
 }
