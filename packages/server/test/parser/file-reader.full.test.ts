@@ -116,7 +116,7 @@ testReading('a process that dies says nothing about the next file', async (reade
 
 testReading('a file whose process is killed twice has failed', async (reader) => {
   await isGood(reader)
-  const reading = read(docxWith('<w:p/>'.repeat(3_000_000)), 'a.docx', reader)
+  const reading = read(docxWith('<w:p/>'.repeat(6_000_000)), 'a.docx', reader)
   const killed = new Set<number>()
   while (killed.size < 2) {
     await pause(20)
