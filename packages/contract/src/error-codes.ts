@@ -323,7 +323,7 @@ export const errorCodes = {
   },
   review_changed: {
     status: 409,
-    sentence: 'The digest is not the one of the message that waits.',
+    sentence: 'The digest does not match the pending message.',
     fix: 'Read the review again: digest in this response is the current one. Approve only what you have read.',
   },
   review_decided: {

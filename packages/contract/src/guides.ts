@@ -15,7 +15,7 @@ export function guidesOf(publicUrl: string): readonly Guide[] {
       id: 'authentication',
       title: 'Authentication',
       paragraphs: [
-        'Send your API key in the header `Authorization: Bearer <key>`. A key belongs to one account and reaches everything in it. Requests for anything of another account get a 404. The token of an approver goes into the same header: it reads mail and decides about held mail, and nothing else.',
+        'Send your API key in the header `Authorization: Bearer <key>`. A key belongs to one account and reaches everything in it. Requests for anything of another account get a 404. The token of an approver goes into the same header: it reads mail, decides about held mail, changes policies and approvers, and erases addresses, and can do nothing else.',
         'The samples read the key from the environment variable `MAILROOM_API_KEY`. In TypeScript they use this client:',
       ],
       sample: `import { Mailroom } from '@mailroom/sdk'

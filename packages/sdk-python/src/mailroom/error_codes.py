@@ -367,7 +367,7 @@ class ColdOutreachLimitError(MailroomError):
 
 
 class ReviewChangedError(MailroomError):
-    """409 `review_changed`: The digest is not the one of the message that waits."""
+    """409 `review_changed`: The digest does not match the pending message."""
 
 
 class ReviewDecidedError(MailroomError):
