@@ -512,7 +512,7 @@ export const messageOperations = {
       text: Type.Optional(
         oneOf(
           ['seen', 'hidden'],
-          'seen (the default) shows the message; hidden shows only the text that its readers do not see, and how it is hidden.',
+          'Which text the page shows: seen (the default), the message; hidden, only the text that its readers do not see, and how it is hidden.',
         ),
       ),
     }),
