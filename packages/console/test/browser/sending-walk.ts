@@ -145,7 +145,7 @@ suite('sending in the console', () => {
     await send('Reply to all')
     const { to, cc } = await newestSent()
     assert.equal(to.join(', '), shown)
-    assert.deepEqual(cc, ['bea@two.example', 'cy@three.example'])
+    assert.deepEqual(cc, ['in@example.com', 'bea@two.example', 'cy@three.example'])
   })
 
   test('a message is forwarded with the original, with or without its files', async () => {
