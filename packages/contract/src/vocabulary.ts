@@ -56,7 +56,7 @@ export const imageModes = ['block', 'show'] as const
 /** How an inbox was named in the header: addressed (`to`) or copied (`cc`). */
 export const deliveryRoles = ['to', 'cc'] as const
 
-/** What a limit applies to; `held` is for messages of an inbox that wait for approval. */
+/** The subject of a limit; `held` is for messages of an inbox that wait for approval. */
 export const limitScopes = ['inbox', 'account', 'thread', 'address', 'held'] as const
 export type LimitScope = (typeof limitScopes)[number]
 

@@ -147,7 +147,7 @@ function Body({ review: { messageId, content, display } }: { review: WholeReview
   )
 }
 
-/** What the page of the HTML does not show, and characters that no page shows. */
+/** Lines about text that the page of the HTML does not show, and about characters that no page shows. */
 function Missed({
   display: { isWhole, blockedImages, blockedStyles, hidden, invisible, unshown },
   showSource,

@@ -1,5 +1,5 @@
-// What a person misses who looks at the page of a mail: text that the page does not show and a recipient sees, and
-// what leaves with the mail although nobody sees it.
+// Compares the page of a mail with the mail: text that a recipient sees and the page does not show, and content that
+// leaves with the mail and is never shown.
 
 import {
   attributeOf,
@@ -87,7 +87,7 @@ const UNSHOWN = wordSet(`
   applet audio base canvas datalist embed frame frameset iframe input link math meta noembed
   noframes noscript object option rp script select style svg template textarea title video
 `)
-/** Of those, the ones whose text a style sheet can show. */
+/** Elements without a box whose text a style sheet can show. */
 const BOXLESS = wordSet('title style script noembed noframes datalist')
 /** Attributes that hold no words of their own, or whose words a page shows. */
 const PLAIN = wordSet(`
