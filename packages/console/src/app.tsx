@@ -2,9 +2,9 @@
 
 import { useEffect } from 'preact/hooks'
 import { LocationProvider, Route, Router } from 'preact-iso/router'
-import { closeCompose } from '#data/compose.ts'
 import { useInboxList } from '#data/inbox-list.ts'
 import { followEvents, forgetEvents } from '#data/live.ts'
+import { closeCompose } from '#data/open-draft.ts'
 import { paths } from '#data/paths.ts'
 import { usePendingReviews } from '#data/reviews.ts'
 import { isApprover, resumeSession, session, startFailure } from '#data/session.ts'

@@ -4,18 +4,18 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { currentInboxId, openCompose } from '#data/compose.ts'
 import { inboxList, unreadTotal } from '#data/inbox-list.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { liveState } from '#data/live.ts'
+import { currentInboxId, openCompose } from '#data/open-draft.ts'
 import { paths } from '#data/paths.ts'
 import { pendingReviews } from '#data/reviews.ts'
 import { isApprover, session, signOut } from '#data/session.ts'
 import { storedTheme, storeTheme, type Theme } from '#data/theme.ts'
 import { toastFailure } from '#data/toasts.ts'
-import { ComposeLayer } from '#mail/compose.tsx'
+import { ComposeLayer } from '#mail/composer.tsx'
 import { InboxNav, UnreadCount } from '#mail/inbox-nav.tsx'
-import { type Deed, Palette, usePaletteKey } from '#pages/palette.tsx'
+import { type Action, Palette, usePaletteKey } from '#pages/palette.tsx'
 import { ActionButton, Button } from '#parts/button.tsx'
 import { Dialog } from '#parts/dialog.tsx'
 import { Icon, type IconName } from '#parts/icon.tsx'
@@ -91,7 +91,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
     isPaletteOpen.value = true
   }
   usePaletteKey(openPalette)
-  const deeds: Deed[] = [
+  const actions: Action[] = [
     ...(isApprover.value
       ? []
       : [{ text: 'Compose', icon: 'edit', run: () => openCompose({}) } as const]),
@@ -165,7 +165,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       {isPaletteOpen.value && (
         <Palette
           places={places}
-          deeds={deeds}
+          actions={actions}
           onClose={() => {
             isPaletteOpen.value = false
           }}

@@ -4,11 +4,11 @@ import { MailroomError, type Draft as SavedDraft, type SentMessage } from '@mail
 import { replyRecipient } from '@mailroom/sdk/sending.ts'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { nameOwner } from './claims.ts'
-import type { Draft } from './compose.ts'
+import { type ComposedMessage, composedOf, readFile } from './composed-message.ts'
 import type { Failure } from './failure.ts'
 import { localMinute } from './format.ts'
-import { type Letter, letterOf, readFile } from './letter.ts'
 import { announceMailChange } from './live.ts'
+import type { Draft } from './open-draft.ts'
 import { everybodyIn, keyOf, splitRecipients } from './recipients.ts'
 import { describeSendFailure } from './send-failure.ts'
 import { client } from './session.ts'
@@ -58,12 +58,12 @@ export type Problem =
 
 export type Editing = {
   saved: SavedDraft
-  letter: Letter
+  composed: ComposedMessage
   isBusy: boolean
   /** Something is written that is not saved. */
   isUnsaved: boolean
   problem: Problem | null
-  write(letter: Letter): void
+  write(composed: ComposedMessage): void
   /** False for a change that was not saved. */
   save(): Promise<boolean>
   addFiles(files: readonly File[]): Promise<void>
@@ -77,24 +77,29 @@ export type Editing = {
 /** The draft as it is stored and as it is written, and changes of it one after the other. */
 function useVersions({ saved: first, draft }: OpenedDraft) {
   const [saved, setSaved] = useState(first)
-  const [letter, setLetter] = useState(() => letterOfSaved(first, draft))
+  const [composed, setComposed] = useState(() => composedOfSaved(first, draft))
   const [isBusy, setIsBusy] = useState(false)
   const [problem, setProblem] = useState<Problem | null>(null)
-  const now = useRef({ saved, letter })
+  const now = useRef({ saved, composed })
   const queue = useRef(Promise.resolve(true))
   const keep = (next: SavedDraft) => {
     now.current.saved = next
     setSaved(next)
   }
-  const write = (next: Letter) => {
-    now.current.letter = next
-    setLetter(next)
+  const write = (next: ComposedMessage) => {
+    now.current.composed = next
+    setComposed(next)
   }
   const explain = async (error: unknown, isSend: boolean): Promise<Problem | null> => {
     const { status, code } = error instanceof MailroomError ? error : { status: 0, code: '' }
     if (status === 404) return { kind: 'gone' }
     if (code === 'draft_changed') return findChange(now.current, draft, keep)
-    const sending = { inboxId: first.inboxId, letter: now.current.letter, draft, isNewest: false }
+    const sending = {
+      inboxId: first.inboxId,
+      composed: now.current.composed,
+      draft,
+      isNewest: false,
+    }
     const failure = describeSendFailure(error, sending)
     const isMarked = !isSend && Object.keys(failure.fields).length > 0
     const message = isMarked ? 'Not saved: correct what is marked below.' : failure.message
@@ -126,25 +131,26 @@ function useVersions({ saved: first, draft }: OpenedDraft) {
   }
   const save = (isExplicit = false) =>
     run(async (from) => {
-      const changes = changesOf(now.current.letter, from, { draft, isExplicit })
+      const changes = changesOf(now.current.composed, from, { draft, isExplicit })
       if (Object.keys(changes).length === 0) return null
       return client.drafts.update(from.id, changes, { ifMatch: from.etag })
     })
-  return { saved, letter, isBusy, problem, keep, write, run, save, setProblem }
+  return { saved, composed, isBusy, problem, keep, write, run, save, setProblem }
 }
 
 export function useSavedDraft(opened: OpenedDraft): Editing {
   const { draft } = opened
-  const { saved, letter, isBusy, problem, keep, write, run, save, setProblem } = useVersions(opened)
-  const isUnsaved = Object.keys(changesOf(letter, saved, { draft })).length > 0
+  const { saved, composed, isBusy, problem, keep, write, run, save, setProblem } =
+    useVersions(opened)
+  const isUnsaved = Object.keys(changesOf(composed, saved, { draft })).length > 0
   useEffect(() => {
     if (!isUnsaved || problem?.kind === 'changed' || problem?.kind === 'gone') return
     const timer = setTimeout(() => void save(), SAVE_AFTER_MS)
     return () => clearTimeout(timer)
-  }, [letter])
+  }, [composed])
   return {
     saved,
-    letter,
+    composed,
     isBusy,
     isUnsaved,
     problem,
@@ -177,7 +183,7 @@ export function useSavedDraft(opened: OpenedDraft): Editing {
     },
     loadTheirs(theirs) {
       keep(theirs)
-      write(letterOfSaved(theirs, draft))
+      write(composedOfSaved(theirs, draft))
       setProblem(null)
     },
     async keepMine(theirs) {
@@ -190,7 +196,7 @@ export function useSavedDraft(opened: OpenedDraft): Editing {
 
 /** Null where only the answer to an own change was lost. */
 async function findChange(
-  { saved, letter }: { saved: SavedDraft; letter: Letter },
+  { saved, composed }: { saved: SavedDraft; composed: ComposedMessage },
   draft: Draft,
   keep: (theirs: SavedDraft) => void,
 ): Promise<Problem | null> {
@@ -199,7 +205,7 @@ async function findChange(
     throw error
   })
   if (theirs === null) return { kind: 'gone' }
-  const isSame = Object.keys(changesOf(letter, theirs, { draft })).length === 0
+  const isSame = Object.keys(changesOf(composed, theirs, { draft })).length === 0
   if (!isSame || theirs.attachments.length !== saved.attachments.length) {
     return { kind: 'changed', theirs }
   }
@@ -207,10 +213,10 @@ async function findChange(
   return null
 }
 
-function letterOfSaved(saved: SavedDraft, draft: Draft): Letter {
+function composedOfSaved(saved: SavedDraft, draft: Draft): ComposedMessage {
   const isToAll = draft.everybody !== null && saved.replyAll && saved.to.length === 0
   return {
-    ...letterOf(draft),
+    ...composedOf(draft),
     to: isToAll || saved.to.length === 0 ? draft.to : saved.to.join(', '),
     cc: isToAll ? draft.cc.join(', ') : saved.cc.join(', '),
     bcc: saved.bcc.join(', '),
@@ -228,29 +234,29 @@ type Changes = Parameters<typeof client.drafts.update>[1]
 
 /** `isExplicit`: the recipients of a reply to all are named as the form shows them. */
 function changesOf(
-  letter: Letter,
+  composed: ComposedMessage,
   saved: SavedDraft,
   { draft, isExplicit = false }: { draft: Draft; isExplicit?: boolean },
 ): Changes {
-  const base = letterOfSaved(saved, draft)
+  const base = composedOfSaved(saved, draft)
   const keys = (text: string) => splitRecipients(text).map(keyOf).join()
-  const moved = LISTS.filter((name) => keys(letter[name]) !== keys(base[name]))
+  const moved = LISTS.filter((name) => keys(composed[name]) !== keys(base[name]))
   const isNamed = saved.replyAll && (isExplicit || moved.some((name) => name !== 'bcc'))
   const isTold = saved.to.length === 0 && isExplicit
   const lists = LISTS.filter(
     (name) => moved.includes(name) || (isNamed && name !== 'bcc') || (isTold && name === 'to'),
-  ).map((name) => [name, splitRecipients(letter[name])] as const)
-  const replyTo = letter.replyTo.trim()
-  const subject = letter.subject.trim()
+  ).map((name) => [name, splitRecipients(composed[name])] as const)
+  const replyTo = composed.replyTo.trim()
+  const subject = composed.subject.trim()
   return {
     ...Object.fromEntries(lists.map(([name, list]) => [name, list.length === 0 ? null : list])),
     ...(isNamed && { replyAll: false }),
     ...(replyTo !== base.replyTo && { replyTo: replyTo === '' ? null : replyTo }),
     ...(draft.replied === null &&
       subject !== base.subject && { subject: subject === '' ? null : subject }),
-    ...(letter.body !== base.body && { body: letter.body === '' ? null : letter.body }),
-    ...(letter.isQuoting !== base.isQuoting && { includeQuote: letter.isQuoting }),
-    ...(letter.sendAt !== base.sendAt && { sendAt: timeOf(letter.sendAt) }),
+    ...(composed.body !== base.body && { body: composed.body === '' ? null : composed.body }),
+    ...(composed.isQuoting !== base.isQuoting && { includeQuote: composed.isQuoting }),
+    ...(composed.sendAt !== base.sendAt && { sendAt: timeOf(composed.sendAt) }),
   }
 }
 

@@ -1,9 +1,9 @@
 // Why a message was not sent, in words, at the field that it concerns.
 
 import { MailroomError } from '@mailroom/sdk'
+import { type ComposedMessage, recipientsOf, type Sending } from './composed-message.ts'
 import { describeFailure, type Failure } from './failure.ts'
 import { formatMoment, formatRelative } from './format.ts'
-import { type Letter, recipientsOf, type Sending } from './letter.ts'
 import { keyOf, splitRecipients } from './recipients.ts'
 
 type Finding = { kind: string; part: string; offset: number; length: number }
@@ -26,7 +26,7 @@ export function describeSendFailure(error: unknown, sending: Sending): Failure {
   if (!(error instanceof MailroomError)) return described
   const { recipient = error.body.address, findings, scope, limit, resetsAt } = error.body
   if (typeof recipient === 'string') {
-    const field = fieldOf(recipient, sending.letter)
+    const field = fieldOf(recipient, sending.composed)
     return { ...described, fields: { [field]: error.message } }
   }
   if (Array.isArray(findings)) return { ...described, fields: fieldsOfFindings(findings, sending) }
@@ -48,7 +48,7 @@ function describeMistakes(error: MailroomError, sending: Sending): Failure {
   }
   return {
     message: 'The message was not sent: correct what is marked below.',
-    fix: Object.keys(fields).every((name) => name in sending.letter) ? null : error.message,
+    fix: Object.keys(fields).every((name) => name in sending.composed) ? null : error.message,
     fields,
     isGone: false,
   }
@@ -56,20 +56,20 @@ function describeMistakes(error: MailroomError, sending: Sending): Failure {
 
 function entryAt(sending: Sending, name: string, index: number): string {
   const { to = [], cc = [] }: { to?: string[]; cc?: string[] } = recipientsOf(sending)
-  const bcc = splitRecipients(sending.letter.bcc)
+  const bcc = splitRecipients(sending.composed.bcc)
   return Object.entries({ to, cc, bcc }).find(([list]) => list === name)?.[1][index] ?? ''
 }
 
 /** Where the address was typed; To for one that the service added. */
-function fieldOf(address: string, letter: Letter): 'to' | 'cc' | 'bcc' | 'replyTo' {
+function fieldOf(address: string, composed: ComposedMessage): 'to' | 'cc' | 'bcc' | 'replyTo' {
   const isIn = (text: string) =>
     splitRecipients(text).some((entry) => keyOf(entry) === keyOf(address))
   const names = ['to', 'cc', 'bcc', 'replyTo'] as const
-  return names.find((name) => isIn(letter[name])) ?? 'to'
+  return names.find((name) => isIn(composed[name])) ?? 'to'
 }
 
-function fieldsOfFindings(findings: readonly Finding[], { letter, draft }: Sending) {
-  const hasFiles = letter.files.length > 0 || draft.forwarded !== null
+function fieldsOfFindings(findings: readonly Finding[], { composed, draft }: Sending) {
+  const hasFiles = composed.files.length > 0 || draft.forwarded !== null
   if (findings.length === 0) {
     return hasFiles ? { files: 'No files may be attached.' } : {}
   }

@@ -1,12 +1,12 @@
-// Sending a letter: once, however often it is tried, with the progress of a large upload.
+// Sends a composed message once, however often it is tried, and reports the progress of a large upload.
 
 import { MailroomError, type SentMessage } from '@mailroom/sdk'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { nameOwner } from './claims.ts'
-import { aboutOf, composeDraft, type Draft } from './compose.ts'
+import { type ComposedMessage, isNewest, sendComposed } from './composed-message.ts'
 import type { Failure } from './failure.ts'
-import { isNewest, type Letter, sendLetter } from './letter.ts'
 import { announceMailChange } from './live.ts'
+import { aboutOf, composeDraft, type Draft } from './open-draft.ts'
 import { describeSendFailure, isSentBefore } from './send-failure.ts'
 import { client } from './session.ts'
 import { toastFailure } from './toasts.ts'
@@ -22,7 +22,7 @@ export type Attempt = {
   failure: Failed | null
   /** Progress of the upload, 0 to 1; null for a short one. */
   progress: number | null
-  send: (inboxId: string, letter: Letter) => Promise<void>
+  send: (inboxId: string, composed: ComposedMessage) => Promise<void>
 }
 
 /**
@@ -44,20 +44,20 @@ export function useSending(draft: Draft, onSent: (sent: SentMessage) => void): A
     },
     [],
   )
-  const send = async (inboxId: string, letter: Letter) => {
+  const send = async (inboxId: string, composed: ComposedMessage) => {
     const { signal } = leaving.current
-    const sending = { inboxId, letter, draft, isNewest: false }
+    const sending = { inboxId, composed, draft, isNewest: false }
     setIsBusy(true)
     setFailed(null)
     try {
       const isLarge =
-        letter.files.reduce((sum, { file }) => sum + file.size, 0) > PROGRESS_FROM_BYTES
+        composed.files.reduce((sum, { file }) => sum + file.size, 0) > PROGRESS_FROM_BYTES
       const sender = isLarge ? uploadingClient(setProgress) : client
       if (draft.everybody !== null) known.current ??= await isNewest(draft, signal)
       sending.isNewest = known.current === true
       // A person is told of a limit at once, instead of waiting for its end.
       const options = { idempotencyKey: key.current, signal, maxRetries: 0 }
-      const sent = await sendLetter(sender, sending, options)
+      const sent = await sendComposed(sender, sending, options)
       announceMailChange(inboxId)
       // Thrown away in the last moment: another one may be being written.
       if (!signal.aborted && (isShown.current || composeDraft.value === draft)) onSent(sent)

@@ -1,10 +1,14 @@
 // What has been typed in the draft. It stays while the thread of a reply is left and opened again.
 
 import { signal } from '@preact/signals'
-import { composeDraft, type Draft, isDraftTouched } from './compose.ts'
-import { type Letter, letterOf } from './letter.ts'
+import { type ComposedMessage, composedOf } from './composed-message.ts'
+import { composeDraft, type Draft, isDraftTouched } from './open-draft.ts'
 
-type Writing = { readonly key: string; readonly letter: Letter; readonly inboxId: string }
+type Writing = {
+  readonly key: string
+  readonly composed: ComposedMessage
+  readonly inboxId: string
+}
 
 const writing = signal<Writing | null>(null)
 
@@ -13,15 +17,15 @@ export function useWriting(draft: Draft) {
   const current = () =>
     writing.value?.key === key
       ? writing.value
-      : { key, letter: letterOf(draft), inboxId: draft.inboxId ?? '' }
+      : { key, composed: composedOf(draft), inboxId: draft.inboxId ?? '' }
   const change = (changed: Partial<Writing>) => {
     writing.value = { ...current(), ...changed }
   }
-  const { letter, inboxId } = current()
+  const { composed, inboxId } = current()
   return {
-    letter,
+    composed,
     inboxId,
-    setLetter: (next: Letter) => change({ letter: next }),
+    setComposed: (next: ComposedMessage) => change({ composed: next }),
     setInboxId: (next: string) => change({ inboxId: next }),
     noteTouched() {
       if (composeDraft.value === draft) isDraftTouched.value = true

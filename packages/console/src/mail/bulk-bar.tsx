@@ -8,7 +8,7 @@ import { ActionButton, Button } from '#parts/button.tsx'
 import { FormDialog } from '#parts/dialog.tsx'
 import { TextField } from '#parts/field.tsx'
 import { Notice } from '#parts/notice.tsx'
-import { AssignDialog, SnoozeDialog } from './handing.tsx'
+import { AssignDialog, SnoozeDialog } from './handoff.tsx'
 import { LABEL_HINT, SeenLabels, splitLabels } from './labels.tsx'
 import { RemoveDialog } from './remove-dialog.tsx'
 import type { Selection } from './selection.ts'
@@ -19,10 +19,10 @@ import {
   type ThreadChange,
   trashThreads,
   updateThreads,
-} from './thread-deeds.ts'
+} from './thread-actions.ts'
 
 type Outcome = { changed: Thread[]; failed: FailedThread[] }
-type Deed = (threads: readonly Thread[]) => Promise<Outcome>
+type Action = (threads: readonly Thread[]) => Promise<Outcome>
 
 export function BulkBar({
   threads,
@@ -39,9 +39,9 @@ export function BulkBar({
   const [asked, setAsked] = useState<'label' | 'assign' | 'snooze' | 'remove' | null>(null)
   const [failed, setFailed] = useState<readonly FailedThread[]>([])
   const chosen = threads.filter(({ id }) => selection.ids.has(id))
-  const run = async (deed: Deed) => {
+  const run = async (action: Action) => {
     setFailed([])
-    const outcome = await deed(chosen)
+    const outcome = await action(chosen)
     setFailed(outcome.failed)
     // Those that failed stay selected, to be tried again.
     selection.set(outcome.failed.map(({ thread }) => thread.id))

@@ -22,8 +22,8 @@ import { Button } from '#parts/button.tsx'
 import { TextField } from '#parts/field.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Badge, type Tone } from '#parts/notice.tsx'
-import { isUnsent, standingOf } from './standing.tsx'
-import { changeThread } from './thread-deeds.ts'
+import { isUnsent, statusOf } from './message-status.tsx'
+import { changeThread } from './thread-actions.ts'
 
 /** Of the thread, after the message. */
 export type Later = {
@@ -322,11 +322,10 @@ function Answering({
 }
 
 function GivenAnswer({ given: { message, review, response } }: { given: Given }) {
-  const standing = standingOf(message, review)
+  const status = statusOf(message, review)
   return (
     <p class="invite-answer" role="status">
-      {answers[response].done}.{' '}
-      {standing !== null && <Badge tone={standing.tone}>{standing.word}</Badge>}
+      {answers[response].done}. {status !== null && <Badge tone={status.tone}>{status.word}</Badge>}
     </p>
   )
 }

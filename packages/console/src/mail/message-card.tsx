@@ -20,10 +20,10 @@ import { HiddenText, HtmlBody } from './html-body.tsx'
 import { Invitations, type Later } from './invitation.tsx'
 import { type LabelChange, LabelEditor, LabelMarks } from './labels.tsx'
 import { AgentView, MessageHeaders, MessageSource } from './message-source.tsx'
+import { isUnsent, StatusNotice, statusOf } from './message-status.tsx'
 import { hasOthers, openForward, openReply, openReplyToAll } from './open-reply.ts'
 import { SenderBadge, SenderTruth } from './sender-truth.tsx'
-import { isUnsent, StandingNotice, standingOf } from './standing.tsx'
-import { changeThread } from './thread-deeds.ts'
+import { changeThread } from './thread-actions.ts'
 
 export function MessageCard({
   message,
@@ -41,7 +41,7 @@ export function MessageCard({
 }) {
   const [isOpen, setIsOpen] = useState(isOpenAtFirst)
   const { name, address } = readPerson(message.fromAddr)
-  const standing = standingOf(message, review)
+  const status = statusOf(message, review)
   return (
     <article class={isOpen ? 'message open' : 'message'} aria-label={`Message from ${address}`}>
       <header>
@@ -71,7 +71,7 @@ export function MessageCard({
           </span>
           <span class="message-marks">
             <SenderBadge message={message} />
-            {standing && <Badge tone={standing.tone}>{standing.word}</Badge>}
+            {status && <Badge tone={status.tone}>{status.word}</Badge>}
             <CategoryBadge category={message.category} />
             {!isOpen && <LabelMarks labels={message.labels} />}
             {message.automatic && isPersonal(message) && <Badge>Automatic</Badge>}
@@ -122,7 +122,7 @@ function OpenMessage({ message, review, thread, later }: Opened) {
   const [view, setView] = useState<View>(hasHtml ? 'html' : 'text')
   return (
     <div class="message-body">
-      <StandingNotice message={message} review={review} />
+      <StatusNotice message={message} review={review} />
       <HiddenText message={message} />
       <Codes message={message} />
       <Invitations

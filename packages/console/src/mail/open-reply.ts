@@ -2,7 +2,7 @@
 
 import type { Message } from '@mailroom/sdk'
 import { replyRecipient } from '@mailroom/sdk/sending.ts'
-import { openCompose } from '#data/compose.ts'
+import { openCompose } from '#data/open-draft.ts'
 import { everybodyIn } from '#data/recipients.ts'
 
 export function openReply(message: Message): void {

@@ -7,7 +7,7 @@ import { useKeys } from '#data/keyboard.ts'
 import { client } from '#data/session.ts'
 import { toastFailure } from '#data/toasts.ts'
 import type { Selection } from './selection.ts'
-import { changeThread } from './thread-deeds.ts'
+import { changeThread } from './thread-actions.ts'
 
 type Place = Pick<Thread, 'id' | 'inboxId'>
 

@@ -13,7 +13,7 @@ import { CopyText, Time } from '#parts/small.tsx'
 import { CategoryBadge } from './category.tsx'
 import { LabelMarks, useSeenLabels } from './labels.tsx'
 import type { Selection } from './selection.ts'
-import { removedAt } from './thread-deeds.ts'
+import { removedAt } from './thread-actions.ts'
 import { askedOf, filterQuery, type ThreadFilter } from './thread-filter.ts'
 
 export function ThreadList({

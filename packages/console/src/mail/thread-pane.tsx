@@ -3,23 +3,23 @@
 import type { Message, Thread } from '@mailroom/sdk'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { aboutOf, closeCompose, draftIn, isDraftTouched, shownThreadId } from '#data/compose.ts'
 import { plural, subjectOf } from '#data/format.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { useMailChanges } from '#data/live.ts'
+import { aboutOf, closeCompose, draftIn, isDraftTouched, shownThreadId } from '#data/open-draft.ts'
 import { useReviewsOf } from '#data/reviews.ts'
 import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
-import { InlineCompose } from '#mail/compose.tsx'
+import { InlineCompose } from '#mail/composer.tsx'
 import { Button } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Skeleton, Trouble } from '#parts/notice.tsx'
 import { useTitle } from '#parts/page.tsx'
-import { ClaimNotice, useAfter } from './handing.tsx'
+import { ClaimNotice, useAfter } from './handoff.tsx'
 import { MessageCard } from './message-card.tsx'
+import { isUnsent } from './message-status.tsx'
 import { openForward, openReply, openReplyToAll } from './open-reply.ts'
-import { isUnsent } from './standing.tsx'
-import { ThreadStanding, ThreadTools } from './thread-tools.tsx'
+import { ThreadStatus, ThreadTools } from './thread-tools.tsx'
 
 /** Messages shown at first, and added each time. */
 const STEP = 20
@@ -108,7 +108,7 @@ export function ThreadPane({
             onGone={() => route(listHref)}
           />
         </div>
-        <ThreadStanding thread={thread} onChanged={noteChange} />
+        <ThreadStatus thread={thread} onChanged={noteChange} />
       </header>
       {thread.claim !== null && <ClaimNotice claim={thread.claim} />}
       {first > 0 && (

@@ -8,7 +8,7 @@ import { client } from '#data/session.ts'
 import { toastFailure } from '#data/toasts.ts'
 import { ActionButton, Button } from '#parts/button.tsx'
 import { Notice } from '#parts/notice.tsx'
-import { AssignDialog, SnoozeDialog } from './handing.tsx'
+import { AssignDialog, SnoozeDialog } from './handoff.tsx'
 import { LabelEditor } from './labels.tsx'
 import { openReply } from './open-reply.ts'
 import { RemoveDialog } from './remove-dialog.tsx'
@@ -20,7 +20,7 @@ import {
   restoreThreads,
   type ThreadChange,
   trashThreads,
-} from './thread-deeds.ts'
+} from './thread-actions.ts'
 import { filterQuery, noFilter } from './thread-filter.ts'
 
 type Changing = { thread: Thread; onChanged: (thread: Thread) => void }
@@ -37,8 +37,8 @@ export function ThreadTools({
   onGone: () => void
 }) {
   const [asked, setAsked] = useState<'assign' | 'snooze' | 'remove' | null>(null)
-  const move = async (deed: (threads: Thread[]) => Promise<{ failed: FailedThread[] }>) => {
-    const { failed } = await deed([thread])
+  const move = async (action: (threads: Thread[]) => Promise<{ failed: FailedThread[] }>) => {
+    const { failed } = await action([thread])
     if (failed[0] !== undefined) throw new Error(failed[0].reason)
     onGone()
   }
@@ -103,7 +103,7 @@ export function ThreadTools({
 }
 
 /** Labels, assignee, snooze and trash of a thread. */
-export function ThreadStanding({ thread, onChanged }: Changing) {
+export function ThreadStatus({ thread, onChanged }: Changing) {
   const { inboxId, labels, assignee, snoozedUntil, trashedAt, claim } = thread
   const isFree = claim === null && trashedAt === null
   const hrefOf = (label: string) => paths.inbox(inboxId, filterQuery({ ...noFilter, label }))
@@ -123,7 +123,7 @@ export function ThreadStanding({ thread, onChanged }: Changing) {
           Nothing can be sent in it until it is restored. New mail for it starts a new thread.
         </Notice>
       )}
-      <div class="thread-standing">
+      <div class="thread-status">
         {(labels.length > 0 || isFree) && (
           <LabelEditor
             labels={labels}

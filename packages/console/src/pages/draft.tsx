@@ -14,8 +14,8 @@ import {
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
-import { type Held, HeldDialog } from '#mail/compose.tsx'
-import { LetterFields, ScheduleField } from '#mail/compose-fields.tsx'
+import { type Held, HeldDialog } from '#mail/composer.tsx'
+import { MessageFields, ScheduleField } from '#mail/composer-fields.tsx'
 import { Button } from '#parts/button.tsx'
 import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
 import { FileArea, FileList } from '#parts/file-picker.tsx'
@@ -115,7 +115,7 @@ function DraftForm({
   onSend: () => void
   onDelete: () => void
 }) {
-  const { letter, saved, problem, write } = editing
+  const { composed, saved, problem, write } = editing
   const errors = problem?.kind === 'failed' ? problem.failure.fields : {}
   const isOver = problem?.kind === 'gone' || problem?.kind === 'changed'
   return (
@@ -132,7 +132,7 @@ function DraftForm({
         error={errors.files}
         onPicked={(picked) => void editing.addFiles(picked.map(({ file }) => file))}
       >
-        <LetterFields {...{ letter, draft, errors, onLetter: write }} />
+        <MessageFields {...{ composed, draft, errors, onComposed: write }} />
         {saved.bodyHtml !== null && (
           <Notice
             tone="info"
@@ -143,9 +143,9 @@ function DraftForm({
           </Notice>
         )}
         <ScheduleField
-          sendAt={letter.sendAt}
+          sendAt={composed.sendAt}
           error={errors.sendAt}
-          onSendAt={(sendAt) => write({ ...letter, sendAt })}
+          onSendAt={(sendAt) => write({ ...composed, sendAt })}
         />
       </FileArea>
       <FileList
@@ -160,7 +160,7 @@ function DraftForm({
           Delete
         </Button>
         <Button type="submit" kind="primary" icon="send" isBusy={isSending} isDisabled={isOver}>
-          {letter.sendAt === null ? 'Send' : 'Schedule'}
+          {composed.sendAt === null ? 'Send' : 'Schedule'}
         </Button>
       </div>
     </form>

@@ -2,8 +2,8 @@
 
 import type { Draft } from '@mailroom/sdk'
 import { useLocation } from 'preact-iso/router'
-import { currentInboxId } from '#data/compose.ts'
 import { inboxOptions, readInboxChoices } from '#data/inbox-choices.ts'
+import { currentInboxId } from '#data/open-draft.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'

@@ -10,7 +10,7 @@ import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
-import { InboxKeeping, keepingWords, WiderKeeping } from '#mail/keeping.tsx'
+import { InboxRetention, retentionWords, WiderRetention } from '#mail/retention.tsx'
 import { Button } from '#parts/button.tsx'
 import { ConfirmDialog, FormDialog } from '#parts/dialog.tsx'
 import { SelectField, TextField } from '#parts/field.tsx'
@@ -23,8 +23,8 @@ import { RowTools, Table } from '#parts/table.tsx'
 type Asked =
   | { kind: 'create' }
   | { kind: 'rename'; inbox: Inbox }
-  | { kind: 'keeping'; inbox: Inbox }
-  | { kind: 'wider-keeping' }
+  | { kind: 'retention'; inbox: Inbox }
+  | { kind: 'wider-retention' }
   | { kind: 'delete'; inbox: Inbox }
   | null
 
@@ -49,7 +49,7 @@ export function InboxesPage() {
       intro="Each inbox is an address that receives and sends mail."
       actions={
         <>
-          <Button icon="clock" onClick={() => setAsked({ kind: 'wider-keeping' })}>
+          <Button icon="clock" onClick={() => setAsked({ kind: 'wider-retention' })}>
             How long mail is kept
           </Button>
           <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'create' })}>
@@ -104,11 +104,11 @@ export function InboxesPage() {
           onDone={() => done('Display name saved')}
         />
       )}
-      {asked?.kind === 'keeping' && (
-        <InboxKeeping inbox={asked.inbox} onClose={close} onDone={() => done('Saved')} />
+      {asked?.kind === 'retention' && (
+        <InboxRetention inbox={asked.inbox} onClose={close} onDone={() => done('Saved')} />
       )}
-      {asked?.kind === 'wider-keeping' && (
-        <WiderKeeping
+      {asked?.kind === 'wider-retention' && (
+        <WiderRetention
           pods={podList}
           onClose={close}
           onDone={() => {
@@ -158,7 +158,7 @@ function InboxTable({
             <td class="main-cell">
               <a href={paths.inbox(inbox.id)}>{inbox.address}</a>
               {inbox.displayName && <span class="sub">{inbox.displayName}</span>}
-              {keepingWords(inbox) !== '' && <span class="sub">{keepingWords(inbox)}</span>}
+              {retentionWords(inbox) !== '' && <span class="sub">{retentionWords(inbox)}</span>}
             </td>
             <td>
               <Badge>{pod ? podName(pod) : inbox.podId}</Badge>
@@ -188,7 +188,7 @@ function InboxTable({
                 kind="quiet"
                 icon="clock"
                 label={`How long ${inbox.address} keeps mail`}
-                onClick={() => ask({ kind: 'keeping', inbox })}
+                onClick={() => ask({ kind: 'retention', inbox })}
               />
               <Button
                 kind="quiet"

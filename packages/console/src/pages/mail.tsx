@@ -3,15 +3,15 @@
 import type { Inbox } from '@mailroom/sdk'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
-import { currentInboxId, openCompose } from '#data/compose.ts'
 import { useMailChanges } from '#data/live.ts'
+import { currentInboxId, openCompose } from '#data/open-draft.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
 import { BulkBar } from '#mail/bulk-bar.tsx'
 import { FilterFields } from '#mail/filter-fields.tsx'
-import { InboxKeeping, keepingWords } from '#mail/keeping.tsx'
+import { InboxRetention, retentionWords } from '#mail/retention.tsx'
 import { useSelection } from '#mail/selection.ts'
 import { filterQuery, readFilter } from '#mail/thread-filter.ts'
 import { useThreadKeys } from '#mail/thread-keys.ts'
@@ -82,7 +82,7 @@ export function MailPage() {
             <PageTitle>{inbox.value?.address ?? 'Inbox'}</PageTitle>
             {inbox.value && <CopyButton text={inbox.value.address} label="address" />}
           </div>
-          {inbox.value && <Keeping inbox={inbox.value} onChanged={inbox.reload} />}
+          {inbox.value && <Retention inbox={inbox.value} onChanged={inbox.reload} />}
           <div class="mail-tools">
             {isTrash ? (
               <span class="muted">Trash</span>
@@ -153,12 +153,12 @@ export function MailPage() {
 }
 
 /** How long the inbox keeps its mail, with the dialog that changes it. */
-function Keeping({ inbox, onChanged }: { inbox: Inbox; onChanged: () => void }) {
+function Retention({ inbox, onChanged }: { inbox: Inbox; onChanged: () => void }) {
   const [isAsking, setIsAsking] = useState(false)
   return (
     <>
       <p class="hint">
-        {keepingWords(inbox) || 'Mail is kept.'}{' '}
+        {retentionWords(inbox) || 'Mail is kept.'}{' '}
         <button type="button" class="text-button" onClick={() => setIsAsking(true)}>
           Change<span class="unseen"> how long mail is kept</span>
         </button>
@@ -166,7 +166,7 @@ function Keeping({ inbox, onChanged }: { inbox: Inbox; onChanged: () => void }) 
         <a href={paths.transfers(inbox.id)}>Export and import</a>
       </p>
       {isAsking && (
-        <InboxKeeping
+        <InboxRetention
           inbox={inbox}
           onClose={() => setIsAsking(false)}
           onDone={() => {

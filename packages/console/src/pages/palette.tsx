@@ -13,7 +13,7 @@ import { Icon, type IconName } from '#parts/icon.tsx'
 
 type Place = { text: string; icon: IconName; href: string }
 /** What can be done at once, without a page. */
-export type Deed = { text: string; icon: IconName; run: () => void }
+export type Action = { text: string; icon: IconName; run: () => void }
 type Option = { text: string; icon: IconName; detail?: string; go: string | (() => void) }
 
 const SHOWN_MAX = 5
@@ -37,11 +37,11 @@ export function usePaletteKey(open: () => void): void {
 
 export function Palette({
   places,
-  deeds,
+  actions,
   onClose,
 }: {
   places: readonly Place[]
-  deeds: readonly Deed[]
+  actions: readonly Action[]
   onClose: () => void
 }) {
   const { route } = useLocation()
@@ -63,7 +63,7 @@ export function Palette({
     {
       title: 'Actions',
       options: namedLike(
-        deeds.map(({ run, ...deed }) => ({ ...deed, go: run })),
+        actions.map(({ run, ...action }) => ({ ...action, go: run })),
         words,
       ),
     },

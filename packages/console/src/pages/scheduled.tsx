@@ -9,7 +9,7 @@ import { paths } from '#data/paths.ts'
 import { useReviewsOf } from '#data/reviews.ts'
 import { client } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
-import { CancelDialog, standingOf } from '#mail/standing.tsx'
+import { CancelDialog, statusOf } from '#mail/message-status.tsx'
 import { Button } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Badge, Empty } from '#parts/notice.tsx'
@@ -69,12 +69,12 @@ function ScheduledTable({
     <Table columns={['Message', 'To', 'Leaves']} hasTools>
       {items.map((message) => {
         const { id, threadId, subject, to, cc, bcc, scheduledAt } = message
-        const standing = standingOf(message, reviews.get(id))
+        const status = statusOf(message, reviews.get(id))
         return (
           <tr key={id}>
             <td class="main-cell">
               <a href={paths.thread(inboxId, threadId)}>{subjectOf(message)}</a>{' '}
-              {standing?.word === 'Held' && <Badge tone="warn">Held</Badge>}
+              {status?.word === 'Held' && <Badge tone="warn">Held</Badge>}
             </td>
             <td data-label="To" class="muted text-cell">
               <span class="bounded">{[...to, ...cc, ...bcc].join(', ')}</span>

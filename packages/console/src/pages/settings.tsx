@@ -7,7 +7,7 @@ import { paths } from '#data/paths.ts'
 import { client, session } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
-import { WiderKeeping } from '#mail/keeping.tsx'
+import { WiderRetention } from '#mail/retention.tsx'
 import { Button, ButtonLink } from '#parts/button.tsx'
 import { ConfirmDialog, FormDialog } from '#parts/dialog.tsx'
 import { TextField } from '#parts/field.tsx'
@@ -81,7 +81,7 @@ function AccountSettings() {
             </p>
           </Section>
           {isOpen && (
-            <WiderKeeping
+            <WiderRetention
               pods={pods}
               onClose={() => setIsOpen(false)}
               onDone={() => {

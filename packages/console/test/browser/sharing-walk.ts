@@ -56,7 +56,7 @@ suite('removing and sharing mail in the console', () => {
   test('a label is added to a thread and a message, filters the list, and is removed', async () => {
     const { page, client } = world
     await show('Alpha')
-    const head = pane().locator('.thread-standing')
+    const head = pane().locator('.thread-status')
     await head.getByRole('button', { name: 'Label' }).click()
     await page.getByLabel('New label').fill('Not OK!')
     await page.keyboard.press('Enter')
@@ -343,7 +343,7 @@ suite('removing and sharing mail in the console', () => {
     await dialog.getByLabel('The inbox deletes itself on').fill('2001-01-01T09:00')
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.getByText(/^The time must /).waitFor()
-    await examine(world, 'keeping')
+    await examine(world, 'retention')
     await dialog.getByLabel('The inbox deletes itself on').fill('2090-05-06T09:00')
     await dialog.getByRole('button', { name: 'Save' }).click()
     await page

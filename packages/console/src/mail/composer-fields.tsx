@@ -2,9 +2,9 @@
 
 import type { Message } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import type { Draft } from '#data/compose.ts'
+import type { ComposedMessage } from '#data/composed-message.ts'
 import { formatMoment, formatWhole, localMinute, plural, readPerson } from '#data/format.ts'
-import type { Letter } from '#data/letter.ts'
+import type { Draft } from '#data/open-draft.ts'
 import { Button } from '#parts/button.tsx'
 import { AreaField, CheckField, TextField } from '#parts/field.tsx'
 import { Facts, reachable } from '#parts/small.tsx'
@@ -12,23 +12,23 @@ import { Facts, reachable } from '#parts/small.tsx'
 const SUBJECT_LENGTH_MAX = 998
 
 type FieldsProps = {
-  letter: Letter
+  composed: ComposedMessage
   draft: Draft
   errors: Readonly<Record<string, string>>
-  onLetter: (letter: Letter) => void
+  onComposed: (composed: ComposedMessage) => void
 }
 
-export function LetterFields({ letter, draft, errors, onLetter }: FieldsProps) {
+export function MessageFields({ composed, draft, errors, onComposed }: FieldsProps) {
   const { replied, forwarded } = draft
   const isNew = replied === null && forwarded === null
   return (
     <>
-      <AddressFields {...{ letter, draft, errors, onLetter }} />
+      <AddressFields {...{ composed, draft, errors, onComposed }} />
       <TextField
         label="Subject"
         name="subject"
-        value={letter.subject}
-        onValue={(subject) => onLetter({ ...letter, subject })}
+        value={composed.subject}
+        onValue={(subject) => onComposed({ ...composed, subject })}
         error={errors.subject}
         required={isNew}
         readOnly={!isNew}
@@ -38,8 +38,8 @@ export function LetterFields({ letter, draft, errors, onLetter }: FieldsProps) {
       <AreaField
         label={forwarded === null ? 'Message' : 'Message (optional)'}
         name="body"
-        value={letter.body}
-        onValue={(body) => onLetter({ ...letter, body })}
+        value={composed.body}
+        onValue={(body) => onComposed({ ...composed, body })}
         error={errors.body}
         rows={isNew ? 10 : replied === null ? 4 : 6}
         required={forwarded === null}
@@ -49,8 +49,8 @@ export function LetterFields({ letter, draft, errors, onLetter }: FieldsProps) {
         <CheckField
           label="Quote the original message"
           name="quote"
-          isChecked={letter.isQuoting}
-          onChecked={(isQuoting) => onLetter({ ...letter, isQuoting })}
+          isChecked={composed.isQuoting}
+          onChecked={(isQuoting) => onComposed({ ...composed, isQuoting })}
         />
       )}
     </>
@@ -64,12 +64,12 @@ const optional = [
 ] as const
 
 /** To, and the others once somebody asks for them or they have text. */
-function AddressFields({ letter, draft, errors, onLetter }: FieldsProps) {
+function AddressFields({ composed, draft, errors, onComposed }: FieldsProps) {
   const [asked, setAsked] = useState<readonly string[]>([])
   // A forward has no Reply-To of its own.
   const others = optional.filter(({ name }) => name !== 'replyTo' || draft.forwarded === null)
   const isShown = ({ name }: (typeof optional)[number]) =>
-    asked.includes(name) || letter[name] !== ''
+    asked.includes(name) || composed[name] !== ''
   const hidden = others.filter((one) => !isShown(one))
   return (
     <>
@@ -77,8 +77,8 @@ function AddressFields({ letter, draft, errors, onLetter }: FieldsProps) {
         <TextField
           label="To"
           name="to"
-          value={letter.to}
-          onValue={(to) => onLetter({ ...letter, to })}
+          value={composed.to}
+          onValue={(to) => onComposed({ ...composed, to })}
           error={errors.to}
           hint={hintOf(draft)}
           required
@@ -106,8 +106,8 @@ function AddressFields({ letter, draft, errors, onLetter }: FieldsProps) {
           key={name}
           label={label}
           name={name}
-          value={letter[name]}
-          onValue={(text) => onLetter({ ...letter, [name]: text })}
+          value={composed[name]}
+          onValue={(text) => onComposed({ ...composed, [name]: text })}
           error={errors[name]}
           hint={hint}
           autocomplete="off"

@@ -2,11 +2,11 @@
 
 import type { Mailroom, SendOptions, SentMessage } from '@mailroom/sdk'
 import type { Picked } from '#parts/file-picker.tsx'
-import type { Draft } from './compose.ts'
+import type { Draft } from './open-draft.ts'
 import { type Everybody, keyOf, splitRecipients } from './recipients.ts'
 import { client } from './session.ts'
 
-export type Letter = {
+export type ComposedMessage = {
   /** The addresses as typed. */
   readonly to: string
   readonly cc: string
@@ -22,7 +22,7 @@ export type Letter = {
   readonly sendAt: string | null
 }
 
-export function letterOf({ to, cc, subject }: Draft): Letter {
+export function composedOf({ to, cc, subject }: Draft): ComposedMessage {
   return {
     to,
     cc: cc.join(', '),
@@ -39,20 +39,20 @@ export function letterOf({ to, cc, subject }: Draft): Letter {
 
 export type Sending = {
   inboxId: string
-  letter: Letter
+  composed: ComposedMessage
   draft: Draft
   /** Whether the draft answers the message that `replyAll` answers. */
   isNewest: boolean
 }
 
-export async function sendLetter(
+export async function sendComposed(
   sender: Mailroom,
   sending: Sending,
   options: SendOptions,
 ): Promise<SentMessage> {
-  const { letter, draft, inboxId } = sending
+  const { composed, draft, inboxId } = sending
   if (draft.forwarded !== null) {
-    const { to, cc, bcc, body, isWithFiles } = letter
+    const { to, cc, bcc, body, isWithFiles } = composed
     const forward = {
       to: splitRecipients(to),
       ...listOf('cc', cc),
@@ -62,25 +62,25 @@ export async function sendLetter(
     }
     return sender.messages.forward(draft.forwarded.id, forward, options)
   }
-  const attachments = await Promise.all(letter.files.map(readFile))
+  const attachments = await Promise.all(composed.files.map(readFile))
   const message = {
     ...recipientsOf(sending),
-    ...listOf('bcc', letter.bcc),
-    body: letter.body,
-    ...(letter.replyTo.trim() !== '' && { replyTo: letter.replyTo.trim() }),
+    ...listOf('bcc', composed.bcc),
+    body: composed.body,
+    ...(composed.replyTo.trim() !== '' && { replyTo: composed.replyTo.trim() }),
     ...(attachments.length > 0 && { attachments }),
-    ...(letter.sendAt !== null && { sendAt: new Date(letter.sendAt).toISOString() }),
+    ...(composed.sendAt !== null && { sendAt: new Date(composed.sendAt).toISOString() }),
     ...(draft.replied === null
-      ? { subject: letter.subject.trim() }
-      : { threadId: draft.replied.threadId, includeQuote: letter.isQuoting }),
+      ? { subject: composed.subject.trim() }
+      : { threadId: draft.replied.threadId, includeQuote: composed.isQuoting }),
   }
   return sender.inboxes.send(inboxId, message, options)
 }
 
 /** The recipients as the request names them. */
-export function recipientsOf({ letter, draft: { everybody }, isNewest }: Sending) {
-  const to = splitRecipients(letter.to)
-  const cc = splitRecipients(letter.cc)
+export function recipientsOf({ composed, draft: { everybody }, isNewest }: Sending) {
+  const to = splitRecipients(composed.to)
+  const cc = splitRecipients(composed.cc)
   if (everybody !== null && isNewest && reaches(everybody, { to, cc })) {
     const known = new Set(everybody.cc.map(keyOf))
     const more = cc.filter((entry) => !known.has(keyOf(entry)))

@@ -10,7 +10,7 @@ import { TextField } from '#parts/field.tsx'
 import { Notice, Skeleton, Trouble } from '#parts/notice.tsx'
 
 /** What applies to an inbox, in a sentence or two; '' if its mail is kept and the inbox stays. */
-export function keepingWords({ effectiveRetentionDays: days, expiresAt }: Inbox): string {
+export function retentionWords({ effectiveRetentionDays: days, expiresAt }: Inbox): string {
   const words = [
     days !== null && `Messages are removed after ${plural(days, 'day')}.`,
     expiresAt !== null && `The inbox deletes itself on ${formatMoment(expiresAt)}.`,
@@ -18,7 +18,7 @@ export function keepingWords({ effectiveRetentionDays: days, expiresAt }: Inbox)
   return words.filter((text) => text !== false).join(' ')
 }
 
-export function InboxKeeping({
+export function InboxRetention({
   inbox,
   onClose,
   onDone,
@@ -48,7 +48,7 @@ export function InboxKeeping({
     >
       {(fields) => (
         <>
-          <p>{keepingWords(inbox) || 'Messages are kept, and the inbox stays.'}</p>
+          <p>{retentionWords(inbox) || 'Messages are kept, and the inbox stays.'}</p>
           <DaysField
             name="retentionDays"
             label="Days that a message is kept"
@@ -80,7 +80,7 @@ export function InboxKeeping({
 }
 
 /** For the account and each of its pods. */
-export function WiderKeeping({
+export function WiderRetention({
   pods,
   onClose,
   onDone,
@@ -89,7 +89,7 @@ export function WiderKeeping({
   onClose: () => void
   onDone: () => void
 }) {
-  const account = useResource('keeping account', (signal) => client.account.get({ signal }))
+  const account = useResource('retention account', (signal) => client.account.get({ signal }))
   const [changes, setChanges] = useState<Readonly<Record<string, string>>>({})
   const own = daysText(account.value?.retentionDays ?? null)
   const put = (name: string) => (text: string) => setChanges({ ...changes, [name]: text })

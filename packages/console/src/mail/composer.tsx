@@ -3,6 +3,8 @@
 import type { Inbox, InboxLimits, SentMessage } from '@mailroom/sdk'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { formatMoment, plural, quoteSubject, subjectOf } from '#data/format.ts'
+import { readInboxChoices } from '#data/inbox-choices.ts'
 import {
   aboutOf,
   beginDraft,
@@ -13,22 +15,20 @@ import {
   nextDraft,
   shownThreadId,
   wishes,
-} from '#data/compose.ts'
-import { formatMoment, plural, quoteSubject, subjectOf } from '#data/format.ts'
-import { readInboxChoices } from '#data/inbox-choices.ts'
+} from '#data/open-draft.ts'
 import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
 import { type Attempt, useSending } from '#data/use-sending.ts'
 import { useWriting } from '#data/writing.ts'
-import { HeldWords } from '#mail/standing.tsx'
+import { HeldWords } from '#mail/message-status.tsx'
 import { Button, ButtonLink } from '#parts/button.tsx'
 import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
 import { SelectField } from '#parts/field.tsx'
 import { FileArea } from '#parts/file-picker.tsx'
 import { Notice } from '#parts/notice.tsx'
-import { Forwarded, LetterFields, ScheduleField } from './compose-fields.tsx'
+import { Forwarded, MessageFields, ScheduleField } from './composer-fields.tsx'
 
 /** What is written over the page, and questions about what is not sent. */
 export function ComposeLayer() {
@@ -212,7 +212,7 @@ function ComposeForm({
   isInline?: boolean
 }) {
   const { route } = useLocation()
-  const { letter, inboxId, setLetter, setInboxId, noteTouched } = useWriting(draft)
+  const { composed, inboxId, setComposed, setInboxId, noteTouched } = useWriting(draft)
   const inboxes = useResource(`compose ${draft.inboxId}`, (signal) => readInboxes(draft, signal))
   const from = inboxId === '' ? (inboxes.value?.[0]?.id ?? '') : inboxId
   const attempt = useSending(draft, (sent) => {
@@ -243,10 +243,10 @@ function ComposeForm({
       ) : (
         <FromField {...{ from, inboxes: inboxes.value, onFrom: setInboxId, error: errors.from }} />
       )}
-      <LetterFields {...{ letter, draft, errors, onLetter: setLetter }} />
+      <MessageFields {...{ composed, draft, errors, onComposed: setComposed }} />
     </>
   )
-  const { sendAt } = letter
+  const { sendAt } = composed
   return (
     <form
       ref={form}
@@ -254,7 +254,7 @@ function ComposeForm({
       onInput={noteTouched}
       onSubmit={(event) => {
         event.preventDefault()
-        if (!isBusy) void send(from, letter)
+        if (!isBusy) void send(from, composed)
       }}
       onKeyDown={(event) => {
         const isWish = event.key === 'Enter' && (event.ctrlKey || event.metaKey)
@@ -268,10 +268,10 @@ function ComposeForm({
       )}
       {draft.forwarded === null ? (
         <FileArea
-          picked={letter.files}
+          picked={composed.files}
           error={errors.files}
           onPicked={(files) => {
-            setLetter({ ...letter, files })
+            setComposed({ ...composed, files })
             noteTouched()
           }}
         >
@@ -279,7 +279,7 @@ function ComposeForm({
           <ScheduleField
             sendAt={sendAt}
             error={errors.sendAt}
-            onSendAt={(next) => setLetter({ ...letter, sendAt: next })}
+            onSendAt={(next) => setComposed({ ...composed, sendAt: next })}
           />
         </FileArea>
       ) : (
@@ -287,9 +287,9 @@ function ComposeForm({
           {fields}
           <Forwarded
             message={draft.forwarded}
-            isWithFiles={letter.isWithFiles}
+            isWithFiles={composed.isWithFiles}
             error={errors.files}
-            onWithFiles={(isWithFiles) => setLetter({ ...letter, isWithFiles })}
+            onWithFiles={(isWithFiles) => setComposed({ ...composed, isWithFiles })}
           />
         </>
       )}

@@ -27,7 +27,7 @@ suite('changes made in the console', () => {
     }).listen(0, '127.0.0.1')
     await once(receiver, 'listening')
     world = await openConsoleWorld()
-    inbox = await world.client.inboxes.create({ mailboxName: 'deeds' })
+    inbox = await world.client.inboxes.create({ mailboxName: 'actions' })
     const more = 'Cc: Bea <bea@other.example>, cy@other.example\r\n'
     await world.deliver(inbox.address, plainMail({ subject: 'To many', text: 'All of you.', more }))
     await world.signIn(`/console/inboxes/${inbox.id}`)

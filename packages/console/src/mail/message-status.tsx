@@ -13,9 +13,9 @@ import { ConfirmDialog } from '#parts/dialog.tsx'
 import { Notice, type Tone } from '#parts/notice.tsx'
 import { HoldReasons } from './held-mail.tsx'
 
-type Standing = { tone: Tone; word: string }
+type Status = { tone: Tone; word: string }
 
-const unsent: Readonly<Record<string, Standing & { text: string }>> = {
+const unsent: Readonly<Record<string, Status & { text: string }>> = {
   cancelled: { tone: 'calm', word: 'Cancelled', text: 'It was cancelled before it was sent.' },
   rejected: { tone: 'bad', word: 'Rejected', text: 'An approver decided against it.' },
   review_expired: {
@@ -37,7 +37,7 @@ const refusals: Readonly<Record<string, string>> = {
 }
 
 /** Null for received mail. */
-export function standingOf(message: Message, review: Review | undefined): Standing | null {
+export function statusOf(message: Message, review: Review | undefined): Status | null {
   const { status, failureReason } = message
   if (status === 'received') return null
   if (status === 'sent') return { tone: 'good', word: 'Sent' }
@@ -69,7 +69,7 @@ function neverSent({ failureReason }: Message): string | null {
   return refusal === undefined ? null : `It was refused when its time had come: ${refusal}.`
 }
 
-export function StandingNotice({
+export function StatusNotice({
   message,
   review,
 }: {
