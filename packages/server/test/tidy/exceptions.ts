@@ -95,5 +95,6 @@ export const BANNED_WORDS: readonly BannedWord[] = [
   },
 ]
 
-/** `F/F.ts` and `F/F-rows.ts` of a folder F: the names that other folders may use. */
-export const FRONT_FILE = /^packages\/server\/src\/([a-z-]+)\/\1(-rows)?\.ts$/
+/** Folders whose fronts export more names than others. */
+export const WIDE_FRONTS =
+  /^packages\/server\/src\/(accounts|domains|inboxes|events|mailbox|search|removal|inbound|outbound)\//

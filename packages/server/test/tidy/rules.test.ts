@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { findFloorBreaches } from './floors.ts'
 import * as imports from './imports.ts'
 import { anchorsOf, findDeadLinks } from './links.ts'
 import { maskSource } from './mask-source.ts'
@@ -37,6 +38,31 @@ test('the contract imports nothing of ours, the SDK only types of the contract',
   )
   assert.deepEqual(lines(imports.findPackageBreaches([contract])), [2, 3])
   assert.deepEqual(lines(imports.findPackageBreaches([sdk])), [2, 3])
+})
+
+test('a folder imports neither a higher floor nor what is no front', () => {
+  const text =
+    "import { a } from '#api/api.ts'\nimport { b } from '#inboxes/inbox.ts'\n" +
+    "import { c } from '#inboxes/inboxes.ts'\nimport { d } from '#platform/ids.ts'\nimport './e.ts'"
+  assert.deepEqual(lines(findFloorBreaches([at('mailbox/a.ts', text)])), [1, 2])
+  assert.deepEqual(lines(findFloorBreaches([at('unknown/a.ts', "import 'pg'")])), [1])
+})
+
+test('a front with too many names is found', () => {
+  const names = Array.from({ length: 14 }, (_, index) => `a${index},`).join(' ')
+  const text = `export { ${names} } from './a.ts'\nexport const b = 1\n`
+  assert.deepEqual(rules.findWideFronts([at('a/a.ts', text)]), [])
+  assert.equal(rules.findWideFronts([at('a/a.ts', `${text}export type C = 1`)]).length, 1)
+})
+
+test('names that differ by one letter are found, and a suffix', () => {
+  const names = ['a/pods.ts', 'a/pod.ts', 'b/pods.ts', 'a/pole.ts', 'a/pole-rows.ts', 'a/mole.ts']
+  assert.deepEqual(paths(rules.findUnclearNames(names)), [
+    'a/pods.ts',
+    'a/pole.ts',
+    'a/pole-rows.ts',
+    'a/mole.ts',
+  ])
 })
 
 test('a socket in mail is found', () => {

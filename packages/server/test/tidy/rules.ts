@@ -1,6 +1,6 @@
 // The rules about one file at a time: size, shape, words and names.
 
-import { basename } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { edgesWhere } from './imports.ts'
 import { type Finding, findAll, lineAt, type SourceFile } from './source-file.ts'
 
@@ -63,6 +63,39 @@ export function findBarrels(files: readonly SourceFile[]): Finding[] {
     const declares = /\b(function|const|let|class|type\s+[\w$]+\s*[=<]|interface)\b/.test(file.code)
     return isPassingOn && !declares ? [{ path: file.path, line: 1, message: 'is a barrel' }] : []
   })
+}
+
+export const FRONT_NAMES_MAX = 15
+
+/** A front with more names does not say what other folders may rely on. */
+export function findWideFronts(fronts: readonly SourceFile[]): Finding[] {
+  return fronts.flatMap(({ path, code }) => {
+    const lists = [...code.matchAll(/\bexport\s+(?:type\s+)?\{([^}]*)\}/g)]
+    const listed = lists.flatMap(([, names = '']) => names.split(',').filter((name) => name.trim()))
+    const declared = code.match(/^export (async )?(function|const|type|class)\b/gm) ?? []
+    const count = listed.length + declared.length
+    if (count <= FRONT_NAMES_MAX) return []
+    return [{ path, line: 1, message: `exports ${count} names, over ${FRONT_NAMES_MAX}` }]
+  })
+}
+
+/** A file is found by its folder and its noun: no suffix, and no name that is one letter from another. */
+export function findUnclearNames(paths: readonly string[]): Finding[] {
+  return paths.flatMap((path) => {
+    const isRows = path.endsWith('-rows.ts')
+    const twin = paths.find((other) => isTwinOf(path, other) && dirname(path) === dirname(other))
+    if (!isRows && twin === undefined) return []
+    return [{ path, line: 1, message: isRows ? 'has a suffix' : `is one letter from ${twin}` }]
+  })
+}
+
+/** Whether `long` is `short` with one letter more or another one. */
+function isTwinOf(long: string, short: string): boolean {
+  const over = long.length - short.length
+  if (long === short || over < 0 || over > 1) return false
+  let start = 0
+  while (start < short.length && long[start] === short[start]) start += 1
+  return long.slice(start + 1) === short.slice(start + 1 - over)
 }
 
 export type BannedWord = {
