@@ -1,4 +1,4 @@
-// Shows the sign-in page, or the shell with its pages if somebody is signed in.
+// Shows the sign-in page, or the shell with its pages once a person is signed in.
 
 import { useEffect } from 'preact/hooks'
 import { LocationProvider, Route, Router } from 'preact-iso/router'
@@ -17,7 +17,7 @@ import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { Shell } from './shell.tsx'
 
-// A browser loads the script of a page when the page is first opened.
+// The browser loads the script of a page when the page is first opened.
 const AllMailPage = lazyPage(async () => (await import('#pages/all-mail.tsx')).AllMailPage)
 const ApproversPage = lazyPage(async () => (await import('#pages/approvers.tsx')).ApproversPage)
 const DomainPage = lazyPage(async () => (await import('#pages/domain.tsx')).DomainPage)
@@ -70,7 +70,7 @@ function Gate() {
       </main>
     )
   }
-  // A new session may be another account's, so nothing of the old one stays.
+  // A new session may belong to another account, so nothing of the old one is kept.
   return current === null ? <SignInPage /> : <SignedIn key={current.csrfToken} />
 }
 
@@ -122,7 +122,7 @@ function SignedIn() {
   )
 }
 
-/** The pages whose operations an approver may call. */
+/** Pages that use only operations an approver may call. */
 function ApproverPages() {
   return (
     <Shell>

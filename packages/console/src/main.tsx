@@ -1,4 +1,4 @@
-// The start of the console: who is signed in decides what is shown.
+// Starts the console.
 
 import { render } from 'preact'
 import { App } from '#app.tsx'

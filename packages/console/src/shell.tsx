@@ -297,7 +297,7 @@ function ThemeButton() {
 
 function isAt(path: string, href: string): boolean {
   const place = href.replace(/\/$/, '')
-  // The inboxes have links of their own.
+  // Inboxes have their own links.
   if (place === '/console' || place === paths.inboxes) return path === place
   return path === place || path.startsWith(`${place}/`)
 }

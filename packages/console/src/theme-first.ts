@@ -1,4 +1,4 @@
-// Runs before the first paint, so that the page does not flash in the other theme.
+// Runs before the first paint, so that the page does not flash in the wrong theme.
 
 import { applyTheme, followSystem, storedTheme } from '#data/theme.ts'
 

@@ -1,12 +1,13 @@
-// The threads of all inboxes in one list, newest first. The service lists them by inbox: those of the inboxes with the
-// newest mail are read, and no more of them than the list needs.
+// Merges the threads of all inboxes into one list, newest first. The API lists threads by inbox, so
+// this reads the inboxes with the newest mail, and no further than the list needs.
 
 import { type Inbox, MailroomError, type Thread } from '@mailroom/sdk'
 import { client } from './session.ts'
 
-/** Requests at once. */
 const AT_ONCE = 6
-/** Requests for one list: inboxes whose newest mail was removed may have nothing for it. */
+/**
+ * Limits the requests for one list. An inbox whose newest mail was removed may contribute nothing.
+ */
 const READS_MAX = 90
 const STEP = 20
 
@@ -40,7 +41,7 @@ export async function readAllThreads(
       .filter((source) => !source.isWhole)
       .sort((a, b) => newestLeft(b).localeCompare(newestLeft(a)))
     const [newest] = open
-    // What is older than a thread that was not read yet may not be next.
+    // A thread older than the next unread one of another inbox cannot be placed yet.
     const sure =
       newest === undefined
         ? threads
@@ -57,7 +58,7 @@ export async function readAllThreads(
   }
 }
 
-/** The time of the newest thread that the source may still have. */
+/** The time of the newest thread that the source may still return. */
 function newestLeft({ inbox, threads }: Source): string {
   return threads.at(-1)?.lastMessageAt ?? inbox.lastMessageAt ?? ''
 }
@@ -79,7 +80,7 @@ async function readOn(
     const all = [...threads, ...page.data.filter(({ id }) => !known.has(id))]
     return { inbox, threads: all, isWhole: page.data.length < STEP || all.length >= page.total }
   } catch (error) {
-    // Deleted meanwhile.
+    // The inbox was deleted in the meantime.
     if (error instanceof MailroomError && error.status === 404) {
       return { inbox, threads: [], isWhole: true }
     }

@@ -1,4 +1,4 @@
-// Claims of threads by workers, in words.
+// Describes claims of workers on threads.
 
 import { MailroomError, type Thread } from '@mailroom/sdk'
 import { formatClock, formatRelative } from './format.ts'
@@ -10,7 +10,7 @@ export function claimWords({ owner, expiresAt }: Claim): string {
   return `${owner} has this thread until ${formatClock(expiresAt)} (${formatRelative(expiresAt)})`
 }
 
-/** An error that says who has the thread, if a worker has it; otherwise the same error. */
+/** Adds the owner of the claim to a `thread_claimed` error. Other errors are returned unchanged. */
 export async function nameOwner(error: unknown, threadId: string): Promise<unknown> {
   if (!(error instanceof MailroomError) || error.code !== 'lease_lost') return error
   const thread = await client.threads.get(threadId).catch(() => null)

@@ -1,4 +1,4 @@
-// A message as it is written, and how the service is asked to send it.
+// A message as the person composes it, and the request that sends it.
 
 import type { Mailroom, SendOptions, SentMessage } from '@mailroom/sdk'
 import type { Picked } from '#parts/file-picker.tsx'
@@ -7,7 +7,7 @@ import { type Everybody, keyOf, splitRecipients } from './recipients.ts'
 import { client } from './session.ts'
 
 export type ComposedMessage = {
-  /** The addresses as typed. */
+  /** Addresses as typed. */
   readonly to: string
   readonly cc: string
   readonly bcc: string
@@ -18,7 +18,7 @@ export type ComposedMessage = {
   /** Whether the files of the forwarded message are attached. */
   readonly isWithFiles: boolean
   readonly files: readonly Picked[]
-  /** A time as typed, in the zone of the person; null: now. */
+  /** The time as typed, in the person's time zone; null sends at once. */
   readonly sendAt: string | null
 }
 
@@ -41,7 +41,7 @@ export type Sending = {
   inboxId: string
   composed: ComposedMessage
   draft: Draft
-  /** Whether the draft answers the message that `replyAll` answers. */
+  /** Whether the draft answers the same message that `replyAll` would answer. */
   isNewest: boolean
 }
 
@@ -77,7 +77,6 @@ export async function sendComposed(
   return sender.inboxes.send(inboxId, message, options)
 }
 
-/** The recipients as the request names them. */
 export function recipientsOf({ composed, draft: { everybody }, isNewest }: Sending) {
   const to = splitRecipients(composed.to)
   const cc = splitRecipients(composed.cc)
@@ -89,7 +88,7 @@ export function recipientsOf({ composed, draft: { everybody }, isNewest }: Sendi
   return { to, ...(cc.length > 0 && { cc }) }
 }
 
-/** Whether the person has taken nobody away, and has added only copies. */
+/** Whether every original recipient is still there and only copies were added. */
 function reaches(everybody: Everybody, { to, cc }: Everybody): boolean {
   const [typedTo, typedCc] = [new Set(to.map(keyOf)), new Set(cc.map(keyOf))]
   return (
@@ -112,10 +111,10 @@ export async function readFile({ file }: Pick<Picked, 'file'>) {
   }
 }
 
-/** Messages of which the newest received one is looked for. */
+/** How many of the thread's newest messages are searched for the newest received one. */
 const LOOKED_AT = 20
 
-/** Whether a reply to all, which answers the newest received message, answers this one. */
+/** Whether `replyAll`, which answers the newest received message, would answer this message. */
 export async function isNewest({ replied }: Draft, signal: AbortSignal): Promise<boolean> {
   if (replied === null) return false
   const { messageCount } = await client.threads.get(replied.threadId, { signal })

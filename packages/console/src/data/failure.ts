@@ -1,18 +1,17 @@
-// Errors in words for a person.
+// Turns errors into sentences for a person.
 
 import { MailroomConnectionError, MailroomError } from '@mailroom/sdk'
 import { formatDuration } from './format.ts'
 
 export type Failure = {
   message: string
-  /** What to do next. */
   fix: string | null
-  /** By the name of the field. */
+  /** Messages by field name. */
   fields: Readonly<Record<string, string>>
   isGone: boolean
 }
 
-/** What the API tells programs to do is done here by other means. */
+/** Replaces hints that are meant for programs with what the console offers. */
 const consoleWords: Readonly<Record<string, { message: string; fix: string }>> = {
   delivery_pending: {
     message: 'It has a message that is being sent, or waits for its time or for approval.',

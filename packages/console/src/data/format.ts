@@ -1,4 +1,4 @@
-// Numbers, sizes, times and addresses as people read them.
+// Formats numbers, sizes, times and addresses.
 
 import { shownLine } from '@mailroom/mail/unseen.ts'
 import type { Pod } from '@mailroom/sdk'
@@ -40,12 +40,11 @@ export function formatNumber(value: number): string {
   return numbers.format(value)
 }
 
-/** The hour and minute, for a time that is near. */
 export function formatClock(iso: string): string {
   return clockTime.format(new Date(iso))
 }
 
-/** The time for today, the day for this year, otherwise the date, as in lists of mail. */
+/** The time if it is today, the day if it is this year, else the full date. */
 export function formatListTime(iso: string): string {
   const at = new Date(iso)
   const now = new Date()
@@ -57,7 +56,7 @@ export function formatDay(at: Date | string): string {
   return wholeDay.format(new Date(at))
 }
 
-/** `5 min. ago`, `in 3 hr.`; the date from a week on. */
+/** `5 min. ago` or `in 3 hr.`; a date from one week on. */
 export function formatRelative(iso: string): string {
   const ms = Date.parse(iso) - Date.now()
   const size = Math.abs(ms)
@@ -76,7 +75,7 @@ export function formatMoment(at: Date | string): string {
   return moment.format(new Date(at))
 }
 
-/** To the millisecond; with the day unless it is today. */
+/** To the millisecond. The date is included unless it is today. */
 export function formatExact(iso: string): string {
   const at = new Date(iso)
   const isToday = at.toDateString() === new Date().toDateString()
@@ -116,7 +115,7 @@ export function subjectOf({ subject }: { subject?: string | null | undefined }):
   return shownLine(subject || '(no subject)')
 }
 
-/** The subject in a sentence, which is readable whatever the sender wrote. */
+/** The subject in quotation marks, shortened. */
 export function quoteSubject(mail: Parameters<typeof subjectOf>[0]): string {
   return `“${subjectOf(mail).replace(/^(.{120}).+$/su, '$1…')}”`
 }
@@ -125,7 +124,7 @@ export function podName({ name, clientId, isDefault, id }: Pod): string {
   return name ?? clientId ?? (isDefault ? 'Default' : id)
 }
 
-/** As a field for a date and a time has it, in the zone of the person. */
+/** The value of a `datetime-local` field, in the person's time zone. */
 export function localMinute(at: Date): string {
   const two = (number: number) => String(number).padStart(2, '0')
   const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`

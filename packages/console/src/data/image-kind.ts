@@ -1,13 +1,13 @@
-// What kind of picture bytes are, by their beginning. The name and the type that a sender gives say nothing.
+// Recognizes images by their first bytes, because the sender chooses the file name and type.
 
 type ImageKind = {
   readonly type: string
-  /** In pixels; null if the beginning does not say. */
+  /** In pixels; null if the first bytes do not contain the size. */
   readonly width: number | null
   readonly height: number | null
 }
 
-/** Null for all else: SVG and HTML are documents, which can do more than be seen. */
+/** Null for anything else. SVG and HTML are documents that can run code or load other files. */
 export function imageKind(bytes: Uint8Array): ImageKind | null {
   const data = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const begins = (text: string, at = 0) =>
@@ -30,7 +30,7 @@ export function imageKind(bytes: Uint8Array): ImageKind | null {
 
 const unknown = { width: null, height: null }
 
-/** In the frame header (ITU T.81 §B.2.2), after segments that have a length each. */
+/** The size is in the frame header (ITU T.81 §B.2.2), after segments of variable length. */
 function sizeOfJpeg(data: DataView): Omit<ImageKind, 'type'> {
   let at = 2
   while (at + 9 <= data.byteLength && data.getUint8(at) === 0xff) {
@@ -42,7 +42,7 @@ function sizeOfJpeg(data: DataView): Omit<ImageKind, 'type'> {
   return unknown
 }
 
-/** RFC 9649 §2: the first chunk has the size, in each of the three kinds. */
+/** RFC 9649 §2: the first chunk holds the size, in a different form for each of the three kinds. */
 function sizeOfWebp(bytes: Uint8Array, data: DataView): Omit<ImageKind, 'type'> {
   if (bytes.length < 30) return unknown
   const kind = String.fromCharCode(...bytes.subarray(12, 16))

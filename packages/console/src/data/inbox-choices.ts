@@ -1,11 +1,11 @@
-// The inboxes to choose from: the newest, and those already chosen, however old.
+// The inboxes that a form offers: the newest ones, and the ones already chosen.
 
 import type { Inbox } from '@mailroom/sdk'
 import { client } from './session.ts'
 
 const CHOICES_MAX = 100
 
-/** `meant` are ids; deleted inboxes are left out. */
+/** `meant` holds inbox ids. Deleted inboxes are left out. */
 export async function readInboxChoices(
   meant: readonly string[],
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-// The inboxes of the account with their unread threads, for the sidebar, the palette and the list of all mail.
+// The account's inboxes with their unread threads, for the sidebar, the palette and All mail.
 
 import type { Inbox } from '@mailroom/sdk'
 import { computed, signal } from '@preact/signals'
@@ -9,13 +9,12 @@ import { useGathered } from './use-resource.ts'
 
 type InboxList = {
   readonly inboxes: readonly Inbox[]
-  /** Of the account. */
   readonly total: number
 }
 
-/** Null until they are known. */
+/** Null until loaded. */
 export const inboxList = signal<InboxList | null>(null)
-/** The unread threads of all inboxes; null while not all are known. */
+/** The unread threads of all inboxes; null until all inboxes are loaded. */
 export const unreadTotal = computed(() => {
   const list = inboxList.value
   if (list === null || list.inboxes.length < list.total) return null
@@ -23,14 +22,17 @@ export const unreadTotal = computed(() => {
 })
 
 const PAGE = 100
-/** Of an account with more inboxes, older ones are found on the page of inboxes. */
+/** An account with more inboxes finds the older ones on the Inboxes page. */
 export const KNOWN_MAX = 1_000
-/** Inboxes that are read again one by one at a time, after the page with the newest if there are more. */
+/** Up to this many inboxes are refreshed one by one; for more, the newest page is reloaded first. */
 const SINGLE_MAX = 3
-/** Much mail costs about two requests a second. */
+/** Limits a stream of new mail to about two requests a second. */
 const GATHER_MS = 1_000
 
-/** Keeps the list while somebody is signed in. A failure leaves it as it was: pages tell of it. */
+/**
+ * Keeps the list current while a person is signed in. After an error the last list stays; pages
+ * report the error.
+ */
 export function useInboxList(): void {
   const refreshSoon = useGathered(() => {
     void refresh(changed.splice(0)).then((left) => {
@@ -47,7 +49,9 @@ export function useInboxList(): void {
   }, [])
 }
 
-/** Reads the newest inboxes again, as after one was made or deleted here, and returns their ids. */
+/**
+ * Reloads the newest inboxes, for example after one was created or deleted, and returns their ids.
+ */
 export async function readInboxes(): Promise<ReadonlySet<string>> {
   const page = await client.inboxes
     .list({ limit: PAGE })
@@ -63,7 +67,7 @@ export async function readInboxes(): Promise<ReadonlySet<string>> {
 
 let reading: Promise<void> | null = null
 
-/** Reads what is not known yet, up to KNOWN_MAX. Calls at the same time read once. */
+/** Loads missing inboxes, up to KNOWN_MAX. Concurrent calls share one request. */
 export function readAllInboxes(): Promise<void> {
   reading ??= readOthers().finally(() => {
     reading = null
@@ -86,7 +90,7 @@ async function readOthers(): Promise<void> {
   }
 }
 
-/** Reads them again, and returns those that are left for later. */
+/** Refreshes the given inboxes and returns the ones that did not fit into this round. */
 async function refresh(ids: readonly string[]): Promise<string[]> {
   const known = new Set(inboxList.value?.inboxes.map(({ id }) => id))
   const isPage = ids.length > SINGLE_MAX || ids.some((id) => !known.has(id))
@@ -111,7 +115,7 @@ export function isInboxLike({ address, displayName }: Inbox, words: string): boo
   return `${address} ${displayName ?? ''}`.toLowerCase().includes(words.trim().toLowerCase())
 }
 
-/** The local part where the domain is that of most inboxes: a narrow column has no room for both. */
+/** Only the local part if most inboxes have this domain, because the column is narrow. */
 export function shortAddress({ address }: Inbox): string {
   const at = address.lastIndexOf('@')
   return address.slice(at) === commonDomain.value ? address.slice(0, at) : address

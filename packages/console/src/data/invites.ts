@@ -1,4 +1,4 @@
-// Invitations in messages: when an event takes place, and how it was answered.
+// Formats invitations: when the event takes place, and how it was answered.
 
 import {
   inviteResponses,
@@ -23,10 +23,10 @@ const DAY = /^\d{4}-\d\d-\d\d$/
 const LOCAL = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)$/
 const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)(Z|[+-]\d\d:\d\d)$/
 
-/** `theirs` is the same time where the organizer is, if the clocks there differ. */
+/** `theirs` is the same time in the organizer's zone, if that differs from the person's. */
 export type InviteTimes = { ours: string; theirs: string | null }
 
-/** Null for an event without a time that can be read. */
+/** Null if the event has no readable time. */
 export function timesOf({ start, end, timezone }: Invite): InviteTimes | null {
   if (start === null) return null
   if (DAY.test(start)) {
@@ -51,7 +51,7 @@ function timesIn(ours: string | null, theirs: string | null): InviteTimes | null
   return ours === null ? null : { ours, theirs }
 }
 
-/** As the clocks say at the place that the times are written for. */
+/** The local time in the zone that the event is written in. */
 function wallClock(start: string, end: string | null): string | null {
   const ms = (text: string) => Date.parse(`${text.replace(/(?:Z|[+-]\d\d:\d\d)$/, '')}Z`)
   return rangeOf(clock, ms(start), end === null ? Number.NaN : ms(end))
@@ -62,7 +62,7 @@ function rangeOf(format: Intl.DateTimeFormat, startMs: number, endMs: number): s
   return endMs > startMs ? format.formatRange(startMs, endMs) : format.format(startMs)
 }
 
-/** The event that an answer to the message answers: that of its first invitation. */
+/** The event that an answer to this message would answer: the one of its first invitation. */
 export function answeredInvite(message: Message): Invite | null {
   if (message.direction !== 'inbound') return null
   const first = message.extracted?.invites.find(({ method }) => method === 'request')
@@ -74,7 +74,7 @@ export function isCancelled({ method, status }: Invite): boolean {
   return method === 'cancel' || (status === 'cancelled' && method !== 'reply')
 }
 
-/** Which answer the sent message is to the invitation; null for anything else. */
+/** How the sent message answers the invitation; null if it does not. */
 export function responseIn(sent: Message, { summary }: Invite): InviteResponse | null {
   const isCalendar = ({ contentType }: { contentType: string }) =>
     contentType.toLowerCase().startsWith('text/calendar')
@@ -91,8 +91,8 @@ function inOneLine(text: string): string {
 }
 
 /**
- * What a later message of the same author makes of the event; null if it leaves it. Without proof of its author it counts
- * only if this one has none, either.
+ * How a later message from the same author changes the event; null if it does not. A message from
+ * an unverified author counts only if the original was unverified too.
  */
 export function laterVersion(
   invite: Invite,
@@ -130,7 +130,9 @@ const weekdays: Readonly<Record<string, string>> = {
   SU: 'Sunday',
 }
 
-/** A rule of RFC 5545 §3.3.10 in words; one that has no short words stays as written. */
+/**
+ * Describes an RFC 5545 §3.3.10 rule. A rule without a short description is returned as written.
+ */
 export function recurrenceWords(rule: string): string {
   const parts = new Map(
     rule.split(';').map((part) => {

@@ -1,11 +1,11 @@
-// Keyboard shortcuts: single keys, and `g` followed by a letter. They are off while somebody types or a dialog
-// is open.
+// Keyboard shortcuts: single keys, and `g` followed by a letter. They are disabled while a person
+// types or a dialog is open.
 
 import { useEffect, useRef } from 'preact/hooks'
 
 export type KeyActions = Readonly<Record<string, (() => void) | undefined>>
 
-/** The newest handler comes first. */
+/** The most recently mounted handler gets the key first. */
 const stack: { current: KeyActions }[] = []
 const SEQUENCE_MS = 1_200
 let prefix = ''

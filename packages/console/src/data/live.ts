@@ -1,4 +1,4 @@
-// Live events: one WebSocket for the whole page, and changes of inboxes that follow from its events.
+// Live events: one WebSocket for the whole page, and the inbox changes derived from its events.
 
 import type { EventKind } from '@mailroom/contract/vocabulary.ts'
 import type { Event, Page } from '@mailroom/sdk'
@@ -10,7 +10,7 @@ import { type Resource, useGathered, useResource } from './use-resource.ts'
 export type LiveState = 'connecting' | 'live' | 'offline'
 
 export const liveState = signal<LiveState>('connecting')
-/** Newest first; texts of mail are cut, because there may be hundreds. */
+/** Newest first. Message texts are cut, because there may be hundreds of events. */
 export const recentEvents = signal<readonly Event[]>([])
 
 const RECENT_MAX = 500
@@ -20,7 +20,7 @@ const OFFLINE_WAIT_MS = 5_000
 type Listener = (event: Event) => void
 const listeners = new Set<Listener>()
 
-/** Reports the state of its connection; the cookie authenticates it. */
+/** Reports the state of its connection. The cookie authenticates it. */
 class ObservedSocket extends WebSocket {
   constructor(url: string) {
     super(url)
@@ -33,7 +33,7 @@ class ObservedSocket extends WebSocket {
   }
 }
 
-/** Runs until the signal aborts; every event reaches all listeners once and in order. */
+/** Runs until the signal aborts. Every listener gets every event once, in order. */
 export async function followEvents(ending: AbortSignal): Promise<void> {
   let after: string | undefined
   while (!ending.aborted) {
@@ -51,7 +51,7 @@ export async function followEvents(ending: AbortSignal): Promise<void> {
       if (ending.aborted) return
       liveState.value = 'offline'
       after = undefined
-      // Another request shows whether the session has ended.
+      // A request shows whether the session has expired.
       await client.account.get().catch(() => {})
       await new Promise((resolve) => setTimeout(resolve, OFFLINE_WAIT_MS))
     }
@@ -94,7 +94,7 @@ function shortened(event: Event): Event {
   }
 }
 
-/** `after` is the last event before the page. */
+/** `after` is the newest event on the page. */
 export type EventsAsked = { kind?: EventKind | ''; inboxId?: string; after?: string | undefined }
 
 export function useNewestEvents(
@@ -126,18 +126,18 @@ type Change = { inboxId: string; round: number }
 const latest = signal<Change | null>(null)
 let rounds = 0
 
-/** After a change made here, which no event reports at once. */
+/** Reports a change made on this page, which may have no event. */
 export function announceMailChange(inboxId: string): void {
   rounds += 1
   latest.value = { inboxId, round: rounds }
 }
 
-/** A burst of mail counts as one change. */
+/** Combines a burst of mail into one change. */
 const GATHER_MS = 250
 
 /**
- * The ids of inboxes whose mail has changed, or one of its flags; `added` is called after each. The caller takes them
- * out of the list.
+ * Collects ids of inboxes whose mail or flags have changed and calls `added` after each. The caller
+ * removes ids from the set.
  */
 export function useChangedInboxes(added: () => void): string[] {
   const ids = useRef<string[]>([])
@@ -160,8 +160,8 @@ export function useChangedInboxes(added: () => void): string[] {
 }
 
 /**
- * Calls the function shortly after the inbox, or with null any inbox, has changed: for mail after `gatherMs`, for what was
- * done here at once.
+ * Calls the function after the inbox (null: any inbox) has changed: after `gatherMs` for mail, at
+ * once for changes made on this page.
  */
 export function useMailChanges(
   inboxId: string | null,

@@ -1,18 +1,19 @@
-// The message that is being written: at most one. A reply and a forward stand in their thread, a new message over any page.
+// The draft being written; there is at most one. A reply or forward is shown in its thread, a new
+// message in an overlay on any page.
 
 import type { Message } from '@mailroom/sdk'
 import { signal } from '@preact/signals'
 import type { Everybody } from './recipients.ts'
 
 export type Draft = {
-  /** The same for every attempt to send the draft, so that it is sent once. */
+  /** Every attempt to send the draft uses this key, so that it is sent once. */
   readonly idempotencyKey: string
-  /** Below the message that it is about, instead of over the page. */
+  /** Whether the draft is shown below the message that it answers, not in an overlay. */
   readonly isInThread: boolean
   readonly inboxId: string | null
   readonly replied: Message | null
   readonly forwarded: Message | null
-  /** In a reply to all, those whom it reaches unless the person changes them. */
+  /** For a reply to all: its recipients, unless the person changes them. */
   readonly everybody: Everybody | null
   readonly to: string
   readonly cc: readonly string[]
@@ -20,16 +21,16 @@ export type Draft = {
 }
 
 export const composeDraft = signal<Draft | null>(null)
-/** Whether something would be lost with the draft. */
+/** Whether closing the draft would lose text. */
 export const isDraftTouched = signal(false)
-/** What somebody asked to write while another message is unsent. */
+/** A draft to open once the current one is sent or discarded. */
 export const nextDraft = signal<Draft | null>(null)
-/** The thread that is open, in which replies are written. */
+/** The open thread, in which replies are shown. */
 export const shownThreadId = signal<string | null>(null)
-/** The inbox whose page is open, from which new messages are sent unless another is chosen. */
+/** The inbox of the current page, which new messages use as the default sender. */
 export const currentInboxId = signal<string | null>(null)
 
-/** Counts the wishes to write what is already being written. */
+/** Counts requests to open the draft that is already open. */
 export const wishes = signal(0)
 
 export function openCompose(draft: Partial<Omit<Draft, 'idempotencyKey' | 'isInThread'>>): void {
@@ -62,7 +63,7 @@ function isSame(a: Draft, b: Draft): boolean {
   )
 }
 
-/** Discards what is being written. */
+/** Discards the current draft. */
 export function beginDraft(draft: Draft): void {
   closeCompose()
   composeDraft.value = draft
@@ -74,12 +75,12 @@ export function closeCompose(): void {
   nextDraft.value = null
 }
 
-/** The message that a draft answers or passes on. */
+/** The message that the draft answers or forwards. */
 export function aboutOf({ replied, forwarded }: Draft): Message | null {
   return replied ?? forwarded
 }
 
-/** The draft that is written in the thread. */
+/** The draft shown in this thread. */
 export function draftIn(threadId: string): Draft | null {
   const draft = composeDraft.value
   return draft?.isInThread && aboutOf(draft)?.threadId === threadId ? draft : null

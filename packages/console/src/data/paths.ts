@@ -1,11 +1,11 @@
-// The paths of the pages.
+// Paths of the pages.
 
 const part = (text: string) => encodeURIComponent(text)
 
 export const paths = {
   overview: '/console/',
   inboxes: '/console/inboxes',
-  /** `query` begins with a question mark, or is empty; so below. */
+  /** `query` is empty or begins with `?`. */
   inbox: (id: string, query = '') => `/console/inboxes/${part(id)}${query}`,
   thread: (inboxId: string, threadId: string, query = '') =>
     `/console/inboxes/${part(inboxId)}/threads/${part(threadId)}${query}`,
@@ -42,7 +42,7 @@ export const paths = {
   pair: '/console/pair',
 } as const
 
-/** Others may reach the service at another address than this browser. */
+/** The service's own URL, which may differ from the address that this browser uses. */
 export function ownAddress(url: string): string {
   const { pathname, search } = new URL(url, location.origin)
   return pathname + search

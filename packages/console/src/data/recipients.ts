@@ -1,9 +1,9 @@
-// Lists of recipients as people type and paste them, and everybody whom a reply to all reaches.
+// Parses typed and pasted recipients, and derives the recipients of a reply to all.
 
 import type { Message } from '@mailroom/sdk'
 import { readPerson } from './format.ts'
 
-/** `Name <address>`, else a word, so that nothing typed is left out. */
+/** Matches `Name <address>`, else a word, so that no typed text is dropped. */
 const ENTRY = /(?:"(?:[^"\\]|\\.)*"|[^",;<>@]){0,200}<[^<>]*>|(?:"(?:[^"\\]|\\.)*"|[^,;\s"])+|"/g
 
 /** Separated by commas, semicolons or white space. */
@@ -13,7 +13,7 @@ export function splitRecipients(text: string): string[] {
 
 export type Everybody = { readonly to: readonly string[]; readonly cc: readonly string[] }
 
-/** As the service derives it for `replyAll`: whoever wrote, and everybody else who got the message. */
+/** Mirrors how the service derives `replyAll`: the author and every other recipient. */
 export function everybodyIn(message: Message): Everybody {
   const isOwn = message.direction === 'outbound'
   const seen = new Set(
@@ -37,7 +37,7 @@ export function keyOf(entry: string): string {
   return readPerson(entry).address.toLowerCase()
 }
 
-/** The address without its tag: mail for it reaches the same inbox. */
+/** The address without its tag. Mail to either reaches the same inbox. */
 function inboxOf(entry: string): string {
   return keyOf(entry).replace(/^([^+]+)\+.*(@[^@]*)$/, '$1$2')
 }

@@ -1,4 +1,4 @@
-// How many reviews are pending, and what the service says about decisions, in words.
+// The number of pending reviews, and descriptions of decisions.
 
 import { MailroomError, type Message, type Review } from '@mailroom/sdk'
 import { signal } from '@preact/signals'
@@ -8,10 +8,10 @@ import { useLive, useMailChanges } from './live.ts'
 import { client } from './session.ts'
 import { useResource } from './use-resource.ts'
 
-/** Null until the service has answered. */
+/** Null until loaded. */
 export const pendingReviews = signal<number | null>(null)
 
-/** An approver's session gets no events. */
+/** Sessions of approvers receive no events. */
 const ASK_EVERY_MS = 15_000
 
 export async function countPendingReviews(): Promise<void> {
@@ -19,7 +19,7 @@ export async function countPendingReviews(): Promise<void> {
   pendingReviews.value = page.total
 }
 
-/** Keeps the count while the component is mounted; without an answer the last count stays. */
+/** Keeps the count current while the component is mounted. After an error the last count stays. */
 export function usePendingReviews(): void {
   const count = () => void countPendingReviews().catch(() => {})
   useEffect(() => {
@@ -39,7 +39,7 @@ export function usePendingReviews(): void {
 
 const OF_AN_INBOX_MAX = 300
 
-/** The reviews of those of the messages that are or were held, by the message. */
+/** Reviews of the given messages, by message id. */
 export function useReviewsOf(
   inboxId: string,
   messages: readonly Message[],
@@ -68,7 +68,7 @@ function isPerhapsHeld({ status, failureReason }: Message): boolean {
 
 const NEIGHBOURS_MAX = 100
 
-/** The pending review `by` places further in the list, newest first. */
+/** The pending review `by` positions further down the list, which is newest first. */
 export async function neighbourOf(review: Review, by: 1 | -1): Promise<string | undefined> {
   const { data } = await client.reviews.list({ status: 'pending', limit: NEIGHBOURS_MAX }).page()
   const at = data.findIndex(({ id }) => id === review.id)
@@ -80,7 +80,7 @@ export async function neighbourOf(review: Review, by: 1 | -1): Promise<string | 
 
 export type Refusal = { title: string; text: string }
 
-/** Null if nobody knows whether the service decided: then it is asked again. */
+/** Null if it is unknown whether the service decided; then the review is loaded again. */
 export function describeRefusal(error: unknown): Refusal | null {
   if (!(error instanceof MailroomError) || error.status >= 500) return null
   const { message, fix } = describeFailure(error)

@@ -1,4 +1,5 @@
-// A saved draft as it is changed: saved a moment after each change, and only if nobody else has changed it.
+// Editing a saved draft: changes are saved after a moment, and only if no one else has changed the
+// draft.
 
 import { MailroomError, type Draft as SavedDraft, type SentMessage } from '@mailroom/sdk'
 import { replyRecipient } from '@mailroom/sdk/sending.ts'
@@ -17,7 +18,7 @@ const SAVE_AFTER_MS = 1_000
 
 export type OpenedDraft = { saved: SavedDraft; draft: Draft }
 
-/** The draft, with the newest message of its conversation. */
+/** The draft, with the newest message of its thread. */
 export async function openSavedDraft(id: string, signal: AbortSignal): Promise<OpenedDraft> {
   const saved = await client.drafts.get(id, { signal })
   const replied = saved.threadId === null ? null : await newestIn(saved.threadId, signal)
@@ -38,7 +39,7 @@ export async function openSavedDraft(id: string, signal: AbortSignal): Promise<O
   return { saved, draft }
 }
 
-/** Null for a conversation that is gone. */
+/** Null if the thread no longer exists. */
 async function newestIn(threadId: string, signal: AbortSignal) {
   try {
     const { messageCount } = await client.threads.get(threadId, { signal })
@@ -50,7 +51,7 @@ async function newestIn(threadId: string, signal: AbortSignal) {
   }
 }
 
-/** What prevents the next change. */
+/** Why the next change cannot be saved. */
 export type Problem =
   | { kind: 'failed'; failure: Failure }
   | { kind: 'changed'; theirs: SavedDraft }
@@ -60,11 +61,11 @@ export type Editing = {
   saved: SavedDraft
   composed: ComposedMessage
   isBusy: boolean
-  /** Something is written that is not saved. */
+  /** Whether there are unsaved changes. */
   isUnsaved: boolean
   problem: Problem | null
   write(composed: ComposedMessage): void
-  /** False for a change that was not saved. */
+  /** Resolves to false if the change was not saved. */
   save(): Promise<boolean>
   addFiles(files: readonly File[]): Promise<void>
   removeFile(id: string): Promise<void>
@@ -74,7 +75,7 @@ export type Editing = {
   keepMine(theirs: SavedDraft): Promise<void>
 }
 
-/** The draft as it is stored and as it is written, and changes of it one after the other. */
+/** The stored and the edited version of the draft. Changes are sent one after another. */
 function useVersions({ saved: first, draft }: OpenedDraft) {
   const [saved, setSaved] = useState(first)
   const [composed, setComposed] = useState(() => composedOfSaved(first, draft))
@@ -105,7 +106,7 @@ function useVersions({ saved: first, draft }: OpenedDraft) {
     const message = isMarked ? 'Not saved: correct what is marked below.' : failure.message
     return { kind: 'failed', failure: { ...failure, message } }
   }
-  /** One after the other, each of the version that the one before it left. */
+  /** Each change is based on the version that the previous one returned. */
   const run = (
     change: (saved: SavedDraft) => Promise<SavedDraft | null>,
     isSend = false,
@@ -170,7 +171,7 @@ export function useSavedDraft(opened: OpenedDraft): Editing {
       await run(({ id, etag }) => client.drafts.update(id, { bodyHtml: null }, { ifMatch: etag }))
     },
     async send() {
-      // To those whom the form shows, whoever writes in the conversation meanwhile.
+      // Names the recipients that the form shows, even if new mail has arrived in the thread.
       if (!(await save(true))) return null
       let sent: SentMessage | null = null
       await run(async ({ id, etag }) => {
@@ -194,7 +195,7 @@ export function useSavedDraft(opened: OpenedDraft): Editing {
   }
 }
 
-/** Null where only the answer to an own change was lost. */
+/** Null if only the response to our own change was lost. */
 async function findChange(
   { saved, composed }: { saved: SavedDraft; composed: ComposedMessage },
   draft: Draft,
@@ -232,7 +233,7 @@ const LISTS = ['to', 'cc', 'bcc'] as const
 
 type Changes = Parameters<typeof client.drafts.update>[1]
 
-/** `isExplicit`: the recipients of a reply to all are named as the form shows them. */
+/** `isExplicit`: sends the recipients of a reply to all as the form shows them. */
 function changesOf(
   composed: ComposedMessage,
   saved: SavedDraft,

@@ -1,4 +1,4 @@
-// Why a message was not sent, in words, at the field that it concerns.
+// Explains at the field concerned why a message was not sent.
 
 import { MailroomError } from '@mailroom/sdk'
 import { type ComposedMessage, recipientsOf, type Sending } from './composed-message.ts'
@@ -8,7 +8,7 @@ import { keyOf, splitRecipients } from './recipients.ts'
 
 type Finding = { kind: string; part: string; offset: number; length: number }
 
-/** Another text was sent under the draft's key. */
+/** A different message was sent with the draft's key. */
 export function isSentBefore(error: unknown): boolean {
   return error instanceof MailroomError && error.code === 'idempotency_key_reused'
 }
@@ -60,7 +60,7 @@ function entryAt(sending: Sending, name: string, index: number): string {
   return Object.entries({ to, cc, bcc }).find(([list]) => list === name)?.[1][index] ?? ''
 }
 
-/** Where the address was typed; To for one that the service added. */
+/** The field in which the address was typed; `to` for an address that the service added. */
 function fieldOf(address: string, composed: ComposedMessage): 'to' | 'cc' | 'bcc' | 'replyTo' {
   const isIn = (text: string) =>
     splitRecipients(text).some((entry) => keyOf(entry) === keyOf(address))

@@ -1,16 +1,16 @@
-// The session of the signed-in person, and the client of the service: the cookie identifies the session, the
-// CSRF header proves that this page sent the request.
+// The person's session and the API client. The cookie identifies the session; the CSRF header
+// proves that this page sent the request.
 
 import { Mailroom, MailroomError, type Session } from '@mailroom/sdk'
 import { computed, effect, signal } from '@preact/signals'
 
 /** Undefined until the service has answered. */
 export const session = signal<Session | null | undefined>(undefined)
-/** A session of an approver may read mail and decide, and nothing else. */
+/** An approver's session may read mail and decide reviews, and nothing else. */
 export const isApprover = computed(() => (session.value?.approver ?? null) !== null)
-/** Why the person was signed out. */
+/** The reason shown after a sign-out. */
 export const signedOutReason = signal<string | null>(null)
-/** Why the service could not be reached at the start. */
+/** The reason why the service could not be reached at the start. */
 export const startFailure = signal<unknown>(null)
 
 const EXPIRY_MARGIN_MS = 1_000
@@ -27,14 +27,14 @@ export const consoleFetch: typeof fetch = async (input, init = {}) => {
   return response
 }
 
-/** `token` is that of the request's session; another session may have begun since. */
+/** `token` belongs to the session that made the request; a new session may have begun since. */
 export function noteAnswer(status: number, token: string | undefined): void {
   if (token === undefined || session.value?.csrfToken !== token) return
   if (status === 401) {
     signedOutReason.value = SIGNED_OUT
     session.value = null
   }
-  // Somebody may have signed in again in another window, which shares the cookie.
+  // The person may have signed in again in another window, which shares the cookie.
   if (status === 403) void refreshSession()
 }
 
@@ -45,7 +45,7 @@ export const client = new Mailroom({
   maxRetries: 2,
 })
 
-/** Checks whether the browser has a session; called at the start, and to try again. */
+/** Checks whether the browser has a session. Called at the start and on retry. */
 export async function resumeSession(): Promise<void> {
   startFailure.value = null
   try {
@@ -62,7 +62,9 @@ export async function signIn(apiKey: string): Promise<void> {
   session.value = made
 }
 
-/** Rejects if the service did not answer: the cookie, which no script can remove, is still valid. */
+/**
+ * Rejects if the service did not answer: the cookie is still valid, and scripts cannot delete it.
+ */
 export async function signOut(): Promise<void> {
   try {
     await client.session.delete()
@@ -73,7 +75,7 @@ export async function signOut(): Promise<void> {
   session.value = null
 }
 
-/** Reads whose session the cookie is now. Without an answer nothing changes. */
+/** Reloads the session that the cookie belongs to now. Without an answer nothing changes. */
 async function refreshSession(): Promise<void> {
   const before = session.value
   const now = await client.session.get().catch(() => null)
@@ -86,7 +88,7 @@ document.addEventListener('visibilitychange', () => {
   if (document.visibilityState === 'visible' && session.value) void refreshSession()
 })
 
-/** A session ends at its expiry even without requests; the service's clock decides. */
+/** A session also expires without requests, by the service's clock. */
 effect(() => {
   const current = session.value
   if (!current) return

@@ -1,4 +1,4 @@
-// Light, dark or system theme: stored in this browser, shown by attributes of the document.
+// Light, dark or system theme, stored in this browser and applied by attributes of the document.
 
 const themes = ['system', 'light', 'dark'] as const
 export type Theme = (typeof themes)[number]
@@ -10,7 +10,7 @@ export function storedTheme(): Theme {
     const stored = localStorage.getItem(STORED_AS)
     return themes.find((theme) => theme === stored) ?? 'system'
   } catch {
-    // Storage can be switched off.
+    // Storage may be disabled.
     return 'system'
   }
 }
@@ -35,6 +35,6 @@ export function storeTheme(theme: Theme): void {
   try {
     localStorage.setItem(STORED_AS, theme)
   } catch {
-    // The choice is lost when the page is left.
+    // Without storage the choice lasts until the page is left.
   }
 }

@@ -1,4 +1,4 @@
-// Short messages about the result of an action.
+// Short messages about the results of actions.
 
 import { signal } from '@preact/signals'
 import { describeFailure } from './failure.ts'
@@ -15,7 +15,7 @@ export const toasts = signal<readonly Toast[]>([])
 
 const SHOWN_MS = 6_000
 const SHOWN_FAILURE_MS = 12_000
-/** Long enough to reach it by keyboard. */
+/** Long enough to reach the toast by keyboard. */
 const SHOWN_UNDO_MS = 20_000
 const TOASTS_MAX = 4
 let count = 0
@@ -35,7 +35,7 @@ export function dismissToast(id: number): void {
 }
 
 function show(one: Toast, shownMs: number): void {
-  // Only the newest change is taken back: an older one may be the ground of a newer.
+  // Only the newest change can be undone, because it may depend on older ones.
   const others = toasts.value.filter(({ undo }) => one.undo === null || undo === null)
   toasts.value = [...others, one].slice(-TOASTS_MAX)
   setTimeout(() => dismissToast(one.id), shownMs)

@@ -1,9 +1,9 @@
-// Requests whose upload is watched.
+// Requests with upload progress.
 
 import { Mailroom } from '@mailroom/sdk'
 import { consoleFetch, noteAnswer, session } from './session.ts'
 
-/** A client that reports how much of a body has been uploaded, 0 to 1, which `fetch` cannot. */
+/** A client that reports the uploaded fraction of a body, 0 to 1. `fetch` cannot. */
 export function uploadingClient(onProgress: (part: number) => void): Mailroom {
   return new Mailroom({
     baseUrl: location.origin,

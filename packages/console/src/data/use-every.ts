@@ -1,8 +1,6 @@
-// Repetition while a component is mounted.
-
 import { useEffect, useRef } from 'preact/hooks'
 
-/** Calls the function every `ms`; null: not at present. */
+/** Calls the function every `ms` while the component is mounted; null pauses. */
 export function useEvery(ms: number | null, call: () => void): void {
   const latest = useRef(call)
   latest.current = call

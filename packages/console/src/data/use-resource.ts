@@ -1,14 +1,17 @@
-// Data of a component: loaded when it is mounted, when its key changes, and on request. Answers to outdated
-// requests are dropped.
+// Loads a component's data when it is mounted, when its key changes and on request. Responses to
+// outdated requests are dropped.
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export type Resource<Value> = {
-  /** The last answer, also during a reload. */
+  /** The last response, also while reloading. */
   value: Value | undefined
   error: unknown
   isLoading: boolean
-  /** During a request, one more follows it, so a stream of changes delays no answer. */
+  /**
+   * A call during a request causes one more request after it, so a stream of changes delays no
+   * response.
+   */
   reload: () => void
   /** Changes the value without a request. */
   replace: (change: (before: Value) => Value) => void
@@ -16,7 +19,7 @@ export type Resource<Value> = {
 
 type State<Value> = { key: string; value: Value | undefined; error: unknown; isLoading: boolean }
 
-/** `key` identifies the data; another key drops the old value. Null loads nothing yet. */
+/** `key` identifies the data. A new key drops the old value; null loads nothing. */
 export function useResource<Value>(
   key: string | null,
   load: (signal: AbortSignal) => Promise<Value>,
@@ -65,7 +68,7 @@ export function useResource<Value>(
   }, [])
   const replace = useCallback(
     (change: (before: Value) => Value) => {
-      // The pending answer may have been read before the change.
+      // The pending response may have been computed before the change.
       if (flight.current.isOn) flight.current.isAgain = true
       setState((before) =>
         before.key === name && before.value !== undefined
@@ -83,7 +86,7 @@ function startOf<Value>(key: string): State<Value> {
   return { key, value: undefined, error: undefined, isLoading: true }
 }
 
-/** Combines the calls of a short time into one, `afterMs` after the first; none after the component has gone. */
+/** Merges calls within `afterMs` of the first into one. There is no call after unmounting. */
 export function useGathered(call: () => void, afterMs: number): () => void {
   const latest = useRef(call)
   latest.current = call

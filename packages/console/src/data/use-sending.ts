@@ -14,7 +14,7 @@ import { uploadingClient } from './upload.ts'
 
 const PROGRESS_FROM_BYTES = 200_000
 
-/** `isAnother`: an earlier attempt was sent, and the next one is another message. */
+/** `isAnother`: an earlier attempt was sent, so the next one is a new message. */
 type Failed = Failure & { isAnother: boolean }
 
 export type Attempt = {
@@ -26,14 +26,15 @@ export type Attempt = {
 }
 
 /**
- * `onSent` is not called for a draft that was thrown away meanwhile. A reply whose thread was left is sent to the end.
+ * `onSent` is not called for a draft that was discarded in the meantime. A reply is still sent if
+ * its thread is left.
  */
 export function useSending(draft: Draft, onSent: (sent: SentMessage) => void): Attempt {
   const [failed, setFailed] = useState<Failed | null>(null)
   const [progress, setProgress] = useState<number | null>(null)
   const [isBusy, setIsBusy] = useState(false)
   const key = useRef(draft.idempotencyKey)
-  /** Known until the service has refused: a repeated request is the same. */
+  /** Cached until the service refuses, so that a retry sends the same request. */
   const known = useRef<boolean | null>(null)
   const leaving = useRef(new AbortController())
   const isShown = useRef(true)
@@ -55,11 +56,11 @@ export function useSending(draft: Draft, onSent: (sent: SentMessage) => void): A
       const sender = isLarge ? uploadingClient(setProgress) : client
       if (draft.everybody !== null) known.current ??= await isNewest(draft, signal)
       sending.isNewest = known.current === true
-      // A person is told of a limit at once, instead of waiting for its end.
+      // Show a rate limit at once instead of waiting until it ends.
       const options = { idempotencyKey: key.current, signal, maxRetries: 0 }
       const sent = await sendComposed(sender, sending, options)
       announceMailChange(inboxId)
-      // Thrown away in the last moment: another one may be being written.
+      // The draft was discarded just now, and another may be open.
       if (!signal.aborted && (isShown.current || composeDraft.value === draft)) onSent(sent)
     } catch (refusal) {
       const error = await nameOwner(refusal, aboutOf(draft)?.threadId ?? '')

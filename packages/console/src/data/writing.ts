@@ -1,4 +1,4 @@
-// What has been typed in the draft. It stays while the thread of a reply is left and opened again.
+// The text typed in the open draft. It is kept when a reply's thread is left and opened again.
 
 import { signal } from '@preact/signals'
 import { type ComposedMessage, composedOf } from './composed-message.ts'

@@ -1,5 +1,6 @@
-// The files of a message: downloaded, or seen here if that is safe. A picture is one by its bytes and is shown as nothing
-// but a picture; everything that is text is shown as its characters; the rest, PDF too, is only downloaded.
+// Attachments: downloaded, or previewed where that is safe. Images are recognized by their bytes
+// and shown only as images, text is shown as characters; everything else, including PDF, is only
+// downloaded.
 
 import type { Attachment, Message } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
@@ -14,9 +15,9 @@ import { Icon, type IconName } from '#parts/icon.tsx'
 import { Empty, Notice, Skeleton, Trouble } from '#parts/notice.tsx'
 import { CodeBlock } from '#parts/small.tsx'
 
-/** Larger files are only downloaded. */
+/** Larger files have no preview. */
 const BYTES_MAX = 10 * 1024 * 1024
-/** A picture of few bytes may fill the memory: four bytes a pixel. */
+/** A small file can decode to a huge image: four bytes a pixel. */
 const PIXELS_MAX = 50_000_000
 const TEXT_CHARS_MAX = 100_000
 
@@ -55,7 +56,7 @@ export function Attachments({ message }: { message: Message }) {
   )
 }
 
-/** Only by the name and type that the sender gave: for the icon and the offer. */
+/** Guesses by the sender's file name and type; used only for the icon and the preview button. */
 function iconOf({ contentType }: Attachment): IconName {
   return contentType.startsWith('image/') ? 'image' : 'attach'
 }
@@ -125,7 +126,10 @@ function SeenFile({ seen, filename }: { seen: Seen; filename: string }) {
   }
 }
 
-/** An image becomes a data: address with a type of ours, so no answer of the service is ever opened as a document. */
+/**
+ * Makes a `data:` URL with a type chosen here, so that the browser never opens the response as a
+ * document.
+ */
 async function readSeen(url: string, signal: AbortSignal): Promise<Seen> {
   const response = await consoleFetch(ownAddress(url), { signal })
   if (!response.ok) throw new Error('The file could not be loaded. Open the message again.')
@@ -145,7 +149,7 @@ async function readSeen(url: string, signal: AbortSignal): Promise<Seen> {
   return { kind: 'text', text: text.slice(0, TEXT_CHARS_MAX), isCut: text.length > TEXT_CHARS_MAX }
 }
 
-/** Null for what is not UTF-8 without control characters. */
+/** Null unless the bytes are UTF-8 text without control characters. */
 function textOf(bytes: Uint8Array): string | null {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)

@@ -1,4 +1,4 @@
-// Changes of several threads at once: each is tried, and those that fail are named with the reason.
+// Changes several threads at once. Each is tried; failures are listed with their reasons.
 
 import type { Thread } from '@mailroom/sdk'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
@@ -30,7 +30,6 @@ export function BulkBar({
   isTrash,
   onDone,
 }: {
-  /** Of the page. */
   threads: readonly Thread[]
   selection: Selection
   isTrash: boolean
@@ -43,7 +42,7 @@ export function BulkBar({
     setFailed([])
     const outcome = await action(chosen)
     setFailed(outcome.failed)
-    // Those that failed stay selected, to be tried again.
+    // Failed threads stay selected, to try again.
     selection.set(outcome.failed.map(({ thread }) => thread.id))
     onDone()
   }
@@ -158,7 +157,7 @@ export function BulkBar({
   )
 }
 
-/** '' unless all have the same. */
+/** '' unless all have the same value. */
 function commonAssignee(threads: readonly Thread[]): string {
   const [first = ''] = new Set(threads.map(({ assignee }) => assignee ?? ''))
   return threads.every(({ assignee }) => (assignee ?? '') === first) ? first : ''

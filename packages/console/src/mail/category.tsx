@@ -1,4 +1,4 @@
-// What kind of mail a message or thread is, in words.
+// Names for the kinds of mail.
 
 import type { Message } from '@mailroom/sdk'
 import { Badge, type Tone } from '#parts/notice.tsx'
@@ -18,7 +18,7 @@ export const categoryChoices = Object.entries(categories).flatMap(([value, { wor
   isCategory(value) ? [{ value, text }] : [],
 )
 
-/** For a select; '' stands for every category. */
+/** For a select; '' means any category. */
 export const categoryOptions: readonly { value: string; text: string }[] = [
   { value: '', text: 'All mail' },
   ...categoryChoices,
@@ -32,7 +32,7 @@ export function categoryWord(category: Category): string {
   return categories[category].word
 }
 
-/** Nothing for personal mail, which most mail to a person is. */
+/** Nothing for personal mail, which is the usual kind. */
 export function CategoryBadge({ category }: { category: Category | null }) {
   if (category === null || category === 'personal') return null
   const { tone, word } = categories[category]

@@ -1,4 +1,4 @@
-// The fields of a message that is being written.
+// The fields of the composer.
 
 import type { Message } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
@@ -63,10 +63,10 @@ const optional = [
   { name: 'replyTo', label: 'Reply-To', hint: 'One address, to which answers go.' },
 ] as const
 
-/** To, and the others once somebody asks for them or they have text. */
+/** Shows To; Cc, Bcc and Reply-To appear on request or if they have text. */
 function AddressFields({ composed, draft, errors, onComposed }: FieldsProps) {
   const [asked, setAsked] = useState<readonly string[]>([])
-  // A forward has no Reply-To of its own.
+  // A forward has no Reply-To field.
   const others = optional.filter(({ name }) => name !== 'replyTo' || draft.forwarded === null)
   const isShown = ({ name }: (typeof optional)[number]) =>
     asked.includes(name) || composed[name] !== ''
@@ -128,7 +128,7 @@ function hintOf({ everybody, replied }: Draft): string {
     : 'Addresses, separated by commas.'
 }
 
-/** Whether the message leaves now or at a chosen time. */
+/** Send now or at a chosen time. */
 export function ScheduleField({
   sendAt,
   error,
@@ -174,7 +174,7 @@ function tomorrowMorning(): string {
   return localMinute(at)
 }
 
-/** What follows the text of a forward. */
+/** What is appended to a forward. */
 export function Forwarded({
   message,
   isWithFiles,

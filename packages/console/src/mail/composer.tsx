@@ -1,4 +1,4 @@
-// Writing: a reply or a forward in its thread, everything else over the page.
+// The composer: replies and forwards in their thread, new messages in an overlay.
 
 import type { Inbox, InboxLimits, SentMessage } from '@mailroom/sdk'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -30,7 +30,7 @@ import { FileArea } from '#parts/file-picker.tsx'
 import { Notice } from '#parts/notice.tsx'
 import { Forwarded, MessageFields, ScheduleField } from './composer-fields.tsx'
 
-/** What is written over the page, and questions about what is not sent. */
+/** The overlay composer, and the dialogs about unsent drafts. */
 export function ComposeLayer() {
   const draft = composeDraft.value
   if (draft === null) return null
@@ -57,7 +57,7 @@ function ComposeDialog({ draft }: { draft: Draft }) {
   )
 }
 
-/** A reply or a forward, below the message that it is about. */
+/** A reply or forward, below the message that it is about. */
 export function InlineCompose({ draft }: { draft: Draft }) {
   const { isLeaving, held, leave, stay, setHeld } = useLeaving()
   const element = useRef<HTMLElement>(null)
@@ -103,7 +103,7 @@ function useLeaving() {
     setHeld,
     stay: () => setIsLeaving(false),
     leave() {
-      // A second Escape in a row is not a confirmation.
+      // Pressing Escape twice is no confirmation.
       if (isDraftTouched.value) setIsLeaving(!isLeaving)
       else closeCompose()
     },
@@ -129,7 +129,7 @@ function LeavingNotice({ onStay }: { onStay: () => void }) {
   )
 }
 
-/** A reply whose thread was left. */
+/** A reply whose thread is no longer open. */
 function UnsentReply({ draft, href }: { draft: Draft; href: string }) {
   return (
     <aside class="unsent" aria-label="Unsent message">
@@ -208,7 +208,7 @@ function ComposeForm({
   draft: Draft
   onCancel: () => void
   onHeld: (held: Held) => void
-  /** In the thread that it is about, which then shows what was sent. */
+  /** Sends in the thread, which then shows the sent message. */
   isInline?: boolean
 }) {
   const { route } = useLocation()
@@ -380,7 +380,10 @@ function describeLimits({
   return `May send ${messages} within 24 hours, and write to ${plural(strangers, 'new person', 'new people')} today.`
 }
 
-/** The newest inboxes and the chosen one; replies and forwards are sent only from the inbox of their message. */
+/**
+ * Offers the newest inboxes and the chosen one. Replies and forwards use the inbox of their
+ * message.
+ */
 async function readInboxes(draft: Draft, signal: AbortSignal): Promise<Inbox[]> {
   const about = aboutOf(draft)
   if (about !== null) return [await client.inboxes.get(about.inboxId, { signal })]

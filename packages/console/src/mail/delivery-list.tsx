@@ -1,4 +1,4 @@
-// Deliveries of a sent message, with the replies of the servers.
+// Deliveries of a sent message, with the servers' replies.
 
 import type { Delivery, Message } from '@mailroom/sdk'
 import { plural } from '#data/format.ts'

@@ -1,4 +1,4 @@
-// Which threads of an inbox are shown.
+// Filters of the thread list.
 
 import { useId, useState } from 'preact/hooks'
 import { Button } from '#parts/button.tsx'

@@ -1,16 +1,18 @@
-// A frame as high as its page, which is made smaller where it is wider than the room. From the page, which a stranger
-// wrote, only two numbers are read.
+// Sizes a frame to its page, and scales pages that are too wide. Only two numbers are read from the
+// page, because its author is not trusted.
 
-/** A higher message scrolls in its frame. */
+/** A taller message scrolls in its frame. */
 const HEIGHT_MAX_PX = 20_000
-/** The height at which a page is measured: with what is as high as the window it would grow for ever. */
+/** The height while measuring. A page as tall as its window would otherwise grow forever. */
 const MEASURED_AT_PX = 120
-/** Smaller text cannot be read; a wider page scrolls sideways. */
+/** Below this scale text is unreadable, so a wider page scrolls sideways. */
 const SCALE_MIN = 0.4
-/** A page that keeps changing is left alone. */
+/** A page that keeps changing is no longer resized. */
 const FITS_MAX = 200
 
-/** Until the returned function is called. The box keeps its height while the page in it is measured. */
+/**
+ * Runs until the returned function is called. The box keeps its height while its page is measured.
+ */
 export function keepFitted(frame: HTMLIFrameElement, box: HTMLElement): () => void {
   let fits = 0
   let width = -1
@@ -27,7 +29,7 @@ export function keepFitted(frame: HTMLIFrameElement, box: HTMLElement): () => vo
     style.width = `${Math.floor(width / scale)}px`
     const height = Math.min(HEIGHT_MAX_PX, heightOf(page, style))
     style.height = `${height}px`
-    // What is as high as the window, and a little more, would keep a scroll bar for ever.
+    // A page slightly taller than its window would show a scroll bar forever.
     const isWhole = height < HEIGHT_MAX_PX && scale > SCALE_MIN
     frame.setAttribute('scrolling', isWhole ? 'no' : 'auto')
     if (scale < 1) style.transform = `scale(${scale})`
@@ -36,7 +38,7 @@ export function keepFitted(frame: HTMLIFrameElement, box: HTMLElement): () => vo
   const ofBox = new ResizeObserver(() => {
     if (box.clientWidth !== width) fit()
   })
-  // Opened details, and images that come late.
+  // Details may be opened, and images may load late.
   const ofPage = new ResizeObserver(fit)
   const begin = () => {
     fit()
@@ -53,13 +55,15 @@ export function keepFitted(frame: HTMLIFrameElement, box: HTMLElement): () => vo
   }
 }
 
-/** Null before it has loaded, and where a browser does not tell the service that it shows a frame of its own. */
+/** Null before loading, and in browsers that do not identify a frame of the service. */
 function pageOf(frame: HTMLIFrameElement): Document | null {
   const page = frame.contentDocument
   return page?.documentElement == null || page.URL === 'about:blank' ? null : page
 }
 
-/** Of a page that is lower than it was measured at too, unless its height follows that of the window. */
+/**
+ * The page's height, also if it is lower than the window, unless it depends on the window's height.
+ */
 function heightOf(page: Document, style: CSSStyleDeclaration): number {
   const { height } = sizeOf(page)
   if (height > MEASURED_AT_PX) return height

@@ -1,4 +1,4 @@
-// Who deals with a thread and when: assigned to somebody, put off until a time, claimed by a worker.
+// Who handles a thread and when: assignee, snooze, and claims of workers.
 
 import type { Thread } from '@mailroom/sdk'
 import { useEffect, useState } from 'preact/hooks'
@@ -16,9 +16,9 @@ export function AssignDialog({
   onClose,
 }: {
   title: string
-  /** Who is assigned now; '' for nobody. */
+  /** The current assignee; '' if there is none. */
   before: string
-  /** Null for nobody. */
+  /** Null removes the assignee. */
   submit: (assignee: string | null) => Promise<unknown>
   onClose: () => void
 }) {
@@ -58,7 +58,7 @@ type Snooze = (typeof snoozes)[number]['value']
 const MORNING_HOUR = 9
 const LATER_HOURS = 3
 
-/** In the zone of the person; next week begins on Monday. */
+/** In the person's time zone; next week begins on Monday. */
 function snoozeTime(snooze: Exclude<Snooze, 'other'>, now: Date): Date {
   const at = new Date(now)
   if (snooze === 'today') {
@@ -119,10 +119,10 @@ export function SnoozeDialog({
   )
 }
 
-/** Browsers fire at once after more than 24 days. */
+/** Timers longer than 24 days fire at once in browsers. */
 const TIMER_MS_MAX = 2 ** 31 - 1
 
-/** Calls the function just after the time, which is null for never. */
+/** Calls the function just after the given time; null means never. */
 export function useAfter(iso: string | null, call: () => void): void {
   useEffect(() => {
     if (iso === null) return

@@ -1,4 +1,4 @@
-// A held message as its recipients will see it, and why it is held.
+// A held message as its recipients would see it, and why it is held.
 
 import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
 import type { Review, WholeReview } from '@mailroom/sdk'
@@ -38,7 +38,6 @@ const parts: Readonly<Record<string, string>> = {
   replyTo: 'Reply-To',
 }
 
-/** A part of a finding in words. */
 function partWords(part: string): string {
   const index = /^attachment:(\d+)$/.exec(part)?.[1]
   return index === undefined ? (parts[part] ?? part) : `file ${Number(index) + 1}`
@@ -96,7 +95,10 @@ export function HeldMail({ review }: { review: WholeReview }) {
 
 type View = 'html' | 'text' | 'source'
 
-/** Both bodies, because a recipient reads only one, and the source of what a page may not show. */
+/**
+ * Shows both bodies, because each recipient reads only one, and the source where the page cannot be
+ * shown faithfully.
+ */
 function Body({ review: { messageId, content, display } }: { review: WholeReview }) {
   const { subject, bodyHtml, bodyText } = content
   const [view, setView] = useState<View>(display.isWhole ? 'html' : 'source')
@@ -147,7 +149,7 @@ function Body({ review: { messageId, content, display } }: { review: WholeReview
   )
 }
 
-/** Lines about text that the page of the HTML does not show, and about characters that no page shows. */
+/** Lists text that the HTML page does not show, and invisible characters. */
 function Missed({
   display: { isWhole, blockedImages, blockedStyles, hidden, invisible, unshown },
   showSource,
@@ -190,7 +192,7 @@ function Missed({
   )
 }
 
-/** Every file that leaves, also those that the HTML shows. */
+/** Every file that would be sent, including images that the HTML embeds. */
 function Files({ review: { messageId, content, thread } }: { review: WholeReview }) {
   if (content.attachments.length === 0) return null
   const stored = thread.data.find(({ id }) => id === messageId)?.attachments ?? []

@@ -1,4 +1,4 @@
-// The HTML of a message, in a sandboxed frame as high as the message and as wide as there is room.
+// The HTML of a message in a sandboxed frame, as tall as the message and as wide as there is room.
 
 import type { Message } from '@mailroom/sdk'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
@@ -7,16 +7,19 @@ import { Button } from '#parts/button.tsx'
 import { Notice } from '#parts/notice.tsx'
 import { keepFitted } from './fit-frame.ts'
 
-/** Whether the HTML may have remote images, in linear time. Only for the offer to show them; the service decides. */
+/**
+ * Whether the HTML may contain remote images, in linear time. Only decides whether to offer them;
+ * the service checks.
+ */
 const REMOTE_IMAGE =
   /<(?:img|image|source|video|table|td|body|div)\b[^<>]{0,2000}?(?:src|srcset|background|poster|href)\s{0,9}=\s{0,9}["']?\s{0,9}(?:https?:)?\/\/|url\(\s{0,9}["']?\s{0,9}(?:https?:)?\/\//i
 
 type Shown = Pick<Message, 'id' | 'subject' | 'bodyHtml'>
 
-/** Kinds that are no hidden text, or of which that is not known. */
+/** Defects that are not hidden text, or might not be. */
 const NOT_HIDDEN = new Set(['unread-styles', 'unread-html', 'unclear', 'unseen-part', 'utf-7'])
 
-/** How much text of a message its readers do not see, and on request the text. */
+/** How much of a message's text is hidden from its readers, with a button to show it. */
 export function HiddenText({ message: { id, subject, hiddenTextParts } }: { message: Message }) {
   const [isShown, setIsShown] = useState(false)
   if (hiddenTextParts.length === 0) return null
@@ -92,8 +95,8 @@ export function HtmlBody({ message }: { message: Shown }) {
 }
 
 /**
- * The frame has no scripts, so its origin is of no use to the message; it lets this page read the height of the
- * message. Scripts must never be allowed beside it: together they undo the sandbox.
+ * The frame has no scripts, so same-origin access is useless to the message but lets this page
+ * measure it. Never allow scripts here: with both permissions the message can remove the sandbox.
  */
 function MailFrame({ src, title }: { src: string; title: string }) {
   const box = useRef<HTMLDivElement>(null)

@@ -87,7 +87,9 @@ function isIn(path: string, { id }: Inbox): boolean {
   return path === own || path.startsWith(`${own}/`)
 }
 
-/** A few by name, of many those with the newest mail; the open one always. */
+/**
+ * Sorted by name if there are few, else those with the newest mail. The open inbox is always shown.
+ */
 function inOrder(inboxes: readonly Inbox[], isMany: boolean, path: string): Inbox[] {
   const order = isMany
     ? (a: Inbox, b: Inbox) => (b.lastMessageAt ?? '').localeCompare(a.lastMessageAt ?? '')

@@ -25,7 +25,7 @@ import { Badge, type Tone } from '#parts/notice.tsx'
 import { isUnsent, statusOf } from './message-status.tsx'
 import { changeThread } from './thread-actions.ts'
 
-/** Of the thread, after the message. */
+/** Later messages of the thread. */
 export type Later = {
   readonly messages: readonly Message[]
   readonly reviews: ReadonlyMap<string, Review>
@@ -59,7 +59,7 @@ export function Invitations({
 
 type Given = { message: Message; review: Review | undefined; response: InviteResponse }
 
-/** The newest answer that was sent or waits for approval. */
+/** The newest answer that was sent or is held. */
 function answerIn({ messages, reviews }: Later, invite: Invite): Given | null {
   for (const message of messages.toReversed()) {
     const response = responseIn(message, invite)
@@ -193,7 +193,6 @@ const statuses: Readonly<Record<Attendee['status'], { tone: Tone; word: string }
   'needs-action': { tone: 'calm', word: 'No answer' },
 }
 
-/** Shown at first. */
 const ATTENDEES = 6
 
 function Attendees({
@@ -250,7 +249,7 @@ const answers: Readonly<Record<InviteResponse, { button: string; done: string }>
   declined: { button: 'Decline', done: 'You declined' },
 }
 
-/** As the API allows. */
+/** The limit of the API. */
 const COMMENT_LENGTH_MAX = 1_000
 
 function Answering({
@@ -263,7 +262,7 @@ function Answering({
   given: Given | null
 }) {
   const { id, threadId, inboxId } = message
-  /** By the whole answer: the same for each attempt at it, so that it is sent once. */
+  /** One key per answer, so that retries send it once. */
   const keys = useRef(new Map<string, string>())
   const [busy, setBusy] = useState<InviteResponse | null>(null)
   const [written, setWritten] = useState('')

@@ -1,4 +1,4 @@
-// Labels of threads and messages: shown, added and removed.
+// Labels of threads and messages.
 
 import { signal } from '@preact/signals'
 import { useEffect, useId, useState } from 'preact/hooks'
@@ -7,7 +7,7 @@ import { Button } from '#parts/button.tsx'
 import { TextField } from '#parts/field.tsx'
 import { Icon } from '#parts/icon.tsx'
 
-/** Labels that threads and messages had since the page was loaded, to be offered again. */
+/** Labels seen since the page was loaded, offered as suggestions. */
 const seen = signal<readonly string[]>([])
 
 export function useSeenLabels(labels: readonly string[]): void {
@@ -18,7 +18,7 @@ export function useSeenLabels(labels: readonly string[]): void {
   }, [key])
 }
 
-/** A list of a text field that names `id`. */
+/** A datalist for the text field with this `id`. */
 export function SeenLabels({ id }: { id: string }) {
   return (
     <datalist id={id}>
@@ -29,7 +29,7 @@ export function SeenLabels({ id }: { id: string }) {
   )
 }
 
-/** As a person types them: separated by commas or white space, in any case. */
+/** Splits typed labels at commas and white space and lower-cases them. */
 export function splitLabels(text: string): string[] {
   const labels = text.toLowerCase().split(/[\s,]+/)
   return [...new Set(labels.filter((label) => label !== ''))]
@@ -37,7 +37,6 @@ export function splitLabels(text: string): string[] {
 
 const MARKS = 6
 
-/** Of a list. */
 export function LabelMarks({ labels }: { labels: readonly string[] }) {
   if (labels.length === 0) return null
   return (
@@ -59,7 +58,7 @@ export function LabelMarks({ labels }: { labels: readonly string[] }) {
 
 export type LabelChange = { addLabels?: string[]; removeLabels?: string[] }
 
-/** Labels with what changes them; `hrefOf` links to what else has a label. */
+/** Labels with controls to change them. `hrefOf` links to the mail with a label. */
 export function LabelEditor({
   labels,
   hrefOf,
@@ -67,7 +66,7 @@ export function LabelEditor({
 }: {
   labels: readonly string[]
   hrefOf: (label: string) => string
-  /** Undefined if they cannot be changed now. */
+  /** Undefined if the labels cannot be changed now. */
   change: ((change: LabelChange) => Promise<unknown>) | undefined
 }) {
   const [isAdding, setIsAdding] = useState(false)

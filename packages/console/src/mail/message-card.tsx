@@ -33,7 +33,7 @@ export function MessageCard({
   isOpenAtFirst,
 }: {
   message: Message
-  /** If the message was held. */
+  /** Set if the message was held. */
   review?: Review | undefined
   thread?: Thread
   later?: Later
@@ -89,7 +89,7 @@ export function MessageCard({
   )
 }
 
-/** Other kinds of mail say by themselves that a program wrote them. */
+/** Kinds other than personal already imply that a program wrote the message. */
 function isPersonal({ category }: Message): boolean {
   return category === null || category === 'personal'
 }
@@ -97,14 +97,14 @@ function isPersonal({ category }: Message): boolean {
 type Opened = {
   message: Message
   review: Review | undefined
-  /** What can be done with the message depends on it; undefined where it is only shown. */
+  /** Actions of the message; undefined if it is only shown. */
   thread: Thread | undefined
   later: Later
 }
 
 const nothingLater: Later = { messages: [], reviews: new Map() }
 
-/** Lists cut long bodies. */
+/** Lists return only the beginning of long bodies. */
 function WholeMessage({ message, ...opened }: Opened) {
   const whole = useResource(`message ${message.id}`, (signal) =>
     client.messages.get(message.id, { signal }),
@@ -229,7 +229,7 @@ function MessageTools({
   )
 }
 
-/** Nothing in it can be changed or answered. */
+/** The message as read-only. */
 function isFixed({ claim, trashedAt }: Thread): boolean {
   return claim !== null || trashedAt !== null
 }

@@ -1,4 +1,4 @@
-// The source of a message: its header, and the beginning of its bytes.
+// The source of a message: its header and its first bytes.
 
 import type { Message } from '@mailroom/sdk'
 import { MailroomError } from '@mailroom/sdk'
@@ -56,7 +56,7 @@ export function MessageSource({ message }: { message: Message }) {
   )
 }
 
-/** The pages that a model's tools return for the message. */
+/** The pages that an MCP client gets for the message. */
 export function AgentView({ message: { id } }: { message: Message }) {
   const [offset, setOffset] = useState(0)
   const view = useResource(`view ${id} ${offset}`, (signal) =>

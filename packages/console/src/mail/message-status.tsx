@@ -1,4 +1,4 @@
-// How a sent message stands, in words: it waits, was never sent, or was; and the cancellation of what waits.
+// The status of a sent message: scheduled, held, failed or sent, and the button that cancels it.
 
 import { MailroomError, type Message, type Review } from '@mailroom/sdk'
 import type { ComponentChildren } from 'preact'
@@ -25,7 +25,7 @@ const unsent: Readonly<Record<string, Status & { text: string }>> = {
   },
 }
 
-/** What a message can be refused with once its time has come. */
+/** Reasons for which a due message can be refused. */
 const refusals: Readonly<Record<string, string>> = {
   recipient_suppressed: 'a recipient is on the suppression list',
   recipient_not_permitted: 'the policy does not permit a recipient',
@@ -46,7 +46,7 @@ export function statusOf(message: Message, review: Review | undefined): Status |
   return { tone: 'info', word: isScheduled(message) ? 'Scheduled' : 'Queued' }
 }
 
-/** Whether it waits or never left. */
+/** Whether the message is waiting or was never sent. */
 export function isUnsent(message: Message, review: Review | undefined): boolean {
   if (message.status === 'pending') return isHeld(message, review) || isScheduled(message)
   return message.status === 'failed' && neverSent(message) !== null
@@ -60,7 +60,7 @@ function isScheduled({ scheduledAt }: Message): boolean {
   return scheduledAt !== null && Date.parse(scheduledAt) > Date.now()
 }
 
-/** Why it never left; null if it did. */
+/** Why the message was never sent; null if it was. */
 function neverSent({ failureReason }: Message): string | null {
   const code = failureReason ?? ''
   const known = unsent[code]?.text

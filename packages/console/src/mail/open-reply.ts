@@ -1,4 +1,4 @@
-// Opens the draft of a reply or a forward with its recipients and subject.
+// Opens the draft of a reply or forward with its recipients and subject.
 
 import type { Message } from '@mailroom/sdk'
 import { replyRecipient } from '@mailroom/sdk/sending.ts'
@@ -34,7 +34,7 @@ export function openForward(message: Message): void {
   })
 }
 
-/** Whether a reply to all reaches more than one. */
+/** Whether a reply to all has more than one recipient. */
 export function hasOthers(message: Message): boolean {
   const { to, cc } = everybodyIn(message)
   return to.length + cc.length > 1

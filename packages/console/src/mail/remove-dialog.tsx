@@ -1,4 +1,4 @@
-// Asks before threads are removed for good, and says what is lost.
+// Confirms permanent removal of threads and says what will be lost.
 
 import type { Thread } from '@mailroom/sdk'
 import { plural, quoteSubject } from '#data/format.ts'

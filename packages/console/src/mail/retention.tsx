@@ -1,4 +1,4 @@
-// How long the mail of an inbox, a pod or the account is kept, and when an inbox deletes itself.
+// How long mail of an inbox, a pod or the account is kept, and when an inbox expires.
 
 import type { Inbox, Pod } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
@@ -9,7 +9,7 @@ import { FormDialog } from '#parts/dialog.tsx'
 import { TextField } from '#parts/field.tsx'
 import { Notice, Skeleton, Trouble } from '#parts/notice.tsx'
 
-/** What applies to an inbox, in a sentence or two; '' if its mail is kept and the inbox stays. */
+/** The retention in effect, in a sentence or two; '' if nothing is ever deleted. */
 export function retentionWords({ effectiveRetentionDays: days, expiresAt }: Inbox): string {
   const words = [
     days !== null && `Messages are removed after ${plural(days, 'day')}.`,
@@ -79,7 +79,7 @@ export function InboxRetention({
   )
 }
 
-/** For the account and each of its pods. */
+/** Retention of the account and of each pod. */
 export function WiderRetention({
   pods,
   onClose,

@@ -1,17 +1,19 @@
-// Which threads of a page are selected, for changing several at once.
+// The selected threads of a page.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 
 export type Selection = {
   ids: ReadonlySet<string>
-  /** With `isRange`, everything from the last one toggled to this one becomes as this one. */
+  /** With `isRange`, applies the new state to every thread from the last one toggled. */
   toggle: (id: string, isRange: boolean) => void
-  /** All of the page, or none. */
+  /** Selects or deselects the whole page. */
   setAll: (isSelected: boolean) => void
   set: (ids: readonly string[]) => void
 }
 
-/** `key` names the list: another one begins with nothing selected. What leaves the page is not selected any more. */
+/**
+ * `key` names the list; a new key clears the selection. Threads that leave the page are deselected.
+ */
 export function useSelection(key: string, shown: readonly string[]): Selection {
   const [state, setState] = useState<{ key: string; ids: readonly string[] }>({ key, ids: [] })
   const last = useRef<string | null>(null)

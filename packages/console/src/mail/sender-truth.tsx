@@ -1,4 +1,4 @@
-// The verification of a sender in words: never more than SPF, DKIM and DMARC prove.
+// Describes what SPF, DKIM and DMARC prove about a sender, and nothing more.
 
 import type { Authentication, Message } from '@mailroom/sdk'
 import { session } from '#data/session.ts'
@@ -18,7 +18,7 @@ function judgeSender(authentication: Authentication): Verdict {
       sentence: `${proof} proves that this message is from ${domain}.`,
     }
   }
-  // Simulated mail comes from no server and has no signature: that says nothing of its sender.
+  // Simulated mail has no server and no signature, so these checks do not apply.
   if (session.value?.isSandbox && !isRefuted(authentication)) {
     return {
       tone: 'calm',
@@ -133,7 +133,7 @@ function Check({
   name: string
   about: string
   result: string
-  /** A failure says nothing here. */
+  /** Failures are ignored here. */
   isCalm?: boolean
 }) {
   return (

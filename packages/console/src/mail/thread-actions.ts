@@ -1,4 +1,4 @@
-// What a person does with threads: one change for one thread or many, and why it failed in words.
+// Actions on one or many threads, with the reason for each failure.
 
 import type { Thread } from '@mailroom/sdk'
 import { nameOwner } from '#data/claims.ts'
@@ -8,15 +8,15 @@ import { announceMailChange } from '#data/live.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 
-/** The service keeps the trash for this long. */
+/** How long the service keeps threads in the trash. */
 const TRASH_MS = 30 * 86_400_000
 
-/** When a thread in the trash is removed for good. */
+/** When a trashed thread is removed permanently. */
 export function removedAt(trashedAt: string): Date {
   return new Date(Date.parse(trashedAt) + TRASH_MS)
 }
 
-/** Changes one thread; a failure names who has it. */
+/** Changes one thread. An error names the worker that has claimed it. */
 export async function changeThread<Result>(
   thread: Pick<Thread, 'id' | 'inboxId'>,
   change: (id: string) => Promise<Result>,
@@ -32,10 +32,10 @@ export async function changeThread<Result>(
 
 export type FailedThread = { readonly thread: Thread; readonly reason: string }
 
-/** Requests under way at once. */
+/** Concurrent requests. */
 const AT_ONCE = 4
 
-/** Changes all that can be changed; each that cannot is returned with its reason. */
+/** Tries every thread; returns the failed ones with their reasons. */
 async function changeThreads(
   threads: readonly Thread[],
   change: (thread: Thread) => Promise<unknown>,
@@ -61,7 +61,7 @@ async function changeThreads(
 
 export type ThreadChange = Parameters<typeof client.threads.update>[1]
 
-/** Changes all that can be changed, with a notice that takes the changes back. */
+/** Tries every thread, and offers to undo the changes. */
 export async function updateThreads(
   threads: readonly Thread[],
   change: ThreadChange,
@@ -80,7 +80,7 @@ export async function updateThreads(
   return outcome
 }
 
-/** What makes the thread, given as it was, as it was; null if the change does not change it. */
+/** The change that restores the thread as given; null if nothing differs. */
 function inverseOf(thread: Thread, change: ThreadChange): ThreadChange | null {
   const { labels, isRead, assignee, snoozedUntil } = thread
   const removeLabels = change.addLabels?.filter((label) => !labels.includes(label)) ?? []
@@ -96,7 +96,7 @@ function inverseOf(thread: Thread, change: ThreadChange): ThreadChange | null {
   return Object.keys(inverse).length > 0 ? inverse : null
 }
 
-/** Into the trash, with a notice that takes them out again. */
+/** Moves threads to the trash, and offers to undo it. */
 export async function trashThreads(threads: readonly Thread[]) {
   const outcome = await changeThreads(threads, ({ id }) => client.threads.delete(id))
   const { changed } = outcome

@@ -1,4 +1,4 @@
-// Which threads of an inbox are shown: kept in the address, so that a list can be linked and gone back to.
+// The filter of a thread list. It is part of the address, so that lists can be linked.
 
 import { type Category, isCategory } from './category.tsx'
 
@@ -8,9 +8,9 @@ export type ThreadPlace = (typeof threadPlaces)[number]
 export type ThreadFilter = {
   readonly place: ThreadPlace
   readonly category: Category | null
-  /** '' for any. */
+  /** '' for any category. */
   readonly label: string
-  /** '' for any. */
+  /** '' for any label. */
   readonly assignee: string
 }
 

@@ -1,4 +1,4 @@
-// The keyboard in a list of threads beside the open one.
+// Keyboard shortcuts of a thread list beside the open thread.
 
 import type { Thread } from '@mailroom/sdk'
 import { useEffect, useRef } from 'preact/hooks'
@@ -19,7 +19,7 @@ export function useThreadKeys({
   listHref,
   selection,
 }: {
-  /** Names the list and its page. */
+  /** Identifies the list and its page. */
   key: string
   threads: readonly Place[]
   open: Place | null
@@ -28,7 +28,7 @@ export function useThreadKeys({
   selection: Selection
 }): void {
   const { route } = useLocation()
-  // The thread's position when it was opened, because a thread marked as read moves in the list.
+  // Use the position at opening, because a thread marked as read moves in the list.
   const shownAround = useRef<readonly Place[]>([])
   useEffect(() => {
     shownAround.current = threads

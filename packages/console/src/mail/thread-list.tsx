@@ -1,4 +1,4 @@
-// The threads of an inbox, page by page.
+// A paged list of threads.
 
 import type { Thread } from '@mailroom/sdk'
 import { useEffect, useRef } from 'preact/hooks'
@@ -105,7 +105,7 @@ export function ThreadRow({
   onToggle,
 }: {
   thread: Thread
-  /** Whose thread it is, in a list of several inboxes. */
+  /** The inbox of the thread, shown in lists of several inboxes. */
   inbox?: string | undefined
   href: string
   isCurrent: boolean
@@ -173,7 +173,7 @@ export function ThreadRow({
   )
 }
 
-/** Labels, and who deals with it and when. */
+/** Labels, assignee and snooze. */
 function ThreadMarks({ thread }: { thread: Thread }) {
   const { labels, assignee, snoozedUntil, claim, trashedAt } = thread
   const words = [
@@ -195,7 +195,7 @@ function ThreadMarks({ thread }: { thread: Thread }) {
   )
 }
 
-/** The newest participants; a single one with the full name. */
+/** The newest participants; a single participant with the full name. */
 function whoIsIn({ participants }: Thread): string {
   const names = participants.map(({ name, address }) => name ?? address)
   const shown = names.slice(0, PARTICIPANTS_SHOWN).join(', ')
@@ -222,7 +222,7 @@ export function readThreads(
   bounds: PageBounds,
 ): Promise<ThreadPage> {
   const asked = askedOf(filter)
-  // The trash is in one order.
+  // The trash is not split into unread and read.
   if (order === 'unread-first' && filter.place !== 'trash') {
     return readUnreadFirst(inboxId, bounds, asked)
   }
@@ -245,14 +245,14 @@ async function readUnreadFirst(
   const read = await client.threads
     .list(inboxId, {
       is_read: true,
-      // If the page has no room for them, only their total is needed.
+      // If unread threads fill the page, only the total of the others is needed.
       limit: Math.max(1, room),
       offset: Math.max(0, offset - unread.total),
       signal,
       ...asked,
     })
     .page()
-  // A thread that was read between the two requests is in both.
+  // A thread marked as read between the two requests appears in both.
   const ids = new Set(unread.data.map(({ id }) => id))
   const others = read.data.filter(({ id }) => !ids.has(id)).slice(0, room)
   return { data: [...unread.data, ...others], total: unread.total + read.total }

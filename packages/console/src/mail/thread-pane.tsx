@@ -34,7 +34,7 @@ export function ThreadPane({
 }: {
   threadId: string
   inboxId: string
-  /** Of the list beside it. */
+  /** The list beside the thread. */
   listHref: string
 }) {
   const { route } = useLocation()
@@ -83,7 +83,7 @@ export function ThreadPane({
   const { first, messages } = value
   const draft = draftIn(threadId)
   const about = draft === null ? null : aboutOf(draft)
-  // The message may have been removed meanwhile.
+  // The message may have been removed in the meantime.
   const below = messages.some(({ id }) => id === about?.id) ? about?.id : last?.id
   const noteChange = (changed: Thread) =>
     shown.replace((before) => ({ ...before, thread: changed }))

@@ -1,4 +1,4 @@
-// What a person can do with an open thread, and what its labels, assignee and snooze say.
+// Actions of an open thread, and its labels, assignee and snooze.
 
 import type { Message, Thread } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
@@ -31,9 +31,9 @@ export function ThreadTools({
   onChanged,
   onGone,
 }: Changing & {
-  /** What a reply answers; undefined if none can be sent now. */
+  /** The message that a reply answers; undefined if replying is impossible now. */
   answered: Message | undefined
-  /** It is in the trash now, or out of it, or gone. */
+  /** Called after the thread was trashed, restored or removed. */
   onGone: () => void
 }) {
   const [asked, setAsked] = useState<'assign' | 'snooze' | 'remove' | null>(null)
@@ -102,7 +102,7 @@ export function ThreadTools({
   )
 }
 
-/** Labels, assignee, snooze and trash of a thread. */
+/** Labels, assignee, snooze and trash state of a thread. */
 export function ThreadStatus({ thread, onChanged }: Changing) {
   const { inboxId, labels, assignee, snoozedUntil, trashedAt, claim } = thread
   const isFree = claim === null && trashedAt === null

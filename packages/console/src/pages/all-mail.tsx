@@ -1,4 +1,4 @@
-// The threads of all inboxes, and the open one beside them.
+// The threads of all inboxes, with the open one beside them.
 
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
@@ -19,7 +19,9 @@ import { PageTitle, useTitle } from '#parts/page.tsx'
 import { Choice } from '#parts/small.tsx'
 
 const STEP = 30
-/** The list is read with a request for each inbox that has new mail, so not after each mail. */
+/**
+ * The list costs a request for each inbox with new mail, so it is not reloaded after every message.
+ */
 const GATHER_MS = 3_000
 
 const shownThreads = [

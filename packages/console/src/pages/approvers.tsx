@@ -1,4 +1,4 @@
-// Approvers; forms that create one, whose token is shown once, and delete one.
+// Approvers: create one (its token is shown once) or delete one.
 
 import type { Approver, NewApprover } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'

@@ -134,7 +134,7 @@ function DomainView({
   )
 }
 
-/** Each choice is saved when it is made. */
+/** Saves each choice at once. */
 function DomainOptions({ domain, show }: { domain: Domain; show: (now: Domain) => void }) {
   const { id, catchAllInboxId, podId, subdomainsEnabled } = domain
   const [problem, setProblem] = useState<string | null>(null)
@@ -290,14 +290,14 @@ function Record({ record, isChecked }: { record: DomainRecord; isChecked: boolea
   )
 }
 
-/** The first checks come quickly, because most records are there by then. */
+/** The first checks come quickly, because DNS often has most records already. */
 const WAITS_MS = [3_000, 5_000, 8_000, 12_000, 20_000]
 const ROUNDS_MAX = 60
 
 type Verifying = {
   isOn: boolean
   rounds: number
-  /** Elapsed part of the time until the next check, 0 to 1. */
+  /** Elapsed fraction of the time until the next check, 0 to 1. */
   part: () => number
   problem: string | null
   start: () => void

@@ -1,4 +1,4 @@
-// A saved draft in the form of a message: saved as it is written, sent or deleted.
+// A saved draft in the composer's form: saved while typing, sent or deleted.
 
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'

@@ -1,4 +1,4 @@
-// Events of the account, newest first: as they happen, and from the log of the last 30 days.
+// Events of the account, newest first: live, and from the log of the last 30 days.
 
 import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
 import type { Event } from '@mailroom/sdk'
@@ -52,10 +52,10 @@ export function EventsPage() {
   )
 }
 
-/** The first page also shows events as they happen. */
+/** The first page also shows events live. */
 function EventList({ filter: { kind, inboxId } }: { filter: Filter }) {
   const [paused, setPaused] = useState<readonly Event[] | null>(null)
-  // The last event before each visited page.
+  // The newest event of the page before each visited page.
   const [starts, setStarts] = useState<readonly string[]>([])
   const isNewest = starts.length === 0
   const page = useNewestEvents(PAGE, { kind, inboxId, after: starts.at(-1) })

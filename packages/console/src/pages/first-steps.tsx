@@ -1,4 +1,4 @@
-// What a new account does first. The list goes away when all of it is done, or when it is dismissed.
+// First steps of a new account. The list disappears once all are done, or when it is dismissed.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
@@ -12,7 +12,7 @@ import { CodeBlock, CopyButton } from '#parts/small.tsx'
 import { Tabs } from '#parts/tabs.tsx'
 import { SimulateMail } from './simulate-mail.tsx'
 
-/** What this browser remembers: the list was shown, a snippet was copied, the list is over. */
+/** Kept in this browser: whether the list was shown, a snippet copied, the list dismissed. */
 type Known = 'shown' | 'copied' | 'over' | null
 
 function useKnown(): [Known, (known: Exclude<Known, null>) => void] {
@@ -23,7 +23,7 @@ function useKnown(): [Known, (known: Exclude<Known, null>) => void] {
     try {
       localStorage.setItem(name, now)
     } catch {
-      // Without storage it holds until the page is loaded again.
+      // Without storage the state lasts until the page is reloaded.
     }
   }
   return [known, keep]
@@ -51,7 +51,7 @@ export function FirstSteps() {
     if (known === null && !hasMail) keep('shown')
     if (known === 'copied' && hasMail) keep('over')
   }, [list, known])
-  // An account that is in use already needs no first steps in another browser.
+  // An account in use needs no first steps in a second browser.
   if (known === 'over' || list === undefined || (known === null && hasMail)) return null
   return (
     <section class="panel first-steps" aria-labelledby="first-steps">

@@ -1,4 +1,4 @@
-// API keys; forms that create one, whose token is shown once, and revoke one.
+// API keys: create one (its token is shown once) or revoke one.
 
 import type { ApiKey, NewApiKey } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'

@@ -1,4 +1,4 @@
-// An inbox: its threads, and the open one beside them.
+// The threads of an inbox, with the open one beside them.
 
 import type { Inbox } from '@mailroom/sdk'
 import { useEffect, useState } from 'preact/hooks'
@@ -152,7 +152,7 @@ export function MailPage() {
   )
 }
 
-/** How long the inbox keeps its mail, with the dialog that changes it. */
+/** The inbox's retention, with a dialog to change it. */
 function Retention({ inbox, onChanged }: { inbox: Inbox; onChanged: () => void }) {
   const [isAsking, setIsAsking] = useState(false)
   return (

@@ -1,4 +1,4 @@
-// Figures of the account's mail over time, and its newest events.
+// Statistics of the account's mail, and its newest events.
 
 import type { Event, Page as PageOf, Stats } from '@mailroom/sdk'
 import { useEffect, useMemo, useState } from 'preact/hooks'
@@ -26,7 +26,7 @@ type Range = Stats['range']
 
 const EVENTS_SHOWN = 10
 
-/** The figures lag behind the events by a few seconds, and no event tells that they have caught up. */
+/** Statistics lag behind events by a few seconds, and no event says when they have caught up. */
 const FIGURES_AGAIN_MS = 2_000
 
 export function OverviewPage() {

@@ -1,4 +1,4 @@
-// The palette: finds mail in all inboxes, inboxes and pages while somebody types, by keyboard alone.
+// The command palette: searches mail, inboxes and pages, with the keyboard alone.
 
 import { useEffect, useId, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
@@ -12,16 +12,16 @@ import { Dialog } from '#parts/dialog.tsx'
 import { Icon, type IconName } from '#parts/icon.tsx'
 
 type Place = { text: string; icon: IconName; href: string }
-/** What can be done at once, without a page. */
+/** An action without a page of its own. */
 export type Action = { text: string; icon: IconName; run: () => void }
 type Option = { text: string; icon: IconName; detail?: string; go: string | (() => void) }
 
 const SHOWN_MAX = 5
 const HITS_MAX = 8
-/** Of a pause in typing, before mail is searched. */
+/** Pause in typing before mail is searched. */
 const PAUSE_MS = 200
 
-/** Calls `open` at Ctrl-K, or Cmd-K, unless another dialog is open. */
+/** Calls `open` at Ctrl-K or Cmd-K, unless another dialog is open. */
 export function usePaletteKey(open: () => void): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
@@ -154,7 +154,7 @@ export function Palette({
   )
 }
 
-/** Those that begin with the words first. */
+/** Entries that begin with the typed words come first. */
 function namedLike(options: readonly Option[], words: string): Option[] {
   const wanted = words.toLowerCase()
   const place = ({ text }: Option) => text.toLowerCase().indexOf(wanted)
@@ -178,7 +178,7 @@ function inboxesLike(words: string): Option[] {
     }))
 }
 
-/** Mail is searched after a pause in typing; `state` says what is not seen in the list. */
+/** Searches mail after a pause in typing. `state` describes what the list does not show. */
 function useMail(words: string): { options: Option[]; state: string | null } {
   const asked = usePaused(words)
   const isAsked = asked !== '' && !isApprover.value

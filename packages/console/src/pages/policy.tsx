@@ -1,4 +1,5 @@
-// The policy of the account, a pod or an inbox: what is set there, what applies and where that comes from.
+// The policy of the account, a pod or an inbox: what is set here, what is inherited, and from
+// where.
 
 import { guardNames } from '@mailroom/contract/vocabulary.ts'
 import { MailroomError, type Policy } from '@mailroom/sdk'
@@ -23,7 +24,9 @@ type Place = { value: string; text: string }
 const PLACES_MAX = 100
 const account: Place = { value: '', text: 'The whole account' }
 
-/** An approver may not list inboxes, but knows those of reviews, and may name others. */
+/**
+ * An approver cannot list inboxes. The select offers the inboxes of reviews; others can be named.
+ */
 async function readPlaces(signal: AbortSignal): Promise<Place[]> {
   const bounds = { limit: PLACES_MAX, signal }
   if (isApprover.value) {
@@ -92,7 +95,6 @@ function withPlace(places: readonly Place[], place: string): readonly Place[] {
   return isKnown ? places : [...places, { value: place, text: place }]
 }
 
-/** Names an inbox that is not in the list. */
 function OtherInbox({
   known,
   onInbox,
@@ -261,7 +263,7 @@ function optionsOf(words: Readonly<Record<string, string>>, place: string) {
 const modeOptions = (place: string) => optionsOf(modeWords, place)
 const actionOptions = (place: string) => optionsOf(actionWords, place)
 
-/** Of what a wider policy says; what this one says is in the field. */
+/** The inherited value; the field holds the value set here. */
 function applies(
   words: string,
   from: 'account' | 'pod' | 'inbox',

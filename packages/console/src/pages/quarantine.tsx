@@ -1,4 +1,4 @@
-// Quarantined mail: who wrote it and what it says, to release it or delete it.
+// Quarantined mail, to release or delete.
 
 import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
 import type { QuarantinedMessage } from '@mailroom/sdk'
@@ -143,7 +143,7 @@ function QuarantineTable({
 
 type View = 'text' | 'sender' | 'source'
 
-/** What a person needs to decide: who wrote it, why it was held, and its text, which is never shown as HTML. */
+/** Shows the sender, the reason for the quarantine, and the text. The HTML is never rendered. */
 function Preview({
   message,
   release,
@@ -231,7 +231,7 @@ function HeldText({ id }: { id: string }) {
   )
 }
 
-/** Enough to recognise the message. */
+/** Enough text to recognize the message. */
 const SHOWN_LENGTH_MAX = 200_000
 
 function HeldSource({ id }: { id: string }) {

@@ -1,4 +1,4 @@
-// A review: the held mail, the reasons, its thread beside it, and the decision.
+// A review: the held message, the reasons, its thread, and the decision.
 
 import type { Review, WholeReview } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
@@ -58,7 +58,7 @@ function OneReview({ id }: { id: string }) {
       review.reload()
       return null
     })
-    // Without the next review, this one shows the decision.
+    // If there is no next review, the page shows the decision.
     if (made !== null) await settle(made, words).catch(review.reload)
   }
   const ask = (what: Asked) => {

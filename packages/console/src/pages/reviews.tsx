@@ -1,4 +1,4 @@
-// The list of held mail; an approver can approve several at once.
+// Held messages. An approver can approve several at once.
 
 import type { ReviewStatus } from '@mailroom/contract/vocabulary.ts'
 import { shownLine } from '@mailroom/mail/unseen.ts'
@@ -62,7 +62,7 @@ export function ReviewsPage() {
   useEffect(() => {
     if (count !== null) list.reload()
   }, [count])
-  // What is no longer shown is not approved unseen.
+  // Reviews that are no longer on the page are deselected, so that nothing unseen is approved.
   const approvable = list.items.filter(({ id, status }) => status === 'pending' && chosen.has(id))
   const choose = (id: string, isChosen: boolean) => {
     const next = new Set(chosen)

@@ -1,4 +1,4 @@
-// Sender rules, and the filter mode for senders without a rule.
+// Sender rules, and the mode for senders without a rule.
 
 import type { Inbox, Pod, SenderRule } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'

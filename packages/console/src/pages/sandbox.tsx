@@ -1,4 +1,4 @@
-// Captured mail of the sandbox.
+// Mail captured by the sandbox.
 
 import type { CapturedMessage } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
@@ -189,7 +189,7 @@ function CapturedText({ mail: { text, isTruncated } }: { mail: CapturedMessage }
   )
 }
 
-/** The stored bytes: header fields, signature and encodings as another server would have got them. */
+/** The stored bytes, as another server would have received them. */
 function CapturedSource({ id }: { id: string }) {
   const message = useResource(`captured ${id}`, (signal) => client.messages.get(id, { signal }))
   return (

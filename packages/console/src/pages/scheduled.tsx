@@ -1,4 +1,4 @@
-// The messages of an inbox that leave at a later time, the next one first.
+// The scheduled messages of an inbox, soonest first.
 
 import type { Message } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'

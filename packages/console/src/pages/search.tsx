@@ -1,4 +1,4 @@
-// Search in all inboxes or one.
+// Search in one inbox or all.
 
 import type { SearchHit } from '@mailroom/contract/search.ts'
 import { useEffect, useState } from 'preact/hooks'
@@ -120,7 +120,7 @@ export function SearchPage() {
   )
 }
 
-/** `inbox` is shown if the hits are of several inboxes. */
+/** `inbox` is shown if the hits come from several inboxes. */
 function HitItem({ hit, inbox }: { hit: SearchHit; inbox: string | null }) {
   const { direction, fromAddr, toAddr, createdAt } = hit
   const isOwn = direction === 'outbound'

@@ -1,4 +1,4 @@
-// The account: its plan and what it uses of it, how long mail is kept, its pods and its keys.
+// The account: plan and usage, retention, pods and keys.
 
 import type { Pod, Stats } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
@@ -124,7 +124,7 @@ function Limits({ stats, inboxLimit }: { stats: Stats; inboxLimit: number }) {
   )
 }
 
-/** `part` is null where nothing limits it. */
+/** `part` is null without a limit. */
 function Limit({ name, part, words }: { name: string; part: number | null; words: string }) {
   return (
     <div>

@@ -1,4 +1,4 @@
-// Signs in with an API key. The address does not change, so the requested page appears afterwards.
+// Signs in with an API key. The URL stays, so that the requested page appears afterwards.
 
 import { useState } from 'preact/hooks'
 import { describeFailure } from '#data/failure.ts'

@@ -1,4 +1,4 @@
-// A form that simulates inbound mail, in the sandbox.
+// A form that simulates received mail in the sandbox.
 
 import { useState } from 'preact/hooks'
 import { paths } from '#data/paths.ts'

@@ -1,4 +1,4 @@
-// Mail of an inbox as a file: exported, to be downloaded, and imported.
+// Exports and imports of an inbox's mail.
 
 import type { Export, Import } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
@@ -57,7 +57,7 @@ const statuses: Readonly<Record<Export['status'], { tone: Tone; word: string }>>
 }
 
 const ASK_MS = 1_000
-/** A link to a file is valid for 15 minutes. */
+/** Download URLs are valid for 15 minutes. */
 const LINK_MS = 10 * 60_000
 
 function isUnderWay({ status }: { status: string }): boolean {
@@ -312,7 +312,7 @@ function ImportSection({ inboxId }: { inboxId: string }) {
   )
 }
 
-/** The service reads while a file arrives, and a large one takes as long as its line. */
+/** The service processes a file while it arrives, so a large one takes as long as its upload. */
 const UPLOAD_MS_MAX = 24 * 3_600_000
 
 function Refused({ error }: { error: unknown }) {

@@ -1,4 +1,4 @@
-// Deliveries of a webhook, with the request and the response of each attempt, and a retry.
+// Deliveries of a webhook, with the request and response of each attempt, and retries.
 
 import type { WebhookAttempt, WebhookDelivery } from '@mailroom/sdk'
 import { useEffect, useState } from 'preact/hooks'
@@ -32,7 +32,7 @@ export const errorWords: Record<NonNullable<WebhookDelivery['error']>, string> =
   webhook_disabled: 'The webhook was disabled',
 }
 
-/** Most deliveries have been attempted within this time after the event. */
+/** Most deliveries are attempted within this time of their event. */
 export const TRIED_MS = 1_500
 const PENDING_MS = 4_000
 
@@ -90,7 +90,7 @@ export function WebhookDeliveries({
   )
 }
 
-/** A delivery that has failed and will be retried is no longer just queued. */
+/** Shows "retrying" instead of "queued" after a failed attempt. */
 function stateOf({ status, attempts, error }: WebhookDelivery): { tone: Tone; word: string } {
   if (status === 'pending' && attempts > 0 && error !== null) {
     return { tone: 'warn', word: 'Retrying' }
@@ -147,7 +147,6 @@ function Delivery({
   )
 }
 
-/** Status and duration. */
 function outcomeOf({
   responseStatus,
   latencyMs,
@@ -257,7 +256,7 @@ function Exchange({ attempt }: { attempt: WebhookAttempt }) {
   )
 }
 
-/** A cut body is no JSON any more, and stays as it is. */
+/** A truncated body is not valid JSON and is shown as it is. */
 function indented(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)

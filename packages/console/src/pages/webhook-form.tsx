@@ -1,4 +1,4 @@
-// The form of a webhook: its URL, and the events and kinds of mail that it receives.
+// The form of a webhook: its URL, events and kinds of mail.
 
 import { type EventKind, eventKinds } from '@mailroom/contract/vocabulary.ts'
 import type { Webhook } from '@mailroom/sdk'
@@ -16,7 +16,7 @@ export type WebhookFields = {
   inboxIds: string[]
 }
 
-/** A test always reaches the webhook that is tested. */
+/** Test events are always delivered, so the form does not offer them. */
 const kindsToChoose = eventKinds.filter((kind) => kind !== 'webhook.test')
 
 export function WebhookForm({
@@ -37,7 +37,7 @@ export function WebhookForm({
   const [categories, setCategories] = useState<readonly Category[]>(webhook?.categories ?? [])
   const [inboxId, setInboxId] = useState(webhook?.inboxIds[0] ?? '')
   const inboxes = useResource('webhook inboxes', (signal) => readInboxChoices([inboxId], signal))
-  // Filters that this form cannot show stay unchanged.
+  // Filters that this form cannot show are left unchanged.
   const hasMany = (webhook?.inboxIds.length ?? 0) > 1
   const inboxIds = hasMany ? (webhook?.inboxIds ?? []) : inboxId === '' ? [] : [inboxId]
   return (
@@ -95,7 +95,6 @@ export function WebhookForm({
   )
 }
 
-/** Any number of them. */
 function Choices<Value extends string>({
   legend,
   hint,

@@ -222,7 +222,7 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
   )
 }
 
-/** A refusal by the receiver is a result of the test, not a failed request. */
+/** A refusal by the endpoint is a result of the test, not an error of the request. */
 async function testWebhook(id: string): Promise<Tested> {
   try {
     return { isTaken: true, words: (await client.webhooks.test(id)).message }

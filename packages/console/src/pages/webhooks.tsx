@@ -22,7 +22,8 @@ export function WebhooksPage() {
   const [isAdding, setIsAdding] = useState(false)
   const [made, setMade] = useState<WebhookWithSecret | null>(null)
   const webhooks = usePaged('webhooks', (bounds) => client.webhooks.list(bounds).page())
-  // Any event may go to a webhook, and its first attempt soon shows whether the webhook fails.
+  // The list is refreshed after any event, because its first attempt may show that the webhook
+  // fails.
   useLive(useGathered(webhooks.reload, TRIED_MS))
   const add = (
     <Button kind="primary" icon="plus" onClick={() => setIsAdding(true)}>
@@ -129,7 +130,7 @@ export function WebhookBadge({ webhook }: { webhook: Webhook }) {
   )
 }
 
-/** Why the newest failed attempt failed, in a few words. */
+/** Why the newest attempt failed, in a few words. */
 export function failureWords({ lastError, lastResponseStatus }: Webhook): string {
   if (lastResponseStatus !== null && (lastError === 'status' || lastError === null)) {
     return `HTTP ${lastResponseStatus}`

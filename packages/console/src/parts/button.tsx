@@ -13,9 +13,9 @@ export type ButtonProps = {
   isBusy?: boolean
   isDisabled?: boolean
   isPressed?: boolean
-  /** Takes the focus when its dialog opens. */
+  /** Gets the focus when its dialog opens. */
   isFocused?: boolean
-  /** The accessible name of a button with only an icon. */
+  /** The accessible name of an icon-only button. */
   label?: string
   title?: string
   onClick?: () => void
@@ -44,7 +44,7 @@ export function Button(props: ButtonProps) {
   )
 }
 
-/** A button that is busy while its action runs; failures appear in a toast. */
+/** A button that is busy while its action runs. Errors appear in a toast. */
 export function ActionButton(
   props: Omit<ButtonProps, 'onClick' | 'isBusy'> & { action: () => Promise<unknown> },
 ) {
@@ -75,7 +75,7 @@ export function ButtonLink({
   icon?: IconName
   kind?: 'primary' | 'plain' | 'quiet'
   children?: ComponentChildren
-  /** The accessible name of a button with only an icon. */
+  /** The accessible name of an icon-only button. */
   label?: string
   /** Downloads the target under this name instead of opening it. */
   download?: string

@@ -1,4 +1,4 @@
-// A chart over time. A table holds its figures for people who do not see it.
+// A chart over time. A table gives the same figures to screen readers.
 
 import { formatMoment } from '#data/format.ts'
 import { Plot, type PlotProps } from './plot.tsx'
@@ -27,7 +27,7 @@ export function Chart(props: ChartProps) {
   )
 }
 
-/** Only times with a value. */
+/** Skips times without a value. */
 function Figures({ label, times, series, format }: ChartProps) {
   const filled = times
     .map((at, index) => ({ at, index }))

@@ -1,4 +1,4 @@
-// Dialogs on the browser's dialog element: focus stays inside and returns, Escape closes.
+// Dialogs on the browser's dialog element, which keeps the focus inside and closes on Escape.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
@@ -31,8 +31,9 @@ export function Dialog({
       dialog?.close()
     }
   }, [])
-  // At the second or third Escape in a row, browsers close it without an event that could be cancelled. It opens again
-  // at once: the next key is not the page's. If it is to go, it goes in the next moment.
+  // Browsers close a dialog at the second Escape in a row without a cancelable event. It is opened
+  // again at once, so that the page does not get the next key; if it should close, it closes in the
+  // next task.
   const closed = () => {
     if (isLeaving.current) return
     element.current?.showModal()
@@ -45,7 +46,7 @@ export function Dialog({
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault()
-        // One that cannot be prevented is followed by the closing.
+        // A close that cannot be prevented fires no event before it.
         if (event.cancelable) onClose()
       }}
       onClose={closed}
@@ -61,7 +62,7 @@ export function Dialog({
   )
 }
 
-/** A form in a dialog; it shows errors, at their fields if known. */
+/** A form in a dialog. It shows errors at their fields where known. */
 export function FormDialog({
   title,
   action,
@@ -75,16 +76,16 @@ export function FormDialog({
   size = 'middle',
 }: {
   title: string
-  /** Text of the button. */
+  /** Label of the submit button. */
   action: string
-  /** Text of the button that does nothing. */
+  /** Label of the button that cancels. */
   dismiss?: string
   submit: () => Promise<unknown>
   onClose: () => void
   children: (fields: Readonly<Record<string, string>>) => ComponentChildren
   kind?: 'primary' | 'danger'
   isDisabled?: boolean
-  /** Enter carries it out without another key. */
+  /** Enter submits without another key. */
   isActionFocused?: boolean
   size?: 'middle' | 'wide'
 }) {
@@ -134,7 +135,7 @@ export function FormDialog({
   )
 }
 
-/** Asks for confirmation; with `typed`, the person must type that text. */
+/** Asks for confirmation. With `typed`, the person must type that text. */
 export function ConfirmDialog({
   title,
   action,
@@ -179,7 +180,7 @@ export function ConfirmDialog({
   )
 }
 
-/** Shows a secret that the service does not show again. */
+/** Shows a secret, which the service shows only once. */
 export function SecretDialog({
   title,
   label,
@@ -189,11 +190,10 @@ export function SecretDialog({
   actions,
 }: {
   title: string
-  /** What it is: token, secret. */
+  /** For example "token" or "secret". */
   label: string
   value: string
   onClose: () => void
-  /** What it is for. */
   children: ComponentChildren
   actions?: ComponentChildren
 }) {

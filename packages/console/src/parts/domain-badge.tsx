@@ -1,4 +1,4 @@
-// The status of a domain and its records, as a word and as a sentence.
+// The status of a domain and its records.
 
 import type { Domain, DomainRecord } from '@mailroom/sdk'
 import { Badge, type Tone } from './notice.tsx'

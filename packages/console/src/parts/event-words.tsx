@@ -1,4 +1,4 @@
-// An event as one line.
+// Describes an event in one line.
 
 import type { Event } from '@mailroom/sdk'
 import { readPerson, subjectOf } from '#data/format.ts'
@@ -34,7 +34,6 @@ export function EventBadge({ event }: { event: Event }) {
   return <Badge tone={tone}>{word}</Badge>
 }
 
-/** The subject of the event, with a link. */
 export function EventSubject({ event }: { event: Event }) {
   const { message, quarantined, domain, webhook, inbox, inbox_id, thread_id } = event
   if (quarantined !== undefined) return <span>{subjectOf(quarantined)}</span>
@@ -48,7 +47,6 @@ export function EventSubject({ event }: { event: Event }) {
   return <span>{message === undefined ? event.event : words}</span>
 }
 
-/** Sender and recipient. */
 export function eventParties({ message, quarantined, recipient }: Event): string {
   if (quarantined !== undefined) return `${quarantined.from} → ${quarantined.to}`
   if (message === undefined) return ''

@@ -1,4 +1,4 @@
-// Form fields; each has a label and shows its own error.
+// Form fields with a label and an error.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
@@ -8,7 +8,7 @@ type Common = {
   name: string
   hint?: ComponentChildren
   error?: string | undefined
-  /** The label is read out, but not shown. */
+  /** The label is for screen readers only. */
   isLabelHidden?: boolean
 }
 
@@ -24,7 +24,7 @@ type InputProps = Common & {
   spellcheck?: boolean
   isCode?: boolean
   min?: number
-  /** The id of a datalist with values to choose from. */
+  /** The id of a datalist of suggestions. */
   list?: string
   onValue?: (value: string) => void
 }
@@ -33,7 +33,7 @@ export function TextField({ onValue, isCode, ...props }: InputProps) {
   const { label, name, hint, error, isLabelHidden, type = 'text', ...rest } = props
   const element = useRef<HTMLInputElement>(null)
   useEffect(() => {
-    // Browsers follow the attribute only once for a document, and in dialogs.
+    // Browsers apply `autofocus` only once per document and in dialogs.
     if (rest.autofocus) element.current?.focus()
   }, [])
   return (
@@ -43,7 +43,7 @@ export function TextField({ onValue, isCode, ...props }: InputProps) {
           {...rest}
           {...ids}
           ref={element}
-          // Of the types of inputs, each of which has attributes of its own, these have the same.
+          // The attributes that all used input types have in common.
           type={type as 'text'}
           name={name}
           class={isCode ? 'input code' : 'input'}

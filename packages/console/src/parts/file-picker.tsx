@@ -1,4 +1,4 @@
-// Files to attach: chosen, dropped or pasted; their sizes, and the remaining room.
+// Files to attach: chosen, dropped or pasted, with their sizes and the remaining room.
 
 import type { ComponentChildren } from 'preact'
 import { useId, useRef, useState } from 'preact/hooks'
@@ -30,7 +30,7 @@ function addFiles(
   return { picked: all, refusal: null }
 }
 
-/** Surrounds a form: files dropped or pasted anywhere in it are added. */
+/** Wraps a form and accepts files dropped or pasted anywhere in it. */
 export function FileArea({
   picked,
   error,

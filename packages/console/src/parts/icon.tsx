@@ -1,4 +1,4 @@
-// Icons, of one weight on a grid of 20. They only repeat text.
+// Icons, drawn on a grid of 20. They only repeat text.
 
 const drawings = {
   mail: 'M3 5.5h14v9H3zM3.5 6l6.5 5 6.5-5',

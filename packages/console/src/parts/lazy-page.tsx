@@ -31,7 +31,7 @@ export function lazyPage(load: () => Promise<ComponentType>): ComponentType {
   }
 }
 
-/** After an update of the service the scripts of an open page are gone: only loading all again helps. */
+/** After an update of the service, scripts of an open page are gone, and only a reload helps. */
 function FailedPage() {
   return (
     <Page title="Not loaded">

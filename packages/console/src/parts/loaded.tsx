@@ -1,4 +1,4 @@
-// What needs data first: loading, failed, or shown.
+// Shows data that is loading, failed or loaded.
 
 import type { ComponentChildren } from 'preact'
 import type { Resource } from '#data/use-resource.ts'
@@ -10,7 +10,7 @@ export function Loaded<Value>({
   children,
 }: {
   resource: Resource<Value>
-  /** Read out while it is loading. */
+  /** Text for screen readers while loading. */
   label: string
   children: (value: Value) => ComponentChildren
 }) {

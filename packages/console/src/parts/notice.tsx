@@ -98,7 +98,7 @@ export function Trouble({ error, retry }: { error: unknown; retry?: () => void }
   )
 }
 
-/** Placeholders of rows that are loading. */
+/** Placeholders for rows that are loading. */
 export function Skeleton({ rows = 6, label = 'Loading' }: { rows?: number; label?: string }) {
   return (
     <div class="skeleton" role="status">

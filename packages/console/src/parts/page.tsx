@@ -1,9 +1,9 @@
-// A page with its title and actions; its heading takes the focus.
+// A page with its title and actions. Its heading gets the focus.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
-/** Set by the first page, because after loading the browser's own focus is right. */
+/** Set by the first page: after loading, the browser's own focus is right. */
 let hasArrived = false
 
 export function useTitle(title: string): void {
@@ -12,7 +12,7 @@ export function useTitle(title: string): void {
   }, [title])
 }
 
-/** A heading that takes the focus on a page change, so that screen readers read it. */
+/** Gets the focus on a page change, so that screen readers announce the page. */
 export function PageTitle({ children }: { children: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -36,7 +36,7 @@ export function Page({
   title: string
   intro?: ComponentChildren
   actions?: ComponentChildren
-  /** Above the title, such as a link back. */
+  /** Shown above the title, such as a link back. */
   above?: ComponentChildren
   children: ComponentChildren
 }) {
@@ -56,7 +56,7 @@ export function Page({
   )
 }
 
-/** A part of a page with its own heading. */
+/** A section of a page with its own heading. */
 export function Section({
   title,
   actions,

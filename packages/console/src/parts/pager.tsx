@@ -1,4 +1,4 @@
-// Lists by pages; only one page is in memory.
+// Paged lists. Only one page is in memory.
 
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
@@ -27,7 +27,7 @@ export type Paged<Item> = Resource<PageOf<Item>> & {
   goTo: (offset: number) => void
 }
 
-/** Like `useResource` for one page of a list; another key starts at the first page. */
+/** Like `useResource`, for one page of a list. A new key starts at the first page. */
 export function usePaged<Item>(
   key: string | null,
   load: (bounds: PageBounds) => Promise<PageOf<Item>>,
@@ -48,7 +48,7 @@ export function usePaged<Item>(
   }
 }
 
-/** One page of a list with its pager, or the loading, failed or empty state. */
+/** One page of a list with its pager, or its loading, failed or empty state. */
 export function PagedList<Item>({
   list,
   label,
@@ -81,7 +81,7 @@ export function PagedList<Item>({
   )
 }
 
-/** Empty if all items are on one page. */
+/** Renders nothing if all items fit on one page. */
 export function Pager<Item>({ list, label }: { list: Paged<Item>; label: string }) {
   const { total, offset, size, items, goTo, isLoading } = list
   if (offset === 0 && total <= size) return null

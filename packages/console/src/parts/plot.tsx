@@ -1,4 +1,4 @@
-// The drawing of a chart: bars side by side or lines over time, with the values at the pointer's time.
+// Draws a chart: bars or lines over time, with the values at the pointer.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { formatNumber, formatWhole } from '#data/format.ts'
@@ -14,7 +14,7 @@ type Unit = { name: string; size: number }
 
 export const messageUnits: readonly Unit[] = [{ name: 'messages', size: 1 }]
 
-/** Of values in milliseconds. */
+/** Whether the values are milliseconds. */
 export const durationUnits: readonly Unit[] = [
   { name: 'milliseconds', size: 1 },
   { name: 'seconds', size: 1_000 },
@@ -23,12 +23,11 @@ export const durationUnits: readonly Unit[] = [
 ]
 
 export type PlotProps = {
-  /** ISO 8601, ascending, equally far apart. */
+  /** ISO 8601, ascending, equally spaced. */
   times: readonly string[]
   series: readonly Series[]
-  /** Formats a value. */
   format: (value: number) => string
-  /** Of the numbers at the axis, the largest that the values reach. */
+  /** Units of the axis labels; the largest one that the values reach is used. */
   units: readonly Unit[]
   kind: 'bars' | 'lines'
 }
@@ -37,7 +36,7 @@ const HEIGHT = 216
 const TOP = 28
 const BASE = HEIGHT - 28
 const LEFT = 60
-/** The part of its time that the bars of one time fill. */
+/** The fraction of its time slot that a group of bars fills. */
 const BARS_SHARE = 0.8
 const LABEL_WIDTH = 64
 const HOUR_MS = 3_600_000
@@ -114,7 +113,7 @@ export function Plot(props: PlotProps) {
   )
 }
 
-/** Of the times as near to each other as their width allows; the last one does not leave the plot. */
+/** As many times as fit at this width; the last label stays inside the plot. */
 function TimeLabels({
   times,
   step,
@@ -142,7 +141,7 @@ function TimeLabels({
 
 type Scale = { x: (index: number) => number; y: (value: number) => number }
 
-/** At most five whole and round numbers from 0, the last at or above the greatest value. */
+/** Up to five round numbers from 0; the last is at least the greatest value. */
 function ticksFor(max: number): number[] {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, max / 4)))
   const step = [1, 2, 5, 10].map((times) => times * power).find((one) => one * 4 >= max) ?? power
@@ -160,7 +159,7 @@ function labelled(times: readonly string[], step: number): number[] {
   })
 }
 
-/** The day at midnight, otherwise the hour. */
+/** The day at midnight, else the hour. */
 function timeOf(time: string): string {
   const at = new Date(time)
   return at.getHours() === 0 && at.getMinutes() === 0 ? day.format(at) : hour.format(at)
@@ -179,7 +178,7 @@ function barsOf(
   return bars.join('')
 }
 
-/** Straight from point to point, and interrupted where there is no value. */
+/** Straight lines between points, interrupted where a value is missing. */
 function Line({ one: { values, color }, scale }: { one: Series; scale: Scale }) {
   const at = (value: number, n: number) => `${scale.x(n + 0.5)} ${scale.y(value)}`
   const points = values.flatMap((value, n) => (value === null ? [] : [at(value, n)]))

@@ -1,4 +1,4 @@
-// Small parts of many pages: times, text to copy, code, people, keys of the keyboard.
+// Small shared parts: times, copyable text, people, keyboard keys.
 
 import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -6,7 +6,7 @@ import { formatListTime, formatRelative, formatWhole, readPerson } from '#data/f
 import { toastFailure } from '#data/toasts.ts'
 import { Button } from './button.tsx'
 
-/** Relative time, or in lists the hour or day; the full time on hovering. */
+/** Relative time, or in lists the hour or day. The full time is shown on hover. */
 export function Time({ at, isInList = false }: { at: string; isInList?: boolean }) {
   return (
     <time dateTime={at} title={formatWhole(at)}>
@@ -25,9 +25,9 @@ export function CopyButton({
 }: {
   text: string
   onCopied?: () => void
-  /** What is copied, after the word "Copy": `value of the MX record`. */
+  /** Completes "Copy …", for example `value of the MX record`. */
   label: string
-  /** Shown beside the icon, such as `Copy`. */
+  /** Shown beside the icon, for example `Copy`. */
   children?: string
 }) {
   const [isCopied, setIsCopied] = useState(false)
@@ -61,7 +61,7 @@ export function CopyButton({
   )
 }
 
-/** Exact text with a button that copies it. */
+/** Text with a button that copies it. */
 export function CopyText({ text, label }: { text: string; label: string }) {
   return (
     <span class="copy-text">
@@ -71,7 +71,6 @@ export function CopyText({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** A secret that is shown only once. */
 export function Secret({ value, label }: { value: string; label: string }) {
   return (
     <div class="secret">
@@ -121,7 +120,7 @@ export function Choice<Value extends string>({
   )
 }
 
-/** A scrolling box must be reachable by keyboard (WCAG 2.2, 2.1.1). */
+/** A scrollable box must be reachable by keyboard (WCAG 2.2, 2.1.1). */
 export const reachable = { tabIndex: 0 } as const
 
 export function CodeBlock({ label, text }: { label: string; text: string }) {
@@ -132,7 +131,7 @@ export function CodeBlock({ label, text }: { label: string; text: string }) {
   )
 }
 
-/** Names and values, without those that are empty. */
+/** Names and values; empty values are left out. */
 export function Facts({
   lines,
   label,

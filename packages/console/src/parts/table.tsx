@@ -1,4 +1,4 @@
-// Tables of things of the account, which narrow screens show as cards.
+// Tables, shown as cards on narrow screens.
 
 import type { ComponentChildren } from 'preact'
 
@@ -10,7 +10,6 @@ export function Table({
   columns: readonly string[]
   /** The last cell of each row is `RowTools`. */
   hasTools?: boolean
-  /** Rows. */
   children: ComponentChildren
 }) {
   return (
@@ -36,7 +35,6 @@ export function Table({
   )
 }
 
-/** A cell of buttons. */
 export function RowTools({ children }: { children: ComponentChildren }) {
   return (
     <td class="tools">
