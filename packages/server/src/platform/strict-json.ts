@@ -1,5 +1,6 @@
-// Parses JSON more strictly than JSON.parse: input that two readers could understand differently, that a
-// database cannot store or that attacks a parser is a named fault (RFC 8259 §4, §8).
+// Parses JSON more strictly than JSON.parse. Input that two readers could understand differently, that a database
+// cannot store, or that could exhaust memory is a named fault with its path (RFC 8259 §4, §8). `secure-json-parse`
+// refuses only `__proto__` and `constructor.prototype`, without their path.
 
 export const JSON_DEPTH_MAX = 64
 /** Values in one body unless more are allowed, which limits the memory for them and for the list of faults. */
@@ -24,7 +25,7 @@ type StrictJson =
       readonly kind: 'fault'
       readonly rule: JsonFaultRule
       readonly message: string
-      /** The place of the fault, such as `attachments[0].filename`; empty for the whole body. */
+      /** The path of the fault, such as `attachments[0].filename`; empty for the whole body. */
       readonly path: string
     }
 
@@ -43,16 +44,26 @@ export function readStrictJson(
   try {
     text = decoder.decode(bytes)
   } catch {
-    const found = new Scanner(lossyDecoder.decode(bytes), { valuesMax, isLossy: true }).findFault()
-    return found?.rule === 'utf-8' ? found : fault('utf-8')
+    const read = readText(lossyDecoder.decode(bytes), valuesMax, { isLossy: true })
+    // The faulty octets may be between the values, where there is no path.
+    return read.kind === 'fault' && read.rule === 'utf-8' ? read : fault('utf-8')
   }
-  const found = new Scanner(text, { valuesMax }).findFault()
-  if (found) return found
+  return readText(text, valuesMax)
+}
+
+/** In a lossy text U+FFFD replaces invalid UTF-8. */
+function readText(text: string, valuesMax: number, { isLossy = false } = {}): StrictJson {
+  const found = findInText(text, valuesMax)
+  if (found !== null) return found
+  let value: unknown
   try {
-    return { kind: 'value', value: JSON.parse(text) }
+    value = JSON.parse(text)
   } catch {
     return fault('syntax')
   }
+  const inside = findInValue(value, { under: '', isLossy })
+  if (inside === null) return { kind: 'value', value }
+  return fault(inside.rule, inside.steps, inside.key)
 }
 
 const messages: Record<JsonFaultRule, string> = {
@@ -74,213 +85,123 @@ type Fault = Extract<StrictJson, { kind: 'fault' }>
 const KEY_SHOWN_LENGTH = 80
 const PATH_SHOWN_LENGTH = 200
 
-function fault(rule: JsonFaultRule, path = ''): Fault {
+/** A fault about a key names the key, any other its path. */
+function fault(rule: JsonFaultRule, steps: readonly (string | number)[] = [], key?: string): Fault {
+  const path = steps.reduce<string>((above, step) => {
+    if (typeof step === 'number') return `${above}[${step}]`
+    const shown = step.slice(0, KEY_SHOWN_LENGTH)
+    return above === '' ? shown : `${above}.${shown}`
+  }, '')
   const shown = path.slice(0, PATH_SHOWN_LENGTH).toWellFormed()
-  const place = shown === '' ? '' : ` (in ${JSON.stringify(shown)})`
-  return { kind: 'fault', rule, message: `${messages[rule]}${place}.`, path: shown }
-}
-
-function keyFault(rule: JsonFaultRule, key: string, path: string): Fault {
-  const shown = JSON.stringify(key.slice(0, KEY_SHOWN_LENGTH).toWellFormed())
-  return { ...fault(rule, path), message: `${messages[rule]}: ${shown}.` }
-}
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const LOWER_U = 0x75
-const NUMBER = /-?[0-9][0-9.eE+-]*/y
-
-type StringEnd = {
-  readonly end: number
-  readonly isEscaped: boolean
-  /** Whether an escape stands for U+0000 or half of a surrogate pair. */
-  readonly isSuspect: boolean
+  const quotedKey = JSON.stringify(key?.slice(0, KEY_SHOWN_LENGTH).toWellFormed())
+  const inPath = shown === '' ? '' : ` (in ${JSON.stringify(shown)})`
+  const where = key === undefined ? inPath : `: ${quotedKey}`
+  return { kind: 'fault', rule, message: `${messages[rule]}${where}.`, path: shown }
 }
 
 type Level = {
   /** The keys so far; null for an array. */
   readonly keys: Set<string> | null
-  /** The key of this object or array; '' within an array and at the top. */
-  readonly under: string
-  /** The key or index of the present member or item. */
-  key: string
-  index: number
+  /** The key or index of the current member or item. */
+  step: string | number
 }
 
 /**
- * Finds the faults that JSON.parse accepts, in one pass over a text that need not be JSON. It is exact on
- * valid JSON; on other text it ends, and JSON.parse refuses the text.
+ * Finds faults that are lost by parsing or make it costly: depth, number of values, repeated keys. The result is
+ * exact on valid JSON; JSON.parse refuses any other text.
  */
-class Scanner {
-  private readonly text: string
-  private readonly levels: Level[] = []
-  private position = 0
-  private nextBackslash = -1
-  private values = 1
-  private strings = 0
-  private readonly valuesMax: number
-  private readonly isLossy: boolean
-
-  /** In a lossy text U+FFFD stands for invalid UTF-8. */
-  constructor(
-    text: string,
-    { valuesMax, isLossy = false }: { valuesMax: number; isLossy?: boolean },
-  ) {
-    this.text = text
-    this.valuesMax = valuesMax
-    this.isLossy = isLossy
-  }
-
-  findFault(): Fault | null {
-    const { text } = this
-    while (this.position < text.length) {
-      const code = text.charCodeAt(this.position)
-      let found: Fault | null = null
-      if (code === QUOTE) {
-        found = this.readString()
-      } else if (code === 0x7b || code === 0x5b) {
-        found = this.open(code === 0x7b)
-      } else if (code === 0x7d || code === 0x5d) {
-        this.levels.pop()
-        this.position += 1
-      } else if (code === 0x2c) {
-        this.position += 1
-        this.values += 1
-        const level = this.levels.at(-1)
-        if (level) level.index += 1
-        if (this.values > this.valuesMax) found = this.tooMany()
-      } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
-        found = this.readNumber()
-      } else {
-        this.position += 1
+function findInText(text: string, valuesMax: number): Fault | null {
+  const levels: Level[] = []
+  let values = 1
+  let keys = 0
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at]
+    const level = levels.at(-1)
+    if (char === '"') {
+      const end = endOfString(text, at)
+      if (end === -1) return null
+      if (level?.keys && isBeforeColon(text, end + 1)) {
+        const key = parseKey(text.slice(at, end + 1))
+        keys += 1
+        // In JSON each key follows a bracket or a comma.
+        if (key === null || keys > values) return null
+        level.step = key
+        if (level.keys.has(key)) return fault('duplicate-key', stepsOf(levels), key)
+        level.keys.add(key)
       }
-      if (found) return found
+      at = end
+    } else if (char === '}' || char === ']') {
+      levels.pop()
+    } else if (char === ',' || char === '{' || char === '[') {
+      if (char !== ',' && levels.length >= JSON_DEPTH_MAX) return fault('depth')
+      values += 1
+      if (values > valuesMax) {
+        return { ...fault('values'), message: `The body has more than ${valuesMax} values.` }
+      }
+      if (char !== ',') levels.push({ keys: char === '{' ? new Set() : null, step: 0 })
+      else if (typeof level?.step === 'number') level.step += 1
     }
+  }
+  return null
+}
+
+function stepsOf(levels: readonly Level[]): (string | number)[] {
+  return levels.map(({ step }) => step)
+}
+
+/** The index of the closing quote, or -1. Each run of backslashes is read once, so a scan is linear. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let run = end
+    while (text[run - 1] === '\\') run -= 1
+    if ((end - run) % 2 === 0) return end
+  }
+  return -1
+}
+
+const COLON = /[ \t\n\r]*:/y
+
+function isBeforeColon(text: string, at: number): boolean {
+  COLON.lastIndex = at
+  return COLON.test(text)
+}
+
+function parseKey(quoted: string): string | null {
+  try {
+    return JSON.parse(quoted)
+  } catch {
     return null
-  }
-
-  private open(isObject: boolean): Fault | null {
-    this.position += 1
-    this.values += 1
-    if (this.levels.length >= JSON_DEPTH_MAX) return fault('depth')
-    if (this.values > this.valuesMax) return this.tooMany()
-    const above = this.levels.at(-1)
-    const under = above?.keys ? above.key : ''
-    this.levels.push({ keys: isObject ? new Set() : null, under, key: '', index: 0 })
-    return null
-  }
-
-  /** The path of the present value or, for a key, of its object. */
-  private path(isKey = false): string {
-    const levels = isKey ? this.levels.slice(0, -1) : this.levels
-    return levels.reduce(
-      (path, { keys, key, index }) => (keys === null ? `${path}[${index}]` : below(path, key)),
-      '',
-    )
-  }
-
-  private tooMany(): Fault {
-    return { ...fault('values'), message: `The body has more than ${this.valuesMax} values.` }
-  }
-
-  private readString(): Fault | null {
-    const { text } = this
-    const start = this.position
-    this.strings += 1
-    // Each string is a value or a key, so a text with more has too many values or is not JSON.
-    if (this.strings > 2 * this.valuesMax) return this.tooMany()
-    const { end, isEscaped, isSuspect } = this.endOfString(start + 1)
-    if (end === -1) {
-      this.position = text.length
-      return null
-    }
-    this.position = end + 1
-    const isKey = this.isBeforeColon()
-    if (this.isLossy && text.slice(start, end).includes('\ufffd')) {
-      return fault('utf-8', this.path(isKey))
-    }
-    if (!isEscaped) return isKey ? this.noteKey(text.slice(start + 1, end)) : null
-    if (!isKey && !isSuspect) return null
-    let content: string
-    try {
-      content = JSON.parse(text.slice(start, end + 1))
-    } catch {
-      return null
-    }
-    // Valid UTF-8 contains no half of a surrogate pair; only an escape can.
-    if (!content.isWellFormed()) return fault('lone-surrogate', this.path(isKey))
-    if (content.includes('\0')) return fault('nul', this.path(isKey))
-    return isKey ? this.noteKey(content) : null
-  }
-
-  /**
-   * The end of the string, or -1. Each quote and backslash is searched once, and a string with escapes is
-   * scanned from the first, so the pass is linear.
-   */
-  private endOfString(from: number): StringEnd {
-    const { text } = this
-    const quote = text.indexOf('"', from)
-    if (quote === -1) return { end: -1, isEscaped: false, isSuspect: false }
-    if (this.nextBackslash < from) {
-      const found = text.indexOf('\\', from)
-      this.nextBackslash = found === -1 ? text.length : found
-    }
-    if (this.nextBackslash > quote) return { end: quote, isEscaped: false, isSuspect: false }
-    let isSuspect = false
-    for (let at = this.nextBackslash; at < text.length; at += 1) {
-      const code = text.charCodeAt(at)
-      if (code === QUOTE) return { end: at, isEscaped: true, isSuspect }
-      if (code !== BACKSLASH) continue
-      at += 1
-      if (text.charCodeAt(at) === LOWER_U) isSuspect ||= isSuspectEscape(text, at + 1)
-    }
-    return { end: -1, isEscaped: true, isSuspect }
-  }
-
-  private isBeforeColon(): boolean {
-    const { text } = this
-    while (isSpace(text.charCodeAt(this.position))) this.position += 1
-    return text.charCodeAt(this.position) === 0x3a
-  }
-
-  private noteKey(key: string): Fault | null {
-    const level = this.levels.at(-1)
-    if (!level?.keys) return null
-    const path = () => below(this.path(true), key)
-    if (level.keys.has(key)) return keyFault('duplicate-key', key, path())
-    if (key === '__proto__' || (key === 'prototype' && level.under === 'constructor')) {
-      return keyFault('forbidden-key', key, path())
-    }
-    level.keys.add(key)
-    level.key = key
-    return null
-  }
-
-  private readNumber(): Fault | null {
-    NUMBER.lastIndex = this.position
-    const digits = NUMBER.exec(this.text)?.[0]
-    if (digits === undefined) {
-      this.position += 1
-      return null
-    }
-    this.position += digits.length
-    const number = Number(digits)
-    return number === Infinity || number === -Infinity ? fault('number-range', this.path()) : null
   }
 }
 
-function below(path: string, key: string): string {
-  const shown = key.slice(0, KEY_SHOWN_LENGTH)
-  return path === '' ? shown : `${path}.${shown}`
+type Inside = { rule: JsonFaultRule; steps: (string | number)[]; key?: string }
+
+/** The first fault in a parsed value, whose depth is bounded. `under` is the key of the value. */
+function findInValue(value: unknown, of: { under: string; isLossy: boolean }): Inside | null {
+  if (typeof value === 'string') return findInString(value, of)
+  if (value === Infinity || value === -Infinity) return { rule: 'number-range', steps: [] }
+  if (typeof value !== 'object' || value === null) return null
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) {
+      const found = findInValue(item, { ...of, under: '' })
+      if (found !== null) return { ...found, steps: [index, ...found.steps] }
+    }
+    return null
+  }
+  for (const [key, item] of Object.entries(value)) {
+    const inKey = findInString(key, of)
+    if (inKey !== null) return inKey
+    if (key === '__proto__' || (key === 'prototype' && of.under === 'constructor')) {
+      return { rule: 'forbidden-key', steps: [key], key }
+    }
+    const found = findInValue(item, { ...of, under: key })
+    if (found !== null) return { ...found, steps: [key, ...found.steps] }
+  }
+  return null
 }
 
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
-}
-
-/** Whether the four digits at `at` stand for U+0000 or for U+D800 to U+DFFF. */
-function isSuspectEscape(text: string, at: number): boolean {
-  const first = text.charCodeAt(at)
-  if (first === 0x30) return text.startsWith('0000', at)
-  return (first === 0x64 || first === 0x44) && /[89a-f]/i.test(text.charAt(at + 1))
+function findInString(text: string, { isLossy }: { isLossy: boolean }): Inside | null {
+  if (isLossy && text.includes('\ufffd')) return { rule: 'utf-8', steps: [] }
+  if (!text.isWellFormed()) return { rule: 'lone-surrogate', steps: [] }
+  return text.includes('\0') ? { rule: 'nul', steps: [] } : null
 }

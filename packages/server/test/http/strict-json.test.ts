@@ -111,7 +111,7 @@ const faults: [string, Uint8Array | string, JsonFaultRule | 'none'][] = [
     `[${'{"a":"b"},'.repeat(JSON_VALUES_MAX / 2 - 1)}1]`,
     'none',
   ],
-  ['more strings than values can have', '""'.repeat(2 * JSON_VALUES_MAX + 1), 'values'],
+  ['strings without anything between them', '""'.repeat(2 * JSON_VALUES_MAX + 1), 'syntax'],
   ['an escape before a half surrogate', '["\\n\\ud800"]', 'lone-surrogate'],
   ['half a surrogate pair in capitals', '["\\uDBFF"]', 'lone-surrogate'],
   ['an escaped backslash before ud800', '["\\\\ud800"]', 'none'],
