@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { suite } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { isFullRun } from '@mailroom/server/test/size-of.ts'
+import { isFullRun } from '@mailroom/mail/test/size-of.ts'
 import { openWorld, type World, type WorldOptions } from '@mailroom/server/test/world.ts'
 import {
   type CallToolResult,

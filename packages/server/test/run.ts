@@ -9,8 +9,8 @@ import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec, type TestEvent } from 'node:test/reporters'
+import { FULL_VARIABLE, isFullRun, isLongRun } from '@mailroom/mail/test/size-of.ts'
 import { setUp } from '#test/setup.ts'
-import { FULL_VARIABLE, isFullRun, isLongRun } from '#test/size-of.ts'
 
 /**
  * For two cores. Files of quick runs mostly wait for sockets and clocks; those of full runs start services, whose first
@@ -30,7 +30,7 @@ const INTERRUPTED = 130
  * change what belongs to the process.
  */
 const ALONE =
-  /\.full\.|\/crash\/|\/http\/(collect-body|websocket)|\/mail\/test\/line-ends|\/smtp\/(client-broken-peers|limits)|transport-connections|peers\/postgres/
+  /\.full\.|\/crash\/|\/http\/(collect-body|websocket)|\/mail\/test\/line-ends|\/smtp\/test\/(client-broken-peers|limits)|transport-connections|peers\/postgres/
 
 const workspace = new URL('../../../', import.meta.url).pathname
 // The cache of the service itself, so that types are stripped once for all processes.

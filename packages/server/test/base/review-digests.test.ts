@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import fc from 'fast-check'
 import { digestOf, type ReviewContent } from '#outbound/review-content.ts'
 import { canonicalJson, type JsonValue } from '#platform/canonical-json.ts'
-import { sizeOf } from '#test/size-of.ts'
 
 type Example = { readonly name: string; readonly content: ReviewContent; readonly digest: string }
 

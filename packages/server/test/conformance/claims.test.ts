@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import pg from 'pg'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import {
@@ -19,7 +20,6 @@ import {
   makeId,
   openDatabase,
 } from '#test/conformance/open-database.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const WORKERS = 50

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import pg from 'pg'
 import { openDeliveryQueue } from '#delivery/deliver.ts'
 import { systemClock } from '#platform/clock.ts'
@@ -18,7 +19,6 @@ import {
 } from '#test/conformance/open-database.ts'
 import { copyMessage, queueAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { domains, Tally } from '#test/worker/dispatching.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, suite, test } from 'node:test'
+import { isLongRun } from '@mailroom/mail/test/size-of.ts'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/session.ts'
 import { openDeliveryQueue } from '#delivery/deliver.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
@@ -37,7 +38,6 @@ import {
 } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { isLongRun } from '#test/size-of.ts'
 import { opened, testClock } from '#test/world.ts'
 
 const LARGE = Buffer.alloc(200_000, 'Subject: large\r\n\r\nlarge\r\n')

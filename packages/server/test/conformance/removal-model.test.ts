@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
+import { LONG_LIMIT, sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { sql } from 'kysely'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { findShownInbox } from '#inboxes/inbox-rows.ts'
@@ -30,7 +31,6 @@ import {
   readCounters,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'
 import { sending } from './sending.ts'
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import fc from 'fast-check'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
@@ -13,7 +14,6 @@ import { readQuery } from '#search/search-query.ts'
 import { findInBlock, findSearchState } from '#search/search-query-rows.ts'
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const MESSAGES = 60

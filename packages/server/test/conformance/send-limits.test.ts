@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { readUsedLimits } from '#outbound/send-limits-rows.ts'
 import { insertSend, type SendOutcome } from '#outbound/send-message-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
@@ -8,7 +9,6 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import { addAccount, addInbox, openDatabase } from '#test/conformance/open-database.ts'
 import { type SendFields, sending, UNLIMITED } from '#test/conformance/sending.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const SEED = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)

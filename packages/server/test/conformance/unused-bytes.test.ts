@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { openSqliteConnection, type SqliteConnection } from '#platform/db/sqlite-connection.ts'
 import { openUnusedBytesPass } from '#platform/db/unused-bytes.ts'
-import { sizeOf } from '#test/size-of.ts'
 
 const CANARY = 'zyxcanarywvu'
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { insertAccount } from '#accounts/account-rows.ts'
 import { type ReceiveInput, storeReceived } from '#inbound/receive-message-rows.ts'
 import { insertInbox, removeInbox } from '#inboxes/change-inbox-rows.ts'
@@ -18,7 +19,6 @@ import {
 } from '#test/conformance/open-database.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { sizeOf } from '#test/size-of.ts'
 
 const BATCHES = sizeOf('TEST_MAILROOM_BATCHES', { quick: 6, usual: 15, long: 200 })
 const GUARD = { timeout: 600_000 }

@@ -3,7 +3,7 @@
 
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import type { ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'
-import { type Mta, openMta } from '#test/peers/mta.ts'
+import { type Mta, openMta } from '@mailroom/smtp/test/peers/mta.ts'
 import { openSender, type Sender } from '#test/peers/sender.ts'
 import { openWorld, type World } from '#test/world.ts'
 import type { FoundRecipient, FoundReport } from './expected-bounces.ts'

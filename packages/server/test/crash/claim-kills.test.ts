@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { LONG_LIMIT, sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { type ClaimedThread, MailroomConnectionError, MailroomError } from '@mailroom/sdk'
 import { createTestDatabase } from '#test/peers/postgres.ts'
-import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { plainMail } from '#test/world.ts'
 import { Service } from './service.ts'
 

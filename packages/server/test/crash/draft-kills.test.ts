@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict'
 import { suite } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { type Draft, type Mailroom, MailroomError } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { type KillTest, killAndRestart, killTest } from './kills.ts'
 import {
   assertAllSent,

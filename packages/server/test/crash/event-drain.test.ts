@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
+import { isLongRun } from '@mailroom/mail/test/size-of.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { openFeedClient } from '#test/http/event-feed-client.ts'
 import { closeSocket, openSocket, type SocketClient } from '#test/http/socket-client.ts'
@@ -11,7 +12,6 @@ import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import type { Sender } from '#test/peers/sender.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { isLongRun } from '#test/size-of.ts'
 import { plainMail } from '#test/world.ts'
 import { SERVICE_KEY, Service } from './service.ts'
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { suite } from 'node:test'
-import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
+import { LONG_LIMIT, sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { assertNothingLost, Intake } from './intake.ts'
 import { type KillTest, killAndRestart, killTest } from './kills.ts'
 

@@ -2,9 +2,9 @@
 
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { LONG_LIMIT } from '@mailroom/mail/test/size-of.ts'
 import type { Engine } from '#platform/db/db.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
-import { LONG_LIMIT } from '#test/size-of.ts'
 import { type Random, seededRandom } from './intake.ts'
 import { Service } from './service.ts'
 

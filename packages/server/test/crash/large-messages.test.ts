@@ -3,12 +3,12 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { LONG_LIMIT } from '@mailroom/mail/test/size-of.ts'
 import pg from 'pg'
 import { sweepBlobs } from '#removal/removal.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { startS3 } from '#test/peers/s3.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { LONG_LIMIT } from '#test/size-of.ts'
 import { plainMail } from '#test/world.ts'
 import { openStore, silentObserver } from '#wiring/store.ts'
 import { Service } from './service.ts'

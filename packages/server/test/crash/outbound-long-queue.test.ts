@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
+import { LONG_LIMIT, sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { composeNumber, untilSettled } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'
 import { Service } from './service.ts'

@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { MailroomError } from '@mailroom/sdk'
 import { DAY_MS } from '#platform/units.ts'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { sizeOf } from '#test/size-of.ts'
 import {
   assertSentOnce,
   composeNumber,

@@ -3,8 +3,13 @@
 
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type Mta,
+  type MtaAnswer,
+  type MtaMessage,
+  openMta,
+} from '@mailroom/smtp/test/peers/mta.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
-import { type Mta, type MtaAnswer, type MtaMessage, openMta } from '#test/peers/mta.ts'
 import { WIDE_LIMITS } from '#test/world.ts'
 
 /** One accepted message for one of its recipients. */

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict'
 import { suite } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { LONG_LIMIT, sizeOf } from '@mailroom/mail/test/size-of.ts'
 import type { MessageToSend } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
-import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { type KillTest, killTest } from './kills.ts'
 import {
   assertAllSent,

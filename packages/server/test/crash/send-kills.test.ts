@@ -2,7 +2,7 @@
 // Each key is one message, however often a client repeats it, and each message is delivered.
 
 import { suite } from 'node:test'
-import { sizeOf } from '#test/size-of.ts'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { type KillTest, killAndRestart, killTest } from './kills.ts'
 import { assertAllSent, makeInboxes, Sending, untilSettled } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'

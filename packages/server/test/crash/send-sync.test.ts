@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sizeOf } from '#test/size-of.ts'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { databasePath } from '#wiring/store.ts'
 import { composeNumber } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'

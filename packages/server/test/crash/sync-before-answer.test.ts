@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { MailroomError } from '@mailroom/sdk'
 import { openSqliteConnection } from '#platform/db/sqlite-connection.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { plainMail } from '#test/world.ts'
 import { databasePath } from '#wiring/store.ts'
 import { Service } from './service.ts'

@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isLongRun, LONG_LIMIT, sizeOf } from '@mailroom/mail/test/size-of.ts'
 import type { Mailroom } from '@mailroom/sdk'
 import { createTestDatabase } from '#test/peers/postgres.ts'
 import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
-import { isLongRun, LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { OPERATOR_TOKEN, plainMail } from '#test/world.ts'
 import { Service } from './service.ts'
 

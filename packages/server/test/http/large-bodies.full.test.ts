@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { after, before, test } from 'node:test'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { FILES_BYTES_MAX } from '#api/read-input.ts'
 import { JSON_BODY_BYTES_MAX } from '#http/collect-body.ts'
 import { LARGE_BODY_BYTES_MAX } from '#http/read-body.ts'
 import { errorOf, GOOD_KEY, openTestServer, type TestServer } from '#test/http/test-server.ts'
 import { exchange, readAnswer } from '#test/http/wire.ts'
-import { sizeOf } from '#test/size-of.ts'
 
 const PATH = '/v1/inboxes/inb_1/send'
 const HEADERS = { 'content-type': 'application/json', 'idempotency-key': 'k' }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import { openMta } from '@mailroom/smtp/test/peers/mta.ts'
 import { IDLE_CONNECTION_MS_MAX } from '#delivery/host-caller.ts'
 import type { Zone } from '#test/peers/dns.ts'
-import { openMta } from '#test/peers/mta.ts'
 import { mx } from './route-world.ts'
 import {
   countMail,

@@ -3,6 +3,8 @@
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RecipientOutcome } from '@mailroom/smtp/client/outgoing-mail.ts'
+import { describeOutcomes, RAW } from '@mailroom/smtp/test/client-world.ts'
+import { type Mta, type MtaScript, openMta } from '@mailroom/smtp/test/peers/mta.ts'
 import type { Carried, Carrier, Consignment } from '#delivery/carrier.ts'
 import { openDirectCarrier, openRelayCarrier } from '#delivery/carrier.ts'
 import type { FetchPolicy } from '#delivery/find-route.ts'
@@ -12,8 +14,6 @@ import { type Chance, systemChance } from '#platform/chance.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
-import { type Mta, type MtaScript, openMta } from '#test/peers/mta.ts'
-import { describeOutcomes, RAW } from '#test/smtp/client-world.ts'
 import { mx } from './route-world.ts'
 
 export type Told = {

@@ -3,6 +3,7 @@ import crypto, { sign } from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import { describe, test } from 'node:test'
 import { readSignatureFields } from '@mailroom/mail/authentication.ts'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { readUsualSignature } from '@mailroom/mail/usual-signature.ts'
 import { checkSignatures } from '#inbound/authenticate/check-signatures.ts'
 import type { KeyAnswer } from '#inbound/authenticate/signature-keys.ts'
@@ -13,7 +14,6 @@ import {
   type SigningKey,
   signMail,
 } from '#test/peers/signed-mail.ts'
-import { sizeOf } from '#test/size-of.ts'
 
 /** Of the places in a header section that are changed; a quick run changes fewer. */
 const STRIDE = sizeOf('TEST_MAILROOM_SIGNATURE_STRIDE', { quick: 23, usual: 5 })

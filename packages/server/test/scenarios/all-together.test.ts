@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { MailroomError } from '@mailroom/sdk'
 import { systemClock } from '#platform/clock.ts'
 import { DAY_MS } from '#platform/units.ts'
@@ -8,7 +9,6 @@ import { removeOverdueStep } from '#removal/retention-rows.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { checkLists } from '#test/scenarios/removal-check.ts'
 import { imported, mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const OPERATIONS = sizeOf('TEST_MAILROOM_ALL_KINDS', {

@@ -3,8 +3,8 @@ import { request } from 'node:http'
 import { test } from 'node:test'
 import { FILENAME_LENGTH_MAX } from '@mailroom/mail/file-name.ts'
 import { filePart, messageOf, multipart, type Part, textPart } from '@mailroom/mail/test/samples.ts'
+import { isLongRun } from '@mailroom/mail/test/size-of.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
-import { isLongRun } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 /** As written in a quoted string, and as listed. */

@@ -3,10 +3,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { test } from 'node:test'
 import { filePart, messageOf, multipart, type Part, textPart } from '@mailroom/mail/test/samples.ts'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import type { Message } from '@mailroom/sdk'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { onAnyEngine, onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 const LARGE_BYTES = sizeOf('TEST_MAILROOM_ATTACHED_BYTES', { quick: 4_000_000, usual: 20_000_000 })

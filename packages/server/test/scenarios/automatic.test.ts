@@ -3,12 +3,12 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { isFullRun, isLongRun } from '@mailroom/mail/test/size-of.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { untilReadable } from '#test/conformance/open-database.ts'
 import { countRows, deliver, newest } from '#test/scenarios/deliver.ts'
 import { errorOf, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { send } from '#test/scenarios/sending-world.ts'
-import { isFullRun, isLongRun } from '#test/size-of.ts'
 import { onAnyEngine, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const MARKS: [header: string, reason: string | null][] = [

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { isLongRun } from '@mailroom/mail/test/size-of.ts'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { exchange } from '#test/http/wire.ts'
 import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
-import { isLongRun } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 const BODIES: [description: string, body: string | Uint8Array<ArrayBuffer>][] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { SentMessage } from '@mailroom/sdk'
-import { type Mta, type MtaScript, openMta } from '#test/peers/mta.ts'
+import { type Mta, type MtaScript, openMta } from '@mailroom/smtp/test/peers/mta.ts'
 import {
   attempted,
   deliveryOf,

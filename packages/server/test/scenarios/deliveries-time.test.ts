@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SentMessage } from '@mailroom/sdk'
-import { openMta } from '#test/peers/mta.ts'
+import { openMta } from '@mailroom/smtp/test/peers/mta.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { type MtaScript, openMta } from '#test/peers/mta.ts'
+import { type MtaScript, openMta } from '@mailroom/smtp/test/peers/mta.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import {

@@ -5,11 +5,11 @@ import { chmod, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
+import { type MtaScript, mtaTls, openMta } from '@mailroom/smtp/test/peers/mta.ts'
 import { reverseName } from '#commands/doctor/check-dns.ts'
 import { judgeDisk } from '#commands/doctor/check-machine.ts'
 import { within } from '#commands/doctor/finding.ts'
 import { makeSelfSignedCertificate } from '#platform/tls/server-tls.ts'
-import { type MtaScript, mtaTls, openMta } from '#test/peers/mta.ts'
 import {
   DOMAIN,
   type DoctorWorld,

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { chmod, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, beforeEach, suite, test } from 'node:test'
+import { mtaTls, openMta } from '@mailroom/smtp/test/peers/mta.ts'
 import type { Engine } from '#platform/db/db.ts'
 import type { Zone } from '#test/peers/dns.ts'
-import { mtaTls, openMta } from '#test/peers/mta.ts'
 import {
   ADDRESS,
   DOMAIN,

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { LONG_LIMIT, sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { arrived, openSendingWorld, send } from '#test/scenarios/sending-world.ts'
-import { LONG_LIMIT, sizeOf } from '#test/size-of.ts'
 import { onEachEngine } from '#test/world.ts'
 
 const DUE = sizeOf('TEST_MAILROOM_DUE_AT_ONCE', { usual: 200, long: 1_000 })

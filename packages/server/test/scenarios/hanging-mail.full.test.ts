@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { type Mta, type MtaScript, openMta } from '#test/peers/mta.ts'
+import { type Mta, type MtaScript, openMta } from '@mailroom/smtp/test/peers/mta.ts'
 import {
   attempted,
   deliveryOf,

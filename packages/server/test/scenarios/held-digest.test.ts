@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import type { MessageToSend } from '@mailroom/sdk'
 import fc from 'fast-check'
 import { deliver } from '#test/scenarios/deliver.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 /** The recipe of docs/reviews.md, whose own programs are tested with its examples. */

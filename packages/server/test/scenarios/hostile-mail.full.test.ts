@@ -4,10 +4,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { test } from 'node:test'
 import { HEADER_BYTES_MAX } from '@mailroom/mail/header-fields.ts'
 import { BOMBS, message, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
+import { isLongRun, LONG_LIMIT } from '@mailroom/mail/test/size-of.ts'
 import { MailroomError, type Message } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { deliver, newest } from '#test/scenarios/deliver.ts'
-import { isLongRun, LONG_LIMIT } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 /** The longest time for a small message while bombs are parsed and other suites share the two processors. */

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, repeat, until } from '#test/scenarios/outcomes.ts'
 import { filesHolding, multiplyMessage, rowsHolding } from '#test/scenarios/stored-content.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 /** Too large for a row. */

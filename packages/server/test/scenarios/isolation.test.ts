@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type OperationId, operationOf } from '@mailroom/contract/operations.ts'
+import { isFullRun } from '@mailroom/mail/test/size-of.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import {
@@ -21,7 +22,6 @@ import {
 import { errorOf, outcomeOf, until } from '#test/scenarios/outcomes.ts'
 import { holdSend } from '#test/scenarios/review-world.ts'
 import { exported, imported } from '#test/scenarios/transfer-mail.ts'
-import { isFullRun } from '#test/size-of.ts'
 import { type Account, onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 test('every operation of the contract on objects of accounts is in the matrix', () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { messageOf, multipart, type Part, textPart } from '@mailroom/mail/test/samples.ts'
+import { isLongRun } from '@mailroom/mail/test/size-of.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
-import { isLongRun } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
 
 /** One text, in charsets that can and must write it, as octets in hexadecimal. */

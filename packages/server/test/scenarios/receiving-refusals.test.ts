@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { MESSAGE_BYTES_MAX } from '@mailroom/smtp/server/session.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { codesOf, countMessages, countRows, deliver, newest } from '#test/scenarios/deliver.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 /** Far over the limit, and more than the service ever keeps of a message. */

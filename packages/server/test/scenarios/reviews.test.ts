@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { Mailroom } from '@mailroom/sdk'
 import pg from 'pg'
 import { purgeExpired } from '#removal/removal.ts'
@@ -12,7 +13,6 @@ import { untilReadable } from '#test/scenarios/event-world.ts'
 import { countOutcomes, outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { type Held, holdSend, reviewOf } from '#test/scenarios/review-world.ts'
 import { arrived, fieldOf, openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
-import { sizeOf } from '#test/size-of.ts'
 import {
   type Account,
   onBothEngines,

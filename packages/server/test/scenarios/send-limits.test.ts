@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { countMessages, deliver } from '#test/scenarios/deliver.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
 import { send } from '#test/scenarios/sending-world.ts'
-import { sizeOf } from '#test/size-of.ts'
 import {
   moveAwayFromMidnight,
   onEachEngine,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import fc from 'fast-check'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { deliveriesOf, PLAIN, send } from '#test/scenarios/sending-world.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld } from '#test/world.ts'
 
 const HIDDEN = 'hiddenbob@far.example'

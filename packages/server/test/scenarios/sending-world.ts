@@ -10,11 +10,17 @@ import type {
   Message,
   MessageToSend,
 } from '@mailroom/sdk'
+import {
+  type Mta,
+  type MtaMessage,
+  type MtaScript,
+  mtaTls,
+  openMta,
+} from '@mailroom/smtp/test/peers/mta.ts'
 import PostalMime, { type Email } from 'postal-mime'
 import { openDeliveryQueue } from '#delivery/deliver.ts'
 import type { Engine } from '#platform/db/db.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
-import { type Mta, type MtaMessage, type MtaScript, mtaTls, openMta } from '#test/peers/mta.ts'
 import { openWorld, type World, type WorldOptions } from '#test/world.ts'
 
 export type SendingWorld = World & { readonly dns: Dns; readonly mta: Mta }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { MtaScript } from '#test/peers/mta.ts'
+import type { MtaScript } from '@mailroom/smtp/test/peers/mta.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
 import { openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 /** Mail for several inboxes interleaves, each in its own order. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
+import { isFullRun } from '@mailroom/mail/test/size-of.ts'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { exported, imported } from '#test/scenarios/transfer-mail.ts'
-import { isFullRun } from '#test/size-of.ts'
 import { onBothEngines, opened, openWorld, type World } from '#test/world.ts'
 
 /** Messages with what the formats find hard: From lines, no Message-ID, 8-bit octets, a null sender, threads. */

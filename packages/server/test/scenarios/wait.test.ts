@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { countReads, watchListeners } from '#test/scenarios/event-listeners.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
 type Found = { message: { id: string; subject: string; threadId: string } | null }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { silentLog } from '#platform/log.ts'
 import type { Item } from '#queue/dispatched-queue.ts'
 import { openDispatcher } from '#queue/dispatcher.ts'
 import { type DispatcherBounds, MAIL_BOUNDS, WEBHOOK_BOUNDS } from '#queue/dispatcher-bounds.ts'
 import { LANE_ATTEMPTS_MAX } from '#queue/lane.ts'
-import { sizeOf } from '#test/size-of.ts'
 import { domains, Tally } from '#test/worker/dispatching.ts'
 import { type MemoryQueue, openMemoryQueue } from '#test/worker/memory-queue.ts'
 

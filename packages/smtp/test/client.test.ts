@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
 import { describe, test } from 'node:test'
+import { describeOutcomes, failToOpen, mailTo, openClient, RAW } from '#test/client-world.ts'
 import { type MtaScript, openMta } from '#test/peers/mta.ts'
-import { describeOutcomes, failToOpen, mailTo, openClient, RAW } from '#test/smtp/client-world.ts'
 
 const PIPELINING = ['PIPELINING', '8BITMIME']
 const ONE_BY_ONE = ['8BITMIME']

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { runDialogue } from '#test/smtp/dialogue-script.ts'
-import { MemoryPeer, openSmtpWorld, type Peer } from '#test/smtp/smtp-world.ts'
+import { runDialogue } from '#test/dialogue-script.ts'
+import { MemoryPeer, openSmtpWorld, type Peer } from '#test/smtp-world.ts'
 
 const folder = join(import.meta.dirname, 'dialogues')
 const names = readdirSync(folder).filter((name) => name.endsWith('.txt'))

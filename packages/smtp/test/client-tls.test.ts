@@ -5,9 +5,9 @@ import { before, describe, test } from 'node:test'
 import type { SecureContext } from 'node:tls'
 import type { ClientTls, TlsaRecord } from '@mailroom/smtp/client/outgoing-mail.ts'
 import { generate } from 'selfsigned'
-import type { Certificate } from '#platform/tls/server-tls.ts'
+import { describeOutcomes, failToOpen, mailTo, open, openClient } from '#test/client-world.ts'
+import type { Certificate } from '#test/peers/certificate.ts'
 import { type MtaScript, mtaTls, openMta, testCertificate } from '#test/peers/mta.ts'
-import { describeOutcomes, failToOpen, mailTo, open, openClient } from '#test/smtp/client-world.ts'
 
 const NAME = 'mailroom.localhost'
 

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { SMTPServer } from 'smtp-server'
-import { makeServerTls } from '#platform/tls/server-tls.ts'
-import { testCertificate } from '#test/peers/mta.ts'
-import { describeOutcomes, mailTo, openClient } from '#test/smtp/client-world.ts'
-import { openSmtpWorld } from '#test/smtp/smtp-world.ts'
+import { describeOutcomes, mailTo, openClient } from '#test/client-world.ts'
+import { mtaTls, testCertificate } from '#test/peers/mta.ts'
+import { openSmtpWorld } from '#test/smtp-world.ts'
 
 const RAW = Buffer.from(
   `Subject: hello\r\n\r\n.one\r\n..\r\n.\r\n${'x'.repeat(70)}\r\n`.repeat(2_000),
@@ -15,7 +14,7 @@ for (const isSecure of [false, true]) {
   const how = isSecure ? 'under TLS' : 'in the clear'
 
   test(`the service accepts mail of the client ${how}`, async () => {
-    await using world = await openSmtpWorld({ tls: makeServerTls(await testCertificate()) })
+    await using world = await openSmtpWorld({ tls: await mtaTls() })
     const client = await openClient(world.server.address.port, {
       tls: { kind: isSecure ? 'required' : 'none' },
     })

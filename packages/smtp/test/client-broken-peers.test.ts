@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ClientTimeouts } from '@mailroom/smtp/client/outgoing-mail.ts'
+import { describeOutcomes, failToOpen, mailTo, openClient } from '#test/client-world.ts'
 import { type MtaAnswer, type MtaScript, openMta } from '#test/peers/mta.ts'
-import { describeOutcomes, failToOpen, mailTo, openClient } from '#test/smtp/client-world.ts'
 
 /** Of the stages whose limit no earlier stage has. */
 const SHORT_MS = 500

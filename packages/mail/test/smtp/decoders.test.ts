@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CommandDecoder, type DecodedLine, parseCommand } from '@mailroom/mail/smtp/command.ts'
 import { DataDecoder } from '@mailroom/mail/smtp/data.ts'
-import { cpuTimeMs } from '@mailroom/mail/test/samples.ts'
 import fc from 'fast-check'
+import { cpuTimeMs } from '#test/samples.ts'
 import { modelData } from '#test/smtp/data-model.ts'
 
 const LINE_BYTES_MAX = 32

@@ -3,13 +3,14 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { SecureContext } from 'node:tls'
-import { makeSelfSignedCertificate, makeServerTls } from '#platform/tls/server-tls.ts'
-import { openSmtpWorld } from '#test/smtp/smtp-world.ts'
+import { makeCertificate } from '#test/peers/certificate.ts'
+import { mtaTls } from '#test/peers/mta.ts'
+import { openSmtpWorld } from '#test/smtp-world.ts'
 
 let tls: SecureContext
 
 before(async () => {
-  tls = makeServerTls(await makeSelfSignedCertificate('mx.example', Date.now()))
+  tls = await mtaTls(await makeCertificate('mx.example'))
 })
 
 describe('STARTTLS', () => {
@@ -138,7 +139,7 @@ describe('STARTTLS', () => {
 
 test('a self-signed certificate is quick to make and names its host', async () => {
   const startMs = performance.now()
-  const { certificatePem } = await makeSelfSignedCertificate('mx.example', Date.now())
+  const { certificatePem } = await makeCertificate('mx.example')
   assert.ok(performance.now() - startMs < 10_000)
   const { X509Certificate } = await import('node:crypto')
   const certificate = new X509Certificate(certificatePem)

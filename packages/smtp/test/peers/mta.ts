@@ -1,11 +1,9 @@
 // A receiving mail server for tests: a real socket on 127.0.0.1 that behaves well unless its script says otherwise,
 // and keeps received messages. It uses none of the service's code.
 
-import { readFile } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
-import { type Certificate, makeSelfSignedCertificate } from '#platform/tls/server-tls.ts'
-import { certificateSettings } from './certificate.ts'
+import { type Certificate, makeCertificate } from './certificate.ts'
 import { MtaConnection, type MtaRecord } from './mta-connection.ts'
 import type { MtaMessage, MtaScript } from './mta-script.ts'
 
@@ -100,13 +98,9 @@ function emptyRecord(): Pick<Mta, 'transactions' | 'received' | 'commands' | 'co
 
 let certificate: Promise<Certificate> | undefined
 
-/** A certificate for `mailroom.localhost`, self-signed: that of the test run, or a new one. */
+/** The certificate for `mailroom.localhost` that all tests of a process share. */
 export function testCertificate(): Promise<Certificate> {
-  const { MAILROOM_TLS_CERT: cert, MAILROOM_TLS_KEY: key } = certificateSettings()
-  certificate ??=
-    cert === undefined || key === undefined
-      ? makeSelfSignedCertificate('mailroom.localhost', Date.now())
-      : readCertificate(cert, key)
+  certificate ??= makeCertificate('mailroom.localhost')
   return certificate
 }
 
@@ -114,11 +108,4 @@ export function testCertificate(): Promise<Certificate> {
 export async function mtaTls(own?: Certificate): Promise<SecureContext> {
   const { certificatePem, privateKeyPem } = own ?? (await testCertificate())
   return createSecureContext({ cert: certificatePem, key: privateKeyPem })
-}
-
-async function readCertificate(certificateFile: string, keyFile: string): Promise<Certificate> {
-  return {
-    certificatePem: await readFile(certificateFile, 'utf8'),
-    privateKeyPem: await readFile(keyFile, 'utf8'),
-  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { MemoryPeer } from '#test/smtp/smtp-world.ts'
+import { MemoryPeer } from '#test/smtp-world.ts'
 
 const LIMITS = {
   messageBytesMax: 200,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { isDomainName, parseMailbox } from '@mailroom/mail/address.ts'
-import { cpuTimeMs } from '@mailroom/mail/test/samples.ts'
+import { cpuTimeMs } from '#test/samples.ts'
 
 const LABEL_63 = 'a'.repeat(63)
 const DOMAIN_255 = `${LABEL_63}.${LABEL_63}.${LABEL_63}.${LABEL_63}`

@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { openSmtpClient } from '@mailroom/smtp/client/smtp-client.ts'
 import fc from 'fast-check'
-import { mailTo } from '#test/smtp/client-world.ts'
+import { mailTo } from '#test/client-world.ts'
 
 const TIMEOUTS = {
   greetingMs: 25,

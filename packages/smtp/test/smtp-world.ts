@@ -7,11 +7,10 @@ import { emptyBudget } from '@mailroom/smtp/server/message-intake.ts'
 import { openSmtpServer, type SmtpServer } from '@mailroom/smtp/server/server.ts'
 import type { SmtpOutcome } from '@mailroom/smtp/server/session.ts'
 import { defaultSmtpLimits, type SmtpLimits } from '@mailroom/smtp/server/session.ts'
-import type { Clock } from '#platform/clock.ts'
-import { RecordingReceiver } from '#test/smtp/recording-receiver.ts'
-import { ReplyReader } from '#test/smtp/reply-reader.ts'
+import { RecordingReceiver } from '#test/recording-receiver.ts'
+import { ReplyReader } from '#test/reply-reader.ts'
 
-export class TurnableClock implements Clock {
+export class TurnableClock {
   #ms = 1_000_000
 
   now(): number {

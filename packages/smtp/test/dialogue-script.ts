@@ -5,8 +5,8 @@
 // Neighbouring C lines are sent as one segment. \r \n \t \0 \\ and \xHH mean octets.
 
 import assert from 'node:assert/strict'
-import type { RecordingReceiver } from '#test/smtp/recording-receiver.ts'
-import type { Peer } from '#test/smtp/smtp-world.ts'
+import type { RecordingReceiver } from '#test/recording-receiver.ts'
+import type { Peer } from '#test/smtp-world.ts'
 
 export async function runDialogue(
   script: string,

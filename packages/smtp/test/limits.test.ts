@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { MemoryPeer, openSmtpWorld } from '#test/smtp/smtp-world.ts'
+import { MemoryPeer, openSmtpWorld } from '#test/smtp-world.ts'
 
 const OPENING = ['EHLO c.example', 'MAIL FROM:<a@b.example>', 'RCPT TO:<u@x.example>', 'DATA']
 

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTransport } from 'nodemailer'
-import { makeSelfSignedCertificate, makeServerTls } from '#platform/tls/server-tls.ts'
-import { openSmtpWorld } from '#test/smtp/smtp-world.ts'
+import { makeCertificate } from '#test/peers/certificate.ts'
+import { mtaTls } from '#test/peers/mta.ts'
+import { openSmtpWorld } from '#test/smtp-world.ts'
 
 for (const isSecure of [false, true]) {
   test(`nodemailer delivers ${isSecure ? 'under TLS' : 'in the clear'}`, async () => {
-    const tls = makeServerTls(await makeSelfSignedCertificate('mx.example', Date.now()))
+    const tls = await mtaTls(await makeCertificate('mx.example'))
     await using world = await openSmtpWorld({ tls })
     const transport = createTransport({
       host: '127.0.0.1',

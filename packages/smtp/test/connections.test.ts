@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
-import { MemoryPeer, openSmtpWorld, type SmtpWorld, SocketPeer } from '#test/smtp/smtp-world.ts'
+import { MemoryPeer, openSmtpWorld, type SmtpWorld, SocketPeer } from '#test/smtp-world.ts'
 
 const OPENING = ['EHLO c.example', 'MAIL FROM:<a@b.example>', 'RCPT TO:<u@x.example>', 'DATA']
 

@@ -6,12 +6,12 @@ import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
+import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { SMTPServer } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
-import { sizeOf } from '#test/size-of.ts'
-import { judgeRecipient, type RecordingReceiver } from '#test/smtp/recording-receiver.ts'
-import { ReplyReader } from '#test/smtp/reply-reader.ts'
-import { MemoryPeer } from '#test/smtp/smtp-world.ts'
+import { judgeRecipient, type RecordingReceiver } from '#test/recording-receiver.ts'
+import { ReplyReader } from '#test/reply-reader.ts'
+import { MemoryPeer } from '#test/smtp-world.ts'
 
 const DIALOGUES = sizeOf('TEST_MAILROOM_DIFFERENTIAL_DIALOGUES', { usual: 5_000, long: 50_000 })
 const SEED = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
