@@ -1,38 +1,30 @@
 export {
   type Account,
   activeApprovers,
-  changeAccount,
   changeAccountCounters,
   changeAccountTotal,
   countRules,
   deleteRulesOf,
-  endSession,
   findAccount,
   findActiveKeys,
   findEndedSessions,
   findKeyAccount,
   hasPolicy,
   inboxesAllowed,
-  insertAccount,
-  insertKey,
   listAccounts,
   lockAccount,
-  markKeyRevoked,
   needsApprover,
   payerOfChange,
   readAccountCounters,
   setAccountRetention,
-  touchKeys,
 } from './account-rows.ts'
 export {
   findApprover,
   findApproverAccount,
   hasApprover,
-  insertApprover,
   listApprovers,
   listApproversToTell,
   lockApprover,
-  markApproverDeleted,
 } from './approver-rows.ts'
 export {
   AUDIT_MS,
@@ -45,19 +37,7 @@ export {
   noteReviewEnd,
   purgeAudit,
 } from './audit-rows.ts'
-export {
-  insertPairing,
-  markPairingApproved,
-  markPairingDenied,
-  takePairing,
-} from './pairing-rows.ts'
-export {
-  changePod,
-  changePodTotal,
-  defaultPodRow,
-  findPod,
-  findPodIds,
-  findPodRow,
-  insertPod,
-  removePod,
-} from './pod-rows.ts'
+
+import './pairing-rows.ts'
+
+export { changePodTotal, defaultPodRow, findPod, findPodIds, findPodRow } from './pod-rows.ts'

@@ -1,8 +1,2 @@
-export {
-  claimAttachmentRead,
-  endAttachmentRead,
-  releaseAttachmentReads,
-  renewAttachmentRead,
-  storeAttachmentText,
-} from './attachment-text-rows.ts'
+export { releaseAttachmentReads } from './attachment-text-rows.ts'
 export { isReadOnArrival } from './read-on-arrival.ts'

@@ -1,14 +1,6 @@
-export {
-  ensureDkimKeys,
-  listAllDkimKeys,
-  listDkimKeys,
-  markPublished,
-  replaceRetiredKey,
-  switchDkimKeys,
-} from './dkim-key-rows.ts'
+export { listAllDkimKeys, listDkimKeys } from './dkim-key-rows.ts'
 export { isUsable } from './domain.ts'
 export {
-  changeDomain,
   changeDomainInboxCount,
   countEveryDomain,
   endCatchAll,
@@ -18,12 +10,11 @@ export {
   findServedDomain,
   findServingDomain,
   findServingDomains,
-  insertDomain,
   isDomainHere,
   listEveryDomain,
   lockDomain,
   lockDomainsNamed,
-  removeDomain,
   type ServingDomain,
 } from './domain-rows.ts'
-export { claimDomainChecks, settleDomain } from './settle-domain-rows.ts'
+
+import './settle-domain-rows.ts'

@@ -1,9 +1,1 @@
-export {
-  addDraftFile,
-  changeDraft,
-  insertDraft,
-  purgeDraftsOf,
-  removeDraft,
-  removeDraftFile,
-  sendDraft,
-} from './draft-rows.ts'
+export { purgeDraftsOf, removeDraft } from './draft-rows.ts'

@@ -1,16 +1,1 @@
-export {
-  claimErasures,
-  eraseAnswersStep,
-  eraseAuditStep,
-  eraseEventsStep,
-  eraseFiles,
-  eraseMessages,
-  eraseNotes,
-  eraseReviewsStep,
-  finishErasure,
-  forgetErased,
-  insertErasure,
-  noteErased,
-  releaseErasures,
-  returnErasure,
-} from './erasure-rows.ts'
+export { releaseErasures } from './erasure-rows.ts'

@@ -4,12 +4,7 @@ export {
   purgeQuarantinedOf,
   QUARANTINE_MS,
   removeQuarantined,
-  storeReleased,
 } from './quarantine-rows.ts'
-export {
-  type ImportedArrival,
-  noteLostAnswer,
-  receiveImported,
-  storeReceived,
-} from './receive-message-rows.ts'
-export { settleReport } from './settle-report-rows.ts'
+export { type ImportedArrival, receiveImported } from './receive-message-rows.ts'
+
+import './settle-report-rows.ts'

@@ -1,11 +1,4 @@
-export {
-  changeInbox,
-  expireInbox,
-  findExpired,
-  insertInbox,
-  RELEASED_ADDRESS_MS,
-  removeInbox,
-} from './change-inbox-rows.ts'
+export { expireInbox, findExpired, RELEASED_ADDRESS_MS, removeInbox } from './change-inbox-rows.ts'
 export { inboxAddressOf } from './inbox.ts'
 export {
   findInbox,

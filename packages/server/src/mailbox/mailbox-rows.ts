@@ -6,18 +6,12 @@ export {
   readAttachedText,
   removeAttachmentTexts,
 } from './attachment-text-rows.ts'
-export {
-  changeMessageLabels,
-  changeThread,
-  labelNewMessage,
-  labelNewThread,
-} from './change-thread-rows.ts'
+export { labelNewMessage, labelNewThread } from './change-thread-rows.ts'
 export {
   type ClaimedBatch,
   type ClaimRequest,
   claimOldest,
   claimThread,
-  expireClaims,
   type MadeClaim,
   releaseClaim,
   renewClaim,
@@ -72,7 +66,6 @@ export {
 export {
   countStoredStep,
   findUncountedInbox,
-  noteQuota,
   readFileBytes,
   readStored,
 } from './stored-bytes-rows.ts'
@@ -91,7 +84,6 @@ export {
 export {
   type AddedMessage,
   firstSummary,
-  keepThreadSummaries,
   nextSummary,
   sumUp,
   sumUpThreads,

@@ -19,19 +19,7 @@ export {
   settleDeliveries,
   settleMessages,
 } from './settle-deliveries-rows.ts'
-export {
-  addSuppressions,
-  deleteSuppression,
-  insertSuppression,
-  type NewSuppression,
-  type SuppressionType,
-} from './suppression-rows.ts'
+export { addSuppressions, type NewSuppression, type SuppressionType } from './suppression-rows.ts'
 export { newSuppression } from './suppressions.ts'
-export {
-  cancelSend,
-  endWaiting,
-  holdWaiting,
-  postponeSend,
-  releaseWaiting,
-} from './waiting-send-rows.ts'
+export { endWaiting, postponeSend } from './waiting-send-rows.ts'
 export { findUnnotedInbox, insertWrittenTo, noteRecipientsStep } from './written-to-rows.ts'

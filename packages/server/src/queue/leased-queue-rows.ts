@@ -3,7 +3,7 @@
 
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
-import { type AnyTransaction, type Transaction, transaction } from '#platform/db/db.ts'
+import { type Transaction, transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
@@ -50,7 +50,6 @@ export type LeasedQueue<Held> = {
   readonly release: QueueTransaction<{ instance: string | null }, void>
   /** The number of deliveries in this state, for metrics. */
   count(db: ReadDb, state: QueueState): Promise<number>
-  readonly transactions: readonly AnyTransaction<Tables>[]
 }
 
 type QueueTransaction<Input, Value> = Transaction<Tables, Input, Value>
@@ -102,16 +101,12 @@ export function leasedQueue(given: object): LeasedQueue<unknown> {
     transaction({ name: `${verb}${noun}`, accountOf: () => null, essential: true, run })
   const { renew, giveBack } = leaseWrites(options)
   const { readyDue, hasDue, release } = dueQueries(options)
-  const writes = {
+  return {
     claim: write('claim', claimOf(options)),
     renew: write('renew', renew),
     giveBack: write('return', giveBack),
     readyDue: write('readyDue', readyDue),
     release: write('release', release),
-  }
-  return {
-    ...writes,
-    transactions: Object.values(writes),
     listHeads: headsOf(table),
     findHeld: heldOf(options),
     hasDue,

@@ -27,17 +27,10 @@ import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webho
 import { deleteThreads, uncountCaptured } from './remove-mail-rows.ts'
 
 export { lockInbox, REMOVE_STEP_MESSAGES, removeMessages } from './remove-mail-rows.ts'
-export { removeOverdueStep } from './retention-rows.ts'
-export {
-  moveThreadStep,
-  purgeTrashStep,
-  removeMessage,
-  removeThread,
-  removeThreadStep,
-  restoreThread,
-  TRASH_MS,
-  trashThread,
-} from './trash-rows.ts'
+
+import './retention-rows.ts'
+
+export { removeMessage, TRASH_MS } from './trash-rows.ts'
 
 const POSTMASTER_MAIL_MS = 30 * DAY_MS
 /** How long captured messages and counters of cold recipients are kept. */

@@ -1,2 +1,3 @@
 export { keepReviews, purgeKeptReviews, removeReviews } from './kept-review-rows.ts'
-export { claimReviewMail, gatherReviewMail, settleReviewMail } from './review-mail-rows.ts'
+
+import './review-mail-rows.ts'

@@ -15,7 +15,7 @@ export async function noteUnreferenced(tx: Tx, blobIds: readonly string[]): Prom
     .execute()
 }
 
-export const forgetUnreferenced = transaction({
+const forgetUnreferenced = transaction({
   name: 'forgetUnreferenced',
   accountOf: () => null,
   erasing: true,

@@ -1,17 +1,4 @@
-export { addImported } from './import-rows.ts'
+import './import-rows.ts'
+
 export { existingChunkIds } from './transfer-chunk-rows.ts'
-export {
-  addExported,
-  addUploadedChunk,
-  claimTransfer,
-  dropUpload,
-  failTransfer,
-  finishTransfer,
-  insertTransfer,
-  purgeTransfersStep,
-  queueImport,
-  releaseTransfers,
-  removeExport,
-  renewTransfer,
-  returnTransfer,
-} from './transfer-rows.ts'
+export { releaseTransfers } from './transfer-rows.ts'

@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { MessageChannel } from 'node:worker_threads'
+import { MessageChannel, Worker } from 'node:worker_threads'
 import { sql } from 'kysely'
 import { endSession } from '#accounts/account-rows.ts'
 import { insertPod } from '#accounts/pod-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { findInboxByAddress } from '#inboxes/inbox-rows.ts'
-import { transaction } from '#platform/db/db.ts'
+import { declaredTransactions, transaction } from '#platform/db/db.ts'
 import { onConnection, openPostgres } from '#platform/db/postgres.ts'
 import { COMMIT_GROUP_MAX, type GroupReport, runSqliteWriter } from '#platform/db/sqlite-writer.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
@@ -28,7 +28,6 @@ import {
   readCounters,
 } from '#test/conformance/open-database.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
-import { transactions } from '#wiring/transactions.ts'
 
 onBothEngines('the database port', (engine) => {
   const database = opened(() => openDatabase(engine))
@@ -294,39 +293,35 @@ async function readScans(place: string): Promise<{ all: number; rows: number }> 
 const SOURCES = fileURLToPath(new URL('../../src', import.meta.url))
 
 test('the writer thread has every declared transaction', async () => {
-  const declared: unknown[] = []
   for await (const file of glob('**/*.ts', { cwd: SOURCES })) {
     const path = join(SOURCES, file)
-    if (!/ = (transaction|groupTransaction|leasedQueue)\(/.test(await readFile(path, 'utf8')))
-      continue
-    for (const exported of Object.values<unknown>(await import(path))) {
-      if (typeof exported !== 'object' || exported === null) continue
-      if ('accountOf' in exported) declared.push(exported)
-      else if ('transactions' in exported) declared.push(...(exported.transactions as unknown[]))
-    }
+    const isDeclaring = / = (transaction|groupTransaction|leasedQueue)\(/
+    if (isDeclaring.test(await readFile(path, 'utf8'))) await import(path)
   }
-  assert.ok(declared.length > 0)
-  assert.deepEqual(new Set(transactions), new Set(declared))
+  const entry = import.meta.resolve('#wiring/transactions.ts')
+  // A thread loads its modules anew, and only those that the writer thread would load.
+  const code = `import(${JSON.stringify(entry)}).then(({ transactions }) =>
+    require('node:worker_threads').parentPort.postMessage([...transactions.keys()]))`
+  const [names] = await once(new Worker(code, { eval: true }), 'message')
+  assert.ok(names.length > 100)
+  const declared = [...declaredTransactions().keys()].filter((name) => !name.startsWith('test '))
+  assert.deepEqual(new Set(names), new Set(declared))
 })
 
-test('two transactions of one name are refused at registration', () => {
-  const { port1: port } = new MessageChannel()
-  const twice = {
-    path: ':memory:',
-    file: -1,
-    reservePath: null,
-    port,
-    transactions: [endSession, endSession],
-  }
-  assert.throws(() => runSqliteWriter(twice), /Two transactions are named endSession/)
+test('two transactions of one name are refused', () => {
+  const run = async (_tx: Tx) => {}
+  assert.throws(
+    () => transaction({ name: endSession.name, accountOf: () => null, run }),
+    /Two transactions are named endSession/,
+  )
 })
 
 test('an unregistered transaction fails, and the port keeps working', async (t) => {
   const { db, close } = await openDatabase('sqlite')
   t.after(close)
   const run = async (_tx: Tx) => {}
-  const unknown = transaction({ name: 'unknown', accountOf: () => null, run })
-  await assert.rejects(db.write(unknown, {}), /No transaction is named unknown/)
+  const unknown = transaction({ name: 'test unknown', accountOf: () => null, run })
+  await assert.rejects(db.write(unknown, {}), /No transaction is named test unknown/)
   await db.write(endSession, { id: 'a session', expiresAtMs: 1 })
 })
 
@@ -336,17 +331,17 @@ test('a write of the main thread is in the next commit, however many of another 
   const ran: string[] = []
   const run = async (_tx: Tx, input: string) => {
     // It comes while the first commit is made.
-    if (ran.length === 0) main.postMessage([{ id: 1, name: 'note', input: 'main' }])
+    if (ran.length === 0) main.postMessage([{ id: 1, name: note.name, input: 'main' }])
     ran.push(input)
   }
-  const note = transaction({ name: 'note', accountOf: () => null, run })
+  const note = transaction({ name: 'test note', accountOf: () => null, run })
   const ready = once(main, 'message')
   runSqliteWriter({
     path: ':memory:',
     file: -1,
     reservePath: null,
     port: own,
-    transactions: [note],
+    transactions: new Map([[note.name, note]]),
   })
   t.after(() => main.postMessage('close'))
   await ready
@@ -360,7 +355,7 @@ test('a write of the main thread is in the next commit, however many of another 
       if (answeredOthers.length === asked.length) resolve()
     })
   })
-  other.postMessage(asked.map((input, id) => ({ id, name: 'note', input })))
+  other.postMessage(asked.map((input, id) => ({ id, name: note.name, input })))
   const [{ answers }] = (await answered) as [GroupReport]
   assert.deepEqual(answers, [{ id: 1, value: undefined }])
   await others

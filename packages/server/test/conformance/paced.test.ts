@@ -90,6 +90,12 @@ test('the end of the service does not wait for a pause', async () => {
 
 type Gate = PromiseWithResolvers<unknown> & { readonly accountId: string | null }
 
+const any = transaction({
+  name: 'test any',
+  accountOf: ({ accountId }) => accountId,
+  run: async (_: Tx, _input: { accountId: string | null }): Promise<unknown> => null,
+})
+
 /** A database whose writes end on demand, in the order of their arrival. */
 function openPaced(monotonic = () => 0, engine: Engine = 'postgres') {
   const gates: Gate[] = []
@@ -98,8 +104,6 @@ function openPaced(monotonic = () => 0, engine: Engine = 'postgres') {
     gates.push(gate)
     return gate.promise
   }
-  const run = async (_: Tx, _input: { accountId: string | null }): Promise<unknown> => null
-  const any = transaction({ name: 'any', accountOf: ({ accountId }) => accountId, run })
   // A database has more methods than these tests need.
   const own = engine === 'postgres' ? { writesMax: POSTGRES_WRITES_MAX } : {}
   const paced = paceWrites({ engine, write, ...own } as never as Db, { monotonic })

@@ -40,6 +40,14 @@ export type Transaction<Schema, Input, Value> = {
 
 export type AnyTransaction<Schema> = Transaction<Schema, never, unknown>
 
+const declaredByName = new Map<string, object>()
+
+/** The transactions of all modules that are loaded, by their names. */
+export function declaredTransactions<Schema>(): ReadonlyMap<string, AnyTransaction<Schema>> {
+  return declaredByName as Map<string, AnyTransaction<Schema>>
+}
+
+/** Throws when another transaction has the name. */
 export function transaction<Schema, Input, Value>({
   essential = false,
   erasing = false,
@@ -47,7 +55,11 @@ export function transaction<Schema, Input, Value>({
   ...declared
 }: Pick<Transaction<Schema, Input, Value>, 'name' | 'accountOf' | 'run'> &
   Partial<Transaction<Schema, Input, Value>>): Transaction<Schema, Input, Value> {
-  return { ...declared, essential: essential || erasing, erasing, group }
+  const { name } = declared
+  if (declaredByName.has(name)) throw new Error(`Two transactions are named ${name}`)
+  const made = { ...declared, essential: essential || erasing, erasing, group }
+  declaredByName.set(name, made)
+  return made
 }
 
 export function groupTransaction<Schema, Input, Value>({

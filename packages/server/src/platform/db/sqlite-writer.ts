@@ -47,8 +47,8 @@ type WriterOptions<Schema> = {
   /** The database file, open for writing until the last connection of the process is closed. */
   file: number
   port: MessagePort
-  /** All transactions that may be called. Throws when two have one name. */
-  transactions: readonly AnyTransaction<Schema>[]
+  /** All transactions that may be called, by their names. */
+  transactions: ReadonlyMap<string, AnyTransaction<Schema>>
   /** Null for short-lived writers, which leave the reserve to the service. */
   reservePath: string | null
 }
@@ -61,7 +61,7 @@ const PAUSE = new Int32Array(new SharedArrayBuffer(4))
 
 /** Serves the port, and those that it connects, until it is closed. Its first message is `'ready'`. */
 export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
-  const transactions = byName(options.transactions)
+  const { transactions } = options
   const connection = openSqliteConnection({ path: options.path, mode: 'write' })
   // On a small disk the log is kept small, because the reserve must be able to hold it.
   const logPages = Math.floor(logBytesMax(options.path) / DATABASE_PAGE_BYTES)
@@ -305,16 +305,6 @@ function truncateLog(connection: SqliteConnection): boolean {
   } finally {
     connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   }
-}
-
-function byName<Schema>(transactions: readonly AnyTransaction<Schema>[]) {
-  const found = new Map<string, AnyTransaction<Schema>>()
-  for (const transaction of transactions) {
-    const { name } = transaction
-    if (found.has(name)) throw new Error(`Two transactions are named ${name}`)
-    found.set(name, transaction)
-  }
-  return found
 }
 
 type Writer<Schema> = {
