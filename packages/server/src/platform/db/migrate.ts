@@ -1,5 +1,5 @@
-// Migrations: numbered SQL files, applied in order and recorded with a checksum, so that a later change of a
-// file is noticed, and with the oldest program version that can work beside them.
+// Migrations: numbered SQL files for both engines, applied in order. Each is recorded with a checksum,
+// which shows a later change of the file, and with the oldest schema whose programs can work beside it.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ export type Migration = {
   checksum: string
   /** Programs that know this schema version or a later one can work with it. */
   compatibleFrom: number
-  /** False when its statements commit one by one and can be repeated. */
+  /** False if PostgreSQL commits its statements one by one. They can be repeated. */
   isAtomic: boolean
 }
 
@@ -22,8 +22,7 @@ export type AppliedMigration = {
   version: number
   name: string
   checksum: string
-  /** Null when an older program applied it and did not record this. */
-  compatibleFrom: number | null
+  compatibleFrom: number
 }
 
 /** What migrating needs of an engine. */
@@ -45,34 +44,67 @@ export type MigrationPlan = {
   readonly refusal: string | null
 }
 
-/** Up to this version migrations changed existing tables; later ones only add unless they say otherwise. */
-const LAST_THAT_CHANGED = 4
-
-/** The migrations of one engine, in order. */
+/** All migrations in the words of one engine, in order. */
 export function readMigrations(engine: Engine): Migration[] {
-  const folder = fileURLToPath(new URL(`../../schema/migrations/${engine}/`, import.meta.url))
+  const folder = fileURLToPath(new URL('../../schema/', import.meta.url))
   return readdirSync(folder)
     .filter((file) => file.endsWith('.sql'))
     .sort()
-    .map((file) => parseMigration(file, readFileSync(`${folder}${file}`, 'utf8')))
+    .map((file) => parseMigration(engine, file, readFileSync(`${folder}${file}`, 'utf8')))
 }
 
 /**
- * A migration from a file's name and text. Programs that know schema 4 work with it unless a comment says `--
- * Needs programs of schema N.`. With the comment `-- Without a transaction.` each statement commits by
- * itself.
+ * A migration from a file's name and text. A migration only adds, so programs of any schema work with it,
+ * unless a comment says `-- Needs programs of schema N.`. With the comment `-- Without a transaction.`
+ * PostgreSQL commits each statement by itself, so that it can create an index of a large table `:online`.
  */
-export function parseMigration(file: string, sql: string): Migration {
-  const version = Number.parseInt(file, 10)
-  const needed = /^-- Needs programs of schema (\d+)\.$/m.exec(sql)?.[1]
+export function parseMigration(engine: Engine, file: string, text: string): Migration {
+  const needed = /^-- Needs programs of schema (\d+)\.$/m.exec(text)?.[1]
   return {
-    version,
+    version: Number.parseInt(file, 10),
     name: file.replace(/\.sql$/, ''),
-    sql,
-    checksum: createHash('sha256').update(sql).digest('hex'),
-    compatibleFrom: Number(needed ?? Math.min(version, LAST_THAT_CHANGED)),
-    isAtomic: !/^-- Without a transaction\.$/m.test(sql),
+    sql: translate(engine, text),
+    checksum: createHash('sha256').update(text).digest('hex'),
+    compatibleFrom: Number(needed ?? 1),
+    isAtomic: !/^-- Without a transaction\.$/m.test(text),
   }
+}
+
+/**
+ * The tokens of migrations; schema/0001.sql describes those of tables. Without a transaction, `:online`
+ * builds an index beside writes, and `:absent` makes it safe to add a column again.
+ */
+const TOKENS: Readonly<Record<Engine, Readonly<Record<string, string>>>> = {
+  sqlite: {
+    ':key': 'text',
+    ':int': 'integer',
+    ':bytes': 'blob',
+    ':clustered': 'strict, without rowid',
+    ':heap': 'strict',
+    ':online': '',
+    ':absent': '',
+  },
+  postgres: {
+    ':key': 'text collate "C"',
+    ':int': 'bigint',
+    ':bytes': 'bytea',
+    ':clustered': '',
+    ':heap': '',
+    ':online': 'concurrently if not exists',
+    ':absent': 'if not exists',
+  },
+}
+
+function translate(engine: Engine, text: string): string {
+  const other = engine === 'sqlite' ? 'postgres' : 'sqlite'
+  return text
+    .replace(new RegExp(`^ *:${other} .*\n`, 'gm'), '')
+    .replace(new RegExp(`^( *):${engine} `, 'gm'), '$1')
+    .replace(/\s+:include (\([^)]*\))/g, engine === 'sqlite' ? '' : ' include $1')
+    .replace(/ (:[a-z]+)/g, (text, token) => {
+      const word = TOKENS[engine][token]
+      return word === undefined ? text : word && ` ${word}`
+    })
 }
 
 /** The statements; each ends with a semicolon at the end of a line. */
@@ -83,6 +115,9 @@ export function statementsOf({ sql }: { sql: string }): string[] {
     .map((text) => text.trim())
     .filter((text) => text !== '')
 }
+
+/** The first migration of checkouts from before version 0.1.0. */
+const UNRELEASED = '0001_receiving'
 
 /** Compares the applied migrations with those of this program. */
 export function planMigrations(
@@ -97,6 +132,7 @@ export function planMigrations(
     const migration = known.get(version)
     return migration !== undefined && migration.checksum !== checksum
   })
+  const isUnreleased = applied.some(({ name }) => name === UNRELEASED)
   const pending = migrations.filter(({ version }) => !done.has(version))
   // Running programs know at best the migration before the first pending one.
   const first = pending[0]?.version ?? 0
@@ -104,8 +140,9 @@ export function planMigrations(
     pending,
     breaking: done.size === 0 ? [] : pending.filter((one) => one.compatibleFrom >= first),
     newer: newer.map(({ name }) => name),
-    refusal:
-      changed === undefined
+    refusal: isUnreleased
+      ? 'This database was made by a checkout from before version 0.1.0, and this version cannot use it. Export its mail with the old checkout and import it into a new database: see docs/upgrading.md.'
+      : changed === undefined
         ? findIncompatible(newer, newest)
         : `Migration ${known.get(changed.version)?.name} differs from the one that this database was made with.`,
   }
@@ -114,9 +151,8 @@ export function planMigrations(
 /** A sentence that says why a program with schema `newest` cannot work with these migrations, or null. */
 function findIncompatible(applied: readonly AppliedMigration[], newest: number): string | null {
   for (const { version, name, compatibleFrom } of applied) {
-    const needed = compatibleFrom ?? version
-    if (version > newest && needed > newest) {
-      return `The database has been changed by migration ${name}, which needs programs of schema ${needed} or later, and this program knows only ${newest}: start the newer program.`
+    if (version > newest && compatibleFrom > newest) {
+      return `The database has been changed by migration ${name}, which needs programs of schema ${compatibleFrom} or later, and this program knows only ${newest}: start the newer program.`
     }
   }
   return null
@@ -128,7 +164,7 @@ export function toApplied(row: Record<string, unknown>): AppliedMigration {
     version: Number(row.version),
     name: String(row.name),
     checksum: String(row.checksum),
-    compatibleFrom: row.compatible_from === null ? null : Number(row.compatible_from),
+    compatibleFrom: Number(row.compatible_from),
   }
 }
 
@@ -148,10 +184,7 @@ export async function migrate(
 }
 
 export const MIGRATIONS_TABLE =
-  'create table if not exists schema_migrations (version integer primary key, name text not null, checksum text not null)'
-
-/** Added later; older programs name the columns that they write. */
-export const COMPATIBLE_COLUMN = 'alter table schema_migrations add column compatible_from integer'
+  'create table if not exists schema_migrations (version integer primary key, name text not null, checksum text not null, compatible_from integer not null)'
 
 export type SchemaState = {
   readonly plan: MigrationPlan

@@ -10,7 +10,6 @@ import { SECOND_MS } from '#platform/units.ts'
 import type { Db, DbObserver, Reading, ReadingDb, Tx } from './db.ts'
 import {
   type AppliedMigration,
-  COMPATIBLE_COLUMN,
   MIGRATIONS_TABLE,
   type Migration,
   type MigrationPlan,
@@ -359,22 +358,10 @@ async function migrateSession(
   if (refusal !== null) throw new Error(refusal)
   if (pending.length === 0) return []
   for (const setting of SETTINGS) await session.query(`set ${setting}`)
-  const ran: Migration[] = []
-  const target = migrationTarget(session, (migration) => ran.push(migration))
-  for (let tries = 1; ; tries++) {
-    await takeLock(session)
-    try {
-      await refuseToBreak(session, planMigrations(await target.applied(), migrations))
-      await migrate(target, migrations)
-      return ran
-    } catch (error) {
-      if (codeOf(error) !== DEADLOCK || tries >= MIGRATION_TRIES_MAX) throw error
-    }
-    // Programs up to schema 7 wait for the lock within a statement, and a concurrent index waits for that
-    // statement: let such a program go first.
-    await session.query('select pg_advisory_unlock($1)', [MIGRATION_LOCK])
-    await pause(MIGRATION_RETRY_MS)
-  }
+  await takeLock(session)
+  const target = migrationTarget(session)
+  await refuseToBreak(session, planMigrations(await target.applied(), migrations))
+  return migrate(target, migrations)
 }
 
 /** The applied migrations; changes nothing. */
@@ -422,13 +409,10 @@ async function readApplied(session: Session): Promise<AppliedMigration[]> {
   return rows.map(toApplied)
 }
 
-function migrationTarget(
-  session: Session,
-  onApplied: (migration: Migration) => void,
-): MigrationTarget {
+function migrationTarget(session: Session): MigrationTarget {
   return {
     async applied() {
-      await prepareTable(session)
+      await session.query(MIGRATIONS_TABLE)
       return readApplied(session)
     },
     async run(migration) {
@@ -440,27 +424,14 @@ function migrationTarget(
           }),
         )
       } else {
-        for (const text of statementsOf(migration)) await runAlone(session, text)
+        for (const text of statementsOf(migration)) {
+          await withLockRetries(migration.name, () => runAlone(session, text))
+        }
         await record(session, migration)
       }
-      onApplied(migration)
       return true
     },
   }
-}
-
-async function prepareTable(session: Session): Promise<void> {
-  const { rows } = await session.query(
-    `select count(*)::integer as columns from pg_attribute
-      where attrelid = to_regclass('schema_migrations') and attname = 'compatible_from'`,
-  )
-  if (Number(rows[0]?.columns) > 0) return
-  await withLockRetries('schema_migrations', () =>
-    inTransaction(session, async () => {
-      await session.query(MIGRATIONS_TABLE)
-      await session.query(COMPATIBLE_COLUMN)
-    }),
-  )
 }
 
 function record(session: Session, { version, name, checksum, compatibleFrom }: Migration) {

@@ -7,7 +7,6 @@ import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { Db, DbObserver, Reading, ReadingDb } from './db.ts'
 import {
   type AppliedMigration,
-  COMPATIBLE_COLUMN,
   MIGRATIONS_TABLE,
   type Migration,
   type MigrationTarget,
@@ -167,29 +166,17 @@ export function inspectSqlite(path: string): SchemaState {
   }
 }
 
-/** The applied migrations, from a table that may be absent or lack a column. */
+/** The applied migrations; none in an empty database. */
 function readApplied(connection: SqliteConnection): AppliedMigration[] {
-  const columns = connection
-    .rows("select name from pragma_table_info('schema_migrations')")
-    .map(({ name }) => name)
-  if (columns.length === 0) return []
-  const compatible = columns.includes('compatible_from') ? '' : ', null as compatible_from'
-  return connection
-    .rows(`select *${compatible} from schema_migrations order by version`)
-    .map(toApplied)
+  const table = "select 1 from sqlite_schema where name = 'schema_migrations'"
+  if (connection.rows(table).length === 0) return []
+  return connection.rows('select * from schema_migrations order by version').map(toApplied)
 }
 
 function migrationTarget(connection: SqliteConnection): MigrationTarget {
   return {
     async applied() {
       connection.exec(MIGRATIONS_TABLE)
-      const isNoted = "select 1 from pragma_table_info('schema_migrations') where name = ?"
-      const prepare = () => {
-        if (connection.rows(isNoted, 'compatible_from').length > 0) return false
-        connection.exec(COMPATIBLE_COLUMN)
-        return true
-      }
-      if (connection.rows(isNoted, 'compatible_from').length === 0) atomically(connection, prepare)
       return readApplied(connection)
     },
     async run({ version, name, checksum, compatibleFrom, sql }) {

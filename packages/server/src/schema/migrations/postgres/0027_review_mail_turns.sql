@@ -1,3 +1,0 @@
--- Mail to approvers is sent by account in turn.
--- Without a transaction.
-create index concurrently if not exists review_mails_by_account on review_mails (account_id, next_attempt_at);

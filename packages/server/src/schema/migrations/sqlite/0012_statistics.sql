@@ -1,1 +1,0 @@
--- For PostgreSQL, which judges two columns together; nothing is to be done here.
