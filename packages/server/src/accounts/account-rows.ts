@@ -2,11 +2,11 @@
 
 import type { FilterMode, Plan } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
-import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows, lockTable } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+import type { Actor } from './actor.ts'
 
 export type Account = {
   id: string

@@ -18,6 +18,7 @@ export {
   readAccountCounters,
   setAccountRetention,
 } from './account-rows.ts'
+export type { Actor } from './actor.ts'
 export {
   findApprover,
   findApproverAccount,

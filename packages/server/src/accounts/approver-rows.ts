@@ -1,11 +1,11 @@
 // Approvers, to and from rows. `needsApprover` in account-rows.ts says what only they may do.
 
 import { insertEvent } from '#events/events-rows.ts'
-import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import { activeApprovers, isAllowed, lockAccount, payerOfChange } from './account-rows.ts'
+import type { Actor } from './actor.ts'
 import { accountEntry, insertAudit } from './audit-rows.ts'
 
 export type Approver = {

@@ -1,12 +1,12 @@
 // Approvers: creates and deletes them, on behalf of a caller of the API or the operator.
 
 import { asciiDomain } from '@mailroom/mail/address.ts'
-import type { Actor } from '#http/handler.ts'
 import { BASE62, type Chance, randomText } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
+import type { Actor } from './actor.ts'
 import {
   APPROVERS_MAX,
   type Approver,

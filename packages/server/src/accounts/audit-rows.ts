@@ -4,12 +4,12 @@
 import type { PolicyChange } from '@mailroom/contract/policy.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { PolicyDecision, PolicyDirection } from '@mailroom/contract/vocabulary.ts'
-import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { removeOldest } from '#schema/purge-steps.ts'
 import type { Row, Tables, Tx } from '#schema/tables.ts'
+import type { Actor } from './actor.ts'
 
 export const AUDIT_MS = 90 * DAY_MS
 

@@ -2,7 +2,6 @@
 // recognise them.
 
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { Actor } from '#http/handler.ts'
 import { Cache } from '#platform/cache.ts'
 import { BASE62, type Chance, randomText } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -19,6 +18,7 @@ import {
   type NewKey,
   touchKeys,
 } from './account-rows.ts'
+import type { Actor } from './actor.ts'
 import { findApproverByToken } from './approver-rows.ts'
 
 /** The key and its token, which is shown only now. `api_key_limit_reached` past ACTIVE_KEYS_MAX. */

@@ -1,6 +1,5 @@
 // Pods, to and from rows, with the guards of their deletion.
 
-import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { endExports } from '#schema/end-exports.ts'
@@ -12,6 +11,7 @@ import {
   lockAccount,
   needsApprover,
 } from './account-rows.ts'
+import type { Actor } from './actor.ts'
 
 export type Pod = {
   id: string

@@ -3,6 +3,7 @@
 
 import type { ErasureCounts } from '@mailroom/contract/erasures.ts'
 import {
+  type Actor,
   accountEntry,
   insertAudit,
   lockAccount,
@@ -10,7 +11,6 @@ import {
   payerOfChange,
 } from '#accounts/accounts-rows.ts'
 import { ERASED } from '#events/events-rows.ts'
-import type { Actor } from '#http/handler.ts'
 import { replaceAddress } from '#platform/address-text.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'

@@ -3,6 +3,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
+import { freeMemory } from '#platform/free-memory.ts'
 import { AppError } from '#platform/problem.ts'
 import { type Release, Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
@@ -158,13 +159,3 @@ function tooLarge(bytesMax: number): AppError {
 }
 
 export const JSON_BODY_BYTES_MAX = 1024 * 1024
-
-/**
- * Frees the memory of large `bytes` at once; the garbage collector would free it only after several of them. Leaves
- * small ones, and views of a part, to the collector. Only for memory that nothing else uses, also in the background. A
- * second call does nothing.
- */
-export function freeMemory({ buffer, byteLength }: Uint8Array): void {
-  const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength
-  if (isWhole && byteLength > JSON_BODY_BYTES_MAX) buffer.transfer(0)
-}

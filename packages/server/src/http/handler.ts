@@ -14,6 +14,7 @@ import type {
   ResponseOf,
 } from '@mailroom/contract/operations.ts'
 import type { AttachmentToSend } from '@mailroom/contract/sending.ts'
+import type { Actor } from '#accounts/accounts-rows.ts'
 import type { AnswerKind } from './answer-budget.ts'
 import type { CallerSession } from './event-readers.ts'
 import type { Upload } from './read-body.ts'
@@ -78,12 +79,6 @@ export function untilGone(context: Pick<Context, 'onGone'>): AbortSignal {
   context.onGone(() => gone.abort())
   return gone.signal
 }
-
-/** Whose act a change is, also inside transactions. The operator acts by commands on the machine. */
-export type Actor =
-  | { readonly kind: 'key'; readonly keyId: string }
-  | { readonly kind: 'approver'; readonly approverId: string }
-  | { readonly kind: 'operator' }
 
 /** A caller with a key or the token of an approver. */
 type ActorContext = Context & {

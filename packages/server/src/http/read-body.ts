@@ -8,9 +8,10 @@ import type { BodyMediaType, Operation } from '@mailroom/contract/operation.ts'
 import { isBodyOptional } from '@mailroom/contract/operations.ts'
 import type { TObject } from '@mailroom/contract/schema.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { freeMemory } from '#platform/free-memory.ts'
 import { AppError, problem } from '#platform/problem.ts'
 import { readStrictJson } from '#platform/strict-json.ts'
-import { type BodyHold, collectBody, freeMemory, JSON_BODY_BYTES_MAX } from './collect-body.ts'
+import { type BodyHold, collectBody, JSON_BODY_BYTES_MAX } from './collect-body.ts'
 import { explainViolations } from './explain-violations.ts'
 
 /** 25 MiB of files in base64, and texts. */

@@ -2,6 +2,7 @@
 
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import {
+  type Actor,
   changeAccountTotal,
   changePodTotal,
   defaultPodRow,
@@ -22,7 +23,6 @@ import {
   lockDomainsNamed,
 } from '#domains/domains-rows.ts'
 import { insertEvent } from '#events/events-rows.ts'
-import type { Actor } from '#http/handler.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS } from '#platform/units.ts'

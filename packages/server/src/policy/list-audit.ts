@@ -1,7 +1,6 @@
 import type { PolicyDecision, PolicyDirection } from '@mailroom/contract/vocabulary.ts'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
-import type { AuditDetails, AuditEntry } from '#accounts/accounts-rows.ts'
-import type { Actor } from '#http/handler.ts'
+import type { Actor, AuditDetails, AuditEntry } from '#accounts/accounts-rows.ts'
 import type { Page, ReadDb, Row } from '#schema/tables.ts'
 
 /** Each decision that entries of a direction have. */

@@ -9,6 +9,7 @@ import type {
   SenderRuleType,
 } from '@mailroom/contract/vocabulary.ts'
 import {
+  type Actor,
   activeApprovers,
   findPodRow,
   insertAudit,
@@ -17,7 +18,6 @@ import {
   needsApprover,
   payerOfChange,
 } from '#accounts/accounts-rows.ts'
-import type { Actor } from '#http/handler.ts'
 import { isMatch } from '#http/if-match.ts'
 import { transaction } from '#platform/db/db.ts'
 import { type ReadDb, readIn, type Tx } from '#schema/tables.ts'

@@ -5,8 +5,8 @@ import type {
   ScopedPolicyRule,
 } from '@mailroom/contract/policy.ts'
 import type { PolicyDirection, PolicyMode, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
-import type { AuditEntry } from '#accounts/accounts-rows.ts'
-import type { Actor, Answered, HandlersOf } from '#http/handler.ts'
+import type { Actor, AuditEntry } from '#accounts/accounts-rows.ts'
+import type { Answered, HandlersOf } from '#http/handler.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import {

@@ -1,6 +1,11 @@
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
-import { findPodRow, lockAccount, needsApprover, payerOfChange } from '#accounts/accounts-rows.ts'
-import type { Actor } from '#http/handler.ts'
+import {
+  type Actor,
+  findPodRow,
+  lockAccount,
+  needsApprover,
+  payerOfChange,
+} from '#accounts/accounts-rows.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'

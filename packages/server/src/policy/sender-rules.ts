@@ -5,11 +5,12 @@ import { POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
 import { getAccount } from '#accounts/accounts.ts'
 import {
   type Account,
+  type Actor,
   findPod,
   inboxesAllowed,
   setAccountRetention,
 } from '#accounts/accounts-rows.ts'
-import type { Actor, HandlersOf } from '#http/handler.ts'
+import type { HandlersOf } from '#http/handler.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'

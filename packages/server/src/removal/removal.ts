@@ -1,6 +1,7 @@
 // Removes deleted inboxes and webhooks, expired rows, and blobs without references.
 
-import type { Actor, Handlers, KeyContext } from '#http/handler.ts'
+import type { Actor } from '#accounts/accounts-rows.ts'
+import type { Handlers, KeyContext } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/inboxes-rows.ts'
 import { getThread, presentThread } from '#mailbox/mailbox.ts'
 import {

@@ -6,8 +6,8 @@ import type { Finding, SourceFile } from './source-file.ts'
 /** From the lowest to the highest. `app` means the files that are in no folder. */
 const FLOORS = [
   'config platform',
-  'schema queue rate-limits http',
-  'secrets accounts domains inboxes webhooks events',
+  'schema queue rate-limits',
+  'http secrets accounts domains inboxes webhooks events',
   'mailbox search stats attachment-texts',
   'inbound policy outbound reviews drafts delivery streams transfers sandbox removal erasures',
   'api commands operating wiring app',
