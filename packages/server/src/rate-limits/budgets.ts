@@ -7,20 +7,20 @@ import type { Clock } from '#platform/clock.ts'
 export type Allowance = {
   readonly isAllowed: boolean
   readonly limit: number
-  /**
-   * How many more requests would be allowed now. With several processes, tokens that others lease count as
-   * used, as of the last exchange with the record.
-   */
+  /** How many more requests would be allowed now. */
   readonly remaining: number
-  /** Whole seconds until the oldest use leaves the window; 0 when the window is empty. */
+  /** Whole seconds until more are allowed: the oldest use leaves the window, or a fixed window ends. */
   readonly resetSeconds: number
 }
 
-/** Allows each key at most `limit` uses in any period as long as the window. */
+/**
+ * Allows each key `limit` uses: alone with the database in any period as long as the window, else in fixed windows, with
+ * what other processes allow in a moment on top.
+ */
 export type RateWindow = {
   /**
-   * Counts one use for `key` if it is allowed; refusals are not counted. Rejects with `service_unavailable`
-   * when the record is needed and the store is down.
+   * Counts one use for `key` if it is allowed. Rejects with `service_unavailable` when the uses of other processes are
+   * needed and the store is down.
    */
   take(key: string): Allowance | Promise<Allowance>
 }
@@ -41,7 +41,6 @@ export type WindowOptions = {
   /** A unique name of the limit. */
   readonly name: string
   readonly limit: number
-  /** Must be much shorter than BUDGET_RECORD_MS. */
   readonly windowMs: number
 }
 
@@ -50,9 +49,9 @@ export type SlotOptions = Pick<WindowOptions, 'name' | 'limit'>
 export type Budgets = {
   openWindow(options: WindowOptions): RateWindow
   openSlots(options: SlotOptions): KeyedSlots
-  /** Renews the leases of this process and returns unused ones. Also runs every few seconds. Never fails. */
+  /** Keeps the slots of this process on record. Also runs every few seconds. Never fails. */
   maintain(): Promise<void>
-  /** Returns all leases, if the store works. */
+  /** Frees all slots, if the store works. */
   close(): Promise<void>
 }
 

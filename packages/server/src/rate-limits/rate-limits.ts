@@ -1,2 +1,2 @@
 export type { Allowance, Budgets, HeldSlot, KeyedSlots, RateWindow } from './budgets.ts'
-export { openBudgets } from './leased-budgets.ts'
+export { openBudgets } from './shared-limits.ts'

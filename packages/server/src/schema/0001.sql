@@ -807,20 +807,21 @@ create table leases (
 -- Blobs without a reference, to be removed.
 create table unreferenced_blobs (id :key not null primary key) :clustered;
 
--- Limits that processes share, such as 'requests acc_…'.
-create table budgets (
-  name :key not null primary key,
-  -- JSON: which holder has how many tokens, and when used ones are available again.
-  state text not null,
-  ends_at :int not null
+-- Uses of a limit by one key, such as 'requests:acc_…'. Filled where several processes share the database, and so are
+-- the two tables below.
+create table rate_windows (
+  name :key not null primary key, used :int not null, ends_at :int not null
 ) :heap;
-create index budgets_by_end on budgets (ends_at);
+create index rate_windows_by_end on rate_windows (ends_at);
 
--- Processes that hold tokens of budgets. One that does not renew is marked as gone by another, and
--- its tokens are returned.
-create table budget_holders (
-  id :key not null primary key, alive_until :int not null, is_gone integer not null default 0
+-- Processes that hold slots. After alive_until their slots are free.
+create table slot_holders (id :key not null primary key, alive_until :int not null) :heap;
+create index slot_holders_by_end on slot_holders (alive_until);
+
+create table held_slots (
+  id :key not null primary key, name :key not null, holder :key not null
 ) :heap;
-create index budget_holders_by_end on budget_holders (alive_until);
+create index held_slots_by_name on held_slots (name);
+create index held_slots_by_holder on held_slots (holder);
 
 create table service_secrets (name text not null primary key, value :bytes not null) :clustered;

@@ -304,8 +304,9 @@ export type Tables = {
     expires_at: number
   }
   ended_sessions: { id: string; expires_at: number }
-  budgets: { name: string; state: string; ends_at: number }
-  budget_holders: { id: string; alive_until: number; is_gone: Generated<number> }
+  rate_windows: { name: string; used: number; ends_at: number }
+  slot_holders: { id: string; alive_until: number }
+  held_slots: { id: string; name: string; holder: string }
   mail_hours: {
     account_id: string
     hour_at: number
