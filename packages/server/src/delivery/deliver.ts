@@ -64,9 +64,9 @@ export function openDeliveryQueue(
     ...leases,
     claim: (heads) => leases.claim(heads, deps.clock.now()),
     group: (held) => groupByDomain(held, deps.laneOf),
-    async deliver(group, signal, observer) {
+    async deliver(group, signal, onAnswer) {
       try {
-        return await deliver(deps, group, { worker, signal, leases, onAnswer: observer?.onAnswer })
+        return await deliver(deps, group, { worker, signal, leases, onAnswer })
       } finally {
         leases.drop(group)
       }
@@ -122,7 +122,7 @@ type Holding = {
   worker: string
   signal: AbortSignal
   leases: Pick<LeaseKeeper<HeldDelivery>, 'confirm' | 'giveBack'>
-  /** See `AttemptObserver`. */
+  /** See `DispatchedQueue.deliver`. */
   onAnswer: (() => void) | undefined
 }
 

@@ -39,20 +39,11 @@ export type DispatchedQueue<Held extends Item> = {
   /** Renews the leases of all items that were claimed here and are neither delivered nor returned. */
   renew(): Promise<void>
   giveBack(held: readonly Held[]): Promise<void>
-  /** When it resolves, no item of the group is held. When aborted, it ends as soon as it can. */
-  deliver(
-    group: Group<Held>,
-    signal: AbortSignal,
-    observer?: AttemptObserver,
-  ): Promise<GroupOutcome>
-}
-
-/** Notified of an attempt before its outcome. */
-export type AttemptObserver = {
-  /** The real size in octets, when `size_bytes` was an estimate. */
-  onSize(sizeBytes: number): void
-  /** A server of the destination answered. Without this call it may be down. */
-  onAnswer(): void
+  /**
+   * When it resolves, no item of the group is held. When aborted, it ends as soon as it can. Calls `onAnswer` when a
+   * server of the destination answers, before the outcome.
+   */
+  deliver(group: Group<Held>, signal: AbortSignal, onAnswer?: () => void): Promise<GroupOutcome>
 }
 
 /** Continues, in each attempt, the trace of whatever queued the delivery. */
@@ -63,11 +54,11 @@ export function traceQueue<Held extends Item & { attempts: number; trace_parent:
   if (!tracing.isOn) return queue
   return {
     ...queue,
-    deliver(group: Group<Held>, signal, observer) {
+    deliver(group: Group<Held>, signal, onAnswer) {
       const [{ trace_parent: parent, attempts }] = group
       const attributes = { 'mailroom.attempt': attempts, 'mailroom.recipients': group.length }
       return tracing.resume(name, { kind: 'consumer', parent, attributes }, async (span) => {
-        const outcome = await queue.deliver(group, signal, observer)
+        const outcome = await queue.deliver(group, signal, onAnswer)
         span.set({ 'mailroom.outcome': outcome })
         return outcome
       })

@@ -1,5 +1,5 @@
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
-import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
+import { MINUTE_MS } from '#platform/units.ts'
 
 /** How long deliveries stay leased to a process that no longer renews. */
 export const DELIVERY_LEASE_MS = MINUTE_MS
@@ -8,215 +8,102 @@ export const WEBHOOK_LEASE_MS = MINUTE_MS
 const KIB = 1024
 const MIB = 1024 * KIB
 
-/** `silent`: its servers have not answered lately. `new`: nothing is known; such lanes have a reserve. */
-export type LaneState = 'answering' | 'silent' | 'new'
-
-/**
- * Limits of what is under way. An attempt is slow in a lane that has not answered lately, or once it has
- * taken long. Slow attempts count in `max` up to `slowMax`, and in `hardMax` always.
- */
-type AmountBounds = { readonly max: number; readonly slowMax: number; readonly hardMax: number }
+export type PoolBounds = { readonly attempts: number; readonly bytes: number }
 
 /** How much of a queue one process works on at once. */
 export type DispatcherBounds = {
-  readonly attempts: AmountBounds
-  /** Attempts, among those above, for lanes with few under way (LANE_ATTEMPTS_FEW). */
-  readonly keptForSmallLanes: number
-  /** Octets under way. Only items larger than `uncountedMax` count. */
-  readonly bytes: AmountBounds & { readonly uncountedMax: number }
-  /**
-   * Further attempts and octets, for accounts with few attempts under way (ACCOUNT_ATTEMPTS_FEW) and for new
-   * lanes, which use nothing else. Slow attempts count in `hardMax` only.
-   */
-  readonly reserve: { readonly attempts: AmountBounds; readonly bytes: AmountBounds }
-  /** Items leased ahead, by the state of their lane. */
-  readonly heldMax: Readonly<Record<LaneState, number>>
-  /** Items that one account may hold in all its silent and new lanes together. */
-  readonly accountHeldMax: Readonly<Record<LaneState, number>>
-  /** The state of an unknown lane (`answering` never changes), and the attempts that it starts with. */
-  readonly laneState: LaneState
-  readonly laneStart: number
-  /** Hanging attempts that do not count towards the limit of a lane whose servers answer. */
-  readonly laneUncountedMax: number
-  /** Lanes whose state is remembered. */
-  readonly lanesKeptMax: number
-  /** An attempt under way for longer is slow. */
-  readonly longAttemptMs: Readonly<Record<LaneState, number>>
-  /** Leases are renewed three times as often. */
-  readonly leaseMs: number
+  /** Attempts to destinations that answer, for their first second. */
+  readonly slots: PoolBounds
+  /** Attempts that have left their slot, and all to destinations that do not answer. */
+  readonly slow: PoolBounds
+  /** Octets of a delivery that are not counted. */
+  readonly uncountedBytes: number
+  readonly lanes: LaneBounds
 }
 
-const NO_BOUND = Number.POSITIVE_INFINITY
-// A server may take ten minutes to answer the final dot.
-const LONG_MAIL_MS = 30 * SECOND_MS
+export type LaneBounds = {
+  /** Attempts at once to a destination of which nothing is known. */
+  readonly first: number
+  /** All deliveries have one destination, so that there is no other to protect from it. */
+  readonly isRelay: boolean
+}
 
 export const MAIL_BOUNDS: DispatcherBounds = {
-  attempts: { max: 400, slowMax: 200, hardMax: 800 },
-  keptForSmallLanes: 100,
-  bytes: {
-    max: 128 * MIB,
-    slowMax: 64 * MIB,
-    hardMax: 256 * MIB,
-    uncountedMax: ROW_BLOB_BYTES_MAX,
-  },
-  reserve: {
-    attempts: { max: 100, slowMax: 0, hardMax: 100 },
-    bytes: { max: 32 * MIB, slowMax: 0, hardMax: 32 * MIB },
-  },
-  heldMax: { answering: 1_000, silent: 500, new: 0 },
-  accountHeldMax: { answering: NO_BOUND, silent: NO_BOUND, new: NO_BOUND },
-  laneState: 'silent',
-  laneStart: 5,
-  // Half of the connections that a host is given.
-  laneUncountedMax: 10,
-  lanesKeptMax: 1_000,
-  longAttemptMs: { answering: LONG_MAIL_MS, silent: LONG_MAIL_MS, new: LONG_MAIL_MS },
-  leaseMs: DELIVERY_LEASE_MS,
+  slots: { attempts: 700, bytes: 192 * MIB },
+  slow: { attempts: 500, bytes: 96 * MIB },
+  uncountedBytes: ROW_BLOB_BYTES_MAX,
+  lanes: { first: 5, isRelay: false },
 }
 
-/** All mail goes through the relay, so there is no other lane to protect from it. */
-export const RELAY_BOUNDS: DispatcherBounds = { ...MAIL_BOUNDS, laneState: 'answering' }
+export const RELAY_BOUNDS: DispatcherBounds = { ...MAIL_BOUNDS, lanes: { first: 5, isRelay: true } }
+
+/** Endpoints are many, small and mostly quick; anybody may add one that never answers. */
+export const WEBHOOK_BOUNDS: DispatcherBounds = {
+  slots: { attempts: 1_000, bytes: 64 * MIB },
+  slow: { attempts: 2_000, bytes: 96 * MIB },
+  // Most events are small and do not wait for large ones.
+  uncountedBytes: 16 * KIB,
+  // One attempt shows whether an endpoint answers.
+  lanes: { first: 1, isRelay: false },
+}
+
+/** Attempts kept free for accounts that have fewer than ATTEMPTS_FEW. */
+const ATTEMPTS_RESERVED = 100
+const ATTEMPTS_FEW = 5
+
+/** What is under way, by account. */
+export class Pool {
+  readonly #attempts: Share
+  readonly #bytes: Share
+
+  constructor({ attempts, bytes }: PoolBounds) {
+    this.#attempts = new Share({ max: attempts, reserved: ATTEMPTS_RESERVED, few: ATTEMPTS_FEW })
+    this.#bytes = new Share({ max: bytes, reserved: bytes / 8, few: 1 })
+  }
+
+  /** How many more attempts the account may make. */
+  room(account: string): number {
+    return Math.floor(this.#attempts.room(account))
+  }
+
+  /** Whether there is room for so many octets. A single delivery may exceed the bound. */
+  takes(account: string, bytes: number): boolean {
+    return bytes === 0 || this.#bytes.room(account) > 0
+  }
+
+  add(account: string, attempts: number, bytes = 0): void {
+    this.#attempts.add(account, attempts)
+    this.#bytes.add(account, bytes)
+  }
+}
+
+type ShareBounds = { readonly max: number; readonly reserved: number; readonly few: number }
 
 /**
- * Endpoints are many, small and mostly quick, so more attempts run at once. Anybody may add an endpoint that
- * never answers: unknown endpoints use the reserve.
+ * An account may use as much as is free, but for what is reserved: half if it is alone, a third if there are two. So it
+ * leaves room for others, however many there are. What is reserved serves accounts that use few.
  */
-export const WEBHOOK_BOUNDS: DispatcherBounds = {
-  attempts: { max: 1_000, slowMax: 400, hardMax: 1_500 },
-  keptForSmallLanes: 250,
-  // Most events are small and do not wait for large ones.
-  bytes: { max: 64 * MIB, slowMax: 32 * MIB, hardMax: 96 * MIB, uncountedMax: 16 * KIB },
-  reserve: {
-    attempts: { max: 1_000, slowMax: 0, hardMax: 1_750 },
-    bytes: { max: 32 * MIB, slowMax: 0, hardMax: 64 * MIB },
-  },
-  heldMax: { answering: 3_000, silent: 1_500, new: 1_000 },
-  // Half of the slow attempts, and the last part of the reserve, are left to other accounts.
-  accountHeldMax: { answering: NO_BOUND, silent: 200, new: 1_400 },
-  laneState: 'new',
-  // One attempt shows whether an endpoint answers.
-  laneStart: 1,
-  // An account may have a hundred endpoints that answer now and then.
-  laneUncountedMax: 5,
-  lanesKeptMax: 10_000,
-  longAttemptMs: { answering: SECOND_MS, silent: SECOND_MS, new: SECOND_MS / 2 },
-  leaseMs: WEBHOOK_LEASE_MS,
-}
+class Share {
+  readonly #bounds: ShareBounds
+  readonly #usedBy = new Map<string, number>()
+  #used = 0
 
-type SlotRequest = {
-  readonly state: LaneState
-  /** Whether the lane, or the account, has few attempts under way. */
-  readonly isSmallLane: boolean
-  readonly isSmallAccount: boolean
-}
-
-/** An attempt under way. */
-export type Slot = {
-  /** Replaces the size that the attempt was started with. */
-  resize(sizeBytes: number): void
-  /** Counts the attempt as slow from now on. */
-  markSlow(): void
-  /** To be called once. */
-  end(): void
-}
-
-type Pool = { readonly attempts: Amount; readonly bytes: Amount }
-
-/** Counts what is under way, and gives out slots while there is room. */
-export class Slots {
-  readonly #bounds: DispatcherBounds
-  readonly #common: Pool
-  readonly #reserve: Pool
-
-  constructor(bounds: DispatcherBounds) {
-    const { attempts, bytes, reserve } = bounds
-    this.#bounds = bounds
-    this.#common = { attempts: new Amount(attempts), bytes: new Amount(bytes) }
-    this.#reserve = { attempts: new Amount(reserve.attempts), bytes: new Amount(reserve.bytes) }
-  }
-
-  /** The number of attempts under way. */
-  get active(): number {
-    return this.#common.attempts.all + this.#reserve.attempts.all
-  }
-
-  /** How many attempts small lanes in this state may start. */
-  free(state: LaneState): number {
-    return state === 'new' ? this.reserveFree : this.#common.attempts.free(state === 'silent')
-  }
-
-  get reserveFree(): number {
-    return this.#reserve.attempts.free(false)
-  }
-
-  hasRoom(request: SlotRequest): boolean {
-    return this.#poolsFor(request).length > 0
-  }
-
-  /** Null when there is no room. A single item may exceed the limit of octets. */
-  take(request: SlotRequest, sizeBytes: number): Slot | null {
-    const bytes = this.#counted(sizeBytes)
-    for (const pool of this.#poolsFor(request)) {
-      const isSlow = request.state === 'silent' && pool === this.#common
-      if (bytes === 0 || pool.bytes.free(isSlow) > 0) return this.#begin(pool, bytes, isSlow)
-    }
-    return null
-  }
-
-  /** The pools with a free attempt, the reserve last. */
-  #poolsFor({ state, isSmallLane, isSmallAccount }: SlotRequest): Pool[] {
-    const kept = isSmallLane ? 0 : this.#bounds.keptForSmallLanes
-    const pools: Pool[] = []
-    if (state !== 'new' && this.free(state) > kept) pools.push(this.#common)
-    if ((state === 'new' || isSmallAccount) && this.reserveFree > 0) pools.push(this.#reserve)
-    return pools
-  }
-
-  #begin(pool: Pool, counted: number, isSlowAtFirst: boolean): Slot {
-    let [bytes, isSlow] = [counted, isSlowAtFirst]
-    const add = (attempts: number, octets: number) => {
-      pool.attempts.add(attempts, isSlow)
-      pool.bytes.add(octets, isSlow)
-    }
-    add(1, bytes)
-    return {
-      resize: (sizeBytes) => {
-        add(0, this.#counted(sizeBytes) - bytes)
-        bytes = this.#counted(sizeBytes)
-      },
-      markSlow() {
-        add(-1, -bytes)
-        isSlow = true
-        add(1, bytes)
-      },
-      end: () => add(-1, -bytes),
-    }
-  }
-
-  #counted(sizeBytes: number): number {
-    return sizeBytes > this.#bounds.bytes.uncountedMax ? sizeBytes : 0
-  }
-}
-
-class Amount {
-  readonly #bounds: AmountBounds
-  #slow = 0
-  all = 0
-
-  constructor(bounds: AmountBounds) {
+  constructor(bounds: ShareBounds) {
     this.#bounds = bounds
   }
 
-  /** Below 1 when nothing more may start. */
-  free(isSlow: boolean): number {
-    const { max, slowMax, hardMax } = this.#bounds
-    const counted = this.all - Math.max(0, this.#slow - slowMax)
-    const free = Math.min(max - counted, hardMax - this.all)
-    return isSlow ? Math.min(free, slowMax - this.#slow) : free
+  /** How much the account may add: each unit is one more for it, and one less that is free. */
+  room(account: string): number {
+    const { max, reserved, few } = this.#bounds
+    const own = this.#usedBy.get(account) ?? 0
+    const free = max - this.#used
+    return Math.max((free - reserved - own) / 2, Math.min(free, few - own))
   }
 
-  add(amount: number, isSlow: boolean): void {
-    this.all += amount
-    if (isSlow) this.#slow += amount
+  add(account: string, amount: number): void {
+    const used = (this.#usedBy.get(account) ?? 0) + amount
+    this.#used += amount
+    if (used === 0) this.#usedBy.delete(account)
+    else this.#usedBy.set(account, used)
   }
 }

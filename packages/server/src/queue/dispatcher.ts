@@ -1,20 +1,23 @@
 import { systemChance } from '#platform/chance.ts'
 import type { Log } from '#platform/log.ts'
-import { SECOND_MS } from '#platform/units.ts'
+import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { DispatchedQueue, Group, GroupOutcome, Head, Item, Share } from './dispatched-queue.ts'
-import { type DispatcherBounds, type LaneState, MAIL_BOUNDS, Slots } from './dispatcher-bounds.ts'
+import { type DispatcherBounds, MAIL_BOUNDS, Pool } from './dispatcher-bounds.ts'
 import { type Attempt, Lane } from './lane.ts'
 import { openWorkerLoop } from './worker-loop.ts'
 
 /** How often the queue is scanned when nothing wakes the loop. */
 const SCAN_EVERY_MS = SECOND_MS
-/**
- * Most attempts take less. A longer one stops counting towards the limit of a lane whose servers answer, so
- * that ten hanging attempts delay the rest of the lane by a few of these periods only.
- */
+/** A third of a lease. */
+const RENEW_EVERY_MS = MINUTE_MS / 3
+/** Most attempts take less. A longer one leaves its slot to the next. */
 const SLOW_ATTEMPT_MS = SECOND_MS
-/** An account with fewer attempts under way is small. */
-const ACCOUNT_ATTEMPTS_FEW = 5
+/** How long a lane starts nothing more when its host is busy. */
+const CROWDED_PAUSE_MS = SECOND_MS / 2
+/** Deliveries leased ahead of their attempts, for destinations that answer. */
+const AHEAD_MAX = { attempts: 2_000, bytes: Number.POSITIVE_INFINITY }
+/** Destinations that are remembered. */
+const LANES_MAX = 10_000
 
 export type Dispatcher = {
   /** Call it when there may be something to deliver. */
@@ -29,11 +32,6 @@ export type Dispatcher = {
   close(drainMs: number): Promise<void>
 }
 
-type DispatcherOptions = {
-  name?: string
-  bounds?: DispatcherBounds
-}
-
 /**
  * Starts three loops: one claims and starts deliveries, one makes due deliveries ready, one renews leases.
  * The defaults are those of mail.
@@ -41,7 +39,7 @@ type DispatcherOptions = {
 export function openDispatcher<Held extends Item>(
   queue: DispatchedQueue<Held>,
   log: Log,
-  options: DispatcherOptions = {},
+  options: { name?: string; bounds?: DispatcherBounds } = {},
 ): Dispatcher {
   const { name = 'deliveries', bounds = MAIL_BOUNDS } = options
   const work = new Work(queue, log, bounds)
@@ -68,7 +66,7 @@ export function openDispatcher<Held extends Item>(
   })
   const leases = openWorkerLoop({
     name: `leases of ${name}`,
-    everyMs: bounds.leaseMs / 3,
+    everyMs: RENEW_EVERY_MS,
     async step() {
       if (work.isHolding) await queue.renew()
       return false
@@ -88,29 +86,29 @@ export function openDispatcher<Held extends Item>(
   }
 }
 
-type Counts = { held: number; active: number }
-
 class Work<Held extends Item> {
   readonly #queue: DispatchedQueue<Held>
   readonly #log: Log
   readonly #bounds: DispatcherBounds
   readonly #heads: ReadyHeads
-  readonly #slots: Slots
+  /** Each attempt in hand is counted in one of these. */
+  readonly #ahead = new Pool(AHEAD_MAX)
+  readonly #slots: Pool
+  readonly #slow: Pool
   /** Lanes with items in hand or with a known state, the longest unused first. */
   readonly #lanes = new Map<string, Lane<Held>>()
-  readonly #busy = new Set<Lane<Held>>()
-  /** Accounts with items in hand. */
-  readonly #accounts = new Map<string, Counts>()
+  /** Items in hand, by account. */
+  readonly #held = new Map<string, number>()
   /**
    * For each account, the lanes in which its claimed items wait. Accounts are served round robin, and so are
    * the lanes of each.
    */
   readonly #waiting = new Map<string, Set<Lane<Held>>>()
-  readonly #inHand: InHand<Held>
   readonly #cut = new AbortController()
   readonly #returning = new Set<Promise<void>>()
   #isEnding = false
   #onEnd: () => void = () => {}
+  active = 0
   wantMore: () => void = () => {}
 
   constructor(queue: DispatchedQueue<Held>, log: Log, bounds: DispatcherBounds) {
@@ -118,13 +116,8 @@ class Work<Held extends Item> {
     this.#log = log
     this.#bounds = bounds
     this.#heads = new ReadyHeads(queue)
-    this.#slots = new Slots(bounds)
-    const [lanes, busy, accounts] = [this.#lanes, this.#busy, this.#accounts]
-    this.#inHand = { bounds, slots: this.#slots, lanes, busy, accounts }
-  }
-
-  get active(): number {
-    return this.#slots.active
+    this.#slots = new Pool(bounds.slots)
+    this.#slow = new Pool(bounds.slow)
   }
 
   get lanes(): number {
@@ -132,7 +125,7 @@ class Work<Held extends Item> {
   }
 
   get isHolding(): boolean {
-    return this.#accounts.size > 0
+    return this.#held.size > 0
   }
 
   requestScan(): void {
@@ -141,12 +134,9 @@ class Work<Held extends Item> {
 
   /** Claims as much as there is room for. True when there may be more. */
   async claimMore(signal: AbortSignal): Promise<boolean> {
-    if (this.#heads.hasUnread) {
-      const allotment = new Allotment(this.#inHand)
-      await this.#heads.find((head) => allotment.roomFor(head) > 0)
-    }
+    if (this.#heads.hasUnread) await this.#heads.find((head) => this.#roomFor(head) > 0)
     if (signal.aborted) return false
-    const shares = allot(this.#heads, this.#inHand)
+    const shares = this.#allot()
     const count = shares.length === 0 ? 0 : await this.#claim(shares)
     return count > 0 || this.#heads.hasUnread
   }
@@ -157,7 +147,7 @@ class Work<Held extends Item> {
 
   /** Call it after `stopStarting`, once claiming has ended. See `Dispatcher.close`. */
   async drain(drainMs: number): Promise<void> {
-    this.#giveBack([...this.#busy].flatMap((lane) => lane.removeExcess(0)))
+    this.#giveBack([...this.#lanes.values()].flatMap((lane) => lane.removeExcess(0)))
     if (this.active > 0) {
       const ended = new Promise<void>((resolve) => {
         this.#onEnd = resolve
@@ -169,42 +159,84 @@ class Work<Held extends Item> {
     await Promise.all(this.#returning)
   }
 
-  async #claim(shares: Share[]): Promise<number> {
-    const claimed = await this.#queue.claim(shares)
+  #laneOf(name: string): Lane<Held> {
+    return this.#lanes.get(name) ?? new Lane<Held>(name, this.#bounds.lanes)
+  }
+
+  /** Deliveries to a destination that does not answer are claimed only for attempts that may begin at once. */
+  #poolOf(lane: Lane<Held>): Pool {
+    return lane.isAnswering ? this.#ahead : this.#slow
+  }
+
+  #roomFor({ account, lane: name }: Head): number {
+    const lane = this.#laneOf(name)
+    return Math.min(lane.roomFor(account), this.#poolOf(lane).room(account))
+  }
+
+  /**
+   * How many items to claim from each head now, those of accounts with few items in hand first. The heads of an account
+   * share its room evenly. They count in the lane and the pool until the claim has ended.
+   */
+  #allot(): Claim<Held>[] {
+    const heldOf = ({ account }: Head) => this.#held.get(account) ?? 0
+    const chosen = [...this.#heads]
+      .filter((head) => this.#roomFor(head) > 0)
+      .sort((one, other) => heldOf(one) - heldOf(other))
+      .slice(0, HEADS_PER_CLAIM)
+    const claims: Claim<Held>[] = []
+    for (const [account, heads] of Map.groupBy(chosen, (head) => head.account)) {
+      for (const [index, head] of heads.entries()) {
+        const pool = this.#poolOf(this.#laneOf(head.lane))
+        const even = Math.max(1, Math.floor(pool.room(account) / (heads.length - index)))
+        const limit = Math.min(this.#roomFor(head), even)
+        if (limit <= 0) continue
+        const lane = this.#use(head.lane)
+        lane.expect(account, limit)
+        pool.add(account, limit)
+        claims.push({ share: { ...head, limit }, lane, pool })
+      }
+    }
+    return claims
+  }
+
+  async #claim(claims: Claim<Held>[]): Promise<number> {
+    let claimed: Held[] = []
+    try {
+      claimed = await this.#queue.claim(claims.map(({ share }) => share))
+    } finally {
+      for (const { share, lane, pool } of claims) {
+        lane.expect(share.account, -share.limit)
+        pool.add(share.account, -share.limit)
+        this.#forgetLanes(lane)
+      }
+    }
     const counts = new Map<string, number>()
-    for (const { account_id: account, lane } of claimed) {
-      const key = keyOf({ account, lane })
-      counts.set(key, (counts.get(key) ?? 0) + 1)
-      this.#count(account, { held: 1 })
+    for (const { account_id: account, lane } of claimed) add(counts, keyOf({ account, lane }), 1)
+    for (const { share } of claims) {
+      this.#heads.afterClaim(share, (counts.get(keyOf(share)) ?? 0) >= share.limit)
     }
-    for (const { limit, ...head } of shares) {
-      this.#heads.afterClaim(head, (counts.get(keyOf(head)) ?? 0) >= limit)
-    }
-    for (const group of this.#queue.group(claimed)) {
-      const [{ lane: name, account_id: account }] = group
-      const lane = this.#use(name)
-      lane.add(group)
-      const lanes = this.#waiting.get(account)
-      if (lanes === undefined) this.#waiting.set(account, new Set([lane]))
-      else lanes.add(lane)
-    }
+    for (const group of this.#queue.group(claimed)) this.#take(group)
     this.#start()
     return claimed.length
   }
 
-  #count(account: string, { held = 0, active = 0 }: Partial<Counts>): void {
-    const counts = this.#accounts.get(account) ?? { held: 0, active: 0 }
-    this.#accounts.set(account, counts)
-    counts.held += held
-    counts.active += active
-    if (counts.held === 0) this.#accounts.delete(account)
+  #take(group: Group<Held>): void {
+    const [{ lane: name, account_id: account, size_bytes: sizeBytes }] = group
+    const lane = this.#use(name)
+    const pool = this.#poolOf(lane)
+    const bytes = sizeBytes > this.#bounds.uncountedBytes ? sizeBytes : 0
+    lane.add({ group, account, bytes, pool, isSlow: false, isHanging: false })
+    pool.add(account, 1)
+    add(this.#held, account, group.length)
+    const lanes = this.#waiting.get(account)
+    if (lanes === undefined) this.#waiting.set(account, new Set([lane]))
+    else lanes.add(lane)
   }
 
   #use(name: string): Lane<Held> {
-    const lane = this.#lanes.get(name) ?? new Lane<Held>(name, this.#bounds)
+    const lane = this.#laneOf(name)
     this.#lanes.delete(name)
     this.#lanes.set(name, lane)
-    this.#busy.add(lane)
     return lane
   }
 
@@ -221,80 +253,72 @@ class Work<Held extends Item> {
   }
 
   #startOne(account: string, lanes: Set<Lane<Held>>): boolean {
-    const isSmallAccount = this.#isSmall(account)
     for (const lane of lanes) {
-      const { state, isSmall: isSmallLane } = lane
-      const request = { state, isSmallLane, isSmallAccount }
-      const mayStart = lane.mayStart && this.#slots.hasRoom(request)
-      const attempt = mayStart
-        ? lane.start(account, ([{ size_bytes: bytes }]) => this.#slots.take(request, bytes))
-        : null
+      const pool = lane.isAnswering ? this.#slots : this.#slow
+      const attempt = lane.start(account, (waiting) => {
+        return (
+          (waiting.pool === pool || pool.room(account) > 0) && pool.takes(account, waiting.bytes)
+        )
+      })
       if (attempt !== null || !lane.hasWaiting(account)) lanes.delete(lane)
       if (attempt === null) continue
       if (lane.hasWaiting(account)) lanes.add(lane)
+      attempt.pool.add(account, -1)
+      attempt.pool = pool
+      pool.add(account, 1, attempt.bytes)
       void this.#attempt(lane, attempt)
       return true
     }
     return false
   }
 
-  /** Whether the account has few attempts under way and other accounts have some. */
-  #isSmall(account: string): boolean {
-    const active = this.#accounts.get(account)?.active ?? 0
-    return active < ACCOUNT_ATTEMPTS_FEW && active < this.active
-  }
-
   async #attempt(lane: Lane<Held>, attempt: Attempt<Held>): Promise<void> {
-    const { group, slot } = attempt
-    const [{ account_id: account, lane: name, id }] = group
-    this.#count(account, { active: 1 })
-    const slow = setTimeout(() => {
-      lane.markSlow(attempt)
-      this.#onChange(lane, account)
-    }, SLOW_ATTEMPT_MS)
-    const long = setTimeout(() => {
-      slot.markSlow()
-      lane.markLong(attempt)
-      this.#onChange(lane, account)
-    }, this.#bounds.longAttemptMs[lane.state])
+    const { group, account } = attempt
+    this.active += 1
+    const timer = setTimeout(() => this.#leaveSlot(lane, attempt), SLOW_ATTEMPT_MS)
     let outcome: GroupOutcome = 'unreached'
     try {
-      outcome = await this.#queue.deliver(group, this.#cut.signal, {
-        onSize: (sizeBytes) => {
-          slot.resize(sizeBytes)
-          this.#start()
-        },
-        onAnswer: () => {
-          lane.markGreeted(attempt)
-          if (attempt.isUncounted) this.#onChange(lane, account)
-        },
+      outcome = await this.#queue.deliver(group, this.#cut.signal, () => {
+        lane.markAnswered()
+        this.#onChange(lane, account)
       })
     } catch (error) {
+      const [{ id }] = group
       this.#log.error({ error, delivery: id }, 'the outcome of a delivery could not be recorded')
     }
-    clearTimeout(slow)
-    clearTimeout(long)
-    slot.end()
-    this.#count(account, { held: -group.length, active: -1 })
+    clearTimeout(timer)
+    this.active -= 1
+    attempt.pool.add(account, -1, -attempt.bytes)
+    add(this.#held, account, -group.length)
     lane.end(attempt, outcome)
     if (outcome === 'crowded') this.#pause(lane, account)
     // Deliveries that were not attempted are ready again.
-    if (outcome === 'crowded' || outcome === 'returned') this.#heads.add({ account, lane: name })
+    if (outcome === 'crowded' || outcome === 'returned') {
+      this.#heads.add({ account, lane: lane.name })
+    }
+    this.#onChange(lane, account)
+  }
+
+  #leaveSlot(lane: Lane<Held>, attempt: Attempt<Held>): void {
+    const { account, bytes, pool } = attempt
+    if (pool !== this.#slow && this.#slow.room(account) > 0 && this.#slow.takes(account, bytes)) {
+      pool.add(account, -1, -bytes)
+      attempt.pool = this.#slow
+      this.#slow.add(account, 1, bytes)
+    }
+    lane.markSlow(attempt)
     this.#onChange(lane, account)
   }
 
   #pause(lane: Lane<Held>, account: string): void {
-    const { pauseMs, resume } = lane.pause()
+    lane.pause()
+    const resume = () => {
+      lane.resume()
+      this.#onChange(lane, account)
+    }
     // Jitter: lanes that found one host busy at the same time must not all return at the same time.
     const [part = 0] = systemChance.bytes(1)
-    const timer = setTimeout(
-      () => {
-        resume()
-        this.#onChange(lane, account)
-      },
-      pauseMs * (0.75 + part / 512),
-    )
-    timer.unref()
+    setTimeout(resume, CROWDED_PAUSE_MS * (0.75 + part / 512)).unref()
   }
 
   /** Continues after a change to the lane, or to this account in it. */
@@ -306,38 +330,27 @@ class Work<Held extends Item> {
     this.#giveBack(lane.removeExcess())
     this.#forgetLanes(lane)
     this.#start()
-    // A free slot for slow attempts may be used by any lane.
-    const isRoom = !lane.isAnswering || lane.wantsMore(account)
+    // Room in a pool may be used by any lane.
+    const isRoom = !lane.isAnswering || lane.roomFor(account) > 0
     if (isRoom && (this.#heads.size > 0 || this.#heads.hasUnread)) this.wantMore()
   }
 
-  /**
-   * Forgets an empty lane whose state is the initial one and, past the limit, one other empty lane, silent
-   * ones first.
-   */
+  /** Forgets an empty lane of which nothing is known and, past the limit, the longest unused one that is empty. */
   #forgetLanes(lane: Lane<Held>): void {
-    if (lane.isEmpty) this.#busy.delete(lane)
-    const isKept = this.#lanes.get(lane.name) === lane
-    if (isKept && lane.isEmpty && !lane.isKnown) this.#lanes.delete(lane.name)
-    if (this.#lanes.size <= this.#bounds.lanesKeptMax) return
-    let oldest: Lane<Held> | null = null
-    for (const old of this.#lanes.values()) {
-      if (!old.isEmpty) continue
-      oldest ??= old
-      if (old.isAnswering) continue
-      oldest = old
-      break
-    }
-    if (oldest !== null) this.#lanes.delete(oldest.name)
+    if (lane.isEmpty && !lane.isKnown) this.#lanes.delete(lane.name)
+    if (this.#lanes.size <= LANES_MAX) return
+    const oldest = this.#lanes.values().find(({ isEmpty }) => isEmpty)
+    if (oldest !== undefined) this.#lanes.delete(oldest.name)
   }
 
-  #giveBack(groups: Group<Held>[]): void {
-    const held = groups.flat()
-    if (held.length === 0) return
-    for (const { account_id: account, lane } of held) {
-      this.#count(account, { held: -1 })
-      this.#heads.add({ account, lane })
+  #giveBack(attempts: Attempt<Held>[]): void {
+    if (attempts.length === 0) return
+    for (const { account, pool, group } of attempts) {
+      pool.add(account, -1)
+      add(this.#held, account, -group.length)
+      this.#heads.add({ account, lane: group[0].lane })
     }
+    const held = attempts.flatMap(({ group }) => group)
     const returning = this.#queue.giveBack(held).catch((error: unknown) => {
       this.#log.warn({ error }, 'deliveries could not be released; their leases will expire')
     })
@@ -346,108 +359,18 @@ class Work<Held extends Item> {
   }
 }
 
+type Claim<Held extends Item> = { share: Share; lane: Lane<Held>; pool: Pool }
+
 const HEADS_PER_CLAIM = 200
-/** An account with fewer items in hand may claim up to this number even when others use all the room. */
-const ACCOUNT_HELD_FEW = 20
-const EXTRA_HELD_MAX = 1_000
-
-const NONE = { accounts: 0, held: 0 }
-
-type InHand<Held extends Item> = {
-  readonly bounds: DispatcherBounds
-  readonly slots: Slots
-  /** All known lanes, and those of them that are not empty. */
-  readonly lanes: ReadonlyMap<string, Lane<Held>>
-  readonly busy: Iterable<Lane<Held>>
-  /** Accounts with items in hand. */
-  readonly accounts: ReadonlyMap<string, { readonly held: number }>
-}
-
-/** How many items to claim from each head now. Heads share the room evenly. */
-function allot<Held extends Item>(heads: Iterable<Head>, inHand: InHand<Held>): Share[] {
-  const allotment = new Allotment(inHand)
-  const [small, others]: [Head[], Head[]] = [[], []]
-  for (const head of heads) {
-    const chosen = allotment.heldOf(head.account) < ACCOUNT_HELD_FEW ? small : others
-    if (chosen.length < HEADS_PER_CLAIM && allotment.roomFor(head) > 0) chosen.push(head)
-  }
-  const chosen = [...small, ...others].slice(0, HEADS_PER_CLAIM)
-  const shares: Share[] = []
-  for (const [state, peers] of Map.groupBy(chosen, ({ lane }) => allotment.laneOf(lane).state)) {
-    const each = Math.max(1, Math.floor(allotment.free[state] / peers.length))
-    for (const head of peers) {
-      const limit = Math.min(each, allotment.roomFor(head))
-      if (limit <= 0) continue
-      allotment.reserve(head, limit)
-      shares.push({ ...head, limit })
-    }
-  }
-  return shares
-}
-
-/** The room that is left for claims, given what is in hand and what was allotted before. */
-class Allotment<Held extends Item> {
-  readonly #inHand: InHand<Held>
-  readonly #unknown: Lane<Held>
-  /** Free room in items, by the state of the lane. Below 0 when small accounts have used more. */
-  readonly free: Record<LaneState, number>
-  /** Items of each account in lanes that do not answer. */
-  readonly #unanswered = new Map<string, number>()
-  readonly #reservedIn = new Map<string, { accounts: number; held: number }>()
-  readonly #reservedFor = new Map<string, number>()
-
-  constructor(inHand: InHand<Held>) {
-    const { bounds, slots, busy } = inHand
-    this.#inHand = inHand
-    this.#unknown = new Lane('', bounds)
-    this.free = { ...bounds.heldMax }
-    for (const lane of busy) {
-      this.free[lane.state] -= lane.held
-      if (lane.isAnswering) continue
-      for (const [account, count] of lane.heldByAccount()) add(this.#unanswered, account, count)
-    }
-    for (const state of ['silent', 'new'] as const) {
-      this.free[state] = Math.min(this.free[state], slots.free(state))
-    }
-  }
-
-  laneOf(name: string): Lane<Held> {
-    return this.#inHand.lanes.get(name) ?? this.#unknown
-  }
-
-  heldOf(account: string): number {
-    return (this.#inHand.accounts.get(account)?.held ?? 0) + (this.#reservedFor.get(account) ?? 0)
-  }
-
-  roomFor({ account, lane: name }: Head): number {
-    const { bounds, slots } = this.#inHand
-    const lane = this.laneOf(name)
-    const extra = { answering: EXTRA_HELD_MAX, silent: slots.reserveFree, new: 0 }[lane.state]
-    const few = Math.min(this.free[lane.state] + extra, ACCOUNT_HELD_FEW - this.heldOf(account))
-    const unanswered = this.#unanswered.get(account) ?? 0
-    return Math.min(
-      Math.max(this.free[lane.state], few),
-      bounds.accountHeldMax[lane.state] - unanswered,
-      lane.roomFor(account, this.#reservedIn.get(name) ?? NONE),
-    )
-  }
-
-  reserve({ account, lane: name }: Head, limit: number): void {
-    const lane = this.laneOf(name)
-    this.free[lane.state] -= limit
-    const { accounts, held } = this.#reservedIn.get(name) ?? NONE
-    this.#reservedIn.set(name, { accounts: accounts + 1, held: held + limit })
-    add(this.#reservedFor, account, limit)
-    if (!lane.isAnswering) add(this.#unanswered, account, limit)
-  }
-}
 
 function add(counts: Map<string, number>, key: string, amount: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + amount)
+  const count = (counts.get(key) ?? 0) + amount
+  if (count === 0) counts.delete(key)
+  else counts.set(key, count)
 }
 
 const PAGE_HEADS = 200
-/** Lanes of one account that a scan lists before it goes on to the next account. */
+/** Lanes of one account that a scan lists before it continues with the next account. */
 const LANES_EACH = 20
 /** Heads kept in memory. Past this number only heads are added that can be claimed at once. */
 const HEADS_MAX = 5_000
@@ -463,10 +386,10 @@ type Rest = { after: Head; isWantedAgain: boolean }
 class ReadyHeads {
   readonly #queue: Pick<DispatchedQueue<Item>, 'listHeads'>
   readonly #heads = new Map<string, Head>()
-  /** The place where the current scan continues; null when no scan is under way. */
+  /** The head after which the current scan continues; null when no scan is under way. */
   #scan: Head | null = null
   #isScanWanted = true
-  /** For accounts with many lanes, the place where their further lanes begin. */
+  /** For accounts with many lanes, the head after which their further lanes begin. */
   readonly #rests = new Map<string, Rest>()
   /** Some heads were left out because HEADS_MAX was reached. */
   #hasLeftOut = false

@@ -1,132 +1,113 @@
-import { SECOND_MS } from '#platform/units.ts'
 import type { Group, GroupOutcome, Item } from './dispatched-queue.ts'
-import type { DispatcherBounds, LaneState, Slot } from './dispatcher-bounds.ts'
+import type { LaneBounds, Pool } from './dispatcher-bounds.ts'
 
-/** Concurrent attempts of a lane whose server answers: as many connections as one host is reserved. */
+/** Attempts of a lane at once, as many as one host has connections. */
 export const LANE_ATTEMPTS_MAX = 20
-/** A lane with fewer attempts under way is small. */
-const LANE_ATTEMPTS_FEW = 5
+/** Attempts that hang and do not count towards the limit of a lane that answers: half of the connections. */
+const HANGING_MAX = 10
+/** Failures in a row after which a lane no longer counts as answering: hanging attempts may fail together. */
+const FAILURES_MAX = 2 * HANGING_MAX
 /** Items that an answering lane holds for each of its attempts, so that claims are rare. */
 const LANE_AHEAD = 5
 /** Further items for accounts that hold less than their even share of the lane. */
 const LANE_HELD_EXTRA = 20
-/** How long a lane starts nothing when its host is busy: the first pause, and the longest. */
-const CROWDED_PAUSE_MS = { min: 200, max: 2 * SECOND_MS }
 
-type LaneBounds = Pick<DispatcherBounds, 'laneState' | 'laneStart' | 'laneUncountedMax'>
-
+/** A group in hand, waiting or under way. */
 export type Attempt<Held extends Item> = {
   readonly group: Group<Held>
-  readonly slot: Slot
+  readonly account: string
+  readonly bytes: number
+  /** Where it is counted. */
+  pool: Pool
   isSlow: boolean
-  isGreeted: boolean
   /** It hangs and no longer counts towards the limit of the lane. */
-  isUncounted: boolean
+  isHanging: boolean
 }
 
-/** What an account has in a lane, without uncounted attempts. */
-type Share<Held extends Item> = { waiting: Group<Held>[]; held: number }
+/** What an account has in a lane, without hanging attempts. */
+type Share<Held extends Item> = { waiting: Attempt<Held>[]; held: number }
 
 /**
- * The items in hand for one destination, and the limit of concurrent attempts: low at first, higher while
- * servers answer, lower when they do not, and no higher than the present number while the host is busy.
+ * The items in hand for one destination, and the limit of attempts at once: it grows while servers answer, halves when
+ * they do not, and stays at the present number while the host is busy.
  */
 export class Lane<Held extends Item> {
   readonly name: string
   readonly #bounds: LaneBounds
   readonly #shares = new Map<string, Share<Held>>()
   readonly #underWay = new Set<Attempt<Held>>()
-  #uncountedCount = 0
+  #hanging = 0
   #limit: number
   #failures = 0
-  #crowdedLimit = 0
-  #pauseMs = 0
+  #hasAnswered = false
   #pauses = 0
-  #isPaused = false
-  state: LaneState
-  /** Items waiting and under way, without those of uncounted attempts. */
-  held = 0
+  /** Items waiting, under way and about to be claimed, without those of hanging attempts. */
+  #held = 0
 
   constructor(name: string, bounds: LaneBounds) {
     this.name = name
     this.#bounds = bounds
-    this.#limit = bounds.laneStart
-    this.state = bounds.laneState
+    this.#limit = bounds.first
   }
 
+  /** Whether servers have answered lately. */
   get isAnswering(): boolean {
-    return this.state === 'answering'
-  }
-
-  get isSmall(): boolean {
-    return this.#underWay.size < LANE_ATTEMPTS_FEW
+    return this.#bounds.isRelay || (this.#hasAnswered && this.#failures <= FAILURES_MAX)
   }
 
   get isEmpty(): boolean {
-    return this.held === 0 && this.#underWay.size === 0
+    return this.#held === 0 && this.#underWay.size === 0
   }
 
   /** Whether the lane differs from one that was never used. */
   get isKnown(): boolean {
-    const { laneState, laneStart } = this.#bounds
-    return this.state !== laneState || this.#limit < laneStart || this.#pauseMs > 0
-  }
-
-  /** Whether a claim for the lane, or for this account in it, is worth its cost. */
-  wantsMore(account: string): boolean {
-    return this.held <= this.#claimBelow(this.#capacity) || !this.#shares.has(account)
-  }
-
-  *heldByAccount(): Iterable<[account: string, held: number]> {
-    for (const [account, { held }] of this.#shares) yield [account, held]
+    return this.#hasAnswered || this.#limit < this.#bounds.first || this.#pauses > 0
   }
 
   /**
-   * How many more items the account may claim, beside what was `reserved` for other accounts: up to its even
-   * share of the lane, even when others have more than theirs. 0 while the account has enough of its share.
+   * How many more items the account may claim: up to its even share of the lane, even when others have more than
+   * theirs. 0 while the account has enough of its share.
    */
-  roomFor(account: string, reserved: { accounts: number; held: number }): number {
+  roomFor(account: string): number {
     const own = this.#shares.get(account)?.held ?? 0
-    const others = this.#shares.size - (own > 0 ? 1 : 0) + reserved.accounts
-    const share = Math.max(1, Math.floor(this.#capacity / (others + 1)))
-    if (own > this.#claimBelow(share)) return 0
-    return Math.max(0, Math.min(share - own, this.#heldMax - this.held - reserved.held))
+    const accounts = this.#shares.size + (own > 0 ? 0 : 1)
+    const share = Math.max(1, Math.floor(this.#capacity / accounts))
+    // An answering lane waits until half are gone, so that claims are rare.
+    if (own > (this.isAnswering ? share / 2 : share - 1)) return 0
+    return Math.max(0, Math.min(share - own, this.#heldMax - this.#held))
   }
 
-  add(group: Group<Held>): void {
-    const account = group[0].account_id
+  /** Items are being claimed; negative when the claim has ended. */
+  expect(account: string, count: number): void {
     const share = this.#shares.get(account) ?? { waiting: [], held: 0 }
     this.#shares.set(account, share)
-    share.waiting.push(group)
-    share.held += group.length
-    this.held += group.length
+    share.held += count
+    this.#held += count
+    if (share.held === 0) this.#shares.delete(account)
+  }
+
+  add(attempt: Attempt<Held>): void {
+    this.expect(attempt.account, attempt.group.length)
+    this.#shares.get(attempt.account)?.waiting.push(attempt)
   }
 
   hasWaiting(account: string): boolean {
     return (this.#shares.get(account)?.waiting.length ?? 0) > 0
   }
 
-  get mayStart(): boolean {
-    return this.#underWay.size - this.#uncountedCount < this.#concurrency
-  }
-
-  /** Starts the account's first group that gets a slot; null when none does. */
-  start(account: string, takeSlot: (group: Group<Held>) => Slot | null): Attempt<Held> | null {
-    const waiting = this.#shares.get(account)?.waiting ?? []
-    for (const [index, group] of waiting.entries()) {
-      const slot = takeSlot(group)
-      if (slot === null) continue
-      waiting.splice(index, 1)
-      const attempt = { group, slot, isSlow: false, isGreeted: false, isUncounted: false }
-      this.#underWay.add(attempt)
-      return attempt
-    }
-    return null
+  /** Starts the account's first attempt that `mayStart`; null when none does, or the lane is at its limit. */
+  start(account: string, mayStart: (attempt: Attempt<Held>) => boolean): Attempt<Held> | null {
+    if (this.#underWay.size - this.#hanging >= this.#concurrency) return null
+    const { waiting = [] } = this.#shares.get(account) ?? {}
+    const index = waiting.findIndex(mayStart)
+    const [attempt = null] = index === -1 ? [] : waiting.splice(index, 1)
+    if (attempt !== null) this.#underWay.add(attempt)
+    return attempt
   }
 
   /** A server has sent its greeting, so the destination is alive. */
-  markGreeted(attempt: Attempt<Held>): void {
-    attempt.isGreeted = true
+  markAnswered(): void {
+    this.#hasAnswered = true
     this.#releaseHanging()
   }
 
@@ -135,68 +116,47 @@ export class Lane<Held extends Item> {
     this.#releaseHanging()
   }
 
-  /** No answer has come for long. An uncounted attempt says nothing about the others. */
-  markLong(attempt: Attempt<Held>): void {
-    if (!attempt.isUncounted) this.#shrink()
-  }
-
   end(attempt: Attempt<Held>, outcome: GroupOutcome): void {
     this.#underWay.delete(attempt)
-    if (attempt.isUncounted) this.#uncountedCount -= 1
-    else this.#drop(attempt.group)
+    if (attempt.isHanging) this.#hanging -= 1
+    else this.expect(attempt.account, -attempt.group.length)
     if (outcome === 'reached') this.#grow()
-    else if (outcome === 'unreached') this.#fail()
+    else if (outcome === 'unreached') this.#shrink()
     this.#releaseHanging()
   }
 
-  /**
-   * The host accepts no further connections: for `pauseMs` the limit stays at what is under way. `resume`
-   * ends the pause unless a later pause has begun.
-   */
-  pause(): { pauseMs: number; resume: () => void } {
+  /** The host accepts no further connections: until `resume`, the limit stays at what is under way. */
+  pause(): void {
     this.#pauses += 1
-    const pause = this.#pauses
-    const { min, max } = CROWDED_PAUSE_MS
-    this.#limit = this.#underWay.size - this.#uncountedCount
-    this.#crowdedLimit = this.#limit
-    this.#pauseMs = Math.min(Math.max(this.#pauseMs * 2, min), max)
-    this.#isPaused = true
-    const resume = () => {
-      if (pause !== this.#pauses) return
-      this.#isPaused = false
-      this.#limit = Math.max(1, this.#limit)
-    }
-    return { pauseMs: this.#pauseMs, resume }
+    this.#limit = this.#underWay.size - this.#hanging
+  }
+
+  /** To be called once for each pause. */
+  resume(): void {
+    this.#pauses -= 1
+    if (this.#pauses === 0) this.#limit = Math.max(1, this.#limit)
   }
 
   /**
-   * Removes waiting groups past the number of items that the lane may hold, from the account with the most,
-   * the last first.
+   * Removes waiting attempts past the number of items that the lane may hold, from the account with the most, the last
+   * first.
    */
-  removeExcess(heldMax = this.#heldMax): Group<Held>[] {
-    const groups: Group<Held>[] = []
-    while (this.held > heldMax) {
-      let most: Group<Held>[] = []
+  removeExcess(heldMax = this.#heldMax): Attempt<Held>[] {
+    const removed: Attempt<Held>[] = []
+    while (this.#held > heldMax) {
+      let most: Attempt<Held>[] = []
       for (const { waiting } of this.#shares.values())
         if (waiting.length > most.length) most = waiting
-      const group = most.pop()
-      if (group === undefined) break
-      groups.push(group)
-      this.#drop(group)
+      const attempt = most.pop()
+      if (attempt === undefined) break
+      removed.push(attempt)
+      this.expect(attempt.account, -attempt.group.length)
     }
-    return groups
+    return removed
   }
 
   get #concurrency(): number {
-    return Math.min(this.#limit, LANE_ATTEMPTS_MAX - this.#uncountedCount)
-  }
-
-  /**
-   * The number of held items at which more are claimed. An answering lane holds several items per attempt and
-   * waits until half are gone, so that claims are rare; other lanes hold one per attempt.
-   */
-  #claimBelow(share: number): number {
-    return this.isAnswering ? share / 2 : share - 1
+    return Math.min(this.#limit, LANE_ATTEMPTS_MAX - this.#hanging)
   }
 
   get #capacity(): number {
@@ -209,54 +169,27 @@ export class Lane<Held extends Item> {
   }
 
   #grow(): void {
-    this.state = 'answering'
+    this.#hasAnswered = true
     this.#failures = 0
     // During a pause a free slot may be used again, but the limit does not rise.
-    if (this.#isPaused) return
-    this.#limit = Math.min(this.#limit + 1, LANE_ATTEMPTS_MAX)
-    if (this.#limit > this.#crowdedLimit + 1) this.#pauseMs = 0
-  }
-
-  /**
-   * An answering lane becomes silent only after more failures than twice its uncounted attempts; until then
-   * it keeps its initial limit.
-   */
-  #fail(): void {
-    this.#failures += 1
-    const { laneUncountedMax, laneStart } = this.#bounds
-    if (this.isAnswering && this.#failures <= 2 * laneUncountedMax) this.#halve(laneStart)
-    else this.#shrink()
+    if (this.#pauses === 0) this.#limit = Math.min(this.#limit + 1, LANE_ATTEMPTS_MAX)
   }
 
   #shrink(): void {
-    const { laneState, laneStart } = this.#bounds
-    if (laneState !== 'answering') this.state = 'silent'
-    this.#halve(this.isAnswering ? laneStart : 1)
-  }
-
-  #halve(least: number): void {
+    this.#failures += 1
+    const least = this.isAnswering ? this.#bounds.first : 1
     // A busy host may have left a lower limit.
     this.#limit = Math.min(this.#limit, Math.max(least, Math.floor(this.#limit / 2)))
   }
 
-  /** Hanging attempts stop counting when the lane answers or a server has greeted them. */
   #releaseHanging(): void {
+    if (!this.isAnswering) return
     for (const attempt of this.#underWay) {
-      if (this.#uncountedCount === this.#bounds.laneUncountedMax) return
-      const mayHang = attempt.isSlow && (this.isAnswering || attempt.isGreeted)
-      if (!mayHang || attempt.isUncounted) continue
-      attempt.isUncounted = true
-      this.#uncountedCount += 1
-      this.#drop(attempt.group)
+      if (this.#hanging === HANGING_MAX) return
+      if (!attempt.isSlow || attempt.isHanging) continue
+      attempt.isHanging = true
+      this.#hanging += 1
+      this.expect(attempt.account, -attempt.group.length)
     }
-  }
-
-  #drop(group: Group<Held>): void {
-    const account = group[0].account_id
-    this.held -= group.length
-    const share = this.#shares.get(account)
-    if (share === undefined) return
-    share.held -= group.length
-    if (share.held === 0) this.#shares.delete(account)
   }
 }

@@ -62,7 +62,7 @@ export function openWebhookQueue(
       })
     },
     group: (held) => held.map((delivery) => [delivery]),
-    async deliver([held], signal, observer) {
+    async deliver([held], signal) {
       const fields = { webhook: held.lane, event: held.event_id }
       try {
         const ours = await retryUntilStored(deps, { fields, signal }, () => leases.confirm([held]))
@@ -71,8 +71,7 @@ export function openWebhookQueue(
           await giveBack(deps, [held], { leases, fields, signal })
           return 'returned'
         }
-        const holding = { worker, signal, findText, ...(observer && { onSize: observer.onSize }) }
-        return groupOutcomeOf(await deliverWebhook(deps, held, holding))
+        return groupOutcomeOf(await deliverWebhook(deps, held, { worker, signal, findText }))
       } finally {
         leases.drop([held])
       }
@@ -85,10 +84,7 @@ const EVENT_BYTES_GUESSED_MAX = 2 * 3 * SHOWN_BODY_BYTES_MAX
 /** The envelope without its message. */
 const EVENT_BYTES_MIN = 4 * 1024
 
-/**
- * An upper estimate: HTML is also sent as text and as new text, and charsets other than UTF-8 may take fewer octets.
- * The true number is known when the event is rendered.
- */
+/** An upper estimate: HTML is also sent as text and as new text, and charsets other than UTF-8 may take fewer octets. */
 function guessBytes(rawBytes: number): number {
   return Math.min(EVENT_BYTES_MIN + 6 * rawBytes, EVENT_BYTES_GUESSED_MAX)
 }
@@ -144,8 +140,6 @@ type Holding = {
   signal: AbortSignal
   /** Shared by the attempts of a worker. */
   findText?: FindEventText
-  /** Called with the octets that the attempt takes in memory, once they are known. */
-  onSize?: (sizeBytes: number) => void
 }
 
 /**
@@ -195,12 +189,7 @@ type UntilStored = <Value>(run: () => Promise<Value>) => Promise<Value>
 async function attempt(
   deps: DeliverWebhookDeps,
   held: HeldWebhookDelivery,
-  {
-    untilStored,
-    signal,
-    findText = findEventTextIn(deps),
-    onSize,
-  }: Holding & { untilStored: UntilStored },
+  { untilStored, signal, findText = findEventTextIn(deps) }: Holding & { untilStored: UntilStored },
 ): Promise<WebhookOutcome> {
   let request: Request | WebhookOutcome
   try {
@@ -215,8 +204,6 @@ async function attempt(
     return unsent('internal_error')
   }
   if ('kind' in request) return request
-  // As a string and as octets.
-  onSize?.(2 * Buffer.byteLength(request.body))
   const shown = { url: request.url, headers: withoutSignatures(request.headers) }
   return outcomeOf(shown, await deps.postWebhook({ ...request, signal }))
 }

@@ -139,12 +139,12 @@ onBothEngines('deliveries of webhooks', (engine) => {
     })
   }
 
-  test('one event for several webhooks is read once, and each delivery counts its own size', async () => {
+  test('one event for several webhooks is read once', async () => {
     const others = await Promise.all(Array.from({ length: 4 }, () => addWebhook(db, owner)))
     await happen()
-    let [reads, posted] = [0, '']
-    const plain = webhookDeps(db, clock, ({ body }) => {
-      posted = body
+    let [reads, posts] = [0, 0]
+    const plain = webhookDeps(db, clock, () => {
+      posts += 1
       return Promise.resolve(ANSWERED)
     })
     const deps: typeof plain = {
@@ -160,18 +160,9 @@ onBothEngines('deliveries of webhooks', (engine) => {
       lane,
       limit: 1,
     }))
-    const sizes: number[] = []
     const groups = queue.group(await queue.claim(lanes))
-    await Promise.all(
-      groups.map((group) =>
-        queue.deliver(group, NEVER, { onSize: (size) => sizes.push(size), onAnswer() {} }),
-      ),
-    )
-    assert.equal(reads, 1)
-    assert.deepEqual(
-      sizes,
-      Array.from({ length: 5 }, () => 2 * Buffer.byteLength(posted)),
-    )
+    await Promise.all(groups.map((group) => queue.deliver(group, NEVER)))
+    assert.deepEqual([reads, posts], [1, 5])
   })
 
   test('an event that could not be made into a request is tried again and blames no receiver', async () => {

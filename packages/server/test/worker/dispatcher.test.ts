@@ -17,6 +17,10 @@ import {
 } from '#test/worker/dispatching.ts'
 
 const LIMIT = { timeout: 120_000 }
+/** Attempts at once to a destination of which nothing is known. */
+const FIRST = MAIL_BOUNDS.lanes.first
+const ATTEMPTS_MAX = MAIL_BOUNDS.slots.attempts + MAIL_BOUNDS.slow.attempts
+const BYTES_MAX = MAIL_BOUNDS.slots.bytes + MAIL_BOUNDS.slow.bytes
 
 async function dispatching(
   answer: Answer,
@@ -37,17 +41,17 @@ test('a few destinations that hang, with long queues, delay no others', LIMIT, a
   await dispatching(badHangs, async ({ tally, queue }) => {
     await queue([...domains('bad', 3), ...domains('good', 20)], 50)
     await tally.until(() => tally.of('settled') === 1_000)
-    assert.equal(tally.of('under way'), 3 * MAIL_BOUNDS.laneStart)
+    assert.equal(tally.of('under way'), 3 * FIRST)
   })
 })
 
 test('many destinations that hang, and came first, delay no others', LIMIT, async () => {
   await dispatching(badHangs, async ({ tally, queue }) => {
     await queue(domains('bad', 30), 200)
-    await tally.until(() => tally.of('under way') === 30 * MAIL_BOUNDS.laneStart)
+    await tally.until(() => tally.of('under way') === 30 * FIRST)
     await queue(domains('good', 20), 20)
     await tally.until(() => tally.of('settled') === 400)
-    assert.equal(tally.of('under way'), 30 * MAIL_BOUNDS.laneStart)
+    assert.equal(tally.of('under way'), 30 * FIRST)
   })
 })
 
@@ -58,41 +62,38 @@ test(
     await dispatching(badHangs, async ({ tally, queue }) => {
       await queue(domains('good', 20), 1)
       await tally.until(() => tally.of('settled') === 20)
-      await queue(domains('bad', 100), 20)
-      await tally.until(() => tally.of('under way') === MAIL_BOUNDS.attempts.slowMax)
+      await queue(domains('bad', 200), 20)
+      await tally.until(() => tally.of('under way') >= 200)
       await queue(domains('good', 20), 20)
       await tally.until(() => tally.of('settled') === 420)
-      assert.equal(tally.of('under way'), MAIL_BOUNDS.attempts.slowMax)
-      assert.ok(tally.of('most') > MAIL_BOUNDS.attempts.slowMax)
+      assert.ok(tally.of('under way') < MAIL_BOUNDS.slow.attempts / 2)
+      assert.ok(tally.of('most') > tally.of('under way'))
     })
   },
 )
 
-test(
-  'destinations that greet and then hang leave half of their share to new ones',
-  LIMIT,
-  async () => {
-    const run = async ({ tally, queue }: Dispatching) => {
-      await queue(domains('bad', 15), 20)
-      await tally.until(() => tally.of('under way') === MAIL_BOUNDS.attempts.slowMax / 2)
-      await queue(domains('good', 20), 20)
-      await tally.until(() => tally.of('settled') === 400)
-      assert.equal(tally.of('under way'), MAIL_BOUNDS.attempts.slowMax / 2)
-    }
-    await dispatching(badHangs, run, { isGreeted: true })
-  },
-)
+test('destinations that greet and then hang leave room for new ones', LIMIT, async () => {
+  const run = async ({ tally, queue }: Dispatching) => {
+    await queue(domains('bad', 15), 20)
+    await tally.until(() => tally.of('under way') >= 15 * FIRST)
+    await queue(domains('good', 20), 20)
+    await tally.until(() => tally.of('settled') === 400)
+    assert.ok(tally.of('under way') >= 15 * FIRST)
+  }
+  await dispatching(badHangs, run, { isGreeted: true })
+})
 
-test('the number of attempts reaches its limit, and never exceeds it', LIMIT, async () => {
+test('the number of attempts never exceeds its limit, whatever hangs', LIMIT, async () => {
   let isHeld = false
   const answer: Answer = (_, signal) => (isHeld ? hang(signal) : ACCEPTED)
   await dispatching(answer, async ({ tally, queue }) => {
     await queue(domains('good', 80), 10)
     await tally.until(() => tally.of('settled') === 800)
     isHeld = true
-    await queue(domains('good', 80), 10)
-    await tally.until(() => tally.of('under way') === MAIL_BOUNDS.attempts.max)
-    assert.equal(tally.of('most'), MAIL_BOUNDS.attempts.max)
+    await queue(domains('good', 80), 15)
+    // Those that hang for a second leave their slots to others.
+    await tally.until(() => tally.of('under way') > MAIL_BOUNDS.slots.attempts / 2)
+    assert.ok(tally.of('most') <= ATTEMPTS_MAX)
   })
 })
 
@@ -118,9 +119,9 @@ test(
     const lane = 'one.example'
     await dispatching(answer, async ({ tally, queue }) => {
       await queue([lane], 300)
-      await gated.until(() => gated.of('gated') === MAIL_BOUNDS.laneStart)
+      await gated.until(() => gated.of('gated') === FIRST)
       await new Promise(setImmediate)
-      assert.equal(tally.of(lane), MAIL_BOUNDS.laneStart)
+      assert.equal(tally.of(lane), FIRST)
       open()
       await tally.until(() => tally.of('settled') === 300)
       assert.equal(tally.of(`most ${lane}`), LANE_ATTEMPTS_MAX)
@@ -128,7 +129,7 @@ test(
       await queue([lane], 60)
       await tally.until(() => tally.of('deferred') === 40)
       mode = 'gated'
-      await gated.until(() => gated.of('gated') === MAIL_BOUNDS.laneStart + 1)
+      await gated.until(() => gated.of('gated') === FIRST + 1)
       await tally.until(() => tally.of(lane) === 1)
       await new Promise(setImmediate)
       assert.equal(tally.of(lane), 1)
@@ -145,11 +146,12 @@ test(
     await dispatching(
       () => after(2),
       async ({ tally, queue }) => {
-        const sizeBytes = Math.round(MAIL_BOUNDS.bytes.max * 0.3)
+        const sizeBytes = Math.round(MAIL_BOUNDS.slots.bytes / 8)
         await queue(domains('good', 10), 3, sizeBytes)
         await tally.until(() => tally.of('settled') === 30)
-        assert.equal(tally.of('most'), Math.ceil(MAIL_BOUNDS.bytes.max / sizeBytes))
-        await queue(['large.example'], 2, 2 * MAIL_BOUNDS.bytes.max)
+        assert.ok(tally.of('most') > 1)
+        assert.ok(tally.of('most') * sizeBytes <= BYTES_MAX)
+        await queue(['large.example'], 2, 2 * BYTES_MAX)
         await tally.until(() => tally.of('settled') === 32)
         assert.equal(tally.of('most large.example'), 1)
       },
@@ -200,7 +202,7 @@ test(
     await dispatching(answer, async ({ tally, queue, dispatcher, rows, carried }) => {
       const names = ['bad.example', 'lost.example', 'good.example']
       await queue(names, 50)
-      await tally.until(() => tally.of('under way') === 3 * MAIL_BOUNDS.laneStart)
+      await tally.until(() => tally.of('under way') === 3 * FIRST)
       const closed = dispatcher.close(150)
       for (const open of finish.splice(0)) open()
       await closed

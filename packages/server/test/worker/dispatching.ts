@@ -108,8 +108,8 @@ export async function openDispatching(
   const queue = openDeliveryQueue(deps, makeId('job'))
   const counting: DeliveryQueue = {
     ...queue,
-    async deliver(group, signal, observer) {
-      const outcome = await queue.deliver(group, signal, observer)
+    async deliver(group, signal, onAnswer) {
+      const outcome = await queue.deliver(group, signal, onAnswer)
       if (outcome !== 'returned') tally.add(`settled ${group[0].lane}`, group.length)
       return outcome
     },

@@ -1,13 +1,7 @@
 // A queue in memory, for tests of a dispatcher with thousands of lanes: it costs nothing, so that only the dispatcher
 // is measured.
 
-import type {
-  AttemptObserver,
-  DispatchedQueue,
-  GroupOutcome,
-  Head,
-  Item,
-} from '#queue/dispatched-queue.ts'
+import type { DispatchedQueue, GroupOutcome, Head, Item } from '#queue/dispatched-queue.ts'
 
 export type MemoryQueue = DispatchedQueue<Item> & {
   /** `count` items for each lane, of this account or of the lane's own. */
@@ -16,7 +10,7 @@ export type MemoryQueue = DispatchedQueue<Item> & {
 
 export type MemoryQueueOptions = {
   /** The outcome of an item that was begun. */
-  deliver(item: Item, signal: AbortSignal, observer?: AttemptObserver): Promise<GroupOutcome>
+  deliver(item: Item, signal: AbortSignal): Promise<GroupOutcome>
   /** The account of a lane; one account for all by default. */
   accountOf?(lane: string): string
 }
@@ -64,7 +58,7 @@ export function openMemoryQueue({ deliver, accountOf }: MemoryQueueOptions): Mem
         entryOf({ account: item.account_id, lane: item.lane }).items.unshift(item)
       }
     },
-    deliver: ([item], signal, observer) => deliver(item, signal, observer),
+    deliver: ([item], signal) => deliver(item, signal),
   }
 }
 
