@@ -1,2 +1,3 @@
-export { releaseAttachmentReads } from './attachment-text-rows.ts'
 export { isReadOnArrival } from './read-on-arrival.ts'
+
+import './attachment-text-rows.ts'

@@ -1,4 +1,4 @@
-export { type AskedRecord, askRecords, checkDueDomains, openDomainChecks } from './check-domain.ts'
+export { type AskedRecord, askRecords, openDomainChecks } from './check-domain.ts'
 export { openDomainCreations } from './create-domain.ts'
 export {
   type DkimKey,
@@ -18,10 +18,10 @@ export {
 } from './dns-records.ts'
 export { type Domain, isLocal } from './domain.ts'
 export { domainHandlers } from './domain-handlers.ts'
+export { domainWork } from './domain-work.ts'
 export {
   DKIM_RETIRING_MS,
   type KeyRotation,
-  rotateDueKeys,
   rotateKey,
   settledAt,
 } from './rotate-keys.ts'

@@ -10,7 +10,7 @@ import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem, wrongField } from '#platform/problem.ts'
 import type { Db } from '#schema/tables.ts'
-import { type ErasureRow, findErasure, insertErasure } from './erasure-rows.ts'
+import { type FoundErasure, findErasure, insertErasure } from './erasure-rows.ts'
 
 type Deps = { db: Db; clock: Clock; makeId: MakeId; wakeWorker(): void }
 
@@ -91,7 +91,7 @@ const LEFT_BY_POSTGRES = {
   note: 'PostgreSQL keeps the bytes of deleted rows until their space is used again, and in its write-ahead log. The operator removes them with VACUUM FULL, followed by a checkpoint.',
 }
 
-function presentErasure(row: ErasureRow, { engine }: Pick<Db, 'engine'>): Erasure {
+function presentErasure(row: FoundErasure, { engine }: Pick<Db, 'engine'>): Erasure {
   return {
     id: row.id,
     status: row.status,

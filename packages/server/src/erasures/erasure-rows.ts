@@ -1,7 +1,8 @@
-// The transactions of an erasure. Each removes some rows, counts them and renews the lease of the job, so that the job
-// can begin again at any time.
+// The transactions of an erasure. Each needs the lease of the job, removes some rows and counts them, so
+// that the job can begin again at any time.
 
 import type { ErasureCounts } from '@mailroom/contract/erasures.ts'
+import { sql } from 'kysely'
 import {
   type Actor,
   accountEntry,
@@ -11,20 +12,18 @@ import {
   payerOfChange,
 } from '#accounts/accounts-rows.ts'
 import { ERASED } from '#events/events-rows.ts'
-import { replaceAddress } from '#platform/address-text.ts'
+import { ERASED_ADDRESS, replaceAddress } from '#platform/address-text.ts'
 import { transaction } from '#platform/db/db.ts'
-import { lockRows } from '#platform/db/dialect.ts'
-import { MINUTE_MS } from '#platform/units.ts'
+import { type Held, holdJob, insertJobs, troubleOf } from '#queue/job-rows.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
-import { addFailure, type Failure, type Trouble, waitAfter } from '#queue/trouble.ts'
+import type { Trouble } from '#queue/trouble.ts'
 import { lockInbox, removeMessages } from '#removal/removal-rows.ts'
 import type { ReadDb, Row, Tx } from '#schema/tables.ts'
 import { purgeDeliveriesOfEvents } from '#webhooks/webhooks-rows.ts'
 
-const LEASE_MS = MINUTE_MS
-/** Erasures of an account that are not done. */
-const OPEN_ERASURES_MAX = 5
-/** Receipts of an account; the oldest go. */
+/** Unfinished erasures of an account. */
+export const OPEN_ERASURES_MAX = 5
+/** Receipts that are kept for an account; the oldest are removed. */
 const RECEIPTS_MAX = 10_000
 
 const NOTHING_ERASED: ErasureCounts = {
@@ -47,27 +46,18 @@ export type ErasureRow = {
   addressKey: string | null
   counts: ErasureCounts
   keepsAudit: boolean
-  /** Attempts that failed; null for none, and once it is done. */
-  trouble: Trouble | null
-  /** When it is tried again; null unless it waits for that. */
-  nextAttemptAtMs: number | null
   createdAtMs: number
   completedAtMs: number | null
 }
 
 function toErasure(row: Row<'erasures'>): ErasureRow {
-  const { trouble = null, ...counts } = JSON.parse(row.counts) as Partial<ErasureCounts> & {
-    trouble?: Trouble
-  }
   return {
     id: row.id,
     accountId: row.account_id,
     status: row.status as ErasureRow['status'],
     addressKey: row.address_key,
-    counts: { ...NOTHING_ERASED, ...counts },
+    counts: { ...NOTHING_ERASED, ...(JSON.parse(row.counts) as Partial<ErasureCounts>) },
     keepsAudit: row.keeps_audit === 1,
-    trouble,
-    nextAttemptAtMs: row.leased_by === null ? row.lease_until : null,
     createdAtMs: row.created_at,
     completedAtMs: row.completed_at,
   }
@@ -119,12 +109,12 @@ export const insertErasure = transaction({
         address_key: input.addressKey,
         counts: JSON.stringify(NOTHING_ERASED),
         keeps_audit,
-        leased_by: null,
-        lease_until: null,
         created_at: nowMs,
         completed_at: null,
       })
       .execute()
+    const job = { kind: 'erasure', key: id, account_id: accountId, due_at: nowMs }
+    await insertJobs(tx, [{ ...job, payload: null }])
     await forgetOldest(tx, accountId)
     return true
   },
@@ -148,146 +138,61 @@ async function forgetOldest(tx: Tx, accountId: string): Promise<void> {
     .execute()
 }
 
+export type FoundErasure = ErasureRow & {
+  /** Failed attempts; null for none, and once it is done. */
+  trouble: Trouble | null
+  /** When a failed erasure is retried; null while it runs. */
+  nextAttemptAtMs: number | null
+}
+
 export async function findErasure(
   db: ReadDb,
   accountId: string,
   id: string,
-): Promise<ErasureRow | null> {
+): Promise<FoundErasure | null> {
   const row = await db.read
     .selectFrom('erasures')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('id', '=', id)
-    .executeTakeFirst()
-  return row === undefined ? null : toErasure(row)
-}
-
-/** Whether one may be due; a read is cheap, a claim costs a commit. */
-export async function hasDueErasure(db: ReadDb, nowMs: number): Promise<boolean> {
-  const row = await db.read
-    .selectFrom('erasures')
-    .select('id')
-    .where('completed_at', 'is', null)
-    .where((one) => one.or([one('lease_until', 'is', null), one('lease_until', '<=', nowMs)]))
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
-}
-
-/**
- * Leases the oldest due erasure, and with it the others of its account, unless one of them is being worked on. Empty for
- * none.
- */
-export const claimErasures = transaction({
-  name: 'claimErasures',
-  accountOf: () => null,
-  essential: true,
-  async run(tx: Tx, input: { worker: string; nowMs: number }): Promise<ErasureRow[]> {
-    const { worker, nowMs } = input
-    const due = tx.query
-      .selectFrom('erasures')
-      .selectAll()
-      .where('completed_at', 'is', null)
-      .where((row) => row.or([row('lease_until', 'is', null), row('lease_until', '<=', nowMs)]))
-      .orderBy('id')
-    const ofFree = due.where((row) =>
-      row.not(
-        row.exists(
-          row
-            .selectFrom('erasures as other')
-            .select('other.id')
-            .whereRef('other.account_id', '=', 'erasures.account_id')
-            .where('other.completed_at', 'is', null)
-            // One that waits to be retried holds up no other.
-            .where('other.leased_by', 'is not', null)
-            .where('other.lease_until', '>', nowMs),
-        ),
-      ),
+    .leftJoin('jobs', (join) =>
+      join.onRef('jobs.key', '=', 'erasures.id').on('jobs.kind', '=', 'erasure'),
     )
-    const first = await lockRows(tx, ofFree.limit(1), { skipLocked: true }).executeTakeFirst()
-    if (first === undefined) return []
-    const ofAccount = due.where('account_id', '=', first.account_id).limit(OPEN_ERASURES_MAX)
-    const found = await lockRows(tx, ofAccount, { skipLocked: true }).execute()
-    const leased = { status: 'running', leased_by: worker, lease_until: nowMs + LEASE_MS }
-    await tx.query.updateTable('erasures').set(leased).where('id', 'in', idsOf(found)).execute()
-    return found.map((row) => toErasure({ ...row, ...leased }))
-  },
-})
-
-/** The column of the counts, with the trouble beside them. */
-function countsColumn({ counts, trouble }: Pick<ErasureRow, 'counts' | 'trouble'>): string {
-  return JSON.stringify(trouble === null ? counts : { ...counts, trouble })
+    .selectAll('erasures')
+    .select(['jobs.trouble', 'jobs.leased_by', 'jobs.due_at'])
+    .where('erasures.account_id', '=', accountId)
+    .where('erasures.id', '=', id)
+    .executeTakeFirst()
+  if (row === undefined) return null
+  const isWaiting = row.trouble !== null && row.leased_by === null
+  return {
+    ...toErasure(row),
+    trouble: troubleOf(row),
+    nextAttemptAtMs: isWaiting ? row.due_at : null,
+  }
 }
 
-/** Returns it to the queue, with `failure` to be tried again after a wait. It is never given up. */
-export const returnErasure = transaction({
-  name: 'returnErasure',
-  accountOf: () => null,
-  essential: true,
-  async run(tx: Tx, { failure, ...held }: Held & { failure: Failure | null }): Promise<void> {
-    const row = await lockHeld(tx, held)
-    if (row === undefined) return
-    const { counts, trouble: before } = toErasure(row)
-    const trouble = failure === null ? before : addFailure(before, failure, held.nowMs)
-    const waits = failure !== null && trouble !== null
-    await tx.query
-      .updateTable('erasures')
-      .set({
-        counts: countsColumn({ counts, trouble }),
-        leased_by: null,
-        lease_until: waits ? held.nowMs + waitAfter(trouble, failure) : null,
-      })
-      .where('id', '=', held.erasureId)
-      .execute()
-  },
-})
-
-/** Ends every lease; for the start of a process that is alone with its database. */
-export const releaseErasures = transaction({
-  name: 'releaseErasures',
-  accountOf: () => null,
-  essential: true,
-  async run(tx: Tx, _input: object): Promise<void> {
-    await tx.query
-      .updateTable('erasures')
-      .set({ leased_by: null, lease_until: null })
-      .where('leased_by', 'is not', null)
-      .execute()
-  },
-})
-
-export type Held = { erasureId: string; worker: string; nowMs: number }
-
-/** Counts what a step has removed and renews the lease; throws when another worker holds the job. */
+/** Counts what a step has removed; throws when the lease is lost. */
 async function note(tx: Tx, held: Held, added: Partial<ErasureCounts>): Promise<ErasureRow> {
   const erasure = await readHeld(tx, held)
   const counts = { ...erasure.counts }
   for (const name of Object.keys(added) as (keyof ErasureCounts)[]) {
     counts[name] += added[name] ?? 0
   }
-  await tx.query
-    .updateTable('erasures')
-    .set({ counts: countsColumn({ ...erasure, counts }), lease_until: held.nowMs + LEASE_MS })
-    .where('id', '=', held.erasureId)
-    .execute()
+  await change(tx, held, { status: 'running', counts: JSON.stringify(counts) })
   return { ...erasure, counts }
 }
 
-/** Locks it; throws when another worker holds it. */
-async function readHeld(tx: Tx, held: Held): Promise<ErasureRow> {
-  const row = await lockHeld(tx, held)
-  if (row === undefined) throw new Error('Another worker holds the erasure.')
-  return toErasure(row)
+function change(tx: Tx, { key }: Held, fields: Partial<Row<'erasures'>>): Promise<unknown> {
+  return tx.query.updateTable('erasures').set(fields).where('id', '=', key).execute()
 }
 
-/** Undefined when another worker holds it. */
-function lockHeld(tx: Tx, held: Held): Promise<Row<'erasures'> | undefined> {
-  const selected = tx.query
+/** Throws when the lease is lost. */
+async function readHeld(tx: Tx, held: Held): Promise<ErasureRow> {
+  if ((await holdJob(tx, held)) === null) throw new Error('Another worker holds the erasure.')
+  const row = await tx.query
     .selectFrom('erasures')
     .selectAll()
-    .where('id', '=', held.erasureId)
-    .where('leased_by', '=', held.worker)
-  return lockRows(tx, selected).executeTakeFirst()
+    .where('id', '=', held.key)
+    .executeTakeFirstOrThrow()
+  return toErasure(row)
 }
 
 /** Removes messages of an inbox, whatever their state. Returns the blobs that nothing refers to any more. */
@@ -341,8 +246,6 @@ export const eraseFiles = transaction({
         status: 'failed',
         error: 'address_erased',
         details: NO_DETAILS,
-        leased_by: null,
-        lease_until: null,
         completed_at: held.nowMs,
         expires_at: held.nowMs,
       })
@@ -472,7 +375,7 @@ export const eraseNotes = transaction({
       // Removed, it would raise the limit that counts it.
       await tx.query
         .updateTable('cold_recipients')
-        .set({ address_key: `\t${held.erasureId}` })
+        .set({ address_key: `\t${held.key}` })
         .where('inbox_id', '=', inbox_id)
         .where('address_key', '=', address)
         .execute()
@@ -481,149 +384,73 @@ export const eraseNotes = transaction({
   },
 })
 
-const ANSWERS_STEP = 500
+const TEXTS_STEP = 500
 
-/** Replaces the address in the next kept answers; null when there are no more. */
-export const eraseAnswersStep = transaction({
-  name: 'eraseAnswersStep',
+/** Tables whose rows keep text that may name the address. */
+const TEXTS = {
+  answers: { table: 'idempotency_keys', key: 'idempotency_key', text: 'answer', where: sql`` },
+  auditEntries: { table: 'policy_audit', key: 'id', text: 'details', where: sql`` },
+  // Only reviews of removed messages; the others go with their message.
+  reviews: { table: 'reviews', key: 'id', text: 'content', where: sql`and kept_until is not null` },
+} as const
+
+export type TextsStep = Held & {
+  of: keyof typeof TEXTS
+  after: string
+  address: string
+  /** Replaces the address; null: rows that name it are removed. */
+  replacement: string | null
+}
+
+/** Erases the address from the next rows of a table; null when there are no more. */
+export const eraseTextsStep = transaction({
+  name: 'eraseTextsStep',
   accountOf: () => null,
   erasing: true,
-  async run(
-    tx: Tx,
-    { after, address, ...held }: Held & { after: string; address: string },
-  ): Promise<string | null> {
-    const { accountId } = await note(tx, held, {})
-    const kept = await tx.query
-      .selectFrom('idempotency_keys')
-      .select(['idempotency_key', 'answer'])
-      .where('account_id', '=', accountId)
-      .where('idempotency_key', '>', after)
-      .orderBy('idempotency_key')
-      .limit(ANSWERS_STEP)
-      .execute()
-    let answers = 0
-    for (const { idempotency_key, answer } of kept) {
-      const without = replaceAddress(answer, address)
+  async run(tx: Tx, step: TextsStep): Promise<string | null> {
+    const { of, after, address, replacement, ...held } = step
+    const { accountId } = await readHeld(tx, held)
+    const { where, ...names } = TEXTS[of]
+    const [table, key, text] = [sql.table(names.table), sql.ref(names.key), sql.ref(names.text)]
+    const { rows } = await sql<{ row_key: string; row_text: string }>`
+      select ${key} as row_key, ${text} as row_text from ${table}
+      where account_id = ${accountId} and ${key} > ${after} ${where}
+      order by ${key} limit ${TEXTS_STEP}
+    `.execute(tx.query)
+    let erased = 0
+    for (const { row_key, row_text } of rows) {
+      const without = replaceAddress(row_text, address, replacement ?? ERASED_ADDRESS)
       if (without === null) continue
-      answers += 1
-      await tx.query
-        .updateTable('idempotency_keys')
-        .set({ answer: without })
-        .where('account_id', '=', accountId)
-        .where('idempotency_key', '=', idempotency_key)
-        .execute()
+      erased += 1
+      const row = sql`where account_id = ${accountId} and ${key} = ${row_key}`
+      await (replacement === null
+        ? sql`delete from ${table} ${row}`
+        : sql`update ${table} set ${text} = ${without} ${row}`
+      ).execute(tx.query)
     }
-    await note(tx, held, { answers })
-    return kept.at(-1)?.idempotency_key ?? null
+    await note(tx, held, { [of]: erased })
+    return rows.at(-1)?.row_key ?? null
   },
 })
 
-const AUDIT_STEP = 500
-
-/**
- * Replaces the address in the next entries of the audit, by `replacement`, which is the same in all of them; null when
- * there are no more.
- */
-export const eraseAuditStep = transaction({
-  name: 'eraseAuditStep',
-  accountOf: () => null,
-  erasing: true,
-  async run(
-    tx: Tx,
-    {
-      after,
-      address,
-      replacement,
-      ...held
-    }: Held & { after: string; address: string; replacement: string },
-  ): Promise<string | null> {
-    const { accountId } = await note(tx, held, {})
-    const entries = await tx.query
-      .selectFrom('policy_audit')
-      .select(['id', 'details'])
-      .where('account_id', '=', accountId)
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(AUDIT_STEP)
-      .execute()
-    let auditEntries = 0
-    for (const { id, details } of entries) {
-      const without = replaceAddress(details, address, replacement)
-      if (without === null) continue
-      auditEntries += 1
-      await tx.query
-        .updateTable('policy_audit')
-        .set({ details: without })
-        .where('id', '=', id)
-        .execute()
-    }
-    await note(tx, held, { auditEntries })
-    return entries.at(-1)?.id ?? null
-  },
-})
-
-const REVIEWS_STEP = 100
-
-/** Removes those of the next reviews that are kept of removed messages from or to the address; null when there are no more. */
-export const eraseReviewsStep = transaction({
-  name: 'eraseReviewsStep',
-  accountOf: () => null,
-  erasing: true,
-  async run(
-    tx: Tx,
-    { after, address, ...held }: Held & { after: string; address: string },
-  ): Promise<string | null> {
-    const { accountId } = await note(tx, held, {})
-    const kept = await tx.query
-      .selectFrom('reviews')
-      .select(['id', 'content'])
-      .where('account_id', '=', accountId)
-      .where('kept_until', 'is not', null)
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(REVIEWS_STEP)
-      .execute()
-    const named = kept.filter(({ content }) => replaceAddress(content, address) !== null)
-    if (named.length > 0) {
-      await tx.query.deleteFrom('reviews').where('id', 'in', idsOf(named)).execute()
-    }
-    await note(tx, held, { reviews: named.length })
-    return kept.at(-1)?.id ?? null
-  },
-})
-
-/** Call once everything is removed: the row names the address no more. */
+/** Call it once everything is removed: the row no longer names the address. */
 export const forgetErased = transaction({
   name: 'forgetErased',
   accountOf: () => null,
   erasing: true,
   async run(tx: Tx, held: Held): Promise<void> {
-    await note(tx, held, {})
-    await tx.query
-      .updateTable('erasures')
-      .set({ address_key: null })
-      .where('id', '=', held.erasureId)
-      .execute()
+    await readHeld(tx, held)
+    await change(tx, held, { address_key: null })
   },
 })
 
-/** The receipt keeps counts alone. */
+/** Turns the erasure into a receipt, which has only counts. */
 export const finishErasure = transaction({
   name: 'finishErasure',
   accountOf: () => null,
   erasing: true,
   async run(tx: Tx, held: Held): Promise<void> {
-    const { counts } = await note(tx, held, {})
-    await tx.query
-      .updateTable('erasures')
-      .set({
-        status: 'done',
-        counts: countsColumn({ counts, trouble: null }),
-        leased_by: null,
-        lease_until: null,
-        completed_at: held.nowMs,
-      })
-      .where('id', '=', held.erasureId)
-      .execute()
+    await readHeld(tx, held)
+    await change(tx, held, { status: 'done', completed_at: held.nowMs })
   },
 })

@@ -1,1 +1,1 @@
-export { releaseErasures } from './erasure-rows.ts'
+import './erasure-rows.ts'

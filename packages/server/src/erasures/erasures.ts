@@ -1,2 +1,2 @@
 export { erasureHandlers } from './erasure-handlers.ts'
-export { workErasures } from './run-erasure.ts'
+export { erasureWork } from './run-erasure.ts'

@@ -9,36 +9,33 @@ import { removeDraft } from '#drafts/drafts-rows.ts'
 import { removeQuarantined } from '#inbound/inbound-rows.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'
 import { raceAbort } from '#platform/abort.ts'
-import { replaceAddress } from '#platform/address-text.ts'
+import { ERASED_ADDRESS, replaceAddress } from '#platform/address-text.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
-import type { Log } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
-import { SECOND_MS } from '#platform/units.ts'
-import { failureOf } from '#queue/trouble.ts'
+import type { FeatureWork } from '#queue/background.ts'
+import type { Held } from '#queue/job-rows.ts'
+import type { JobKind } from '#queue/work-jobs.ts'
 import { REMOVE_STEP_MESSAGES } from '#removal/removal-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import { removeUnreferenced } from '#schema/unreferenced-blobs.ts'
 import { eraseSearchStep } from '#search/search-rows.ts'
 import { purgeTransfers } from '#transfers/transfers.ts'
 import {
-  claimErasures,
   type ErasureRow,
   type EventsStep,
-  eraseAnswersStep,
-  eraseAuditStep,
   eraseEventsStep,
   eraseFiles,
   eraseMessages,
   eraseNotes,
-  eraseReviewsStep,
+  eraseTextsStep,
+  findErasure,
   finishErasure,
   forgetErased,
-  type Held,
-  hasDueErasure,
   noteErased,
-  returnErasure,
+  OPEN_ERASURES_MAX,
+  type TextsStep,
 } from './erasure-rows.ts'
 import {
   type Addressed,
@@ -52,59 +49,47 @@ type Deps = {
   db: Db
   blobs: BlobStore | null
   clock: Clock
-  log: Log
   deriveKey(purpose: string): Uint8Array
 }
 
-/**
- * Works on the erasures of one account; true when there may be more. One that fails is tried again until it is done.
- * `worker` is a name that no other call uses.
- */
-export async function workErasures(
-  deps: Deps,
-  { worker, signal }: { worker: string; signal: AbortSignal },
-): Promise<boolean> {
-  const { db, clock, log } = deps
-  if (signal.aborted || !(await hasDueErasure(db, clock.now()))) return false
-  const erasures = await db.write(claimErasures, { worker, nowMs: clock.now() })
-  if (erasures.length === 0) return false
-  const left = new Set(erasures)
-  const heldOf = ({ id }: ErasureRow) => ({ erasureId: id, worker, nowMs: clock.now() })
-  const works: ErasureRow[] = []
-  const attempt = async (tried: readonly ErasureRow[], run: () => Promise<void>) => {
-    try {
-      await run()
-    } catch (error) {
-      for (const one of tried) {
-        left.delete(one)
-        log.warn({ error, erasure: one.id }, 'an erasure failed and will be retried')
-        await db.write(returnErasure, { ...heldOf(one), failure: failureOf(error) })
+export function erasureWork(deps: Deps): FeatureWork {
+  return { jobs: [erasureJobs(deps)] }
+}
+
+/** The key of a job is the id of an erasure. One that fails is retried until it is done. */
+export function erasureJobs(deps: Deps): JobKind {
+  return {
+    name: 'erasure',
+    // A large mailbox takes minutes, and then another account has its turn.
+    atOnce: 2,
+    isExclusive: true,
+    batch: OPEN_ERASURES_MAX,
+    async run(jobs, { signal, held, fail }) {
+      const removed: (() => Held)[] = []
+      for (const job of jobs) {
+        const work = { held: () => held(job), signal }
+        try {
+          const erasure = await findErasure(deps.db, job.accountId, job.key)
+          if (erasure === null || erasure.status === 'done') continue
+          const { addressKey: address } = erasure
+          // Null: an earlier attempt has removed everything that names the address.
+          const isRemoved =
+            address === null || (await eraseMail(deps, { ...erasure, address }, work))
+          if (!isRemoved) return 'again'
+          removed.push(work.held)
+        } catch (error) {
+          await fail(job, error)
+        }
       }
-    }
+      if (removed.length === 0) return 'done'
+      return (await eraseWords(deps, removed, signal)) ? 'done' : 'again'
+    },
   }
-  for (const erasure of erasures) {
-    const held = () => heldOf(erasure)
-    await attempt([erasure], async () => {
-      const { addressKey: address } = erasure
-      // An earlier attempt has removed everything that names it.
-      const isRemoved =
-        address === null || (await eraseMail(deps, { ...erasure, address }, { held, signal }))
-      if (isRemoved) works.push(erasure)
-    })
-  }
-  if (works.length > 0) {
-    await attempt(works, async () => {
-      const held = works.map((one) => () => heldOf(one))
-      if (await eraseWords(deps, held, signal)) for (const one of works) left.delete(one)
-    })
-  }
-  for (const one of left) await db.write(returnErasure, { ...heldOf(one), failure: null })
-  return !signal.aborted
 }
 
 type Work = { held: () => Held; signal: AbortSignal }
 
-/** False when it was left before its end. */
+/** False if `signal` ended it. */
 async function eraseMail(
   deps: Deps,
   { accountId, createdAtMs: since, address, keepsAudit }: ErasureRow & { address: string },
@@ -130,14 +115,22 @@ async function eraseMail(
   // After their events, which a repetition would not find without them.
   await eraseQuarantined(deps, { accountId, quarantined }, work)
   await db.write(eraseNotes, { ...held(), address, inboxIds })
-  for (let after: string | null = ''; after !== null; ) {
-    after = await db.write(eraseAnswersStep, { ...held(), after, address })
+  const eraseTexts = async (of: TextsStep['of'], replacement: string | null) => {
+    for (let after: string | null = ''; after !== null; ) {
+      after = await db.write(eraseTextsStep, { ...held(), of, after, address, replacement })
+    }
   }
-  if (!keepsAudit) await eraseEvidence(deps, { accountId, address }, work)
+  await eraseTexts('answers', ERASED_ADDRESS)
+  if (keepsAudit) return true
+  // The same in all entries, so addresses can still be distinguished; useless without the key.
+  const mac = createHmac('sha256', deps.deriveKey('erased-address'))
+  const name = mac.update(`${accountId} ${address}`).digest('hex').slice(0, 16)
+  await eraseTexts('auditEntries', `${name}@erased.invalid`)
+  await eraseTexts('reviews', null)
   return true
 }
 
-/** Ends erasures whose mail is removed, in one pass over the index. False when they were left before that. */
+/** Ends erasures whose mail is removed, in one pass over the index. False if `signal` ended it. */
 async function eraseWords(
   deps: Deps,
   erasures: readonly (() => Held)[],
@@ -147,48 +140,15 @@ async function eraseWords(
   // The index keeps words of removed entries until its parts are merged.
   for (let isFirst = true; !(await db.write(eraseSearchStep, { isFirst })); isFirst = false) {
     if (signal.aborted) return false
-    for (const held of erasures) await db.write(noteErased, { ...held(), added: {} })
   }
   await removeUnreferenced(deps, signal)
   if (signal.aborted) return false
   for (const held of erasures) await db.write(forgetErased, held())
-  if (!(await overwriteRemoved(db, erasures, signal))) return false
+  // Copies of removed rows in the database's files.
+  const overwritten = db.overwriteUnused?.().then(() => true) ?? Promise.resolve(true)
+  if ((await raceAbort(overwritten, { signal })) === null) return false
   for (const held of erasures) await db.write(finishErasure, held())
   return true
-}
-
-/** Half of the lease. */
-const RENEW_MS = 30 * SECOND_MS
-
-/** Copies of removed rows in the database's files, while the leases are renewed. False when it was left before its end. */
-async function overwriteRemoved(
-  db: Db,
-  erasures: readonly (() => Held)[],
-  signal: AbortSignal,
-): Promise<boolean> {
-  const overwritten = db.overwriteUnused?.().then(() => true) ?? Promise.resolve(true)
-  for (;;) {
-    const isDone = await raceAbort(overwritten, { signal, timeoutMs: RENEW_MS })
-    if (isDone !== null || signal.aborted) return isDone === true
-    for (const held of erasures) await db.write(noteErased, { ...held(), added: {} })
-  }
-}
-
-/** The audit entries and kept reviews that name the address. */
-async function eraseEvidence(
-  { db, deriveKey }: Deps,
-  { accountId, address }: { accountId: string; address: string },
-  { held }: Work,
-): Promise<void> {
-  // The same in all entries, so addresses can still be distinguished; useless without the key.
-  const mac = createHmac('sha256', deriveKey('erased-address')).update(`${accountId} ${address}`)
-  const replacement = `${mac.digest('hex').slice(0, 16)}@erased.invalid`
-  for (let after: string | null = ''; after !== null; ) {
-    after = await db.write(eraseAuditStep, { ...held(), after, address, replacement })
-  }
-  for (let after: string | null = ''; after !== null; ) {
-    after = await db.write(eraseReviewsStep, { ...held(), after, address })
-  }
 }
 
 async function eraseInbox(

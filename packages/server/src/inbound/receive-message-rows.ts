@@ -7,7 +7,6 @@ import type { ParentThread } from '#mailbox/mailbox.ts'
 import {
   bodiesForRow,
   changeInboxes,
-  insertAttachmentReads,
   insertLongBodies,
   insertMentions,
   insertMessages,
@@ -24,6 +23,7 @@ import {
 } from '#platform/db/db.ts'
 import { limitLockWait, lockRows } from '#platform/db/dialect.ts'
 import { forEachRow, rowSelect, rowUpdate } from '#platform/db/statement.ts'
+import { insertJobs } from '#queue/job-rows.ts'
 import { type NewRow, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
 import { addPostmasterMessage, dropOldestPostmasterMail } from './postmaster-message-rows.ts'
 import {
@@ -162,15 +162,17 @@ async function receiveMessages(
       .filter(({ messageId }) => stored.has(messageId))
       .map(({ messageId, accountId }) => readLater({ messageId, accountId }, input.nowMs))
   })
-  await insertAttachmentReads(tx, toRead)
+  await insertJobs(tx, toRead)
   return outcomes
 }
 
+/** The job that reads the attachments of a stored message. */
 function readLater(
   { messageId, accountId }: { messageId: string; accountId: string },
   nowMs: number,
-): Parameters<typeof insertAttachmentReads>[1][number] {
-  return { message_id: messageId, account_id: accountId, created_at: nowMs }
+): Parameters<typeof insertJobs>[1][number] {
+  const kind = 'extraction'
+  return { kind, key: messageId, account_id: accountId, due_at: nowMs, payload: null }
 }
 
 function inboxIdsOf({ receipts, keptOut }: ReceiveInput): string[] {
@@ -289,7 +291,7 @@ export async function receiveKept(
   await insertMessages(tx, { ...rows, raws: [] })
   await insertMentions(tx, mentions)
   if (result?.kind === 'stored' && readsFiles) {
-    await insertAttachmentReads(
+    await insertJobs(
       tx,
       arrival.receipts.map((receipt) => readLater(receipt, arrival.nowMs)),
     )

@@ -26,7 +26,7 @@ import { insertEvent } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS } from '#platform/units.ts'
-import { enqueueJob } from '#queue/job-rows.ts'
+import { insertJobs } from '#queue/job-rows.ts'
 import { endExports } from '#schema/end-exports.ts'
 import type { ReadDb } from '#schema/tables.ts'
 import { readIn, type Tx } from '#schema/tables.ts'
@@ -157,8 +157,6 @@ type InboxChange = {
   retentionDays?: number | null
   expiresAtMs?: number | null
   metadata?: MetadataChange
-  /** The job removes the deliveries of a removed webhook. */
-  jobId: string
   nowMs: number
 }
 
@@ -249,7 +247,7 @@ export const removeInbox = transaction({
   erasing: true,
   async run(
     tx: Tx,
-    input: { accountId: string; inboxId: string; jobId: string; actor: Actor; nowMs: number },
+    input: { accountId: string; inboxId: string; actor: Actor; nowMs: number },
   ): Promise<'deleted' | 'not_found' | 'approver_required'> {
     // The account first, as creations do, to avoid deadlocks.
     await lockAccount(tx, input.accountId)
@@ -294,13 +292,12 @@ export const removeInbox = transaction({
     const removed = { column: 'inbox_count', by: -1 } as const
     await changePodTotal(tx, { accountId: input.accountId, podId: inbox.podId }, removed)
     await changeAccountTotal(tx, input.accountId, removed)
-    await enqueueJob.run(tx, {
-      id: input.jobId,
-      kind: 'purge-inbox',
-      payload: { inboxId: inbox.id, webhookId: webhook?.id ?? null },
-      runAtMs: input.nowMs,
-      nowMs: input.nowMs,
-    })
+    const purges = [inbox.id, ...(webhook === undefined ? [] : [webhook.id])]
+    const job = { kind: 'purge', account_id: input.accountId, due_at: input.nowMs, payload: null }
+    await insertJobs(
+      tx,
+      purges.map((key) => ({ ...job, key })),
+    )
     return 'deleted'
   },
 })
@@ -315,7 +312,7 @@ export const expireInbox = transaction({
   erasing: true,
   async run(
     tx: Tx,
-    input: { accountId: string; inboxId: string; jobId: string; eventId: string; nowMs: number },
+    input: { accountId: string; inboxId: string; eventId: string; nowMs: number },
   ): Promise<'deleted' | 'not_found' | 'approver_required'> {
     const { accountId, inboxId, eventId, nowMs } = input
     await lockAccount(tx, accountId)
@@ -479,13 +476,13 @@ async function addInboxWebhook(
  */
 async function changeInboxWebhook(
   tx: Tx,
-  place: Place & { jobId: string },
+  place: Place,
   webhook: InboxWebhook | null,
 ): Promise<boolean> {
-  const { accountId, jobId, nowMs } = place
+  const { accountId, nowMs } = place
   const kept = await findOwnWebhook(readIn(tx), place)
   if (webhook === null) {
-    if (kept !== null) await removeWebhook.run(tx, { accountId, webhookId: kept.id, jobId, nowMs })
+    if (kept !== null) await removeWebhook.run(tx, { accountId, webhookId: kept.id, nowMs })
     return false
   }
   if (kept === null) {

@@ -119,7 +119,6 @@ async function updateInbox(
   const changed = await deps.db.write(changeInbox, {
     ...input,
     ...(webhookUrl !== undefined && { webhook: made?.webhook ?? null }),
-    jobId: deps.makeId('job'),
     nowMs: deps.clock.now(),
   })
   if (changed === null) throw notFound()

@@ -1,8 +1,8 @@
-// The rows of the text of attachments, and of the messages whose attachments are still to be read.
+// The stored texts of attachments.
 
 import type { ExtractionMethod } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
-import { forEachRow, rowInsert, statement } from '#platform/db/statement.ts'
+import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 
 /** Of a file in a message; `text` may be cut. */
@@ -78,14 +78,6 @@ export async function readAttachedText(
   return text.slice(0, lengthMax)
 }
 
-/** Has the attachments of messages that arrive read later. */
-export const insertAttachmentReads = forEachRow(
-  rowInsert<Tables, Pick<Row<'attachment_reads'>, 'message_id' | 'account_id' | 'created_at'>>(
-    'attachment_reads',
-    ['message_id', 'account_id', 'created_at'],
-  ),
-)
-
 /**
  * Removes the texts of messages that are about to be removed, and what the messages mention. Returns the octets that were
  * counted for the texts.
@@ -95,9 +87,12 @@ export async function removeAttachmentTexts(
   messageIds: readonly string[],
 ): Promise<number> {
   if (messageIds.length === 0) return 0
-  for (const table of ['attachment_reads', 'mentions'] as const) {
-    await tx.query.deleteFrom(table).where('message_id', 'in', messageIds).execute()
-  }
+  await tx.query
+    .deleteFrom('jobs')
+    .where('kind', '=', 'extraction')
+    .where('key', 'in', messageIds)
+    .execute()
+  await tx.query.deleteFrom('mentions').where('message_id', 'in', messageIds).execute()
   const removed = await tx.query
     .deleteFrom('attachment_texts')
     .where('message_id', 'in', messageIds)

@@ -1,6 +1,5 @@
 export {
   findAttachmentText,
-  insertAttachmentReads,
   listReadFiles,
   listWholeTexts,
   readAttachedText,

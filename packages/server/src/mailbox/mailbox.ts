@@ -26,7 +26,7 @@ export {
   readRawBytes,
   readReceivedRaw,
 } from './read-content.ts'
-export { expireDueClaims, getThread, readThread } from './read-mail.ts'
+export { claimWork, getThread, readThread } from './read-mail.ts'
 export { openImageFetches, showMessage } from './show-message.ts'
 export {
   attachmentUrl,

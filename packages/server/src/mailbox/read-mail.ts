@@ -7,6 +7,8 @@ import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Semaphore } from '#platform/semaphore.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import type { FeatureWork } from '#queue/background.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db, Page } from '#schema/tables.ts'
 import {
@@ -173,7 +175,12 @@ export async function readThread(
   return { thread, count: limit, messages: listThreadMessages(db, read) }
 }
 
-/** Tells of leases that have run out; true when there may be more. */
+export function claimWork(deps: Omit<ChangeDeps, 'log'>): FeatureWork {
+  const run = () => expireDueClaims(deps)
+  return { tasks: [{ name: 'thread claims', everyMs: SECOND_MS, by: 'leader', run }] }
+}
+
+/** Emits an event for each claim whose lease has expired; true when there may be more. */
 export async function expireDueClaims(deps: Omit<ChangeDeps, 'log'>): Promise<boolean> {
   const { db, queueClock } = deps
   await queueClock.check()

@@ -9,7 +9,6 @@ import { STRAINED_WRITE_MS, type StorePressure } from '#platform/db/paced-db.ts'
 import type { GaugeName, GaugeValue, Metrics } from '#platform/telemetry/metrics.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Dispatcher } from '#queue/dispatcher.ts'
-import type { PeriodicTasks } from '#queue/periodic-tasks.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
 import type { Indexer } from '#search/search.ts'
@@ -39,7 +38,7 @@ type Watched = {
   smtp: MailListener | null
   dispatcher: Dispatcher | null
   webhooks: Webhooks | null
-  background: { tasks: Pick<PeriodicTasks, 'led'>; indexer: Pick<Indexer, 'lag'> }
+  background: { led(): string[]; indexer: Pick<Indexer, 'lag'> }
 }
 
 /** Registers the metrics of the queues, which every scrape reads. */
@@ -71,10 +70,10 @@ export function watchQueues(metrics: Metrics, watched: Watched): void {
     return { busy: total('busy'), idle: total('idle'), waiting: total('waiting') }
   })
   metrics.watch('periodicTasks', () =>
-    Object.fromEntries(background.tasks.led().map((task) => [task, 1])),
+    Object.fromEntries(background.led().map((task) => [task, 1])),
   )
   // Of several processes only the leader of the task knows the lag; the others have outdated values.
-  const isIndexing = () => db.engine === 'sqlite' || background.tasks.led().includes('search index')
+  const isIndexing = () => db.engine === 'sqlite' || background.led().includes('search index')
   const searchLag = () => (isIndexing() ? background.indexer.lag() : { inboxes: 0, waitedMs: 0 })
   metrics.watch('searchInboxesWaiting', () => searchLag().inboxes)
   metrics.watch('searchLag', () => searchLag().waitedMs / 1000)

@@ -48,7 +48,7 @@ export async function readQueueFigures(db: ReadDb, table: QueueTable): Promise<Q
   }
 }
 
-/** Of the first QUEUE_COUNT_MAX jobs that are due: those that wait, and those that are leased. */
+/** Purges that are due and those that are leased, of the first QUEUE_COUNT_MAX. */
 export async function readJobFigures(
   db: ReadDb,
   nowMs: number,
@@ -57,12 +57,14 @@ export async function readJobFigures(
   const first = db.read
     .selectFrom('jobs')
     .select([
-      timeIn('run_at'),
-      sql<number>`case when lease_until > ${nowMs} then 1 else 0 end`.as('held'),
+      sql<number>`due_at`.as('at'),
+      sql<number>`case when leased_by is not null and due_at > ${nowMs} then 1 else 0 end`.as(
+        'held',
+      ),
     ])
-    .where('run_at', '<=', nowMs)
-    .orderBy('run_at')
-    .orderBy('id')
+    .where('kind', '=', 'purge')
+    .where((row) => row.or([row('due_at', '<=', nowMs), row('leased_by', 'is not', null)]))
+    .orderBy('due_at')
     .limit(QUEUE_COUNT_MAX)
   const { count, leased, oldest } = await db.read
     .selectFrom(first.as('jobs'))

@@ -1,7 +1,7 @@
 export { checkCount, noThread } from './compose-send.ts'
 export { readInvite } from './invite-to-send.ts'
 export { limitHandlers } from './limit-handlers.ts'
-export { approveHeld, releaseDueSends } from './release-send.ts'
+export { approveHeld, sendWork } from './release-send.ts'
 export {
   messageOf,
   presentSent,

@@ -12,6 +12,7 @@ import { addressKey } from '#platform/email-address.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import { judgeApproved, type SendJudgement } from '#policy/policy.ts'
+import type { FeatureWork } from '#queue/background.ts'
 import { rejectSend, tooManyPerHour } from './apply-policy.ts'
 import type { LimitCheck } from './check-send-rows.ts'
 import { type Due, holdDue, judgeWaiting } from './judge-waiting.ts'
@@ -49,6 +50,19 @@ const ACCOUNTS_PER_ROUND = 256
 /** After a fault a send waits as long again as it is late, within these bounds. */
 const RELEASE_RETRY_MS_MIN = 10 * SECOND_MS
 const RELEASE_RETRY_MS_MAX = 5 * MINUTE_MS
+
+export function sendWork(deps: SendDeps): FeatureWork {
+  return {
+    tasks: [
+      {
+        name: 'scheduled sends',
+        everyMs: SECOND_MS,
+        by: 'leader',
+        run: (signal) => releaseDueSends(deps, signal),
+      },
+    ],
+  }
+}
 
 /**
  * Releases the sends whose time has come, some of each account; true when there may be more. What is refused now has

@@ -1,6 +1,6 @@
 // An address in texts that the service has written: JSON with addresses in any spelling of case.
 
-const ERASED_ADDRESS = 'erased@erased.invalid'
+export const ERASED_ADDRESS = 'erased@erased.invalid'
 
 /** Behind a character that is of no address, or behind an escape such as "\n"; never within an escape. */
 const BEGINNING = String.raw`(?:(?<![\w.+\\-])|(?<=(?<!\\)(?:\\\\)*\\[bfnrt"\\]))`

@@ -1,26 +1,26 @@
-// Background work that fails: what its owner is told, what is kept of it, and when it is tried again.
+// What is recorded about work that fails, what its owner sees of it, and when it is retried.
 
 import { AppError, withStorageProblem } from '#platform/problem.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 
-/** Attempts that failed one after the other. */
+/** Failed attempts in a row. */
 export type Trouble = {
   readonly attempts: number
-  /** Those that failed for another reason than passing trouble of the store or a busy service. */
+  /** Attempts that failed for another reason than a passing problem of the store or the service. */
   readonly faults: number
   /** When the first of them failed. */
   readonly sinceMs: number
-  /** A sentence about the last one. */
+  /** A sentence about the last one, for the owner of the work. */
   readonly message: string
 }
 
 export type Failure = { readonly isPassing: boolean; readonly message: string }
 
-/** What the owner of the job is told; the error itself is for the log. */
+/** What the owner of the work may see of the error; the log has the error itself. */
 export function failureOf(error: unknown): Failure {
-  const told = withStorageProblem(error)
-  if (!(told instanceof AppError)) return { isPassing: false, message: FAULT }
-  return { isPassing: told.code === 'service_unavailable', message: told.message }
+  const problem = withStorageProblem(error)
+  if (!(problem instanceof AppError)) return { isPassing: false, message: FAULT }
+  return { isPassing: problem.code === 'service_unavailable', message: problem.message }
 }
 
 const FAULT = 'The service made a mistake, which its log describes.'
@@ -40,7 +40,7 @@ export function addFailure(
 
 const WAIT_MS = 10 * SECOND_MS
 const WAIT_MS_MAX = HOUR_MS
-/** Passing trouble is short, or somebody works on it. */
+/** Passing problems are short, or an operator is working on them. */
 const PASSING_WAIT_MS_MAX = 5 * MINUTE_MS
 
 /** The wait before the next attempt, doubled with each one. */

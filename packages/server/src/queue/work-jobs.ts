@@ -1,95 +1,254 @@
+// Workers: each claims due jobs of one kind, runs them under leases that it renews, and settles them.
+
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
-import { HOUR_MS, SECOND_MS } from '#platform/units.ts'
+import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import {
+  addJobs,
   claimJobs,
-  completeJob,
-  continueJob,
-  countDueJobs,
+  type Held,
+  hasDueJob,
   type Job,
-  renewLease,
-  retryJob,
-  returnJobs,
+  type Outcome,
+  renewJobs,
+  settleJob,
 } from './job-rows.ts'
+import { failureOf, type Trouble } from './trouble.ts'
+import { openWorkerLoop } from './worker-loop.ts'
 
-const JOBS_AT_ONCE = 10
-/** How long a job stays leased to a worker that died. */
-const LEASE_MS = 60 * SECOND_MS
-/** The wait before a failed job is retried, doubled with each attempt up to the longest. */
-const RETRY_MS = SECOND_MS
-const RETRY_MS_MAX = HOUR_MS
+/** How long a job stays leased to a process that died. */
+const LEASE_MS = MINUTE_MS
+const POLL_MS = SECOND_MS
+/** How long an account's job runs while jobs of other accounts wait. */
+const TURN_MS = 3 * SECOND_MS
 
-export type JobLease = {
-  /** Call it before each step: true while the job is held and the service is not closing. */
-  mayGoOn(): Promise<boolean>
+/** The work of a feature that is kept in the table of jobs. */
+export type JobKind = {
+  readonly name: string
+  /** Jobs that a process runs at once; 1 by default. */
+  readonly atOnce?: number
+  /** Whether the jobs of an account run one after the other. */
+  readonly isExclusive?: boolean
+  /** Jobs of an account that one run gets together; 1 by default. */
+  readonly batch?: number
+  /** Faults in a row after which a job is given up; absent: never. */
+  readonly faultsMax?: number
+  /** Only jobs with these keys; they are added when they are missing. */
+  readonly keys?: readonly string[]
+  readonly leaseMs?: number
+  readonly pollMs?: number
+  /** How far in the future a job of this kind may be due; absent: any time. */
+  readonly aheadMsMax?: number
+  /** Called before leases are renewed and jobs claimed. */
+  prepare?(): Promise<void>
+  /**
+   * Runs jobs of one account. A rejection fails them all, and each is retried after a wait. It may be
+   * called again at any point of its work, because processes die.
+   */
+  run(jobs: readonly [Job, ...Job[]], work: Work): Promise<Outcome>
+  /** Called before a job is removed because it failed `faultsMax` times. */
+  giveUp?(held: Held, trouble: Trouble): Promise<unknown>
 }
 
-type WorkDeps = {
+export type Work = {
+  /** Aborted when the worker closes or the lease is lost. */
+  readonly signal: AbortSignal
+  held(job: Job): Held
+  /** Whether to return the job because the worker closes or the turn of its account is over. */
+  isOver(): Promise<boolean>
+  /** Fails one job of several. */
+  fail(job: Job, error: unknown): Promise<void>
+}
+
+export type JobDeps = {
   db: Db
-  clock: Clock
+  clock: Pick<Clock, 'now' | 'monotonic'>
   log: Log
-  /** Does a job or a part of it; `again` when it has to run once more at once. */
-  runJob(job: Job, lease: JobLease): Promise<'done' | 'again'>
+  /** Makes a name that no other worker ever has. */
+  makeWorker(): string
 }
 
-/**
- * Runs up to JOBS_AT_ONCE due jobs; true when there may be more. `worker` is a name that no other call uses.
- * An aborted `signal` ends the call after the present step and returns the other jobs.
- */
-export async function workJobs(
-  deps: WorkDeps,
-  input: { worker: string; signal: AbortSignal },
-): Promise<boolean> {
-  const { worker, signal } = input
-  const nowMs = deps.clock.now()
-  // A read is cheap; a claim costs a commit.
-  if (signal.aborted || (await countDueJobs(deps.db, nowMs)) === 0) return false
-  const claimedMs = deps.clock.monotonic()
-  const claim = { worker, nowMs, leaseMs: LEASE_MS, limit: JOBS_AT_ONCE }
-  const jobs = await deps.db.write(claimJobs, claim)
-  for (const job of jobs) {
-    if (signal.aborted) break
-    const lease = holdLease(deps, { id: job.id, worker, claimedMs, signal })
-    if (await lease.mayGoOn()) await workJob(deps, job, { worker, lease })
+export type JobWorker = {
+  wake(): void
+  /** Keys of the jobs that run now. */
+  running(): string[]
+  /** Aborts and returns what runs, and resolves then. */
+  close(): Promise<void>
+}
+
+export function openJobWorker(deps: JobDeps, kind: JobKind): JobWorker {
+  return new Worker(deps, kind)
+}
+
+type Run = {
+  readonly worker: string
+  readonly jobs: Set<Job>
+  readonly ending: AbortController
+  renewedMs: number
+  done: Promise<void>
+}
+
+class Worker implements JobWorker {
+  readonly #deps: JobDeps
+  readonly #kind: JobKind
+  readonly #leaseMs: number
+  readonly #runs = new Set<Run>()
+  readonly #loop: ReturnType<typeof openWorkerLoop>
+  #afterAccount = ''
+  #hasKeys = false
+
+  constructor(deps: JobDeps, kind: JobKind) {
+    this.#deps = deps
+    this.#kind = kind
+    this.#leaseMs = kind.leaseMs ?? LEASE_MS
+    this.#loop = openWorkerLoop({
+      name: kind.name,
+      everyMs: kind.pollMs ?? POLL_MS,
+      step: (signal) => this.#step(signal),
+      log: deps.log,
+    })
   }
-  if (signal.aborted && jobs.length > 0) await deps.db.write(returnJobs, { worker })
-  return jobs.length > 0
-}
 
-async function workJob(
-  deps: WorkDeps,
-  job: Job,
-  { worker, lease }: { worker: string; lease: JobLease },
-): Promise<void> {
-  const holding = { id: job.id, worker }
-  try {
-    const outcome = await deps.runJob(job, lease)
-    if (outcome === 'done') await deps.db.write(completeJob, holding)
-    else await deps.db.write(continueJob, { ...holding, nowMs: deps.clock.now() })
-  } catch (error) {
-    deps.log.warn({ error, job: job.id, kind: job.kind }, 'a job failed and will be retried')
-    const waitMs = Math.min(RETRY_MS * 2 ** Math.min(job.attempts - 1, 20), RETRY_MS_MAX)
-    await deps.db.write(retryJob, { ...holding, runAtMs: deps.clock.now() + waitMs })
+  wake(): void {
+    this.#loop.wake()
   }
-}
 
-/** Renews the lease after a third of it. `claimedMs` is monotonic time. */
-function holdLease(
-  { db, clock }: WorkDeps,
-  holding: { id: string; worker: string; claimedMs: number; signal: AbortSignal },
-): JobLease {
-  const { id, worker, signal } = holding
-  let renewedMs = holding.claimedMs
-  let isHeld = true
-  return {
-    async mayGoOn() {
-      const nowMs = clock.monotonic()
-      if (isHeld && !signal.aborted && nowMs - renewedMs >= LEASE_MS / 3) {
-        isHeld = await db.write(renewLease, { id, worker, untilMs: clock.now() + LEASE_MS })
-        renewedMs = nowMs
+  running(): string[] {
+    return [...this.#runs].flatMap(({ jobs }) => [...jobs].map(({ key }) => key))
+  }
+
+  async close(): Promise<void> {
+    for (const { ending } of this.#runs) ending.abort()
+    await this.#loop.close()
+    for (const { ending } of this.#runs) ending.abort()
+    await Promise.all([...this.#runs].map(({ done }) => done))
+  }
+
+  /** Renews leases and starts due jobs. It does not wait for them, so that leases are renewed meanwhile. */
+  async #step(signal: AbortSignal): Promise<boolean> {
+    await this.#kind.prepare?.()
+    await this.#renew()
+    const { name: kind, keys, isExclusive, aheadMsMax, atOnce = 1, batch = 1 } = this.#kind
+    const { db, clock } = this.#deps
+    if (keys !== undefined && !this.#hasKeys) {
+      const due_at = clock.now()
+      await db.write(addJobs, { jobs: keys.map((key) => ({ kind, key, account_id: '', due_at })) })
+      this.#hasKeys = true
+    }
+    while (this.#runs.size < atOnce && !signal.aborted) {
+      const nowMs = clock.now()
+      const latestMs = aheadMsMax === undefined ? undefined : nowMs + aheadMsMax
+      const due = { kind, keys, isExclusive, nowMs, latestMs }
+      if (!(await hasDueJob(db, due))) return false
+      const worker = this.#deps.makeWorker()
+      const renewedMs = clock.monotonic()
+      const lease = { worker, leaseMs: this.#leaseMs, limit: batch }
+      const [first, ...more] = await db.write(claimJobs, {
+        ...due,
+        ...lease,
+        afterAccount: this.#afterAccount,
+      })
+      if (first === undefined) return false
+      this.#afterAccount = first.accountId
+      this.#start([first, ...more], { worker, renewedMs })
+    }
+    return false
+  }
+
+  #start(
+    jobs: readonly [Job, ...Job[]],
+    { worker, renewedMs }: { worker: string; renewedMs: number },
+  ): void {
+    const ending = new AbortController()
+    const run: Run = { worker, jobs: new Set(jobs), ending, renewedMs, done: Promise.resolve() }
+    this.#runs.add(run)
+    run.done = this.#work(run, jobs)
+      // The jobs are claimed again when their lease has expired.
+      .catch((error) => this.#deps.log.warn({ error, kind: this.#kind.name }, OUTCOME_LOST))
+      .finally(() => {
+        this.#runs.delete(run)
+        this.#loop.wake()
+      })
+  }
+
+  async #work(run: Run, jobs: readonly [Job, ...Job[]]): Promise<void> {
+    const { clock } = this.#deps
+    const { name: kind } = this.#kind
+    const { worker, ending } = run
+    const held = ({ key }: Job) => ({ kind, key, worker, nowMs: clock.now() })
+    const fail = (job: Job, error: unknown) => this.#fail(run, held(job), { job, error })
+    const work = { signal: ending.signal, held, isOver: this.#openTurn(run, jobs[0]), fail }
+    let outcome: Outcome
+    try {
+      outcome = await this.#kind.run(jobs, work)
+    } catch (error) {
+      for (const job of run.jobs) await fail(job, error)
+      return
+    }
+    for (const job of run.jobs) await this.#settle(run, held(job), { job, outcome })
+  }
+
+  async #fail(run: Run, held: Held, { job, error }: { job: Job; error: unknown }): Promise<void> {
+    const { log } = this.#deps
+    const { kind, key } = held
+    // First, because the write may fail, too.
+    log.warn({ error, kind, job: key }, 'a job failed and will be retried')
+    const trouble = await this.#settle(run, held, { job, outcome: { failure: failureOf(error) } })
+    if (trouble === null || trouble.faults < this.#faultsMax) return
+    log.warn({ kind, job: key }, 'a job failed too often and was given up')
+    await this.#kind.giveUp?.(held, trouble)
+    await this.#settle(run, held, { job, outcome: 'done' })
+  }
+
+  async #settle(
+    run: Run,
+    held: Held,
+    { job, outcome }: { job: Job; outcome: Outcome },
+  ): Promise<Trouble | null> {
+    run.jobs.delete(job)
+    return this.#deps.db.write(settleJob, { ...held, outcome, faultsMax: this.#faultsMax })
+  }
+
+  get #faultsMax(): number {
+    return this.#kind.faultsMax ?? Number.MAX_SAFE_INTEGER
+  }
+
+  /** Renews each lease after a third of it. A run whose lease is lost, or nearly over, is aborted. */
+  async #renew(): Promise<void> {
+    const { db, clock } = this.#deps
+    const nowMs = clock.monotonic()
+    const old = [...this.#runs].filter(({ renewedMs }) => nowMs - renewedMs >= this.#leaseMs / 3)
+    if (old.length === 0) return
+    try {
+      const workers = old.map(({ worker }) => worker)
+      const untilMs = clock.now() + this.#leaseMs
+      const kind = this.#kind.name
+      const renewed = new Set(await db.write(renewJobs, { kind, workers, untilMs }))
+      for (const run of old) {
+        if (renewed.has(run.worker)) run.renewedMs = nowMs
+        else run.ending.abort()
       }
-      return isHeld && !signal.aborted
-    },
+    } finally {
+      const latestMs = clock.monotonic() - this.#leaseMs * (5 / 6)
+      for (const { renewedMs, ending } of old) if (renewedMs <= latestMs) ending.abort()
+    }
+  }
+
+  #openTurn(run: Run, { accountId: exceptAccount }: Job): () => Promise<boolean> {
+    const { db, clock } = this.#deps
+    const { name: kind, isExclusive } = this.#kind
+    const openedMs = clock.monotonic()
+    let untilMs: number | null = null
+    return async () => {
+      if (run.ending.signal.aborted) return true
+      const nowMs = clock.monotonic()
+      // The turn of a job that takes long to find its position is at least as long as that.
+      untilMs ??= nowMs + Math.max(TURN_MS, nowMs - openedMs)
+      if (nowMs < untilMs) return false
+      return hasDueJob(db, { kind, isExclusive, nowMs: clock.now(), exceptAccount })
+    }
   }
 }
+
+const OUTCOME_LOST = 'the outcome of a job was lost; it runs again after its lease'

@@ -19,22 +19,31 @@ import type { Clock } from '#platform/clock.ts'
 import { isIdOf, type MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound, problem } from '#platform/problem.ts'
-import { DAY_MS } from '#platform/units.ts'
-import type { Job } from '#queue/job-rows.ts'
+import { DAY_MS, HOUR_MS, SECOND_MS } from '#platform/units.ts'
+import type { FeatureWork } from '#queue/background.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
-import type { JobLease } from '#queue/work-jobs.ts'
+import type { JobKind } from '#queue/work-jobs.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
+import { removeUnreferenced } from '#schema/unreferenced-blobs.ts'
 import type { EventHub } from '#streams/streams.ts'
 import { existingChunkIds } from '#transfers/transfers-rows.ts'
 import { purgeWebhookStep } from '#webhooks/webhooks-rows.ts'
-import { deleteMessage, deleteThread, moveToTrash, restore } from './delete-mail.ts'
+import {
+  deleteMessage,
+  deleteThread,
+  finishMoves,
+  moveToTrash,
+  purgeTrash,
+  restore,
+} from './delete-mail.ts'
 import {
   findKeepingInbox,
   purgeExpiredStep,
   purgeInboxStep,
   purgeRangesStep,
 } from './removal-rows.ts'
+import { expireInboxes, removeOverdue } from './retention.ts'
 
 /** Steps of a purge within the request; a job does the rest of a large mailbox. */
 const PURGE_STEPS_AT_ONCE = 4
@@ -58,7 +67,6 @@ async function deleteInbox(
 ): Promise<void> {
   const outcome = await deps.db.write(removeInbox, {
     ...input,
-    jobId: deps.makeId('job'),
     nowMs: deps.clock.now(),
   })
   if (outcome === 'not_found') throw notFound()
@@ -104,9 +112,6 @@ export function removalHandlers(
     },
   }
 }
-
-export { finishMoves, purgeTrash, restoreMixed } from './delete-mail.ts'
-export { expireInboxes, removeOverdue } from './retention.ts'
 
 /** A younger blob without a message may belong to a transaction that is under way. */
 export const ORPHAN_MS = DAY_MS
@@ -163,16 +168,14 @@ export async function fillCategories({ db }: { db: Db }, signal: AbortSignal): P
 }
 
 /**
- * Removes the mail of a deleted inbox in up to `stepsMax` steps, a job also only while it holds its lease;
- * true when nothing of the inbox is left. Safe to run again.
+ * Removes the mail of a deleted inbox, in up to `stepsMax` steps without pauses, or in paced steps while
+ * `mayGoOn` allows them. True when nothing of the inbox is left. Safe to run again.
  */
 export function purgeInbox(
   deps: PurgeDeps,
-  { inboxId, stepsMax, lease }: { inboxId: string; stepsMax: number; lease?: JobLease },
+  { inboxId, ...pace }: { inboxId: string; stepsMax?: number; mayGoOn?: () => Promise<boolean> },
 ): Promise<boolean> {
-  // No pauses while a client waits.
-  const pace = { stepsMax, mayGoOn: lease?.mayGoOn, isPaced: lease !== undefined }
-  return inSteps(pace, async () => {
+  return inSteps({ ...pace, isPaced: pace.mayGoOn !== undefined }, async () => {
     const removed = await deps.db.write(purgeInboxStep, { inboxId, nowMs: deps.clock.now() })
     await removeBlobs(deps, removed.blobIds)
     return removed
@@ -199,16 +202,6 @@ export async function purgeLeftovers(deps: PurgeDeps, signal: AbortSignal): Prom
     afterList = await deps.db.write(purgeRangesStep, { after: afterList ?? '' })
     return { isDone: afterList === null }
   })
-}
-
-/** The same for the deliveries of a deleted webhook. */
-export function purgeWebhook(
-  { db }: { db: Db },
-  { webhookId, stepsMax, lease }: { webhookId: string; stepsMax: number; lease: JobLease },
-): Promise<boolean> {
-  return inSteps({ stepsMax, mayGoOn: lease.mayGoOn }, () =>
-    db.write(purgeWebhookStep, { webhookId }),
-  )
 }
 
 /**
@@ -255,28 +248,58 @@ function idsOf(stored: readonly StoredBlob[]): string[] {
   return stored.map(({ id }) => id)
 }
 
-/** Steps after which a job returns to the end of the queue. */
-const PURGE_STEPS_PER_RUN = 50
-
-/** Runs a job; `again` when it must run once more at once. */
-export async function runJob(
-  deps: PurgeDeps,
-  job: Job,
-  lease: JobLease,
-): Promise<'done' | 'again'> {
-  const stepsMax = PURGE_STEPS_PER_RUN
-  switch (job.kind) {
-    case 'purge-inbox': {
-      const inboxId = String(job.payload.inboxId)
-      if (!(await purgeInbox(deps, { inboxId, stepsMax, lease }))) return 'again'
-      if (typeof job.payload.webhookId !== 'string') return 'done'
-      break
-    }
-    case 'purge-webhook':
-      break
-    default:
-      throw new Error(`There is no action for jobs of the kind ${job.kind}.`)
+/** `hasOwnBlobs`: each process has a folder of blobs, which the others do not see. */
+export function removalWork(
+  deps: Parameters<typeof expireInboxes>[0] & { blobs: BlobStore | null },
+  { hasOwnBlobs }: { hasOwnBlobs: boolean },
+): FeatureWork {
+  return {
+    jobs: [purgeJobs(deps)],
+    tasks: [
+      {
+        name: 'retention',
+        everyMs: HOUR_MS,
+        by: 'schedule',
+        async run(signal) {
+          await purgeExpired(deps, signal)
+          await removeOverdue(deps, signal)
+        },
+      },
+      {
+        name: 'expiry',
+        everyMs: 2 * SECOND_MS,
+        by: 'leader',
+        async run(signal) {
+          await expireInboxes(deps, signal)
+          await finishMoves(deps, signal)
+          await purgeTrash(deps, signal)
+          await removeUnreferenced(deps, signal)
+        },
+      },
+      {
+        name: 'blob sweep',
+        everyMs: deps.blobs?.sweepEveryMs ?? HOUR_MS,
+        by: hasOwnBlobs ? 'each process' : 'schedule',
+        async run(signal) {
+          const orphans = await sweepBlobs(deps, signal)
+          if (orphans === 0) return
+          deps.log.info({ orphans }, 'removed stored files that no message refers to')
+        },
+      },
+    ],
   }
-  const webhookId = String(job.payload.webhookId)
-  return (await purgeWebhook(deps, { webhookId, stepsMax, lease })) ? 'done' : 'again'
+}
+
+/** The key of a job is the id of a deleted inbox or webhook. */
+export function purgeJobs(deps: PurgeDeps): JobKind {
+  return {
+    name: 'purge',
+    async run([{ key }], work) {
+      const mayGoOn = async () => !(await work.isOver())
+      const isDone = isIdOf('inb', key)
+        ? await purgeInbox(deps, { inboxId: key, mayGoOn })
+        : await inSteps({ mayGoOn }, () => deps.db.write(purgeWebhookStep, { webhookId: key }))
+      return isDone ? 'done' : 'again'
+    },
+  }
 }

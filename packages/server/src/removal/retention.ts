@@ -37,7 +37,6 @@ export async function expireInboxes(deps: ExpiryDeps, signal: AbortSignal): Prom
     const outcome = await deps.db.write(expireInbox, {
       accountId,
       inboxId,
-      jobId: deps.makeId('job'),
       eventId: deps.makeId('evt'),
       nowMs,
     })

@@ -6,6 +6,8 @@ import { endWaiting } from '#outbound/outbound-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import type { FeatureWork } from '#queue/background.ts'
 import type { Db } from '#schema/tables.ts'
 import { findEqual, findReview, listExpiredReviews, type Review } from './review-rows.ts'
 
@@ -73,6 +75,11 @@ export async function rejectEqual(
 
 /** Of the reviews that expire together. */
 const EXPIRED_PER_STEP = 64
+
+export function reviewWork(deps: EndDeps): FeatureWork {
+  const run = (signal: AbortSignal) => expireReviews(deps, signal)
+  return { tasks: [{ name: 'review expiry', everyMs: SECOND_MS, by: 'leader', run }] }
+}
 
 /** True when there may be more. Safe beside another process. */
 export async function expireReviews(deps: EndDeps, signal: AbortSignal): Promise<boolean> {

@@ -1,6 +1,6 @@
-// Mail to approvers about held mail. It is no message of an inbox, has no event and no bounce, and comes from an address
-// that no inbox can have: whoever reads it may decide, so no key of the account may get hold of it. It also has no words
-// of the held message, which the agent wrote.
+// Mail to approvers about held mail. Its reader may decide, so no key of the account may get hold of it:
+// it is in no inbox, has no event and no bounce, and comes from an address that no inbox can have. It has
+// no words of the held message, which the agent wrote.
 
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
 import { isInternational } from '@mailroom/mail/compose/header-text.ts'
@@ -17,31 +17,24 @@ import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
+import type { FeatureWork } from '#queue/background.ts'
+import type { Job } from '#queue/job-rows.ts'
 import { nextAttemptAt } from '#queue/retry-schedules.ts'
+import { failureOf } from '#queue/trouble.ts'
+import type { JobKind } from '#queue/work-jobs.ts'
 import type { Db } from '#schema/tables.ts'
 import { reviewUrl } from './review-link.ts'
-import {
-  claimReviewMail,
-  findAccountWithNews,
-  findDueReviewMail,
-  gatherReviewMail,
-  type ReviewMail,
-  settleReviewMail,
-} from './review-mail-rows.ts'
+import { findAccountWithNews, gatherReviewMail, type ReviewMail } from './review-mail-rows.ts'
 import { findReview, type Review } from './review-rows.ts'
 
-/** From the first held message to the mail, which tells of all until then. */
+/** From the first held message to the mail, which lists all that were held until then. */
 const GATHER_MS = 2 * MINUTE_MS
-/** Later the approver finds what is pending in the console. */
+/** After this a mail is no longer retried; the console lists what is pending. */
 const MAIL_MS_MAX = DAY_MS
-/** Each of another account. */
+/** Mails that a process sends at once, each for another account. */
 const MAILS_AT_ONCE = 16
-/** How soon a new mail begins beside those under way. */
-const POLL_MS = SECOND_MS
-const LEASE_MS = 5 * MINUTE_MS
-/** An attempt ends before its lease does. */
 const ATTEMPT_MS_MAX = 2 * MINUTE_MS
-/** Further ones are in the console. */
+/** Reviews that a mail lists; the console has all. */
 const REVIEWS_SHOWN_MAX = 25
 /** Mailbox names have no underscore, so this address is no inbox. */
 const SENDER_NAME = 'held_mail'
@@ -77,32 +70,12 @@ export type ReviewMailDeps = {
   carrier: { carry: Carry } | null
 }
 
-/**
- * Gathers what is new and sends what is due, by account in turn, until nothing is; true when there may be more. An
- * account has one mail under way, so its slow servers delay the mail of no other. Safe beside another process.
- */
-export async function mailReviews(deps: ReviewMailDeps, signal: AbortSignal): Promise<boolean> {
-  /** By account. */
-  const underWay = new Map<string, Promise<void>>()
-  let after = ''
-  try {
-    for (;;) {
-      const hasGathered = await gatherOldest(deps)
-      const mail = signal.aborted ? null : await claimNext(deps, { after, underWay })
-      if (mail !== null) {
-        const { accountId } = mail
-        const sending = mailOne(deps, mail, signal)
-          // It is tried again after its lease.
-          .catch((error) => deps.log.warn({ error }, 'the outcome of mail to an approver was lost'))
-          .finally(() => underWay.delete(accountId))
-        underWay.set(accountId, sending)
-        after = accountId
-      } else if (underWay.size === 0 || signal.aborted) return hasGathered
-      else if (!hasGathered)
-        await raceAbort(Promise.race(underWay.values()), { signal, timeoutMs: POLL_MS })
-    }
-  } finally {
-    await Promise.all(underWay.values())
+export function reviewMailWork(deps: ReviewMailDeps): FeatureWork {
+  return {
+    jobs: [reviewMailJobs(deps)],
+    tasks: [
+      { name: 'review mail', everyMs: SECOND_MS, by: 'leader', run: () => gatherOldest(deps) },
+    ],
   }
 }
 
@@ -115,45 +88,45 @@ async function gatherOldest({ db, clock, makeId, carrier }: ReviewMailDeps): Pro
   return true
 }
 
-async function claimNext(
-  { db, clock, carrier }: ReviewMailDeps,
-  { after, underWay }: { after: string; underWay: ReadonlyMap<string, unknown> },
-): Promise<ReviewMail | null> {
-  if (carrier === null || underWay.size === MAILS_AT_ONCE) return null
-  const nowMs = clock.now()
-  const due = await findDueReviewMail(db, { nowMs, after, busy: [...underWay.keys()] })
-  return due && db.write(claimReviewMail, { ...due, nowMs, leaseMs: LEASE_MS })
-}
-
-async function mailOne(deps: ReviewMailDeps, mail: ReviewMail, signal: AbortSignal): Promise<void> {
-  const { id, approverId, accountId, attempts, expiresAtMs } = mail
-  const fields = { approver: approverId, attempt: attempts }
-  let isOver = false
-  try {
-    isOver = await attempt(deps, mail, signal)
-  } catch (error) {
-    deps.log.error({ ...fields, error }, 'mail to an approver failed within the service')
+/** A job is a mail to one approver. Slow servers of an account delay the mail of no other. */
+function reviewMailJobs(deps: ReviewMailDeps): JobKind {
+  return {
+    name: 'review mail',
+    atOnce: MAILS_AT_ONCE,
+    isExclusive: true,
+    async run([job], { signal }) {
+      const { approverId, expiresAtMs } = job.payload as ReviewMail
+      const attempts = (job.trouble?.attempts ?? 0) + 1
+      const fields = { approver: approverId, attempt: attempts }
+      let failure = { isPassing: false, message: 'The mail was not accepted.' }
+      try {
+        if (await attempt(deps, job, signal)) return 'done'
+        deps.log.info(fields, 'mail to an approver was not taken')
+      } catch (error) {
+        deps.log.error({ ...fields, error }, 'mail to an approver failed within the service')
+        failure = failureOf(error)
+      }
+      const nowMs = deps.clock.now()
+      // An attempt that a shutdown aborted says nothing about the server.
+      const retryAtMs = signal.aborted ? nowMs : nextAttemptAt({ attempts, nowMs, expiresAtMs })
+      return retryAtMs === null ? 'done' : { failure, retryAtMs }
+    },
   }
-  const nowMs = deps.clock.now()
-  // An attempt that this process had to end says nothing about the server.
-  const retryAtMs = signal.aborted ? nowMs : nextAttemptAt({ attempts, nowMs, expiresAtMs })
-  const nextAttemptAtMs = isOver ? null : retryAtMs
-  if (!isOver) deps.log.info(fields, 'mail to an approver was not taken')
-  await deps.db.write(settleReviewMail, { id, approverId, accountId, nextAttemptAtMs })
 }
 
-/** True when it is sent, or nobody is to be told any more. */
+/** True when the mail is sent or no longer needed. */
 async function attempt(
   deps: ReviewMailDeps,
-  { approverId, accountId, reviewIds, id }: ReviewMail,
+  { accountId, key, payload }: Job,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { carrier } = deps
+  const { approverId, reviewIds } = payload as ReviewMail
   const approver = await findApprover(deps.db, { accountId, approverId })
   const email = approver?.email ?? null
   if (email === null || carrier === null) return true
   const destination = domainOf(email)
-  // A domain of the service since the approver was created: an inbox could read the mail.
+  // The domain came to the service after the approver was created, so an inbox could read the mail.
   if (await isDomainHere(deps, destination)) return true
   const found = await Promise.all(
     reviewIds.map((reviewId) => findReview(deps.db, { accountId, reviewId })),
@@ -161,11 +134,11 @@ async function attempt(
   const pending = found.filter((review) => review?.status === 'pending') as Review[]
   if (pending.length === 0) return true
   const nowMs = deps.clock.now()
-  const { raw, needsSmtpUtf8 } = await compose(deps, { id, approverId, email, pending, nowMs })
+  const { raw, needsSmtpUtf8 } = await compose(deps, { key, approverId, email, pending, nowMs })
   const owner = { ownerId: SERVICE_OWNER, domain: deps.inboxDomain }
   const signed = await deps.signers.sign(owner, raw, nowMs)
   const ending = AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_MS_MAX)])
-  // With the null sender nobody gets a bounce, which would have the links in it.
+  // The null sender prevents bounces, which would contain the links.
   const notice = { destination, reversePath: '', recipients: [email], raw: signed, needsSmtpUtf8 }
   const carried = await raceAbort(carrier.carry(notice, ending), { signal: ending })
   const [outcome] = carried?.outcomes ?? []
@@ -176,15 +149,15 @@ async function attempt(
 async function compose(
   deps: ReviewMailDeps,
   {
-    id,
+    key,
     approverId,
     email,
     pending,
     nowMs,
-  }: { id: string; approverId: string; email: string; pending: Review[]; nowMs: number },
+  }: { key: string; approverId: string; email: string; pending: Review[]; nowMs: number },
 ): Promise<{ raw: Uint8Array; needsSmtpUtf8: boolean }> {
   const { inboxDomain } = deps
-  // The newest of equal ones, as in the list of reviews.
+  // Of equal reviews the newest is shown, as in the list of reviews.
   const groups = [
     ...Map.groupBy(pending.toReversed(), ({ id, equalKey }) => equalKey ?? id).values(),
   ]
@@ -208,12 +181,12 @@ async function compose(
     html: '',
     inReplyTo: null,
     references: [],
-    messageId: `<${id}.${approverId}@${inboxDomain}>`,
+    messageId: `<${key}@${inboxDomain}>`,
     dateMs: nowMs,
     attachments: [],
     hopMark: null,
     unsubscribeUrl: null,
-    // RFC 3834 §5: nobody's program answers it.
+    // RFC 3834 §5: programs must not answer it.
     extraFields: [{ name: 'Auto-Submitted', value: 'auto-generated' }],
   })
   return {
@@ -222,7 +195,7 @@ async function compose(
   }
 }
 
-/** Without words of the message: whoever wrote it could give the approver a link of their own. */
+/** Has no words of the message: its writer could give the approver a link of their own. */
 function entryOf(
   deps: ReviewMailDeps,
   [review, ...others]: readonly Review[],

@@ -344,14 +344,6 @@ create table attachment_texts (
   primary key (message_id, filename)
 ) :heap;
 
--- Messages whose attachments are still to be extracted.
-create table attachment_reads (
-  message_id :key not null primary key, account_id :key not null,
-  attempts integer not null default 0, leased_by :key, lease_until :int,
-  created_at :int not null
-) :clustered;
-create index attachment_reads_by_account on attachment_reads (account_id, message_id);
-
 -- Links and codes in received mail of the last 30 days: a row per message, with filename '', and
 -- one per attachment that has content of its own.
 create table mentions (
@@ -726,20 +718,7 @@ create table review_news (
 create index review_news_by_time on review_news (created_at);
 create index review_news_by_account on review_news (account_id);
 
--- Mail to approvers until a server has accepted it. It is no message of an inbox, because API keys
--- must not read it.
-create table review_mails (
-  id :key not null, approver_id :key not null, account_id :key not null,
-  review_ids text not null, -- JSON list.
-  attempts integer not null,
-  next_attempt_at :int not null, -- Also the end of the lease of a process that is sending it.
-  expires_at :int not null,
-  primary key (id, approver_id)
-) :clustered;
-create index review_mails_due on review_mails (next_attempt_at);
-create index review_mails_by_account on review_mails (account_id, next_attempt_at);
-
--- Jobs of accounts
+-- Exports, imports and erasures
 
 create table transfers (
   id :key not null primary key, account_id :key not null,
@@ -752,16 +731,13 @@ create table transfers (
   total_count :int not null, imported_count :int not null default 0,
   duplicate_count :int not null default 0, failed_count :int not null default 0,
   details text not null, -- JSON: where the work continues, and the first failures.
-  size_bytes :int not null default 0, error text, leased_by :key, lease_until :int,
-  -- When a worker last returned it: accounts that were served least recently come first.
-  served_at :int not null default 0,
+  size_bytes :int not null default 0, error text,
   created_at :int not null, completed_at :int,
   expires_at :int -- When the file is removed; the row follows later.
 ) :clustered;
 create index transfers_by_account on transfers (account_id, kind, id desc);
 create index transfers_open on transfers (id) where completed_at is null;
-create index transfers_open_by_account on transfers (account_id, served_at)
-  where completed_at is null;
+create index transfers_open_by_account on transfers (account_id) where completed_at is null;
 create index transfers_by_expiry on transfers (expires_at) where expires_at is not null;
 
 -- The file of a transfer. A chunk without content is in the blob store under its id.
@@ -780,7 +756,6 @@ create table erasures (
   counts text not null, -- JSON: the number of removed rows of each kind.
   -- Whether the audit and its reviews stay: an API key asked, and the account has approvers.
   keeps_audit integer not null default 0,
-  leased_by :key, lease_until :int,
   created_at :int not null, completed_at :int
 ) :clustered;
 create index erasures_by_account on erasures (account_id, id desc);
@@ -789,20 +764,19 @@ create index erasures_open_by_account on erasures (account_id, id) where complet
 
 -- The service itself
 
+-- Work that a worker does under a lease: exports, purges, mail to approvers and so on.
 create table jobs (
-  id :key not null primary key,
-  kind text not null, payload text not null,
-  run_at :int not null, attempts integer not null default 0, leased_by :key, lease_until :int,
-  created_at :int not null
+  kind :key not null,
+  key :key not null, -- What it works on.
+  account_id :key not null, -- Empty for the service's own work.
+  payload text, -- JSON: what the work needs or has recorded.
+  due_at :int not null, -- The next run or, while it is leased, the end of the lease.
+  leased_by :key,
+  trouble text, -- JSON: the failures since the last progress.
+  primary key (kind, key)
 ) :clustered;
-create index jobs_by_time on jobs (run_at, id);
-
--- Work that one process does for all.
-create table leases (
-  name :key not null primary key, holder :key,
-  lease_until :int, -- By the clock of the queue, as done_at.
-  done_at :int
-) :clustered;
+create index jobs_due on jobs (kind, due_at);
+create index jobs_by_account on jobs (kind, account_id, key);
 
 -- Blobs without a reference, to be removed.
 create table unreferenced_blobs (id :key not null primary key) :clustered;

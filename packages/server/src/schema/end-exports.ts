@@ -1,6 +1,6 @@
 import type { Tx } from './tables.ts'
 
-/** Ends the exports of an inbox or of a whole pod, which is deleted: their URLs give nothing from now on. */
+/** Ends the exports of a deleted inbox or pod, whose URLs stop working. */
 export async function endExports(
   tx: Tx,
   of: { accountId: string; inboxId: string } | { accountId: string; podId: string },
@@ -11,8 +11,6 @@ export async function endExports(
     .set({
       status: 'failed',
       error: 'inbox_deleted',
-      leased_by: null,
-      lease_until: null,
       completed_at: nowMs,
       expires_at: nowMs,
     })

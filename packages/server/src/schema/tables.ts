@@ -285,13 +285,6 @@ export type Tables = {
     category: Generated<string | null>
   }
   event_readers: { name: string; transaction_id: number; sequence: number }
-  /** Work that one process at a time does for all. */
-  leases: {
-    name: string
-    holder: string | null
-    lease_until: number | null
-    done_at: number | null
-  }
   pairings: {
     request_hash: Uint8Array
     user_code: string
@@ -383,15 +376,19 @@ export type Tables = {
     subject: string
     created_at: number
   }
+  /** See `queue/job-rows.ts`. */
   jobs: {
-    id: string
     kind: string
-    payload: string
-    run_at: number
-    attempts: Generated<number>
-    leased_by: string | null
-    lease_until: number | null
-    created_at: number
+    /** Unique within the kind. */
+    key: string
+    /** Empty for the service's own work. */
+    account_id: string
+    payload: string | null
+    /** When a worker may claim it: its next run or, while it is leased, the end of the lease. */
+    due_at: number
+    leased_by: Generated<string | null>
+    /** JSON of `Trouble`. */
+    trouble: Generated<string | null>
   }
   service_secrets: { name: string; value: Uint8Array }
   idempotency_keys: {
@@ -456,17 +453,13 @@ export type Tables = {
     imported_count: Generated<number>
     duplicate_count: Generated<number>
     failed_count: Generated<number>
-    /** JSON of `ExportDetails` or `ImportDetails`, and of the trouble beside them. */
+    /** JSON of `ExportDetails` or `ImportDetails`, and the `trouble` of one that was given up. */
     details: string
     size_bytes: Generated<number>
     error: string | null
-    leased_by: string | null
-    lease_until: number | null
     created_at: number
     completed_at: number | null
     expires_at: number | null
-    /** When a worker last left it for others, or it was made. */
-    served_at: Generated<number>
   }
   transfer_chunks: {
     transfer_id: string
@@ -482,12 +475,10 @@ export type Tables = {
     account_id: string
     status: string
     address_key: string | null
-    /** JSON of `ErasureCounts`, and of the trouble beside them. */
+    /** JSON of `ErasureCounts`. */
     counts: string
     /** Whether the audit and its reviews stay as they are. */
     keeps_audit: Generated<number>
-    leased_by: string | null
-    lease_until: number | null
     created_at: number
     completed_at: number | null
   }
@@ -531,18 +522,8 @@ export type Tables = {
     kept_until: Generated<number | null>
     created_at: number
   }
-  /** Reviews that approvers with an address are not told of yet. */
+  /** Reviews that no mail to approvers has reported yet. */
   review_news: { review_id: string; account_id: string; created_at: number }
-  review_mails: {
-    id: string
-    approver_id: string
-    account_id: string
-    /** JSON list. */
-    review_ids: string
-    attempts: number
-    next_attempt_at: number
-    expires_at: number
-  }
   cold_recipients: { inbox_id: string; utc_day: number; address_key: string }
   account_cold_days: { account_id: string; utc_day: number; recipient_count: number }
   deliveries: {
@@ -651,15 +632,6 @@ export type Tables = {
     copied: string
     proof: number
     received_at: number
-  }
-  /** Messages whose attachments are to be read. */
-  attachment_reads: {
-    message_id: string
-    account_id: string
-    attempts: Generated<number>
-    leased_by: string | null
-    lease_until: number | null
-    created_at: number
   }
   captured_messages: {
     id: string

@@ -7,6 +7,7 @@ import { readLog, readLogHead } from '#events/events-rows.ts'
 import type { Clock } from '#platform/clock.ts'
 import { storageErrorKind } from '#platform/problem.ts'
 import { DAY_MS, HOUR_MS, SECOND_MS } from '#platform/units.ts'
+import type { FeatureWork } from '#queue/background.ts'
 import { paced } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import { findSearchState, listLagging, type SearchState } from './search-query-rows.ts'
@@ -46,6 +47,11 @@ export type Indexer = {
 
 /** Inboxes whose index is behind, the next first, each with the steady time since when it is known. */
 type Lagging = Map<string, number>
+
+export function searchWork({ step }: Indexer): FeatureWork {
+  // The mail of a second shares one commit of the index.
+  return { tasks: [{ name: 'search index', everyMs: SECOND_MS, by: 'leader', run: step }] }
+}
 
 export function openIndexer(deps: IndexerDeps): Indexer {
   const lagging: Lagging = new Map()

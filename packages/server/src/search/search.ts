@@ -1,2 +1,2 @@
-export { type Indexer, openCatchUps, openIndexer } from './indexer.ts'
+export { type Indexer, openCatchUps, openIndexer, searchWork } from './indexer.ts'
 export { loadLongReads, openSearchSlots, searchHandlers } from './search-handlers.ts'

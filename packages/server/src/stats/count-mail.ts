@@ -3,7 +3,8 @@
 import { LOG_START, type LogPosition, type LogReader, openLogReader } from '#events/events.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addLatencies, latencyClass } from '#platform/telemetry/latency.ts'
-import { DAY_MS, HOUR_MS } from '#platform/units.ts'
+import { DAY_MS, HOUR_MS, SECOND_MS } from '#platform/units.ts'
+import type { FeatureWork } from '#queue/background.ts'
 import type { Db, Row } from '#schema/tables.ts'
 import {
   type AccountHour,
@@ -18,6 +19,16 @@ import { NO_MAIL } from './usage-rows.ts'
 export const STATS_STEP_EVENTS = 500
 
 type Deps = { db: Db; clock: Clock }
+
+export function statsWork(deps: Deps): FeatureWork {
+  const count = { everyMs: 2 * SECOND_MS, by: 'leader' } as const
+  return {
+    tasks: [
+      { name: 'hourly figures', ...count, run: openHourCounter(deps).step },
+      { name: 'daily figures', ...count, run: openDayCounter(deps).step },
+    ],
+  }
+}
 
 /** Counts the mail of all accounts by the hour. One for a process. */
 export function openHourCounter(deps: Deps): LogReader {

@@ -1,3 +1,3 @@
-export { openDayCounter, openHourCounter } from './count-mail.ts'
+export { statsWork } from './count-mail.ts'
 export { statsHandlers } from './stats-handlers.ts'
 export { usageHandlers } from './usage-handlers.ts'

@@ -4,8 +4,9 @@ import type { SkipReason } from '@mailroom/contract/transfers.ts'
 import { insertUntold } from '#events/events-rows.ts'
 import { type ImportedArrival, receiveImported } from '#inbound/inbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
+import type { Held } from '#queue/job-rows.ts'
 import type { Tx } from '#schema/tables.ts'
-import { type Held, holdTransfer, type ImportDetails, type ImportFailure } from './transfer-rows.ts'
+import { holdTransfer, type ImportDetails, type ImportFailure } from './transfer-rows.ts'
 
 /** Failures that an import names; the others are only counted. */
 const FAILURES_MAX = 100

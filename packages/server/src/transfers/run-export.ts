@@ -1,5 +1,5 @@
-// Writes the file of an export: in steps of about a mebibyte, each of which is stored with the place where the next one
-// begins.
+// Writes the file of an export in steps of about a mebibyte. Each is stored with the position where the
+// next one begins.
 
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { readRawBytes, type StorageQuota } from '#mailbox/mailbox.ts'
@@ -7,6 +7,7 @@ import { readCounters } from '#mailbox/mailbox-rows.ts'
 import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
+import type { Held } from '#queue/job-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import { exportFormats } from './export-formats.ts'
 import { readExported } from './exported-rows.ts'
@@ -20,8 +21,8 @@ export type TransferDeps = {
   makeId: MakeId
 }
 
-export type TurnOptions = {
-  worker: string
+export type Turn = {
+  held(): Held
   /** Whether to leave the rest to a later call; asked between two steps. */
   isOver(): Promise<boolean>
 }
@@ -30,15 +31,14 @@ export type TurnOptions = {
 export async function runExport(
   deps: TransferDeps & { storageQuota: StorageQuota },
   transfer: ExportRow,
-  { worker, isOver }: TurnOptions,
+  { held, isOver }: Turn,
 ): Promise<'finished' | 'left'> {
-  const { db, clock } = deps
-  const { id: transferId, accountId } = transfer
+  const { db } = deps
+  const { accountId } = transfer
   const format = exportFormats[transfer.format]
   let { details, sizeBytes } = transfer
-  // One that begins below the quota is written to its end, as a message is stored whole.
+  // An export that begins below the quota is completed, as a message is stored whole.
   const isNew = sizeBytes === 0 && transfer.done === 0
-  const held = () => ({ transferId, worker, nowMs: clock.now() })
   const add = async (next: ExportDetails, bytes: Uint8Array, written: number) => {
     const chunks = await storeChunks(deps, bytes, sizeBytes)
     const isHeld = await db.write(addExported, { ...held(), details: next, written, chunks })
@@ -65,7 +65,7 @@ export async function runExport(
         details = { inboxIds: rest, at: null }
         continue
       }
-      // What arrives from now on is left out, so that the export ends.
+      // Mail that arrives from now on is left out, so that the export ends.
       const until = counters.inbound_count + counters.outbound_count
       const next = { inboxIds: rest, at: { inboxId, position: 0, until } }
       if (!(await add(next, await format.begin(inbox.address), 0))) return 'left'
@@ -93,7 +93,7 @@ export async function runExport(
 
 async function finish(
   { db }: TransferDeps,
-  held: { transferId: string; worker: string; nowMs: number },
+  held: Held,
   error: 'inbox_deleted' | 'storage_quota_reached' | null,
 ): Promise<'finished' | 'left'> {
   return (await db.write(finishTransfer, { ...held, error })) ? 'finished' : 'left'

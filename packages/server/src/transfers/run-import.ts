@@ -1,5 +1,5 @@
-// Reads the file of an import and adds its messages to the inbox, some at a time. After a crash the file is read again
-// from its start, and what is counted already is passed over.
+// Reads the file of an import and adds its messages to the inbox, some at a time. Each run reads the file
+// from its start and skips the messages that were handled before.
 
 import { hash } from 'node:crypto'
 import type { SkipReason } from '@mailroom/contract/transfers.ts'
@@ -23,17 +23,12 @@ import { derivedId } from '#platform/ids.ts'
 import { storageErrorKind } from '#platform/problem.ts'
 import type { Parser } from '#platform/workers/parser.ts'
 import { SENDER_PROOFS } from '#policy/policy-rows.ts'
+import type { Held } from '#queue/job-rows.ts'
 import { addImported } from './import-rows.ts'
 import { type ReadItem, readImport, type Told } from './read-import.ts'
-import type { TransferDeps, TurnOptions } from './run-export.ts'
+import type { TransferDeps, Turn } from './run-export.ts'
 import { readFile } from './transfer-file.ts'
-import {
-  finishTransfer,
-  type ImportFailure,
-  type ImportRow,
-  renewTransfer,
-  TRANSFER_LEASE_MS,
-} from './transfer-rows.ts'
+import { finishTransfer, type ImportFailure, type ImportRow } from './transfer-rows.ts'
 
 export type ImportDeps = TransferDeps & {
   parser: Parser
@@ -51,26 +46,16 @@ type Numbered = { number: number; item: ReadItem }
 export async function runImport(
   deps: ImportDeps,
   transfer: ImportRow,
-  { worker, isOver }: TurnOptions,
+  { held, isOver }: Turn,
 ): Promise<'finished' | 'left'> {
-  const { db, clock, storageQuota } = deps
+  const { db, storageQuota } = deps
   const { id: transferId, accountId, inboxId, details, sizeBytes } = transfer
-  const held = () => ({ transferId, worker, nowMs: clock.now() })
   const finish = async (error: Parameters<typeof finishTransfer.run>[1]['error']) =>
     (await db.write(finishTransfer, { ...held(), error })) ? 'finished' : 'left'
   const inbox = await findInbox(db, accountId, inboxId)
   if (inbox === null) return finish('inbox_deleted')
-  /** However long it takes to come to the next message. */
-  async function* readUnderLease(): AsyncGenerator<Uint8Array> {
-    let renewedMs = clock.monotonic()
-    for await (const chunk of readFile(deps, { transferId, start: 0, end: sizeBytes })) {
-      yield chunk
-      if (clock.monotonic() - renewedMs < TRANSFER_LEASE_MS / 3) continue
-      renewedMs = clock.monotonic()
-      if (!(await db.write(renewTransfer, held()))) return
-    }
-  }
-  const steps = stepsOf(readImport(transfer.format, readUnderLease()), details.handled)
+  const file = readFile(deps, { transferId, start: 0, end: sizeBytes })
+  const steps = stepsOf(readImport(transfer.format, file), details.handled)
   for (;;) {
     let step: Numbered[]
     try {
@@ -78,7 +63,7 @@ export async function runImport(
       if (next.done === true) return finish(null)
       step = next.value
     } catch (error) {
-      // A fault of the store passes; a file that cannot be read stays so.
+      // A failure of the store passes; an unreadable file stays unreadable.
       if (storageErrorKind(error) !== null) throw error
       return finish('file_unreadable')
     }
@@ -110,7 +95,7 @@ async function* stepsOf(
       bytes = 0
     }
   } catch (error) {
-    // What was read before the fault is added first.
+    // The messages before the fault are added first.
     if (step.length > 0) yield step
     throw error
   }
@@ -121,7 +106,7 @@ type Step = {
   transfer: ImportRow
   inbox: Inbox
   step: readonly Numbered[]
-  held: { transferId: string; worker: string; nowMs: number }
+  held: Held
 }
 
 async function addStep(

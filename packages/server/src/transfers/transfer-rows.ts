@@ -1,4 +1,4 @@
-// Exports and imports: their rows, their leases, and the pieces of their files.
+// Exports and imports, and the pieces of their files.
 
 import type {
   ExportFormat,
@@ -10,22 +10,21 @@ import type { ExpressionBuilder } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
-import { addFailure, type Failure, type Trouble, waitAfter } from '#queue/trouble.ts'
+import { advanceJob, type Held, insertJobs, troubleOf } from '#queue/job-rows.ts'
+import type { Trouble } from '#queue/trouble.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 import { noteUnreferenced } from '#schema/unreferenced-blobs.ts'
 
 /** How long the file of an export can be downloaded. */
 const EXPORT_FILE_MS = 7 * DAY_MS
-/** How long its row, or that of an import, is listed after that. */
+/** How long exports and imports are listed after their files are removed. */
 const ROW_MS = 30 * DAY_MS
-/** An upload of which no piece has come for so long has been broken off. */
+/** An upload is abandoned if no piece arrives for this long. */
 const RECEIVING_MS = 15 * MINUTE_MS
-/** How long a transfer stays leased to a worker that died. Every step renews it. */
-export const TRANSFER_LEASE_MS = 60_000
 
 /** Unfinished exports of an account, and unfinished imports. */
 const OPEN_TRANSFERS_MAX = 5
-/** Exports of an account whose file is kept; the next one replaces the oldest. */
+/** Exports of an account that keep their file; the next one replaces the oldest. */
 const FINISHED_EXPORTS_MAX = 10
 /** Exports of an account that are listed, and imports. */
 const LISTED_TRANSFERS_MAX = 1_000
@@ -33,7 +32,7 @@ const LISTED_TRANSFERS_MAX = 1_000
 export type TransferKind = 'export' | 'import'
 type TransferStatus = 'receiving' | 'queued' | 'running' | 'done' | 'failed' | 'expired'
 
-/** Where an export goes on. `position` is the last one written of `inboxId`, `until` the last one to write. */
+/** Where an export continues: after `position` in the inbox, up to `until`. */
 export type ExportDetails = {
   inboxIds: string[] | null
   at: { inboxId: string; position: number; until: number } | null
@@ -58,9 +57,9 @@ type Common = {
   total: number
   sizeBytes: number
   error: TransferError | null
-  /** Attempts that failed since the last step; null for none. */
+  /** Failed attempts since the last step; null for none. */
   trouble: Trouble | null
-  /** When it is tried again; null unless it waits for that. */
+  /** When a failed attempt is retried; null while it runs. */
   nextAttemptAtMs: number | null
   createdAtMs: number
   completedAtMs: number | null
@@ -86,9 +85,11 @@ export type ImportRow = Common & {
 
 export type Transfer = ExportRow | ImportRow
 
-function toTransfer(row: Row<'transfers'>): Transfer {
+type JobColumns = { [Name in 'trouble' | 'leased_by' | 'due_at']?: Row<'jobs'>[Name] | null }
+
+function toTransfer(row: Row<'transfers'> & JobColumns): Transfer {
   const { trouble = null, ...details } = detailsOf(row)
-  const isWaiting = row.completed_at === null && row.leased_by === null
+  const isWaiting = row.completed_at === null && row.trouble != null && row.leased_by === null
   const common = {
     id: row.id,
     accountId: row.account_id,
@@ -98,8 +99,8 @@ function toTransfer(row: Row<'transfers'>): Transfer {
     total: row.total_count,
     sizeBytes: row.size_bytes,
     error: row.error as TransferError | null,
-    trouble,
-    nextAttemptAtMs: isWaiting ? row.lease_until : null,
+    trouble: troubleOf({ trouble: row.trouble ?? null }) ?? trouble,
+    nextAttemptAtMs: isWaiting ? (row.due_at ?? null) : null,
     createdAtMs: row.created_at,
     completedAtMs: row.completed_at,
     expiresAtMs: row.expires_at,
@@ -125,7 +126,7 @@ function toTransfer(row: Row<'transfers'>): Transfer {
   }
 }
 
-/** With the trouble since the last step, which the next step leaves out. */
+/** With the failures of a transfer that was given up. */
 function detailsOf({ details }: Pick<Row<'transfers'>, 'details'>) {
   return JSON.parse(details) as (ExportDetails | ImportDetails) & { trouble?: Trouble }
 }
@@ -161,19 +162,24 @@ export const insertTransfer = transaction({
         details: JSON.stringify(details),
         status: isFile ? 'receiving' : 'queued',
         error: null,
-        leased_by: null,
-        lease_until: null,
         created_at: nowMs,
         completed_at: null,
-        served_at: nowMs,
         expires_at: isFile ? nowMs + RECEIVING_MS : null,
       })
       .execute()
+    if (!isFile) await queue(tx, { ...row, nowMs })
     return true
   },
 })
 
-/** Has rows past LISTED_TRANSFERS_MAX removed with what has expired. */
+function queue(
+  tx: Tx,
+  { id: key, account_id, nowMs: due_at }: { id: string; account_id: string; nowMs: number },
+): Promise<unknown> {
+  return insertJobs(tx, [{ kind: 'transfer', key, account_id, due_at, payload: null }])
+}
+
+/** Lets rows past LISTED_TRANSFERS_MAX expire. */
 async function forgetOldest(
   tx: Tx,
   { account_id, kind }: Pick<NewTransfer, 'account_id' | 'kind'>,
@@ -253,7 +259,9 @@ export const queueImport = transaction({
       .where('expires_at', '>', input.nowMs)
       .returningAll()
       .executeTakeFirst()
-    return row === undefined ? null : toTransfer(row)
+    if (row === undefined) return null
+    await queue(tx, { ...row, nowMs: input.nowMs })
+    return toTransfer(row)
   },
 })
 
@@ -270,169 +278,63 @@ async function insertChunks(
   }
 }
 
-/**
- * Leases the transfer that no worker holds of the account that was served least recently, the oldest first, unless another
- * of its transfers is being worked on. Null for none.
- */
-export const claimTransfer = transaction({
-  name: 'claimTransfer',
-  accountOf: () => null,
-  essential: true,
-  async run(tx: Tx, input: { worker: string; nowMs: number }): Promise<Transfer | null> {
-    const due = tx.query
-      .selectFrom('transfers')
-      .selectAll()
-      .where(isClaimable(input))
-      .orderBy((row) =>
-        row
-          .selectFrom('transfers as own')
-          .select(({ fn }) => fn.max('own.served_at').as('served_at'))
-          .whereRef('own.account_id', '=', 'transfers.account_id')
-          .where('own.completed_at', 'is', null),
-      )
-      .orderBy('id')
-      .limit(1)
-    const found = await lockRows(tx, due, { skipLocked: true }).executeTakeFirst()
-    if (found === undefined) return null
-    const lease = {
-      status: 'running',
-      leased_by: input.worker,
-      lease_until: input.nowMs + TRANSFER_LEASE_MS,
-    }
-    await tx.query.updateTable('transfers').set(lease).where('id', '=', found.id).execute()
-    return toTransfer({ ...found, ...lease })
-  },
-})
-
-/** Due, and held by nobody, of an account none of whose other transfers is being worked on. */
-function isClaimable({ nowMs }: { nowMs: number }) {
-  return (row: ExpressionBuilder<Tables, 'transfers'>) =>
-    row.and([
-      row('completed_at', 'is', null),
-      row('status', 'in', ['queued', 'running']),
-      row.or([row('lease_until', 'is', null), row('lease_until', '<=', nowMs)]),
-      row.not(
-        row.exists(
-          row
-            .selectFrom('transfers as other')
-            .select('other.id')
-            .whereRef('other.account_id', '=', 'transfers.account_id')
-            .where('other.completed_at', 'is', null)
-            // One that waits to be retried holds up no other.
-            .where('other.leased_by', 'is not', null)
-            .where('other.lease_until', '>', nowMs),
-        ),
-      ),
-    ])
-}
-
-/**
- * Whether there is a transfer to claim, with `exceptAccount` of another account. A read is cheap, a claim costs a commit.
- */
-export async function hasDueTransfer(
-  db: ReadDb,
-  { nowMs, exceptAccount = '' }: { nowMs: number; exceptAccount?: string },
-): Promise<boolean> {
-  const row = await db.read
+/** The unfinished transfer of a job; null when it has ended or `worker` has lost the lease. */
+export async function holdTransfer(tx: Tx, held: Held): Promise<Transfer | null> {
+  if ((await advanceJob(tx, held)) === null) return null
+  const transfer = tx.query
     .selectFrom('transfers')
-    .select('id')
-    .where(isClaimable({ nowMs }))
-    .where('account_id', '!=', exceptAccount)
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
-}
-
-/** A transfer and the worker that claims its lease. */
-export type Held = { transferId: string; worker: string; nowMs: number }
-
-/** Locks the transfer and renews its lease; null when `worker` does not hold it any more. */
-export async function holdTransfer(
-  tx: Tx,
-  { transferId, worker, nowMs }: Held,
-): Promise<Transfer | null> {
-  const row = await tx.query
-    .updateTable('transfers')
-    .set({ lease_until: nowMs + TRANSFER_LEASE_MS })
-    .where('id', '=', transferId)
-    .where('leased_by', '=', worker)
-    .where('status', '=', 'running')
-    .returningAll()
-    .executeTakeFirst()
+    .selectAll()
+    .where('id', '=', held.key)
+    .where('completed_at', 'is', null)
+  const row = await lockRows(tx, transfer).executeTakeFirst()
   return row === undefined ? null : toTransfer(row)
 }
 
-/** False when another worker holds it. */
-export const renewTransfer = transaction({
-  name: 'renewTransfer',
+/** Marks a transfer as running; null when it has ended. */
+export const startTransfer = transaction({
+  name: 'startTransfer',
   accountOf: () => null,
   essential: true,
-  async run(tx: Tx, input: Held): Promise<boolean> {
-    return (await holdTransfer(tx, input)) !== null
-  },
-})
-
-/** Returns a transfer to the queue, behind those of accounts that wait. */
-export const returnTransfer = transaction({
-  name: 'returnTransfer',
-  accountOf: () => null,
-  essential: true,
-  async run(tx: Tx, input: Held): Promise<void> {
-    await tx.query
+  async run(tx: Tx, { key }: Held): Promise<Transfer | null> {
+    const row = await tx.query
       .updateTable('transfers')
-      .set({ leased_by: null, lease_until: null, served_at: input.nowMs })
-      .where('id', '=', input.transferId)
-      .where('leased_by', '=', input.worker)
-      .execute()
+      .set({ status: 'running' })
+      .where('id', '=', key)
+      .where('completed_at', 'is', null)
+      .returningAll()
+      .executeTakeFirst()
+    return row === undefined ? null : toTransfer(row)
   },
 })
 
-/**
- * Attempts that fail one after the other, without a step between them, before a transfer fails: over twenty minutes.
- * Passing trouble does not count.
- */
-const FAULTS_MAX = 8
-
-/** Returns a transfer whose attempt has failed to the queue, or ends it with `internal_error`; true then. */
+/** Ends a transfer that failed too often; its receipt keeps the failures. */
 export const failTransfer = transaction({
   name: 'failTransfer',
   accountOf: () => null,
   essential: true,
-  async run(tx: Tx, { failure, ...held }: Held & { failure: Failure }): Promise<boolean> {
+  async run(tx: Tx, { trouble, ...held }: Held & { trouble: Trouble }): Promise<void> {
     const transfer = await holdTransfer(tx, held)
-    if (transfer === null) return false
-    const trouble = addFailure(transfer.trouble, failure, held.nowMs)
-    const hasFailed = trouble.faults >= FAULTS_MAX
-    await tx.query
-      .updateTable('transfers')
-      .set({
-        details: JSON.stringify({ ...transfer.details, trouble }),
-        leased_by: null,
-        lease_until: hasFailed ? null : held.nowMs + waitAfter(trouble, failure),
-        ...(hasFailed && failed('internal_error', held.nowMs)),
-      })
-      .where('id', '=', transfer.id)
-      .execute()
-    return hasFailed
+    if (transfer === null) return
+    const details = JSON.stringify({ ...transfer.details, trouble })
+    await change(tx, held, { details, ...failed('internal_error', held.nowMs) })
   },
 })
 
-/** Nobody needs the file of what was imported, or a file that is not whole. */
+function change(tx: Tx, { key }: Held, fields: Partial<Row<'transfers'>>): Promise<unknown> {
+  return tx.query.updateTable('transfers').set(fields).where('id', '=', key).execute()
+}
+
+/** The file of an import that ended, or of an incomplete export, expires at once. */
 function failed(error: TransferError, nowMs: number) {
   return { status: 'failed', error, completed_at: nowMs, expires_at: nowMs }
 }
 
-/** Ends every lease and every upload; for the start of a process that is alone with its database. */
-export const releaseTransfers = transaction({
-  name: 'releaseTransfers',
+/** Ends every upload; for the start of a process that is alone with its database. */
+export const endUploads = transaction({
+  name: 'endUploads',
   accountOf: () => null,
   essential: true,
   async run(tx: Tx, _input: object): Promise<void> {
-    await tx.query
-      .updateTable('transfers')
-      .set({ leased_by: null, lease_until: null })
-      .where('leased_by', 'is not', null)
-      .execute()
     await tx.query
       .updateTable('transfers')
       .set({ expires_at: 0 })
@@ -448,7 +350,7 @@ type ExportStep = Held & {
   chunks: NewChunk[]
 }
 
-/** Adds the pieces that a step has written, and notes where the next one begins; false when the lease is lost. */
+/** Adds the pieces that a step has written, and where the next one begins; false when the lease is lost. */
 export const addExported = transaction({
   name: 'addExported',
   accountOf: () => null,
@@ -456,23 +358,18 @@ export const addExported = transaction({
     const transfer = await holdTransfer(tx, held)
     if (transfer === null) return false
     await insertChunks(tx, transfer.id, chunks)
-    const sizeBytes = chunks.reduce((sum, { size_bytes }) => sum + size_bytes, transfer.sizeBytes)
     const done = transfer.done + written
-    await tx.query
-      .updateTable('transfers')
-      .set({
-        details: JSON.stringify(details),
-        done_count: done,
-        total_count: Math.max(done, transfer.total),
-        size_bytes: sizeBytes,
-      })
-      .where('id', '=', transfer.id)
-      .execute()
+    await change(tx, held, {
+      details: JSON.stringify(details),
+      done_count: done,
+      total_count: Math.max(done, transfer.total),
+      size_bytes: chunks.reduce((sum, { size_bytes }) => sum + size_bytes, transfer.sizeBytes),
+    })
     return true
   },
 })
 
-/** Marks a transfer as done, or as failed; false when the lease is lost. */
+/** Marks a transfer as done or failed; false when the lease is lost. */
 export const finishTransfer = transaction({
   name: 'finishTransfer',
   accountOf: () => null,
@@ -480,25 +377,20 @@ export const finishTransfer = transaction({
   async run(tx: Tx, { error, ...held }: Held & { error: TransferError | null }): Promise<boolean> {
     const transfer = await holdTransfer(tx, held)
     if (transfer === null) return false
+    if (error !== null) {
+      await change(tx, held, failed(error, held.nowMs))
+      return true
+    }
     const isExport = transfer.kind === 'export'
     const count = isExport ? transfer.done : transfer.total
-    const done = {
+    await change(tx, held, {
       status: 'done',
       completed_at: held.nowMs,
       expires_at: isExport ? held.nowMs + EXPORT_FILE_MS : held.nowMs,
       done_count: count,
       total_count: count,
-    }
-    await tx.query
-      .updateTable('transfers')
-      .set({
-        leased_by: null,
-        lease_until: null,
-        ...(error === null ? done : failed(error, held.nowMs)),
-      })
-      .where('id', '=', transfer.id)
-      .execute()
-    if (isExport && error === null) await replaceOldest(tx, transfer.accountId, held.nowMs)
+    })
+    if (isExport) await replaceOldest(tx, transfer.accountId, held.nowMs)
     return true
   },
 })
@@ -524,7 +416,7 @@ async function replaceOldest(tx: Tx, accountId: string, nowMs: number): Promise<
     .execute()
 }
 
-/** Ends an export whatever its state, and hides it; it is removed with what has expired. False when there is none. */
+/** Ends an export in any state and hides it; its file and row expire at once. False when there is none. */
 export const removeExport = transaction({
   name: 'deleteExport',
   accountOf: ({ accountId }) => accountId,
@@ -540,8 +432,6 @@ export const removeExport = transaction({
         format: '',
         completed_at: input.nowMs,
         expires_at: 0,
-        leased_by: null,
-        lease_until: null,
       })
       .where('id', '=', input.transferId)
       .where('account_id', '=', input.accountId)
@@ -559,21 +449,30 @@ export async function findTransfer<Kind extends TransferKind>(
   kind: Kind,
   { accountId, id }: { accountId: string | null; id: string },
 ): Promise<Extract<Transfer, { kind: Kind }> | null> {
-  let query = db.read
-    .selectFrom('transfers')
-    .selectAll()
-    .where('id', '=', id)
-    .where('kind', '=', kind)
+  let query = selectWithJob(db)
+    .where('transfers.id', '=', id)
+    .where('transfers.kind', '=', kind)
     .where(HAS_FILE)
-  if (accountId !== null) query = query.where('account_id', '=', accountId)
+  if (accountId !== null) query = query.where('transfers.account_id', '=', accountId)
   const row = await query.executeTakeFirst()
   return row === undefined ? null : (toTransfer(row) as Extract<Transfer, { kind: Kind }>)
 }
 
-/** An import has a format once its file has arrived; a deleted export has none. */
-const HAS_FILE = ({ eb }: ExpressionBuilder<Tables, 'transfers'>) => eb('format', '!=', '')
+function selectWithJob(db: ReadDb) {
+  return db.read
+    .selectFrom('transfers')
+    .leftJoin('jobs', (join) =>
+      join.onRef('jobs.key', '=', 'transfers.id').on('jobs.kind', '=', 'transfer'),
+    )
+    .selectAll('transfers')
+    .select(['jobs.trouble', 'jobs.leased_by', 'jobs.due_at'])
+}
 
-/** Why an import ended whose file did not arrive as a whole; null for no reason that is known. */
+/** An import has a format once its file has arrived; a deleted export has none. */
+const HAS_FILE = ({ eb }: ExpressionBuilder<Tables, 'transfers'>) =>
+  eb('transfers.format', '!=', '')
+
+/** Why an import ended before its file had arrived; null for no known reason. */
 export async function findUploadError(
   db: ReadDb,
   { accountId, id }: { accountId: string; id: string },
@@ -593,17 +492,18 @@ export async function listTransfers<Kind extends TransferKind>(
   kind: Kind,
   input: { accountId: string; limit: number; offset: number },
 ): Promise<{ transfers: Extract<Transfer, { kind: Kind }>[]; total: number }> {
-  const ofAccount = db.read
+  const { total } = await db.read
     .selectFrom('transfers')
+    .select(({ fn }) => fn.countAll<number | string>().as('total'))
     .where('account_id', '=', input.accountId)
     .where('kind', '=', kind)
     .where(HAS_FILE)
-  const { total } = await ofAccount
-    .select(({ fn }) => fn.countAll<number | string>().as('total'))
     .executeTakeFirstOrThrow()
-  const rows = await ofAccount
-    .selectAll()
-    .orderBy('id', 'desc')
+  const rows = await selectWithJob(db)
+    .where('transfers.account_id', '=', input.accountId)
+    .where('transfers.kind', '=', kind)
+    .where(HAS_FILE)
+    .orderBy('transfers.id', 'desc')
     .limit(input.limit)
     .offset(input.offset)
     .execute()
@@ -611,10 +511,10 @@ export async function listTransfers<Kind extends TransferKind>(
   return { transfers, total: Number(total) }
 }
 
-/** Pieces that one step removes. */
+/** Pieces that are removed in one step. */
 const PURGE_CHUNKS = 50
 
-/** Removes pieces of files whose time is over, then rows; call until it is done. The caller removes the blobs. */
+/** Removes pieces of expired files, then rows; call it until it is done. The caller removes the blobs. */
 export const purgeTransfersStep = transaction({
   name: 'purgeTransfersStep',
   accountOf: () => null,
@@ -658,7 +558,7 @@ async function removeChunks(tx: Tx, chunks: readonly { id: string }[]): Promise<
   return blobIds
 }
 
-/** Ends an upload that was broken off; its pieces are removed with what has expired. */
+/** Ends an upload that was broken off; its pieces expire. */
 export const dropUpload = transaction({
   name: 'dropUpload',
   accountOf: ({ accountId }) => accountId,

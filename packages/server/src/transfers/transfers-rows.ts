@@ -1,4 +1,4 @@
 import './import-rows.ts'
 
 export { existingChunkIds } from './transfer-chunk-rows.ts'
-export { releaseTransfers } from './transfer-rows.ts'
+export { endUploads } from './transfer-rows.ts'

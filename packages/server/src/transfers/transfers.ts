@@ -1,2 +1,2 @@
 export { transferHandlers } from './transfer-handlers.ts'
-export { purgeTransfers, TRANSFERS_AT_ONCE, workTransfers } from './work-transfers.ts'
+export { purgeTransfers, transferWork } from './work-transfers.ts'

@@ -121,10 +121,10 @@ export async function updateWebhook(
 
 /** Removes it at once. An attempt under way may still arrive; a second call is `not_found`. */
 export async function deleteWebhook(
-  deps: { db: Db; clock: Clock; makeId: MakeId; wakeWorker: () => void },
+  deps: { db: Db; clock: Clock; wakeWorker: () => void },
   input: Named,
 ): Promise<void> {
-  const removal = { ...input, jobId: deps.makeId('job'), nowMs: deps.clock.now() }
+  const removal = { ...input, nowMs: deps.clock.now() }
   if (!(await deps.db.write(removeWebhook, removal))) throw notFound()
   deps.wakeWorker()
 }

@@ -3,7 +3,7 @@ import type { EventFilter, EventKind, MessageCategory } from '#events/events.ts'
 import { readLogHead } from '#events/events-rows.ts'
 import { type GroupedInput, groupTransaction, transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { enqueueJob } from '#queue/job-rows.ts'
+import { insertJobs } from '#queue/job-rows.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
 import type { Webhook, WebhookDisabledReason } from './webhook.ts'
 
@@ -159,7 +159,7 @@ export const replaceWebhookSecrets = transaction({
   },
 })
 
-export type WebhookRemoval = { accountId: string; jobId: string; nowMs: number }
+export type WebhookRemoval = { accountId: string; nowMs: number }
 
 /** Removes it at once and leaves its deliveries to a job; false when the account has no such webhook. */
 export const removeWebhook = transaction({
@@ -174,9 +174,8 @@ export const removeWebhook = transaction({
       .returning('id')
       .execute()
     if (removed.length === 0) return false
-    const { webhookId, jobId, nowMs } = input
-    const payload = { webhookId }
-    await enqueueJob.run(tx, { id: jobId, kind: 'purge-webhook', payload, runAtMs: nowMs, nowMs })
+    const { accountId: account_id, webhookId: key, nowMs: due_at } = input
+    await insertJobs(tx, [{ kind: 'purge', key, account_id, due_at, payload: null }])
     return true
   },
 })

@@ -10,16 +10,13 @@ import {
 } from '#accounts/accounts.ts'
 import { findActiveKeys, findEndedSessions } from '#accounts/accounts-rows.ts'
 import { type ConsolePort, type HttpServer, openHttpServer, type RequestPorts } from '#api/api.ts'
-import {
-  attachmentTextHandlers,
-  openAttachmentReading,
-} from '#attachment-texts/attachment-texts.ts'
+import { attachmentTextHandlers, attachmentTextWork } from '#attachment-texts/attachment-texts.ts'
 import type { Settings } from '#config/settings.ts'
 import { openDeliveryQueue } from '#delivery/delivery.ts'
-import { checkDueDomains, domainHandlers, rotateDueKeys } from '#domains/domains.ts'
+import { domainHandlers, domainWork } from '#domains/domains.ts'
 import { isDomainHere } from '#domains/domains-rows.ts'
 import { draftHandlers } from '#drafts/drafts.ts'
-import { erasureHandlers, workErasures } from '#erasures/erasures.ts'
+import { erasureHandlers, erasureWork } from '#erasures/erasures.ts'
 import { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
 import {
@@ -30,54 +27,31 @@ import {
   quarantineHandlers,
 } from '#inbound/inbound.ts'
 import { inboxHandlers } from '#inboxes/inboxes.ts'
-import { expireDueClaims, mailHandlers } from '#mailbox/mailbox.ts'
+import { claimWork, mailHandlers } from '#mailbox/mailbox.ts'
 import { openServicePort, type ServicePort, serviceHandlers } from '#operating/operating.ts'
 import {
   findReplay,
   limitHandlers,
   presentSent,
-  releaseDueSends,
   sendHandlers,
+  sendWork,
   suppressionHandlers,
   unsubscribeHandlers,
 } from '#outbound/outbound.ts'
 import { LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
 import type { Metrics } from '#platform/telemetry/metrics.ts'
 import type { ServerTls } from '#platform/tls/server-tls.ts'
-import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
+import { MINUTE_MS } from '#platform/units.ts'
 import { policyHandlers, senderRuleHandlers } from '#policy/policy.ts'
+import { openBackground } from '#queue/background.ts'
 import { traceQueue } from '#queue/dispatched-queue.ts'
 import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
 import { MAIL_BOUNDS, RELAY_BOUNDS } from '#queue/dispatcher-bounds.ts'
-import type { Job } from '#queue/job-rows.ts'
-import {
-  openBackground,
-  openOwnTasks,
-  openSharedTasks,
-  type PeriodicTasks,
-  type TaskName,
-} from '#queue/periodic-tasks.ts'
-import { type JobLease, workJobs } from '#queue/work-jobs.ts'
-import {
-  countOldStored,
-  expireInboxes,
-  fillCategories,
-  finishMoves,
-  noteOldRecipients,
-  purgeExpired,
-  purgeLeftovers,
-  purgeTrash,
-  removalHandlers,
-  removeOverdue,
-  restoreMixed,
-  runJob,
-  sweepBlobs,
-} from '#removal/removal.ts'
-import { expireReviews, mailReviews, reviewHandlers, reviewLinkHandlers } from '#reviews/reviews.ts'
+import { removalHandlers, removalWork } from '#removal/removal.ts'
+import { reviewHandlers, reviewLinkHandlers, reviewMailWork, reviewWork } from '#reviews/reviews.ts'
 import { sandboxHandlers } from '#sandbox/sandbox.ts'
-import { removeUnreferenced } from '#schema/unreferenced-blobs.ts'
-import { openIndexer, searchHandlers } from '#search/search.ts'
-import { openDayCounter, openHourCounter, statsHandlers, usageHandlers } from '#stats/stats.ts'
+import { openIndexer, searchHandlers, searchWork } from '#search/search.ts'
+import { statsHandlers, statsWork, usageHandlers } from '#stats/stats.ts'
 import {
   checkFilter,
   claimHandlers,
@@ -85,12 +59,7 @@ import {
   openEventStream,
   SOCKETS_PER_ACCOUNT_MAX,
 } from '#streams/streams.ts'
-import {
-  purgeTransfers,
-  TRANSFERS_AT_ONCE,
-  transferHandlers,
-  workTransfers,
-} from '#transfers/transfers.ts'
+import { transferHandlers, transferWork } from '#transfers/transfers.ts'
 import { openWebhooks, webhookHandlers } from '#webhooks/webhooks.ts'
 import type { Parts } from './parts.ts'
 import type { OpenStore } from './store.ts'
@@ -311,95 +280,30 @@ export function openWork(
   }
 }
 
-/** Queued jobs and periodic tasks, in every process. */
+/** The jobs and periodic tasks of all features, in every process. */
 function startBackground(parts: Parts, settings: Settings, instance: string) {
   const { base, service, reading, domains, sending, streams } = parts
-  const { dkimRotationDays: rotationDays, delivery } = settings
+  const { dkimRotationDays: rotationDays, delivery, databaseUrl, blobStore } = settings
   const schedule = { rotationDays, usesServiceKeys: delivery !== 'sandbox' }
-  const checks = { ...base, ...service, ...domains }
   const sends = { ...base, ...service, ...reading, ...sending }
-  const { db, clock, log } = base
   const indexer = openIndexer(base)
-  const readAttachments = openAttachmentReading({ ...base, ...reading })
-  const tasks = openTasks(base, settings, instance)
-  const run = (job: Job, lease: JobLease) => runJob(base, job, lease)
-  const background = openBackground({
-    workJobs: (signal) =>
-      workJobs({ db, clock, log, runJob: run }, { worker: base.makeId('job'), signal }),
-    async purgeExpired(signal) {
-      await purgeExpired(base, signal)
-      await removeOverdue(base, signal)
-      await restoreMixed(base, signal)
-      await countOldStored(base, signal)
-      await fillCategories(base, signal)
-      await noteOldRecipients(base, signal)
-      await purgeLeftovers(base, signal)
-      await purgeTransfers(base, signal)
-    },
-    sweepBlobs: (signal) => sweepBlobs(base, signal),
-    sweepEveryMs: base.blobs?.sweepEveryMs ?? HOUR_MS,
-    checkDomains: (signal) => checkDueDomains(checks, signal),
-    rotateKeys: (signal) => rotateDueKeys(checks, schedule, signal),
-    indexSearch: indexer.step,
-    countHours: openHourCounter(base).step,
-    countDays: openDayCounter(base).step,
-    releaseSends: async (signal) => {
-      const [more, moreExpired] = [
-        await releaseDueSends(sends, signal),
-        await expireReviews(sends, signal),
-      ]
-      return more || moreExpired
-    },
-    expireClaims: () => expireDueClaims(base),
-    mailReviews: (signal) => mailReviews(sends, signal),
-    workTransfers: (signal) =>
-      workTransfers(
-        { ...base, ...reading, storageQuota: sending.storageQuota },
-        { worker: base.makeId('job'), signal },
-      ),
-    transfersAtOnce: TRANSFERS_AT_ONCE,
-    workErasures: (signal) =>
-      workErasures({ ...base, ...service }, { worker: base.makeId('job'), signal }),
-    readAttachments: (signal) =>
-      settings.readAttachments
-        ? readAttachments({ worker: base.makeId('job'), signal })
-        : Promise.resolve(false),
-    async expire(signal) {
-      await expireInboxes({ ...base, ...streams }, signal)
-      await finishMoves(base, signal)
-      await purgeTrash(base, signal)
-      await removeUnreferenced(base, signal)
-      return false
-    },
-    tasks,
-    log,
-  })
-  return { ...background, tasks, indexer }
-}
-
-const TASKS_OF_ONE: readonly TaskName[] = [
-  'daily figures',
-  'expiry',
-  'hourly figures',
-  'key rotation',
-  'retention',
-  'review mail',
-  'scheduled sends',
-  'search index',
-  'thread claims',
-]
-
-/** `instance` is the same after a restart, so the service resumes at once the tasks that it led. */
-function openTasks(
-  base: Parts['base'],
-  { databaseUrl, blobStore }: Pick<Settings, 'databaseUrl' | 'blobStore'>,
-  instance: string,
-): PeriodicTasks {
-  if (databaseUrl === null) return openOwnTasks()
-  // Each process sees only its own folder of blobs, which may be on another machine.
-  const names: TaskName[] = blobStore === 'disk' ? [] : ['blob sweep']
-  const worker = `${instance} ${base.makeId('job')}`
-  return openSharedTasks(base, { worker, names: [...TASKS_OF_ONE, ...names] })
+  const work = [
+    removalWork({ ...base, ...streams }, { hasOwnBlobs: blobStore === 'disk' }),
+    transferWork(sends),
+    erasureWork({ ...base, ...service }),
+    attachmentTextWork({ ...base, ...reading }, settings),
+    domainWork({ ...base, ...service, ...domains }, schedule),
+    searchWork(indexer),
+    statsWork(base),
+    sendWork(sends),
+    claimWork(base),
+    reviewWork(base),
+    reviewMailWork(sends),
+  ]
+  // The instance is the same after a restart, so the service takes its work back at once.
+  const deps = { ...base, makeWorker: () => `${instance} ${base.makeId('job')}` }
+  const background = openBackground(deps, { work, isShared: databaseUrl !== null })
+  return { ...background, indexer }
 }
 
 function startDelivery(

@@ -6,9 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { MessagePort } from 'node:worker_threads'
-import { releaseAttachmentReads } from '#attachment-texts/attachment-texts-rows.ts'
 import type { Settings } from '#config/settings.ts'
-import { releaseErasures } from '#erasures/erasures-rows.ts'
 import { settleEventOrder } from '#events/events-rows.ts'
 import { deliveryQueue } from '#outbound/outbound-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
@@ -25,11 +23,10 @@ import type { Log } from '#platform/log.ts'
 import { openAll } from '#platform/open-all.ts'
 import { storageErrorKind } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import { releaseLeases } from '#queue/job-rows.ts'
-import { releaseTaskLeases } from '#queue/periodic-task-rows.ts'
+import { releaseJobs } from '#queue/job-rows.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'
 import type { Db, Tables } from '#schema/tables.ts'
-import { releaseTransfers } from '#transfers/transfers-rows.ts'
+import { endUploads } from '#transfers/transfers-rows.ts'
 import { webhookQueue } from '#webhooks/webhooks-rows.ts'
 
 type StoreSettings = Pick<Settings, 'dataDir' | 'databaseUrl' | 'blobStore'>
@@ -167,16 +164,11 @@ export async function settleLog({ db }: OpenStore, log: Log): Promise<void> {
 /** Releases all leases that this service had when its last process ended. */
 export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): Promise<void> {
   try {
-    if (db.engine === 'sqlite') {
-      await db.write(releaseLeases, {})
-      await db.write(releaseTransfers, {})
-      await db.write(releaseErasures, {})
-      await db.write(releaseAttachmentReads, {})
-    }
     const own = { instance: db.engine === 'sqlite' ? null : instance }
+    await db.write(releaseJobs, own)
     await db.write(deliveryQueue.release, own)
     await db.write(webhookQueue.release, own)
-    if (db.engine !== 'sqlite') await db.write(releaseTaskLeases, { instance })
+    if (db.engine === 'sqlite') await db.write(endUploads, {})
   } catch (error) {
     // On a full disk the service still reads and deletes; the leases end by themselves.
     if (storageErrorKind(error) !== 'full') throw error

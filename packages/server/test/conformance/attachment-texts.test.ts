@@ -1,18 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
-import { FILE_BYTES_MAX, type FileText } from '@mailroom/mail-reading/files/file-text.ts'
-import {
-  claimAttachmentRead,
-  endAttachmentRead,
-  hasDueRead,
-  renewAttachmentRead,
-  storeAttachmentText,
-} from '#attachment-texts/attachment-text-rows.ts'
+import type { FileText } from '@mailroom/mail-reading/files/file-text.ts'
+import { storeAttachmentText } from '#attachment-texts/attachment-text-rows.ts'
 import { openAttachmentTexts } from '#attachment-texts/read-attachment-text.ts'
-import { openAttachmentReading } from '#attachment-texts/work-reads.ts'
+import { extractionJobs } from '#attachment-texts/work-reads.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { openDownloads } from '#mailbox/mailbox.ts'
 import { systemClock } from '#platform/clock.ts'
@@ -20,6 +13,7 @@ import { silentLog } from '#platform/log.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import { openFileReader } from '#platform/workers/file-reader.ts'
 import { openParserPool } from '#platform/workers/parser-pool.ts'
+import { openJobWorker } from '#queue/work-jobs.ts'
 import { purgeInboxStep, removeMessage } from '#removal/removal-rows.ts'
 import type { Db } from '#schema/tables.ts'
 import { indexSearchStep } from '#search/search-rows.ts'
@@ -31,12 +25,10 @@ import {
   type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 import { onBothEngines } from '#test/world.ts'
 
 const NOW_MS = 1_000_000
-const LEASE_MS = 3 * MINUTE_MS
-/** What reading a file may take: 30 seconds of waiting, 60 to start a process, 60 in it. */
-const READ_MS_MAX = 150_000
 
 const attachments = JSON.stringify([
   { filename: 'a.txt', contentType: 'text/plain', sizeBytes: 1, contentId: null, isInline: false },
@@ -87,121 +79,27 @@ const eventsOf = (db: Db, messageId: string) =>
 const rowsOf = (db: Db, messageId: string) =>
   db.read.selectFrom('attachment_texts').selectAll().where('message_id', '=', messageId).execute()
 
-onBothEngines('messages whose attachments are to be read', (engine) => {
-  test('are leased once each, the accounts in turn, and again when a lease has run out', async () => {
-    await using own = await openDatabase(engine)
-    const { db } = own
-    const other = await own.openOther()
-    const owners = [await addAccount(db), await addAccount(db)]
-    const waiting: string[] = []
-    for (const owner of owners) {
-      const inboxId = await addInbox(db, owner)
-      for (let count = 0; count < 3; count++) waiting.push(await receive(db, owner, inboxId))
-    }
-    assert.equal(await hasDueRead(db, NOW_MS), true)
-    const claim = (by: Db, worker: string, afterAccount: string, nowMs = NOW_MS) =>
-      by.write(claimAttachmentRead, { worker, afterAccount, nowMs })
-    const first = await claim(db, 'a', '')
-    const second = await claim(db, 'a', first?.accountId ?? '')
-    assert.notEqual(first?.accountId, second?.accountId)
-    const together = await Promise.all(
-      [db, other, db, other].map((by, index) => claim(by, `w${index}`, '')),
-    )
-    const claimed = [first, second, ...together].map((one) => one?.messageId)
-    assert.deepEqual(claimed.toSorted(), waiting.toSorted())
-    assert.equal(await claim(db, 'z', ''), null)
-    assert.equal(await hasDueRead(db, NOW_MS + READ_MS_MAX), false)
-    assert.equal(await claim(db, 'z', '', NOW_MS + READ_MS_MAX), null)
-    const later = NOW_MS + LEASE_MS
-    const messageId = first?.messageId ?? ''
-    assert.equal(
-      await db.write(renewAttachmentRead, { messageId, worker: 'a', nowMs: later }),
-      true,
-    )
-    const again = await claim(db, 'b', first?.accountId ?? '', later)
-    assert.notEqual(again?.messageId, messageId)
-    assert.equal(again?.attempts, 2)
-    assert.equal(
-      await db.write(renewAttachmentRead, { messageId, worker: 'b', nowMs: later }),
-      false,
-    )
-    const ended = { messageId, worker: 'b', notBeforeMs: null, nowMs: later }
-    await db.write(endAttachmentRead, ended)
-    await db.write(endAttachmentRead, { ...ended, worker: 'a', notBeforeMs: later + 5 })
-    const isFree = async (nowMs: number) => {
-      const free = await db.read
-        .selectFrom('attachment_reads')
-        .select('message_id')
-        .where('message_id', '=', messageId)
-        .where('lease_until', '<=', nowMs)
-        .execute()
-      return free.length === 1
-    }
-    assert.deepEqual([await isFree(later), await isFree(later + 5)], [false, true])
-  })
-})
-
 onBothEngines('reading attachments', (engine) => {
-  const readingOf = (db: Db, now: () => number, fileReader = openFileReader()) =>
-    openAttachmentReading({
+  /** Reads all files that wait. */
+  const readAll = async (db: Db, fileReader = openFileReader()) => {
+    const deps = {
       db,
       blobs: null,
       parser: openParserPool(),
       downloads: openDownloads(),
-      clock: { ...systemClock, now },
+      clock: systemClock,
       makeId,
       wakeEvents: () => {},
       fileReader,
       attachmentTexts: openAttachmentTexts(),
       log: silentLog,
-    })
-  const tooLarge = (...names: string[]) =>
-    JSON.stringify(
-      names.map((filename) => ({
-        filename,
-        contentType: 'text/plain',
-        sizeBytes: FILE_BYTES_MAX + 1,
-        contentId: null,
-        isInline: false,
-      })),
-    )
-
-  test('renews the lease for each file, and ends once another worker holds it', async () => {
-    await using own = await openDatabase(engine)
-    const { db } = own
-    const owner = await addAccount(db)
-    const names = ['a.txt', 'b.txt', 'c.txt', 'd.txt']
-    const messageId = await receive(db, owner, await addInbox(db, owner), tooLarge(...names))
-    let nowMs = NOW_MS
-    const claim = () => db.write(claimAttachmentRead, { worker: 'b', afterAccount: '', nowMs })
-    const claims: (string | undefined)[] = []
-    let stored = 0
-    const slow = new Proxy(db, {
-      get: (target, name) => {
-        if (name !== 'write') return Reflect.get(target, name, target)
-        const write: typeof db.write = async (of, input) => {
-          const result = await db.write(of, input)
-          if (of.name === 'storeAttachmentText') {
-            stored += 1
-            // The third file takes longer than the lease lasts.
-            nowMs += stored < 3 ? READ_MS_MAX : LEASE_MS
-            claims.push((await claim())?.messageId)
-          }
-          return result
-        }
-        return write
-      },
-    })
-    const readNext = readingOf(slow, () => nowMs)
-    const { signal } = new AbortController()
-    await readNext({ worker: 'a', signal })
-    assert.deepEqual(claims, [undefined, undefined, messageId])
-    const filesRead = (await rowsOf(db, messageId)).map(({ filename }) => filename)
-    assert.deepEqual(filesRead.toSorted(), names.slice(0, 3))
-    // It is still the other worker's.
-    assert.equal(await db.write(renewAttachmentRead, { messageId, worker: 'b', nowMs }), true)
-  })
-
+      makeWorker: () => `test ${makeId('job')}`,
+    }
+    const worker = openJobWorker(deps, extractionJobs(deps))
+    const jobs = () => db.read.selectFrom('jobs').select('key').where('kind', '=', 'extraction')
+    await until(async () => (await jobs().execute()).length === 0)
+    await worker.close()
+  }
   test('leaves the files of a sender, once two took too long, until they are asked for', async () => {
     await using own = await openDatabase(engine)
     const { db } = own
@@ -227,28 +125,10 @@ onBothEngines('reading attachments', (engine) => {
     }
     const ids = [await receiveIn(owner), await receiveIn(owner), await receiveIn(other)]
     const fileReader = openFileReader({ timeoutMs: 1 })
-    const readNext = readingOf(db, () => NOW_MS, fileReader)
-    const { signal } = new AbortController()
-    while (await readNext({ worker: 'a', signal }));
+    await readAll(db, fileReader)
     const tried = await Promise.all(ids.map(async (id) => (await rowsOf(db, id)).length))
     assert.deepEqual(tried, [2, 0, 2])
-    assert.equal(await hasDueRead(db, NOW_MS), false)
     await fileReader.close()
-  })
-
-  test('leaves nothing on the signal of the process', async () => {
-    await using own = await openDatabase(engine)
-    const { db } = own
-    const owner = await addAccount(db)
-    const messageId = await receive(db, owner, await addInbox(db, owner), tooLarge('a.txt'))
-    const readNext = readingOf(db, () => NOW_MS)
-    const { signal } = new AbortController()
-    while (await readNext({ worker: 'a', signal }));
-    assert.deepEqual(
-      (await rowsOf(db, messageId)).map(({ method }) => method),
-      ['too_large'],
-    )
-    assert.equal(getEventListeners(signal, 'abort').length, 0)
   })
 })
 
@@ -336,6 +216,6 @@ onBothEngines('the text of an attachment', (engine) => {
     assert.deepEqual(await rowsOf(db, one), [])
     while (!(await db.write(purgeInboxStep, { nowMs: 0, inboxId })).isDone);
     assert.deepEqual(await rowsOf(db, two), [])
-    assert.deepEqual(await db.read.selectFrom('attachment_reads').selectAll().execute(), [])
+    assert.deepEqual(await db.read.selectFrom('jobs').selectAll().execute(), [])
   })
 })

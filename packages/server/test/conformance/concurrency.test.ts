@@ -6,7 +6,7 @@ import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import { paceWrites } from '#platform/db/paced-db.ts'
-import { claimJobs, enqueueJob } from '#queue/job-rows.ts'
+import { addJobs, claimJobs } from '#queue/job-rows.ts'
 import { purgeInboxStep } from '#removal/removal-rows.ts'
 import {
   addAccount,
@@ -114,7 +114,6 @@ onBothEngines('concurrent transactions', (engine) => {
         actor: { kind: 'operator' },
         ...owner,
         inboxId,
-        jobId: makeId('job'),
         nowMs: 1,
       }),
       addInbox(db, owner),
@@ -147,33 +146,30 @@ onBothEngines('concurrent transactions', (engine) => {
 
   test('a due job is claimed by one worker only, and again when its lease has ended', async () => {
     const claim = (worker: string, nowMs: number) =>
-      db.write(claimJobs, { worker, nowMs, leaseMs: 1_000, limit: 7 })
+      db.write(claimJobs, {
+        kind: 'test',
+        worker,
+        nowMs,
+        leaseMs: 1_000,
+        limit: 7,
+        afterAccount: '',
+      })
     const drain = async (worker: string, nowMs: number) => {
-      const ids: string[] = []
+      const keys: string[] = []
       for (;;) {
         const jobs = await claim(worker, nowMs)
-        if (jobs.length === 0) return ids
-        ids.push(...jobs.map(({ id }) => id))
+        if (jobs.length === 0) return keys
+        keys.push(...jobs.map(({ key }) => key))
       }
     }
-    await drain('before', 10_000)
-    const ids = Array.from({ length: 60 }, () => makeId('job')).sort()
-    for (const id of ids) {
-      await db.write(enqueueJob, {
-        id,
-        kind: 'test',
-        payload: { a: 1 },
-        runAtMs: 20_000,
-        nowMs: 1,
-      })
-    }
+    const keys = Array.from({ length: 60 }, () => makeId('job')).sort()
+    const job = { kind: 'test', account_id: owner.accountId, due_at: 20_000 }
+    await db.write(addJobs, { jobs: keys.map((key) => ({ ...job, key })) })
     assert.deepEqual(await drain('early', 10_500), [])
     const workers = ['one', 'two', 'three', 'four']
     const taken = (await Promise.all(workers.map((worker) => drain(worker, 20_000)))).flat()
-    const own = taken.filter((id) => ids.includes(id))
-    assert.deepEqual(own.sort(), ids)
-    const again = (await drain('five', 21_000)).filter((id) => ids.includes(id))
-    assert.deepEqual(again.sort(), ids)
+    assert.deepEqual(taken.sort(), keys)
+    assert.deepEqual((await drain('five', 21_000)).sort(), keys)
   })
 
   test('a purge that runs twice at once releases a shared message once only', async () => {
@@ -186,7 +182,6 @@ onBothEngines('concurrent transactions', (engine) => {
         actor: { kind: 'operator' },
         ...owner,
         inboxId: gone,
-        jobId: makeId('job'),
         nowMs: 1,
       })
       const purge = async () => {

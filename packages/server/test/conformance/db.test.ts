@@ -15,7 +15,7 @@ import { declaredTransactions, transaction } from '#platform/db/db.ts'
 import { onConnection, openPostgres } from '#platform/db/postgres.ts'
 import { COMMIT_GROUP_MAX, type GroupReport, runSqliteWriter } from '#platform/db/sqlite-writer.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
-import { enqueueJob } from '#queue/job-rows.ts'
+import { addJobs } from '#queue/job-rows.ts'
 import { purgeInboxStep } from '#removal/removal-rows.ts'
 import type { Tables, Tx } from '#schema/tables.ts'
 import { ensureSecret } from '#secrets/secrets-rows.ts'
@@ -135,15 +135,15 @@ onBothEngines('the database port', (engine) => {
 
   test('times, sizes and counts are numbers, also beyond 32 bits', async () => {
     const farAhead = 253_402_300_799_999
-    const jobId = makeId('job')
-    const job = { id: jobId, kind: 'never', payload: {}, runAtMs: farAhead, nowMs: 2 ** 40 }
-    await db.write(enqueueJob, job)
+    const key = makeId('job')
+    const job = { kind: 'never', key, account_id: '', due_at: farAhead }
+    await db.write(addJobs, { jobs: [job] })
     const row = await db.read
       .selectFrom('jobs')
-      .selectAll()
-      .where('id', '=', jobId)
+      .select('due_at')
+      .where('key', '=', key)
       .executeTakeFirstOrThrow()
-    assert.deepEqual([row.run_at, row.created_at, row.attempts], [farAhead, 2 ** 40, 0])
+    assert.equal(row.due_at, farAhead)
     const { count } = await db.read
       .selectFrom('pods')
       .select((pod) => pod.fn.countAll<number>().as('count'))
@@ -168,17 +168,16 @@ onBothEngines('the database port', (engine) => {
 
   test('ids sort by time in every list', async () => {
     const ids = Array.from({ length: 50 }, () => makeId('job'))
-    for (const id of ids) {
-      await db.write(enqueueJob, { id, kind: 'sorted', payload: {}, runAtMs: 2 ** 47, nowMs: 1 })
-    }
+    const job = { kind: 'sorted', account_id: '', due_at: 2 ** 47 }
+    await db.write(addJobs, { jobs: ids.map((key) => ({ ...job, key })) })
     const rows = await db.read
       .selectFrom('jobs')
-      .select('id')
+      .select('key')
       .where('kind', '=', 'sorted')
-      .orderBy('id', 'desc')
+      .orderBy('key', 'desc')
       .execute()
     assert.deepEqual(
-      rows.map(({ id }) => id),
+      rows.map(({ key }) => key),
       ids.toReversed(),
     )
   })

@@ -191,7 +191,6 @@ onBothEngines('the queue of deliveries', (engine) => {
       actor: { kind: 'operator' },
       ...owner,
       inboxId,
-      jobId: makeId('job'),
       nowMs: START_MS,
     })
     inboxId = await addInbox(db, owner)

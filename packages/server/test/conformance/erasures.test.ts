@@ -3,13 +3,12 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { findErasure, insertErasure } from '#erasures/erasure-rows.ts'
-import { workErasures } from '#erasures/run-erasure.ts'
+import { erasureJobs } from '#erasures/run-erasure.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
-import { StorageError } from '#platform/db/storage-error.ts'
 import { silentLog } from '#platform/log.ts'
-import { AppError } from '#platform/problem.ts'
-import { failureOf } from '#queue/trouble.ts'
+import { claimJobs } from '#queue/job-rows.ts'
+import { openJobWorker } from '#queue/work-jobs.ts'
 import { purgeTrashStep, trashThread } from '#removal/trash-rows.ts'
 import {
   addAccount,
@@ -19,18 +18,9 @@ import {
   openDatabase,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
-import {
-  addUploadedChunk,
-  claimTransfer,
-  failTransfer,
-  findTransfer,
-  finishTransfer,
-  hasDueTransfer,
-  insertTransfer,
-  queueImport,
-  returnTransfer,
-} from '#transfers/transfer-rows.ts'
+import { addUploadedChunk, finishTransfer, insertTransfer } from '#transfers/transfer-rows.ts'
 
 const ADDRESS = 'eve@erased.example'
 const OPERATOR = { kind: 'operator' } as const
@@ -88,8 +78,9 @@ onBothEngines('erasures and files', (engine) => {
         const started = transferOf(accountId, 'export', nowMs)
         exportId = started.id
         await real.write(insertTransfer, started)
-        await real.write(claimTransfer, { worker: 'w', nowMs })
-        await real.write(finishTransfer, { transferId: exportId, worker: 'w', nowMs, error: null })
+        const held = { kind: 'transfer', key: exportId, worker: 'w', nowMs }
+        await real.write(claimJobs, { ...held, leaseMs: 1, limit: 1, afterAccount: '' })
+        await real.write(finishTransfer, { ...held, error: null })
       }
       return real.write(of, input)
     }
@@ -98,7 +89,11 @@ onBothEngines('erasures and files', (engine) => {
     })
     const deriveKey = () => new Uint8Array(32)
     const deps = { db: moving, blobs: null, clock: systemClock, log: silentLog, deriveKey }
-    await workErasures(deps, { worker: 'w', signal: new AbortController().signal })
+    const makeWorker = () => `test ${makeId('job')}`
+    const worker = openJobWorker({ ...deps, makeWorker }, erasureJobs(deps))
+    const open = 'select id from erasures where completed_at is null'
+    await until(async () => (await runSql(database, open)).length === 0)
+    await worker.close()
     const done = await findErasure(db, accountId, erasureId)
     assert.deepEqual([done?.status, done?.counts.messages], ['done', 3])
     const left = await runSql(
@@ -108,43 +103,6 @@ onBothEngines('erasures and files', (engine) => {
     assert.deepEqual(left, [])
     const [file] = await runSql(database, `select error from transfers where id = '${exportId}'`)
     assert.equal(file?.error, 'address_erased')
-  })
-
-  test('accounts take turns with their files, the one that has waited longest first', async () => {
-    const [first, second] = [await addAccount(db), await addAccount(db)]
-    let nowMs = 1_000_000
-    const later = () => {
-      nowMs += 1
-      return nowMs
-    }
-    const add = async ({ accountId }: typeof first) => {
-      const made = transferOf(accountId, 'export', later())
-      await db.write(insertTransfer, made)
-      return made.id
-    }
-    const claim = (worker: string) => db.write(claimTransfer, { worker, nowMs: later() })
-    const giveBack = (transferId: string, worker: string) =>
-      db.write(returnTransfer, { transferId, worker, nowMs: later() })
-    const [one, two] = [await add(first), await add(first)]
-    assert.equal((await claim('w1'))?.id, one)
-    assert.equal(await claim('w2'), null)
-    const other = await add(second)
-    const of = (accountId: string) => hasDueTransfer(db, { nowMs, exceptAccount: accountId })
-    assert.deepEqual([await of(first.accountId), await of(second.accountId)], [true, false])
-    await giveBack(one, 'w1')
-    assert.equal((await claim('w1'))?.id, other)
-    await giveBack(other, 'w1')
-    // The account's own order stays.
-    assert.equal((await claim('w1'))?.id, one)
-    assert.equal((await claim('w2'))?.id, other)
-    for (const [transferId, worker] of [
-      [one, 'w1'],
-      [other, 'w2'],
-    ] as const) {
-      await db.write(finishTransfer, { transferId, worker, nowMs, error: null })
-    }
-    assert.equal((await claim('w1'))?.id, two)
-    await db.write(finishTransfer, { transferId: two, worker: 'w1', nowMs, error: null })
   })
 
   test('erasures of one account share a pass over the index', async () => {
@@ -169,7 +127,11 @@ onBothEngines('erasures and files', (engine) => {
     })
     const deriveKey = () => new Uint8Array(32)
     const deps = { db: counted, blobs: null, clock: systemClock, log: silentLog, deriveKey }
-    await workErasures(deps, { worker: 'w', signal: new AbortController().signal })
+    const makeWorker = () => `test ${makeId('job')}`
+    const worker = openJobWorker({ ...deps, makeWorker }, erasureJobs(deps))
+    const open = 'select id from erasures where completed_at is null'
+    await until(async () => (await runSql(database, open)).length === 0)
+    await worker.close()
     const done = await Promise.all(ids.map((id) => findErasure(db, accountId, id)))
     assert.ok(done.every((one) => one?.status === 'done'))
     assert.equal(passes, 1)
@@ -199,37 +161,6 @@ onBothEngines('erasures and files', (engine) => {
     }
     assert.equal(await another(nowMs + 20 * MINUTE_MS), false)
     assert.equal(await piece(nowMs + 60 * MINUTE_MS), false)
-  })
-
-  test('passing trouble of the store ends no import, however often it comes, and the waits stay short', async () => {
-    const { accountId } = await addAccount(db)
-    const first = transferOf(accountId, 'import', 1)
-    const transferId = first.id
-    await db.write(insertTransfer, first)
-    await db.write(queueImport, { accountId, transferId, format: 'mbox', nowMs: 1 })
-    let nowMs = 10
-    const fail = async (error: Error) => {
-      assert.equal((await db.write(claimTransfer, { worker: 'w', nowMs }))?.id, transferId)
-      const failure = failureOf(error)
-      const hasEnded = await db.write(failTransfer, { transferId, worker: 'w', nowMs, failure })
-      const found = await findTransfer(db, 'import', { accountId, id: transferId })
-      const waitMs = (found?.nextAttemptAtMs ?? nowMs) - nowMs
-      nowMs += waitMs
-      return { hasEnded, waitMs, message: found?.trouble?.message }
-    }
-    for (const kind of ['full', 'busy', 'unavailable'] as const) {
-      for (let count = 0; count < 10; count++) {
-        const { hasEnded, waitMs, message } = await fail(new StorageError(kind, 'a path'))
-        assert.equal(hasEnded, false)
-        assert.ok(waitMs >= 10_000 && waitMs <= 5 * MINUTE_MS)
-        assert.match(message ?? '', /^The s.*; nothing was changed\.$/)
-      }
-    }
-    const busy = new AppError('service_unavailable', 'The parser is closed.')
-    assert.equal((await fail(busy)).hasEnded, false)
-    const endings = []
-    for (let count = 0; count < 8; count++) endings.push((await fail(new Error('secret'))).hasEnded)
-    assert.deepEqual(endings, [...Array.from({ length: 7 }, () => false), true])
   })
 
   test('a purge of the trash whose threads are restored while it waits does nothing', async (t) => {

@@ -3,19 +3,21 @@ import { test } from 'node:test'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import { systemClock } from '#platform/clock.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
 import { silentLog } from '#platform/log.ts'
 import {
+  addJobs,
   claimJobs,
-  completeJob,
-  continueJob,
-  enqueueJob,
-  renewLease,
-  retryJob,
-  returnJobs,
+  hasDueJob,
+  releaseJobs,
+  renewJobs,
+  settleJob,
 } from '#queue/job-rows.ts'
-import { workJobs } from '#queue/work-jobs.ts'
+import { failureOf } from '#queue/trouble.ts'
+import { type JobKind, openJobWorker } from '#queue/work-jobs.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'
-import { purgeExpired, runJob, sweepBlobs } from '#removal/removal.ts'
+import { purgeExpired, purgeJobs, sweepBlobs } from '#removal/removal.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   addAccount,
@@ -24,143 +26,254 @@ import {
   makeId,
   openDatabase,
 } from '#test/conformance/open-database.ts'
+import { until } from '#test/scenarios/outcomes.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
 const HOUR_MS = 60 * 60 * 1_000
-const NEVER = AbortSignal.any([])
+const MINUTE_MS = 60 * 1_000
+const NOW_MS = 1_000_000
 
 onBothEngines('jobs', (engine) => {
   const database = opened(() => openDatabase(engine))
   const db = prepared(() => database.db)
-  const owner = prepared(() => addAccount(db))
 
-  let nowMs = Date.now() + HOUR_MS
-  const clock = { now: () => nowMs, monotonic: () => nowMs, steady: () => nowMs }
-  const claim = (worker: string, limit = 10) =>
-    db.write(claimJobs, { worker, nowMs, leaseMs: 1_000, limit })
-  const addJob = async () => {
-    const id = makeId('job')
-    await db.write(enqueueJob, { id, kind: 'none', payload: {}, runAtMs: nowMs, nowMs })
-    return id
+  let kinds = 0
+  const newKind = () => `kind ${++kinds}`
+  const add = (kind: string, account_id: string, ...keys: string[]) =>
+    db.write(addJobs, { jobs: keys.map((key) => ({ kind, key, account_id, due_at: NOW_MS })) })
+  type Claim = Partial<Parameters<typeof claimJobs.run>[1]>
+  const claim = async (kind: string, more: Claim = {}) => {
+    const usual = { worker: 'w', nowMs: NOW_MS, leaseMs: MINUTE_MS, limit: 1, afterAccount: '' }
+    return (await db.write(claimJobs, { kind, ...usual, ...more })).map(({ key }) => key)
   }
-  const depsOf = (db: Db): Parameters<typeof workJobs>[0] => ({
-    db,
-    clock,
-    log: silentLog,
-    runJob: (job, lease) => runJob({ db, blobs: null, clock }, job, lease),
-  })
-  const rowOf = (id: string) =>
-    db.read.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirst()
-  /** A deleted inbox whose purge takes three steps, and the id of its job. */
-  const deletedInbox = async () => {
-    const inboxId = await addInbox(db, owner)
-    await db.write(storeReceived, arriving(owner, [inboxId]))
-    const jobId = makeId('job')
-    await db.write(removeInbox, {
-      actor: { kind: 'operator' },
-      ...owner,
-      inboxId,
-      jobId,
-      nowMs,
-    })
-    return { inboxId, jobId }
-  }
-  /** The same database, with a hook before each step of a purge. */
-  const beforeEachStep = (happens: (input: object) => unknown): Db => ({
-    ...db,
-    read: db.read,
-    async write(transaction, input) {
-      if (/^purge\w+Step$/.test(transaction.name)) await happens(input as object)
-      return db.write(transaction, input)
-    },
+  const rowOf = (key: string) =>
+    db.read.selectFrom('jobs').selectAll().where('key', '=', key).executeTakeFirst()
+  const open = (kind: JobKind, of: Db = db) =>
+    openJobWorker(
+      { db: of, clock: systemClock, log: silentLog, makeWorker: () => `test ${makeId('job')}` },
+      { pollMs: 20, ...kind },
+    )
+
+  test('accounts take turns, each with its oldest job first', async () => {
+    const kind = newKind()
+    await add(kind, 'acc_1', 'a', 'b')
+    await add(kind, 'acc_2', 'c')
+    await add(kind, 'acc_3', 'd')
+    const keys: string[] = []
+    for (const afterAccount of ['', 'acc_1', 'acc_2', 'acc_3', 'acc_1']) {
+      keys.push(...(await claim(kind, { afterAccount })))
+    }
+    assert.deepEqual(keys, ['a', 'c', 'd', 'b'])
   })
 
-  test('a worker that lost the lease can neither end, defer nor renew the job', async () => {
-    const id = await addJob()
-    await claim('slow')
-    nowMs += 1_001
-    await claim('quick')
-    const held = await rowOf(id)
-    const slow = { id, worker: 'slow' }
-    assert.equal(await db.write(renewLease, { ...slow, untilMs: nowMs + HOUR_MS }), false)
-    assert.equal(await db.write(retryJob, { ...slow, runAtMs: nowMs + HOUR_MS }), false)
-    assert.equal(await db.write(continueJob, { ...slow, nowMs }), false)
-    assert.equal(await db.write(completeJob, slow), false)
-    await db.write(returnJobs, { worker: 'slow' })
-    assert.deepEqual(await rowOf(id), held)
-    assert.equal(await db.write(completeJob, { id, worker: 'quick' }), true)
-    assert.equal(await rowOf(id), undefined)
+  test('where the jobs of an account run one after the other, a job that waits to be retried holds up no other', async () => {
+    const kind = newKind()
+    await add(kind, 'acc_1', 'e', 'f')
+    const own = { isExclusive: true }
+    assert.deepEqual(await claim(kind, own), ['e'])
+    assert.deepEqual(await claim(kind, own), [])
+    assert.equal(await hasDueJob(db, { kind, nowMs: NOW_MS, ...own }), false)
+    await add(kind, 'acc_2', 'g')
+    const except = (exceptAccount: string) =>
+      hasDueJob(db, { kind, nowMs: NOW_MS, ...own, exceptAccount })
+    assert.deepEqual([await except('acc_1'), await except('acc_2')], [true, false])
+    const held = { kind, key: 'e', worker: 'w', nowMs: NOW_MS }
+    const outcome = { failure: failureOf(new Error('secret')) }
+    await db.write(settleJob, { ...held, outcome, faultsMax: 9 })
+    assert.deepEqual(await claim(kind, own), ['f'])
+  })
+
+  test('a worker that lost the lease can neither settle nor renew the job', async () => {
+    const kind = newKind()
+    await add(kind, 'acc_1', 'h')
+    await claim(kind, { worker: 'slow' })
+    await claim(kind, { worker: 'quick', nowMs: NOW_MS + MINUTE_MS })
+    const before = await rowOf('h')
+    const slow = { kind, key: 'h', worker: 'slow', nowMs: NOW_MS }
+    const renewal = { kind, workers: ['slow'], untilMs: NOW_MS + HOUR_MS }
+    assert.deepEqual(await db.write(renewJobs, renewal), [])
+    const failure = failureOf(new Error())
+    for (const outcome of ['done', 'again', { failure }] as const) {
+      assert.equal(await db.write(settleJob, { ...slow, outcome, faultsMax: 9 }), null)
+    }
+    assert.deepEqual(await rowOf('h'), before)
+  })
+
+  test('failures add up until the job makes progress, and passing ones give up no job', async () => {
+    const kind = newKind()
+    await add(kind, 'acc_1', 'i')
+    const held = { kind, key: 'i', worker: 'w', nowMs: NOW_MS }
+    const settle = async (error: Error) => {
+      await claim(kind, { nowMs: Number.MAX_SAFE_INTEGER - MINUTE_MS })
+      const outcome = { failure: failureOf(error) }
+      return db.write(settleJob, { ...held, outcome, faultsMax: 3 })
+    }
+    for (const kindOfError of ['full', 'busy', 'unavailable'] as const) {
+      const trouble = await settle(new StorageError(kindOfError, 'a path'))
+      assert.equal(trouble?.faults, 0)
+      assert.match(trouble?.message ?? '', /^The s.*; nothing was changed\.$/)
+    }
+    assert.deepEqual(
+      [(await settle(new Error()))?.faults, (await settle(new Error()))?.faults],
+      [1, 2],
+    )
+    await claim(kind, { nowMs: NOW_MS + HOUR_MS })
+    await db.write(settleJob, { ...held, outcome: 'again', faultsMax: 3 })
+    for (let fault = 1; fault <= 3; fault++)
+      assert.equal((await settle(new Error()))?.faults, fault)
+    // Its worker keeps the lease to give it up.
+    assert.equal((await rowOf('i'))?.leased_by, 'w')
+  })
+
+  test('an instance that starts again frees its own jobs and no others', async () => {
+    const kind = newKind()
+    await add(kind, 'acc_1', 'j')
+    await claim(kind, { worker: 'server job_1' })
+    for (const instance of ['serve', 'server2', 'job_1']) await db.write(releaseJobs, { instance })
+    assert.deepEqual(await claim(kind), [])
+    await db.write(releaseJobs, { instance: 'server' })
+    assert.deepEqual(await claim(kind), ['j'])
+    await db.write(releaseJobs, { instance: null })
+    assert.deepEqual(await claim(kind), ['j'])
   })
 
   test('a job that takes longer than its lease stays with its worker', async () => {
-    const { jobId } = await deletedInbox()
-    const taken: string[] = []
-    const slowly = beforeEachStep(async () => {
-      nowMs += 25_000
-      taken.push(...(await claim('thief')).map(({ id }) => id))
+    const kind = newKind()
+    await add(kind, 'acc_1', 'k')
+    const leaseMs = 600
+    let runs = 0
+    const worker = open({
+      name: kind,
+      leaseMs,
+      atOnce: 2,
+      async run(_, { signal }) {
+        runs += 1
+        await new Promise((resolve) => setTimeout(resolve, 3 * leaseMs))
+        assert.equal(signal.aborted, false)
+        return 'done'
+      },
     })
-    await workJobs(depsOf(slowly), { worker: 'slow', signal: NEVER })
-    assert.deepEqual(taken, [])
-    assert.equal(await rowOf(jobId), undefined)
+    await until(async () => (await rowOf('k')) === undefined)
+    await worker.close()
+    assert.equal(runs, 1)
   })
 
-  test('of jobs claimed together, one that another worker took over is left to it', async () => {
-    const [first, second] = [await deletedInbox(), await deletedInbox()]
-    const stepped = new Set<string>()
-    let isFirst = true
-    const stalled = beforeEachStep(async (input) => {
-      stepped.add((input as { inboxId: string }).inboxId)
-      if (!isFirst) return
-      isFirst = false
-      nowMs += 61_000
-      await claim('other')
+  test('a run is aborted once another worker has its lease', async () => {
+    const kind = newKind()
+    await add(kind, 'acc_1', 'l')
+    const aborted = Promise.withResolvers<void>()
+    const worker = open({
+      name: kind,
+      leaseMs: 600,
+      async run([job], { signal, held }) {
+        await claim(kind, { worker: 'thief', nowMs: held(job).nowMs + HOUR_MS, leaseMs: HOUR_MS })
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        aborted.resolve()
+        return 'again'
+      },
     })
-    await workJobs(depsOf(stalled), { worker: 'stalled', signal: NEVER })
-    assert.deepEqual([...stepped], [first.inboxId])
-    assert.equal((await rowOf(first.jobId))?.leased_by, 'other')
-    assert.equal((await rowOf(second.jobId))?.leased_by, 'other')
-    for (const { jobId } of [first, second]) {
-      await db.write(completeJob, { id: jobId, worker: 'other' })
-    }
+    await aborted.promise
+    await worker.close()
+    assert.equal((await rowOf('l'))?.leased_by, 'thief')
   })
 
-  test('a job that makes progress resets its failures, one that fails does not', async () => {
-    const id = await addJob()
-    const holding = { id, worker: 'worker' }
-    for (let run = 1; run <= 20; run++) {
-      assert.equal((await claim('worker')).at(0)?.attempts, 1)
-      await db.write(continueJob, { ...holding, nowMs })
-    }
-    for (let run = 1; run <= 3; run++) {
-      assert.equal((await claim('worker')).at(0)?.attempts, run)
-      await db.write(retryJob, { ...holding, runAtMs: nowMs })
-    }
-    await claim('worker')
-    await db.write(completeJob, holding)
+  test('a job that always fails is given up once, and its worker goes on to others', async () => {
+    const kind = newKind()
+    const givenUp: string[] = []
+    await add(kind, 'acc_1', 'm', 'n')
+    const worker = open({
+      name: kind,
+      faultsMax: 1,
+      async run([{ key }]) {
+        if (key === 'm') throw new Error('It is broken.')
+        return 'done'
+      },
+      async giveUp({ key }, { faults }) {
+        givenUp.push(`${key} ${faults}`)
+      },
+    })
+    await until(async () => (await claim(kind)).length === 0 && (await rowOf('n')) === undefined)
+    await until(async () => (await rowOf('m')) === undefined)
+    await worker.close()
+    assert.deepEqual(givenUp, ['m 1'])
   })
 
-  test('a worker told to end stops after the current step and returns its jobs', async () => {
-    const jobs = [await deletedInbox(), await deletedInbox(), await deletedInbox()]
-    const ending = new AbortController()
+  test('of jobs that run together one may fail alone', async () => {
+    const kind = newKind()
+    await add(kind, 'acc_1', 'o', 'p', 'q')
+    const worker = open({
+      name: kind,
+      batch: 5,
+      async run(jobs, { fail }) {
+        for (const job of jobs) if (job.key === 'p') await fail(job, new Error('It is broken.'))
+        return 'done'
+      },
+    })
+    await until(async () => (await rowOf('q')) === undefined)
+    await worker.close()
+    assert.match((await rowOf('p'))?.trouble ?? '', /"faults":1/)
+    assert.equal(await rowOf('o'), undefined)
+  })
+
+  test('a worker that closes stops a purge after the current step and returns its job', async () => {
+    const owner = await addAccount(db)
+    const inboxId = await addInbox(db, owner)
+    await db.write(storeReceived, arriving(owner, [inboxId]))
+    const actor = { kind: 'operator' } as const
+    await db.write(removeInbox, { actor, ...owner, inboxId, nowMs: NOW_MS })
     let steps = 0
-    const ended = beforeEachStep(() => {
-      steps += 1
-      ending.abort()
-    })
-    await workJobs(depsOf(ended), { worker: 'ending', signal: ending.signal })
-    assert.equal(steps, 1)
-    for (const { jobId } of jobs) {
-      const { leased_by, lease_until, attempts, run_at } = (await rowOf(jobId)) ?? {}
-      assert.deepEqual([leased_by, lease_until, attempts], [null, null, 0])
-      assert.ok((run_at ?? nowMs + 1) <= nowMs)
+    let closing: Promise<void> | null = null
+    const ended: Db = {
+      ...database.db,
+      read: database.db.read,
+      reading: database.db.reading,
+      async write(transaction, input) {
+        if (transaction.name === 'purgeInboxStep') {
+          steps += 1
+          closing ??= worker.close()
+        }
+        return database.db.write(transaction, input)
+      },
     }
-    await workJobs(depsOf(ended), { worker: 'ending', signal: ending.signal })
+    const kind = purgeJobs({ db: ended, blobs: null, clock: systemClock })
+    const worker = open(kind, ended)
+    await until(async () => closing !== null)
+    await closing
     assert.equal(steps, 1)
-    await workJobs(depsOf(db), { worker: 'next', signal: NEVER })
-    for (const { jobId } of jobs) assert.equal(await rowOf(jobId), undefined)
+    const row = await rowOf(inboxId)
+    assert.deepEqual([row?.leased_by, row?.trouble], [null, null])
+    const next = open(purgeJobs({ db, blobs: null, clock: systemClock }))
+    await until(async () => (await rowOf(inboxId)) === undefined)
+    await next.close()
   })
 
-  test('upkeep told to end stops after the current step', async () => {
+  test('the turn of an account ends after three seconds, if another one waits', async () => {
+    const kind = newKind()
+    await add(kind, 'acc_1', 'r')
+    let aheadMs = 0
+    const clock = { now: () => Date.now(), monotonic: () => performance.now() + aheadMs }
+    const answers: boolean[] = []
+    const worker = openJobWorker(
+      { db, clock, log: silentLog, makeWorker: () => `test ${makeId('job')}` },
+      {
+        name: kind,
+        async run([job], { isOver }) {
+          if (job.key !== 'r') return 'done'
+          answers.push(await isOver())
+          aheadMs += 3_000
+          answers.push(await isOver())
+          await add(kind, 'acc_2', 's')
+          answers.push(await isOver())
+          return 'done'
+        },
+      },
+    )
+    await until(async () => (await rowOf('s')) === undefined && answers.length === 3)
+    await worker.close()
+    assert.deepEqual(answers, [false, false, true])
+  })
+
+  test('upkeep that is aborted stops after the current step', async () => {
     const ending = new AbortController()
     let steps = 0
     const endless: Db = {
@@ -171,7 +284,7 @@ onBothEngines('jobs', (engine) => {
         return { isDone: false, blobIds: [] } as never
       },
     }
-    await purgeExpired({ db: endless, blobs: null, clock }, ending.signal)
+    await purgeExpired({ db: endless, blobs: null, clock: systemClock }, ending.signal)
     assert.equal(steps, 3)
 
     let batches = 0

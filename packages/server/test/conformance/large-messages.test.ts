@@ -134,7 +134,6 @@ for (const { kind, engine } of PLACES) {
         actor: { kind: 'operator' },
         ...owner,
         inboxId,
-        jobId: makeId('job'),
         nowMs: Date.now(),
       })
       assert.equal(await purgeInbox(deps(), { inboxId, stepsMax: 50 }), true)
@@ -273,7 +272,6 @@ test('a failed removal counts as done, and is swept later', async (t) => {
     actor: { kind: 'operator' },
     ...owner,
     inboxId,
-    jobId: makeId('job'),
     nowMs: Date.now(),
   })
   const deps = { db, blobs: place.blobs, clock: systemClock }

@@ -7,7 +7,7 @@ import { paceWrites, STORE_AWAY_MS } from '#platform/db/paced-db.ts'
 import { COMMIT_GROUP_MAX } from '#platform/db/sqlite-writer.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { POSTGRES_WRITES_MAX } from '#platform/db/write-groups.ts'
-import { purgeExpired, purgeInbox, purgeWebhook } from '#removal/removal.ts'
+import { purgeExpired, purgeInbox } from '#removal/removal.ts'
 import { PURGE_PAUSE_MS_MAX } from '#schema/purge-steps.ts'
 import type { Db, Tx } from '#schema/tables.ts'
 
@@ -28,11 +28,10 @@ function openSlow(stepMs: number) {
   return { spans, deps: { db: db as Db, blobs: null, clock: systemClock } }
 }
 
-const lease = { mayGoOn: () => Promise.resolve(true) }
+const mayGoOn = () => Promise.resolve(true)
 type Slow = ReturnType<typeof openSlow>['deps']
 const purges: [string, (deps: Slow) => Promise<unknown>][] = [
-  ['a webhook', (deps) => purgeWebhook(deps, { webhookId: 'whk_1', stepsMax: 99, lease })],
-  ['an inbox', (deps) => purgeInbox(deps, { inboxId: 'inb_1', stepsMax: 99, lease })],
+  ['an inbox', (deps) => purgeInbox(deps, { inboxId: 'inb_1', mayGoOn })],
   ['what has expired', (deps) => purgeExpired(deps, NEVER)],
 ]
 /** How long it ran after its last step; the shortest of several, because a busy machine may delay one. */

@@ -141,7 +141,7 @@ onBothEngines('rows of quarantine', (engine) => {
     const mail = keptOut(owner, [going, staying])
     await db.write(storeReceived, mail)
     const { accountId } = owner
-    const deletion = { accountId, inboxId: going, jobId: makeId('job'), nowMs: NOW_MS }
+    const deletion = { accountId, inboxId: going, nowMs: NOW_MS }
     assert.equal(
       await db.write(removeInbox, { ...deletion, actor: { kind: 'operator' } }),
       'deleted',

@@ -163,8 +163,8 @@ onBothEngines('figures of the queues', (engine) => {
     for (const [index, runAtMs] of [1_000, 2_000, 90_000].entries()) {
       await runSql(
         database,
-        `insert into jobs (id, kind, payload, run_at, attempts, created_at)
-         values ('job_${index}', 'purge_inbox', '{}', ${runAtMs}, 0, 0)`,
+        `insert into jobs (kind, key, account_id, due_at)
+         values ('purge', 'inb_${index}', 'acc_1', ${runAtMs})`,
       )
     }
     const none = { due: { count: 0, oldestAtMs: null }, leased: 0 }
@@ -174,10 +174,12 @@ onBothEngines('figures of the queues', (engine) => {
       leased,
     })
     assert.deepEqual(await readJobFigures(db, 10_000), due(2, 1_000, 0))
-    const claim = { worker: 'one', nowMs: 10_000, leaseMs: 5_000, limit: 1 }
-    await db.write(claimJobs, claim)
+    await db.write(claimJobs, {
+      ...{ kind: 'purge', worker: 'one', nowMs: 10_000 },
+      ...{ leaseMs: 5_000, limit: 1, afterAccount: '' },
+    })
     assert.deepEqual(await readJobFigures(db, 10_000), due(1, 2_000, 1))
-    assert.deepEqual(await readJobFigures(db, 15_000), due(2, 1_000, 0))
+    assert.deepEqual(await readJobFigures(db, 15_000), due(2, 2_000, 0))
   })
 
   test('events waiting for webhook processing are counted, with the age of the first', async () => {

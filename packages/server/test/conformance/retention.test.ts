@@ -57,7 +57,7 @@ onBothEngines('retention', (engine) => {
   }
 
   const keep = (inboxId: string, accountId: string, retentionDays: number | null) =>
-    db.write(changeInbox, { accountId, inboxId, retentionDays, jobId: makeId('job'), nowMs: 1 })
+    db.write(changeInbox, { accountId, inboxId, retentionDays, nowMs: 1 })
 
   test('removes the messages of an inbox that are older, and nothing without a setting', async () => {
     const [one, other] = [await filled([40, 30, 20, 10]), await filled([40])]

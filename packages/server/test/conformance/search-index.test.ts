@@ -19,13 +19,7 @@ import {
   listRemovedEntries,
   SEARCH_STEP_MESSAGES,
 } from '#search/search-rows.ts'
-import {
-  addAccount,
-  addInbox,
-  arriving,
-  makeId,
-  openDatabase,
-} from '#test/conformance/open-database.ts'
+import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
@@ -203,7 +197,7 @@ onBothEngines('the index of words', (engine) => {
     await db.write(indexSearchStep, step)
     await receive(inboxId, 5, 'hello zqerasedword')
     const before = await countEntries()
-    const job = { jobId: makeId('job'), nowMs: systemClock.now() }
+    const job = { nowMs: systemClock.now() }
     await db.write(removeInbox, {
       actor: { kind: 'operator' },
       accountId: owner.accountId,
@@ -276,7 +270,7 @@ onBothEngines('the index of words', (engine) => {
       while ((await db.write(indexSearchStep, step)).behind.length > 0);
     }
     assert.equal(await db.write(eraseSearchStep, { isFirst: true }), false, 'not all in one step')
-    const job = { jobId: makeId('job'), nowMs: systemClock.now() }
+    const job = { nowMs: systemClock.now() }
     const actor = { kind: 'operator' } as const
     await db.write(removeInbox, { actor, accountId: owner.accountId, inboxId, ...job })
     while (!(await db.write(purgeInboxStep, { nowMs: 0, inboxId })).isDone);

@@ -270,7 +270,7 @@ onBothEngines('sending', (engine) => {
     const inboxIds = await Promise.all(Array.from({ length: 10 }, () => addInbox(db, owner)))
     const kinds = await Promise.all(
       inboxIds.map(async (inboxId) => {
-        const deletion = { ...owner, inboxId, jobId: makeId('job'), nowMs: NOW_MS }
+        const deletion = { ...owner, inboxId, nowMs: NOW_MS }
         const [outcome] = await Promise.all([
           db.write(insertSend, sending(owner, inboxId)),
           others.write(removeInbox, { ...deletion, actor: { kind: 'operator' } }),

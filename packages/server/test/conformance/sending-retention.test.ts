@@ -5,7 +5,7 @@ import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { IDEMPOTENCY_MS } from '#outbound/idempotency-key-rows.ts'
 import { DAY_MS } from '#platform/units.ts'
-import { claimJobs, completeJob } from '#queue/job-rows.ts'
+import { claimJobs, settleJob } from '#queue/job-rows.ts'
 import { CAPTURED_MS, purgeExpiredStep, purgeInboxStep } from '#removal/removal-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import { claimGroup, deliverDeps, stillClock } from '#test/conformance/delivering.ts'
@@ -13,7 +13,6 @@ import {
   addAccount,
   addInbox,
   arriving,
-  makeId,
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
@@ -79,14 +78,15 @@ onBothEngines('rows that sending leaves', (engine) => {
       ]) {
         assert.ok(touched.includes(table), table)
       }
-      const deletion = { ...owner, inboxId, jobId: makeId('job'), nowMs: NOW_MS }
+      const deletion = { ...owner, inboxId, nowMs: NOW_MS }
       assert.equal(
         await db.write(removeInbox, { ...deletion, actor: { kind: 'operator' } }),
         'deleted',
       )
       while (!(await db.write(purgeInboxStep, { nowMs: 0, inboxId })).isDone);
-      await db.write(claimJobs, { worker: 'w', nowMs: NOW_MS, leaseMs: 1, limit: 1 })
-      await db.write(completeJob, { id: deletion.jobId, worker: 'w' })
+      const job = { kind: 'purge', key: inboxId, worker: 'w', nowMs: NOW_MS }
+      await db.write(claimJobs, { ...job, leaseMs: 1, limit: 1, afterAccount: '' })
+      await db.write(settleJob, { ...job, outcome: 'done', faultsMax: 1 })
       // The first is kept for a day of repeats, the second for a day of counting.
       assert.deepEqual(tracedIn(await readAll(db)), [
         'idempotency_keys',

@@ -23,13 +23,7 @@ import {
   stillClock,
   UNSENT,
 } from '#test/conformance/delivering.ts'
-import {
-  addAccount,
-  addInbox,
-  makeId,
-  type Owner,
-  openDatabase,
-} from '#test/conformance/open-database.ts'
+import { addAccount, addInbox, type Owner, openDatabase } from '#test/conformance/open-database.ts'
 import { queueAll, readAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
@@ -347,7 +341,6 @@ onBothEngines('outcomes of deliveries', (engine) => {
       actor: { kind: 'operator' },
       ...owner,
       inboxId,
-      jobId: makeId('job'),
       nowMs: START_MS,
     })
     await runSql(database, `delete from messages where id = '${id}'`)
@@ -382,7 +375,6 @@ onBothEngines('outcomes of deliveries', (engine) => {
       actor: { kind: 'operator' },
       ...owner,
       inboxId,
-      jobId: makeId('job'),
       nowMs: START_MS,
     })
     assert.equal(await queue.deliver(group, NEVER), 'returned')

@@ -8,14 +8,7 @@ import { changeAccount } from '#accounts/account-rows.ts'
 import { insertPod } from '#accounts/pod-rows.ts'
 import { asStorageError, StorageError } from '#platform/db/storage-error.ts'
 import { WRITE_QUEUE_MAX } from '#platform/db/write-groups.ts'
-import {
-  claimJobs,
-  completeJob,
-  enqueueJob,
-  releaseLeases,
-  renewLease,
-  retryJob,
-} from '#queue/job-rows.ts'
+import { addJobs, claimJobs, releaseJobs, renewJobs, settleJob } from '#queue/job-rows.ts'
 import { purgeInboxStep } from '#removal/removal-rows.ts'
 import { addAccount, makeId, openAt, openDatabase } from '#test/conformance/open-database.ts'
 import { createTestDatabase, startPostgres } from '#test/peers/postgres.ts'
@@ -46,7 +39,10 @@ onBothEngines('a store in trouble', (engine) => {
   test('a closed port refuses writes without side effects', async () => {
     const database = await openDatabase(engine)
     await database.close()
-    await assert.rejects(database.db.write(releaseLeases, {}), isTrouble('unavailable'))
+    await assert.rejects(
+      database.db.write(releaseJobs, { instance: null }),
+      isTrouble('unavailable'),
+    )
   })
 
   test('a path where no database can be is refused with its reason', async () => {
@@ -76,14 +72,16 @@ test('the log of a SQLite database is emptied after erasures, and not for jobs',
   await using database = await openDatabase('sqlite')
   const owner = await addAccount(database.db)
   const logBytes = () => statSync(`${database.place}-wal`).size
-  const id = makeId('job')
-  await database.db.write(enqueueJob, { id, kind: 'none', payload: {}, runAtMs: 1, nowMs: 1 })
-  const claim = { worker: 'worker', nowMs: 2, leaseMs: 1_000, limit: 10 }
+  const job = { kind: 'none', key: 'job_1' }
+  await database.db.write(addJobs, { jobs: [{ ...job, account_id: '', due_at: 1 }] })
+  const lease = { worker: 'worker', nowMs: 2 }
+  const claim = { kind: 'none', ...lease, leaseMs: 1_000, limit: 10, afterAccount: '' }
   await database.db.write(claimJobs, claim)
-  await database.db.write(renewLease, { id, worker: 'worker', untilMs: 3_000 })
-  await database.db.write(retryJob, { id, worker: 'worker', runAtMs: 1 })
-  await database.db.write(claimJobs, claim)
-  await database.db.write(completeJob, { id, worker: 'worker' })
+  await database.db.write(renewJobs, { kind: 'none', workers: ['worker'], untilMs: 3_000 })
+  for (const outcome of ['again', 'done'] as const) {
+    await database.db.write(settleJob, { ...job, ...lease, outcome, faultsMax: 1 })
+    await database.db.write(claimJobs, claim)
+  }
   // After the answers: the writer empties the log when it is idle.
   await database.db.write(changeAccount, { id: owner.accountId })
   assert.ok(logBytes() > 0)

@@ -55,7 +55,6 @@ onBothEngines('stored octets', (engine) => {
       actor: { kind: 'operator' },
       accountId,
       inboxId: going,
-      jobId: makeId('job'),
       nowMs: 1,
     })
     const left = counters.find((row) => row.inbox_id === staying)?.stored_bytes

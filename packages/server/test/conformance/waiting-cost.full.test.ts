@@ -1,11 +1,11 @@
-// What the second-by-second look for due messages, ended reviews and mail to approvers costs when ten thousand wait for
-// later: one look into an index.
+// The search for due messages, ended reviews and jobs, which runs every second, costs one look into an
+// index when ten thousand are due later.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listDueSends } from '#outbound/waiting-send-rows.ts'
+import { hasDueJob } from '#queue/job-rows.ts'
 import { findKeepingInbox } from '#removal/removal-rows.ts'
-import { findDueReviewMail } from '#reviews/review-mail-rows.ts'
 import { listExpiredReviews } from '#reviews/review-rows.ts'
 import { openDatabase } from '#test/conformance/open-database.ts'
 import { plansOf } from '#test/conformance/plans.ts'
@@ -25,8 +25,7 @@ onBothEngines('a look for what is due', (engine) => {
     'due messages': () =>
       listDueSends(database.db, { nowMs: NOW_MS, except: ['acc_1'], limit: 64 }),
     'ended reviews': () => listExpiredReviews(database.db, { nowMs: NOW_MS, limit: 64 }),
-    'mail to approvers': () =>
-      findDueReviewMail(database.db, { nowMs: NOW_MS, after: 'acc_m', busy: ['acc_1'] }),
+    jobs: () => hasDueJob(database.db, { kind: 'review mail', isExclusive: true, nowMs: NOW_MS }),
     'deleted inboxes': () => findKeepingInbox(database.db, 'ibx_'),
   }
 
@@ -47,8 +46,8 @@ onBothEngines('a look for what is due', (engine) => {
     )
     await runSql(
       database,
-      `insert into review_mails (id, approver_id, account_id, review_ids, attempts, next_attempt_at, expires_at)
-       ${numbers} select 'rmt_' || n, 'apr', 'acc_' || (n % 10), '[]', 0, ${NOW_MS} + 1 + n, 0 from numbers`,
+      `insert into jobs (kind, key, account_id, due_at)
+       ${numbers} select 'review mail', 'rmt_' || n, 'acc_' || (n % 10), ${NOW_MS} + 1 + n from numbers`,
     )
     await runSql(database, 'analyze')
   }

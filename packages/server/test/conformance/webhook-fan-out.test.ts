@@ -154,7 +154,7 @@ onBothEngines('events for webhooks', (engine) => {
   test('the webhook of an inbox gets later events, by any clock', async () => {
     await arriveReadably(START_MS + HOUR_MS)
     const webhook = { id: makeId('whk'), url: 'https://one.example/', sealedSecrets: Buffer.of(1) }
-    const change = { webhook, jobId: makeId('job'), nowMs: START_MS }
+    const change = { webhook, nowMs: START_MS }
     await db.write(changeInbox, { accountId: owner.accountId, inboxId, ...change })
     const eventIds = await arrive([inboxId], START_MS - HOUR_MS)
     await settle(fanOut())

@@ -117,7 +117,7 @@ async function losePlaces(databases: readonly Placed[], targets: readonly Target
   const [deleted, , lost] = targets
   if (deleted === undefined || lost === undefined) throw new Error('There are no inboxes.')
   const { accountId } = deleted.owner
-  const deletion = { accountId, inboxId: deleted.inboxId, jobId: makeId('job'), nowMs: 1 }
+  const deletion = { accountId, inboxId: deleted.inboxId, nowMs: 1 }
   const text = `update inboxes set receiving_address = null where id = '${lost.inboxId}'`
   for (const { db, place } of databases) {
     assert.equal(

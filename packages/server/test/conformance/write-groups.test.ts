@@ -198,7 +198,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     const paced = paceWrites(db, systemClock).db
     const receive = () => paced.write(storeReceived, arriving(owner, [going, staying]))
     const begun = upTo(60).map(receive)
-    const input = { ...owner, inboxId: going, jobId: makeId('job'), nowMs: 1 }
+    const input = { ...owner, inboxId: going, nowMs: 1 }
     const deleted = paced.write(removeInbox, { ...input, actor: { kind: 'operator' } })
     const outcomes = await Promise.all([...begun, ...upTo(20).map(receive)])
     assert.equal(await deleted, 'deleted')

@@ -218,7 +218,11 @@ onEachEngine('mail with attachments', (engine) => {
     assert.deepEqual(kinds, ['message.received', 'attachment.extracted', 'attachment.extracted'])
     await until(async () => {
       const { db } = world.app.deps
-      const rows = await db.read.selectFrom('attachment_reads').select('message_id').execute()
+      const rows = await db.read
+        .selectFrom('jobs')
+        .select('key')
+        .where('kind', '=', 'extraction')
+        .execute()
       return rows.length === 0
     })
   })

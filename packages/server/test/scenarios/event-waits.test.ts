@@ -283,7 +283,6 @@ onEachEngine('waiting for a message', (engine) => {
       actor: { kind: 'operator' },
       accountId: accountIdOf(world),
       inboxId: other.id,
-      jobId: makeId('job'),
       nowMs: Date.now(),
     })
     late.reachLimit()

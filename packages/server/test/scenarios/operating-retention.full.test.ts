@@ -84,7 +84,11 @@ onEachEngine('retention', (engine) => {
     try {
       const left = async () => {
         const rows = await app.deps.db.read.selectFrom('messages').select('id').limit(1).execute()
-        const jobs = await app.deps.db.read.selectFrom('jobs').select('id').execute()
+        const jobs = await app.deps.db.read
+          .selectFrom('jobs')
+          .select('key')
+          .where('kind', '=', 'purge')
+          .execute()
         return rows.length + jobs.length
       }
       await until(async () => (await left()) === 0)

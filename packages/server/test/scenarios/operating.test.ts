@@ -123,7 +123,9 @@ onEachEngine('operating', (engine) => {
     await world.send({ to: inbox.address, raw: html })
     await world.send({ to: 'nobody-measured@mailroom.localhost', raw: plainMail({}) })
     // An inbox deleted earlier is removed at any time.
-    await until(async () => (await runSql(world, 'select id from jobs')).length === 0)
+    await until(
+      async () => (await runSql(world, "select key from jobs where kind = 'purge'")).length === 0,
+    )
     const response = await world.fetch('/metrics', OPERATOR)
     assert.match(response.headers.get('content-type') ?? '', /^text\/plain/)
     const text = await response.text()
@@ -272,10 +274,12 @@ suite('figures of a service without delivery', () => {
 const TASKS = [
   'blob sweep',
   'daily figures',
+  'expired files',
   'expiry',
   'hourly figures',
   'key rotation',
   'retention',
+  'review expiry',
   'review mail',
   'scheduled sends',
   'search index',
@@ -289,25 +293,28 @@ test('one process leads the common tasks, and another takes over when it ends', 
   const second = await open(t, databaseUrl, 'delivery')
   const before = await holdersOf(second)
   assert.deepEqual(
-    before.map(({ name }) => name),
+    before.map(({ key }) => key),
     TASKS,
   )
-  const [holder, ...others] = new Set(before.map((row) => row.holder))
+  const [holder, ...others] = new Set(before.map(instanceOf))
   assert.deepEqual(others, [])
   await first.close(0)
   await until(async () => {
     const now = await holdersOf(second)
-    return now.length === TASKS.length && now.every((row) => row.holder !== holder)
+    return now.length === TASKS.length && now.every((row) => instanceOf(row) !== holder)
   })
 })
+
+const instanceOf = (row: { leased_by: string | null }) => row.leased_by?.split(' ')[0]
 
 /** Tasks that a process leads, and its name. */
 async function holdersOf(app: App) {
   return app.deps.db.read
-    .selectFrom('leases')
-    .select(['name', 'holder'])
-    .where('holder', 'is not', null)
-    .orderBy('name')
+    .selectFrom('jobs')
+    .select(['key', 'leased_by'])
+    .where('kind', '=', 'task')
+    .where('leased_by', 'is not', null)
+    .orderBy('key')
     .execute()
 }
 

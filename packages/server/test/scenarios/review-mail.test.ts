@@ -108,7 +108,7 @@ onEachEngine('mail to approvers', (engine) => {
     }
     assert.equal((await client.messages.list(inbox.id).page()).total, 1)
     assert.ok(lines.every((line) => !line.includes(token)))
-    const rows = await runSql(world, 'select * from review_mails')
+    const rows = await runSql(world, 'select * from jobs')
     assert.ok(!JSON.stringify(rows).includes(token))
   })
 
@@ -361,12 +361,13 @@ onEachEngine('mail to approvers', (engine) => {
     world.clock.advance(2 * MINUTE_MS - STEP_MS)
     const named = () => world.mta.commands.filter(({ line }) => /^RCPT TO:<slow/i.test(line))
     await until(async () => named().length > 0)
-    // The task is led under a lease: a longer step would end the attempt that is under way.
+    // The jobs are leased: a longer step would end the attempt that is under way.
     world.clock.advance(STEP_MS)
     await until(async () => mailsTo(quick.email).length > 0)
     assert.equal(named().length, 1)
     slow.resolve(undefined)
-    await until(async () => (await runSql(world, 'select * from review_mails')).length === 0)
+    const queued = () => runSql(world, "select key from jobs where kind = 'review mail'")
+    await until(async () => (await queued()).length === 0)
     const recipients = world.mta.transactions.flatMap((one) => one.recipients)
     const told = recipients.filter((address) => address.startsWith('slow'))
     assert.equal(new Set(told).size, 20)
@@ -377,12 +378,13 @@ onEachEngine('mail to approvers', (engine) => {
     const { client, inbox, email, asApprover } = await guarded('late')
     const first = await holdSend(world, inbox, {}, { client })
     world.clock.advance(2 * MINUTE_MS)
-    const waiting = () => runSql(world, 'select attempts, next_attempt_at from review_mails')
+    const waiting = () =>
+      runSql(world, "select trouble, due_at from jobs where kind = 'review mail'")
     // The server has refused the recipient once, and the next attempt is a minute later.
     await until(async () => {
       const [row] = await waiting()
-      const waitMs = Number(row?.next_attempt_at) - world.clock.now()
-      return Number(row?.attempts) === 1 && waitMs <= MINUTE_MS
+      const waitMs = Number(row?.due_at) - world.clock.now()
+      return row?.trouble != null && waitMs <= MINUTE_MS
     })
     assert.equal(mailsTo(email).length, 0)
     world.clock.advance(MINUTE_MS + 1_000)
@@ -416,6 +418,6 @@ onAnyEngine('in the sandbox', (engine) => {
       ['bob@friend.example'],
     )
     await until(async () => (await runSql(world, 'select * from review_news')).length === 0)
-    assert.deepEqual(await runSql(world, 'select * from review_mails'), [])
+    assert.deepEqual(await runSql(world, "select key from jobs where kind = 'review mail'"), [])
   })
 })

@@ -96,7 +96,9 @@ onEachEngine('the sandbox', (engine) => {
     await settled(account, await send(account, own))
     assert.equal((await account.client.sandbox.list().page()).total, 1)
     await account.client.inboxes.delete(own.id)
-    await until(async () => (await runSql(world, 'select id from jobs')).length === 0)
+    await until(
+      async () => (await runSql(world, "select key from jobs where kind = 'purge'")).length === 0,
+    )
     assert.deepEqual(await account.client.sandbox.list().page(), { data: [], total: 0 })
   })
 

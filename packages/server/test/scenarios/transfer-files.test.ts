@@ -728,15 +728,17 @@ onAnyEngine('the file of an import', (engine) => {
     assert.ok(blobs !== null)
     const inbox = await world.inbox()
     const leftMs: number[] = []
+    const leasesMs = async () => {
+      const rows = await runSql(world, "select due_at from jobs where kind = 'transfer'")
+      return rows.map(({ due_at }) => Number(due_at) - clock.now())
+    }
     t.after(
       changePart(blobs, ({ get }) => ({
         async get(id) {
-          const [row] = await runSql(
-            world,
-            'select lease_until from transfers where completed_at is null',
-          )
-          leftMs.push(Number(row?.lease_until) - clock.now())
+          const [before = 0] = await leasesMs()
+          leftMs.push(before)
           clock.advance(25_000)
+          await until(async () => (await leasesMs()).some((ms) => ms > before))
           return get(id)
         },
       })),

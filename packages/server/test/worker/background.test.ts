@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, mock, test } from 'node:test'
+import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import { HOUR_MS } from '#platform/units.ts'
-import { openBackground, openOwnTasks } from '#queue/periodic-tasks.ts'
+import { openTasks } from '#queue/periodic-tasks.ts'
+import { removalWork } from '#removal/removal.ts'
 import { closeSharedS3, onEachBlobStore, openBlobPlace } from '#test/conformance/blob-places.ts'
 
 after(closeSharedS3)
@@ -11,41 +13,25 @@ onEachBlobStore('upkeep', (kind) => {
   test('expired rows are removed every hour; blobs are swept as often as their store says', async (t) => {
     const place = await openBlobPlace(kind)
     t.after(() => place.close())
-    const done = { purges: 0, sweeps: 0 }
+    const done: Record<string, number> = {}
     mock.timers.enable({ apis: ['setInterval'] })
     t.after(() => mock.timers.reset())
-    const nothing = () => Promise.resolve(false)
-    const background = openBackground({
-      workJobs: nothing,
-      workTransfers: nothing,
-      transfersAtOnce: 1,
-      workErasures: nothing,
-      readAttachments: nothing,
-      purgeExpired: async () => {
-        done.purges += 1
+    const deps = { blobs: place.blobs } as Parameters<typeof removalWork>[0]
+    const { tasks = [] } = removalWork(deps, { hasOwnBlobs: true })
+    const counted = tasks.map((task) => ({
+      ...task,
+      async run() {
+        done[task.name] = (done[task.name] ?? 0) + 1
       },
-      sweepBlobs: async () => {
-        done.sweeps += 1
-        return 0
-      },
-      sweepEveryMs: place.blobs.sweepEveryMs,
-      checkDomains: nothing,
-      rotateKeys: () => Promise.resolve(),
-      indexSearch: nothing,
-      countHours: nothing,
-      countDays: nothing,
-      releaseSends: nothing,
-      expireClaims: async () => false,
-      mailReviews: nothing,
-      expire: nothing,
-      tasks: openOwnTasks(),
-      log: silentLog,
-    })
+    }))
+    const queueClock = { now: systemClock.steady, check: () => Promise.resolve() }
+    const own = { clock: systemClock, queueClock, log: silentLog, makeWorker: () => 'test 1' }
+    const opened = openTasks({ ...own, db: {} as never }, { tasks: counted, isShared: false })
     for (let hour = 0; hour < 48; hour++) {
       await new Promise(setImmediate)
       mock.timers.tick(HOUR_MS)
     }
-    await background.close()
-    assert.deepEqual(done, { purges: 49, sweeps: kind === 's3' ? 3 : 49 })
+    await opened.close()
+    assert.deepEqual([done.retention, done['blob sweep']], [49, kind === 's3' ? 3 : 49])
   })
 })

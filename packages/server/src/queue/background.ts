@@ -1,0 +1,32 @@
+// The background work of a process: the jobs and periodic tasks that features declare.
+
+import { openTasks, type Task } from './periodic-tasks.ts'
+import type { QueueClock } from './queue-clock.ts'
+import { type JobDeps, type JobKind, openJobWorker } from './work-jobs.ts'
+
+/** What a feature does in the background. */
+export type FeatureWork = {
+  readonly jobs?: readonly JobKind[]
+  readonly tasks?: readonly Task[]
+}
+
+/** With `isShared`, other processes use the same database. */
+export function openBackground(
+  deps: JobDeps & { queueClock: QueueClock },
+  { work, isShared }: { work: readonly FeatureWork[]; isShared: boolean },
+) {
+  const workers = work.flatMap(({ jobs = [] }) => jobs.map((kind) => openJobWorker(deps, kind)))
+  const tasks = openTasks(deps, { tasks: work.flatMap(({ tasks = [] }) => tasks), isShared })
+  return {
+    /** Call it after a commit that added jobs. */
+    wakeJobs() {
+      for (const worker of workers) worker.wake()
+    },
+    /** The tasks that this process leads now. */
+    led: () => tasks.led(),
+    /** Aborts the work and resolves once it has ended. */
+    async close() {
+      await Promise.all([tasks, ...workers].map((each) => each.close()))
+    },
+  }
+}
