@@ -67,8 +67,6 @@ export type App = {
   readonly service: { readonly port: number } | null
   /** All parts in one object, for tests and commands; no feature gets it. */
   readonly deps: AllParts
-  /** Ends SMTP connections that have passed a deadline; runs by itself every second. */
-  sweepConnections(): void
   /** Why the service is not ready, or null. */
   findObstacle(): Promise<string | null>
   /** Reads the certificate's files now; runs by itself every CERTIFICATE_CHECK_MS. */
@@ -178,7 +176,6 @@ function running({
     smtp: smtp === null ? null : { host: smtp.address.address, port: smtp.address.port },
     service,
     deps: allOf(parts),
-    sweepConnections: () => smtp?.sweep(),
     reloadCertificate: async () => (await tls)?.reload(),
     checkKeys: async () => http?.checkKeys(),
     close(drainMs = DRAIN_MS) {

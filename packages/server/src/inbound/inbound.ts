@@ -4,7 +4,6 @@ export { type CountedReport, findAtReturnPath } from './find-reported.ts'
 export {
   type FromIntakeThread,
   type IntakeThreadData,
-  type IntakeThreadIndex,
   IntakeThreads,
   type MailListener,
   type ToIntakeThread,

@@ -1,5 +1,5 @@
-// The threads that receive mail: each listens on the same port, has its own connections to the database, and passes
-// what it accepted to the one writer. A thread that ends or hangs costs its connections, and another takes its place.
+// The threads that receive mail. Each listens on the same port, has its own connections to the database, and passes
+// what it accepted to the one writer. A thread that ends or hangs loses its connections and is replaced.
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -9,17 +9,9 @@ import type { SmtpServer } from '@mailroom/smtp/server/server.ts'
 import type { Settings } from '#config/settings.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { Log, LogFields } from '#platform/log.ts'
-import {
-  type MetricCall,
-  type Metrics,
-  repeatCalls,
-  silentMetrics,
-} from '#platform/telemetry/metrics.ts'
+import { type MetricCall, type Metrics, repeatCalls } from '#platform/telemetry/metrics.ts'
 import type { Certificate, ServerTls } from '#platform/tls/server-tls.ts'
 import type { Db } from '#schema/tables.ts'
-
-/** The `workerData` of an intake thread: its row in the counts of the port. */
-export type IntakeThreadIndex = number
 
 export type IntakeThreadData = {
   readonly settings: Settings
@@ -28,41 +20,31 @@ export type IntakeThreadData = {
   readonly certificate: Certificate
   readonly counts: SharedArrayBuffer
   readonly threads: number
-  readonly isMetered: boolean
+  /** See `shareWriter` of the database. */
+  readonly writer: MessagePort | null
 }
 
 export type ToIntakeThread =
   /** The first message; until then the thread loads its modules. */
   | { readonly kind: 'open'; readonly data: IntakeThreadData }
-  /** For writes, until another port comes. */
-  | { readonly kind: 'writer'; readonly port: MessagePort }
   /** The service has started: recipients may be looked up. */
   | { readonly kind: 'started' }
   | { readonly kind: 'certificate'; readonly certificate: Certificate }
-  | { readonly kind: 'sweep' }
-  /** Answered by `figures` with the same number. */
-  | { readonly kind: 'report'; readonly id: number }
   | { readonly kind: 'close'; readonly drainMs: number }
 
 export type FromIntakeThread =
   | { readonly kind: 'listening'; readonly address: AddressInfo }
+  /** New events are in the log. */
   | { readonly kind: 'wake' }
-  /** No connection is left; what the thread still closes concerns nobody else. */
-  | { readonly kind: 'drained' }
-  /** Everything is closed, but a connection to a collector that hangs may keep the thread for seconds. */
-  | { readonly kind: 'closed' }
-  | {
-      readonly kind: 'log'
-      readonly level: keyof Log
-      readonly fields: LogFields
-      readonly text: string
-    }
+  | { readonly kind: 'log'; readonly level: keyof Log; readonly line: [LogFields, string] }
+  /** Sent several times a second: a thread that sends nothing hangs. */
   | {
       readonly kind: 'figures'
-      readonly answers: number | null
       readonly calls: readonly MetricCall[]
       readonly load: IntakeLoad
     }
+  /** No connection is left; the thread closes the rest by itself. */
+  | { readonly kind: 'drained' }
 
 export type IntakeLoad = {
   /** Writes that wait, and how long the oldest has waited. */
@@ -77,10 +59,9 @@ export type IntakeLoad = {
 type IntakeThreadsOptions = {
   /** The module of a thread. */
   readonly entry: URL
-  /** Number of threads. */
   readonly threads: number
   readonly log: Log
-  /** How long a thread may leave its main thread without an answer. */
+  /** A thread that has sent nothing for so long is replaced. */
   readonly silenceMsMax?: number
 }
 
@@ -91,38 +72,35 @@ type IntakeOptions = {
   readonly db: Db
   readonly started: Promise<void>
   readonly metrics: Metrics
-  /** New events are in the log. */
   readonly onEvents: () => void
 }
 
 /** The pause before a thread that ended is replaced; twice as long after each that did not listen. */
 const RESTART_MS = 500
 const RESTART_MS_MAX = 30_000
-/** The longest wait for the figures of all threads: a busy thread must not delay a scrape. */
-const REPORT_MS_MAX = 1_000
 /** The longest time that a thread takes to end after its connections have ended. */
 const END_MS_MAX = 1_000
 /**
- * A thread that is silent for so long hangs. It would still be given connections, because the kernel accepts them for
- * it. A parse or a query of a thread takes milliseconds, so only a fault takes this long.
+ * A thread that hangs would still be given connections, because the kernel accepts them for it. A parse or a query of a
+ * thread takes milliseconds, so only a fault takes this long.
  */
 const SILENCE_MS_MAX = 30_000
-/** A thread hangs after so many questions without an answer, and counts as not listening after a third of them. */
-const QUESTIONS = 6
+/** A thread is replaced when so many checks in a row found that it sent nothing; ready is one with a third of them. */
+const SILENT_CHECKS_MAX = 6
 
 /** Receives mail in this thread, or in several of its own. */
 export type MailListener = SmtpServer | IntakeThreads
 
-/** They load their modules at once, and receive mail after `open`. */
+/** The threads load their modules at once, and receive mail after `open`. */
 export class IntakeThreads {
   readonly #options: IntakeThreadsOptions
   readonly #counts: SharedArrayBuffer
-  readonly #threads: (IntakeThread | null)[]
+  readonly #threads: IntakeThread[]
   #address: AddressInfo | null = null
-  #isOpen = false
-  #isEnding = false
+  #phase: 'opening' | 'open' | 'ending' = 'opening'
+  /** Threads that ended since one has listened. */
+  #failures = 0
   #watch: NodeJS.Timeout | undefined
-  #closing: Promise<void> | null = null
 
   constructor(options: IntakeThreadsOptions) {
     const { entry, threads } = options
@@ -133,23 +111,27 @@ export class IntakeThreads {
 
   /** Rejects when the address cannot be listened on. */
   async open(intake: IntakeOptions): Promise<void> {
-    const { tls, metrics } = intake
+    const { tls, settings } = intake
     const { silenceMsMax = SILENCE_MS_MAX } = this.#options
-    metrics.beforeRender(() => this.#report())
-    tls.listen(() => this.#post({ kind: 'certificate', certificate: tls.certificate() }))
+    tls.listen(() => {
+      const certificate = tls.certificate()
+      for (const thread of this.#threads) thread.post({ kind: 'certificate', certificate })
+    })
     try {
-      await this.#requireFreePort(intake.settings)
+      await this.#requireFreePort(settings)
       // The first one may choose the port.
       const [first, ...others] = this.#threads
       if (first) await this.#open(first, intake)
-      await Promise.all(others.map((thread) => thread && this.#open(thread, intake)))
-      this.#isOpen = true
+      await Promise.all(others.map((thread) => this.#open(thread, intake)))
     } catch (error) {
       await this.end()
       throw error
     }
-    const check = () => this.#check(silenceMsMax)
-    this.#watch = setInterval(check, silenceMsMax / QUESTIONS).unref()
+    this.#phase = 'open'
+    const check = () => {
+      for (const thread of this.#threads) thread.check(silenceMsMax)
+    }
+    this.#watch = setInterval(check, silenceMsMax / SILENT_CHECKS_MAX).unref()
   }
 
   get address(): AddressInfo {
@@ -158,7 +140,7 @@ export class IntakeThreads {
   }
 
   isListening(): boolean {
-    return this.#threads.some((thread) => thread?.isListening)
+    return this.#threads.some((thread) => thread.isListening)
   }
 
   stats(): { connections: number; heldBytes: number } {
@@ -166,30 +148,26 @@ export class IntakeThreads {
     return { connections, heldBytes }
   }
 
-  sweep(): void {
-    this.#post({ kind: 'sweep' })
-  }
-
   /** As the threads reported them last. */
   loads(): IntakeLoad[] {
-    return this.#threads.flatMap((thread) => (thread === null ? [] : [thread.load]))
+    return this.#threads.flatMap(({ load }) => load ?? [])
   }
 
-  /** Drains all threads as `SmtpServer.close` does. A second call returns the first one's promise. */
-  close(asked: { drainMs: number }): Promise<void> {
-    clearInterval(this.#watch)
-    this.#isEnding = true
-    this.#closing ??= Promise.all(this.#threads.map((thread) => thread?.close(asked))).then(
-      () => {},
-    )
-    return this.#closing
+  /** Drains all threads as `SmtpServer.close` does. */
+  async close({ drainMs }: { drainMs: number }): Promise<void> {
+    this.#stop()
+    await Promise.all(this.#threads.map((thread) => thread.close(drainMs)))
   }
 
   /** Ends the threads: at once, or soon after `close`, so that they can still close what they have. */
   async end(): Promise<void> {
+    this.#stop()
+    await Promise.all(this.#threads.map((thread) => thread.end()))
+  }
+
+  #stop(): void {
     clearInterval(this.#watch)
-    this.#isEnding = true
-    await Promise.all(this.#threads.map((thread) => thread?.end()))
+    this.#phase = 'ending'
   }
 
   /** A port that threads share would also admit another process of the same user by accident. */
@@ -202,91 +180,56 @@ export class IntakeThreads {
     await once(probe, 'close')
   }
 
-  async #report(): Promise<void> {
-    const reports = this.#threads.map((thread) => thread?.isListening && thread.report())
-    await raceAbort(Promise.all(reports), { timeoutMs: REPORT_MS_MAX })
-  }
-
-  #check(silenceMsMax: number): void {
-    for (const thread of this.#threads) {
-      if (thread?.isHanging) {
-        const text = `The thread did not answer for ${silenceMsMax / 1_000} seconds.`
-        void thread.terminate(new Error(text))
-      } else thread?.ask()
+  async #open(thread: IntakeThread, intake: IntakeOptions): Promise<void> {
+    const { settings, instance, tls, db } = intake
+    const { log, threads } = this.#options
+    void thread.ended.then((reason) => this.#replace(thread.index, intake, reason))
+    const data = {
+      settings: {
+        ...settings,
+        smtpPort: this.#address?.port ?? settings.smtpPort,
+        reusePort: settings.reusePort || threads > 1,
+        // A block list of proxies is no plain data, and of no use to SMTP.
+        trustedProxies: null,
+      },
+      ...{ instance, threads, counts: this.#counts, certificate: tls.certificate() },
+      writer: db.shareWriter?.() ?? null,
     }
-  }
-
-  async #open(thread: IntakeThread, intake: IntakeOptions, pauseMs = RESTART_MS): Promise<void> {
-    const { log } = this.#options
-    const { settings, instance, tls, metrics } = intake
-    const port = this.#address?.port ?? settings.smtpPort
-    const threads = this.#threads.length
-    const isShared = settings.reusePort || threads > 1
-    const data: IntakeThreadData = {
-      // A block list of proxies is no plain data, and of no use to SMTP.
-      settings: { ...settings, smtpPort: port, reusePort: isShared, trustedProxies: null },
-      ...{ instance, threads },
-      isMetered: metrics !== silentMetrics,
-      certificate: tls.certificate(),
-      counts: this.#counts,
-    }
-    let nextPauseMs = Math.min(2 * pauseMs, RESTART_MS_MAX)
-    void thread.ended.then((reason) => {
-      this.#replace(thread, intake, { reason, pauseMs: nextPauseMs })
-    })
     this.#address = await thread.open(data, { ...intake, log })
-    nextPauseMs = RESTART_MS
+    this.#failures = 0
   }
 
-  #replace(
-    { index }: IntakeThread,
-    intake: IntakeOptions,
-    { reason, pauseMs }: { reason: unknown; pauseMs: number },
-  ): void {
+  #replace(index: number, intake: IntakeOptions, reason: unknown): void {
     const { log, entry } = this.#options
-    this.#threads[index] = null
     new PortCounts(this.#counts, index).clear()
-    if (this.#isEnding || !this.#isOpen) return
+    if (this.#phase !== 'open') return
     log.error({ error: reason }, 'a thread that receives mail ended; another is started')
-    setTimeout(() => {
-      if (this.#isEnding) return
+    const pauseMs = Math.min(RESTART_MS * 2 ** this.#failures, RESTART_MS_MAX)
+    this.#failures += 1
+    const start = () => {
+      if (this.#phase === 'ending') return
       const thread = new IntakeThread(entry, index)
       this.#threads[index] = thread
-      this.#open(thread, intake, pauseMs).catch(() => {})
-    }, pauseMs).unref()
+      this.#open(thread, intake).catch(() => {})
+    }
+    setTimeout(start, pauseMs).unref()
   }
-
-  #post(message: ToIntakeThread): void {
-    for (const thread of this.#threads) thread?.post(message)
-  }
-}
-
-const NO_LOAD: IntakeLoad = {
-  waiting: 0,
-  oldestMs: 0,
-  isStrained: false,
-  parserQueue: 0,
-  connections: null,
 }
 
 class IntakeThread {
   readonly index: number
   /** Resolves with the reason when the thread has ended. */
   readonly ended: Promise<unknown>
-  load: IntakeLoad = NO_LOAD
+  /** Null before it listens and after its end. */
+  load: IntakeLoad | null = null
   readonly #worker: Worker
   readonly #listened = Promise.withResolvers<AddressInfo>()
   readonly #drained = Promise.withResolvers<void>()
-  /** Reports that are awaited, by their numbers. */
-  readonly #reports = new Map<number, () => void>()
-  #lastReport = 0
-  #hasListened = false
   #isClosing = false
-  /** Questions since the thread last sent anything. */
-  #unanswered = 0
+  #silentChecks = 0
   #reason: unknown = new Error('The thread ended.')
 
-  constructor(entry: URL, index: IntakeThreadIndex) {
+  constructor(entry: URL, index: number) {
     this.index = index
     this.#worker = new Worker(entry, { workerData: index, execArgv: [] })
     this.#listened.promise.catch(() => {})
@@ -294,23 +237,19 @@ class IntakeThread {
       this.#reason = error
     })
     this.ended = new Promise((resolve) => this.#worker.on('exit', resolve)).then(() => {
-      this.#hasListened = false
+      this.load = null
       this.#listened.reject(this.#reason)
-      for (const resolve of this.#reports.values()) resolve()
+      this.#drained.resolve()
       return this.#reason
     })
   }
 
   /** Resolves when it listens; rejects with the reason if it ends before. */
   open(data: IntakeThreadData, intake: IntakeOptions & { log: Log }): Promise<AddressInfo> {
-    const { db, started } = intake
     this.#worker.on('message', (message: FromIntakeThread) => this.#receive(message, intake))
-    this.post({ kind: 'open', data })
-    const sharing = db.shareWriter?.((port) =>
-      this.#worker.postMessage({ kind: 'writer', port } satisfies ToIntakeThread, [port]),
-    )
-    void this.ended.then(() => sharing?.[Symbol.dispose]())
-    started.then(
+    const transferred = data.writer === null ? [] : [data.writer]
+    this.#worker.postMessage({ kind: 'open', data } satisfies ToIntakeThread, transferred)
+    intake.started.then(
       () => this.post({ kind: 'started' }),
       () => {},
     )
@@ -318,78 +257,52 @@ class IntakeThread {
   }
 
   get isListening(): boolean {
-    return this.#hasListened && this.#unanswered <= QUESTIONS / 3
+    return this.load !== null && this.#silentChecks <= SILENT_CHECKS_MAX / 3
   }
 
-  /** Whether it has listened, and left every question without an answer. */
-  get isHanging(): boolean {
-    return this.#hasListened && this.#unanswered >= QUESTIONS
-  }
-
-  /** By the next call, a thread that works has sent something. */
-  ask(): void {
-    if (!this.#hasListened) return
-    this.#unanswered += 1
-    void this.report()
+  /** Ends the thread if it has listened and has sent nothing since SILENT_CHECKS_MAX calls. */
+  check(silenceMsMax: number): void {
+    if (this.load === null) return
+    this.#silentChecks += 1
+    if (this.#silentChecks <= SILENT_CHECKS_MAX) return
+    const text = `The thread did not answer for ${silenceMsMax / 1_000} seconds.`
+    this.#reason = new Error(text)
+    void this.#worker.terminate()
   }
 
   post(message: ToIntakeThread): void {
     this.#worker.postMessage(message)
   }
 
-  report(): Promise<void> {
-    this.#lastReport += 1
-    const id = this.#lastReport
-    return new Promise((resolve) => {
-      this.#reports.set(id, resolve)
-      this.post({ kind: 'report', id })
-    })
-  }
-
-  async close({ drainMs }: { drainMs: number }): Promise<void> {
+  async close(drainMs: number): Promise<void> {
     this.#isClosing = true
     this.post({ kind: 'close', drainMs })
-    const done = Promise.race([this.#drained.promise, this.ended])
-    await raceAbort(done, { timeoutMs: drainMs + END_MS_MAX })
+    await raceAbort(this.#drained.promise, { timeoutMs: drainMs + END_MS_MAX })
   }
 
   async end(): Promise<void> {
     if (this.#isClosing) await raceAbort(this.ended, { timeoutMs: END_MS_MAX })
-    await this.terminate(this.#reason)
-  }
-
-  async terminate(reason: unknown): Promise<void> {
-    this.#reason = reason
     await this.#worker.terminate()
   }
 
   #receive(message: FromIntakeThread, { log, metrics, onEvents }: IntakeOptions & { log: Log }) {
-    this.#unanswered = 0
+    this.#silentChecks = 0
     switch (message.kind) {
       case 'listening':
-        this.#hasListened = true
         this.#listened.resolve(message.address)
         break
       case 'wake':
         onEvents()
         break
+      case 'log':
+        log[message.level](...message.line)
+        break
+      case 'figures':
+        this.load = message.load
+        repeatCalls(metrics, message.calls)
+        break
       case 'drained':
         this.#drained.resolve()
-        break
-      case 'closed':
-        void this.#worker.terminate()
-        break
-      case 'log':
-        log[message.level](message.fields, message.text)
-        break
-      case 'figures': {
-        const { answers, calls, load } = message
-        repeatCalls(metrics, calls)
-        this.load = load
-        if (answers === null) break
-        this.#reports.get(answers)?.()
-        this.#reports.delete(answers)
-      }
     }
   }
 }

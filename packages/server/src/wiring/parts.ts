@@ -105,7 +105,7 @@ export async function openParts(
   // A collector that hangs delays the shutdown by a second, in parallel with the budgets.
   opened.defer(() => Promise.all([tracing.close(), budgets.close()]).then(() => {}))
   const features = { reading, domains, receiving, sending, limits, webhooks, streams: { events } }
-  return { base, service, ...features, wakes, parserQueue: () => parserPool.waiting() }
+  return { base, service, ...features, own, wakes, parserQueue: () => parserPool.waiting() }
 }
 
 /** Of an image of another host, in octets; newsletters stay under one mebibyte. */

@@ -1,10 +1,20 @@
 // The parts that receive mail, for the main thread and for threads of their own, which load nothing else.
 
+import type { SecureContext } from 'node:tls'
 import { isMainThread } from 'node:worker_threads'
+import type { PortCounts } from '@mailroom/smtp/server/port-counts.ts'
+import { openSmtpServer, type SmtpServer } from '@mailroom/smtp/server/server.ts'
 import { isReadOnArrival } from '#attachment-texts/attachment-texts-rows.ts'
 import type { Settings } from '#config/settings.ts'
-import { type Authenticator, openAuthenticator, openMailScanner } from '#inbound/inbound.ts'
+import {
+  type Authenticator,
+  makeReceiver,
+  openAuthenticator,
+  openMailScanner,
+  outcomeCounter,
+} from '#inbound/inbound.ts'
 import { openStorageQuota } from '#mailbox/mailbox.ts'
+import type { DeriveKey } from '#outbound/outbound-rows.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Chance } from '#platform/chance.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
@@ -34,6 +44,8 @@ export type ReceivingOptions = {
   /** Threads that parse mail, for this thread; as many as usual when absent. */
   readonly parsersMax?: number
 }
+
+export type ReceivingParts = Awaited<ReturnType<typeof openReceivingParts>>
 
 /** Defers on `opened` how each part is closed. */
 export async function openReceivingParts(
@@ -74,6 +86,35 @@ export async function openReceivingParts(
       readsFiles: readsFilesOf(settings, images),
     },
   }
+}
+
+type MailServerOptions = DeriveKey & {
+  tls: () => SecureContext
+  /** Of all servers on the port; absent when there is one. */
+  counts?: PortCounts
+  metrics: Metrics
+  /** Recipients are looked up once it has resolved. */
+  started: Promise<void>
+}
+
+export function openMailServer(
+  { base, parser, receiving, storageQuota }: ReceivingParts,
+  settings: Settings,
+  { deriveKey, metrics, started, ...options }: MailServerOptions,
+): Promise<SmtpServer> {
+  const { inboxDomain } = settings
+  const deps = { ...base, ...receiving, inboxDomain, deriveKey, parser, storageQuota }
+  return openSmtpServer({
+    host: settings.smtpHost,
+    port: settings.smtpPort,
+    reusePort: settings.reusePort,
+    hostname: settings.smtpHostname,
+    receiver: makeReceiver(deps, { started, metrics }),
+    clock: base.clock,
+    log: base.log,
+    onOutcome: outcomeCounter(metrics),
+    ...options,
+  })
 }
 
 /** By the names and types of attachments, so that nothing is done for a picture that nobody reads. */

@@ -1,7 +1,6 @@
 // The servers and the background work of a process, by its roles: servers for programs, mail and operators, joined to
 // the features behind them.
 
-import { openSmtpServer } from '@mailroom/smtp/server/server.ts'
 import {
   accountHandlers,
   makeAuthenticate,
@@ -19,13 +18,7 @@ import { draftHandlers } from '#drafts/drafts.ts'
 import { erasureHandlers, erasureWork } from '#erasures/erasures.ts'
 import { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
-import {
-  type IntakeThreads,
-  type MailListener,
-  makeReceiver,
-  outcomeCounter,
-  quarantineHandlers,
-} from '#inbound/inbound.ts'
+import { type IntakeThreads, type MailListener, quarantineHandlers } from '#inbound/inbound.ts'
 import { inboxHandlers } from '#inboxes/inboxes.ts'
 import { claimWork, mailHandlers } from '#mailbox/mailbox.ts'
 import { openServicePort, type ServicePort, serviceHandlers } from '#operating/operating.ts'
@@ -62,6 +55,7 @@ import {
 import { transferHandlers, transferWork } from '#transfers/transfers.ts'
 import { openWebhooks, webhookHandlers } from '#webhooks/webhooks.ts'
 import type { Parts } from './parts.ts'
+import { openMailServer } from './receiving-parts.ts'
 import type { OpenStore } from './store.ts'
 
 export type Servers = {
@@ -126,25 +120,15 @@ async function openSmtp(
   options: ServerOptions,
   tls: ServerTls,
 ): Promise<MailListener> {
-  const { base, service, reading, receiving, limits } = parts
+  const { base, own } = parts
   const { settings, metrics, started, intake, instance } = options
   if (intake !== null) {
     const { db, wakeEvents: onEvents } = base
     await intake.open({ settings, instance, tls, started, metrics, db, onEvents })
     return intake
   }
-  const deps = { ...base, ...service, ...reading, ...receiving, ...limits }
-  return openSmtpServer({
-    host: settings.smtpHost,
-    port: settings.smtpPort,
-    reusePort: settings.reusePort,
-    hostname: settings.smtpHostname,
-    tls: () => tls.current(),
-    receiver: makeReceiver(deps, { started, metrics }),
-    clock: base.clock,
-    log: base.log,
-    onOutcome: outcomeCounter(metrics),
-  })
+  const { deriveKey } = parts.service
+  return openMailServer(own, settings, { deriveKey, metrics, started, tls: () => tls.current() })
 }
 
 function openApi(parts: Parts, options: ServerOptions): Promise<HttpServer> {

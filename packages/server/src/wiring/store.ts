@@ -109,28 +109,25 @@ async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Pr
   })
 }
 
-type ThreadStoreOptions = {
-  settings: StoreSettings
+type ThreadStoreOptions = Pick<OpenStoreOptions, 'settings' | 'observer' | 'onError'> & {
   instance: string
   /** Threads of the process that have the store, besides the main one. */
   threads: number
+  /** From `shareWriter` in the main thread; null where threads connect by themselves. */
+  writer: MessagePort | null
   /** Wakes the readers of events, in the main thread and other processes. */
   signals: Signals
-  observer: DbObserver
-  onError(error: Error): void
 }
 
-/** The same store in another thread. `connect` takes the ports of `shareWriter`; null where there are none. */
-export async function openThreadStore(
-  options: ThreadStoreOptions,
-): Promise<{ store: OpenStore; connect: ((port: MessagePort) => void) | null }> {
+/** The same store in another thread. */
+export function openThreadStore(options: ThreadStoreOptions): Promise<OpenStore> {
   const { settings, instance, signals } = options
   return openAll(async (opened) => {
-    const { db, connect } = await openThreadDb(options)
+    const db = await openThreadDb(options)
     opened.defer(() => db.close())
     const blobs = await openBlobs(settings, { as: 'command', warn: () => {} })
     opened.defer(() => blobs?.close())
-    return { store: { db, instance, blobs, signals, close: () => opened.disposeAsync() }, connect }
+    return { db, instance, blobs, signals, close: () => opened.disposeAsync() }
   })
 }
 
@@ -138,13 +135,14 @@ export async function openThreadStore(
 const THREADS_POOL_MAX = 10
 const THREAD_POOL_MIN = 5
 
-async function openThreadDb({ settings, threads, ...options }: ThreadStoreOptions) {
-  const { databaseUrl: url } = settings
-  if (url === null) return openSqliteInThread<Tables>({ path: databasePath(settings), ...options })
+async function openThreadDb({ settings, threads, writer, ...options }: ThreadStoreOptions) {
+  if (writer !== null) {
+    return openSqliteInThread<Tables>({ path: databasePath(settings), writer, ...options })
+  }
   const { openPostgres } = await import('#platform/db/postgres.ts')
   const connectionsMax = Math.max(THREAD_POOL_MIN, Math.floor(THREADS_POOL_MAX / threads))
-  const db = await openPostgres<Tables>({ url, migrates: false, connectionsMax, ...options })
-  return { db, connect: null }
+  const url = settings.databaseUrl ?? ''
+  return openPostgres<Tables>({ url, migrates: false, connectionsMax, ...options })
 }
 
 async function openSignals({ settings, as, onError }: OpenStoreOptions): Promise<Signals> {

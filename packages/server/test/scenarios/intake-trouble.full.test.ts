@@ -28,7 +28,7 @@ onEachEngine('threads that receive mail', (engine) => {
     })
     const replies = await Promise.all(mails)
     assert.deepEqual(new Set(replies.map(({ code }) => code)), new Set([250]))
-    assert.equal((await parsed()) - before, THREE.length)
+    await until(async () => (await parsed()) - before === THREE.length)
     assert.ok(senders.every(({ socket }) => !socket.closed))
     await hangUp(senders)
   })

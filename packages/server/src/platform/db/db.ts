@@ -162,10 +162,10 @@ export type Db<Schema> = Reading<Schema> & {
   /** The number of connections of this process by state; `waiting` counts callers that wait for one. */
   connections?(): Readonly<Record<'busy' | 'idle' | 'waiting', number>>
   /**
-   * Calls `onPort` with a port for writes of another thread, now and each time the writer had to start again.
-   * Absent on an engine whose threads connect by themselves.
+   * Lets another thread write: it opens the database with the port, which brings it a port to the writer now and each
+   * time the writer had to start again. Absent on an engine whose threads connect by themselves.
    */
-  shareWriter?(onPort: (port: MessagePort) => void): Disposable
+  shareWriter?(): MessagePort
   /**
    * Overwrites what removed rows have left in the unused bytes of the files, in steps between which others write. After
    * it, nothing that was removed before the call is in the files. Rejects with a `StorageError` when it cannot end.

@@ -69,7 +69,7 @@ export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Sch
       reader.rows('select 1 from schema_migrations limit 1')
       writer.check()
     },
-    shareWriter: (onPort) => writer.share(onPort),
+    shareWriter: () => writer.share(),
     overwriteUnused: () => writer.writes.overwrite(),
     async close() {
       await thread.close()
@@ -80,24 +80,29 @@ export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Sch
   }
 }
 
-/** Opens the same database in another thread of the process. The caller passes each port of `shareWriter` to `connect`. */
+/** Opens the same database in another thread of the process; `writer` is of `shareWriter`. */
 export function openSqliteInThread<Schema>({
   path,
   observer,
-}: Pick<SqliteOptions, 'path' | 'observer'>): {
-  readonly db: Db<Schema>
-  connect(port: MessagePort): void
-} {
+  writer,
+}: Pick<SqliteOptions, 'path' | 'observer'> & { writer: MessagePort }): Db<Schema> {
   const reader = openSqliteConnection({ path, mode: 'read' })
   const queries = queriesOn<Schema>(reader)
-  const writes = new PortWrites(observer)
-  let connected: MessagePort | null = null
-  let isClosed = false
   const reading: Reading<Schema> = {
     read: queries.query,
     reading: { engine: 'sqlite', ...queries },
   }
-  const db: Db<Schema> = {
+  const writes = new PortWrites(observer)
+  let connected: MessagePort | null = null
+  writer.on('message', (port: MessagePort) => {
+    // The writer has started again: writes that went to the previous port get no answer.
+    connected?.close()
+    if (connected !== null) writes.lose()
+    connected = port
+    port.on('close', () => connected === port && writes.lose())
+    writes.open(port)
+  })
+  return {
     engine: 'sqlite',
     description: `SQLite ${sqliteVersion(reader)} at ${path}`,
     ...reading,
@@ -107,25 +112,10 @@ export function openSqliteInThread<Schema>({
       reader.rows('select 1 from schema_migrations limit 1')
     },
     async close() {
-      isClosed = true
+      writer.close()
       await writes.close()
       connected?.close()
       reader.close()
-    },
-  }
-  return {
-    db,
-    connect(port) {
-      // Writes that went to the previous port get no answer any more.
-      connected?.close()
-      if (connected !== null) writes.lose()
-      connected = isClosed ? null : port
-      if (isClosed) {
-        port.close()
-        return
-      }
-      port.on('close', () => connected === port && writes.lose())
-      writes.open(port)
     },
   }
 }
@@ -318,7 +308,7 @@ const RESTART_MS = 500
 class WriterThread {
   readonly writes: PortWrites
   readonly #options: WriterThreadOptions
-  readonly #sharers = new Set<(port: MessagePort) => void>()
+  readonly #sharers = new Set<MessagePort>()
   #worker: Worker | null = null
   #closing: Promise<boolean> | null = null
 
@@ -344,7 +334,7 @@ class WriterThread {
     }
     this.#worker = worker
     this.writes.open(worker)
-    for (const onPort of this.#sharers) onPort(this.#connect(worker))
+    for (const sharer of this.#sharers) connect(sharer, worker)
     worker.on('exit', () => this.#end(reason))
   }
 
@@ -352,10 +342,12 @@ class WriterThread {
     if (this.#worker === null) throw unavailable()
   }
 
-  share(onPort: (port: MessagePort) => void): Disposable {
-    this.#sharers.add(onPort)
-    if (this.#worker !== null) onPort(this.#connect(this.#worker))
-    return { [Symbol.dispose]: () => this.#sharers.delete(onPort) }
+  share(): MessagePort {
+    const { port1: sharer, port2 } = new MessageChannel()
+    this.#sharers.add(sharer)
+    sharer.on('close', () => this.#sharers.delete(sharer))
+    if (this.#worker !== null) connect(sharer, this.#worker)
+    return port2
   }
 
   /** Waits for writes under way, then ends the thread. False when it was called before. */
@@ -374,12 +366,6 @@ class WriterThread {
     return true
   }
 
-  #connect(worker: Worker): MessagePort {
-    const { port1, port2 } = new MessageChannel()
-    worker.postMessage({ connect: port1 } satisfies WriterMessage, [port1])
-    return port2
-  }
-
   #end(reason: unknown): void {
     this.#worker = null
     this.writes.lose(reason)
@@ -392,6 +378,13 @@ class WriterThread {
     }, RESTART_MS)
     timer.unref()
   }
+}
+
+/** Gives a thread a port to the writer. */
+function connect(sharer: MessagePort, worker: Worker): void {
+  const { port1, port2 } = new MessageChannel()
+  worker.postMessage({ connect: port1 } satisfies WriterMessage, [port1])
+  sharer.postMessage(port2, [port2])
 }
 
 function unavailable(cause?: unknown): StorageError {

@@ -25,8 +25,6 @@ export type Metrics = {
   observeParse(parse: { thread: 'main' | 'intake' | 'worker'; durationMs: number }): void
   /** Called at every `render`. The latest reader of a gauge counts; one that fails is shown as NaN. */
   watch(gauge: GaugeName, read: () => GaugeValue | Promise<GaugeValue>): void
-  /** Awaited at every `render` before anything is read: brings the counts of other threads. */
-  beforeRender(run: () => Promise<void>): void
   render(): Promise<{ contentType: string; body: string }>
 }
 
@@ -42,35 +40,20 @@ export const silentMetrics: Metrics = {
   observeReceive: () => {},
   observeParse: () => {},
   watch: () => {},
-  beforeRender: () => {},
   render: async () => ({ contentType: 'text/plain; charset=utf-8', body: '' }),
 }
 
-type RecordedName =
-  | 'countSmtpOutcome'
-  | 'countReport'
-  | 'countStoreRefusal'
-  | 'observeCommit'
-  | 'observeWrite'
-  | 'observeReceive'
-  | 'observeParse'
+type CountName = Exclude<keyof Metrics, 'watch' | 'render'>
 
 /** A call of a metric in another thread, to be repeated here. */
-export type MetricCall = readonly [name: RecordedName, value: unknown]
+export type MetricCall = readonly [name: CountName, value: unknown]
 
-/** Metrics of a thread that only receives mail: each call is given to `record`. */
+/** Gives each call of a metric to `record`; for a thread whose metrics another one renders. */
 export function recordMetrics(record: (call: MetricCall) => void): Metrics {
-  const recorded = (name: RecordedName) => (value?: unknown) => record([name, value])
-  return {
-    ...silentMetrics,
-    countSmtpOutcome: recorded('countSmtpOutcome'),
-    countReport: recorded('countReport'),
-    countStoreRefusal: recorded('countStoreRefusal'),
-    observeCommit: recorded('observeCommit'),
-    observeWrite: recorded('observeWrite'),
-    observeReceive: recorded('observeReceive'),
-    observeParse: recorded('observeParse'),
-  }
+  const { watch, render, ...counts } = silentMetrics
+  const names = Object.keys(counts) as CountName[]
+  const recorded = names.map((name) => [name, (value?: unknown) => record([name, value])])
+  return { ...silentMetrics, ...Object.fromEntries(recorded) }
 }
 
 export function repeatCalls(metrics: Metrics, calls: readonly MetricCall[]): void {
@@ -147,7 +130,6 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
     { labelNames: ['thread'] },
   )
   const readers = new Map<GaugeName, GaugeReader>()
-  const gathering: (() => Promise<void>)[] = []
   for (const [key, figure] of Object.entries(GAUGES)) {
     const { name, help } = figure
     const label = 'label' in figure ? figure.label : null
@@ -187,11 +169,10 @@ export async function openMetrics(options: { includesProcess: boolean }): Promis
     observeReceive: (durationMs) => receiveSeconds.observe(durationMs / 1000),
     observeParse: ({ thread, durationMs }) => parseSeconds.observe({ thread }, durationMs / 1000),
     watch: (gauge, read) => void readers.set(gauge, read),
-    beforeRender: (run) => void gathering.push(run),
-    async render() {
-      await Promise.all(gathering.map((run) => run()))
-      return { contentType: registry.contentType, body: await registry.metrics() }
-    },
+    render: async () => ({
+      contentType: registry.contentType,
+      body: await registry.metrics(),
+    }),
   }
 }
 
