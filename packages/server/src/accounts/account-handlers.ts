@@ -1,6 +1,5 @@
 // Handlers of accounts, keys and pods.
 
-import type { Account as AccountShape } from '@mailroom/contract/accounts.ts'
 import type { EventReaders } from '#http/event-readers.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import type { Chance } from '#platform/chance.ts'
@@ -8,9 +7,10 @@ import type { Clock } from '#platform/clock.ts'
 import { presentTimes } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
+import { accounts } from '#schema/nouns.ts'
 import type { Db } from '#schema/tables.ts'
 import { createAccount, updateAccount } from './account.ts'
-import { type Account, listAccounts, listKeys } from './account-rows.ts'
+import { listAccounts, listKeys } from './account-rows.ts'
 import { createApprover, deleteApprover, type FirstApprover, type OwnDomains } from './approver.ts'
 import { listApprovers } from './approver-rows.ts'
 import { createKey, revokeKey } from './key.ts'
@@ -71,10 +71,8 @@ export function accountHandlers(
       return { data: pods.map(presentTimes), total }
     },
     'pods.create': async ({ body }, { accountId }) => {
-      const { clientId = null, name = null, retentionDays = null } = body
-      const [podId, nowMs] = [deps.makeId('pod'), deps.clock.now()]
-      const pod = { accountId, clientId, name, retentionDays, podId, nowMs }
-      return presentPod(await deps.db.write(insertPod, pod))
+      const made = { podId: deps.makeId('pod'), nowMs: deps.clock.now() }
+      return presentPod(await deps.db.write(insertPod, { accountId, ...body, ...made }))
     },
     'pods.get': async ({ path }, { accountId }) =>
       presentTimes(await getPod(deps, accountId, path.idOrClientId)),
@@ -91,14 +89,14 @@ export function accountHandlers(
 
     'admin.accounts.create': async ({ body }) => {
       const { account, key, token } = await createAccount(deps, body)
-      return { account: presentAccount(account), apiKey: { ...presentTimes(key), token } }
+      return { account: accounts.present(account), apiKey: { ...presentTimes(key), token } }
     },
     'admin.accounts.list': async ({ query }) => {
-      const { accounts, total } = await listAccounts(deps.db, query)
-      return { data: accounts.map(presentAccount), total }
+      const { accounts: found, total } = await listAccounts(deps.db, query)
+      return { data: found.map(accounts.present), total }
     },
     'admin.accounts.update': async ({ path, body }) =>
-      presentAccount(await updateAccount(deps, { id: path.id, ...body })),
+      accounts.present(await updateAccount(deps, { id: path.id, ...body })),
   }
 }
 
@@ -131,9 +129,4 @@ function presentPod(outcome: Pod | PodRefusal) {
   if (outcome === 'client_id_taken') throw problem('client_id_taken')
   if (outcome === 'too_many_pods') throw problem('pod_limit_reached')
   return presentTimes(outcome)
-}
-
-/** Operators do not see the settings of an account. */
-function presentAccount({ filterMode: _, retentionDays: __, ...shown }: Account): AccountShape {
-  return presentTimes(shown)
 }

@@ -1,32 +1,16 @@
 // Accounts with their keys, totals and ended sessions, to and from rows.
 
-import type { FilterMode, Plan } from '@mailroom/contract/vocabulary.ts'
+import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows, lockTable } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
+import type { EditsOf } from '#schema/columns.ts'
+import { type Account, accounts, apiKeys, type Key } from '#schema/nouns.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 import type { Actor } from './actor.ts'
 
-export type Account = {
-  id: string
-  name: string
-  plan: Plan
-  /** Whether mail of senders without a rule reaches its inboxes. */
-  filterMode: FilterMode
-  /** Null: mail is kept. */
-  retentionDays: number | null
-  createdAtMs: number
-}
-
-export type Key = {
-  id: string
-  name: string | null
-  tokenPrefix: string
-  last4: string
-  createdAtMs: number
-  lastUsedAtMs: number | null
-}
+export type { Account, Key }
 
 const INBOXES_MAX: Record<Plan, number> = { free: 3, developer: 10, launch: 200 }
 
@@ -52,6 +36,7 @@ export const insertAccount = transaction({
   name: 'createAccount',
   accountOf: () => null,
   async run(tx: Tx, input: NewAccount): Promise<boolean> {
+    const { id, name, plan, nowMs } = input
     if (input.isFirst) {
       // Processes that start together check one after the other.
       await lockTable(tx, 'accounts')
@@ -60,26 +45,13 @@ export const insertAccount = transaction({
     }
     await tx.query
       .insertInto('accounts')
-      .values({
-        id: input.id,
-        name: input.name,
-        plan: input.plan,
-        pod_count: 1,
-        created_at: input.nowMs,
-      })
+      .values({ id, name, plan, pod_count: 1, created_at: nowMs })
       .execute()
     await tx.query
       .insertInto('pods')
-      .values({
-        id: input.podId,
-        account_id: input.id,
-        client_id: null,
-        name: null,
-        is_default: 1,
-        created_at: input.nowMs,
-      })
+      .values({ id: input.podId, account_id: id, is_default: 1, created_at: nowMs })
       .execute()
-    await insertKeyRow(tx, input.id, input.key, input.nowMs)
+    await insertKeyRow(tx, id, input.key, nowMs)
     return true
   },
 })
@@ -104,11 +76,8 @@ export const setAccountRetention = transaction({
 export const changeAccount = transaction({
   name: 'updateAccount',
   accountOf: ({ id }) => id,
-  async run(tx: Tx, input: { id: string; name?: string; plan?: Plan }): Promise<Account | null> {
-    const change = {
-      ...(input.name !== undefined && { name: input.name }),
-      ...(input.plan !== undefined && { plan: input.plan }),
-    }
+  async run(tx: Tx, input: { id: string } & EditsOf<typeof accounts>): Promise<Account | null> {
+    const change = accounts.edit(input)
     if (Object.keys(change).length > 0) {
       await tx.query.updateTable('accounts').set(change).where('id', '=', input.id).execute()
     }
@@ -117,14 +86,14 @@ export const changeAccount = transaction({
       .selectAll()
       .where('id', '=', input.id)
       .executeTakeFirst()
-    return row === undefined ? null : toAccount(row)
+    return row === undefined ? null : accounts.read(row)
   },
 })
 
 /** The account with this id, or null. */
 export async function findAccount(db: ReadDb, accountId: string): Promise<Account | null> {
   const [row] = await selectAccount(db.reading, { id: accountId })
-  return row === undefined ? null : toAccount(row)
+  return row === undefined ? null : accounts.read(row)
 }
 
 const selectAccount = statement<Tables, { id: string }, Row<'accounts'>>((query, place) =>
@@ -147,7 +116,7 @@ export async function listAccounts(
     .selectFrom('accounts')
     .select((row) => row.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
-  return { accounts: rows.map(toAccount), total }
+  return { accounts: rows.map(accounts.read), total }
 }
 
 /** `limit_reached` when the account has ACTIVE_KEYS_MAX already. */
@@ -215,7 +184,7 @@ export async function listKeys(
     .orderBy('id', 'desc')
     .execute()
   const page = rows.slice(input.offset, input.offset + input.limit)
-  return { keys: page.map(toKey), total: rows.length }
+  return { keys: page.map(apiKeys.read), total: rows.length }
 }
 
 /** The active key with this digest, or undefined. */
@@ -241,7 +210,7 @@ export async function findKeyWithAccount(
   const [account] = await selectAccount(db.reading, { id: accountId })
   const [key] = await selectActiveKey(db.reading, { accountId, keyId })
   if (account === undefined || key === undefined) return null
-  return { key: toKey(key), account: toAccount(account) }
+  return { key: apiKeys.read(key), account: accounts.read(account) }
 }
 
 const selectActiveKey = statement<Tables, { accountId: string; keyId: string }, Row<'api_keys'>>(
@@ -346,39 +315,11 @@ async function insertKeyRow(tx: Tx, accountId: string, key: NewKey, nowMs: numbe
   await tx.query
     .insertInto('api_keys')
     .values({
-      id: key.id,
+      ...apiKeys.write({ ...key, createdAtMs: nowMs }),
       account_id: accountId,
-      name: key.name,
       token_hash: key.tokenHash,
-      token_prefix: key.tokenPrefix,
-      last4: key.last4,
-      created_at: nowMs,
-      last_used_at: null,
-      revoked_at: null,
     })
     .execute()
-}
-
-function toAccount(row: Row<'accounts'>): Account {
-  return {
-    id: row.id,
-    name: row.name,
-    plan: row.plan as Plan,
-    filterMode: row.filter_mode as FilterMode,
-    retentionDays: row.retention_days,
-    createdAtMs: row.created_at,
-  }
-}
-
-function toKey(row: Row<'api_keys'>): Key {
-  return {
-    id: row.id,
-    name: row.name,
-    tokenPrefix: row.token_prefix,
-    last4: row.last4,
-    createdAtMs: row.created_at,
-    lastUsedAtMs: row.last_used_at,
-  }
 }
 
 type Counts = Omit<Row<'account_counters'>, 'account_id'>

@@ -5,6 +5,8 @@ import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { notFound } from '#platform/problem.ts'
+import type { EditsOf } from '#schema/columns.ts'
+import type { accounts } from '#schema/nouns.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   type Account,
@@ -81,7 +83,7 @@ function makeAccount(
 /** Changes the named fields. A smaller plan keeps the existing inboxes and refuses new ones. */
 export async function updateAccount(
   deps: { db: Db },
-  input: { id: string; name?: string; plan?: Plan },
+  input: { id: string } & EditsOf<typeof accounts>,
 ): Promise<Account> {
   const account = await deps.db.write(changeAccount, input)
   if (account === null) throw notFound()

@@ -29,7 +29,6 @@ export {
 } from './approver-rows.ts'
 export {
   AUDIT_MS,
-  type AuditDetails,
   type AuditEntry,
   accountEntry,
   insertAudit,

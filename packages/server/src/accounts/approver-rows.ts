@@ -3,17 +3,13 @@
 import { insertEvent } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import type { ReadDb, Row, Tx } from '#schema/tables.ts'
+import { type Approver, approvers } from '#schema/nouns.ts'
+import type { ReadDb, Tx } from '#schema/tables.ts'
 import { activeApprovers, isAllowed, lockAccount, payerOfChange } from './account-rows.ts'
 import type { Actor } from './actor.ts'
 import { accountEntry, insertAudit } from './audit-rows.ts'
 
-export type Approver = {
-  id: string
-  name: string
-  email: string | null
-  createdAtMs: number
-}
+export type { Approver }
 
 export const APPROVERS_MAX = 50
 
@@ -45,13 +41,9 @@ export const insertApprover = transaction({
     await tx.query
       .insertInto('approvers')
       .values({
-        id: approver.id,
+        ...approvers.write(approver),
         account_id: accountId,
-        name: approver.name,
-        email: approver.email,
         token_hash: approver.tokenHash,
-        created_at: approver.createdAtMs,
-        deleted_at: null,
       })
       .execute()
     const { createdAtMs: nowMs } = approver
@@ -142,7 +134,7 @@ export async function listApprovers(
     .orderBy('id', 'desc')
     .execute()
   const page = rows.slice(input.offset, input.offset + input.limit)
-  return { approvers: page.map(toApprover), total: rows.length }
+  return { approvers: page.map(approvers.read), total: rows.length }
 }
 
 /** Whether the account has an active approver. */
@@ -184,7 +176,7 @@ export async function findApprover(
     .where('id', '=', approverId)
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
-  return row === undefined ? null : toApprover(row)
+  return row === undefined ? null : approvers.read(row)
 }
 
 /** Whether the approver is active. A deletion waits until the transaction ends. */
@@ -210,8 +202,4 @@ export async function findApproverAccount(db: ReadDb, approverId: string): Promi
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
   return row?.account_id ?? null
-}
-
-function toApprover(row: Row<'approvers'>): Approver {
-  return { id: row.id, name: row.name, email: row.email, createdAtMs: row.created_at }
 }

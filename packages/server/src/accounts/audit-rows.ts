@@ -3,10 +3,11 @@
 
 import type { PolicyChange } from '@mailroom/contract/policy.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
-import type { PolicyDecision, PolicyDirection } from '@mailroom/contract/vocabulary.ts'
 import { transaction } from '#platform/db/db.ts'
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
+import type { Fields } from '#schema/columns.ts'
+import { auditEntries } from '#schema/nouns.ts'
 import { removeOldest } from '#schema/purge-steps.ts'
 import type { Row, Tables, Tx } from '#schema/tables.ts'
 import type { Actor } from './actor.ts'
@@ -25,55 +26,25 @@ type DecisionDetails = {
 /** Details of the end of a review. */
 type ReviewDetails = { reviewId: string; messageId: string; note: string | null }
 
-export type AuditDetails =
+type AuditDetails =
   | DecisionDetails
   | ReviewDetails
   | { change: PolicyChange }
   | { approver: { id: string; name: string } }
   | { erasureId: string }
 
-export type AuditEntry = {
-  id: string
-  direction: PolicyDirection
-  decision: PolicyDecision
-  podId: string | null
-  inboxId: string | null
+export type NewAuditEntry = Omit<Fields<typeof auditEntries>, 'actor' | 'details'> & {
   actor: Actor | null
   details: AuditDetails
-  createdAtMs: number
 }
-
-export type NewAuditEntry = AuditEntry & { accountId: string }
+export type AuditEntry = Omit<NewAuditEntry, 'accountId'>
 
 const insertRows = forEachRow(
-  rowInsert<Tables, Row<'policy_audit'>>('policy_audit', [
-    'id',
-    'account_id',
-    'direction',
-    'decision',
-    'pod_id',
-    'inbox_id',
-    'actor',
-    'details',
-    'created_at',
-  ]),
+  rowInsert<Tables, Row<'policy_audit'>>('policy_audit', auditEntries.names),
 )
 
 export async function insertAudit(tx: Tx, entries: readonly NewAuditEntry[]): Promise<void> {
-  await insertRows(
-    tx,
-    entries.map((entry) => ({
-      id: entry.id,
-      account_id: entry.accountId,
-      direction: entry.direction,
-      decision: entry.decision,
-      pod_id: entry.podId,
-      inbox_id: entry.inboxId,
-      actor: entry.actor === null ? null : JSON.stringify(entry.actor),
-      details: JSON.stringify(entry.details),
-      created_at: entry.createdAtMs,
-    })),
-  )
+  await insertRows(tx, entries.map(auditEntries.write))
 }
 
 /** A refused send leaves nothing else. */

@@ -2,7 +2,9 @@
 
 import { transaction } from '#platform/db/db.ts'
 import { isIdOf } from '#platform/ids.ts'
+import type { EditsOf } from '#schema/columns.ts'
 import { endExports } from '#schema/end-exports.ts'
+import { type Pod, pods } from '#schema/nouns.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
 import {
   changeAccountTotal,
@@ -13,15 +15,7 @@ import {
 } from './account-rows.ts'
 import type { Actor } from './actor.ts'
 
-export type Pod = {
-  id: string
-  clientId: string | null
-  name: string | null
-  /** Null: as the account says. */
-  retentionDays: number | null
-  isDefault: boolean
-  createdAtMs: number
-}
+export type { Pod }
 
 /** Far above what people use: it bounds what one key can fill. */
 const PODS_MAX = 10_000
@@ -33,31 +27,23 @@ export const insertPod = transaction({
   accountOf: ({ accountId }) => accountId,
   async run(
     tx: Tx,
-    input: {
-      accountId: string
-      podId: string
-      clientId: string | null
-      name: string | null
-      retentionDays?: number | null
-      nowMs: number
-    },
+    input: EditsOf<typeof pods> & { accountId: string; podId: string; nowMs: number },
   ): Promise<Pod | PodRefusal> {
     const account = await lockAccount(tx, input.accountId)
     if (account === null) return 'not_found'
     if (account.pod_count >= PODS_MAX) return 'too_many_pods'
-    if (await isClientIdTaken(tx, input.accountId, input.clientId, null)) return 'client_id_taken'
-    const row = {
-      id: input.podId,
-      account_id: input.accountId,
-      client_id: input.clientId,
-      name: input.name,
-      is_default: 0,
-      retention_days: input.retentionDays ?? null,
-      created_at: input.nowMs,
-    }
-    await tx.query.insertInto('pods').values(row).execute()
+    if (await isClientIdTaken(tx, input, null)) return 'client_id_taken'
+    const row = await tx.query
+      .insertInto('pods')
+      .values({
+        ...pods.edit(input),
+        ...pods.write({ id: input.podId, isDefault: false, createdAtMs: input.nowMs }),
+        account_id: input.accountId,
+      })
+      .returning(pods.names)
+      .executeTakeFirstOrThrow()
     await changeAccountTotal(tx, input.accountId, { column: 'pod_count', by: 1 })
-    return toPod(row)
+    return pods.read(row)
   },
 })
 
@@ -67,25 +53,13 @@ export const changePod = transaction({
   accountOf: ({ accountId }) => accountId,
   async run(
     tx: Tx,
-    input: {
-      accountId: string
-      pod: string
-      clientId?: string | null
-      name?: string | null
-      retentionDays?: number | null
-    },
+    input: EditsOf<typeof pods> & { accountId: string; pod: string },
   ): Promise<Pod | PodRefusal> {
     await lockAccount(tx, input.accountId)
     const pod = await findPodRow(readIn(tx), input.accountId, input.pod)
     if (pod === null) return 'not_found'
-    const change = {
-      ...(input.clientId !== undefined && { client_id: input.clientId }),
-      ...(input.name !== undefined && { name: input.name }),
-      ...(input.retentionDays !== undefined && { retention_days: input.retentionDays }),
-    }
-    if (await isClientIdTaken(tx, input.accountId, change.client_id ?? null, pod.id)) {
-      return 'client_id_taken'
-    }
+    const change = pods.edit(input)
+    if (await isClientIdTaken(tx, input, pod.id)) return 'client_id_taken'
     if (Object.keys(change).length > 0) {
       await tx.query
         .updateTable('pods')
@@ -94,7 +68,7 @@ export const changePod = transaction({
         .where('id', '=', pod.id)
         .execute()
     }
-    return toPod({ ...pod, ...change })
+    return pods.read({ ...pod, ...change })
   },
 })
 
@@ -162,26 +136,26 @@ export async function listPods(
     .select('pod_count')
     .where('id', '=', input.accountId)
     .executeTakeFirst()
-  return { pods: rows.map(toPod), total: account?.pod_count ?? 0 }
+  return { pods: rows.map(pods.read), total: account?.pod_count ?? 0 }
 }
 
 /** The account's pod with this id or `clientId`, or null. */
 export async function findPod(db: ReadDb, accountId: string, pod: string): Promise<Pod | null> {
   const row = await findPodRow(db, accountId, pod)
-  return row === null ? null : toPod(row)
+  return row === null ? null : pods.read(row)
 }
 
 /** The ids of the account's pods, by the given ids or `clientId`s. */
 export async function findPodIds(
   db: ReadDb,
   accountId: string,
-  pods: readonly string[],
+  named: readonly string[],
 ): Promise<Map<string, string>> {
   const rows = await db.read
     .selectFrom('pods')
     .select(['id', 'client_id'])
     .where('account_id', '=', accountId)
-    .where(({ eb, or }) => or([eb('id', 'in', pods), eb('client_id', 'in', pods)]))
+    .where(({ eb, or }) => or([eb('id', 'in', named), eb('client_id', 'in', named)]))
     .execute()
   const ids = new Map<string, string>()
   for (const { id, client_id: clientId } of rows) {
@@ -233,11 +207,10 @@ export async function changePodTotal(
 
 async function isClientIdTaken(
   tx: Tx,
-  accountId: string,
-  clientId: string | null,
+  { accountId, clientId }: { accountId: string; clientId?: string | null },
   exceptPodId: string | null,
 ): Promise<boolean> {
-  if (clientId === null) return false
+  if (clientId == null) return false
   const other = await tx.query
     .selectFrom('pods')
     .select('id')
@@ -245,20 +218,4 @@ async function isClientIdTaken(
     .where('client_id', '=', clientId)
     .executeTakeFirst()
   return other !== undefined && other.id !== exceptPodId
-}
-
-function toPod(
-  row: Pick<
-    Row<'pods'>,
-    'id' | 'client_id' | 'name' | 'retention_days' | 'is_default' | 'created_at'
-  >,
-): Pod {
-  return {
-    id: row.id,
-    clientId: row.client_id,
-    name: row.name,
-    retentionDays: row.retention_days,
-    isDefault: row.is_default === 1,
-    createdAtMs: row.created_at,
-  }
 }

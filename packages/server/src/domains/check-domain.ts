@@ -10,18 +10,13 @@ import type { Log } from '#platform/log.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
+import { domains } from '#schema/nouns.ts'
 import type { Db } from '#schema/tables.ts'
 import { type Answered, checkMxRecord, checkTextRecord } from './check-record.ts'
 import type { DnsRecord } from './dns-records.ts'
 import { type Domain, nextStatus, type RecordCheck } from './domain.ts'
 import { findDomain } from './domain-rows.ts'
-import {
-  findCheck,
-  presentChecked,
-  presentDomain,
-  presentRecord,
-  recordsOf,
-} from './present-domain.ts'
+import { findCheck, presentDomain, presentRecord, recordsOf } from './present-domain.ts'
 import {
   claimDomainChecks,
   type DomainSettled,
@@ -63,10 +58,8 @@ export async function verifyDomain(deps: VerifyDeps, named: DomainNamed): Promis
       return presentDomain(deps, outcome.domain)
     case 'unanswered': {
       const { domain, asked } = outcome
-      return presentChecked(
-        domain,
-        asked.map((one) => presentAsked(one, domain.checks)),
-      )
+      const records = asked.map((one) => presentAsked(one, domain.checks))
+      return { ...domains.present(domain), records }
     }
   }
 }

@@ -3,7 +3,8 @@
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { type NewRow, type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
+import { dkimKeys } from '#schema/nouns.ts'
+import { type NewRow, type ReadDb, readIn, type Tx } from '#schema/tables.ts'
 import {
   type DkimKey,
   type DkimKeyState,
@@ -34,12 +35,12 @@ export async function deleteDkimKeys(tx: Tx, ownerId: string): Promise<void> {
 export async function listDkimKeys(db: ReadDb, owner: DkimOwner): Promise<DkimKey[]> {
   const rows = await db.read
     .selectFrom('dkim_keys')
-    .select(SHOWN_COLUMNS)
+    .select(dkimKeys.names)
     .where('owner_id', '=', owner.ownerId)
     .where('domain', '=', owner.domain)
     .orderBy('selector')
     .execute()
-  return rows.map(toDkimKey)
+  return rows.map(dkimKeys.read)
 }
 
 /** The keys of several domains by one query, by the domains' ids. */
@@ -50,27 +51,12 @@ export async function listKeysOfDomains(
   if (ownerIds.length === 0) return new Map()
   const rows = await db.read
     .selectFrom('dkim_keys')
-    .select(SHOWN_COLUMNS)
+    .select(dkimKeys.names)
     .where('owner_id', 'in', ownerIds)
     .orderBy('selector')
     .execute()
-  return Map.groupBy(rows.map(toDkimKey), ({ ownerId }) => ownerId)
+  return Map.groupBy(rows.map(dkimKeys.read), ({ ownerId }) => ownerId)
 }
-
-/** All columns but the private half. */
-const SHOWN_COLUMNS = [
-  'id',
-  'owner_id',
-  'domain',
-  'selector',
-  'state',
-  'public_key',
-  'is_required',
-  'published_at',
-  'activated_at',
-  'retired_at',
-  'created_at',
-] as const satisfies (keyof Row<'dkim_keys'>)[]
 
 /** The active key with its sealed private half, or null. */
 export async function findActiveDkimKey(
@@ -96,7 +82,7 @@ export async function listAllDkimKeys(db: ReadDb): Promise<DkimKey[]> {
     .orderBy('owner_id')
     .orderBy('selector')
     .execute()
-  return rows.map(toDkimKey)
+  return rows.map(dkimKeys.read)
 }
 
 /**
@@ -130,7 +116,7 @@ export async function listDkimKeysDue(
         ]),
       )
   ).execute()
-  return rows.map(toDkimKey)
+  return rows.map(dkimKeys.read)
 }
 
 /** Keeps the keys whose selectors are free, so that processes that make some at once agree on the same. */
@@ -247,20 +233,4 @@ export async function noteKeysSeen(
   await markPublished.run(tx, { keyIds: seen, nowMs })
   // Caches keep the answer of now: a key that returns later has to settle anew.
   await markPublished.run(tx, { keyIds: gone, nowMs: null })
-}
-
-function toDkimKey(row: Omit<Row<'dkim_keys'>, 'sealed_key'>): DkimKey {
-  return {
-    id: row.id,
-    ownerId: row.owner_id,
-    domain: row.domain,
-    selector: row.selector,
-    state: row.state as DkimKeyState,
-    publicKey: row.public_key,
-    isRequired: row.is_required === 1,
-    publishedAtMs: row.published_at,
-    activatedAtMs: row.activated_at,
-    retiredAtMs: row.retired_at,
-    createdAtMs: row.created_at,
-  }
 }

@@ -8,29 +8,10 @@ import { CLOCK_SKEW_MS, type Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { Semaphore } from '#platform/semaphore.ts'
+import type { DkimKey, DkimKeyState } from '#schema/nouns.ts'
 import type { NewRow } from '#schema/tables.ts'
 
-/** `standby`: to be published; `active`: signs; `retiring`: signs no more and is still published. */
-export type DkimKeyState = 'standby' | 'active' | 'retiring'
-
-export type DkimKey = {
-  readonly id: string
-  /** A domain's id, or SERVICE_OWNER. */
-  readonly ownerId: string
-  /** In lower-case A-labels. */
-  readonly domain: string
-  readonly selector: string
-  readonly state: DkimKeyState
-  /** Base64 of its SubjectPublicKeyInfo. */
-  readonly publicKey: string
-  /** Whether the domain fails its check without the record: not before the key signs, nor after. */
-  readonly isRequired: boolean
-  /** When a check first found the record in DNS. */
-  readonly publishedAtMs: number | null
-  readonly activatedAtMs: number | null
-  readonly retiredAtMs: number | null
-  readonly createdAtMs: number
-}
+export type { DkimKey, DkimKeyState }
 
 /** Two accounts that have the same domain have different keys. */
 export type DkimOwner = { readonly ownerId: string; readonly domain: string }

@@ -12,10 +12,10 @@ import {
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
-import type { ReadDb, Row, Tables } from '#schema/tables.ts'
-import { type NewRow, readIn, type Tx } from '#schema/tables.ts'
+import { domains } from '#schema/nouns.ts'
+import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
 import { deleteDkimKeys, insertDkimKeys } from './dkim-key-rows.ts'
-import type { Domain, DomainStatus, RecordCheck } from './domain.ts'
+import type { Domain } from './domain.ts'
 import { nextCheckAt } from './domain.ts'
 
 type ServedDomain = { accountId: string; domainId: string; catchAllInboxId: string | null }
@@ -119,7 +119,7 @@ export async function findHeldDomain(db: ReadDb, domain: string): Promise<Domain
     .where('domain', '=', domain)
     .where('is_holder', '=', 1)
     .executeTakeFirst()
-  return row === undefined ? null : toDomain(row)
+  return row === undefined ? null : domains.read(row)
 }
 
 /** The account's domain with this id, or null. */
@@ -129,7 +129,7 @@ export async function findDomain(
   domainId: string,
 ): Promise<Domain | null> {
   const [row] = await selectById(db.reading, { accountId, domainId })
-  return row === undefined ? null : toDomain(row)
+  return row === undefined ? null : domains.read(row)
 }
 
 const selectById = statement<Tables, { accountId: string; domainId: string }, Row<'domains'>>(
@@ -149,7 +149,7 @@ export async function findDomainsNamed(db: ReadDb, domain: string): Promise<Doma
     .where('domain', '=', domain)
     .orderBy('id')
     .execute()
-  return rows.map(toDomain)
+  return rows.map(domains.read)
 }
 
 /** Newest first; those scoped to one pod when `podId` is given. */
@@ -169,7 +169,7 @@ export async function listDomains(
           .where('account_id', '=', input.accountId)
           .where('id', '=', input.podId)
   const total = await counted.executeTakeFirst()
-  return { domains: rows.map(toDomain), total: total?.domain_count ?? 0 }
+  return { domains: rows.map(domains.read), total: total?.domain_count ?? 0 }
 }
 
 export async function countDomains(db: ReadDb, accountId: string): Promise<number> {
@@ -179,28 +179,6 @@ export async function countDomains(db: ReadDb, accountId: string): Promise<numbe
     .where('id', '=', accountId)
     .executeTakeFirst()
   return row?.domain_count ?? 0
-}
-
-export function toDomain(row: Row<'domains'>): Domain {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    podId: row.pod_id,
-    domain: row.domain,
-    status: row.status as DomainStatus,
-    ownershipToken: row.ownership_token,
-    checks: JSON.parse(row.checks) as RecordCheck[],
-    inboxCount: row.inbox_count,
-    isHolder: row.is_holder === 1,
-    takesBounces: row.takes_bounces === 1,
-    subdomainsEnabled: row.takes_subdomains === 1,
-    catchAllInboxId: row.catch_all_inbox_id,
-    degradedAtMs: row.degraded_at,
-    nextCheckAtMs: row.next_check_at,
-    createdAtMs: row.created_at,
-    verifiedAtMs: row.verified_at,
-    lastCheckedAtMs: row.last_checked_at,
-  }
 }
 
 /** The domains of all accounts, for the operator: holders' domains first, then the oldest. */
@@ -216,7 +194,7 @@ export async function listEveryDomain(
     .limit(limit)
     .offset(offset)
     .execute()
-  return rows.map(toDomain)
+  return rows.map(domains.read)
 }
 
 export async function countEveryDomain(db: ReadDb): Promise<number> {
@@ -273,22 +251,23 @@ export const insertDomain = transaction({
     const row = await tx.query
       .insertInto('domains')
       .values({
-        id: input.domainId,
-        account_id: accountId,
-        pod_id: podId,
-        domain: input.domain,
-        takes_subdomains: input.subdomainsEnabled ? 1 : 0,
-        catch_all_inbox_id: catchAllInboxId,
-        status: state.status,
-        ownership_token: input.ownershipToken,
-        next_check_at: nextCheckAt(state, nowMs),
-        created_at: nowMs,
+        ...domains.write({
+          ...state,
+          id: input.domainId,
+          accountId,
+          podId,
+          domain: input.domain,
+          subdomainsEnabled: input.subdomainsEnabled,
+          catchAllInboxId,
+          ownershipToken: input.ownershipToken,
+          nextCheckAtMs: nextCheckAt(state, nowMs),
+        }),
       })
       .returningAll()
       .executeTakeFirstOrThrow()
     await insertDkimKeys(tx, input.keys)
     await changeDomainCounts(tx, { accountId, podId: row.pod_id, by: 1 })
-    return { kind: 'created', domain: toDomain(row) }
+    return { kind: 'created', domain: domains.read(row) }
   },
 })
 
@@ -337,8 +316,8 @@ export const changeDomain = transaction({
     const { pod: podName } = input
     const pod = podName == null ? null : await findPodRow(readIn(tx), accountId, podName)
     if (pod === null && podName != null) return { kind: 'invalid_pod' }
-    const podId = podName === undefined ? kept.pod_id : (pod?.id ?? null)
-    if (podId !== null && podId !== kept.pod_id) {
+    const podId = podName === undefined ? kept.podId : (pod?.id ?? null)
+    if (podId !== null && podId !== kept.podId) {
       const outside = await tx.query
         .selectFrom('inboxes')
         .select('id')
@@ -348,25 +327,26 @@ export const changeDomain = transaction({
         .executeTakeFirst()
       if (outside !== undefined) return { kind: 'in_use' }
     }
-    const { catchAllInboxId: inboxId = kept.catch_all_inbox_id } = input
+    const { catchAllInboxId: inboxId = kept.catchAllInboxId } = input
     if (!(await mayCatchAll(tx, { accountId, podId, inboxId }))) {
       return { kind: input.catchAllInboxId === undefined ? 'in_use' : 'invalid_inbox' }
     }
-    const subdomains = input.subdomainsEnabled ?? kept.takes_subdomains === 1
     const changed = await tx.query
       .updateTable('domains')
-      .set({
-        pod_id: podId,
-        takes_subdomains: subdomains ? 1 : 0,
-        catch_all_inbox_id: inboxId,
-      })
+      .set(
+        domains.write({
+          podId,
+          subdomainsEnabled: input.subdomainsEnabled,
+          catchAllInboxId: inboxId,
+        }),
+      )
       .where('account_id', '=', accountId)
       .where('id', '=', domainId)
       .returningAll()
       .executeTakeFirstOrThrow()
-    await changePodDomainCount(tx, { accountId, podId: kept.pod_id, by: -1 })
+    await changePodDomainCount(tx, { accountId, podId: kept.podId, by: -1 })
     await changePodDomainCount(tx, { accountId, podId, by: 1 })
-    return { kind: 'changed', domain: toDomain(changed) }
+    return { kind: 'changed', domain: domains.read(changed) }
   },
 })
 
@@ -415,14 +395,14 @@ export const removeDomain = transaction({
     await lockAccount(tx, accountId)
     const kept = await lockDomain(tx, input)
     if (kept === null) return 'not_found'
-    if (kept.inbox_count > 0) return 'not_empty'
+    if (kept.inboxCount > 0) return 'not_empty'
     await deleteDkimKeys(tx, domainId)
     await tx.query
       .deleteFrom('domains')
       .where('account_id', '=', accountId)
       .where('id', '=', domainId)
       .execute()
-    await changeDomainCounts(tx, { accountId, podId: kept.pod_id, by: -1 })
+    await changeDomainCounts(tx, { accountId, podId: kept.podId, by: -1 })
     return 'deleted'
   },
 })
@@ -431,13 +411,14 @@ export const removeDomain = transaction({
 export async function lockDomain(
   tx: Tx,
   { accountId, domainId }: { accountId: string; domainId: string },
-): Promise<Row<'domains'> | null> {
+): Promise<Domain | null> {
   const query = tx.query
     .selectFrom('domains')
     .selectAll()
     .where('account_id', '=', accountId)
     .where('id', '=', domainId)
-  return (await lockRows(tx, query).executeTakeFirst()) ?? null
+  const row = await lockRows(tx, query).executeTakeFirst()
+  return row === undefined ? null : domains.read(row)
 }
 
 /** Locks the domains of all accounts with this name, in the order of their ids. */
@@ -447,7 +428,7 @@ export async function lockDomainsNamed(tx: Tx, domain: string): Promise<Domain[]
     .selectAll()
     .where('domain', '=', domain)
     .orderBy('id')
-  return (await lockRows(tx, query).execute()).map(toDomain)
+  return (await lockRows(tx, query).execute()).map(domains.read)
 }
 
 /** Changes the domain's total of inboxes; the caller has locked its row. */

@@ -1,54 +1,10 @@
 // A custom domain: its holder, its status, and when it is checked. Pure.
 
-import type {
-  DnsRecordPurpose,
-  DnsRecordStatus,
-  DomainStatus,
-} from '@mailroom/contract/vocabulary.ts'
+import type { DomainStatus } from '@mailroom/contract/vocabulary.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
+import type { Domain, RecordCheck } from '#schema/nouns.ts'
 
-export type { DomainStatus }
-
-export type Domain = {
-  id: string
-  accountId: string
-  /** Null when inboxes of every pod may be on it. */
-  podId: string | null
-  /** In lower-case A-labels. */
-  domain: string
-  status: DomainStatus
-  /** The value that its ownership record must have. */
-  ownershipToken: string
-  /** The results of the last check; empty before the first. */
-  checks: RecordCheck[]
-  inboxCount: number
-  /** Whether this account gets its mail. Stays true in every status until another account verifies the domain. */
-  isHolder: boolean
-  /** Whether MX and SPF name this service, so that return paths may be on this domain. */
-  takesBounces: boolean
-  /** Whether mail for all names below the domain arrives here. */
-  subdomainsEnabled: boolean
-  /** The inbox for mail to unknown local parts. */
-  catchAllInboxId: string | null
-  degradedAtMs: number | null
-  nextCheckAtMs: number | null
-  createdAtMs: number
-  verifiedAtMs: number | null
-  lastCheckedAtMs: number | null
-}
-
-/** The result of comparing DNS with one record. */
-export type RecordCheck = {
-  purpose: DnsRecordPurpose
-  name: string
-  /** The required value at that time. */
-  value: string
-  status: DnsRecordStatus
-  /** The records that DNS returned. */
-  found: string[]
-  /** What to change; null for nothing. */
-  hint: string | null
-}
+export type { Domain, DomainStatus, RecordCheck }
 
 /**
  * Whether mail that an inbox here sends to the domain stays here. Mail to a failed domain goes to the hosts of its MX

@@ -1,7 +1,7 @@
 // A custom domain as the API shows it: its records to publish, with the last check of each.
 
 import type { DomainRecord, Domain as DomainShape } from '@mailroom/contract/domains.ts'
-import { presentTime } from '#platform/clock.ts'
+import { domains } from '#schema/nouns.ts'
 import type { Db } from '#schema/tables.ts'
 import { hintToPublish } from './check-record.ts'
 import type { DkimKey } from './dkim-key.ts'
@@ -16,15 +16,12 @@ export async function presentDomain(deps: Deps, domain: Domain): Promise<DomainS
 }
 
 /** The keys of all are read by one query. */
-export async function presentDomains(
-  deps: Deps,
-  domains: readonly Domain[],
-): Promise<DomainShape[]> {
+export async function presentDomains(deps: Deps, all: readonly Domain[]): Promise<DomainShape[]> {
   const keys = await listKeysOfDomains(
     deps.db,
-    domains.map(({ id }) => id),
+    all.map(({ id }) => id),
   )
-  return domains.map((domain) => presentWith(domain, recordsWith(deps, domain, keys)))
+  return all.map((domain) => presentWith(domain, recordsWith(deps, domain, keys)))
 }
 
 /** The records that the owner of the domain has to publish. */
@@ -41,26 +38,9 @@ function recordsWith(
 }
 
 function presentWith(domain: Domain, records: readonly DnsRecord[]): DomainShape {
-  return presentChecked(
-    domain,
-    records.map((record) => presentRecord(record, domain.checks)),
-  )
-}
-
-export function presentChecked(domain: Domain, records: DomainRecord[]): DomainShape {
-  const { subdomainsEnabled, catchAllInboxId } = domain
-  const { id, domain: name, podId, status, createdAtMs, verifiedAtMs, lastCheckedAtMs } = domain
   return {
-    id,
-    domain: name,
-    podId,
-    status,
-    subdomainsEnabled,
-    catchAllInboxId,
-    records,
-    createdAt: presentTime(createdAtMs),
-    verifiedAt: verifiedAtMs === null ? null : presentTime(verifiedAtMs),
-    lastCheckedAt: lastCheckedAtMs === null ? null : presentTime(lastCheckedAtMs),
+    ...domains.present(domain),
+    records: records.map((record) => presentRecord(record, domain.checks)),
   }
 }
 

@@ -7,6 +7,7 @@ import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { MINUTE_MS } from '#platform/units.ts'
+import { domains } from '#schema/nouns.ts'
 import type { ReadDb, Tx } from '#schema/tables.ts'
 import { noteKeysSeen } from './dkim-key-rows.ts'
 import {
@@ -17,7 +18,7 @@ import {
   nextStatus,
   type RecordCheck,
 } from './domain.ts'
-import { isHeld, lockDomainsNamed, toDomain } from './domain-rows.ts'
+import { isHeld, lockDomainsNamed } from './domain-rows.ts'
 
 /** A check without an outcome, because DNS did not answer or the process died, is due again after this time. */
 const DOMAIN_CHECK_RETRY_MS = 10 * MINUTE_MS
@@ -76,20 +77,22 @@ export const settleDomain = transaction({
     const isHolder = kept.isHolder || status === 'verified'
     const row = await tx.query
       .updateTable('domains')
-      .set({
-        status,
-        checks: JSON.stringify(input.checks),
-        is_holder: isHolder ? 1 : 0,
-        takes_bounces: isHolder && input.takesBounces ? 1 : 0,
-        degraded_at: degradedAtMs,
-        next_check_at: input.isSure ? regular : Math.min(regular, nowMs + DOMAIN_CHECK_RETRY_MS),
-        last_checked_at: nowMs,
-        ...(status === 'verified' && kept.status !== 'verified' && { verified_at: nowMs }),
-      })
+      .set(
+        domains.write({
+          status,
+          checks: input.checks,
+          isHolder,
+          takesBounces: isHolder && input.takesBounces,
+          degradedAtMs,
+          nextCheckAtMs: input.isSure ? regular : Math.min(regular, nowMs + DOMAIN_CHECK_RETRY_MS),
+          lastCheckedAtMs: nowMs,
+          ...(status === 'verified' && kept.status !== 'verified' && { verifiedAtMs: nowMs }),
+        }),
+      )
       .where('id', '=', kept.id)
       .returningAll()
       .executeTakeFirstOrThrow()
-    const domain = toDomain(row)
+    const domain = domains.read(row)
     const hasEvent = await addEvent(tx, { before: kept.status, domain, input })
     return { kind: isTaken ? 'taken' : 'settled', domain, hasEvent }
   },

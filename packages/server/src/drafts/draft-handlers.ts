@@ -22,6 +22,7 @@ import {
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { presentTime } from '#platform/clock.ts'
 import { type AppError, notFound, problem } from '#platform/problem.ts'
+import { drafts } from '#schema/nouns.ts'
 import {
   addDraftFile,
   changeDraft,
@@ -248,11 +249,9 @@ async function* presentEach(
 }
 
 function presentDraft(draft: Draft): DraftShape {
-  const { id, inboxId, clientId, content, files } = draft
+  const { content, files, version: _, ...shown } = drafts.present(draft)
   return {
-    id,
-    inboxId,
-    clientId,
+    ...shown,
     etag: etagOf(draft),
     to: content.to ?? [],
     cc: content.cc ?? [],
@@ -270,7 +269,5 @@ function presentDraft(draft: Draft): DraftShape {
     invite: content.invite ?? null,
     sendAt: content.sendAt ?? null,
     attachments: files.map(({ rawId: _, ...file }) => file),
-    createdAt: presentTime(draft.createdAtMs),
-    updatedAt: presentTime(draft.updatedAtMs),
   }
 }

@@ -1,6 +1,5 @@
 // Drafts, to and from rows. Each transaction locks the counters of the inbox first, as those that send do.
 
-import type { BodyOf } from '@mailroom/contract/operations.ts'
 import { dropRawReferences } from '#mailbox/mailbox-rows.ts'
 import {
   findReplay,
@@ -10,7 +9,8 @@ import {
 } from '#outbound/outbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import type { NewRow, ReadDb, Row, Tx } from '#schema/tables.ts'
+import { type Draft, type DraftContent, type DraftFile, drafts } from '#schema/nouns.ts'
+import type { NewRow, ReadDb, Tx } from '#schema/tables.ts'
 
 const DRAFTS_PER_INBOX_MAX = 1_000
 const FILES_MAX = 100
@@ -18,35 +18,10 @@ const FILES_MAX = 100
 const PURGE_STEP_DRAFTS = 20
 export const DRAFT_FILES_BYTES_MAX = 25 * 1024 * 1024
 
-/** The fields of a send, as its body has them; `to` is a list. */
-type DraftContent = Omit<BodyOf<'drafts.create'>, 'attachments' | 'clientId' | 'to'> & {
-  to?: string[]
-}
+export type { Draft }
 
 /** Null clears a field. */
 export type DraftChange = { [Field in keyof DraftContent]?: DraftContent[Field] | null }
-
-export type DraftFile = {
-  id: string
-  filename: string
-  contentType: string
-  size: number
-  contentId: string | null
-  /** The raw message that is its bytes. */
-  rawId: string
-}
-
-export type Draft = {
-  id: string
-  accountId: string
-  inboxId: string
-  clientId: string | null
-  version: number
-  content: DraftContent
-  files: DraftFile[]
-  createdAtMs: number
-  updatedAtMs: number
-}
 
 export type NewFile = { file: DraftFile; raw: Omit<NewRow<'raw_messages'>, 'reference_count'> }
 
@@ -84,22 +59,22 @@ export const insertDraft = transaction({
     if (counters.draft_count >= DRAFTS_PER_INBOX_MAX) return { kind: 'too_many_drafts' }
     const content = contentOf(input.content)
     const files = input.files.map(({ file }) => file)
-    const row = {
+    const draft: Draft = {
       id: draftId,
-      account_id: accountId,
-      inbox_id: inboxId,
-      client_id: clientId,
+      accountId,
+      inboxId,
+      clientId,
       version: 1,
       content,
-      attachments: JSON.stringify(files),
-      stored_bytes: bytesOf(content, files),
-      created_at: nowMs,
-      updated_at: nowMs,
+      files,
+      storedBytes: bytesOf(content, files),
+      createdAtMs: nowMs,
+      updatedAtMs: nowMs,
     }
     await insertRaws(tx, input.files)
-    await tx.query.insertInto('drafts').values(row).execute()
-    await changeCounters(tx, inboxId, { drafts: 1, bytes: row.stored_bytes })
-    return { kind: 'draft', draft: toDraft(row), blobIds: [] }
+    await tx.query.insertInto('drafts').values(drafts.write(draft)).execute()
+    await changeCounters(tx, inboxId, { drafts: 1, bytes: draft.storedBytes })
+    return { kind: 'draft', draft, blobIds: [] }
   },
 })
 
@@ -124,12 +99,12 @@ export const changeDraft = transaction({
   ): Promise<DraftOutcome> {
     const found = await lockDraft(tx, input)
     if ('kind' in found) return found
-    const { clientId = found.client_id } = input
-    const place = { inboxId: found.inbox_id, clientId, exceptId: found.id }
+    const { clientId = found.clientId, nowMs } = input
+    const place = { inboxId: found.inboxId, clientId, exceptId: found.id }
     const taken = await findTaken(tx, place)
     if (taken !== null) return { kind: 'client_id_taken', draftId: taken }
-    const content = contentOf({ ...JSON.parse(found.content), ...input.change })
-    return updateDraft(tx, found, { client_id: clientId, content, updated_at: input.nowMs })
+    const content = contentOf({ ...found.content, ...input.change })
+    return updateDraft(tx, found, { clientId, content, updatedAtMs: nowMs })
   },
 })
 
@@ -139,13 +114,12 @@ export const addDraftFile = transaction({
   async run(tx: Tx, input: Which & { added: NewFile[] }): Promise<DraftOutcome> {
     const found = await lockDraft(tx, input)
     if ('kind' in found) return found
-    const files = [...filesOf(found), ...input.added.map(({ file }) => file)]
+    const files = [...found.files, ...input.added.map(({ file }) => file)]
     if (files.length > FILES_MAX) return { kind: 'too_many_files' }
     const bytes = sizeOf(files)
     if (bytes > DRAFT_FILES_BYTES_MAX) return { kind: 'files_too_large', bytes }
     await insertRaws(tx, input.added)
-    const attachments = JSON.stringify(files)
-    return updateDraft(tx, found, { attachments, updated_at: input.nowMs })
+    return updateDraft(tx, found, { files, updatedAtMs: input.nowMs })
   },
 })
 
@@ -156,12 +130,10 @@ export const removeDraftFile = transaction({
   async run(tx: Tx, input: Which & { fileId: string }): Promise<DraftOutcome> {
     const found = await lockDraft(tx, input)
     if ('kind' in found) return found
-    const files = filesOf(found)
-    const removed = files.find(({ id }) => id === input.fileId)
+    const removed = found.files.find(({ id }) => id === input.fileId)
     if (removed === undefined) return { kind: 'not_found' }
-    const attachments = JSON.stringify(files.filter((file) => file !== removed))
-    const change = { attachments, updated_at: input.nowMs }
-    const outcome = await updateDraft(tx, found, change)
+    const files = found.files.filter((file) => file !== removed)
+    const outcome = await updateDraft(tx, found, { files, updatedAtMs: input.nowMs })
     return { ...outcome, blobIds: await dropRawReferences(tx, [removed.rawId]) }
   },
 })
@@ -210,7 +182,7 @@ export async function findDraft(
   draftId: string,
 ): Promise<Draft | null> {
   const row = await selectDraft(db, { accountId, draftId }).executeTakeFirst()
-  return row === undefined ? null : toDraft(row)
+  return row === undefined ? null : drafts.read(row)
 }
 
 /** The ids of the newest drafts first. */
@@ -249,9 +221,9 @@ export async function purgeDraftsOf(
         .where('inbox_id', '=', inboxId)
         .limit(PURGE_STEP_DRAFTS),
     )
-    .returning('attachments')
+    .returning(drafts.names)
     .execute()
-  const rawIds = removed.flatMap((row) => filesOf(row).map(({ rawId }) => rawId))
+  const rawIds = removed.flatMap((row) => rawIdsOf(drafts.read(row)))
   return { rawIds, isDone: removed.length === 0 }
 }
 
@@ -275,20 +247,21 @@ async function lockCounters(tx: Tx, inboxId: string): Promise<{ draft_count: num
 async function lockDraft(
   tx: Tx,
   { accountId, draftId, version }: Pick<Which, 'accountId' | 'draftId' | 'version'>,
-): Promise<Row<'drafts'> | DraftRefusal> {
-  const drafts = tx.query
+): Promise<Draft | DraftRefusal> {
+  const found = tx.query
     .selectFrom('drafts')
     .selectAll()
     .where('id', '=', draftId)
     .where('account_id', '=', accountId)
-  const draft = await drafts.executeTakeFirst()
+  const draft = await found.executeTakeFirst()
   if (draft === undefined || (await lockCounters(tx, draft.inbox_id)) === null) {
     return { kind: 'not_found' }
   }
   // Whoever changes a draft has the lock of its inbox.
-  const locked = await lockRows(tx, drafts).executeTakeFirst()
+  const locked = await lockRows(tx, found).executeTakeFirst()
   if (locked === undefined) return { kind: 'not_found' }
-  return version === null || locked.version === version ? locked : { kind: 'draft_changed' }
+  const isWanted = version === null || locked.version === version
+  return isWanted ? drafts.read(locked) : { kind: 'draft_changed' }
 }
 
 /** The id of another draft of the inbox with this `clientId`. */
@@ -321,32 +294,26 @@ async function insertRaws(tx: Tx, files: NewFile[]): Promise<void> {
 
 async function updateDraft(
   tx: Tx,
-  draft: Row<'drafts'>,
-  change: Partial<Pick<Row<'drafts'>, 'client_id' | 'content' | 'attachments'>> & {
-    updated_at: number
-  },
+  draft: Draft,
+  given: Partial<Pick<Draft, 'clientId' | 'content' | 'files'>> & { updatedAtMs: number },
 ): Promise<Extract<DraftOutcome, { kind: 'draft' }>> {
-  const changed = { ...draft, ...change, version: draft.version + 1 }
-  changed.stored_bytes = bytesOf(changed.content, filesOf(changed))
-  const { client_id, content, attachments, version, stored_bytes, updated_at } = changed
+  const { content, files } = { ...draft, ...given }
+  const storedBytes = bytesOf(content, files)
+  const change = { ...given, version: draft.version + 1, storedBytes }
   await tx.query
     .updateTable('drafts')
-    .set({ client_id, content, attachments, version, stored_bytes, updated_at })
+    .set(drafts.write(change))
     .where('id', '=', draft.id)
     .execute()
-  const bytes = stored_bytes - draft.stored_bytes
-  await changeCounters(tx, draft.inbox_id, { drafts: 0, bytes })
-  return { kind: 'draft', draft: toDraft(changed), blobIds: [] }
+  await changeCounters(tx, draft.inboxId, { drafts: 0, bytes: storedBytes - draft.storedBytes })
+  return { kind: 'draft', draft: { ...draft, ...change }, blobIds: [] }
 }
 
 /** Returns the blobs of its files. */
-async function deleteDraft(tx: Tx, draft: Row<'drafts'>): Promise<string[]> {
+async function deleteDraft(tx: Tx, draft: Draft): Promise<string[]> {
   await tx.query.deleteFrom('drafts').where('id', '=', draft.id).execute()
-  await changeCounters(tx, draft.inbox_id, { drafts: -1, bytes: -draft.stored_bytes })
-  return dropRawReferences(
-    tx,
-    filesOf(draft).map(({ rawId }) => rawId),
-  )
+  await changeCounters(tx, draft.inboxId, { drafts: -1, bytes: -draft.storedBytes })
+  return dropRawReferences(tx, rawIdsOf(draft))
 }
 
 async function changeCounters(
@@ -364,33 +331,19 @@ async function changeCounters(
     .execute()
 }
 
-function contentOf(fields: DraftChange): string {
+function contentOf(fields: DraftChange): DraftContent {
   const given = Object.entries(fields).filter(([, value]) => value !== null)
-  return JSON.stringify(Object.fromEntries(given))
+  return Object.fromEntries(given)
 }
 
-function filesOf({ attachments }: Pick<Row<'drafts'>, 'attachments'>): DraftFile[] {
-  return JSON.parse(attachments)
+function rawIdsOf({ files }: Draft): string[] {
+  return files.map(({ rawId }) => rawId)
 }
 
 function sizeOf(files: readonly DraftFile[]): number {
   return files.reduce((sum, { size }) => sum + size, 0)
 }
 
-function bytesOf(content: string, files: readonly DraftFile[]): number {
-  return Buffer.byteLength(content) + sizeOf(files)
-}
-
-function toDraft(row: Row<'drafts'>): Draft {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    inboxId: row.inbox_id,
-    clientId: row.client_id,
-    version: row.version,
-    content: JSON.parse(row.content),
-    files: filesOf(row),
-    createdAtMs: row.created_at,
-    updatedAtMs: row.updated_at,
-  }
+function bytesOf(content: DraftContent, files: readonly DraftFile[]): number {
+  return Buffer.byteLength(JSON.stringify(content)) + sizeOf(files)
 }

@@ -27,9 +27,10 @@ import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { insertJobs } from '#queue/job-rows.ts'
+import type { EditsOf } from '#schema/columns.ts'
 import { endExports } from '#schema/end-exports.ts'
-import type { ReadDb } from '#schema/tables.ts'
-import { readIn, type Tx } from '#schema/tables.ts'
+import { inboxes } from '#schema/nouns.ts'
+import { type ReadDb, readIn, type Tx } from '#schema/tables.ts'
 import {
   changeWebhook,
   findOwnWebhook,
@@ -43,7 +44,7 @@ import { changedMetadata, type MetadataChange, metadataMarks, metadataOf } from 
 /** How long the address of a deleted inbox stays reserved for its account. */
 export const RELEASED_ADDRESS_MS = 30 * DAY_MS
 
-type NewInbox = {
+type NewInbox = EditsOf<typeof inboxes> & {
   accountId: string
   inboxId: string
   /** Pod id or `clientId`; null for the default pod. */
@@ -51,10 +52,7 @@ type NewInbox = {
   address: string
   /** A custom domain; null for the service's own. */
   domain: string | null
-  displayName: string | null
   webhook: InboxWebhook | null
-  retentionDays?: number | null
-  expiresAtMs?: number | null
   metadata?: Readonly<Record<string, string>>
   nowMs: number
   /** Creations allowed in any 24 hours. */
@@ -89,22 +87,21 @@ export const insertInbox = transaction({
     const retryAtMs = await creationAllowedAt(tx, input)
     if (retryAtMs > input.nowMs) return { kind: 'too_many', retryAtMs }
 
-    const row = {
-      id: input.inboxId,
-      account_id: input.accountId,
-      pod_id: pod.id,
-      address: input.address,
-      domain_id: place.domainId,
-      receiving_address: input.address,
-      display_name: input.displayName,
-      retention_days: input.retentionDays ?? null,
-      expires_at: input.expiresAtMs ?? null,
-      metadata: changedMetadata({ metadata: null }, input.metadata ?? {}) ?? null,
-      created_at: input.nowMs,
-    }
     const inserted = await tx.query
       .insertInto('inboxes')
-      .values(row)
+      .values({
+        ...inboxes.edit(input),
+        ...inboxes.write({
+          id: input.inboxId,
+          accountId: input.accountId,
+          podId: pod.id,
+          address: input.address,
+          domainId: place.domainId,
+          receivingAddress: input.address,
+          metadata: input.metadata ?? {},
+          createdAtMs: input.nowMs,
+        }),
+      })
       .onConflict((conflict) => conflict.column('receiving_address').doNothing())
       .returning('id')
       .executeTakeFirst()
@@ -147,15 +144,11 @@ async function findPlace(
   return { kind: 'place', domainId: id }
 }
 
-type InboxChange = {
+type InboxChange = EditsOf<typeof inboxes> & {
   accountId: string
   inboxId: string
-  /** null clears it. */
-  displayName?: string | null
   /** null removes the webhook; an existing one only changes its URL. */
   webhook?: InboxWebhook | null
-  retentionDays?: number | null
-  expiresAtMs?: number | null
   metadata?: MetadataChange
   nowMs: number
 }
@@ -168,7 +161,7 @@ export const changeInbox = transaction({
     tx: Tx,
     input: InboxChange,
   ): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | 'metadata_limit_reached' | null> {
-    const { accountId, inboxId, displayName, retentionDays, expiresAtMs, webhook, metadata } = input
+    const { accountId, inboxId, webhook, metadata } = input
     if (webhook !== undefined) {
       // Deletions take the same lock, so a webhook is never made for a deleted inbox.
       await lockAccount(tx, accountId)
@@ -178,11 +171,7 @@ export const changeInbox = transaction({
       const outcome = await changeMetadata(tx, input, metadata)
       if (outcome !== 'changed') return outcome
     }
-    const columns = {
-      ...(displayName !== undefined && { display_name: displayName }),
-      ...(retentionDays !== undefined && { retention_days: retentionDays }),
-      ...(expiresAtMs !== undefined && { expires_at: expiresAtMs }),
-    }
+    const columns = inboxes.edit(input)
     if (Object.keys(columns).length > 0) {
       await tx.query
         .updateTable('inboxes')
@@ -467,7 +456,8 @@ async function addInboxWebhook(
   webhook: InboxWebhook,
 ): Promise<void> {
   const filter = { kinds: [], podIds: [], inboxIds: [inboxId], categories: [] }
-  await insertWebhookRow(tx, { ...webhook, accountId, inboxId, filter, isEnabled: true, nowMs })
+  const made = { ...webhook, ...filter, accountId, inboxId, isEnabled: true, nowMs }
+  await insertWebhookRow(tx, made)
 }
 
 /**

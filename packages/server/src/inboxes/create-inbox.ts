@@ -7,6 +7,8 @@ import { readNamedDomain } from '#platform/domain-name.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { limitFields, problem, wrongField } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
+import type { EditsOf } from '#schema/columns.ts'
+import type { inboxes } from '#schema/nouns.ts'
 import type { Db } from '#schema/tables.ts'
 import { makeNewSecret, requireWebhookUrl } from '#webhooks/webhooks.ts'
 import {
@@ -21,17 +23,13 @@ import { isReservedName, isServiceName } from './service-names.ts'
 /** Random names collide once in 10^12; more attempts than this mean that something is broken. */
 const RANDOM_NAME_ATTEMPTS_MAX = 5
 
-type CreateInbox = {
+type CreateInbox = EditsOf<typeof inboxes> & {
   accountId: string
-  mailboxName?: string | undefined
-  displayName: string | null
-  domain?: string | undefined
+  mailboxName?: string
+  domain?: string
   /** Pod id or `clientId`; the default pod when absent. */
-  podId?: string | undefined
-  /** Null for no webhook. */
-  webhookUrl: string | null
-  retentionDays?: number | null
-  expiresAtMs?: number | null
+  podId?: string
+  webhookUrl?: string | null
   metadata?: Readonly<Record<string, string>>
   /** The operator may assign reserved names. */
   isByOperator?: boolean
@@ -60,32 +58,28 @@ export type ChangedInbox = {
  * `inbox_limit_reached`, `rate_limit_exceeded`.
  */
 export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise<ChangedInbox> {
-  const { mailboxName, webhookUrl } = input
+  const { mailboxName, webhookUrl = null, podId = null, isByOperator, ...given } = input
   if (mailboxName !== undefined && !isMailboxName(mailboxName))
     throw problem('invalid_mailbox_name')
-  if (input.isByOperator !== true) checkDisplayName(input.displayName)
+  if (isByOperator !== true) checkDisplayName(input.displayName)
   const customDomain = await requireDomain(deps, input)
   const domain = customDomain ?? deps.inboxDomain
   const made = webhookUrl === null ? null : makeInboxWebhook(deps, webhookUrl)
   // An account is responsible for all names of its own domain.
   const isReserved = mailboxName !== undefined && isReservedName(mailboxName)
-  if (isReserved && customDomain === null && input.isByOperator !== true) {
+  if (isReserved && customDomain === null && isByOperator !== true) {
     throw problem('address_taken', `The name ${mailboxName} is reserved on ${domain}.`)
   }
   for (let attempt = 1; ; attempt++) {
     const name = mailboxName ?? makeMailboxName(deps.chance)
     const nowMs = deps.clock.now()
     const outcome = await deps.db.write(insertInbox, {
-      accountId: input.accountId,
+      ...given,
       inboxId: deps.makeId('inb'),
-      pod: input.podId ?? null,
+      pod: podId,
       address: inboxAddressOf(name, domain),
       domain: customDomain,
-      displayName: input.displayName,
       webhook: made?.webhook ?? null,
-      retentionDays: input.retentionDays ?? null,
-      expiresAtMs: input.expiresAtMs ?? null,
-      metadata: input.metadata ?? {},
       nowMs,
       creationsPerDay: deps.inboxesPerDay,
     })

@@ -1,12 +1,13 @@
 // Handlers of inboxes.
 
-import type { Inbox as InboxShape } from '@mailroom/contract/inboxes.ts'
 import { FILTER_MARKS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 import { findPod } from '#accounts/accounts-rows.ts'
 import type { HandlersOf } from '#http/handler.ts'
-import { type Clock, INSTANT_RULE, parseInstant, presentTimes } from '#platform/clock.ts'
+import { type Clock, INSTANT_RULE, parseInstant } from '#platform/clock.ts'
 import { notFound, problem, wrongField, wrongQuery } from '#platform/problem.ts'
 import { DAY_MS } from '#platform/units.ts'
+import type { EditsOf } from '#schema/columns.ts'
+import { inboxes } from '#schema/nouns.ts'
 import { changeInbox } from './change-inbox-rows.ts'
 import {
   type ChangedInbox,
@@ -47,11 +48,9 @@ export function inboxHandlers(
   }
   return {
     'inboxes.create': async ({ body }, { accountId }) => {
-      const { displayName = null, webhookUrl = null, metadata = {}, expiresAt, ...rest } = body
+      const { expiresAt, ...given } = body
       const expiring = readExpiry(deps, expiresAt)
-      const given = { accountId, displayName, webhookUrl, metadata }
-      const created = await createInbox(deps, { ...given, ...rest, ...expiring })
-      return presentChanged(created)
+      return presentChanged(await createInbox(deps, { accountId, ...given, ...expiring }))
     },
     'inboxes.list': async ({ query }, { accountId }) => {
       const { podId: name, metadata = {}, ...page } = query
@@ -62,11 +61,16 @@ export function inboxHandlers(
       const pod = name === undefined ? null : await findPod(deps.db, accountId, name)
       if (name !== undefined && pod === null) return { data: [], total: 0 }
       const podId = pod?.id ?? null
-      const { inboxes, total } = await listInboxes(deps.db, { accountId, podId, marks, ...page })
-      return { data: inboxes.map(presentInbox), total }
+      const { inboxes: shown, total } = await listInboxes(deps.db, {
+        accountId,
+        podId,
+        marks,
+        ...page,
+      })
+      return { data: shown.map(inboxes.present), total }
     },
     'inboxes.get': async ({ path }, { accountId }) =>
-      presentInbox(await getInbox(accountId, path.id)),
+      inboxes.present(await getInbox(accountId, path.id)),
     'inboxes.update': async ({ path, body }, { accountId }) => {
       // A missing inbox is reported before a wrong URL.
       if (typeof body.webhookUrl === 'string') await getInbox(accountId, path.id)
@@ -97,15 +101,11 @@ function readExpiry(
   throw wrongField('expiresAt', 'must be in the future, at most 36500 days ahead')
 }
 
-type UpdateInbox = {
+type UpdateInbox = EditsOf<typeof inboxes> & {
   accountId: string
   inboxId: string
-  /** null clears it. */
-  displayName?: string | null
   /** null removes it; another URL keeps the secret. */
   webhookUrl?: string | null
-  retentionDays?: number | null
-  expiresAtMs?: number | null
   metadata?: MetadataChange
 }
 
@@ -132,10 +132,6 @@ async function updateInbox(
   return { inbox: changed.inbox, webhookSecret: changed.isWebhookNew && made ? made.secret : null }
 }
 
-function presentInbox({ accountId: _, domainId: __, ...shown }: ShownInbox): InboxShape {
-  return presentTimes(shown)
-}
-
 function presentChanged({ inbox, webhookSecret }: ChangedInbox) {
-  return { ...presentInbox(inbox), ...(webhookSecret === null ? {} : { webhookSecret }) }
+  return { ...inboxes.present(inbox), ...(webhookSecret === null ? {} : { webhookSecret }) }
 }

@@ -4,7 +4,9 @@ import { COUNTED_MAX, type FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import { groupedLookup, statement } from '#platform/db/statement.ts'
 import { unquote } from '#platform/email-address.ts'
-import type { ReadDb, Row, Tables } from '#schema/tables.ts'
+import type { StoredOf } from '#schema/columns.ts'
+import { inboxes } from '#schema/nouns.ts'
+import type { ReadDb, Tables } from '#schema/tables.ts'
 import {
   type Inbox,
   inboxAddressOf,
@@ -12,7 +14,6 @@ import {
   type Screening,
   type ShownInbox,
 } from './inbox.ts'
-import { metadataOf } from './metadata.ts'
 
 /** Newest first; of one pod when `podId` is given, and with all of the marks. */
 export async function listInboxes(
@@ -34,14 +35,16 @@ export async function listInboxes(
     .limit(input.limit)
     .offset(input.offset)
     .execute()
-  const inboxes = rows.map(toShownInbox)
-  if (marks.length > 0) return { inboxes, total: await countMarked(db, { ...input, marks }) }
+  const shown = rows.map(toShownInbox)
+  if (marks.length > 0) {
+    return { inboxes: shown, total: await countMarked(db, { ...input, marks }) }
+  }
   const counted =
     input.podId === null
       ? db.read.selectFrom('accounts').select('inbox_count').where('id', '=', input.accountId)
       : db.read.selectFrom('pods').select('inbox_count').where('id', '=', input.podId)
   const total = await counted.executeTakeFirst()
-  return { inboxes, total: total?.inbox_count ?? 0 }
+  return { inboxes: shown, total: total?.inbox_count ?? 0 }
 }
 
 /** Counted up to COUNTED_MAX. */
@@ -74,7 +77,7 @@ export async function findInbox(
   inboxId: string,
 ): Promise<Inbox | null> {
   const [row] = await selectById(db.reading, { accountId, inboxId })
-  return row === undefined ? null : toInbox(row)
+  return row === undefined ? null : inboxes.read(row)
 }
 
 export async function findShownInbox(
@@ -105,7 +108,7 @@ function selectShown(db: ReadDb) {
     .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
     .leftJoin('webhooks', 'webhooks.inbox_id', 'inboxes.id')
     .leftJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
-    .selectAll('inboxes')
+    .select(inboxes.of('inboxes'))
     .select(({ selectFrom }) => [
       'webhooks.url as webhook_url',
       'inbox_counters.unread_thread_count',
@@ -158,7 +161,7 @@ export async function findInboxByAddress(
 ): Promise<ReachedInbox | null> {
   const row = await lookUpAddress(db.reading, address)
   if (row === null) return null
-  return { ...toInbox(row), screening: screeningOf(row) }
+  return toReached(row)
 }
 
 /** The account's inbox that mail to `address` reaches, or null. */
@@ -180,46 +183,35 @@ export async function findReachedInbox(
   inboxId: string,
 ): Promise<ReachedInbox | null> {
   const [row] = await selectReached(db.reading, { accountId, inboxId })
-  return row === undefined ? null : { ...toInbox(row), screening: screeningOf(row) }
+  return row === undefined ? null : toReached(row)
 }
 
-const selectById = statement<Tables, { accountId: string; inboxId: string }, Row<'inboxes'>>(
+type InboxRow = StoredOf<typeof inboxes>
+
+const selectById = statement<Tables, { accountId: string; inboxId: string }, InboxRow>(
   (query, place) =>
     query
       .selectFrom('inboxes')
-      .selectAll()
+      .select(inboxes.names)
       .where('account_id', '=', place('accountId'))
       .where('id', '=', place('inboxId')),
 )
 
-/** PostgreSQL refuses to run a prepared statement that has got another column since, as `*` would. */
-const INBOX_COLUMNS = [
-  'id',
-  'account_id',
-  'pod_id',
-  'address',
-  'domain_id',
-  'receiving_address',
-  'display_name',
-  'metadata',
-  'filter_mode',
-  'created_at',
-] as const
-
-type ReachedRow = Pick<Row<'inboxes'>, (typeof INBOX_COLUMNS)[number]> & WiderScreening
-
-type WiderScreening = Pick<Row<'accounts'>, 'sender_rule_count'> & {
-  account_filter_mode: string
-  pod_filter_mode: string | null
-}
-
-/** An inbox with what its account and its pod say about senders. */
+/** An inbox with the filter modes that apply to it. */
 const REACHED_COLUMNS = [
-  ...INBOX_COLUMNS.map((column) => `inboxes.${column}` as const),
+  ...inboxes.of('inboxes'),
+  'inboxes.filter_mode',
   'accounts.filter_mode as account_filter_mode',
   'accounts.sender_rule_count',
   'pods.filter_mode as pod_filter_mode',
 ] as const
+
+type ReachedRow = InboxRow & {
+  filter_mode: FilterMode | null
+  account_filter_mode: string
+  pod_filter_mode: string | null
+  sender_rule_count: number
+}
 
 const selectByAddress = statement<Tables, { address: string }, ReachedRow>(
   (query, place) =>
@@ -260,6 +252,10 @@ const selectReached = statement<Tables, { accountId: string; inboxId: string }, 
       .where('inboxes.id', '=', place('inboxId')),
 )
 
+function toReached(row: ReachedRow): ReachedInbox {
+  return { ...inboxes.read(row), screening: screeningOf(row) }
+}
+
 /** Null when no mail is kept out, so that most mail needs no further query. */
 function screeningOf(row: ReachedRow): Screening | null {
   const filterMode = row.filter_mode ?? row.pod_filter_mode ?? row.account_filter_mode
@@ -267,7 +263,7 @@ function screeningOf(row: ReachedRow): Screening | null {
   return { filterMode: filterMode as FilterMode }
 }
 
-type ShownRow = Row<'inboxes'> & {
+type ShownRow = InboxRow & {
   webhook_url: string | null
   unread_thread_count: number | null
   effective_days: number | null
@@ -276,30 +272,10 @@ type ShownRow = Row<'inboxes'> & {
 
 function toShownInbox(row: ShownRow): ShownInbox {
   return {
-    ...toInbox(row),
+    ...inboxes.read(row),
     webhookUrl: row.webhook_url,
     unreadThreads: row.unread_thread_count ?? 0,
     lastMessageAtMs: row.last_message_at,
-    retentionDays: row.retention_days,
     effectiveRetentionDays: row.effective_days,
-    expiresAtMs: row.expires_at,
-  }
-}
-
-function toInbox(
-  row: Omit<
-    Row<'inboxes'>,
-    'receiving_address' | 'filter_mode' | 'outbound_policy' | 'retention_days' | 'expires_at'
-  >,
-): Inbox {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    podId: row.pod_id,
-    address: row.address,
-    domainId: row.domain_id,
-    displayName: row.display_name,
-    metadata: metadataOf(row),
-    createdAtMs: row.created_at,
   }
 }

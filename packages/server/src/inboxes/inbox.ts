@@ -4,19 +4,10 @@ import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { asciiDomain } from '@mailroom/mail/address.ts'
 import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
 import { unquote } from '#platform/email-address.ts'
+import type { Inbox } from '#schema/nouns.ts'
 import { RETURN_PATH_NAME } from './service-names.ts'
 
-export type Inbox = {
-  id: string
-  accountId: string
-  podId: string
-  address: string
-  /** Null on the inbox domain of the settings. */
-  domainId: string | null
-  displayName: string | null
-  metadata: Record<string, string>
-  createdAtMs: number
-}
+export type { Inbox }
 
 /** Which senders an inbox accepts, apart from rules. */
 export type Screening = { filterMode: FilterMode }
@@ -32,12 +23,8 @@ export type ShownInbox = Inbox & {
   unreadThreads: number
   /** Null while it is empty. */
   lastMessageAtMs: number | null
-  /** Null: as the pod or the account says. */
-  retentionDays: number | null
   /** Null: mail is kept. */
   effectiveRetentionDays: number | null
-  /** Null: never. */
-  expiresAtMs: number | null
 }
 
 const MAILBOX_NAME = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$/

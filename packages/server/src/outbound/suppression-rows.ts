@@ -2,19 +2,10 @@ import type { SuppressionType } from '@mailroom/contract/vocabulary.ts'
 import { changeAccountCounters, readAccountCounters } from '#accounts/accounts-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
+import { type Suppression, suppressions } from '#schema/nouns.ts'
 import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
 
-export type { SuppressionType }
-
-/** An address that an account no longer sends to. */
-export type Suppression = {
-  id: string
-  address: string
-  type: SuppressionType
-  /** For bounces and complaints, the words of the other server. */
-  reason: string | null
-  createdAtMs: number
-}
+export type { Suppression, SuppressionType }
 
 export type NewSuppression = NewRow<'suppressions'>
 
@@ -29,7 +20,7 @@ export const insertSuppression = transaction({
     const counts = await readAccountCounters(readIn(tx), input.account_id)
     if (input.type === 'manual' && counts.suppression_count >= SUPPRESSIONS_MAX) {
       const known = await findEntry(tx, input)
-      return known === undefined ? null : toSuppression(known)
+      return known === undefined ? null : suppressions.read(known)
     }
     const added = await tx.query
       .insertInto('suppressions')
@@ -40,10 +31,10 @@ export const insertSuppression = transaction({
     if (added === undefined) {
       const row = await findEntry(tx, input)
       // Another transaction removed it in between; the answer is the same as if it had been added.
-      return toSuppression(row ?? { ...input, reason: input.reason ?? null })
+      return suppressions.read(row ?? { ...input, reason: input.reason ?? null })
     }
     await changeAccountCounters(tx, input.account_id, { suppressions: 1 })
-    return toSuppression(added)
+    return suppressions.read(added)
   },
 })
 
@@ -113,7 +104,7 @@ export async function listSuppressions(
     .offset(offset)
     .execute()
   const { suppression_count: total } = await readAccountCounters(db, accountId)
-  return { suppressions: rows.map(toSuppression), total }
+  return { suppressions: rows.map(suppressions.read), total }
 }
 
 /** The suppression of the first of these addresses that has one. */
@@ -134,19 +125,9 @@ export async function findSuppressed(
           .execute()
   for (const key of addressKeys) {
     const row = rows.find(({ address_key }) => address_key === key)
-    if (row !== undefined) return toSuppression(row)
+    if (row !== undefined) return suppressions.read(row)
   }
   return null
-}
-
-function toSuppression(row: Row<'suppressions'>): Suppression {
-  return {
-    id: row.id,
-    address: row.address,
-    type: row.type as SuppressionType,
-    reason: row.reason,
-    createdAtMs: row.created_at,
-  }
 }
 
 const selectSuppression = statement<

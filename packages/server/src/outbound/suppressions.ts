@@ -1,11 +1,10 @@
-import type { Suppression as SuppressionShape } from '@mailroom/contract/suppressions.ts'
 import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/report.ts'
 import type { Handlers } from '#http/handler.ts'
 import type { Clock } from '#platform/clock.ts'
-import { presentTime } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
+import { suppressions } from '#schema/nouns.ts'
 import type { Db } from '#schema/tables.ts'
 import * as store from './suppression-rows.ts'
 
@@ -19,24 +18,19 @@ export function suppressionHandlers(deps: {
       const { address = null, ...page } = query
       const key = address === null ? null : addressKey(address)
       const found = await store.listSuppressions(deps.db, { ...page, accountId, addressKey: key })
-      return { data: found.suppressions.map(presentSuppression), total: found.total }
+      return { data: found.suppressions.map(suppressions.present), total: found.total }
     },
     'suppressions.create': async ({ body: { address } }, { accountId }) => {
       const why = { accountId, address, type: 'manual', reason: null } as const
       const added = await deps.db.write(store.insertSuppression, newSuppression(deps, why))
       if (added === null) throw problem('suppression_limit_reached')
-      return presentSuppression(added)
+      return suppressions.present(added)
     },
     'suppressions.delete': async ({ path }, { accountId }) => {
       const change = { accountId, addressKey: addressKey(path.address) }
       if (!(await deps.db.write(store.deleteSuppression, change))) throw notFound()
     },
   }
-}
-
-function presentSuppression(suppression: store.Suppression): SuppressionShape {
-  const { id, address, type, reason, createdAtMs } = suppression
-  return { id, address, type, reason, createdAt: presentTime(createdAtMs) }
 }
 
 /** The row of a new suppression. `reason` may come from another server; it is cut to RESPONSE_LENGTH_MAX. */

@@ -52,7 +52,7 @@ export function presentTimes<Noun extends object>(noun: Noun): WithTimes<Noun> {
   return shown as WithTimes<Noun>
 }
 
-type WithTimes<Noun> = {
+export type WithTimes<Noun> = {
   [Name in keyof Noun as Name extends `${infer Base}AtMs`
     ? `${Base}At`
     : Name]: Name extends `${string}AtMs` ? Exclude<Noun[Name], number> | string : Noun[Name]

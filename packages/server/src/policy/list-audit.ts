@@ -1,6 +1,7 @@
 import type { PolicyDecision, PolicyDirection } from '@mailroom/contract/vocabulary.ts'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
-import type { Actor, AuditDetails, AuditEntry } from '#accounts/accounts-rows.ts'
+import type { AuditEntry, NewAuditEntry } from '#accounts/accounts-rows.ts'
+import { auditEntries } from '#schema/nouns.ts'
 import type { Page, ReadDb, Row } from '#schema/tables.ts'
 
 /** Each decision that entries of a direction have. */
@@ -52,7 +53,7 @@ export async function listAudit(
       ? []
       : await db.read.selectFrom('policy_audit').selectAll().where('id', 'in', ids).execute()
   return {
-    entries: rows.sort(byTime).map(toEntry),
+    entries: rows.sort(byTime).map(auditEntries.read) as NewAuditEntry[],
     total: Math.min(COUNTED_MAX, found.length),
   }
 }
@@ -87,17 +88,4 @@ function ofKind(
   if (sinceMs !== null) query = query.where('created_at', '>=', sinceMs)
   if (untilMs !== null) query = query.where('created_at', '<', untilMs)
   return query
-}
-
-function toEntry(row: Row<'policy_audit'>): AuditEntry {
-  return {
-    id: row.id,
-    direction: row.direction as PolicyDirection,
-    decision: row.decision as PolicyDecision,
-    podId: row.pod_id,
-    inboxId: row.inbox_id,
-    actor: row.actor === null ? null : (JSON.parse(row.actor) as Actor),
-    details: JSON.parse(row.details) as AuditDetails,
-    createdAtMs: row.created_at,
-  }
 }

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { PolicyChange } from '@mailroom/contract/policy.ts'
 import type {
+  FilterMode,
   PolicyDirection,
   PolicyMode,
   PolicyScope,
@@ -20,6 +21,8 @@ import {
 } from '#accounts/accounts-rows.ts'
 import { isMatch } from '#http/if-match.ts'
 import { transaction } from '#platform/db/db.ts'
+import type { StoredOf } from '#schema/columns.ts'
+import type { ownPolicy } from '#schema/nouns.ts'
 import { type ReadDb, readIn, type Tx } from '#schema/tables.ts'
 import { mayHold, type OutboundPolicy, readOutbound, storeOutbound } from './outbound-policy.ts'
 import {
@@ -38,7 +41,7 @@ import {
 /** Pod id or `clientId`, or an inbox; with neither, the account. */
 export type PolicyPlace = { pod: string | null; inboxId: string | null }
 
-type PolicyColumns = { filter_mode: string | null; outbound_policy: string | null }
+type PolicyColumns = StoredOf<typeof ownPolicy>
 
 /** The rows that hold the policies that apply at a place. */
 type Levels = {
@@ -300,7 +303,7 @@ export const removePolicyRule = transaction({
 })
 
 /** Of the account `none` or `allowlist`, of a pod or an inbox null for `inherit`. */
-function storedMode(mode: PolicyMode, width: PolicyScope): string | null {
+function storedMode(mode: PolicyMode, width: PolicyScope): FilterMode | null {
   if (mode !== 'inherit') return mode
   return width === 'account' ? 'none' : null
 }

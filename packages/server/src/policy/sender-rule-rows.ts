@@ -8,7 +8,8 @@ import {
 } from '#accounts/accounts-rows.ts'
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { transaction } from '#platform/db/db.ts'
-import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
+import { senderRules } from '#schema/nouns.ts'
+import { type ReadDb, readIn, type Tx } from '#schema/tables.ts'
 import { noteAddedRule } from './policy-change-rows.ts'
 import { addRule, type RuleScope } from './rule-rows.ts'
 import type { DecidingRule, SenderRule } from './sender-rule.ts'
@@ -40,7 +41,7 @@ export async function listSenderRules(
     .limit(input.limit)
     .offset(input.offset)
     .execute()
-  return { rules: rows.map(toSenderRule), total }
+  return { rules: rows.map(senderRules.read), total }
 }
 
 /** The account's rule with this id, or null. */
@@ -55,7 +56,7 @@ export async function findSenderRule(
     .where('account_id', '=', accountId)
     .where('id', '=', ruleId)
     .executeTakeFirst()
-  return row === undefined ? null : toSenderRule(row)
+  return row === undefined ? null : senderRules.read(row)
 }
 
 /** The rules of these accounts for one of these values. */
@@ -71,19 +72,7 @@ export async function findRulesForValues(
     .where('account_id', 'in', accountIds)
     .where('value', 'in', values)
     .execute()
-  return rows.map((row) => ({ ...toSenderRule(row), accountId: row.account_id }))
-}
-
-function toSenderRule(row: Row<'sender_rules'>): SenderRule {
-  return {
-    id: row.id,
-    type: row.type as SenderRuleType,
-    value: row.value,
-    podId: row.pod_id,
-    inboxId: row.inbox_id,
-    requiresVerified: row.needs_verified === 1,
-    createdAtMs: row.created_at,
-  }
+  return rows.map(senderRules.read)
 }
 
 type NewSenderRule = {
@@ -95,7 +84,7 @@ type NewSenderRule = {
   /** Pod id or `clientId`; null for all pods. */
   pod: string | null
   inboxId: string | null
-  requiresVerified: boolean
+  requireVerified: boolean
   actor: Actor
   auditId: string
   nowMs: number
@@ -111,7 +100,7 @@ export type SenderRuleCreation =
   | { kind: 'limit_reached' }
 
 /**
- * Adds a rule. An equal rule of the account is returned instead, whatever the limit, with `requiresVerified`
+ * Adds a rule. An equal rule of the account is returned instead, whatever the limit, with `requireVerified`
  * changed to that of the input.
  */
 export const insertSenderRule = transaction({
@@ -125,11 +114,11 @@ export const insertSenderRule = transaction({
     const scope = await findScope(tx, input)
     if ('kind' in scope) return scope
     const { id, type, value, nowMs } = input
-    const rule = { id, type, value, needs_verified: input.requiresVerified ? 1 : 0 }
+    const rule = { id, type, value, needs_verified: input.requireVerified ? 1 : 0 }
     const added = await addRule(tx, 'inbound', { account, scope, rule, nowMs })
     if (added === null) return { kind: 'limit_reached' }
     await noteAddedRule(tx, { ...input, direction: 'inbound' }, added)
-    return { kind: 'created', rule: toSenderRule(added.row) }
+    return { kind: 'created', rule: senderRules.read(added.row) }
   },
 })
 

@@ -1,23 +1,13 @@
 // Sender rules: which senders an account admits or blocks, and which of several rules decides about a message.
 
-import type { QuarantineReason, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
+import type { QuarantineReason } from '@mailroom/contract/vocabulary.ts'
 import type { Screening } from '#inboxes/inboxes.ts'
+import type { SenderRule } from '#schema/nouns.ts'
 import { blockValuesOf, byPrecedence, ruleValuesOf } from './rule-value.ts'
 
-export type SenderRule = {
-  id: string
-  type: SenderRuleType
-  /** An address or a domain in canonical form. */
-  value: string
-  /** Null for all pods; of a rule for one inbox, the pod of that inbox. */
-  podId: string | null
-  inboxId: string | null
-  /** Always false for a block rule. */
-  requiresVerified: boolean
-  createdAtMs: number
-}
+export type { SenderRule }
 
-export type DecidingRule = Omit<SenderRule, 'createdAtMs'>
+export type DecidingRule = Omit<SenderRule, 'accountId' | 'createdAtMs'>
 
 export type Sender = {
   /** Bare address of the From field; null without one. */
@@ -48,10 +38,10 @@ export function judgeSender(
 ): Verdict {
   const from = new Set(ruleValuesOf(sender.fromAddress ?? ''))
   const either = new Set(candidateValuesOf(sender))
-  const matches = ({ type, value, requiresVerified }: DecidingRule): boolean =>
+  const matches = ({ type, value, requireVerified }: DecidingRule): boolean =>
     type === 'block'
       ? either.has(value)
-      : from.has(value) && (sender.isVerified || !requiresVerified)
+      : from.has(value) && (sender.isVerified || !requireVerified)
   const [decisive] = rules.filter((rule) => isFor(rule, to) && matches(rule)).sort(byPrecedence)
   if (decisive?.type === 'block') {
     return { kind: 'kept_out', reason: 'blocked', ruleId: decisive.id }

@@ -1,5 +1,4 @@
 import type { OwnAccount } from '@mailroom/contract/accounts.ts'
-import type { SenderRule as SenderRuleShape } from '@mailroom/contract/sender-rules.ts'
 import type { FilterMode, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
 import { getAccount } from '#accounts/accounts.ts'
@@ -16,6 +15,7 @@ import { presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound, problem, wrongField } from '#platform/problem.ts'
+import { senderRules } from '#schema/nouns.ts'
 import type { Db, Page } from '#schema/tables.ts'
 import { type PolicyRefusal, removePolicyRule, replacePolicy } from './policy-change-rows.ts'
 import { compareValue, readRuleValue } from './rule-value.ts'
@@ -31,17 +31,17 @@ export function senderRuleHandlers(
       const { type = null, podId = null, inboxId = null, value = null, ...page } = query
       const asked = { accountId, type, pod: podId, inboxId, value, ...page }
       const { rules, total } = await listSenderRules(deps, asked)
-      return { data: rules.map(presentSenderRule), total }
+      return { data: rules.map(senderRules.present), total }
     },
     'senderRules.create': async ({ body }, { accountId, actor }) => {
       const { type, value, podId = null, inboxId = null, requireVerified = null } = body
       const asked = { accountId, type, value, pod: podId, inboxId, requireVerified, actor }
-      return presentSenderRule(await createSenderRule(deps, asked))
+      return senderRules.present(await createSenderRule(deps, asked))
     },
     'senderRules.get': async ({ path }, { accountId }) => {
       const rule = await store.findSenderRule(deps.db, accountId, path.id)
       if (rule === null) throw notFound()
-      return presentSenderRule(rule)
+      return senderRules.present(rule)
     },
     'senderRules.delete': async ({ path }, { accountId, actor }) => {
       const outcome = await deps.db.write(removePolicyRule, {
@@ -114,11 +114,6 @@ function presentOwnAccount({ createdAtMs, ...shown }: Account): OwnAccount {
   return { ...shown, inboxLimit, createdAt: presentTime(createdAtMs) }
 }
 
-function presentSenderRule(rule: SenderRule): SenderRuleShape {
-  const { requiresVerified: requireVerified, createdAtMs, ...shown } = rule
-  return { ...shown, requireVerified, createdAt: presentTime(createdAtMs) }
-}
-
 type CreateSenderRule = {
   accountId: string
   type: SenderRuleType
@@ -152,7 +147,7 @@ async function createSenderRule(
     value: read.value,
     pod,
     inboxId,
-    requiresVerified: type === 'allow' && requireVerified !== false,
+    requireVerified: type === 'allow' && requireVerified !== false,
     actor,
     auditId: deps.makeId('aud'),
     nowMs: deps.clock.now(),

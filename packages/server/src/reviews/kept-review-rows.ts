@@ -2,6 +2,7 @@
 // removing the mail hides nothing.
 
 import { AUDIT_MS, noteReviewEnd } from '#accounts/accounts-rows.ts'
+import type { KeptTexts } from '#schema/nouns.ts'
 import { removeOldest } from '#schema/purge-steps.ts'
 import type { Tx } from '#schema/tables.ts'
 
@@ -9,8 +10,6 @@ import type { Tx } from '#schema/tables.ts'
 const KEPT_LENGTH_MAX = 256 * 1024
 /** What approvers read as the reason of a review whose message was removed before a decision. */
 const MESSAGE_DELETED = 'message_deleted'
-
-export type KeptTexts = { subject: string; bodyText: string; bodyHtml: string }
 
 /** Keeps the reviews of messages that the transaction is about to remove; undecided ones end without being sent. */
 export async function keepReviews(

@@ -5,9 +5,9 @@ import { problemOf } from '#http/problems.ts'
 import { type Extractions, presentListed, readThread } from '#mailbox/mailbox.ts'
 import { findMessage, findThread } from '#mailbox/mailbox-rows.ts'
 import type { SendDeps } from '#outbound/outbound.ts'
-import { presentTime } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound } from '#platform/problem.ts'
+import { reviews } from '#schema/nouns.ts'
 import { approveReview, rejectEqual, rejectReview } from './decide-review.ts'
 import { readDisplay } from './read-display.ts'
 import {
@@ -36,8 +36,8 @@ export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
       const { status = null, inboxId = null, ...page } = query
       const withKept = actor.kind === 'approver'
       const asked = { accountId, status, inboxId, withKept, ...page }
-      const { reviews, total } = await listReviews(deps.db, asked)
-      return { data: reviews.map(presentReview), total }
+      const { reviews: found, total } = await listReviews(deps.db, asked)
+      return { data: found.map(presentReview), total }
     },
     'reviews.get': async ({ path }, { accountId, actor, takeSlot }) => {
       await takeSlot()
@@ -109,29 +109,13 @@ async function readNewest(
   return { threadId: id, inboxId, subject, isRead, data }
 }
 
-function presentReview({
-  equal = [],
-  kept,
-  ...review
-}: Review & Partial<ListedReview>): ReviewShape {
-  const {
-    accountId: _,
-    equalKey: __,
-    content,
-    createdAtMs,
-    expiresAtMs,
-    decidedAtMs,
-    ...shown
-  } = review
-  const { from, to, cc, bcc } = content
+function presentReview({ equal = [], ...review }: Review & Partial<ListedReview>): ReviewShape {
+  const { from, to, cc, bcc } = review.content
   return {
-    ...shown,
+    ...reviews.present(review),
     ...{ from, to, cc, bcc },
     equalCount: equal.length + 1,
     equal,
-    isMessageDeleted: kept !== null,
-    createdAt: presentTime(createdAtMs),
-    expiresAt: presentTime(expiresAtMs),
-    decidedAt: decidedAtMs === null ? null : presentTime(decidedAtMs),
+    isMessageDeleted: review.kept !== null,
   }
 }

@@ -1,36 +1,13 @@
 // Reviews of held mail, from rows. `outbound` writes them in the transactions that hold, release and end a send.
 
-import type { ReviewContent } from '@mailroom/contract/reviews.ts'
-import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { ReviewStatus } from '@mailroom/contract/vocabulary.ts'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
-import type { ReadDb, Row } from '#schema/tables.ts'
-import type { KeptTexts } from './kept-review-rows.ts'
+import type { Fields, StoredOf } from '#schema/columns.ts'
+import { reviews } from '#schema/nouns.ts'
+import type { ReadDb } from '#schema/tables.ts'
 
-/** What the digest covers and the message does not have. */
-type StoredContent = Omit<ReviewContent, 'subject' | 'bodyText' | 'bodyHtml'>
-
-export type Review = {
-  id: string
-  accountId: string
-  inboxId: string
-  threadId: string
-  messageId: string
-  status: ReviewStatus
-  reasons: HoldReason[]
-  digest: string
-  equalKey: string | null
-  content: StoredContent
-  subject: string
-  /** Null while the message exists. */
-  kept: KeptTexts | null
-  createdAtMs: number
-  expiresAtMs: number
-  decidedAtMs: number | null
-  decidedBy: string | null
-  decidedReason: string | null
-}
+export type Review = Fields<typeof reviews> & { subject: string }
 
 /** The account's review with this id, or null. */
 export async function findReview(
@@ -87,11 +64,11 @@ export async function listReviews(
     .selectFrom(counted)
     .select(({ fn }) => fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
-  const reviews = []
+  const found: ListedReview[] = []
   for (const review of rows.map(toReview)) {
-    reviews.push({ ...review, equal: await findEqual(db, review) })
+    found.push({ ...review, equal: await findEqual(db, review) })
   }
-  return { reviews, total: Number(total) }
+  return { reviews: found, total: Number(total) }
 }
 
 /** Equal reviews that one entry of a list names; an inbox has few more that are pending. */
@@ -138,8 +115,7 @@ function selectReviews(
   const selected = db.read
     .selectFrom('reviews')
     .leftJoin('messages', 'messages.id', 'reviews.message_id')
-    .selectAll('reviews')
-    .select('messages.subject')
+    .select([...reviews.of('reviews'), 'messages.subject'])
     .where('reviews.account_id', '=', accountId)
   return withKept
     ? selected.where(({ eb, or }) =>
@@ -148,25 +124,10 @@ function selectReviews(
     : selected.where('messages.id', 'is not', null)
 }
 
-function toReview(row: Row<'reviews'> & { subject: string | null }): Review {
-  const kept = row.kept_texts === null ? null : (JSON.parse(row.kept_texts) as KeptTexts)
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    inboxId: row.inbox_id,
-    threadId: row.thread_id,
-    messageId: row.message_id,
-    status: row.status as ReviewStatus,
-    reasons: JSON.parse(row.reasons) as HoldReason[],
-    digest: row.digest,
-    equalKey: row.equal_key,
-    content: JSON.parse(row.content) as StoredContent,
-    subject: row.subject ?? kept?.subject ?? '',
-    kept,
-    createdAtMs: row.created_at,
-    expiresAtMs: row.expires_at,
-    decidedAtMs: row.decided_at,
-    decidedBy: row.decided_by,
-    decidedReason: row.decided_reason,
-  }
+function toReview({
+  subject,
+  ...row
+}: StoredOf<typeof reviews> & { subject: string | null }): Review {
+  const review = reviews.read(row)
+  return { ...review, subject: subject ?? review.kept?.subject ?? '' }
 }

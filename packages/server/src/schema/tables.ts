@@ -3,107 +3,54 @@
 
 import type { Generated, Insertable, Selectable } from 'kysely'
 import type { Db as AnyDb, Tx as AnyTx } from '#platform/db/db.ts'
+import type { TableOf } from './columns.ts'
+import type {
+  accounts,
+  apiKeys,
+  approvers,
+  auditEntries,
+  dkimKeys,
+  domains,
+  drafts,
+  inboxes,
+  ownPolicy,
+  pods,
+  recipientRules,
+  reviews,
+  senderRules,
+  suppressions,
+  webhooks,
+} from './nouns.ts'
 
 export type Tables = {
-  accounts: {
-    id: string
-    name: string
-    plan: string
+  accounts: TableOf<typeof accounts> & {
     inbox_count: Generated<number>
     pod_count: Generated<number>
     domain_count: Generated<number>
-    filter_mode: Generated<string>
     sender_rule_count: Generated<number>
     recipient_rule_count: Generated<number>
-    outbound_policy: Generated<string | null>
-    quota_exceeded_at: Generated<number | null>
-    retention_days: Generated<number | null>
-    created_at: number
+    outbound_policy: string | null
+    quota_exceeded_at: number | null
   }
-  api_keys: {
-    id: string
+  api_keys: TableOf<typeof apiKeys> & {
     account_id: string
-    name: string | null
     token_hash: Uint8Array
-    token_prefix: string
-    last4: string
-    created_at: number
-    last_used_at: number | null
     revoked_at: number | null
   }
-  approvers: {
-    id: string
+  approvers: TableOf<typeof approvers> & {
     account_id: string
-    name: string
-    email: string | null
     token_hash: Uint8Array
-    created_at: number
     deleted_at: number | null
   }
-  pods: {
-    id: string
-    account_id: string
-    client_id: string | null
-    name: string | null
-    is_default: number
-    inbox_count: Generated<number>
-    domain_count: Generated<number>
-    filter_mode: Generated<string | null>
-    outbound_policy: Generated<string | null>
-    retention_days: Generated<number | null>
-    created_at: number
-  }
-  domains: {
-    id: string
-    account_id: string
-    pod_id: string | null
-    domain: string
-    status: string
-    ownership_token: string
-    checks: Generated<string>
-    inbox_count: Generated<number>
-    is_holder: Generated<number>
-    takes_bounces: Generated<number>
-    takes_subdomains: Generated<number>
-    catch_all_inbox_id: string | null
-    degraded_at: number | null
-    next_check_at: number | null
-    created_at: number
-    verified_at: number | null
-    last_checked_at: number | null
-  }
-  dkim_keys: {
-    id: string
-    /** A domain's id, or `service`. */
-    owner_id: string
-    domain: string
-    selector: string
-    state: string
-    sealed_key: Uint8Array
-    public_key: string
-    is_required: number
-    published_at: number | null
-    activated_at: number | null
-    retired_at: number | null
-    created_at: number
-  }
-  inboxes: {
-    id: string
-    account_id: string
-    pod_id: string
-    address: string
-    /** Null for the inbox domain of the settings. */
-    domain_id: string | null
-    /** The address; null when its domain belongs to another account. */
-    receiving_address: string | null
-    display_name: string | null
-    metadata: Generated<string | null>
-    filter_mode: Generated<string | null>
-    outbound_policy: Generated<string | null>
-    retention_days: Generated<number | null>
-    expires_at: Generated<number | null>
-    created_at: number
-  }
+  pods: TableOf<typeof pods> &
+    TableOf<typeof ownPolicy> & {
+      account_id: string
+      inbox_count: Generated<number>
+      domain_count: Generated<number>
+    }
+  domains: TableOf<typeof domains>
+  dkim_keys: TableOf<typeof dkimKeys> & { sealed_key: Uint8Array }
+  inboxes: TableOf<typeof inboxes> & TableOf<typeof ownPolicy>
   inbox_counters: {
     inbox_id: string
     inbound_count: Generated<number>
@@ -316,24 +263,7 @@ export type Tables = {
     sent: number
     failed: number
   }
-  webhooks: {
-    id: string
-    account_id: string
-    inbox_id: string | null
-    url: string
-    event_types: string
-    pod_ids: string
-    inbox_ids: string
-    categories: Generated<string>
-    is_enabled: number
-    disabled_reason: string | null
-    disabled_at: number | null
-    enabled_after_transaction_id: number
-    enabled_after_sequence: number
-    failing_since: number | null
-    sealed_secrets: Uint8Array
-    created_at: number
-  }
+  webhooks: TableOf<typeof webhooks>
   webhook_deliveries: {
     id: string
     account_id: string
@@ -403,15 +333,7 @@ export type Tables = {
     suppression_count: Generated<number>
     captured_count: Generated<number>
   }
-  suppressions: {
-    id: string
-    account_id: string
-    address: string
-    address_key: string
-    type: string
-    reason: string | null
-    created_at: number
-  }
+  suppressions: TableOf<typeof suppressions>
   correspondents: {
     inbox_id: string
     address_key: string
@@ -422,22 +344,7 @@ export type Tables = {
   inbox_sends: { inbox_id: string; send_number: number; sent_at: number }
   /** Whom an inbox has written to, in messages that were queued. */
   written_to: { inbox_id: string; address_key: string }
-  /** Accepted messages that wait for their time, for a person, or both, before they are queued. */
-  drafts: {
-    id: string
-    account_id: string
-    inbox_id: string
-    client_id: string | null
-    version: number
-    /** JSON of `DraftContent`. */
-    content: string
-    /** JSON list of `DraftFile`. */
-    attachments: string
-    /** Of the content and the files, as counted in inbox_counters. */
-    stored_bytes: number
-    created_at: number
-    updated_at: number
-  }
+  drafts: TableOf<typeof drafts>
   /** Exports and imports of mail as files. */
   transfers: {
     id: string
@@ -499,28 +406,9 @@ export type Tables = {
     envelope: string
     created_at: number
   }
-  reviews: {
-    id: string
-    account_id: string
-    inbox_id: string
-    thread_id: string
-    message_id: string
-    status: string
-    /** JSON list of `HoldReason`. */
-    reasons: string
-    digest: string
-    content: string
-    expires_at: number
-    decided_at: number | null
-    decided_by: string | null
-    decided_reason: string | null
-    /** The same for reviews of the same text to the same recipients. */
-    equal_key: Generated<string | null>
-    /** JSON of `KeptTexts`, once the message is gone. */
-    kept_texts: Generated<string | null>
+  reviews: TableOf<typeof reviews> & {
     kept_bytes: Generated<number>
-    kept_until: Generated<number | null>
-    created_at: number
+    kept_until: number | null
   }
   /** Reviews that no mail to approvers has reported yet. */
   review_news: { review_id: string; account_id: string; created_at: number }
@@ -555,36 +443,9 @@ export type Tables = {
     trace_parent: Generated<string | null>
     created_at: number
   }
-  sender_rules: {
-    id: string
-    account_id: string
-    pod_id: string | null
-    inbox_id: string | null
-    type: string
-    value: string
-    needs_verified: number
-    created_at: number
-  }
-  recipient_rules: {
-    id: string
-    account_id: string
-    pod_id: string | null
-    inbox_id: string | null
-    type: string
-    value: string
-    created_at: number
-  }
-  policy_audit: {
-    id: string
-    account_id: string
-    direction: string
-    decision: string
-    pod_id: string | null
-    inbox_id: string | null
-    actor: string | null
-    details: string
-    created_at: number
-  }
+  sender_rules: TableOf<typeof senderRules>
+  recipient_rules: TableOf<typeof recipientRules>
+  policy_audit: TableOf<typeof auditEntries>
   quarantined_messages: {
     id: string
     account_id: string

@@ -76,7 +76,7 @@ export async function createWebhook(
   const filter = await requireFilter(deps, asked)
   const { id, secret, sealedSecrets } = makeNewSecret(deps)
   const nowMs = deps.clock.now()
-  const made = { id, accountId, inboxId: null, url, filter, isEnabled, sealedSecrets, nowMs }
+  const made = { ...filter, id, accountId, inboxId: null, url, isEnabled, sealedSecrets, nowMs }
   const webhook = await deps.db.write(insertWebhook, made)
   if (webhook === 'no_account') throw notFound()
   if (webhook === 'limit_reached') {
@@ -107,12 +107,7 @@ export async function updateWebhook(
   const { accountId, webhookId, url, isEnabled } = input
   const webhook = await getWebhook(deps, input)
   if (url !== undefined) requireWebhookUrl(deps, url, 'url')
-  const filter = await changedFilter(deps, webhook, input)
-  const change = {
-    filter,
-    ...(url !== undefined && { url }),
-    ...(isEnabled !== undefined && { isEnabled }),
-  }
+  const change = { ...(await changedFilter(deps, webhook, input)), url, isEnabled }
   const nowMs = deps.clock.now()
   const changed = await deps.db.write(changeWebhook, { accountId, webhookId, change, nowMs })
   if (changed === null) throw notFound()

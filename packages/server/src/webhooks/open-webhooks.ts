@@ -29,7 +29,7 @@ import type { QueueClock } from '#queue/queue-clock.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'
 import type { Db } from '#schema/tables.ts'
 import { type DeliverWebhookDeps, openWebhookQueue } from './deliver-webhooks.ts'
-import type { Webhook } from './webhook.ts'
+import { enabledAfter, type Webhook } from './webhook.ts'
 import { addWebhookDeliveries, type NewWebhookDelivery } from './webhook-queue-rows.ts'
 import { findEnabledWebhooks } from './webhook-rows.ts'
 
@@ -173,8 +173,8 @@ async function findOfAccounts(
 }
 
 /** A test makes its own delivery. */
-function isFor(event: LoggedEvent, { filter, enabledAfter }: Webhook): boolean {
+function isFor(event: LoggedEvent, webhook: Webhook): boolean {
   if (event.kind === 'webhook.test') return false
-  if (comparePositions(event.position, enabledAfter) <= 0) return false
-  return isWanted(event, filter)
+  if (comparePositions(event.position, enabledAfter(webhook)) <= 0) return false
+  return isWanted(event, webhook)
 }

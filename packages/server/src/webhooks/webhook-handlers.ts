@@ -13,6 +13,7 @@ import type { Handlers } from '#http/handler.ts'
 import type { Chance } from '#platform/chance.ts'
 import { presentTime } from '#platform/clock.ts'
 import { notFound } from '#platform/problem.ts'
+import { webhooks } from '#schema/nouns.ts'
 import type { Row } from '#schema/tables.ts'
 import {
   createWebhook,
@@ -59,8 +60,8 @@ export function webhookHandlers(deps: HandlerDeps): WebhookHandlers {
       return { ...presentWebhook(webhook), secret }
     },
     'webhooks.list': async ({ query }, { accountId }) => {
-      const { webhooks, total } = await listWebhooks(deps.db, { accountId, ...query })
-      return { data: await presentAll(deps, webhooks), total }
+      const { webhooks: found, total } = await listWebhooks(deps.db, { accountId, ...query })
+      return { data: await presentAll(deps, found), total }
     },
     'webhooks.get': async ({ path }, { accountId }) =>
       presentOne(deps, await getWebhook(deps, { accountId, webhookId: path.id })),
@@ -132,35 +133,27 @@ async function presentOne(deps: HandlerDeps, webhook: Webhook): Promise<WebhookS
   return presentWebhook(webhook, failures.get(webhook.id))
 }
 
-async function presentAll(
-  deps: HandlerDeps,
-  webhooks: readonly Webhook[],
-): Promise<WebhookShape[]> {
-  const failures = await findWebhookFailures(deps.db, webhooks)
-  return webhooks.map((webhook) => presentWebhook(webhook, failures.get(webhook.id)))
+async function presentAll(deps: HandlerDeps, all: readonly Webhook[]): Promise<WebhookShape[]> {
+  const failures = await findWebhookFailures(deps.db, all)
+  return all.map((webhook) => presentWebhook(webhook, failures.get(webhook.id)))
 }
 
 /** A webhook that was just created has no failures. */
 function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShape {
-  const { id, url, filter, isEnabled, disabledReason, disabledAtMs, inboxId, createdAtMs } = webhook
+  const { kinds, isEnabled, failingSinceMs, ...shown } = webhooks.present(webhook)
   return {
-    id,
-    url,
-    eventTypes: [...filter.kinds],
-    podIds: [...filter.podIds],
-    inboxIds: [...filter.inboxIds],
-    categories: [...filter.categories],
+    ...shown,
+    eventTypes: [...kinds],
+    podIds: [...shown.podIds],
+    inboxIds: [...shown.inboxIds],
+    categories: [...shown.categories],
     enabled: isEnabled,
-    disabledReason,
-    disabledAt: presentTimeOrNull(disabledAtMs),
-    failingSince: presentTimeOrNull(webhook.failingSinceMs),
+    failingSince: presentTimeOrNull(failingSinceMs),
     lastError: failure?.error ?? null,
     lastResponseStatus: failure?.responseStatus ?? null,
     lastFailureAt: presentTimeOrNull(failure?.lastFailureAtMs ?? null),
     consecutiveFailures: failure?.failures ?? 0,
     nextAttemptAt: presentTimeOrNull(isEnabled ? (failure?.nextAttemptAtMs ?? null) : null),
-    inboxId,
-    createdAt: presentTime(createdAtMs),
   }
 }
 

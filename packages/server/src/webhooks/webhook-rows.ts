@@ -1,24 +1,19 @@
 import { lockAccount } from '#accounts/accounts-rows.ts'
-import type { EventFilter, EventKind, MessageCategory } from '#events/events.ts'
+import type { EventFilter } from '#events/events.ts'
 import { readLogHead } from '#events/events-rows.ts'
 import { type GroupedInput, groupTransaction, transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { insertJobs } from '#queue/job-rows.ts'
+import { webhooks } from '#schema/nouns.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
-import type { Webhook, WebhookDisabledReason } from './webhook.ts'
+import type { Webhook } from './webhook.ts'
 
 export const WEBHOOKS_PER_ACCOUNT_MAX = 100
 
-export type NewWebhook = {
-  id: string
-  accountId: string
-  inboxId: string | null
-  url: string
-  filter: EventFilter
-  isEnabled: boolean
-  sealedSecrets: Uint8Array
-  nowMs: number
-}
+export type NewWebhook = EventFilter &
+  Pick<Webhook, 'id' | 'accountId' | 'inboxId' | 'url' | 'isEnabled' | 'sealedSecrets'> & {
+    nowMs: number
+  }
 
 /**
  * Adds a webhook without an inbox; an account may have WEBHOOKS_PER_ACCOUNT_MAX of them. Those of one account wait for
@@ -28,8 +23,8 @@ export const insertWebhook = groupTransaction({
   name: 'createWebhook',
   accountOf: ({ accountId }) => accountId,
   group: {
-    sizeOf: ({ url, filter, sealedSecrets }: NewWebhook) =>
-      url.length + JSON.stringify(filter).length + sealedSecrets.length,
+    sizeOf: ({ sealedSecrets, ...rest }: NewWebhook) =>
+      JSON.stringify(rest).length + sealedSecrets.length,
     run: insertTogether,
   },
 })
@@ -65,31 +60,22 @@ async function lockAndCount(tx: Tx, accountId: string): Promise<number | null> {
 
 /** Inserts a webhook; that of an inbox in the transaction of the inbox, which has locked the account. */
 export async function insertWebhookRow(tx: Tx, input: NewWebhook): Promise<Webhook> {
-  const row: Row<'webhooks'> = {
-    id: input.id,
-    account_id: input.accountId,
-    inbox_id: input.inboxId,
-    ...filterColumns(input.filter),
-    url: input.url,
-    is_enabled: input.isEnabled ? 1 : 0,
-    disabled_reason: input.isEnabled ? null : 'by_request',
-    disabled_at: input.isEnabled ? null : input.nowMs,
+  const { nowMs, ...given } = input
+  const webhook: Webhook = {
+    ...given,
+    disabledReason: given.isEnabled ? null : 'by_request',
+    disabledAtMs: given.isEnabled ? null : nowMs,
     ...(await enabledFromNowOn(tx)),
-    failing_since: null,
-    sealed_secrets: input.sealedSecrets,
-    created_at: input.nowMs,
+    failingSinceMs: null,
+    createdAtMs: nowMs,
   }
-  await tx.query.insertInto('webhooks').values(row).execute()
-  return toWebhook(row)
+  await tx.query.insertInto('webhooks').values(webhooks.write(webhook)).execute()
+  return webhook
 }
 
-export type WebhookChange = {
-  url?: string
-  filter?: Partial<EventFilter>
-  isEnabled?: boolean
-}
+export type WebhookChange = Partial<EventFilter & Pick<Webhook, 'url' | 'isEnabled'>>
 
-/** Changes the given fields and the given parts of the filter. */
+/** Changes the given fields. */
 export const changeWebhook = transaction({
   name: 'updateWebhook',
   accountOf: ({ accountId }) => accountId,
@@ -99,33 +85,34 @@ export const changeWebhook = transaction({
   ): Promise<Webhook | null> {
     const row = await lockWebhook(tx, input)
     if (row === null) return null
-    const { url, filter, isEnabled } = input.change
-    const change = {
+    const kept = webhooks.read(row)
+    const { isEnabled, ...given } = input.change
+    const columns = webhooks.write({
+      ...given,
       // The failures of another URL say nothing about this one.
-      ...(url !== undefined && url !== row.url && { url, failing_since: null }),
-      ...(filter !== undefined && filterColumns({ ...filterOf(row), ...filter })),
-      ...(await switchColumns(tx, row, { isEnabled, nowMs: input.nowMs })),
+      ...(given.url !== undefined && given.url !== kept.url && { failingSinceMs: null }),
+      ...(await switched(tx, kept, { isEnabled, nowMs: input.nowMs })),
+    })
+    if (Object.keys(columns).length > 0) {
+      await tx.query.updateTable('webhooks').set(columns).where('id', '=', kept.id).execute()
     }
-    if (Object.keys(change).length > 0) {
-      await tx.query.updateTable('webhooks').set(change).where('id', '=', row.id).execute()
-    }
-    return toWebhook({ ...row, ...change })
+    return webhooks.read({ ...row, ...columns })
   },
 })
 
-/** The columns that enabling or disabling sets; none if it changes nothing. */
-async function switchColumns(
+/** The fields that enabling or disabling sets; none if it changes nothing. */
+async function switched(
   tx: Tx,
-  row: Row<'webhooks'>,
+  webhook: Webhook,
   { isEnabled, nowMs }: { isEnabled: boolean | undefined; nowMs: number },
-) {
-  if (isEnabled === undefined || (row.is_enabled === 1) === isEnabled) return {}
-  if (!isEnabled) return { is_enabled: 0, disabled_reason: 'by_request', disabled_at: nowMs }
+): Promise<Partial<Webhook>> {
+  if (isEnabled === undefined || webhook.isEnabled === isEnabled) return {}
+  if (!isEnabled) return { isEnabled, disabledReason: 'by_request', disabledAtMs: nowMs }
   return {
-    is_enabled: 1,
-    disabled_reason: null,
-    disabled_at: null,
-    failing_since: null,
+    isEnabled,
+    disabledReason: null,
+    disabledAtMs: null,
+    failingSinceMs: null,
     ...(await enabledFromNowOn(tx)),
   }
 }
@@ -136,7 +123,7 @@ async function switchColumns(
  */
 async function enabledFromNowOn(tx: Tx) {
   const { transactionId, sequence } = await readLogHead(readIn(tx))
-  return { enabled_after_transaction_id: transactionId, enabled_after_sequence: sequence }
+  return { enabledAfterTransactionId: transactionId, enabledAfterSequence: sequence }
 }
 
 /** Replaces the secrets `kept`; false when they have been replaced since they were read. */
@@ -191,14 +178,14 @@ export async function findOwnWebhook(
       ? ofAccount.where('id', '=', named.webhookId)
       : ofAccount.where('inbox_id', '=', named.inboxId)
   const row = await query.executeTakeFirst()
-  return row === undefined ? null : toWebhook(row)
+  return row === undefined ? null : webhooks.read(row)
 }
 
 /** The webhook with this id, of any account; for deliveries. */
 export async function findWebhook(db: ReadDb, webhookId: string): Promise<Webhook | null> {
   const query = db.read.selectFrom('webhooks').selectAll().where('id', '=', webhookId)
   const row = await query.executeTakeFirst()
-  return row === undefined ? null : toWebhook(row)
+  return row === undefined ? null : webhooks.read(row)
 }
 
 /**
@@ -213,7 +200,7 @@ export async function findEnabledWebhooks(
   const ofAccounts = enabled.where('inbox_id', 'is', null).where('account_id', 'in', accountIds)
   const ofInboxes = enabled.where('account_id', 'in', accountIds).where('inbox_id', 'in', inboxIds)
   const all = inboxIds.length === 0 ? ofAccounts : ofAccounts.unionAll(ofInboxes)
-  return (await all.execute()).map(toWebhook)
+  return (await all.execute()).map(webhooks.read)
 }
 
 /** Newest first. */
@@ -230,7 +217,7 @@ export async function listWebhooks(
     .offset(input.offset)
     .execute()
   const total = await countWebhooks(db, input.accountId, { withInboxes: true })
-  return { webhooks: rows.map(toWebhook), total }
+  return { webhooks: rows.map(webhooks.read), total }
 }
 
 /** The limits of webhooks and inboxes keep this count cheap. */
@@ -258,42 +245,4 @@ async function lockWebhook(
     .where('account_id', '=', accountId)
     .where('id', '=', webhookId)
   return (await lockRows(tx, query).executeTakeFirst()) ?? null
-}
-
-function filterColumns({ kinds, podIds, inboxIds, categories }: EventFilter) {
-  return {
-    event_types: JSON.stringify(kinds),
-    pod_ids: JSON.stringify(podIds),
-    inbox_ids: JSON.stringify(inboxIds),
-    categories: JSON.stringify(categories),
-  }
-}
-
-function filterOf(row: Row<'webhooks'>): EventFilter {
-  return {
-    kinds: JSON.parse(row.event_types) as EventKind[],
-    podIds: JSON.parse(row.pod_ids) as string[],
-    inboxIds: JSON.parse(row.inbox_ids) as string[],
-    categories: JSON.parse(row.categories) as MessageCategory[],
-  }
-}
-
-function toWebhook(row: Row<'webhooks'>): Webhook {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    inboxId: row.inbox_id,
-    url: row.url,
-    filter: filterOf(row),
-    isEnabled: row.is_enabled === 1,
-    disabledReason: row.disabled_reason as WebhookDisabledReason | null,
-    disabledAtMs: row.disabled_at,
-    enabledAfter: {
-      transactionId: row.enabled_after_transaction_id,
-      sequence: row.enabled_after_sequence,
-    },
-    failingSinceMs: row.failing_since,
-    sealedSecrets: row.sealed_secrets,
-    createdAtMs: row.created_at,
-  }
 }

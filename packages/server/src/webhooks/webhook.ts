@@ -1,33 +1,21 @@
 // A webhook: a URL to which the service posts events of an account.
 
 import { isIP } from 'node:net'
-import type {
-  WebhookDeliveryStatus,
-  WebhookDisabledReason,
-  WebhookError,
-} from '@mailroom/contract/vocabulary.ts'
-import type { EventFilter, LogPosition } from '#events/events.ts'
+import type { WebhookDeliveryStatus, WebhookError } from '@mailroom/contract/vocabulary.ts'
+import type { LogPosition } from '#events/events.ts'
 import { isSpecialAddress } from '#platform/egress/address-guard.ts'
 import { problem } from '#platform/problem.ts'
+import type { Fields } from '#schema/columns.ts'
+import type { webhooks } from '#schema/nouns.ts'
 
-export type { WebhookDeliveryStatus, WebhookDisabledReason, WebhookError }
+export type { WebhookDeliveryStatus, WebhookError }
 
-export type Webhook = {
-  readonly id: string
-  readonly accountId: string
-  /** The inbox whose `webhookUrl` it is, and whose events alone it gets; null for any other. */
-  readonly inboxId: string | null
-  readonly url: string
-  readonly filter: EventFilter
-  readonly isEnabled: boolean
-  readonly disabledReason: WebhookDisabledReason | null
-  readonly disabledAtMs: number | null
-  /** The end of the log when the webhook was enabled. It gets the events after this position. */
-  readonly enabledAfter: LogPosition
-  /** The first failure since the last success; null when there is none. */
-  readonly failingSinceMs: number | null
-  readonly sealedSecrets: Uint8Array
-  readonly createdAtMs: number
+export type Webhook = Readonly<Fields<typeof webhooks>>
+
+/** The webhook gets the events after this position. */
+export function enabledAfter(webhook: Webhook): LogPosition {
+  const { enabledAfterTransactionId: transactionId, enabledAfterSequence: sequence } = webhook
+  return { transactionId, sequence }
 }
 
 /** What an attempt posted, without its body and its signatures. */

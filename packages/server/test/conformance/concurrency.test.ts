@@ -54,7 +54,7 @@ onBothEngines('concurrent transactions', (engine) => {
     }
     const paced = paceWrites({ ...db, ...(db.writeGroup && { writeGroup }) }, systemClock)
     const filter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
-    const made = { inboxId: null, url: 'https://a.example', filter, isEnabled: true, nowMs: 1 }
+    const made = { ...filter, inboxId: null, url: 'https://a.example', isEnabled: true, nowMs: 1 }
     const all = Array.from({ length: 2 * (WEBHOOKS_PER_ACCOUNT_MAX + 10) }, (_, index) => {
       const { accountId } = owners[index % 2] ?? owner
       const sealedSecrets = new Uint8Array(8)

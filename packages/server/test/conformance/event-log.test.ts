@@ -30,6 +30,7 @@ import {
 import { addWebhook } from '#test/conformance/webhooking.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { enabledAfter } from '#webhooks/webhook.ts'
 import { findWebhook } from '#webhooks/webhook-rows.ts'
 
 const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
@@ -314,8 +315,9 @@ suite('the log of events in a database from another server (postgres)', () => {
     assert.ok(row)
     const unread = all.filter(({ position }) => comparePositions(position, positionOf(row)) > 0)
     const toBeTold = async (webhookId: string) => {
-      const enabledAfter = (await findWebhook(db, webhookId))?.enabledAfter ?? LOG_START
-      return idsOf(unread.filter(({ position }) => comparePositions(position, enabledAfter) > 0))
+      const webhook = await findWebhook(db, webhookId)
+      const after = webhook === null ? LOG_START : enabledAfter(webhook)
+      return idsOf(unread.filter(({ position }) => comparePositions(position, after) > 0))
     }
     const ids = idsOf(foreign)
     assert.deepEqual(

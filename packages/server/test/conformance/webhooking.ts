@@ -73,7 +73,7 @@ export async function addWebhook(
     accountId,
     inboxId: null,
     url: fields.url ?? 'https://receiver.example/hook',
-    filter: { kinds: [], podIds: [], inboxIds: [], categories: [], ...fields.filter },
+    ...{ kinds: [], podIds: [], inboxIds: [], categories: [], ...fields.filter },
     isEnabled: fields.isEnabled ?? true,
     sealedSecrets,
     nowMs: fields.nowMs ?? 0,

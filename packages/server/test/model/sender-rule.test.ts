@@ -142,7 +142,7 @@ function rule(
     value,
     podId: null,
     inboxId: null,
-    requiresVerified: type === 'allow',
+    requireVerified: type === 'allow',
     ...fields,
   }
 }
@@ -221,7 +221,7 @@ test('of otherwise equal rules block has precedence over allow', () => {
 test('allow applies to verified senders, or to any if the rule says so', () => {
   const forged = { ...ANN, isVerified: false }
   const strict = rule('allow', 'ann@mail.sender.example')
-  const lax = rule('allow', 'ann@mail.sender.example', { requiresVerified: false })
+  const lax = rule('allow', 'ann@mail.sender.example', { requireVerified: false })
   assert.deepEqual([isAllowed(ANN, strict), isAllowed(forged, strict)], [true, false])
   assert.deepEqual([isAllowed(ANN, lax), isAllowed(forged, lax)], [true, true])
   assert.equal(isAdmitted(forged, strict, rule('block', 'sender.example')), false)
@@ -260,7 +260,7 @@ const RULES = fc
       type: fc.constantFrom('allow' as const, 'block' as const),
       value: fc.oneof(ADDRESS, DOMAIN),
       scope: SCOPE,
-      requiresVerified: fc.boolean(),
+      requireVerified: fc.boolean(),
     }),
     { maxLength: 12 },
   )
@@ -285,7 +285,7 @@ function firstOf(some: readonly DecidingRule[], sender: Sender): DecidingRule | 
             (address) =>
               address === one.value || `.${address?.split('@')[1]}`.endsWith(`.${one.value}`),
           )
-          return isNamed && (type === 'block' || sender.isVerified || !one.requiresVerified)
+          return isNamed && (type === 'block' || sender.isVerified || !one.requireVerified)
         })
         if (found !== undefined) return found
       }

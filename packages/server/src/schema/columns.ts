@@ -1,0 +1,163 @@
+// The columns of a noun, written once: the type of its rows, the type of the noun, and how it is read, written and
+// presented are derived from them.
+
+import type { ColumnType } from 'kysely'
+import { presentTimes, type WithTimes } from '#platform/clock.ts'
+
+/** `defaulted`: an insert may omit it. `editable`: clients set it. `internal`: it is never presented. */
+type Trait = 'defaulted' | 'editable' | 'internal'
+
+/** Null for a value that is stored as it is. */
+type Codec<Value, Stored> = { read(stored: Stored): Value; write(value: Value): Stored } | null
+
+type Column<Name extends string, Value, Stored, Traits extends Trait = never> = {
+  readonly name: Name
+  readonly codec: Codec<Value, Stored>
+  readonly traits: readonly Trait[]
+  /** For the compiler only. */
+  readonly of?: { value: Value; stored: Stored; traits: Traits }
+  nullable(): Column<Name, Value | null, Stored | null, Traits>
+  defaulted(): Column<Name, Value, Stored, Traits | 'defaulted'>
+  editable(): Column<Name, Value, Stored, Traits | 'editable'>
+  internal(): Column<Name, Value, Stored, Traits | 'internal'>
+}
+
+/** A column whose stored form differs from the value of the noun. */
+export function coded<Name extends string, Value, Stored, Traits extends Trait = never>(
+  name: Name,
+  codec: Codec<Value, Stored>,
+  traits: readonly Trait[] = [],
+): Column<Name, Value, Stored, Traits> {
+  const or = <Given, Kept>(given: Given | null, change: (given: Given) => Kept) =>
+    given === null ? null : change(given)
+  const nullable = codec && {
+    read: (stored: Stored | null) => or(stored, codec.read),
+    write: (value: Value | null) => or(value, codec.write),
+  }
+  return {
+    name,
+    codec,
+    traits,
+    nullable: () => coded<Name, Value | null, Stored | null, Traits>(name, nullable, traits),
+    defaulted: () => coded(name, codec, [...traits, 'defaulted']),
+    editable: () => coded(name, codec, [...traits, 'editable']),
+    internal: () => coded(name, codec, [...traits, 'internal']),
+  }
+}
+
+const plain =
+  <Value>() =>
+  <Name extends string>(name: Name) =>
+    coded<Name, Value, Value>(name, null)
+
+export const text = plain<string>()
+export const int = plain<number>()
+export const bytes = plain<Uint8Array>()
+/** Milliseconds; the field's name ends in `AtMs`. */
+export const time = plain<number>()
+/** A text that is one of these words. */
+export const word = plain
+export const flag = <Name extends string>(name: Name) =>
+  coded(name, {
+    read: (stored: number) => stored === 1,
+    write: (value: boolean) => (value ? 1 : 0),
+  })
+/** `json<Value>()('name')` */
+export const json =
+  <Value>() =>
+  <Name extends string>(name: Name) =>
+    coded<Name, Value, string>(name, { read: JSON.parse, write: JSON.stringify })
+
+type AnyColumn = {
+  readonly name: string
+  readonly codec: { read(stored: never): unknown; write(value: never): unknown } | null
+  readonly traits: readonly Trait[]
+  readonly of?: { value: unknown; stored: unknown; traits: Trait }
+}
+type AnyColumns = Readonly<Record<string, AnyColumn>>
+type Of<One extends AnyColumn> = NonNullable<One['of']>
+type With<Given extends AnyColumns, Wanted extends Trait> = {
+  [Field in keyof Given]: Wanted extends Of<Given[Field]>['traits'] ? Field : never
+}[keyof Given]
+type Written<Given extends AnyColumns, Values> = {
+  [Field in keyof Values as Field extends keyof Given ? Given[Field]['name'] : never]:
+    | Of<Given[Field & keyof Given]>['stored']
+    | Extract<Values[Field], undefined>
+}
+
+type FieldsOf<Given extends AnyColumns> = {
+  -readonly [Field in keyof Given]: Of<Given[Field]>['value']
+}
+type RowOf<Given extends AnyColumns> = {
+  -readonly [Field in keyof Given as Given[Field]['name']]: Of<Given[Field]>['stored']
+}
+
+type Columns<Given extends AnyColumns> = {
+  readonly given: Given
+  /** For a select list; PostgreSQL refuses to run a prepared `select *` after a column was added. */
+  readonly names: readonly Given[keyof Given]['name'][]
+  /** The same with the table before each name. */
+  of<Table extends string>(table: Table): readonly `${Table}.${Given[keyof Given]['name']}`[]
+  read(row: RowOf<Given>): FieldsOf<Given>
+  /** The columns of the given fields; what is undefined or no field of the noun is left out. */
+  write<Values extends Partial<FieldsOf<Given>>>(values: Values): Written<Given, Values>
+  /** The same for editable fields alone, so that a body may be passed whole. */
+  edit(values: Edits<Given>): Written<Given, Edits<Given>>
+  /** As the contract spells it, without internal fields. Fields that the noun has from elsewhere are kept. */
+  present<Noun extends object>(noun: Noun): WithTimes<Omit<Noun, With<Given, 'internal'>>>
+}
+type Edits<Given extends AnyColumns> = Partial<Pick<FieldsOf<Given>, With<Given, 'editable'>>>
+
+/** The noun. */
+export type Fields<Table extends { given: AnyColumns }> = FieldsOf<Table['given']>
+/** The row that holds it, as it is selected. */
+export type StoredOf<Table extends { given: AnyColumns }> = RowOf<Table['given']>
+/** What clients may set, to create or change the noun. */
+export type EditsOf<Table extends { given: AnyColumns }> = Edits<Table['given']>
+/** The table for Kysely. */
+export type TableOf<Table extends { given: AnyColumns }> = {
+  [Field in keyof Table['given'] as Table['given'][Field]['name']]: ForKysely<
+    Of<Table['given'][Field]>
+  >
+}
+type ForKysely<One extends { stored: unknown; traits: Trait }> = 'defaulted' extends One['traits']
+  ? ColumnType<One['stored'], One['stored'] | undefined, One['stored']>
+  : One['stored']
+
+type Values = Readonly<Record<string, unknown>>
+
+export function columns<const Given extends AnyColumns>(given: Given): Columns<Given>
+export function columns(given: Readonly<Record<string, Column<string, unknown, unknown>>>): object {
+  const all = Object.entries(given)
+  const internal = new Set(
+    all.flatMap(([field, { traits }]) => (traits.includes('internal') ? field : [])),
+  )
+  const names = all.map(([, { name }]) => name)
+  const writeOf = (some: typeof all) => (values: Values) => {
+    const row: Record<string, unknown> = {}
+    for (const [field, { name, codec }] of some) {
+      const value = values[field]
+      if (value !== undefined) row[name] = codec === null ? value : codec.write(value)
+    }
+    return row
+  }
+  return {
+    given,
+    names,
+    of: (table: string) => names.map((name) => `${table}.${name}`),
+    read(row: Values) {
+      const noun: Record<string, unknown> = {}
+      for (const [field, { name, codec }] of all) {
+        noun[field] = codec === null ? row[name] : codec.read(row[name])
+      }
+      return noun
+    },
+    write: writeOf(all),
+    edit: writeOf(all.filter(([, { traits }]) => traits.includes('editable'))),
+    present(noun: Values) {
+      const shown: Record<string, unknown> = {}
+      for (const field in noun) if (!internal.has(field)) shown[field] = noun[field]
+      return presentTimes(shown)
+    },
+  }
+}

@@ -1,0 +1,285 @@
+// The columns of the nouns of the API. A column that is added here is read, written and presented everywhere.
+
+import type { BodyOf } from '@mailroom/contract/operations.ts'
+import type { ReviewContent } from '@mailroom/contract/reviews.ts'
+import type { HoldReason } from '@mailroom/contract/sending.ts'
+import type {
+  DnsRecordPurpose,
+  DnsRecordStatus,
+  DomainStatus,
+  EventKind,
+  FilterMode,
+  MessageCategory,
+  Plan,
+  PolicyDecision,
+  PolicyDirection,
+  ReviewStatus,
+  SenderRuleType,
+  SuppressionType,
+  WebhookDisabledReason,
+} from '@mailroom/contract/vocabulary.ts'
+import { bytes, coded, columns, type Fields, flag, int, json, text, time, word } from './columns.ts'
+
+/** The policy that an account, a pod or an inbox has itself. */
+export const ownPolicy = columns({
+  filterMode: word<FilterMode>()('filter_mode').nullable(),
+  outboundPolicy: text('outbound_policy').nullable(),
+})
+
+/** No metadata is stored as null. */
+const metadata = coded('metadata', {
+  read: (stored: string | null): Record<string, string> =>
+    stored === null ? {} : JSON.parse(stored),
+  write: (value) => {
+    const sorted = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))
+    return sorted.length === 0 ? null : JSON.stringify(Object.fromEntries(sorted))
+  },
+})
+
+export const accounts = columns({
+  id: text('id'),
+  name: text('name').editable(),
+  plan: word<Plan>()('plan').editable(),
+  /** Whether mail of senders without a rule reaches its inboxes. */
+  filterMode: word<FilterMode>()('filter_mode').defaulted().internal(),
+  /** Null: mail is kept. */
+  retentionDays: int('retention_days').nullable().internal(),
+  createdAtMs: time('created_at'),
+})
+export type Account = Fields<typeof accounts>
+
+export const apiKeys = columns({
+  id: text('id'),
+  name: text('name').nullable(),
+  tokenPrefix: text('token_prefix'),
+  last4: text('last4'),
+  createdAtMs: time('created_at'),
+  lastUsedAtMs: time('last_used_at').nullable(),
+})
+export type Key = Fields<typeof apiKeys>
+
+export const approvers = columns({
+  id: text('id'),
+  name: text('name'),
+  email: text('email').nullable(),
+  createdAtMs: time('created_at'),
+})
+export type Approver = Fields<typeof approvers>
+
+export const pods = columns({
+  id: text('id'),
+  clientId: text('client_id').nullable().editable(),
+  name: text('name').nullable().editable(),
+  /** Null: that of the account. */
+  retentionDays: int('retention_days').nullable().editable(),
+  isDefault: flag('is_default'),
+  createdAtMs: time('created_at'),
+})
+export type Pod = Fields<typeof pods>
+
+/** The result of comparing DNS with one record. */
+export type RecordCheck = {
+  purpose: DnsRecordPurpose
+  name: string
+  /** The required value at that time. */
+  value: string
+  status: DnsRecordStatus
+  /** The records that DNS returned. */
+  found: string[]
+  /** What to change; null for nothing. */
+  hint: string | null
+}
+
+export const domains = columns({
+  id: text('id'),
+  accountId: text('account_id').internal(),
+  /** Null when inboxes of every pod may be on it. */
+  podId: text('pod_id').nullable(),
+  /** In lower-case A-labels. */
+  domain: text('domain'),
+  status: word<DomainStatus>()('status'),
+  /** The value that its ownership record must have. */
+  ownershipToken: text('ownership_token').internal(),
+  /** The results of the last check; empty before the first. */
+  checks: json<RecordCheck[]>()('checks').defaulted().internal(),
+  inboxCount: int('inbox_count').defaulted().internal(),
+  /** Whether this account gets its mail. It stays true in every status until another account verifies the domain. */
+  isHolder: flag('is_holder').defaulted().internal(),
+  /** Whether MX and SPF name this service, so that return paths may be on this domain. */
+  takesBounces: flag('takes_bounces').defaulted().internal(),
+  /** Whether mail for all names below the domain arrives here. */
+  subdomainsEnabled: flag('takes_subdomains').defaulted(),
+  /** The inbox for mail to unknown local parts. */
+  catchAllInboxId: text('catch_all_inbox_id').nullable(),
+  degradedAtMs: time('degraded_at').nullable().internal(),
+  nextCheckAtMs: time('next_check_at').nullable().internal(),
+  createdAtMs: time('created_at'),
+  verifiedAtMs: time('verified_at').nullable(),
+  lastCheckedAtMs: time('last_checked_at').nullable(),
+})
+export type Domain = Fields<typeof domains>
+
+/** `standby`: to be published; `active`: signs; `retiring`: published, but no longer signs. */
+export type DkimKeyState = 'standby' | 'active' | 'retiring'
+
+export const dkimKeys = columns({
+  id: text('id'),
+  /** A domain's id, or SERVICE_OWNER. */
+  ownerId: text('owner_id'),
+  /** In lower-case A-labels. */
+  domain: text('domain'),
+  selector: text('selector'),
+  state: word<DkimKeyState>()('state'),
+  /** Base64 of its SubjectPublicKeyInfo. */
+  publicKey: text('public_key'),
+  /** Whether the domain fails its check without the record: not before the key signs, nor after. */
+  isRequired: flag('is_required'),
+  /** When a check first found the record in DNS. */
+  publishedAtMs: time('published_at').nullable(),
+  activatedAtMs: time('activated_at').nullable(),
+  retiredAtMs: time('retired_at').nullable(),
+  createdAtMs: time('created_at'),
+})
+export type DkimKey = Fields<typeof dkimKeys>
+
+export const inboxes = columns({
+  id: text('id'),
+  accountId: text('account_id').internal(),
+  podId: text('pod_id'),
+  address: text('address'),
+  /** Null for the inbox domain of the settings. */
+  domainId: text('domain_id').nullable().internal(),
+  /** The address; null when its domain belongs to another account. */
+  receivingAddress: text('receiving_address').nullable().internal(),
+  displayName: text('display_name').nullable().editable(),
+  /** Null: that of the pod, or of the account. */
+  retentionDays: int('retention_days').nullable().editable(),
+  /** Null: never. */
+  expiresAtMs: time('expires_at').nullable().editable(),
+  metadata,
+  createdAtMs: time('created_at'),
+})
+export type Inbox = Fields<typeof inboxes>
+
+export const webhooks = columns({
+  id: text('id'),
+  accountId: text('account_id').internal(),
+  /** The inbox whose `webhookUrl` it is, and whose events alone it gets; null for any other. */
+  inboxId: text('inbox_id').nullable(),
+  url: text('url'),
+  /** The filter of its events. */
+  kinds: json<readonly EventKind[]>()('event_types'),
+  podIds: json<readonly string[]>()('pod_ids'),
+  inboxIds: json<readonly string[]>()('inbox_ids'),
+  categories: json<readonly MessageCategory[]>()('categories').defaulted(),
+  isEnabled: flag('is_enabled'),
+  disabledReason: word<WebhookDisabledReason>()('disabled_reason').nullable(),
+  disabledAtMs: time('disabled_at').nullable(),
+  /** The end of the log when the webhook was enabled. It gets the events after this position. */
+  enabledAfterTransactionId: int('enabled_after_transaction_id').internal(),
+  enabledAfterSequence: int('enabled_after_sequence').internal(),
+  /** The first failure since the last success; null when there is none. */
+  failingSinceMs: time('failing_since').nullable(),
+  sealedSecrets: bytes('sealed_secrets').internal(),
+  createdAtMs: time('created_at'),
+})
+
+export const suppressions = columns({
+  id: text('id'),
+  accountId: text('account_id').internal(),
+  address: text('address'),
+  /** Equal for equivalent addresses. */
+  addressKey: text('address_key').internal(),
+  type: word<SuppressionType>()('type'),
+  /** For bounces and complaints, the words of the other server. */
+  reason: text('reason').nullable(),
+  createdAtMs: time('created_at'),
+})
+/** An address that an account no longer sends to. */
+export type Suppression = Fields<typeof suppressions>
+
+const ruleColumns = {
+  id: text('id'),
+  type: word<SenderRuleType>()('type'),
+  /** An address or a domain in canonical form. */
+  value: text('value'),
+  /** Null for all pods; of a rule for one inbox, the pod of that inbox. */
+  podId: text('pod_id').nullable(),
+  inboxId: text('inbox_id').nullable(),
+  createdAtMs: time('created_at'),
+}
+export const recipientRules = columns({ ...ruleColumns, accountId: text('account_id').internal() })
+export const senderRules = columns({
+  ...ruleColumns,
+  accountId: text('account_id').internal(),
+  /** Always false for a block rule. */
+  requireVerified: flag('needs_verified'),
+})
+export type SenderRule = Fields<typeof senderRules>
+
+/** What the digest covers and the message does not have. */
+export type StoredReviewContent = Omit<ReviewContent, 'subject' | 'bodyText' | 'bodyHtml'>
+export type KeptTexts = { subject: string; bodyText: string; bodyHtml: string }
+
+export const reviews = columns({
+  id: text('id'),
+  accountId: text('account_id').internal(),
+  inboxId: text('inbox_id'),
+  threadId: text('thread_id'),
+  messageId: text('message_id'),
+  status: word<ReviewStatus>()('status'),
+  reasons: json<HoldReason[]>()('reasons'),
+  digest: text('digest'),
+  /** The same for reviews of the same text to the same recipients. */
+  equalKey: text('equal_key').nullable().internal(),
+  content: json<StoredReviewContent>()('content').internal(),
+  /** Null while the message exists. */
+  kept: json<KeptTexts>()('kept_texts').nullable().internal(),
+  createdAtMs: time('created_at'),
+  expiresAtMs: time('expires_at'),
+  decidedAtMs: time('decided_at').nullable(),
+  decidedBy: text('decided_by').nullable(),
+  decidedReason: text('decided_reason').nullable(),
+})
+
+export const auditEntries = columns({
+  id: text('id'),
+  accountId: text('account_id').internal(),
+  direction: word<PolicyDirection>()('direction'),
+  decision: word<PolicyDecision>()('decision'),
+  podId: text('pod_id').nullable(),
+  inboxId: text('inbox_id').nullable(),
+  actor: json<unknown>()('actor').nullable(),
+  details: json<unknown>()('details'),
+  createdAtMs: time('created_at'),
+})
+
+/** The fields of a send, as its body has them; `to` is a list. */
+export type DraftContent = Omit<BodyOf<'drafts.create'>, 'attachments' | 'clientId' | 'to'> & {
+  to?: string[]
+}
+
+export type DraftFile = {
+  id: string
+  filename: string
+  contentType: string
+  size: number
+  contentId: string | null
+  /** The raw message that is its bytes. */
+  rawId: string
+}
+
+export const drafts = columns({
+  id: text('id'),
+  accountId: text('account_id').internal(),
+  inboxId: text('inbox_id'),
+  clientId: text('client_id').nullable(),
+  version: int('version'),
+  content: json<DraftContent>()('content'),
+  files: json<DraftFile[]>()('attachments'),
+  /** The content and the files, as counted in inbox_counters. */
+  storedBytes: int('stored_bytes').internal(),
+  createdAtMs: time('created_at'),
+  updatedAtMs: time('updated_at'),
+})
+export type Draft = Fields<typeof drafts>
