@@ -83,25 +83,21 @@ export const ReviewContent = Type.Object(
         filename: text('The name of the file.'),
         contentType: text('The media type of the file, with its parameters.'),
         sha256: text('SHA-256 in hexadecimal of the content.'),
-        contentId: Type.Optional(
-          nullableText('The identifier by which the HTML refers to the file as "cid:", if any.'),
+        contentId: nullableText(
+          'The identifier by which the HTML refers to the file as "cid:", if any.',
         ),
       }),
       { description: 'The attached files, in their order.' },
     ),
-    sendAt: Type.Optional(
-      nullableTime('The message is not sent before this time; null if it is not scheduled.'),
-    ),
-    unsubscribe: Type.Optional(
-      Type.Boolean({ description: 'Whether it has an unsubscribe link.' }),
-    ),
-    isAutomatic: Type.Optional(
-      Type.Boolean({ description: 'Whether the message is marked as sent by a program.' }),
-    ),
+    sendAt: nullableTime('The message is not sent before this time; null if it is not scheduled.'),
+    unsubscribe: Type.Boolean({ description: 'Whether it has an unsubscribe link.' }),
+    isAutomatic: Type.Boolean({
+      description: 'Whether the message is marked as sent by a program.',
+    }),
   },
   {
     description:
-      'What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC 8785), prefixed with "v2:". Reviews created by earlier versions have a digest without the prefix, of an object without sendAt, unsubscribe, isAutomatic and contentId.',
+      'What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC 8785), prefixed with "v2:".',
   },
 )
 export type ReviewContent = Static<typeof ReviewContent>

@@ -158,16 +158,13 @@ export const switchDkimKeys = transaction({
 
 /**
  * Replaces a retired key by a new one with the same selector. False when another process has done so or the
- * domain is gone. `secretName` names the secret in which an older version kept the private half; it is erased.
+ * domain is gone.
  */
 export const replaceRetiredKey = transaction({
   name: 'replaceRetiredKey',
   accountOf: () => null,
   erasing: true,
-  async run(
-    tx: Tx,
-    input: { keyId: string; row: NewRow<'dkim_keys'>; secretName: string | null },
-  ): Promise<boolean> {
+  async run(tx: Tx, input: { keyId: string; row: NewRow<'dkim_keys'> }): Promise<boolean> {
     if (!(await lockOwner(tx, input.row.owner_id))) return false
     const ended = await tx.query
       .deleteFrom('dkim_keys')
@@ -176,9 +173,6 @@ export const replaceRetiredKey = transaction({
       .returning('id')
       .execute()
     if (ended.length === 0) return false
-    if (input.secretName !== null) {
-      await tx.query.deleteFrom('service_secrets').where('name', '=', input.secretName).execute()
-    }
     await insertDkimKeys(tx, [input.row])
     return true
   },

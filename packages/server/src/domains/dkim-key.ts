@@ -93,7 +93,6 @@ export const SECOND_KEY: KeyPlace = {
   isRequired: true,
 }
 
-/** The row of a new key, or of one that an older version made. */
 export function keyRow(
   { sealer, makeId, clock }: Pick<MakeKeyDeps, 'sealer' | 'makeId' | 'clock'>,
   { ownerId, domain }: DkimOwner,

@@ -23,7 +23,7 @@ import {
   replaceRetiredKey,
   switchDkimKeys,
 } from './dkim-key-rows.ts'
-import { ensureServiceKeys, olderKeyName, type ServiceKeyDeps, serviceOwner } from './signers.ts'
+import { ensureServiceKeys, type ServiceKeyDeps, serviceOwner } from './signers.ts'
 
 /**
  * How long a retiring key stays published: mail waits up to 48 hours here and as long at relays, and some recipients
@@ -150,8 +150,7 @@ async function replaceRetired(deps: DueKeysDeps, key: DkimKey): Promise<void> {
   const { domain, selector } = key
   const privateKey = await deps.makeDkimKey()
   const row = keyRow(deps, key, { selector, state: 'standby', isRequired: false, privateKey })
-  const secretName = key.ownerId === SERVICE_OWNER ? olderKeyName(domain) : null
-  if (!(await deps.db.write(replaceRetiredKey, { keyId: key.id, row, secretName }))) return
+  if (!(await deps.db.write(replaceRetiredKey, { keyId: key.id, row }))) return
   deps.log.info({ domain, selector }, 'a DKIM key was retired; publish a new one in its place')
 }
 

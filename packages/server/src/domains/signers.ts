@@ -7,7 +7,6 @@ import type { Clock } from '#platform/clock.ts'
 import { problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
-import { findSecret } from '#secrets/secrets-rows.ts'
 import {
   type DkimKey,
   type DkimOwner,
@@ -101,7 +100,7 @@ async function ensureFirstKey(deps: ServiceKeyDeps): Promise<void> {
   const owner = serviceOwner(deps)
   const keys = await listDkimKeys(deps.db, owner)
   if (keys.some(({ state }) => state === 'active')) return
-  const privateKey = (await findOlderKey(deps)) ?? (await deps.makeDkimKey())
+  const privateKey = await deps.makeDkimKey()
   const row = keyRow(deps, owner, { ...FIRST_KEY, privateKey })
   await deps.db.write(ensureDkimKeys, { rows: [row] })
 }
@@ -113,7 +112,7 @@ export async function ensureServiceKeys(deps: ServiceKeyDeps): Promise<DkimKey[]
   const keys = await listDkimKeys(deps.db, owner)
   if (keys.length !== 1) return keys
   const privateKey = await deps.makeDkimKey()
-  // Not required: an operator who published the one key of an older version need not publish more.
+  // Not required: mail is signed with the first key until a rotation.
   const row = keyRow(deps, owner, { ...SECOND_KEY, isRequired: false, privateKey })
   await deps.db.write(ensureDkimKeys, { rows: [row] })
   return listDkimKeys(deps.db, owner)
@@ -126,15 +125,4 @@ export async function listServiceRecords(
 ): Promise<DnsRecord[]> {
   const keys = await ensureServiceKeys(deps)
   return serviceDnsRecords({ inboxDomain: deps.inboxDomain, smtpHostname, keys })
-}
-
-/** The secret in which versions before key rotation kept the one key. */
-export function olderKeyName(domain: string): string {
-  return `dkim:${domain}`
-}
-
-async function findOlderKey({ db, sealer, inboxDomain }: ServiceKeyDeps) {
-  const name = olderKeyName(inboxDomain)
-  const sealed = await findSecret(db, name)
-  return sealed === null ? null : unsealKey(sealer, sealed, name)
 }

@@ -21,7 +21,7 @@ export type LoggedEvent = {
   readonly inboxId: string | null
   readonly threadId: string | null
   readonly messageId: string | null
-  /** Of received mail; null for other events, and for those that an earlier version logged. */
+  /** Null unless the event is about received mail. */
   readonly category: MessageCategory | null
   readonly occurredAtMs: number
   /** Further members of the envelope, which no other row has. */

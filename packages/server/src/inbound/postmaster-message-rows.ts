@@ -51,7 +51,7 @@ export async function dropOldestPostmasterMail(
     return index + 1 >= POSTMASTER_MESSAGES_MAX || keptBytes > POSTMASTER_BYTES_MAX
   })
   if (over === undefined) return []
-  // One step at a time, because an earlier version may have left many.
+  // A large message can displace many small ones.
   const oldest = await tx.query
     .selectFrom('postmaster_messages')
     .select('raw_id')

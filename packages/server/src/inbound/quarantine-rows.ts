@@ -1,6 +1,5 @@
 import type { QuarantineReason } from '@mailroom/contract/vocabulary.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
-import type { MessageContent } from '#mailbox/mailbox.ts'
 import {
   type DeliveryRole,
   dropRawReferences,
@@ -15,6 +14,7 @@ import { idsOf } from '#queue/leased-queue-rows.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 import { receiveKept } from './receive-message-rows.ts'
+import type { ReceivedContent } from './receive-plan-rows.ts'
 
 export const QUARANTINE_MS = 30 * DAY_MS
 
@@ -37,9 +37,9 @@ export type Quarantined = {
   reversePath: string
   /** Null where it was not checked. */
   authentication: Authentication | null
-  /** As judged on arrival; null where an earlier version kept it out. */
-  category: string | null
-  judgement: string | null
+  /** As judged on arrival. */
+  category: string
+  judgement: string
   createdAtMs: number
 }
 
@@ -123,14 +123,14 @@ async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarantined | 
     .executeTakeFirst()
   // Another transaction took it while this one waited for the lock.
   if (row === undefined) return null
-  await countInInbox(tx, row.inbox_id, { by: -1, bytes: -(row.size_bytes ?? 0) })
+  await countInInbox(tx, row.inbox_id, { by: -1, bytes: -row.size_bytes })
   return toQuarantined(row)
 }
 
 type ReleaseInput = {
   accountId: string
   quarantinedId: string
-  content: MessageContent
+  content: ReceivedContent
   parentKeys: string[]
   senderKey: string | null
   messageId: string
@@ -217,7 +217,7 @@ export async function purgeQuarantined(tx: Tx, untilMs: number): Promise<string[
     .execute()
   for (const inboxId of inboxIds) {
     const gone = removed.filter((row) => row.inbox_id === inboxId)
-    const bytes = gone.reduce((sum, row) => sum + (row.size_bytes ?? 0), 0)
+    const bytes = gone.reduce((sum, row) => sum + row.size_bytes, 0)
     if (gone.length > 0) await countInInbox(tx, inboxId, { by: -gone.length, bytes: -bytes })
   }
   return removed.map((row) => row.raw_id)
@@ -257,13 +257,7 @@ const addToCount = statement<
     .updateTable('inbox_counters')
     .set((row) => ({
       quarantined_count: row('quarantined_count', '+', place('by')),
-      // A program of an earlier version took messages out without counting their bytes.
-      quarantined_bytes: row
-        .case()
-        .when(row('quarantined_count', '+', place('by')), '<=', 0)
-        .then(0)
-        .else(row('quarantined_bytes', '+', place('bytes')))
-        .end(),
+      quarantined_bytes: row('quarantined_bytes', '+', place('bytes')),
     }))
     .where('inbox_id', '=', place('inboxId'))
     .returning('inbox_id'),

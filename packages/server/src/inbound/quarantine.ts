@@ -150,7 +150,7 @@ async function releaseQuarantined(deps: QuarantineDeps, input: store.OfAccount):
   })
   const released = await deps.db.write(storeReleased, {
     ...input,
-    content: { ...content, ...(judgement !== null && { category, judgement }) },
+    content: { ...content, category, judgement },
     parentKeys: parentKeysOf(parsed.headers),
     senderKey: senderKeyOf(parsed.headers),
     messageId: deps.makeId('msg'),

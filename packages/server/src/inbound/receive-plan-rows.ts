@@ -64,9 +64,12 @@ export type KeptOut = Pick<
   | 'deliveryRole'
 > & { quarantinedId: string; auditId: string; reason: QuarantineReason; ruleId: string | null }
 
+/** Received mail has a category, which sent mail does not have. */
+export type ReceivedContent = MessageContent & { category: string; judgement: string }
+
 export type Arrival = {
   raw: Pick<Row<'raw_messages'>, 'id' | 'size_bytes' | 'reverse_path'>
-  content: MessageContent
+  content: ReceivedContent
   receipts: readonly Omit<Receipt, 'through'>[]
   keptOut: readonly Omit<KeptOut, 'through'>[]
   /** Message-IDs that this message answers, in the order in which they decide its thread. */
@@ -335,8 +338,8 @@ function keepOut(
     reverse_path: raw.reverse_path,
     authentication: content.authentication ?? null,
     size_bytes: raw.size_bytes,
-    category: content.category ?? null,
-    judgement: content.judgement ?? null,
+    category: content.category,
+    judgement: content.judgement,
     created_at: nowMs,
   })
   draft.rows.events.push(quarantineEvent(arrival, keptOut))
@@ -389,7 +392,7 @@ function quarantineEvent(
 }
 
 /** Without the message's text. */
-function toldOf(keptOut: Arrival['keptOut'][number], content: MessageContent): EventQuarantined {
+function toldOf(keptOut: Arrival['keptOut'][number], content: ReceivedContent): EventQuarantined {
   const kind = kindOfRow({
     direction: 'inbound',
     automatic_reason: content.automatic_reason ?? null,

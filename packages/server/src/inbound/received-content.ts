@@ -13,10 +13,11 @@ import type {
 } from '@mailroom/mail/mime/parsed-message.ts'
 import { declaredKind, type FileKind } from '@mailroom/mail-reading/files/file-kind.ts'
 import { isCalendarFile } from '@mailroom/mail-reading/invites/calendar-file.ts'
-import { kindColumns, type MessageContent, ownBytes, type ScanResult } from '#mailbox/mailbox.ts'
+import { kindColumns, ownBytes, type ScanResult } from '#mailbox/mailbox.ts'
 import type { ReceivedMentions } from '#mailbox/mailbox-rows.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
+import type { ReceivedContent } from './receive-plan-rows.ts'
 
 /** `reversePath` '' is the null reverse-path; `authentication` is null where it was not checked. */
 export function contentOf(
@@ -35,7 +36,7 @@ export function contentOf(
     authentication: Authentication | null
     scanned: ScanResult
   },
-): MessageContent {
+): ReceivedContent {
   const { headers } = parsed
   const key = headers.messageId === null ? null : messageIdKey(headers.messageId)
   return {

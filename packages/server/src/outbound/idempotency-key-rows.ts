@@ -28,7 +28,7 @@ export type Replay = { kind: 'replay'; answer: SendAnswer } | { kind: 'key_reuse
 /** The answer under this key within a day; null when the key is free. */
 export async function findReplay(tx: Tx, use: KeyUse): Promise<Replay | null> {
   const since = use.nowMs - IDEMPOTENCY_MS
-  const [row] = await selectAnswer(tx, { ...use, hash: hashOf(use), since })
+  const [row] = await selectAnswer(tx, { accountId: use.accountId, hash: hashOf(use), since })
   if (row === undefined) return null
   if (Buffer.compare(row.request_hash, use.requestHash) !== 0) return { kind: 'key_reused' }
   return { kind: 'replay', answer: JSON.parse(row.answer) as SendAnswer }
@@ -55,17 +55,16 @@ function hashOf({ accountId, key }: KeyUse): string {
   return createHash('sha256').update(`${accountId}\0${key}`).digest('base64url')
 }
 
-/** An earlier version stored the key as it is. */
 const selectAnswer = statement<
   Tables,
-  { accountId: string; key: string; hash: string; since: number },
+  { accountId: string; hash: string; since: number },
   { request_hash: Uint8Array; answer: string }
 >((query, place) =>
   query
     .selectFrom('idempotency_keys')
     .select(['request_hash', 'answer'])
     .where('account_id', '=', place('accountId'))
-    .where('idempotency_key', 'in', [place('hash'), place('key')])
+    .where('idempotency_key', '=', place('hash'))
     .where('created_at', '>', place('since')),
 )
 

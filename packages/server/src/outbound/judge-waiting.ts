@@ -9,7 +9,7 @@ import { presentTime } from '#platform/clock.ts'
 import { notFound } from '#platform/problem.ts'
 import { type JudgedMessage, judgeSend, type SendJudgement } from '#policy/policy.ts'
 import { auditOfSend } from './apply-policy.ts'
-import { hashFile, makeHold, type ReviewEnvelope } from './review-content.ts'
+import { hashFile, makeHold } from './review-content.ts'
 import type { SendDeps } from './sender.ts'
 import { holdWaiting, type WaitingEnvelope } from './waiting-send-rows.ts'
 
@@ -83,7 +83,9 @@ export async function holdDue(
         inReplyTo: message.references.at(-1) ?? null,
         headers: Object.fromEntries(envelope.headers.map(({ name, value }) => [name, value])),
         attachments: envelope.attachments,
-        ...sendingOf(message, envelope),
+        sendAt: message.scheduledAtMs === null ? null : presentTime(message.scheduledAtMs),
+        unsubscribe: envelope.hasUnsubscribe,
+        isAutomatic: envelope.isAutomatic,
       },
       texts: { subject, bodyText, bodyHtml },
       reasons,
@@ -94,14 +96,4 @@ export async function holdDue(
   })
   if (isHeld) deps.wakeEvents()
   return isHeld
-}
-
-/** Empty for what a program of before accepted, which gets the first version of the digest. */
-function sendingOf(
-  { scheduledAtMs }: Message,
-  { hasUnsubscribe: unsubscribe, isAutomatic }: WaitingEnvelope,
-): Pick<ReviewEnvelope, 'sendAt' | 'unsubscribe' | 'isAutomatic'> {
-  if (unsubscribe === undefined || isAutomatic === undefined) return {}
-  const sendAt = scheduledAtMs === null ? null : presentTime(scheduledAtMs)
-  return { sendAt, unsubscribe, isAutomatic }
 }

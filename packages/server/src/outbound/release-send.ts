@@ -187,15 +187,14 @@ async function releaseSend(
   return true
 }
 
-/** Of what a person has approved only the rules are looked at that block since then. */
+/** An approved send is stopped only by rules that are newer than the approval. */
 function judgeDue(
   deps: SendDeps,
   { waiting, due, message }: { waiting: WaitingSend; due: Due; message: Message },
 ): Promise<SendJudgement | null> {
-  if (waiting.is_approved === 0) return judgeWaiting(deps, due)
+  const approvedAtMs = waiting.approved_at
+  if (approvedAtMs === null) return judgeWaiting(deps, due)
   const { inbox, envelope } = due
-  // Programs of before did not note when it was approved.
-  const approvedAtMs = waiting.approved_at ?? waiting.created_at
   const { to, cc, bcc, replyTo } = message
   const addressed = { to, cc, bcc, replyTo, headers: envelope.headers }
   return judgeApproved(deps, { inbox, message: addressed, approvedAtMs })

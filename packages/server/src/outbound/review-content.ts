@@ -35,20 +35,15 @@ export type ReviewEnvelope = {
   /** Further header fields by name. */
   readonly headers: { readonly [name: string]: string }
   readonly attachments: readonly ReviewedFile[]
-  /** Absent, like the other two, from what a program of before held. */
-  readonly sendAt?: string | null
+  readonly sendAt: string | null
   /** Whether it has a link to unsubscribe. */
-  readonly unsubscribe?: boolean
-  readonly isAutomatic?: boolean
+  readonly unsubscribe: boolean
+  readonly isAutomatic: boolean
 }
 
-/**
- * SHA-256 in hexadecimal of the canonical JSON (RFC 8785), in the second version behind `v2:`. The version is that of the
- * content: only the second one has `sendAt`.
- */
+/** `v2:` and the SHA-256, in hexadecimal, of the canonical JSON (RFC 8785). */
 export function digestOf(content: ReviewContent): string {
-  const digest = hash('sha256', canonicalJson(content))
-  return content.sendAt === undefined ? digest : `v2:${digest}`
+  return `v2:${hash('sha256', canonicalJson(content))}`
 }
 
 /** The same for messages that differ in their threads alone. */

@@ -29,11 +29,9 @@ import { eventsOf, type LockedMessage, lockSentMessages } from './settle-deliver
 /** A file as a review names it. */
 export type ReviewedFile = {
   readonly filename: string
-  /** In the first version of digests without its parameters. */
   readonly contentType: string
+  readonly contentId: string | null
   readonly sha256: string
-  /** Absent in the first version. */
-  readonly contentId?: string | null
 }
 
 /** What the queue needs and the message does not have. */
@@ -45,9 +43,8 @@ export type WaitingEnvelope = {
   /** Its files as a review names them. */
   attachments: readonly ReviewedFile[]
   isReply: boolean
-  /** Absent, like `isAutomatic`, from what a program of before accepted. */
-  hasUnsubscribe?: boolean
-  isAutomatic?: boolean
+  hasUnsubscribe: boolean
+  isAutomatic: boolean
 }
 
 export type NewHold = {
@@ -86,7 +83,6 @@ export async function insertWaiting(
       inbox_id: message.inbox_id,
       release_at: releaseAtMs,
       review_id: hold?.reviewId ?? null,
-      is_approved: 0,
       is_counted: hold === null ? 0 : 1,
       envelope: JSON.stringify(envelope),
       created_at: nowMs,
@@ -301,13 +297,13 @@ export const releaseWaiting = transaction({
     if (input.queued === null) {
       await tx.query
         .updateTable('waiting_sends')
-        .set({ review_id: null, is_approved: 1, approved_at: input.nowMs })
+        .set({ review_id: null, approved_at: input.nowMs })
         .where('message_id', '=', input.messageId)
         .execute()
       return { kind: 'released', blobIds: [] }
     }
     // An approval is for one message, and makes nobody known to the inbox.
-    const makesKnown = input.approval === null && waiting.is_approved === 0
+    const makesKnown = input.approval === null && waiting.approved_at === null
     const { queued } = input
     return {
       kind: 'released',
@@ -443,7 +439,7 @@ export const holdWaiting = transaction({
     const [message] = (await lockSentMessages(tx, [messageId])).values()
     const waiting = await lockWaiting(tx, input)
     if (message === undefined || waiting === null) return false
-    if (waiting.review_id !== null || waiting.is_approved === 1) return false
+    if (waiting.review_id !== null || waiting.approved_at !== null) return false
     await tx.query
       .updateTable('waiting_sends')
       .set({ review_id: hold.reviewId })

@@ -50,7 +50,7 @@ export function defaultOutbound(scope: PolicyScope): OutboundPolicy {
   return scope === 'account' ? OF_ACCOUNT : INHERITED
 }
 
-/** From its column; null is the default of the width. A guard that an earlier version did not know is inherited. */
+/** From its column; null is the default of the scope. A guard that is not stored has its default. */
 export function readOutbound(stored: string | null, scope: PolicyScope): OutboundPolicy {
   const defaults = defaultOutbound(scope)
   if (stored === null) return defaults

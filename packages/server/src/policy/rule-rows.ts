@@ -1,5 +1,4 @@
-// Rules for senders and for recipients: two tables of one form. Programs of before know only the first, and read
-// each of its rules as one for senders.
+// Rules for senders and for recipients: two tables of one form.
 
 import { POLICY_RULES_MAX, type PolicyDirection } from '@mailroom/contract/vocabulary.ts'
 import { countRules } from '#accounts/accounts-rows.ts'

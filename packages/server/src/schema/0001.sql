@@ -544,10 +544,10 @@ create index policy_audit_by_time on policy_audit (created_at);
 create table quarantined_messages (
   id :key not null primary key, account_id :key not null, pod_id :key not null,
   inbox_id :key not null, raw_id :key not null,
-  size_bytes :int, receipt_key :bytes, reason text not null, rule_id :key,
+  size_bytes :int not null, receipt_key :bytes, reason text not null, rule_id :key,
   from_addr text not null, to_addr text not null, recipient text, delivery_role text not null,
-  subject text not null, reverse_path text not null, authentication text, category text,
-  judgement text,
+  subject text not null, reverse_path text not null, authentication text,
+  category text not null, judgement text not null,
   created_at :int not null
 ) :clustered;
 create index quarantined_messages_by_account on quarantined_messages (account_id, id desc);
@@ -672,9 +672,7 @@ create table waiting_sends (
   message_id :key not null primary key, account_id :key not null, inbox_id :key not null,
   release_at :int, -- Null: as soon as it is approved.
   review_id :key, -- The review that holds it.
-  is_approved integer not null default 0,
-  -- If it was approved before its time: rules newer than the approval still stop it.
-  approved_at :int,
+  approved_at :int, -- Only rules newer than the approval still stop it.
   -- Whether send limits have counted it: a held send counts when it is accepted.
   is_counted integer not null default 0,
   envelope text not null, -- JSON: envelope recipients and the extra header fields.

@@ -397,7 +397,6 @@ export type Tables = {
     release_at: number | null
     /** Null once approved, or when nothing holds it. */
     review_id: string | null
-    is_approved: number
     /** When it was approved before its time. */
     approved_at: Generated<number | null>
     /** 1 where the limits of sends counted it when it was filed. */
@@ -461,9 +460,9 @@ export type Tables = {
     subject: string
     reverse_path: string
     authentication: string | null
-    size_bytes: number | null
-    category: Generated<string | null>
-    judgement: Generated<string | null>
+    size_bytes: number
+    category: string
+    judgement: string
     recipient: string | null
     created_at: number
   }

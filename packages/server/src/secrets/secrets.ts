@@ -12,7 +12,6 @@ import { decodeSecretKey } from '#config/forms.ts'
 import { SETTINGS, type Settings } from '#config/settings.ts'
 import { makePrivateFolder, syncFolder } from '#platform/blobs/durable-folder.ts'
 import { type Chance, LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.ts'
-import { storageErrorKind } from '#platform/problem.ts'
 import { SEALING_KEY_BYTES, type Sealer, sealer as sealerOf } from '#platform/seal.ts'
 import type { Db, ReadDb } from '#schema/tables.ts'
 import { ensureSecret, findSecret, replaceSecret } from './secrets-rows.ts'
@@ -52,7 +51,7 @@ export async function openKeys(options: OpenKeysOptions): Promise<Keys> {
   const serviceKey = await openSecret(options, sealer, SERVICE_KEY)
   return {
     sealer,
-    urlKey: await openUrlKey(options, sealer),
+    urlKey: await openSecret(options, sealer, URL_KEY),
     deriveKey: (purpose) => new Uint8Array(hkdfSync('sha256', serviceKey, '', purpose, 32)),
     warning: dataKey.isPlain ? PLAIN_WARNING : null,
   }
@@ -74,21 +73,6 @@ function unseal(sealer: Sealer, name: string, kept: Uint8Array): Uint8Array {
   const plain = sealer.open(kept, name)
   if (plain === null) throw new Error(`the secret ${name} is not the one that was kept.`)
   return plain
-}
-
-/** Older versions stored it in the clear: it is sealed unchanged, so that the URLs it signed stay valid. */
-async function openUrlKey(options: OpenKeysOptions, sealer: Sealer): Promise<Uint8Array> {
-  const { db } = options
-  const kept = await findSecret(db, URL_KEY)
-  if (kept?.length !== SECRET_BYTES) return openSecret(options, sealer, URL_KEY)
-  const value = sealer.seal(kept, URL_KEY)
-  try {
-    const now = await db.write(replaceSecret, { name: URL_KEY, kept, value })
-    return unseal(sealer, URL_KEY, now ?? value)
-  } catch (error) {
-    if (storageErrorKind(error) !== 'full') throw error
-    return kept
-  }
 }
 
 export type DataKeyState = 'absent' | 'plain' | 'sealed' | 'not here'

@@ -28,8 +28,8 @@ onBothEngines('what waits without its message', (engine) => {
     // Half of the messages have no row that waits any more.
     await runSql(
       database,
-      `insert into waiting_sends (message_id, account_id, inbox_id, release_at, review_id, is_approved, envelope, created_at)
-       ${numbers} select 'msg_' || n, 'acc', 'ibx', null, 'hld_' || n, 0, '{}', 0 from numbers where n % 2 = 0`,
+      `insert into waiting_sends (message_id, account_id, inbox_id, release_at, review_id, envelope, created_at)
+       ${numbers} select 'msg_' || n, 'acc', 'ibx', null, 'hld_' || n, '{}', 0 from numbers where n % 2 = 0`,
     )
     let steps = 1
     const signal = AbortSignal.timeout(30_000)
@@ -42,8 +42,8 @@ onBothEngines('what waits without its message', (engine) => {
     for (const number of [1, 2]) {
       await runSql(
         database,
-        `insert into waiting_sends (message_id, account_id, inbox_id, release_at, review_id, is_approved, envelope, created_at)
-         values ('msg_${number}', 'acc_${number}', 'ibx', 1, null, 0, '{}', 0)`,
+        `insert into waiting_sends (message_id, account_id, inbox_id, release_at, review_id, envelope, created_at)
+         values ('msg_${number}', 'acc_${number}', 'ibx', 1, null, '{}', 0)`,
       )
     }
     const due = { messageId: 'msg_1', nowMs: 2, delayMsMin: 1, delayMsMax: 1 }

@@ -175,7 +175,7 @@ export function arriving(
       authentication: null,
       automatic_reason: null,
       category: 'personal',
-      judgement: null,
+      judgement: '{"reasons":[],"autoReplyable":true,"verdict":"clean","spamScore":null}',
       invites: null,
       defects: '[]',
     },

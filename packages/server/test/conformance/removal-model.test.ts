@@ -136,7 +136,7 @@ onEachEngine('mail that goes', (engine) => {
         from_addr: message.people[0] ?? '',
         subject: message.subject,
         body_text: message.text,
-        category: message.category,
+        category: message.category ?? 'personal',
       },
       receipts: input.receipts.map((one) => ({ ...one, messageId: id, threadId })),
       nowMs: model.nowMs,

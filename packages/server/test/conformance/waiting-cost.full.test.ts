@@ -36,8 +36,8 @@ onBothEngines('a look for what is due', (engine) => {
     const own = "'acc_' || (n % 10), 'ibx_' || (n % 10)"
     await runSql(
       database,
-      `insert into waiting_sends (message_id, account_id, inbox_id, release_at, review_id, is_approved, envelope, created_at)
-       ${numbers} select 'msg_' || n, ${own}, ${NOW_MS} + 1 + n, case when n % 10 = 0 then 'hld_' || n end, 0, '{}', 0 from numbers`,
+      `insert into waiting_sends (message_id, account_id, inbox_id, release_at, review_id, envelope, created_at)
+       ${numbers} select 'msg_' || n, ${own}, ${NOW_MS} + 1 + n, case when n % 10 = 0 then 'hld_' || n end, '{}', 0 from numbers`,
     )
     await runSql(
       database,

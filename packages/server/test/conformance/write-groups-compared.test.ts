@@ -161,7 +161,7 @@ function arrivingByChance(roll: Dice, targets: readonly Target[]): ReceiveInput 
       cc: '["a@x.example"]',
       automatic_reason: roll(3) === 0 ? 'list' : null,
       category: 'personal',
-      judgement: null,
+      judgement: '{"reasons":[],"autoReplyable":true,"verdict":"clean","spamScore":null}',
     },
     receipts: receipts.slice(isKeptOut ? 1 : 0).map((receipt) => ({ ...receipt, ...newIds() })),
     keptOut: receipts.slice(0, isKeptOut ? 1 : 0).map((receipt) => ({

@@ -126,7 +126,7 @@ onEachEngine('the keys of a custom domain', (engine) => {
     const { selector } = active
     const place = { selector, state: 'standby', isRequired: false } as const
     const row = keyRow(world.app.deps, owner, { ...place, privateKey: await testKey() })
-    const replacement = { keyId: active.id, row, secretName: null }
+    const replacement = { keyId: active.id, row }
     if (engine === 'sqlite') {
       await world.client.domains.delete(id)
       assert.equal(await db.write(replaceRetiredKey, replacement), false)

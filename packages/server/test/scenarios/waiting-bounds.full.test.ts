@@ -41,11 +41,11 @@ onEachEngine('what waits in an inbox', (engine) => {
     await runSql(
       world,
       `insert into waiting_sends
-         (message_id, account_id, inbox_id, release_at, review_id, is_approved, envelope, created_at)
+         (message_id, account_id, inbox_id, release_at, review_id, envelope, created_at)
        with recursive numbers (n) as (
          select 1 union all select n + 1 from numbers where n < ${count}
        )
-       select 'msg_' || n || '${inbox.id}', account_id, id, ${releaseAtMs}, null, 0, '{}', 0
+       select 'msg_' || n || '${inbox.id}', account_id, id, ${releaseAtMs}, null, '{}', 0
        from inboxes, numbers where id = '${inbox.id}'`,
     )
     await runSql(
