@@ -2440,7 +2440,11 @@ class Review(_ReviewWords):
 _ReviewContentWords = TypedDict("_ReviewContentWords", {"from": "str"})
 
 
-class _ReviewContentRequired(_ReviewContentWords):
+class ReviewContent(_ReviewContentWords):
+    """What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC
+    8785), prefixed with "v2:".
+    """
+
     inboxId: str
     """The inbox that sends the message."""
     to: List[str]
@@ -2465,14 +2469,6 @@ class _ReviewContentRequired(_ReviewContentWords):
     """Further header fields by name."""
     attachments: List[ReviewContentAttachments]
     """The attached files, in their order."""
-
-
-class ReviewContent(_ReviewContentRequired, total=False):
-    """What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC
-    8785), prefixed with "v2:". Reviews created by earlier versions have a digest without the
-    prefix, of an object without sendAt, unsubscribe, isAutomatic and contentId.
-    """
-
     sendAt: str | None
     """The message is not sent before this time; null if it is not scheduled."""
     unsubscribe: bool
@@ -2481,16 +2477,13 @@ class ReviewContent(_ReviewContentRequired, total=False):
     """Whether the message is marked as sent by a program."""
 
 
-class _ReviewContentAttachmentsRequired(TypedDict):
+class ReviewContentAttachments(TypedDict):
     filename: str
     """The name of the file."""
     contentType: str
     """The media type of the file, with its parameters."""
     sha256: str
     """SHA-256 in hexadecimal of the content."""
-
-
-class ReviewContentAttachments(_ReviewContentAttachmentsRequired, total=False):
     contentId: str | None
     """The identifier by which the HTML refers to the file as "cid:", if any."""
 
@@ -3238,8 +3231,7 @@ class WholeReview(_WholeReviewWords):
     """What the approver said, cancelled if the sender cancelled it, or message_deleted."""
     content: ReviewContent
     """What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC
-    8785), prefixed with "v2:". Reviews created by earlier versions have a digest without the
-    prefix, of an object without sendAt, unsubscribe, isAutomatic and contentId.
+    8785), prefixed with "v2:".
     """
     display: ReviewDisplay
     """What a person may miss who looks at a page of the message. It is no part of the digest."""
