@@ -255,11 +255,14 @@ class Work<Held extends Item> {
   #startOne(account: string, lanes: Set<Lane<Held>>): boolean {
     for (const lane of lanes) {
       const pool = lane.isAnswering ? this.#slots : this.#slow
-      const attempt = lane.start(account, (waiting) => {
-        return (
-          (waiting.pool === pool || pool.room(account) > 0) && pool.takes(account, waiting.bytes)
-        )
-      })
+      const hasRoom = pool.room(account) > 0
+      const attempt =
+        hasRoom || pool === this.#slow
+          ? lane.start(account, (waiting) => {
+              const isCounted = waiting.pool === pool
+              return (hasRoom || isCounted) && pool.takes(account, waiting.bytes)
+            })
+          : null
       if (attempt !== null || !lane.hasWaiting(account)) lanes.delete(lane)
       if (attempt === null) continue
       if (lane.hasWaiting(account)) lanes.add(lane)

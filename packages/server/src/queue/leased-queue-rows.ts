@@ -1,7 +1,7 @@
 // The rows that the queues of mail and of webhooks have in common: which accounts have ready deliveries in
 // which lanes, who holds what until when, and when it becomes ready again. All times are the queue's.
 
-import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type Kysely, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { type Transaction, transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -15,87 +15,85 @@ const DUE_STEP_ROWS = 1_000
 export type QueueTable = 'deliveries' | 'webhook_deliveries'
 export type QueueState = 'ready' | 'waiting' | 'leased'
 
-type DueInput = { queueMs: number; backoffMaxMs: number; leaseMs: number }
+/** What both tables have. */
+type QueueColumn =
+  | 'id'
+  | 'account_id'
+  | 'lane'
+  | 'attempts'
+  | 'queue_state'
+  | 'next_attempt_at'
+  | 'last_attempt_at'
+  | 'leased_by'
+  | 'lease_until'
+type QueueTables = { [Name in QueueTable]: Pick<Tables[Name], QueueColumn> }
+type Rows = SelectQueryBuilder<QueueTables, QueueTable, { id: string }>
 
+type DueInput = { queueMs: number; backoffMaxMs: number; leaseMs: number }
 type HeadsInput = Head & { lanesEach: number; limit: number }
+/** `nowMs` is for a queue that writes the start of an attempt. */
+type ClaimInput = { worker: string; heads: Share[]; nowMs?: number; leaseUntilMs: number }
+type HeldInput = { worker: string; ids: string[] }
+type HeldUntil = { id: string; leaseUntilMs: number }
 
 export type LeasedQueue<Held> = {
   /**
    * Accounts with ready deliveries, each with up to `lanesEach` lanes, ordered by account and lane. The page
-   * begins after the given place, first with further lanes of that account. The cost depends on accounts and
+   * begins after the given head, first with further lanes of that account. The cost depends on accounts and
    * lanes, not on deliveries.
    */
   listHeads(db: ReadDb, input: HeadsInput): Promise<Head[]>
   /** Leases deliveries of these heads, of each the longest due first, and counts an attempt for each. */
-  readonly claim: QueueTransaction<ClaimInput, Held[]>
+  readonly claim: Transaction<Tables, ClaimInput, Held[]>
   /** The deliveries among these that `worker` still holds and may attempt, with the end of each lease. */
   findHeld(db: ReadDb, input: HeldInput): Promise<HeldUntil[]>
   /**
    * Renews the leases that `worker` still holds. Locked rows are being settled, or are renewed the next time.
    */
-  readonly renew: QueueTransaction<HeldInput & { untilMs: number }, void>
-  /** Gives back deliveries that were not attempted, and takes back the attempts that the claim counted. */
-  readonly giveBack: QueueTransaction<HeldInput, void>
+  readonly renew: Transaction<Tables, HeldInput & { untilMs: number }, void>
+  /** Returns deliveries that were not attempted, and takes back the attempts that the claim counted. */
+  readonly giveBack: Transaction<Tables, HeldInput, void>
   /**
    * Makes ready the deliveries that are due, and those whose lease has ended; up to DUE_STEP_ROWS of each,
    * true when there may be more.
    */
-  readonly readyDue: QueueTransaction<DueInput, boolean>
+  readonly readyDue: Transaction<Tables, DueInput, boolean>
   /** Whether `readyDue` would find something: a read, which costs no commit. */
   hasDue(db: ReadDb, input: DueInput): Promise<boolean>
   /**
    * Ends the leases of an instance that has just started, or all of them where there can be no other
    * (null). Names of workers begin with their instance and a space.
    */
-  readonly release: QueueTransaction<{ instance: string | null }, void>
-  /** The number of deliveries in this state, for metrics. */
-  count(db: ReadDb, state: QueueState): Promise<number>
+  readonly release: Transaction<Tables, { instance: string | null }, void>
 }
-
-type QueueTransaction<Input, Value> = Transaction<Tables, Input, Value>
-
-/** `nowMs` is for a queue that writes the start of an attempt. */
-type ClaimInput = {
-  worker: string
-  heads: Share[]
-  nowMs?: number | undefined
-  leaseUntilMs: number
-}
-type HeldInput = { worker: string; ids: string[] }
-type HeldUntil = { id: string; leaseUntilMs: number }
 
 export const READY = { queue_state: 'ready', leased_by: null, lease_until: null } as const
 
-type QueueOptions<Name extends QueueTable, Column extends keyof Row<Name>> = {
+type Delivery = Pick<Row<QueueTable>, 'id' | 'account_id' | 'lane' | 'attempts'>
+
+type QueueOptions<Name extends QueueTable, Held> = {
   table: Name
   /** The end of the names of its transactions, such as `claimDeliveries`. */
   noun: string
   /** The columns that a holder gets. */
-  columns: readonly Column[]
+  columns: readonly (keyof Row<Name> & keyof Held)[]
   /** Set on a delivery whose lease ended before its outcome was known. */
   takenBack: Partial<Row<Name>>
-  /** Set on a delivery that was given back unattempted. */
+  /** Set on a delivery that was returned unattempted. */
   returned: { readonly last_attempt_at?: RawBuilder<number | null> }
   /** Settles those of these deliveries that must not be attempted again, and returns their ids. */
   endLost?: (tx: Tx, ids: string[]) => Promise<string[]>
   /** A delivery may be attempted only where this is true. */
   isLiving?: RawBuilder<SqlBool>
   /** These deliveries of a head, and others that must be claimed with them. */
-  complete?: (
-    tx: Tx,
-    head: Share,
-    ready: Pick<Row<Name>, Column>[],
-  ) => Promise<Pick<Row<Name>, Column>[]>
+  complete?: (tx: Tx, head: Share, ready: Held[]) => Promise<Held[]>
   /** Removes deliveries whose inbox was deleted, and returns the others. */
-  dropOrphans?: (tx: Tx, held: Pick<Row<Name>, Column>[]) => Promise<Pick<Row<Name>, Column>[]>
+  dropOrphans?: (tx: Tx, held: Held[]) => Promise<Held[]>
 }
 
-/** The queue in a table. The code below names only columns that both tables have. */
-export function leasedQueue<Name extends QueueTable, Column extends keyof Row<Name>>(
-  options: QueueOptions<Name, Column>,
-): LeasedQueue<Pick<Row<Name>, Column>>
-export function leasedQueue(given: object): LeasedQueue<unknown> {
-  const options = given as AnyOptions
+export function leasedQueue<Name extends QueueTable, Held extends Delivery>(
+  options: QueueOptions<Name, Held>,
+): LeasedQueue<Held> {
   const { table, noun } = options
   const write = <Input, Value>(verb: string, run: (tx: Tx, input: Input) => Promise<Value>) =>
     transaction({ name: `${verb}${noun}`, accountOf: () => null, essential: true, run })
@@ -110,14 +108,6 @@ export function leasedQueue(given: object): LeasedQueue<unknown> {
     listHeads: headsOf(table),
     findHeld: heldOf(options),
     hasDue,
-    async count(db, state) {
-      const { count } = await db.read
-        .selectFrom(table)
-        .select((row) => row.fn.countAll<number>().as('count'))
-        .where('queue_state', '=', sql.lit(state))
-        .executeTakeFirstOrThrow()
-      return count
-    },
   }
 }
 
@@ -125,13 +115,15 @@ export function idsOf(rows: readonly { id: string }[]): string[] {
   return rows.map((row) => row.id)
 }
 
-type AnyRow = Row<'deliveries'>
-type AnyOptions = QueueOptions<'deliveries', keyof AnyRow>
+/** The same tables, with the columns that both have. */
+function asQueue(query: Kysely<Tables>): Kysely<QueueTables> {
+  return query as unknown as Kysely<QueueTables>
+}
 
 /** Written as in the partial index by account; an index by lane would not find one account's rows. */
 const IS_READY = sql<SqlBool>`queue_state >= 'ready' and queue_state <= 'ready'`
 
-function headsOf(table: 'deliveries') {
+function headsOf(table: QueueTable) {
   const from = sql.table(table)
   // Each step of the recursion goes to the next lane of the account, to the end of its lanes (null), or to
   // the next account (before its first lane).
@@ -167,30 +159,34 @@ function headsOf(table: 'deliveries') {
   return (db: ReadDb, input: HeadsInput) => selectHeads(db.reading, input)
 }
 
-function claimOf({ table, columns, ...options }: AnyOptions) {
-  const selectReady = statement<Tables, Share, AnyRow>((query, place, engine) =>
+function claimOf<Name extends QueueTable, Held extends Delivery>(
+  options: QueueOptions<Name, Held>,
+) {
+  const { table, columns } = options
+  const { complete = (_tx, _head, ready) => ready, dropOrphans = (_tx, ready) => ready } = options
+  const selectReady = statement<Tables, Share, Held>((query, place, engine) =>
     lockRows(
       { engine },
-      query
-        .selectFrom(table)
-        .select(columns)
+      asQueue(query)
+        .selectFrom<QueueTable>(table)
+        .select(columns as readonly QueueColumn[])
         .where(IS_READY)
         .where('account_id', '=', place('account'))
         .where('lane', '=', place('lane'))
         .orderBy('next_attempt_at')
         .orderBy('id')
-        .limit(place('limit')),
+        .limit(place('limit'))
+        .$castTo<Held>(),
       { skipLocked: true },
     ),
   )
-  const { complete = (_tx, _head, ready) => ready, dropOrphans = (_tx, ready) => ready } = options
-  return async (tx: Tx, { worker, heads, nowMs, leaseUntilMs }: ClaimInput): Promise<AnyRow[]> => {
-    const ready: AnyRow[] = []
+  return async (tx: Tx, { worker, heads, nowMs, leaseUntilMs }: ClaimInput): Promise<Held[]> => {
+    const ready: Held[] = []
     for (const head of heads) ready.push(...(await complete(tx, head, await selectReady(tx, head))))
     const held = ready.length === 0 ? [] : await dropOrphans(tx, ready)
     if (held.length === 0) return []
-    await tx.query
-      .updateTable(table)
+    await asQueue(tx.query)
+      .updateTable<QueueTable>(table)
       .set((row) => ({
         queue_state: 'leased',
         attempts: row('attempts', '+', 1),
@@ -204,121 +200,106 @@ function claimOf({ table, columns, ...options }: AnyOptions) {
   }
 }
 
-function heldOf({ table, isLiving }: AnyOptions) {
-  const selectHeld = (query: ReadDb['read'], worker: string | RawBuilder<string>) =>
-    query
-      .selectFrom(table)
-      .select(['id', 'lease_until'])
+function heldOf({ table, isLiving }: { table: QueueTable; isLiving?: RawBuilder<SqlBool> }) {
+  const selectHeld = (query: Kysely<Tables>, worker: string | RawBuilder<string>) =>
+    asQueue(query)
+      .selectFrom<QueueTable>(table)
+      .select(['id', sql<number>`coalesce(lease_until, 0)`.as('leaseUntilMs')])
       .where('leased_by', '=', worker)
-      .$if(isLiving !== undefined, (held) => held.where(isLiving as RawBuilder<SqlBool>))
+      .where(isLiving ?? sql<SqlBool>`true`)
   // Most calls are for one delivery.
-  const selectOne = statement<
-    Tables,
-    { worker: string; id: string },
-    Pick<AnyRow, 'id' | 'lease_until'>
-  >((query, place) => selectHeld(query, place('worker')).where('id', '=', place('id')))
+  const selectOne = statement<Tables, { worker: string; id: string }, HeldUntil>((query, place) =>
+    selectHeld(query, place('worker')).where('id', '=', place('id')),
+  )
   return async (db: ReadDb, { worker, ids }: HeldInput): Promise<HeldUntil[]> => {
     const [id = '', ...more] = ids
-    const rows =
-      more.length === 0
-        ? await selectOne(db.reading, { worker, id })
-        : await selectHeld(db.read, worker).where('id', 'in', ids).execute()
-    return rows.map((row) => ({ id: row.id, leaseUntilMs: row.lease_until ?? 0 }))
+    if (more.length === 0) return selectOne(db.reading, { worker, id })
+    return selectHeld(db.read, worker).where('id', 'in', ids).execute()
   }
 }
 
-function leaseWrites({ table, returned }: AnyOptions) {
+/** Rows that a transaction changes. */
+function rowsOf(table: QueueTable) {
+  const from = (query: Kysely<Tables>): Rows =>
+    asQueue(query).selectFrom<QueueTable>(table).select('id')
+  return {
+    from,
+    async lock(tx: Tx, rows: Rows, options?: { skipLocked: boolean }): Promise<string[]> {
+      return idsOf(await lockRows(tx, rows, options).execute())
+    },
+    async set(tx: Tx, ids: string[], columns: object): Promise<void> {
+      if (ids.length === 0) return
+      await asQueue(tx.query)
+        .updateTable<QueueTable>(table)
+        .set(columns)
+        .where('id', 'in', ids)
+        .execute()
+    },
+  }
+}
+
+function leaseWrites({ table, returned }: { table: QueueTable; returned: object }) {
+  const rows = rowsOf(table)
+  const heldBy = (tx: Tx, { worker, ids }: HeldInput) =>
+    rows.from(tx.query).where('id', 'in', ids).where('leased_by', '=', worker)
   return {
     async renew(tx: Tx, input: HeldInput & { untilMs: number }) {
       if (input.ids.length === 0) return
-      const leased = tx.query
-        .selectFrom(table)
-        .select('id')
-        .where('id', 'in', input.ids)
-        .where('leased_by', '=', input.worker)
-      const held = idsOf(await lockRows(tx, leased, { skipLocked: true }).execute())
-      if (held.length === 0) return
-      await tx.query
-        .updateTable(table)
-        .set({ lease_until: input.untilMs })
-        .where('id', 'in', held)
-        .execute()
+      const held = await rows.lock(tx, heldBy(tx, input), { skipLocked: true })
+      await rows.set(tx, held, { lease_until: input.untilMs })
     },
     async giveBack(tx: Tx, input: HeldInput) {
       if (input.ids.length === 0) return
-      const leased = tx.query
-        .selectFrom(table)
-        .select('id')
-        .where('id', 'in', input.ids)
-        .where('leased_by', '=', input.worker)
-        .orderBy('id')
       // All transactions that lock several rows use one order, so that no two wait for each other.
-      const held = idsOf(await lockRows(tx, leased).execute())
-      if (held.length === 0) return
-      await tx.query
-        .updateTable(table)
-        .set((row) => ({ ...READY, attempts: row('attempts', '-', 1), ...returned }))
-        .where('id', 'in', held)
-        .execute()
+      const held = await rows.lock(tx, heldBy(tx, input).orderBy('id'))
+      await rows.set(tx, held, { ...READY, attempts: sql`attempts - 1`, ...returned })
     },
   }
 }
 
-function dueQueries({ table, takenBack, endLost = async () => [] }: AnyOptions) {
+type DueOptions = {
+  table: QueueTable
+  takenBack: object
+  endLost?: (tx: Tx, ids: string[]) => Promise<string[]>
+}
+
+function dueQueries({ table, takenBack, endLost = async () => [] }: DueOptions) {
+  const rows = rowsOf(table)
+  const inRange = (query: Kysely<Tables>, { state, column, is, timeMs }: DueRange) =>
+    rows.from(query).where('queue_state', '=', sql.lit(state)).where(column, is, timeMs)
   const takeBack = async (tx: Tx, lost: string[]) => {
     const ended = new Set(lost.length === 0 ? [] : await endLost(tx, lost))
     const ids = lost.filter((id) => !ended.has(id))
-    if (ids.length === 0) return
-    await tx.query
-      .updateTable(table)
-      .set({ ...READY, ...takenBack })
-      .where('id', 'in', ids)
-      .execute()
+    await rows.set(tx, ids, { ...READY, ...takenBack })
   }
-  const selectDue = (query: ReadDb['read'], { state, column, is, timeMs }: DueRange) =>
-    query
-      .selectFrom(table)
-      .select('id')
-      .where('queue_state', '=', sql.lit(state))
-      .where(column, is, timeMs)
   return {
     async readyDue(tx: Tx, input: DueInput) {
       let hasMore = false
       for (const range of dueRanges(input)) {
-        const due = selectDue(tx.query, range).limit(DUE_STEP_ROWS)
-        const ids = idsOf(await lockRows(tx, due, { skipLocked: true }).execute())
-        if (ids.length === 0) continue
+        const due = inRange(tx.query, range).limit(DUE_STEP_ROWS)
+        const ids = await rows.lock(tx, due, { skipLocked: true })
         if (range.state === 'leased') await takeBack(tx, ids)
-        else {
-          await tx.query
-            .updateTable(table)
-            .set({ queue_state: 'ready' })
-            .where('id', 'in', ids)
-            .execute()
-        }
+        else await rows.set(tx, ids, { queue_state: 'ready' })
         hasMore ||= ids.length === DUE_STEP_ROWS
       }
       return hasMore
     },
     async hasDue(db: ReadDb, input: DueInput) {
       for (const range of dueRanges(input)) {
-        const found = await selectDue(db.read, range).limit(1).executeTakeFirst()
+        const found = await inRange(db.read, range).limit(1).executeTakeFirst()
         if (found !== undefined) return true
       }
       return false
     },
     async release(tx: Tx, { instance }: { instance: string | null }) {
-      let leased = tx.query
-        .selectFrom(table)
-        .select('id')
-        .where('queue_state', '=', sql.lit('leased'))
+      let leased = rows.from(tx.query).where('queue_state', '=', sql.lit('leased'))
       if (instance !== null) {
         // Names that begin with the instance and a space.
         leased = leased
           .where('leased_by', '>', `${instance} `)
           .where('leased_by', '<', `${instance}!`)
       }
-      await takeBack(tx, idsOf(await lockRows(tx, leased, { skipLocked: true }).execute()))
+      await takeBack(tx, await rows.lock(tx, leased, { skipLocked: true }))
     },
   }
 }

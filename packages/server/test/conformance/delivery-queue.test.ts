@@ -488,9 +488,6 @@ onBothEngines('the queue of deliveries', (engine) => {
         await deliveryQueue.hasDue(reading, due)
         await deliveryQueue.readyDue.run(tx, due)
         await deliveryQueue.release.run(tx, { instance: null })
-        for (const state of ['ready', 'waiting', 'leased'] as const) {
-          await deliveryQueue.count(reading, state)
-        }
         const states: string[] = []
         for (const text of texts) {
           const [, state] = /queue_state"? (?:=|>=) '(\w+)'/.exec(text) ?? []
@@ -499,8 +496,8 @@ onBothEngines('the queue of deliveries', (engine) => {
           const rows = prepare(`explain query plan ${text}`).all()
           const plan = rows.map(({ detail }) => detail).join('; ')
           assert.match(plan, new RegExp(`INDEX deliveries_${state}`), text)
-          // Counts and start-up read an index from end to end.
-          const isWhole = /count\(|where "queue_state" = '\w+'$/.test(text)
+          // A start reads an index from end to end.
+          const isWhole = /where "queue_state" = '\w+'$/.test(text)
           if (!isWhole) assert.doesNotMatch(plan, /SCAN deliveries/, text)
         }
         assert.deepEqual(new Set(states), new Set(['ready', 'waiting', 'leased']))
