@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Access } from '@mailroom/mcp/access.ts'
 import { getDeliveryStatus } from '@mailroom/mcp/tools/sending-tools.ts'
-import { opened, openWorld } from '@mailroom/server/test/world.ts'
+import { opened, openTenant } from '@mailroom/server/test/world.ts'
 
-const world = opened(() => openWorld('sqlite'))
+const world = opened(() => openTenant('sqlite'))
 
 test('a message is not pending once its only recipient accepted it', {
   timeout: 60_000,

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
-import { OPERATOR_TOKEN, opened, openWorld } from '@mailroom/server/test/world.ts'
+import { OPERATOR_TOKEN, opened, openTenant, openWorld } from '@mailroom/server/test/world.ts'
 import { connect, type Tools } from './mcp-world.ts'
 
 const LIMIT = { timeout: 30_000 }
 const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
 
 suite('the MCP endpoint', () => {
-  const world = opened(() => openWorld('sqlite'))
+  const world = opened(() => openTenant('sqlite'))
   before(async () => {
     await world.inbox('agent')
   })

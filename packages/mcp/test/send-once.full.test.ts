@@ -9,6 +9,7 @@ import { openApp } from '@mailroom/server/app.ts'
 import { silentLog } from '@mailroom/server/platform/log.ts'
 import {
   onEachEngine,
+  openTenant,
   openWorld,
   plainMail,
   testKey,
@@ -28,7 +29,7 @@ onEachEngine('a repeated send', (engine) => {
   let http: Tools
   let stdio: Tools
   before(async () => {
-    world = await openWorld(engine)
+    world = await openTenant(engine)
     http = await connect('http', world.baseUrl, world.key)
     stdio = await connect('stdio', world.baseUrl, world.key)
   })

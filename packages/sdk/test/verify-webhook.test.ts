@@ -175,7 +175,7 @@ test('whatever arrives, nothing but its own error is thrown', async () => {
     '\ud800',
     '\udcff',
   ]
-  odd.push(new Date(Number.NaN), Symbol('x'), () => {}, new ArrayBuffer(8), 'f'.repeat(5_000_000))
+  odd.push(new Date(Number.NaN), Symbol('x'), () => {}, new ArrayBuffer(8), 'f'.repeat(500_000))
   for (const value of odd) {
     for (const name of Object.keys({ ...standard(), ...plain() })) {
       const headers = { ...(name.startsWith('X') ? plain() : standard()), [name]: value }

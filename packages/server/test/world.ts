@@ -19,6 +19,7 @@ import { certificateSettings } from '#test/peers/certificate.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { type Mail, openSender, type SmtpReply } from '#test/peers/sender.ts'
 import { prepareSqlite } from '#test/peers/sqlite.ts'
+import { release, share } from '#test/shared.ts'
 import { databasePath } from '#wiring/store.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
@@ -54,17 +55,18 @@ export type World = AsyncDisposable & {
   readonly smtpPort: number
   readonly dataDir: string
   readonly settings: Settings
-  /** Token and client of the first account (plan launch). */
+  /** Id, token and client of the world's own account (plan launch). */
+  readonly accountId: string
   readonly key: string
   readonly client: Mailroom
   /** A client without retries, so that tests see refusals. */
   clientWith(key: string): Mailroom
   newAccount(plan?: 'free' | 'developer' | 'launch'): Promise<Account>
-  /** A new inbox of the first account, with a random name unless given. */
+  /** A new inbox of the own account, with a random name unless given. */
   inbox(mailboxName?: string): Promise<Inbox>
   /** Sends one message over one SMTP connection; returns the last reply. */
   send(mail: Mail): Promise<SmtpReply>
-  /** A raw request, with the first account's key unless the headers say otherwise. */
+  /** A raw request, with the own account's key unless the headers say otherwise. */
   fetch(path: string, init?: RequestInit): Promise<Response>
   close(): Promise<void>
 }
@@ -134,7 +136,10 @@ export function opened<Opened extends { close(): Promise<void> }>(
   return holder
 }
 
-/** Starts a service of its own on free ports with an empty database; close it in `after`. */
+/**
+ * Starts a service of its own on free ports with an empty database; close it in `after`. It is for suites about a
+ * setting, a restart or the whole log. Others open a tenant, which takes no time.
+ */
 export async function openWorld(engine: Engine, options: WorldOptions = {}): Promise<World> {
   const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
   const database =
@@ -167,24 +172,13 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
   const baseUrl = http.address
   const clientWith = (apiKey: string) =>
     new Mailroom({ baseUrl, apiKey, maxRetries: 0, timeoutMs: ANSWER_MS_MAX })
-  const client = clientWith(firstAccount.token)
-
-  return {
-    app,
-    clock,
-    baseUrl,
-    smtpPort: smtp.port,
-    dataDir,
-    settings,
-    key: firstAccount.token,
-    client,
-    clientWith,
+  const service = {
+    ...{ app, clock, baseUrl, smtpPort: smtp.port, dataDir, settings, clientWith },
     async newAccount(plan = 'launch') {
       const made = await clientWith(OPERATOR_TOKEN).admin.accounts.create({ name: 'another', plan })
       const key = made.apiKey.token
       return { id: made.account.id, key, client: clientWith(key) }
     },
-    inbox: (mailboxName) => client.inboxes.create(mailboxName === undefined ? {} : { mailboxName }),
     async send(mail) {
       const sender = await openSender(smtp.port)
       try {
@@ -193,10 +187,6 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
         await sender.quit()
       }
     },
-    fetch(path, init = {}) {
-      const headers = { authorization: `Bearer ${firstAccount.token}`, ...init.headers }
-      return fetch(`${baseUrl}${path}`, { ...init, headers })
-    },
     async close() {
       await app.close(1_000)
       await rm(dataDir, { recursive: true, force: true })
@@ -204,7 +194,43 @@ export async function openWorld(engine: Engine, options: WorldOptions = {}): Pro
     [Symbol.asyncDispose](this: { close(): Promise<void> }) {
       return this.close()
     },
+  } satisfies Partial<World>
+  const { account, token } = firstAccount
+  return {
+    ...service,
+    ...ownedBy(service, { id: account.id, key: token, client: clientWith(token) }),
   }
+}
+
+/** The parts of a world that act for one account. */
+function ownedBy({ baseUrl }: Pick<World, 'baseUrl'>, { id, key, client }: Account) {
+  return {
+    accountId: id,
+    key,
+    client,
+    inbox: (mailboxName) => client.inboxes.create(mailboxName === undefined ? {} : { mailboxName }),
+    fetch(path, init = {}) {
+      const headers = { authorization: `Bearer ${key}`, ...init.headers }
+      return fetch(`${baseUrl}${path}`, { ...init, headers })
+    },
+  } satisfies Partial<World>
+}
+
+/**
+ * A new account of a service that all suites of the process with these settings share. Suites run one after the other,
+ * so that a suite may move the clock; another finds it ahead. `close` leaves the service open for the next suite.
+ */
+export function openTenant(engine: Engine, env: Record<string, string> = {}): Promise<World> {
+  return openTenantOf(`${engine} ${JSON.stringify(env)}`, () => openWorld(engine, { env }))
+}
+
+/** The same of a service that `open` opens for the first suite. */
+export async function openTenantOf<Service extends World>(
+  name: string,
+  open: () => Promise<Service>,
+): Promise<Service> {
+  const service = await share(name, open)
+  return { ...service, ...ownedBy(service, await service.newAccount()), close: release }
 }
 
 /** Another process on the PostgreSQL database of a service, with a data directory of its own. */

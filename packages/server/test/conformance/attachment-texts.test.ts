@@ -26,7 +26,7 @@ import {
   openDatabase,
 } from '#test/conformance/open-database.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onEachEngine } from '#test/world.ts'
 
 const NOW_MS = 1_000_000
 
@@ -79,7 +79,7 @@ const eventsOf = (db: Db, messageId: string) =>
 const rowsOf = (db: Db, messageId: string) =>
   db.read.selectFrom('attachment_texts').selectAll().where('message_id', '=', messageId).execute()
 
-onBothEngines('reading attachments', (engine) => {
+onEachEngine('reading attachments', (engine) => {
   /** Reads all files that wait. */
   const readAll = async (db: Db, fileReader = openFileReader()) => {
     const deps = {
@@ -132,7 +132,7 @@ onBothEngines('reading attachments', (engine) => {
   })
 })
 
-onBothEngines('the text of an attachment', (engine) => {
+onEachEngine('the text of an attachment', (engine) => {
   test('is stored once, with one event, however many read it', async () => {
     await using own = await openDatabase(engine)
     const { db } = own

@@ -9,11 +9,11 @@ import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { readAll, type SendFields, sending } from '#test/conformance/sending.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
-onBothEngines('answers to programs', (engine) => {
+onEachEngine('answers to programs', (engine) => {
   const database = opened(() => openDatabase(engine))
   const db = prepared(() => database.db)
   const others = prepared(() => database.openOther())

@@ -17,7 +17,7 @@ import {
   reported,
   useReporting,
 } from '#test/conformance/reporting.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onEachEngine } from '#test/world.ts'
 
 const NOBODY: Authentication = {
   spf: { result: 'none', domain: null },
@@ -43,7 +43,7 @@ const from = (domain: string, verifiedFrom = true): Authentication => ({
   verifiedFrom,
 })
 
-onBothEngines('complaints', (engine) => {
+onEachEngine('complaints', (engine) => {
   const { inboxId, counts, depsWith, report, reportAtAbuse, sent, ...look } = useReporting(engine)
   const { statesOf, suppressionsOf } = look
 

@@ -27,12 +27,12 @@ import {
 import { addAccount, addInbox, openDatabase } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
-onBothEngines('the lease of a delivery', (engine) => {
+onEachEngine('the lease of a delivery', (engine) => {
   const database = opened(() => openDatabase(engine))
   let inboxId: string
   let clock: StillClock
@@ -211,7 +211,7 @@ function losingAnswer(db: Db): Db {
   return { ...db, write }
 }
 
-onBothEngines('the reverse-path of an attempt', (engine) => {
+onEachEngine('the reverse-path of an attempt', (engine) => {
   const database = opened(() => openDatabase(engine))
   let clock: StillClock
   const db = prepared(() => database.db)

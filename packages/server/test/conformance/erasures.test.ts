@@ -19,14 +19,14 @@ import {
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 import { addUploadedChunk, finishTransfer, insertTransfer } from '#transfers/transfer-rows.ts'
 
 const ADDRESS = 'eve@erased.example'
 const OPERATOR = { kind: 'operator' } as const
 const MINUTE_MS = 60_000
 
-onBothEngines('erasures and files', (engine) => {
+onEachEngine('erasures and files', (engine) => {
   const database = opened(() => openDatabase(engine))
   const db = prepared(() => database.db)
 

@@ -28,7 +28,7 @@ import {
   openDatabase,
   untilReadable,
 } from '#test/conformance/open-database.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 import {
   EVENT_TEXT_MS,
   EVENT_TEXTS_BYTES_MAX,
@@ -85,7 +85,7 @@ async function receive(db: Db, owner: Owner, inboxId: string): Promise<string> {
   return input.receipts[0]?.eventId ?? ''
 }
 
-onBothEngines('the follower of the log of events', (engine) => {
+onEachEngine('the follower of the log of events', (engine) => {
   let inboxId: string
   const database = opened(() => openDatabase(engine))
   const db = prepared(() => database.db)

@@ -20,14 +20,14 @@ import {
 import { copyMessage, queueAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { domains, Tally } from '#test/worker/dispatching.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 const FAR = 'far.example'
 const FIRST: Head = { account: '', lane: '' }
 const READY = "queue_state >= 'ready' and queue_state <= 'ready'"
 const QUEUED = sizeOf('TEST_MAILROOM_QUEUED', { usual: 1_000, long: 50_000 })
 
-onBothEngines('claims of accounts', (engine) => {
+onEachEngine('claims of accounts', (engine) => {
   const database = opened(() => openDatabase(engine))
   const db = prepared(() => database.db)
   const large = prepared(() => addAccount(db))
@@ -144,7 +144,7 @@ onBothEngines('claims of accounts', (engine) => {
   }
 })
 
-onBothEngines('several dispatchers', (engine) => {
+onEachEngine('several dispatchers', (engine) => {
   test('each recipient is sent to once, by one of them', { timeout: 120_000 }, async () => {
     const database = await openDatabase(engine)
     const { db } = database

@@ -19,7 +19,7 @@ import {
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 const { signal } = new AbortController()
 const isUnavailable = (error: unknown) =>
@@ -150,7 +150,7 @@ suite('long reads of SQLite', () => {
   })
 })
 
-onBothEngines('a search that cannot do all of its work', (engine) => {
+onEachEngine('a search that cannot do all of its work', (engine) => {
   const database = opened(() => openDatabase(engine))
   const db = prepared(() => database.db)
 

@@ -7,12 +7,12 @@ import { systemClock } from '#platform/clock.ts'
 import { expireReviews } from '#reviews/decide-review.ts'
 import { makeId, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened } from '#test/world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
 
 /** More than a step takes. */
 const LOST = 100
 
-onBothEngines('what waits without its message', (engine) => {
+onEachEngine('what waits without its message', (engine) => {
   const database = opened(() => openDatabase(engine))
   const countIn = async (table: string) => (await runSql(database, `select * from ${table}`)).length
 

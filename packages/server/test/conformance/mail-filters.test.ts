@@ -14,7 +14,7 @@ import {
 import { findShownThreads } from '#mailbox/thread-rows.ts'
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 const MESSAGES = 60
 const FILTERS = sizeOf('TEST_MAILROOM_FILTERS', { quick: 30, usual: 80, long: 3_000 })
@@ -114,7 +114,7 @@ function isWithin(atMs: number, { sinceMs, untilMs }: MailFilter): boolean {
   return atMs >= (sinceMs ?? 0) && atMs < (untilMs ?? Number.POSITIVE_INFINITY)
 }
 
-onBothEngines('filtered lists', (engine) => {
+onEachEngine('filtered lists', (engine) => {
   const database = opened(() => openDatabase(engine))
   const db = prepared(() => database.db)
   const owner = prepared(() => addAccount(db))

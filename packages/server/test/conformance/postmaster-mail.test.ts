@@ -9,9 +9,9 @@ import type { ReachedInbox } from '#inboxes/inbox.ts'
 import { openSqliteConnection, queriesOn } from '#platform/db/sqlite-connection.ts'
 import type { Tables, Tx } from '#schema/tables.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onEachEngine } from '#test/world.ts'
 
-onBothEngines('rows of mail to the postmaster', (engine) => {
+onEachEngine('rows of mail to the postmaster', (engine) => {
   test('a message that exists is not added again, and one without a key always is', async () => {
     await using database = await openDatabase(engine)
     await writing(database, async (tx) => {

@@ -16,7 +16,7 @@ import {
   type Owner,
   openDatabase,
 } from '#test/conformance/open-database.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onEachEngine } from '#test/world.ts'
 
 const NOW_MS = 2 * QUARANTINE_MS
 
@@ -78,7 +78,7 @@ async function assertCounted(db: Db): Promise<void> {
   }
 }
 
-onBothEngines('rows of quarantine', (engine) => {
+onEachEngine('rows of quarantine', (engine) => {
   test('concurrent receipts, releases, removals and retention leave correct totals', async () => {
     await using database = await openDatabase(engine)
     const { db } = database

@@ -26,7 +26,7 @@ import {
   untilReadable,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 import { openPressure } from '#wiring/receiving-parts.ts'
 
 const ROWS = 400
@@ -36,7 +36,7 @@ const IS_LONG = process.env.TEST_MAILROOM_QUEUE_ROWS !== undefined
 const LANES = 40
 const LIMIT = { timeout: 600_000 }
 
-onBothEngines('figures of the queues', (engine) => {
+onEachEngine('figures of the queues', (engine) => {
   const database = opened(() => openDatabase(engine))
   const db = prepared(() => database.db)
   beforeEach(async () => {

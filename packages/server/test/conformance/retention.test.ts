@@ -22,11 +22,11 @@ import {
   openDatabase,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 const running = new AbortController().signal
 
-onBothEngines('retention', (engine) => {
+onEachEngine('retention', (engine) => {
   const database = opened(() => openDatabase(engine))
   const db = prepared(() => database.db)
 

@@ -9,13 +9,13 @@ import { openFileReader } from '#platform/workers/file-reader.ts'
 import { deliverDeps, type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import { addAccount, addInbox, type Owner, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 /** Six hours before the end of a day of UTC. */
 const NOW_MS = Date.UTC(2026, 10, 20, 18)
 const YOUNG_MS = 30 * DAY_MS
 
-onBothEngines('sending as a client', (engine) => {
+onEachEngine('sending as a client', (engine) => {
   const database = opened(() => openDatabase(engine))
   let owner: Owner
   let clock: StillClock

@@ -9,14 +9,14 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import type { Db } from '#schema/tables.ts'
 import { addAccount, addInbox, openDatabase } from '#test/conformance/open-database.ts'
 import { type SendFields, sending, UNLIMITED } from '#test/conformance/sending.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 const SEED = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 
 const STEPS = sizeOf('TEST_MAILROOM_WINDOW_STEPS', { quick: 100, usual: 300 })
 
-onBothEngines('limits on sending', (engine) => {
+onEachEngine('limits on sending', (engine) => {
   const database = opened(() => openDatabase(engine))
   const db = prepared(() => database.db)
   const owner = prepared(() => addAccount(db))

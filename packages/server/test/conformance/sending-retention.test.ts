@@ -18,12 +18,12 @@ import {
 } from '#test/conformance/open-database.ts'
 import { queueAll, readAll, sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onEachEngine } from '#test/world.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])
 
-onBothEngines('rows that sending leaves', (engine) => {
+onEachEngine('rows that sending leaves', (engine) => {
   const withDatabase = async (run: (database: TestDatabase) => Promise<void>) => {
     await using database = await openDatabase(engine)
     await run(database)
@@ -170,7 +170,7 @@ onBothEngines('rows that sending leaves', (engine) => {
 
 const TABLES = ['released_addresses', 'inbox_creations', 'events'] as const
 
-onBothEngines('retention', (engine) => {
+onEachEngine('retention', (engine) => {
   test('each step removes a bounded number of rows, and together they remove all', async () => {
     await using database = await openDatabase(engine)
     const { db } = database

@@ -4,9 +4,9 @@ import type { KyselyPlugin } from 'kysely'
 import { findServingDomain } from '#domains/domains-rows.ts'
 import { addAccount, makeId, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
-onBothEngines('the domain that takes the mail of a name', (engine) => {
+onEachEngine('the domain that takes the mail of a name', (engine) => {
   const database = opened(() => openDatabase(engine))
   const owner = prepared(() => addAccount(database.db))
 

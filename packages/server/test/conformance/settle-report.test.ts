@@ -16,9 +16,9 @@ import {
   useReporting,
 } from '#test/conformance/reporting.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onEachEngine } from '#test/world.ts'
 
-onBothEngines('the effects of reports', (engine) => {
+onEachEngine('the effects of reports', (engine) => {
   const { db, owner, inboxId, counts, run, depsWith, report, sent, ...look } = useReporting(engine)
   const { statesOf, messageOf, eventsOf, suppressionsOf } = look
 

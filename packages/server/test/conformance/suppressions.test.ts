@@ -16,12 +16,12 @@ import {
   openDatabase,
 } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 const NEVER = AbortSignal.any([])
 const START_MS = Date.UTC(2026, 10, 20, 12)
 
-onBothEngines('suppressions and the sandbox', (engine) => {
+onEachEngine('suppressions and the sandbox', (engine) => {
   const database = opened(() => openDatabase(engine))
   let owner: Owner
   const db = prepared(() => database.db)

@@ -19,7 +19,7 @@ import {
 } from '#test/conformance/open-database.ts'
 import { addWebhook, webhookDeliveriesOf, webhookDeps } from '#test/conformance/webhooking.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines, opened, prepared } from '#test/world.ts'
+import { onEachEngine, opened, prepared } from '#test/world.ts'
 import { openFanOut } from '#webhooks/open-webhooks.ts'
 import { addWebhookTest } from '#webhooks/webhook-queue-rows.ts'
 import { changeWebhook } from '#webhooks/webhook-rows.ts'
@@ -27,7 +27,7 @@ import { changeWebhook } from '#webhooks/webhook-rows.ts'
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 60 * MINUTE_MS
 
-onBothEngines('events for webhooks', (engine) => {
+onEachEngine('events for webhooks', (engine) => {
   const database = opened(() => openDatabase(engine))
   let owner: Owner
   let inboxId: string

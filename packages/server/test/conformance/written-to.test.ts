@@ -5,9 +5,9 @@ import { noteOldRecipients } from '#removal/removal.ts'
 import { addAccount, addInbox, openDatabase } from '#test/conformance/open-database.ts'
 import { sending } from '#test/conformance/sending.ts'
 import { runSql } from '#test/peers/sql.ts'
-import { onBothEngines } from '#test/world.ts'
+import { onEachEngine } from '#test/world.ts'
 
-onBothEngines('whom an inbox has written to', (engine) => {
+onEachEngine('whom an inbox has written to', (engine) => {
   test('is noted by every send, and later for what an earlier program sent', async () => {
     await using database = await openDatabase(engine)
     const { db } = database

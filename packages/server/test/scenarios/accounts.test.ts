@@ -6,6 +6,7 @@ import {
   onAnyEngine,
   onEachEngine,
   opened,
+  openTenant,
   openWorld,
   prepared,
 } from '#test/world.ts'
@@ -18,7 +19,7 @@ const ROUTES = [
 ] as const
 
 onEachEngine('accounts', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const operator = prepared(() => world.clientWith(OPERATOR_TOKEN))
 
   test('a new account has a key that works at once and exactly one default pod', async () => {

@@ -9,7 +9,7 @@ import { removeOverdueStep } from '#removal/retention-rows.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { checkLists } from '#test/scenarios/removal-check.ts'
 import { imported, mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 const OPERATIONS = sizeOf('TEST_MAILROOM_ALL_KINDS', {
   quick: 60,
@@ -87,7 +87,7 @@ const TOTALS: Readonly<Record<string, [string, string]>> = {
 }
 
 onEachEngine('changes of all kinds at once', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   test('leave every total equal to its rows', async () => {
     const { client } = world

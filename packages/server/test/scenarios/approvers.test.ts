@@ -9,16 +9,16 @@ import { countOutcomes, outcomeOf, refusal, refusalOf, until } from '#test/scena
 import {
   OPERATOR_TOKEN,
   onAnyEngine,
-  onBothEngines,
   onEachEngine,
   opened,
   openSecond,
+  openTenant,
   openWorld,
   plainMail,
 } from '#test/world.ts'
 
 onEachEngine('approvers', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   /** A new account with an approver. */
   async function guarded() {
@@ -155,7 +155,7 @@ onEachEngine('approvers', (engine) => {
 })
 
 onEachEngine('the evidence of approvers', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   test('has who made and deleted them, in the audit and as events', async () => {
     const { client } = await world.newAccount()
@@ -285,8 +285,8 @@ onAnyEngine('with MAILROOM_FIRST_APPROVER=machine', (engine) => {
   })
 })
 
-onBothEngines('of first approvers that are created at once with a key', (engine) => {
-  const world = opened(() => openWorld(engine))
+onEachEngine('of first approvers that are created at once with a key', (engine) => {
+  const world = opened(() => openTenant(engine))
 
   test('exactly one is', async () => {
     await using second = engine === 'postgres' ? await openSecond(world) : null

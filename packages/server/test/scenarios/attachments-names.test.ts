@@ -5,7 +5,7 @@ import { FILENAME_LENGTH_MAX } from '@mailroom/mail/file-name.ts'
 import { filePart, messageOf, multipart, type Part, textPart } from '@mailroom/mail/test/samples.ts'
 import { isLongRun } from '@mailroom/mail/test/size-of.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
-import { onEachEngine, opened, openWorld } from '#test/world.ts'
+import { onEachEngine, opened, openTenant } from '#test/world.ts'
 
 /** As written in a quoted string, and as listed. */
 const NAMES: [written: string, listed: string][] = [
@@ -47,7 +47,7 @@ const NAMES: [written: string, listed: string][] = [
 ]
 
 onEachEngine('a file name', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   const receive = async (parts: Part[]) => {
     const raw = messageOf(multipart('mixed', 'mix', [textPart('Text'), ...parts]))

@@ -7,12 +7,12 @@ import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import type { Message } from '@mailroom/sdk'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onAnyEngine, onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onAnyEngine, onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 const LARGE_BYTES = sizeOf('TEST_MAILROOM_ATTACHED_BYTES', { quick: 4_000_000, usual: 20_000_000 })
 
 onAnyEngine('an attachment', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const inbox = prepared(() => world.inbox())
 
   const receive = (...parts: Part[]) =>
@@ -270,7 +270,7 @@ onAnyEngine('an attachment', (engine) => {
 const MINUTE_MS = 60_000
 
 onEachEngine('a signed URL', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   async function receive(): Promise<Message> {
     const files = ['a.pdf', 'b.pdf'].map((name) => filePart(name, Buffer.from(`in ${name}`)))

@@ -4,7 +4,7 @@ import { isLongRun } from '@mailroom/mail/test/size-of.ts'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { exchange } from '#test/http/wire.ts'
 import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 const BODIES: [description: string, body: string | Uint8Array<ArrayBuffer>][] = [
   ['nested 100,000 deep', `{"name":${'['.repeat(100_000)}`],
@@ -39,7 +39,7 @@ const BODIES: [description: string, body: string | Uint8Array<ArrayBuffer>][] = 
 ]
 
 onEachEngine('bodies and paths', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   let inbox: Inbox
   let message: Message
   before(async () => {

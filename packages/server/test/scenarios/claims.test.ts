@@ -9,7 +9,7 @@ import {
   OPERATOR_TOKEN,
   onEachEngine,
   opened,
-  openWorld,
+  openTenant,
   plainMail,
   prepared,
 } from '#test/world.ts'
@@ -17,7 +17,7 @@ import {
 const TERMS = { owner: 'worker 1', leaseSeconds: 60 }
 
 onEachEngine('claims', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const client = prepared(() => world.client)
   let sent = 0
 

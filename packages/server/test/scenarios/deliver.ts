@@ -47,16 +47,17 @@ export async function countMessages(world: World, inbox: Inbox): Promise<number>
   return (await world.client.messages.list(inbox.id, { limit: 1 }).page()).total
 }
 
-/** Rows of a table, read from the database; of jobs those of accounts. */
+/** Rows of a table: of messages, threads and events the account's own, of jobs those of any account. */
 export async function countRows(
   world: World,
   table: 'raw_messages' | 'messages' | 'threads' | 'events' | 'jobs' | 'postmaster_messages',
 ): Promise<number> {
   const count = world.app.deps.db.read.fn.countAll<number | string>().as('count')
   const rows = world.app.deps.db.read.selectFrom(table).select(count)
-  const own = table === 'jobs' ? rows.where(sql<boolean>`account_id <> ''`) : rows
-  const row = await own.executeTakeFirst()
-  return Number(row?.count)
+  const isOwned = table === 'messages' || table === 'threads' || table === 'events'
+  const owned = isOwned ? rows.where(sql<boolean>`account_id = ${world.accountId}`) : rows
+  const own = table === 'jobs' ? rows.where(sql<boolean>`account_id <> ''`) : owned
+  return Number((await own.executeTakeFirst())?.count)
 }
 
 /** A reply as `code enhanced-code`, or the code alone. */

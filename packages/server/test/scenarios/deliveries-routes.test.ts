@@ -5,6 +5,7 @@ import { type Mta, type MtaScript, openMta } from '@mailroom/smtp/test/peers/mta
 import {
   attempted,
   deliveryOf,
+  openSendingTenant,
   openSendingWorld,
   passTime,
   type SendingWorld,
@@ -18,7 +19,7 @@ const mx = (...hosts: string[]) => ({
 })
 
 onEachEngine('a destination', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
   before(async () => {
     Object.assign(world.dns.zone, {
       'null.example': mx('.'),
@@ -249,7 +250,7 @@ const BROKEN: Record<string, MtaScript> = {
 }
 
 onEachEngine('a server that', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
 
   test('misbehaves in any known way gets the message later, complete and once', async (t) => {
     const inbox = await world.inbox()

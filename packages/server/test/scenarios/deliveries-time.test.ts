@@ -7,7 +7,7 @@ import { until } from '#test/scenarios/outcomes.ts'
 import {
   attempted,
   deliveryOf,
-  openSendingWorld,
+  openSendingTenant,
   passTime,
   send,
   settled,
@@ -22,7 +22,7 @@ const DAY_MS = 24 * HOUR_MS
 const WAITS = [1, 5, 15, 60, 180, 360, ...Array(4).fill(480)].map((minutes) => minutes * MINUTE_MS)
 
 onEachEngine('a deferred delivery', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
   const polite = prepared(() => world.mta.script)
 
   const waitOf = async (sent: SentMessage) => {

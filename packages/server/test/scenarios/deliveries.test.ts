@@ -8,7 +8,7 @@ import {
   attempted,
   deliveriesOf,
   deliveryOf,
-  openSendingWorld,
+  openSendingTenant,
   passTime,
   send,
   settled,
@@ -17,7 +17,7 @@ import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 onEachEngine('a delivery', (engine) => {
   /** A server without TLS, of its own domain. */
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
   const polite = prepared(() => world.mta.script)
   const plain = opened(() => openMta({ extensions: ['8BITMIME'] }, world.mta.port, '127.0.0.2'))
   before(async () => {

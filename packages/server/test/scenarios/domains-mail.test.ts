@@ -9,7 +9,7 @@ import { until } from '#test/scenarios/outcomes.ts'
 import {
   arrived,
   fieldOf,
-  openSendingWorld,
+  openSendingTenant,
   readMail,
   send,
   settled,
@@ -17,7 +17,7 @@ import {
 import { onEachEngine, opened, plainMail, prepared } from '#test/world.ts'
 
 onEachEngine('mail of custom domains', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
   const ann = prepared(() => world.newAccount())
   const domain = prepared(() => verifiedDomain(world, 'bücher.example', ann))
   const inbox = prepared(() =>

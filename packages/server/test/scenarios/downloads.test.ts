@@ -5,7 +5,7 @@ import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/sa
 import { type Downloads, openDownloads } from '#mailbox/downloads.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { changePart, onEachEngine, opened, openWorld } from '#test/world.ts'
+import { changePart, onEachEngine, opened, openTenant } from '#test/world.ts'
 
 describe('the cache of downloads', () => {
   const bytes = (length: number) => new Uint8Array(length)
@@ -96,7 +96,7 @@ describe('the cache of downloads', () => {
 })
 
 onEachEngine('downloads', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   async function receive(...names: string[]) {
     const files = names.map((name) => filePart(name, randomBytes(2_000)))

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { refusalOf } from '#test/scenarios/outcomes.ts'
-import { openSendingWorld } from '#test/scenarios/sending-world.ts'
+import { openSendingTenant } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened } from '#test/world.ts'
 
 const MIB = 1024 * 1024
 
 onEachEngine('drafts', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
 
   test('have files of at most 25 MiB together', async () => {
     const inbox = await world.inbox()

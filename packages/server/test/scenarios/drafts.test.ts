@@ -4,11 +4,11 @@ import type { Draft } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
 import { refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { arrived, openSendingWorld, PLAIN, send, settled } from '#test/scenarios/sending-world.ts'
-import { onBothEngines, onEachEngine, opened } from '#test/world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
 
 const HOUR_MS = 60 * 60_000
 
-onBothEngines('a draft', (engine) => {
+onEachEngine('a draft', (engine) => {
   const world = opened(() => openSendingWorld(engine))
 
   test('is written step by step, sent once, and gone', async () => {

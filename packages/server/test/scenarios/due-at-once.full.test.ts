@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { LONG_LIMIT, sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { arrived, openSendingWorld, send } from '#test/scenarios/sending-world.ts'
+import { arrived, openSendingTenant, send } from '#test/scenarios/sending-world.ts'
 import { onEachEngine } from '#test/world.ts'
 
 const DUE = sizeOf('TEST_MAILROOM_DUE_AT_ONCE', { usual: 200, long: 1_000 })
@@ -19,7 +19,7 @@ const RELEASED_MS_MAX = 300_000
 
 onEachEngine('messages that are due at the same moment', (engine) => {
   test('all leave, each once, and do not hold up others', LONG_LIMIT, async (t) => {
-    const world = await openSendingWorld(engine)
+    const world = await openSendingTenant(engine)
     t.after(() => world.close())
     const inboxes = await Promise.all(Array.from({ length: INBOXES }, () => world.inbox()))
     const sendAt = new Date(world.clock.now() + HOUR_MS).toISOString()
@@ -69,7 +69,7 @@ onEachEngine('messages that are due at the same moment', (engine) => {
     assert.ok(longest < BESIDE_MS_MAX, `${longest} ms`)
   })
   test('of one account let those of another leave in between', LONG_LIMIT, async (t) => {
-    const world = await openSendingWorld(engine)
+    const world = await openSendingTenant(engine)
     t.after(() => world.close())
     const [inbox, other] = [await world.inbox(), await world.newAccount()]
     const own = await other.client.inboxes.create()

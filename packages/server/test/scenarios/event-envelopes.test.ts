@@ -12,7 +12,6 @@ import { openEventPage } from '#streams/read-events.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import {
-  accountIdOf,
   EVERYTHING,
   openReader,
   receive,
@@ -34,7 +33,7 @@ onEachEngine('an event', (engine) => {
   ): Promise<{ events: EventText[]; total: number }> {
     await untilReadable(world)
     const { texts, total } = await openEventPage(world.app.deps, {
-      accountId: accountIdOf(world),
+      accountId: world.accountId,
       filter: { ...EVERYTHING, ...filter },
       after: fields.after ?? null,
       order: 'asc',
@@ -229,7 +228,7 @@ onEachEngine('events of an inbox that is deleted', (engine) => {
     )
     for (const after of [...erased, start.eventId]) {
       assert.deepEqual(idsIn(await list(`after=${after}`)), rest)
-      const isKept = (await findEvent(db, accountIdOf(world), after)) !== null
+      const isKept = (await findEvent(db, world.accountId, after)) !== null
       assert.equal(isKept, after === start.eventId)
     }
     const told: string[] = []
@@ -277,7 +276,7 @@ onEachEngine('events of an inbox that is deleted', (engine) => {
     const { db } = world.app.deps
     await db.write(removeInbox, {
       actor: { kind: 'operator' },
-      accountId: accountIdOf(world),
+      accountId: world.accountId,
       inboxId: inbox.id,
       nowMs: Date.now(),
     })

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Inbox } from '@mailroom/sdk'
 import { type FeedClient, openFeedClient } from '#test/http/event-feed-client.ts'
 import { errorOf, outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, openTenant, openWorld, plainMail, type World } from '#test/world.ts'
 import { receive, receiveMany, untilReadable } from './event-world.ts'
 
 type EventQuery = NonNullable<Parameters<World['client']['events']['list']>[0]>
@@ -15,7 +15,7 @@ onEachEngine('the log of events', (engine) => {
   const feeds: FeedClient[] = []
 
   before(async () => {
-    world = await openWorld(engine)
+    world = await openTenant(engine)
   })
   after(async () => {
     for (const feed of feeds) feed.close()

@@ -9,17 +9,16 @@ import { EXCLUDED_INBOXES_MAX, openEventStream, SUBSCRIPTIONS_MAX } from '#strea
 import { makeId } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import {
-  accountIdOf,
   EVERYTHING,
   openReader,
   receive,
   receiveMany,
   untilReadable,
 } from '#test/scenarios/event-world.ts'
-import { onEachEngine, opened, openWorld, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, prepared } from '#test/world.ts'
 
 onEachEngine('a connection of a reader of events', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const one = prepared(() => world.inbox())
   const two = prepared(() => world.inbox())
 
@@ -59,7 +58,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
       if (told.length === 6) ended.resolve()
       return true
     }
-    const accountId = accountIdOf(world)
+    const accountId = world.accountId
     const stream = openEventStream({ ...deps, events: hub }, { accountId, sink: { write } })
     const written = [await last(one)]
     await hub.listen(accountId, { wants: () => false, notify: () => {} })
@@ -218,7 +217,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
       world,
       `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${rows})
        insert into events (id, kind, account_id, inbox_id, occurred_at)
-       select '${makeId('evt')}' || i, 'webhook.test', '${accountIdOf(world)}', '${one.id}', 1 from n`,
+       select '${makeId('evt')}' || i, 'webhook.test', '${world.accountId}', '${one.id}', 1 from n`,
     )
     await untilReadable(world)
     const readers = Array.from({ length: 3 }, () => openReader(world))
@@ -226,7 +225,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     let looks = 0
     const catchUp = deps.events.catchUp.bind(deps.events)
     deps.events.catchUp = (accountId, read) => {
-      if (accountId === accountIdOf(world)) looks += 1
+      if (accountId === world.accountId) looks += 1
       return catchUp(accountId, read)
     }
     await deps.events.catchUp('acc_other', async () => {})

@@ -4,7 +4,7 @@ import { LOG_POLL_MS } from '#events/follow-log.ts'
 import { onConnection } from '#platform/db/postgres.ts'
 import { waitForMessage } from '#streams/wait-for-message.ts'
 import { watchListeners } from '#test/scenarios/event-listeners.ts'
-import { accountIdOf, openReader, receive, untilReadable } from '#test/scenarios/event-world.ts'
+import { openReader, receive, untilReadable } from '#test/scenarios/event-world.ts'
 import { send, settled } from '#test/scenarios/sending-world.ts'
 import { opened, openSecond, openWorld } from '#test/world.ts'
 
@@ -15,7 +15,7 @@ suite('readers of events at two services on one database', () => {
   function wait(inboxId: string, direction: 'inbound' | 'outbound' = 'inbound') {
     const signal = new AbortController().signal
     const any = { after: null, from: null, subject: null, threadId: null, timeoutMs: 20_000 }
-    const asked = { accountId: accountIdOf(world), inboxId, direction, signal, ...any }
+    const asked = { accountId: world.accountId, inboxId, direction, signal, ...any }
     return waitForMessage(world.app.deps, asked)
   }
 
@@ -23,7 +23,7 @@ suite('readers of events at two services on one database', () => {
     const inbox = await world.inbox()
     const reader = openReader(world)
     await reader.subscribe({})
-    const other = { ...world, app: { ...second, firstAccount: world.app.firstAccount } }
+    const other = { ...world, app: second }
     const tookMs: number[] = []
     const leastMs = () => Math.min(...tookMs.slice(1))
     // Without a signal all but the first begin just after a poll, and take as long as until the next.

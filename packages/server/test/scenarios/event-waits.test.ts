@@ -17,16 +17,16 @@ import {
 } from '#streams/wait-for-message.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 import { watchListeners } from '#test/scenarios/event-listeners.ts'
-import { accountIdOf, EVERYTHING, receive, untilReadable } from '#test/scenarios/event-world.ts'
+import { EVERYTHING, receive, untilReadable } from '#test/scenarios/event-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { send } from '#test/scenarios/sending-world.ts'
-import { changePart, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { changePart, onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 /** No other timer of the service has this length. */
 const HELD_MS = 123_456
 
 onEachEngine('waiting for a message', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   let inbox: Inbox
   let listeners: ReturnType<typeof watchListeners>
   before(async () => {
@@ -35,7 +35,7 @@ onEachEngine('waiting for a message', (engine) => {
 
   function wait(asked: Partial<WaitInput>): Promise<Message | null> {
     return waitForMessage(world.app.deps, {
-      accountId: accountIdOf(world),
+      accountId: world.accountId,
       inboxId: inbox.id,
       timeoutMs: 20_000,
       after: null,
@@ -241,13 +241,13 @@ onEachEngine('waiting for a message', (engine) => {
     })
     const signal = new AbortController().signal
     const any = { after: null, from: null, subject: null, threadId: null, timeoutMs: 20_000 }
-    const asked = { accountId: accountIdOf(world), inboxId: inbox.id, signal, ...any }
+    const asked = { accountId: world.accountId, inboxId: inbox.id, signal, ...any }
     const ended = waitForMessage({ db, events: hub }, { ...asked, direction: 'inbound' })
     while (listener === undefined) await new Promise(setImmediate)
     const written = [await receive(world, inbox), await receive(world, inbox)]
     await untilReadable(world)
     const found = await listEvents(db, {
-      accountId: accountIdOf(world),
+      accountId: world.accountId,
       after: LOG_START,
       filter: { ...EVERYTHING, inboxIds: [inbox.id] },
       limit: 2,
@@ -281,7 +281,7 @@ onEachEngine('waiting for a message', (engine) => {
     // As if another process deletes it, which sends no signal here.
     await world.app.deps.db.write(removeInbox, {
       actor: { kind: 'operator' },
-      accountId: accountIdOf(world),
+      accountId: world.accountId,
       inboxId: other.id,
       nowMs: Date.now(),
     })

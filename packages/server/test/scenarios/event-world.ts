@@ -17,20 +17,13 @@ export const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [], ca
 
 export type Written = { eventId: string; messageId: string; threadId: string }
 
-/** The account of the world's own key. */
-export function accountIdOf(world: World): string {
-  const { firstAccount } = world.app
-  if (firstAccount === null) throw new Error('Not a new service.')
-  return firstAccount.account.id
-}
-
 /** A message that arrives in the inbox, with the signal that follows a stored message. */
 export async function receive(
   world: World,
   inbox: Pick<Inbox, 'id' | 'podId'>,
   fields: { from?: string; subject?: string; text?: string; accountId?: string } = {},
 ): Promise<Written> {
-  const owner: Owner = { accountId: fields.accountId ?? accountIdOf(world), podId: inbox.podId }
+  const owner: Owner = { accountId: fields.accountId ?? world.accountId, podId: inbox.podId }
   const input = arriving(owner, [inbox.id])
   const { content } = input
   if (fields.from !== undefined) content.from_addr = fields.from
@@ -75,7 +68,7 @@ export type Reader = {
 }
 
 /** A connection of a reader of events of the account. */
-export function openReader(world: World, accountId = accountIdOf(world)): Reader {
+export function openReader(world: World, accountId = world.accountId): Reader {
   const texts: EventText[] = []
   const told: string[] = []
   let onTold = () => {}

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { refusal } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
 onEachEngine('retention and expiry', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   const inDays = (days: number) => new Date(world.clock.now() + days * DAY_MS).toISOString()
 

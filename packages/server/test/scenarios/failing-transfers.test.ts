@@ -3,12 +3,12 @@ import { type TestContext, test } from 'node:test'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { imported, mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
-import { onBothEngines, opened, openWorld } from '#test/world.ts'
+import { onEachEngine, opened, openTenant } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
 
-onBothEngines('work on files that always fails', (engine) => {
-  const world = opened(() => openWorld(engine))
+onEachEngine('work on files that always fails', (engine) => {
+  const world = opened(() => openTenant(engine))
 
   /** Until its result is called, or the test ends, the statement fails on rows for which `when` is true. */
   async function breakStatement(

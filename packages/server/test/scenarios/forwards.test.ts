@@ -8,7 +8,7 @@ import {
   arrived,
   deliveriesOf,
   fieldOf,
-  openSendingWorld,
+  openSendingTenant,
   readMail,
   send,
   settled,
@@ -72,7 +72,7 @@ function withFiles(inbox: Inbox, more: string[] = []): string {
 }
 
 onEachEngine('a forwarded message', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
 
   async function received(
     raw: (inbox: Inbox) => string,

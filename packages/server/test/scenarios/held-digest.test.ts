@@ -5,7 +5,7 @@ import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import type { MessageToSend } from '@mailroom/sdk'
 import fc from 'fast-check'
 import { deliver } from '#test/scenarios/deliver.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 /** The recipe of docs/reviews.md, whose own programs are tested with its examples. */
 function digestOf(value: unknown): string {
@@ -23,7 +23,7 @@ function sha256(of: string | Uint8Array): string {
 }
 
 onEachEngine('the digest of a held send', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   test('is that of what its approver reads, and of what was asked for', async () => {
     const { client } = await world.newAccount()

@@ -8,7 +8,7 @@ import { isLongRun, LONG_LIMIT } from '@mailroom/mail/test/size-of.ts'
 import { MailroomError, type Message } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { deliver, newest } from '#test/scenarios/deliver.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 /** The longest time for a small message while bombs are parsed and other suites share the two processors. */
 const SMALL_MS_P99_MAX = 10_000
@@ -16,7 +16,7 @@ const SMALL_MS_P99_MAX = 10_000
 type Lag = ReturnType<typeof monitorEventLoopDelay>
 
 onEachEngine('hostile mail', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const inbox = prepared(() => world.inbox())
 
   const sha256 = (octets: Uint8Array) => createHash('sha256').update(octets).digest('hex')

@@ -7,7 +7,7 @@ import { openSender } from '#test/peers/sender.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, repeat, until } from '#test/scenarios/outcomes.ts'
 import { filesHolding, multiplyMessage, rowsHolding } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, openWorld, plainMail, prepared } from '#test/world.ts'
 
 /** Too large for a row. */
 const LARGE = 200 * 1024
@@ -15,7 +15,7 @@ const MANY = sizeOf('TEST_MAILROOM_DELETED_MESSAGES', { quick: 600, usual: 3_000
 
 onEachEngine('deleting an inbox', (engine) => {
   const env = { MAILROOM_BLOB_URL: 'disk' }
-  const world = opened(() => openWorld(engine, { env }))
+  const world = opened(() => openTenant(engine, env))
   const client = prepared(() => world.client)
 
   const blobFiles = async () => {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countOutcomes, refusal, refusalOf, repeat } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const UNKNOWN_POD = 'pod_01h455vb4pex5vsknk084sn02q'
 
 onEachEngine('inboxes', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const client = prepared(() => world.client)
 
   test('an inbox has an address on the service’s domain and is in the default pod', async () => {

@@ -5,11 +5,11 @@ import { test } from 'node:test'
 import { lockDatabase } from '#test/crash/database-lock.ts'
 import { figure, hangUp, MANY, openIntake, THREADS } from '#test/scenarios/intake-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 import { databasePath } from '#wiring/store.ts'
 
 onEachEngine('threads that receive mail', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const intake = opened(() => openIntake(world))
 
   test('share a port, and their mail is in the API with its event', async () => {

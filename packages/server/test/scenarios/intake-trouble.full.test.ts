@@ -8,13 +8,13 @@ import { makeSelfSignedCertificate } from '#platform/tls/server-tls.ts'
 import type { Sender } from '#test/peers/sender.ts'
 import { figure, hangUp, MANY, openIntake } from '#test/scenarios/intake-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 /** Kinds of mail that take long to parse, or much memory. */
 const THREE = ['20,000 attachments', '1 MiB of folding', '50,000 parameter continuations']
 
 onEachEngine('threads that receive mail', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const intake = opened(() => openIntake(world))
 
   test('have hostile mail parsed elsewhere, and serve their other connections meanwhile', async () => {
@@ -46,7 +46,7 @@ onEachEngine('threads that receive mail', (engine) => {
 })
 
 suite('a thread that receives mail and hangs', () => {
-  const world = opened(() => openWorld('sqlite'))
+  const world = opened(() => openTenant('sqlite'))
   const intake = opened(() => openIntake(world, { threads: 1, silenceMsMax: 3_000 }))
 
   test('is ended, and another takes its place', async () => {

@@ -5,9 +5,9 @@ import { deliver, receivedFrom } from '#test/scenarios/deliver.ts'
 import { BOB, calendar, type Event, mailWith } from '#test/scenarios/invitation-mail.ts'
 import { refusal } from '#test/scenarios/outcomes.ts'
 import { arrived, openSendingWorld, readMail, settled } from '#test/scenarios/sending-world.ts'
-import { onBothEngines, opened, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, plainMail } from '#test/world.ts'
 
-onBothEngines('an invitation', (engine) => {
+onEachEngine('an invitation', (engine) => {
   const world = opened(async () => {
     const opening = await openSendingWorld(engine)
     const { zone } = opening.dns

@@ -22,7 +22,7 @@ import {
 import { errorOf, outcomeOf, until } from '#test/scenarios/outcomes.ts'
 import { holdSend } from '#test/scenarios/review-world.ts'
 import { exported, imported } from '#test/scenarios/transfer-mail.ts'
-import { type Account, onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { type Account, onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 test('every operation of the contract on objects of accounts is in the matrix', () => {
   assert.deepEqual(findGaps(), [])
@@ -38,7 +38,7 @@ const POLICIES = new Set<OperationId>([
 ])
 
 onEachEngine('isolation', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   const ann = prepared(() => world.newAccount())
   const bob = prepared(() => world.newAccount())

@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import type { Inbox, Thread } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
 import { refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 onEachEngine('labels and metadata', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const client = prepared(() => world.client)
   let sent = 0
 

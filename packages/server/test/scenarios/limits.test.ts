@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countOutcomes, outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, openWorld, plainMail, prepared } from '#test/world.ts'
 
 onEachEngine('the limit of requests', (engine) => {
   const world = opened(() => openWorld(engine, { env: { MAILROOM_LIMIT_API_PER_MINUTE: '50' } }))
@@ -114,7 +114,7 @@ onEachEngine('the default limit of requests', (engine) => {
 const HOUR_MS = 60 * 60 * 1000
 
 onEachEngine('inboxes of a plan', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   for (const [plan, limit] of [
     ['free', 3],

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import fc from 'fast-check'
 import { openSender, type Sender } from '#test/peers/sender.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, openTenant, plainMail, type World } from '#test/world.ts'
 
 type Step =
   | { kind: 'receive'; inboxes: readonly number[]; answers: number | null }
@@ -49,7 +49,7 @@ onEachEngine('lists compared with a model', (engine) => {
   let sent = 0
   const raws = new Map<string, string>()
   before(async () => {
-    world = await openWorld(engine)
+    world = await openTenant(engine)
     sender = await openSender(world.smtpPort)
   })
   after(async () => {

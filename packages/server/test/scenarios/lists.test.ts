@@ -8,7 +8,7 @@ import {
   OPERATOR_TOKEN,
   onEachEngine,
   opened,
-  openWorld,
+  openTenant,
   plainMail,
   prepared,
 } from '#test/world.ts'
@@ -17,7 +17,7 @@ const COUNT = 230
 const READ = Math.floor(COUNT / 3)
 
 onEachEngine('lists', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   /** Every path that takes `limit`, with its parameters filled in, and whether it takes `offset`. */
   let paths: { path: string; hasOffset: boolean }[]
 

@@ -5,7 +5,7 @@ import { before, test } from 'node:test'
 import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/messages.ts'
 import type { Message } from '@mailroom/sdk'
 import { untilReadable } from '#test/scenarios/event-world.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 const LINES = 12_000
 /** Characters that JSON writes with six, the most possible. */
@@ -13,7 +13,7 @@ const BODY = `${'\x01'.repeat(70)}\r\n`.repeat(LINES)
 const COUNT = 8
 
 onEachEngine('long bodies', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   const inbox = prepared(() => world.inbox())
   before(async () => {

@@ -9,14 +9,7 @@ import { deliver } from '#test/scenarios/deliver.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { send } from '#test/scenarios/sending-world.ts'
-import {
-  onAnyEngine,
-  onBothEngines,
-  onEachEngine,
-  opened,
-  openWorld,
-  plainMail,
-} from '#test/world.ts'
+import { onAnyEngine, onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 const NEWSLETTER = ['List-Unsubscribe: <https://shop.example/u>', 'Precedence: bulk']
 
@@ -25,7 +18,7 @@ function kindOf({ category, categoryReasons, autoReplyable, verdict, spamScore }
 }
 
 onAnyEngine('the kind of a message', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   test('has its reasons, and never invites an answer to a program', async () => {
     const inbox = await world.inbox()
@@ -98,7 +91,7 @@ function reply(to: string, headers: string[] = []): string {
 }
 
 onEachEngine('mail that an earlier version received', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   test('has a kind at once, and its category in lists once the background work is done', async () => {
     const inbox = await world.inbox()
@@ -153,8 +146,8 @@ onEachEngine('mail that an earlier version received', (engine) => {
   })
 })
 
-onBothEngines('a filter by category', (engine) => {
-  const world = opened(() => openWorld(engine))
+onEachEngine('a filter by category', (engine) => {
+  const world = opened(() => openTenant(engine))
   const BOT = ['Auto-Submitted: auto-generated']
 
   test('of messages and threads gives pages with their total', async () => {

@@ -11,7 +11,7 @@ import { createTestDatabase } from '#test/peers/postgres.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { multiplyMessage } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, openTenant, openWorld, plainMail, type World } from '#test/world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -20,7 +20,7 @@ onEachEngine('retention', (engine) => {
     Number((await runSql(world, `select count(*) as count from ${table}`))[0]?.count)
 
   test('events, released addresses and mail to the postmaster expire after thirty days, messages stay', async () => {
-    await using world = await openWorld(engine)
+    await using world = await openTenant(engine)
     const inbox = await world.inbox()
     await world.client.inboxes.delete((await world.inbox()).id)
     await world.send({ to: inbox.address, raw: plainMail({}) })
@@ -47,7 +47,7 @@ onEachEngine('retention', (engine) => {
   })
 
   test('events that a wrong clock dated ahead do not keep others from expiring', async () => {
-    await using world = await openWorld(engine)
+    await using world = await openTenant(engine)
     const rows = 'with recursive n (i) as (select 1 union all select i + 1 from n where i < 1200)'
     const dated = `case when i <= 700 then ${Date.now() + 400 * DAY_MS} else i end`
     await runSql(

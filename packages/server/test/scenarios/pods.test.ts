@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, refusalOf, repeat } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, prepared, type World } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, prepared, type World } from '#test/world.ts'
 
 onEachEngine('pods', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const client = prepared(() => world.client)
 
   test('the default pod comes first, then the newest, and stays the only default', async () => {
@@ -178,7 +178,7 @@ onEachEngine('pods', (engine) => {
 })
 
 async function addDomain(world: World, podId: string): Promise<void> {
-  const account = world.app.firstAccount?.account.id
+  const account = world.accountId
   await runSql(
     world,
     `insert into domains (id, account_id, pod_id, domain, status, created_at)

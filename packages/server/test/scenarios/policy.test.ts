@@ -6,7 +6,7 @@ import { DAY_MS, HOUR_MS } from '#platform/units.ts'
 import { purgeExpired } from '#removal/removal.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 const GUARDS = {
   newRecipients: 'inherit',
@@ -30,7 +30,7 @@ const written = (rules: Policy['outbound']['rules']) =>
   rules.map(({ type, value }) => `${type} ${value}`)
 
 onEachEngine('policy', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   async function housed() {
     const account = await world.newAccount()

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { openDns } from '#test/peers/dns.ts'
 import { refusalOf, until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, openWorld, plainMail, type World } from '#test/world.ts'
 
 /** The machine of the tests may send mail of friend.example, but not of far.example. */
 const ZONE = {
@@ -136,7 +136,7 @@ onEachEngine('mail that leaves', (engine) => {
 })
 
 onEachEngine('mail in the sandbox, where nobody can prove anything', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   test('may go to whoever wrote, but not to the author of mail that an API key released', async () => {
     const { client, inbox, ann } = await guarded(world)

@@ -10,7 +10,7 @@ import { purgeExpiredStep } from '#removal/removal-rows.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 const EVE = 'eve@attacker.example'
 const BOB = 'bob@friend.example'
@@ -45,7 +45,7 @@ const TEXTS: [name: string, content: Uint8Array][] = [
 const DAMAGED = Buffer.from('%PDF-1.7 and nothing else')
 
 onEachEngine('provenance', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   async function guarded(action: 'hold' | 'reject' = 'reject') {
     const { client } = await world.newAccount()

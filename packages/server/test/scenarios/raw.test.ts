@@ -6,10 +6,10 @@ import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { deliver, newest } from '#test/scenarios/deliver.ts'
 import { outcomeOf, until } from '#test/scenarios/outcomes.ts'
-import { changePart, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { changePart, onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 onEachEngine('a raw message', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   const rawOf = async (messageId: string) => {
     const { content, contentType } = await world.client.messages.raw(messageId)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { messageOf, multipart, type Part, textPart } from '@mailroom/mail/test/samples.ts'
 import { isLongRun } from '@mailroom/mail/test/size-of.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 /** One text, in charsets that can and must write it, as octets in hexadecimal. */
 const CHARSETS: [charset: string, octets: string, text: string][] = [
@@ -23,7 +23,7 @@ const CHARSETS: [charset: string, octets: string, text: string][] = [
 ]
 
 onEachEngine('a body', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const inbox = prepared(() => world.inbox())
 
   const receive = (part: Part) => deliver(world, inbox, messageOf(part))

@@ -12,10 +12,10 @@ import { openSender } from '#test/peers/sender.ts'
 import { codesOf, countMessages, deliver, newest } from '#test/scenarios/deliver.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import { exported, mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
-import { onEachEngine, opened, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, type World } from '#test/world.ts'
 
 onEachEngine('mail within the limits', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   const rawOf = async (messageId: string) =>
     Buffer.from((await world.client.messages.raw(messageId)).content)
@@ -205,7 +205,7 @@ const LIMIT_BYTES = 20_000
 
 onEachEngine('the quota of an account', (engine) => {
   const env = { MAILROOM_LIMIT_STORED_BYTES_PER_ACCOUNT: String(LIMIT_BYTES) }
-  const world = opened(() => openWorld(engine, { env }))
+  const world = opened(() => openTenant(engine, env))
 
   const post = async (to: string, body = 'x'.repeat(5_000)) =>
     codesOf(await world.send({ to, raw: plainMail({ to, body }) }))

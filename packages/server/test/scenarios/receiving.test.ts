@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { filePart, messageOf, multipart, textPart } from '@mailroom/mail/test/samples.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { countMessages, countRows, deliver, newest } from '#test/scenarios/deliver.ts'
-import { onBothEngines, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
 
-onBothEngines('received mail', (engine) => {
+onEachEngine('received mail', (engine) => {
   const world = opened(() => openWorld(engine))
 
   test('has every field of a message', async () => {
@@ -265,7 +265,7 @@ onBothEngines('received mail', (engine) => {
   })
 })
 
-onBothEngines('mail to an international domain', (engine) => {
+onEachEngine('mail to an international domain', (engine) => {
   const world = opened(() =>
     openWorld(engine, { env: { MAILROOM_INBOX_DOMAIN: 'bücher.example' } }),
   )
@@ -297,7 +297,7 @@ onBothEngines('mail to an international domain', (engine) => {
   })
 })
 
-onBothEngines('a first conversation', (engine) => {
+onEachEngine('a first conversation', (engine) => {
   const world = opened(() => openWorld(engine))
 
   test('a message sent by SMTP is read as a thread with a message', async () => {

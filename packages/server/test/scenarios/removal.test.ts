@@ -5,14 +5,14 @@ import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { openReceiver } from '#test/peers/receiver.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, openWorld, plainMail, prepared } from '#test/world.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const UNKNOWN_THREAD = 'thr_01h455vb4pex5vsknk084sn02q'
 const UNKNOWN_MESSAGE = 'msg_01h455vb4pex5vsknk084sn02q'
 
 onEachEngine('removal', (engine) => {
-  const world = opened(() => openWorld(engine, { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' } }))
+  const world = opened(() => openTenant(engine, { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }))
   const receiver = opened(() => openReceiver())
   const client: Mailroom = prepared(() => world.client)
   let count = 0

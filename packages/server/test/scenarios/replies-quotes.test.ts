@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message, MessageToSend } from '@mailroom/sdk'
 import { deliver } from '#test/scenarios/deliver.ts'
-import { arrived, openSendingWorld, readMail } from '#test/scenarios/sending-world.ts'
+import { arrived, openSendingTenant, readMail } from '#test/scenarios/sending-world.ts'
 import { onAnyEngine, opened, plainMail, prepared } from '#test/world.ts'
 
 onAnyEngine('the quote of a reply', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
   let made = 0
   const inbox = prepared(() => world.inbox())
 

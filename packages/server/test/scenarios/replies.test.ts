@@ -6,14 +6,14 @@ import { deliver } from '#test/scenarios/deliver.ts'
 import {
   arrived,
   fieldOf,
-  openSendingWorld,
+  openSendingTenant,
   readMail,
   send,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onBothEngines, onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
-onEachEngine('a reply', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+onBothEngines('a reply', (engine) => {
+  const world = opened(() => openSendingTenant(engine))
   let made = 0
 
   /** Mail from Bob that answers `inReplyTo`, if given. */
@@ -311,7 +311,7 @@ onEachEngine('a reply', (engine) => {
 })
 
 onEachEngine('concurrent replies', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   const ask = (inbox: Inbox, index: number, inReplyTo?: string) =>
     plainMail({

@@ -12,7 +12,7 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onAnyEngine, onEachEngine, opened, openWorld } from '#test/world.ts'
+import { onAnyEngine, onEachEngine, opened, openTenant } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
@@ -401,7 +401,7 @@ onEachEngine('mail to approvers', (engine) => {
 
 onAnyEngine('in the sandbox', (engine) => {
   test('no mail is sent to approvers and none is captured', async () => {
-    await using world = await openWorld(engine)
+    await using world = await openTenant(engine)
     await world.client.approvers.create({ name: 'Ann', email: 'ann@friend.example' })
     const inbox = await world.inbox()
     await holdSend(world, inbox)

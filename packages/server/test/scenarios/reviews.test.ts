@@ -12,21 +12,20 @@ import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { countOutcomes, outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { type Held, holdSend, reviewOf } from '#test/scenarios/review-world.ts'
-import { arrived, fieldOf, openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
 import {
-  type Account,
-  onBothEngines,
-  onEachEngine,
-  opened,
-  openSecond,
-  openWorld,
-} from '#test/world.ts'
+  arrived,
+  fieldOf,
+  openSendingTenant,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
+import { type Account, onEachEngine, opened, openSecond, openWorld } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 
 onEachEngine('held mail', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
 
   /** An account with an approver and an inbox. */
   async function guarded() {
@@ -377,7 +376,7 @@ onEachEngine('held mail', (engine) => {
 const DECISIONS = sizeOf('TEST_MAILROOM_DECISIONS', { quick: 40, usual: 100, long: 1_000 })
 
 onEachEngine('decisions about one held message at once', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
   const closing: (() => Promise<void>)[] = []
   after(() => Promise.all(closing.map((close) => close())))
 
@@ -566,7 +565,7 @@ onEachEngine('decisions about one held message at once', (engine) => {
 
 const HELD_MAX = 6
 
-onBothEngines('the limit of held mail', (engine) => {
+onEachEngine('the limit of held mail', (engine) => {
   const world = opened(() =>
     openWorld(engine, {
       env: {

@@ -13,10 +13,10 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 onEachEngine('the sandbox', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const client = prepared(() => world.client)
   const inbox = prepared(() => client.inboxes.create({ displayName: 'Ada' }))
 
@@ -300,7 +300,7 @@ onEachEngine('the sandbox', (engine) => {
 })
 
 onEachEngine('reports in the sandbox', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   const inject = (raw: string, query = '', key = world.key) =>
     world.fetch(`/v1/sandbox/inbound${query}`, {

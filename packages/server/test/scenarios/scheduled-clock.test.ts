@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
 import {
-  openSendingWorld,
+  openSendingTenant,
   type SendingWorld,
   send,
   settled,
@@ -21,7 +21,7 @@ type Sent = { messageId: string; providerMessageId: string }
 
 onEachEngine('messages that wait for their time', (engine) => {
   test('leave once, at their time by the clock as it is then, however it is set', async (t) => {
-    const world = await openSendingWorld(engine)
+    const world = await openSendingTenant(engine)
     t.after(() => world.close())
     // Two processes share PostgreSQL; each of them may release what is due.
     const second = engine === 'postgres' ? await openSecond(world) : null

@@ -4,14 +4,20 @@ import { Mailroom } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { repeat, until } from '#test/scenarios/outcomes.ts'
-import { arrived, fieldOf, openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
+import {
+  arrived,
+  fieldOf,
+  openSendingTenant,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, openSecond } from '#test/world.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
 onEachEngine('a scheduled send', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
   const ahead = (ms: number) => new Date(world.clock.now() + ms).toISOString()
 
   test('leaves at its time with its date, signed then', async () => {
@@ -159,7 +165,7 @@ onEachEngine('a scheduled send', (engine) => {
 // In a world of its own: the queue's time of a second process comes from the database, and would be hours behind that
 // of the first after the clock was moved, so each would take the leases of the other for lost.
 onEachEngine('a send whose time has come', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
 
   test('that is cancelled while it is released is either sent once or cancelled', async () => {
     const second = engine === 'postgres' ? await openSecond(world) : null

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { type Event, type Inbox, Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared, type World } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared, type World } from '#test/world.ts'
 import { watchListeners } from './event-listeners.ts'
 
 const MESSAGES = sizeOf('TEST_MAILROOM_FOLLOWED_MESSAGES', { quick: 100, usual: 300, long: 500 })
@@ -70,7 +70,7 @@ async function sendMany(world: World, inbox: Inbox, count: number): Promise<void
 }
 
 onEachEngine('the SDK and events', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const client = prepared(() => new Mailroom({ baseUrl: world.baseUrl, apiKey: world.key }))
 
   const deliver = async (inbox: Inbox, subject: string) => {

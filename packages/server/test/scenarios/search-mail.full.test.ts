@@ -5,12 +5,12 @@ import { openSender } from '#test/peers/sender.ts'
 import { refusal, repeat, until } from '#test/scenarios/outcomes.ts'
 import { clientOf, emptyPlace } from '#test/scenarios/service-process.ts'
 import { multiplyMessage } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared, WIDE_LIMITS } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared, WIDE_LIMITS } from '#test/world.ts'
 
 const KEY = 'key-of-searches-0123456789-0123456789'
 
 onEachEngine('searching mail', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const client = prepared(() => world.client)
 
   const send = async (inbox: Inbox, fields: Parameters<typeof plainMail>[0], from?: string) => {

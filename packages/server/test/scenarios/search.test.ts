@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 const UTF8 = [
   'MIME-Version: 1.0',
@@ -223,7 +223,7 @@ const ODD_WORDS = [
 ]
 
 onEachEngine('searching an inbox', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const idOf = new Map<string, string>()
   const inbox = prepared(() => world.inbox())
   before(async () => {

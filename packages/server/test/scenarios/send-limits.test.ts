@@ -9,6 +9,7 @@ import {
   moveAwayFromMidnight,
   onEachEngine,
   opened,
+  openTenant,
   openWorld,
   plainMail,
   type World,
@@ -207,7 +208,7 @@ const strangers = (count: number) => {
 
 onEachEngine('limits on strangers', (engine) => {
   const env = { MAILROOM_LIMIT_COLD_PER_DAY: '', MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY: '30' }
-  const world = opened(() => openWorld(engine, { env }))
+  const world = opened(() => openTenant(engine, env))
   before(() => moveAwayFromMidnight(world.clock))
 
   test('are shown for the inbox and its account, and a refusal names the one that is used up', async () => {
@@ -253,7 +254,7 @@ onEachEngine('limits on strangers', (engine) => {
 
 onEachEngine('strangers of an inbox', (engine) => {
   const env = { MAILROOM_LIMIT_COLD_PER_DAY: '', MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY: '' }
-  const world = opened(() => openWorld(engine, { env }))
+  const world = opened(() => openTenant(engine, env))
   before(() => moveAwayFromMidnight(world.clock))
 
   const nextDay = () => world.clock.advance(DAY_MS)

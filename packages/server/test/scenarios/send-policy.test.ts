@@ -11,7 +11,7 @@ import { HOUR_MS } from '#platform/units.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 const CARD = '4111 1111 1111 1111'
 const TEXT_FILE = {
@@ -23,7 +23,7 @@ const TEXT_FILE = {
 type Guards = Partial<PolicyGuards>
 
 onEachEngine('the policy of sends', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   let made = 0
 
   /** An account with an approver, and an inbox that may change its policy through `guard`. */

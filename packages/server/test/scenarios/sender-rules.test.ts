@@ -4,10 +4,10 @@ import { POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
 import type { Mailroom } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { type Account, onEachEngine, opened, openWorld } from '#test/world.ts'
+import { type Account, onEachEngine, opened, openTenant } from '#test/world.ts'
 
 onEachEngine('sender rules', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   const list = async (client: Mailroom, query = {}) =>
     (await client.senderRules.list(query).page()).data

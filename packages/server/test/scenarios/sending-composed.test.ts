@@ -7,7 +7,7 @@ import {
   arrived,
   fieldNamesOf,
   fieldOf,
-  openSendingWorld,
+  openSendingTenant,
   PLAIN,
   readMail,
   send,
@@ -53,7 +53,7 @@ const BODIES: Record<string, string> = {
 }
 
 onAnyEngine('a sent message as received', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
 
   test('has the requested fields, once each, and no others', async () => {
     const inbox = await world.client.inboxes.create({ displayName: 'Ada' })

@@ -9,6 +9,7 @@ import {
   onAnyEngine,
   onEachEngine,
   opened,
+  openTenant,
   openWorld,
   plainMail,
   prepared,
@@ -16,7 +17,7 @@ import {
 } from '#test/world.ts'
 
 onEachEngine('the fields of a send', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const inbox = prepared(() => world.inbox())
 
   const post = (body: unknown, inboxId = inbox.id) =>
@@ -122,7 +123,7 @@ async function postWell(world: World, inbox: Inbox, form: FormData): Promise<Sen
 }
 
 onAnyEngine('a send as a form', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const inbox = prepared(() => world.inbox())
 
   test('composes the same message as JSON', async () => {

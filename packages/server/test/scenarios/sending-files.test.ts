@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { FileToSend, Message } from '@mailroom/sdk'
-import { arrived, openSendingWorld, readMail, send } from '#test/scenarios/sending-world.ts'
+import { arrived, openSendingTenant, readMail, send } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened } from '#test/world.ts'
 
 const ALL_OCTETS = Buffer.from(Array.from({ length: 256 * 40 }, (_, index) => (index * 7) % 256))
@@ -14,7 +14,7 @@ const file = (filename: string, data: Uint8Array = ALL_OCTETS, more = {}): FileT
 })
 
 onEachEngine('files of a sent message', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
 
   async function sendFiles(attachments: FileToSend[], fields = {}) {
     const inbox = await world.inbox()

@@ -4,12 +4,12 @@ import { test } from 'node:test'
 import { countMessages } from '#test/scenarios/deliver.ts'
 import { countOutcomes, outcomeOf, refusal } from '#test/scenarios/outcomes.ts'
 import { PLAIN, send, settled } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 const HOUR_MS = 3_600_000
 
 onEachEngine('an idempotency key', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const inbox = prepared(() => world.inbox())
 
   const post = (key: string | null, body: unknown = PLAIN, inboxId = inbox.id) =>

@@ -7,7 +7,7 @@ import { refusal, until } from '#test/scenarios/outcomes.ts'
 import {
   arrived,
   fieldNamesOf,
-  openSendingWorld,
+  openSendingTenant,
   PLAIN,
   readMail,
   send,
@@ -80,7 +80,7 @@ const BAD_ADDRESSES = [
 ]
 
 onAnyEngine('injection into sent mail', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
   /** Names of the fields of an ordinary message. */
   let allowed: Set<string>
   before(async () => {

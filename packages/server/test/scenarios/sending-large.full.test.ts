@@ -11,7 +11,7 @@ import {
   moveAwayFromMidnight,
   onEachEngine,
   opened,
-  openWorld,
+  openTenant,
   plainMail,
 } from '#test/world.ts'
 
@@ -34,7 +34,7 @@ onEachEngine('a large send', (engine) => {
     MAILROOM_LIMIT_SENDS_PER_MINUTE: '2',
     MAILROOM_LIMIT_COLD_PER_DAY: '1',
   }
-  const world = opened(() => openWorld(engine, { env }))
+  const world = opened(() => openTenant(engine, env))
   before(async () => {
     moveAwayFromMidnight(world.clock)
     const { signers, blobs } = world.app.deps

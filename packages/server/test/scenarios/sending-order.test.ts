@@ -4,7 +4,7 @@ import type { Inbox, Mailroom } from '@mailroom/sdk'
 import { countMessages } from '#test/scenarios/deliver.ts'
 import { errorOf, outcomeOf, refusalOf } from '#test/scenarios/outcomes.ts'
 import { PLAIN, send } from '#test/scenarios/sending-world.ts'
-import { moveAwayFromMidnight, onEachEngine, opened, openWorld } from '#test/world.ts'
+import { moveAwayFromMidnight, onEachEngine, opened, openTenant } from '#test/world.ts'
 
 const SUPPRESSED = 'never@friend.example'
 const STRANGER = 'stranger@friend.example'
@@ -46,7 +46,7 @@ onEachEngine('the order of refusals of a send', (engine) => {
     MAILROOM_LIMIT_SENDS_PER_MINUTE: '2',
     MAILROOM_LIMIT_COLD_PER_DAY: '1',
   }
-  const world = opened(() => openWorld(engine, { env }))
+  const world = opened(() => openTenant(engine, env))
   before(async () => {
     moveAwayFromMidnight(world.clock)
     const account = await world.newAccount('free')

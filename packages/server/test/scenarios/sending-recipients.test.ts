@@ -5,7 +5,7 @@ import {
   arrived,
   deliveriesOf,
   fieldOf,
-  openSendingWorld,
+  openSendingTenant,
   PLAIN,
   send,
   settled,
@@ -18,7 +18,7 @@ const DAN = 'dan@friend.example'
 const EVE = 'eve@friend.example'
 
 onEachEngine('the recipients of a message', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
 
   test('are all of to, cc and bcc, each once, and nobody sees bcc', async () => {
     const inbox = await world.inbox()

@@ -6,6 +6,7 @@ import { deliver } from '#test/scenarios/deliver.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import {
   attempted,
+  openSendingTenant,
   openSendingWorld,
   PLAIN,
   passTime,
@@ -15,7 +16,7 @@ import {
 import { moveAwayFromMidnight, onEachEngine, opened, plainMail } from '#test/world.ts'
 
 onEachEngine('a sent message', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
 
   const answer = (inbox: Inbox, inReplyTo: string, from = PLAIN.to) =>
     deliver(

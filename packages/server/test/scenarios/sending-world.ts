@@ -21,7 +21,7 @@ import PostalMime, { type Email } from 'postal-mime'
 import { openDeliveryQueue } from '#delivery/deliver.ts'
 import type { Engine } from '#platform/db/db.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
-import { openWorld, type World, type WorldOptions } from '#test/world.ts'
+import { openTenantOf, openWorld, type World, type WorldOptions } from '#test/world.ts'
 
 export type SendingWorld = World & { readonly dns: Dns; readonly mta: Mta }
 
@@ -55,6 +55,20 @@ export async function openSendingWorld(
       await Promise.all([mta.close(), dns.close()])
     },
   }
+}
+
+/** A new account of a service that sends directly; its peers are those of a new service. */
+export async function openSendingTenant(
+  engine: Engine,
+  script: MtaScript = {},
+): Promise<SendingWorld> {
+  const world = await openTenantOf(`sending ${engine}`, () => openSendingWorld(engine))
+  const { mta, dns } = world
+  mta.script = { tls: await mtaTls(), ...script }
+  for (const list of [mta.transactions, mta.received, mta.commands]) list.length = 0
+  for (const name of Object.keys(dns.zone)) delete dns.zone[name]
+  Object.assign(dns.zone, structuredClone(ZONE))
+  return world
 }
 
 export const PLAIN = {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { openReceiver, type Script } from '#test/peers/receiver.ts'
 import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onAnyEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onAnyEngine, opened, openTenant, openWorld, plainMail } from '#test/world.ts'
 import { IMAGE_BYTES_MAX } from '#wiring/parts.ts'
 
 const PNG = Buffer.from(
@@ -321,7 +321,7 @@ onAnyEngine('a displayed message', (engine) => {
 
 onAnyEngine('images of other hosts', (engine) => {
   test('are never requested from addresses that are not public, with or without a name', async (t) => {
-    const world = await openWorld(engine)
+    const world = await openTenant(engine)
     const far = await openReceiver()
     t.after(async () => {
       await world.close()

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { MtaScript } from '@mailroom/smtp/test/peers/mta.ts'
 import { countOutcomes, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { openSendingWorld, send, settled } from '#test/scenarios/sending-world.ts'
+import { openSendingTenant, send, settled } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 onEachEngine('suppressions', (engine) => {
-  const world = opened(() => openSendingWorld(engine))
+  const world = opened(() => openSendingTenant(engine))
   const polite = prepared(() => world.mta.script)
   const client = prepared(() => world.client)
 

@@ -4,7 +4,7 @@ import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 /** Mail for several inboxes interleaves, each in its own order. */
 const INBOXES = 4
@@ -30,7 +30,7 @@ function modelThreads(letters: readonly Letter[]): number[] {
 }
 
 onEachEngine('generated mail', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   test('is threaded like the model of the rules', async (context) => {
     const seed = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 1_000_000)

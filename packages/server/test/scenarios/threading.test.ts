@@ -3,12 +3,12 @@ import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 type Letter = { id?: string; inReplyTo?: string; references?: string; subject?: string }
 
 onEachEngine('arriving mail', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   let count = 0
   /** Delivers a letter with these fields and returns its thread. */

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 onEachEngine('threads', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   let sent = 0
   const client = prepared(() => world.client)
 

@@ -19,14 +19,22 @@ import {
   mboxOf,
   tarOf,
 } from '#test/scenarios/transfer-mail.ts'
-import { changePart, onAnyEngine, onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import {
+  changePart,
+  onAnyEngine,
+  onEachEngine,
+  opened,
+  openTenant,
+  openWorld,
+  plainMail,
+} from '#test/world.ts'
 import { purgeTransfers } from '#transfers/transfers.ts'
 
 const MIB = 1024 * 1024
 const run = promisify(execFile)
 
 onEachEngine('exports', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   test('name what is wrong with a request', async () => {
     const { client } = world
@@ -720,7 +728,7 @@ onEachEngine('an import', (engine) => {
 })
 
 onAnyEngine('the file of an import', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   test('is read under its lease, however long it takes to come to a message', async (t) => {
     const { client, app, clock } = world

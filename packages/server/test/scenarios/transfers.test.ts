@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { isFullRun } from '@mailroom/mail/test/size-of.ts'
 import type { Inbox, Message } from '@mailroom/sdk'
 import { exported, imported } from '#test/scenarios/transfer-mail.ts'
-import { onBothEngines, opened, openWorld, type World } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, type World } from '#test/world.ts'
 
 /** Messages with what the formats find hard: From lines, no Message-ID, 8-bit octets, a null sender, threads. */
 async function fill(world: World, inbox: Inbox): Promise<void> {
@@ -59,8 +59,8 @@ async function keptIn(world: World, inboxId: string): Promise<Kept[]> {
   return kept
 }
 
-onBothEngines('an export', (engine) => {
-  const world = opened(() => openWorld(engine))
+onEachEngine('an export', (engine) => {
+  const world = opened(() => openTenant(engine))
 
   // The formats do not depend on the database.
   const formats = ['jsonl', 'mbox', 'maildir'] as const

@@ -7,7 +7,7 @@ import { openDns } from '#test/peers/dns.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { countOutcomes, refusal } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, openWorld, plainMail } from '#test/world.ts'
 
 const FRIEND = 'ann@friend.example'
 const HTML = ['MIME-Version: 1.0', 'Content-Type: text/html; charset=utf-8']
@@ -232,7 +232,7 @@ Unsubscribe: https://harbor.example/unsubscribe/1
 `.replaceAll('\n', '\r\n')
 
 onEachEngine('the findings in a message', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   test('are the same in every answer that holds them', async () => {
     const inbox = await world.inbox()

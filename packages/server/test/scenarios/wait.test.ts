@@ -7,14 +7,14 @@ import type { Inbox } from '@mailroom/sdk'
 import { countReads, watchListeners } from '#test/scenarios/event-listeners.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, openWorld, plainMail } from '#test/world.ts'
 
 type Found = { message: { id: string; subject: string; threadId: string } | null }
 
 const CLIENTS = sizeOf('TEST_MAILROOM_WAITING_CLIENTS', { quick: 400, usual: 1_000 })
 
 onEachEngine('the wait for a message', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
 
   /** The result of `start`, after its wait has begun. */
   async function waiting<Value>(start: () => Value): Promise<Value> {

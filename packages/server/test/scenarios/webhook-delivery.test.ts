@@ -10,7 +10,7 @@ import { openReceiver, type Received, type Receiver } from '#test/peers/receiver
 import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { errorOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail, testKey } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, openWorld, plainMail, testKey } from '#test/world.ts'
 import { WEBHOOK_TESTS_MAX } from '#webhooks/test-webhook.ts'
 
 const LIMIT = { timeout: 120_000 }
@@ -68,7 +68,7 @@ const failureOf = ({ failingSince, lastError, lastResponseStatus, nextAttemptAt 
 const bodyOf = (request: Received): Told => JSON.parse(request.body.toString())
 
 onEachEngine('webhooks', (engine) => {
-  const world = opened(() => openWorld(engine, { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' } }))
+  const world = opened(() => openTenant(engine, { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }))
   afterEach(async () => {
     const { data } = await call<{ data: Made[] }>('GET', '/v1/webhooks')
     for (const { id } of data) await call('DELETE', `/v1/webhooks/${id}`)

@@ -5,13 +5,13 @@ import { openReceiver } from '#test/peers/receiver.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { rowsHolding } from '#test/scenarios/stored-content.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
 
 onEachEngine('webhooks of inboxes', (engine) => {
   const env = { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }
-  const world = opened(() => openWorld(engine, { env }))
+  const world = opened(() => openTenant(engine, env))
   const receiver = opened(() => openReceiver())
   const account = prepared(() => world.newAccount())
   const client = prepared(() => account.client)

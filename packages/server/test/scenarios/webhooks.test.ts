@@ -7,7 +7,14 @@ import { openReceiver, type Receiver } from '#test/peers/receiver.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { countOutcomes, errorOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { filesHolding, rowsHolding } from '#test/scenarios/stored-content.ts'
-import { type Account, onEachEngine, opened, openWorld, type World } from '#test/world.ts'
+import {
+  type Account,
+  onEachEngine,
+  opened,
+  openTenant,
+  openWorld,
+  type World,
+} from '#test/world.ts'
 import { WEBHOOK_ATTEMPTS_KEPT } from '#webhooks/webhook-queue-rows.ts'
 import { findWebhook, WEBHOOKS_PER_ACCOUNT_MAX } from '#webhooks/webhook-rows.ts'
 import {
@@ -428,7 +435,7 @@ onEachEngine('webhooks', (engine) => {
 })
 
 onEachEngine('webhooks with receivers', (engine) => {
-  const world = opened(() => openWorld(engine, { env: { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' } }))
+  const world = opened(() => openTenant(engine, { MAILROOM_ALLOW_PRIVATE_EGRESS: 'true' }))
   const receiver = opened(() => openReceiver())
 
   test('a test is posted at once to its own webhook, and the outcome is the answer', async () => {

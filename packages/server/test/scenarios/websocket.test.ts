@@ -9,14 +9,14 @@ import {
   type SocketClient,
   type SocketOptions,
 } from '#test/http/socket-client.ts'
-import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
+import { onEachEngine, openTenant, plainMail, type World } from '#test/world.ts'
 
 onEachEngine('the WebSocket', (engine) => {
   let world: World
   const clients: SocketClient[] = []
 
   before(async () => {
-    world = await openWorld(engine)
+    world = await openTenant(engine)
   })
   after(async () => {
     for (const { socket } of clients) socket.terminate()

@@ -4,10 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ClaimedThread, Inbox, WorkOptions } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
-import { onEachEngine, opened, openWorld, plainMail, prepared } from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 onEachEngine('workers of the SDK', (engine) => {
-  const world = opened(() => openWorld(engine))
+  const world = opened(() => openTenant(engine))
   const client = prepared(() => world.client)
   let sent = 0
 
