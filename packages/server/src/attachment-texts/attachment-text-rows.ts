@@ -1,4 +1,5 @@
-// Stores the text of an attachment, in one transaction with its words in the search index and its event.
+// Stores the text of an attachment, in one transaction with its words in the search index and its
+// event.
 
 import { PARSED_TEXT_LENGTH_MAX } from '@mailroom/contract/messages.ts'
 import type { FileText } from '@mailroom/mail-reading/files/file-text.ts'
@@ -28,7 +29,9 @@ type StoreInput = {
 const NO_READER = ''
 const REREAD_MS = MINUTE_MS
 
-/** False if another attempt may succeed: a reader that supports more types, or a less busy machine. */
+/**
+ * False if another attempt may succeed: a reader that supports more types, or a less busy machine.
+ */
 export function isSettled(
   { method, reader, created_at }: Pick<Row<'attachment_texts'>, 'method' | 'reader' | 'created_at'>,
   by: { reader: string; nowMs: number },

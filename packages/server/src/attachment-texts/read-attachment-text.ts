@@ -1,4 +1,4 @@
-// The text of an attachment: the stored one, or that of the file, which is then stored.
+// The text of an attachment. It is extracted from the file once and then stored.
 
 import { FILE_BYTES_MAX, type FileText, tooLarge } from '@mailroom/mail-reading/files/file-text.ts'
 import { type Downloads, type FoundAttachment, readAttachment } from '#mailbox/mailbox.ts'
@@ -24,8 +24,8 @@ export type ReadingDeps = {
 
 export type AttachmentTexts = {
   /**
-   * The text of an attachment that was found in the account, or why it has none. Requests at the same time share the
-   * reading. `service_unavailable` when too many files wait to be read.
+   * The text of an attachment of the account, or why it has none. Concurrent requests share one
+   * extraction. `service_unavailable` when too many files wait.
    */
   of(deps: ReadingDeps, accountId: string, found: FoundAttachment): Promise<FileText>
 }

@@ -12,7 +12,10 @@ import { isReadOnArrival } from './read-on-arrival.ts'
 
 /** Files of a message; further ones are read on request. */
 const FILES_MAX = 20
-/** Timeouts of a message, or of a sender to an account, after which further files are read on request. */
+/**
+ * Timeouts of a message, or of a sender to an account, after which further files are read on
+ * request.
+ */
 const TIMEOUTS_MAX = 2
 /** How long the timeouts of a sender count, and for how many senders. */
 const SENDER_MS = HOUR_MS

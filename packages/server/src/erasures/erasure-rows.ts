@@ -1,5 +1,5 @@
-// The transactions of an erasure. Each needs the lease of the job, removes some rows and counts them, so
-// that the job can begin again at any time.
+// The transactions of an erasure. Each needs the lease of the job, removes some rows and counts
+// them, so that the job can begin again at any time.
 
 import type { ErasureCounts } from '@mailroom/contract/erasures.ts'
 import { sql } from 'kysely'
@@ -79,7 +79,7 @@ export const insertErasure = transaction({
     },
   ): Promise<boolean> {
     const { id, accountId, actor, nowMs } = input
-    // Locked, so that two requests at once do not exceed the limit.
+    // The lock keeps concurrent requests from exceeding the limit.
     await lockAccount(tx, accountId)
     const open = await tx.query
       .selectFrom('erasures')
@@ -195,7 +195,7 @@ async function readHeld(tx: Tx, held: Held): Promise<ErasureRow> {
   return toErasure(row)
 }
 
-/** Removes messages of an inbox, whatever their state. Returns the blobs that nothing refers to any more. */
+/** Removes messages of an inbox in any state and returns the blobs that became unreferenced. */
 export const eraseMessages = transaction({
   name: 'eraseMessages',
   accountOf: () => null,
@@ -206,7 +206,7 @@ export const eraseMessages = transaction({
   ): Promise<string[]> {
     const { accountId, keepsAudit } = await readHeld(tx, held)
     const inbox = await lockInbox(tx, { accountId, inboxId })
-    // Another erasure or a request may have removed some since they were read.
+    // Others may have removed some since they were read.
     const left = await tx.query
       .selectFrom('messages')
       .select('id')
@@ -233,7 +233,9 @@ export const noteErased = transaction({
   },
 })
 
-/** Ends the account's exports and imports, whose files may hold the address; their files expire at once. */
+/**
+ * Ends the account's exports and imports; their files, which may hold the address, expire at once.
+ */
 export const eraseFiles = transaction({
   name: 'eraseFiles',
   accountOf: () => null,
@@ -258,7 +260,7 @@ export const eraseFiles = transaction({
       )
       .returning('id')
       .execute()
-    // The names of files that could not be imported may be those of a Maildir of the address.
+    // A failed import lists names of files, which may name the address.
     await tx.query
       .updateTable('transfers')
       .set({ details: NO_DETAILS })
@@ -269,7 +271,6 @@ export const eraseFiles = transaction({
   },
 })
 
-/** Of an export or an import that has ended. */
 const NO_DETAILS = JSON.stringify({ inboxIds: [], at: null, handled: 0, failures: [] })
 
 const EVENTS_STEP = 500
@@ -278,15 +279,15 @@ const QUARANTINED_IDS = /qua_[0-9a-z]{26}/g
 export type EventsStep = Held & {
   after: number
   address: string
-  /** Messages that were removed from this time on are gone for this erasure. */
+  /** Events of messages that were removed since then are erased. */
   since: number
-  /** Ids of messages in quarantine that will be removed. */
+  /** Ids of quarantined messages that are about to be removed. */
   quarantined: string[]
 }
 
 /**
- * Erases, of the next events of the account after `after`, those about removed messages and those that name the address.
- * Returns the last one that it read; null when there are no more.
+ * Reads the next events after `after` and erases those about removed messages and those that name
+ * the address. Returns the last one that it read; null when there are no more.
  */
 export const eraseEventsStep = transaction({
   name: 'eraseEventsStep',
@@ -351,7 +352,7 @@ export const eraseEventsStep = transaction({
   },
 })
 
-/** Removes notes of who wrote to whom. */
+/** Removes the records of who wrote to whom. */
 export const eraseNotes = transaction({
   name: 'eraseNotes',
   accountOf: () => null,
@@ -372,7 +373,7 @@ export const eraseNotes = transaction({
           .execute()
         correspondents += removed.length
       }
-      // Removed, it would raise the limit that counts it.
+      // A removed row would raise the limit that counts it.
       await tx.query
         .updateTable('cold_recipients')
         .set({ address_key: `\t${held.key}` })

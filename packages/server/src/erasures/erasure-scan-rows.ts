@@ -1,4 +1,4 @@
-// The places that an erasure searches for the address.
+// Searches the mail of an account for the address of an erasure.
 
 import { readCounters } from '#mailbox/mailbox-rows.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
@@ -6,7 +6,7 @@ import type { ReadDb, Row } from '#schema/tables.ts'
 
 const SCAN_STEP = 500
 
-/** The parts of a message that name addresses. */
+/** The columns of a message that name addresses. */
 export type Addressed = Pick<
   Row<'messages'>,
   'id' | 'from_addr' | 'to_addr' | 'to_addrs' | 'header_to' | 'cc' | 'bcc' | 'recipient'
@@ -14,8 +14,8 @@ export type Addressed = Pick<
   Pick<Row<'raw_messages'>, 'reverse_path'>
 
 /**
- * Messages of the next SCAN_STEP positions after `after`, in the trash, where positions are negative, or not: one that is
- * moved meanwhile stays among the same positions. Null at the end.
+ * Messages of the next SCAN_STEP positions after `after`. Positions are negative in the trash, so
+ * both signs are read: a message that is moved meanwhile is not missed. Null at the end.
  */
 export async function scanMessages(
   db: ReadDb,

@@ -1,5 +1,5 @@
-// Removes everything of an address from an account, step by step. Each step is safe to repeat, so after a crash the job
-// begins again.
+// Removes everything about an address from an account. Each step is safe to repeat, so after a
+// crash the job begins again.
 
 import { createHmac } from 'node:crypto'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
@@ -104,7 +104,7 @@ async function eraseMail(
   const quarantined = await findQuarantined(deps, { accountId, address })
   await eraseDrafts(deps, { accountId, address }, work)
   if (signal.aborted) return false
-  // Exports that began since may have read mail before it was removed.
+  // Exports that began meanwhile may have read mail before it was removed.
   await db.write(eraseFiles, held())
   await purgeTransfers(deps, signal)
   for (let after: number | null = 0; after !== null; ) {
@@ -112,7 +112,7 @@ async function eraseMail(
     after = await db.write(eraseEventsStep, events)
     if (signal.aborted) return false
   }
-  // After their events, which a repetition would not find without them.
+  // After the events, because a repetition finds those by the quarantined messages.
   await eraseQuarantined(deps, { accountId, quarantined }, work)
   await db.write(eraseNotes, { ...held(), address, inboxIds })
   const eraseTexts = async (of: TextsStep['of'], replacement: string | null) => {
@@ -122,7 +122,7 @@ async function eraseMail(
   }
   await eraseTexts('answers', ERASED_ADDRESS)
   if (keepsAudit) return true
-  // The same in all entries, so addresses can still be distinguished; useless without the key.
+  // The same name in all entries keeps addresses apart; without the key it reveals nothing.
   const mac = createHmac('sha256', deps.deriveKey('erased-address'))
   const name = mac.update(`${accountId} ${address}`).digest('hex').slice(0, 16)
   await eraseTexts('auditEntries', `${name}@erased.invalid`)
@@ -165,7 +165,7 @@ async function eraseInbox(
     for (let at = 0; at < ids.length; at += REMOVE_STEP_MESSAGES) {
       const step = { inboxId, ids: ids.slice(at, at + REMOVE_STEP_MESSAGES) }
       const blobIds = await db.write(eraseMessages, { ...held(), ...step })
-      // Without a time limit: what the store does not remove is an error here.
+      // Here a blob that the store cannot remove is an error.
       await blobs?.remove(blobIds)
     }
   }
@@ -223,7 +223,7 @@ async function isInHeader(deps: Deps, rawId: string, address: string): Promise<b
     const mailboxes = [headers.from, ...headers.to, ...headers.cc, ...headers.bcc]
     return mailboxes.some((one) => one !== null && addressKey(one.address) === address)
   } catch (error) {
-    // It was removed meanwhile.
+    // The message was removed meanwhile.
     if (error instanceof AppError && error.code === 'not_found') return false
     throw error
   }

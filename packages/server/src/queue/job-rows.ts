@@ -1,5 +1,5 @@
-// The table of jobs: work that one worker at a time does under a lease. `due_at` is when a worker may
-// claim the job: its next run or, while it is leased, the end of the lease.
+// The table of jobs: work that one worker at a time does under a lease. `due_at` is when a worker
+// may claim the job: its next run or, while it is leased, the end of the lease.
 
 import type { ExpressionBuilder } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
@@ -93,7 +93,10 @@ export async function hasDueJob(
   return (await query.executeTakeFirst()) !== undefined
 }
 
-/** Leases up to `limit` due jobs, oldest first, of the next account after `afterAccount`, round robin. */
+/**
+ * Leases up to `limit` due jobs, oldest first, of the next account after `afterAccount`, round
+ * robin.
+ */
 export const claimJobs = transaction({
   name: 'claimJobs',
   accountOf: () => null,
@@ -180,9 +183,9 @@ export const recordJob = transaction({
 })
 
 /**
- * Removes a job that is done and returns any other. A job that has failed `faultsMax` times keeps its
- * lease: its worker gives it up. Returns the failures of a job that failed; null for none, and when
- * `worker` has lost the lease.
+ * Removes a job that is done and returns any other. A job that has failed `faultsMax` times keeps
+ * its lease: its worker gives it up. Returns the failures of a job that failed; null for none, and
+ * when `worker` has lost the lease.
  */
 export const settleJob = transaction({
   name: 'settleJob',

@@ -1,5 +1,6 @@
-// Work that is due by time rather than requested. Of several processes that share a database one does
-// each task for all, under a lease that it keeps while it lives. Any process takes a free lease.
+// Work that is due by time rather than requested. Of several processes that share a database one
+// does each task for all, under a lease that it keeps while it lives. Any process takes a free
+// lease.
 
 import { once } from 'node:events'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
@@ -18,7 +19,9 @@ const LEADING = {
 /** When a scheduled task that failed is retried. */
 const TASK_RETRY_MS = MINUTE_MS
 
-/** A task of a feature. It may overlap with another run of itself, in a process that was suspended. */
+/**
+ * A task of a feature. It may overlap with another run of itself, in a process that was suspended.
+ */
 export type Task = {
   readonly name: string
   readonly everyMs: number

@@ -1,4 +1,5 @@
-// Workers: each claims due jobs of one kind, runs them under leases that it renews, and settles them.
+// Workers: each claims due jobs of one kind, runs them under leases that it renews, and settles
+// them.
 
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
@@ -43,8 +44,8 @@ export type JobKind = {
   /** Called before leases are renewed and jobs claimed. */
   prepare?(): Promise<void>
   /**
-   * Runs jobs of one account. A rejection fails them all, and each is retried after a wait. It may be
-   * called again at any point of its work, because processes die.
+   * Runs jobs of one account. A rejection fails them all, and each is retried after a wait. It may
+   * be called again at any point of its work, because processes die.
    */
   run(jobs: readonly [Job, ...Job[]], work: Work): Promise<Outcome>
   /** Called before a job is removed because it failed `faultsMax` times. */
@@ -125,7 +126,10 @@ class Worker implements JobWorker {
     await Promise.all([...this.#runs].map(({ done }) => done))
   }
 
-  /** Renews leases and starts due jobs. It does not wait for them, so that leases are renewed meanwhile. */
+  /**
+   * Renews leases and starts due jobs. It does not wait for them, so that leases are renewed
+   * meanwhile.
+   */
   async #step(signal: AbortSignal): Promise<boolean> {
     await this.#kind.prepare?.()
     await this.#renew()
@@ -214,7 +218,9 @@ class Worker implements JobWorker {
     return this.#kind.faultsMax ?? Number.MAX_SAFE_INTEGER
   }
 
-  /** Renews each lease after a third of it. A run whose lease is lost, or nearly over, is aborted. */
+  /**
+   * Renews each lease after a third of it. A run whose lease is lost, or nearly over, is aborted.
+   */
   async #renew(): Promise<void> {
     const { db, clock } = this.#deps
     const nowMs = clock.monotonic()

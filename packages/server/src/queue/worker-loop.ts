@@ -8,14 +8,19 @@ type WorkerLoop = {
 
 export type WorkerLoopOptions = {
   name: string
-  /** How often the step runs when nothing wakes the loop, so that a lost wake-up only costs time. */
+  /**
+   * How often the step runs when nothing wakes the loop, so that a lost wake-up only costs time.
+   */
   everyMs: number
   /** Does some of the work; ends early once `signal` is aborted. True when there may be more. */
   step(signal: AbortSignal): Promise<boolean>
   log: Log
 }
 
-/** Starts the loop with a first step at once. A step that fails is logged and runs again after `everyMs`. */
+/**
+ * Starts the loop with a first step at once. A step that fails is logged and runs again after
+ * `everyMs`.
+ */
 export function openWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   const closing = new AbortController()
   const { signal } = closing

@@ -20,7 +20,10 @@ export async function findAccountWithNews(db: ReadDb, dueMs: number): Promise<st
   return row?.account_id ?? null
 }
 
-/** Queues a mail with the news of the account for each approver with an address; none if `mail` is null. */
+/**
+ * Queues a mail with the news of the account for each approver with an address; none if `mail` is
+ * null.
+ */
 export const gatherReviewMail = transaction({
   name: 'gatherReviewMail',
   accountOf: ({ accountId }) => accountId,

@@ -1,6 +1,6 @@
-// Mail to approvers about held mail. Its reader may decide, so no key of the account may get hold of it:
-// it is in no inbox, has no event and no bounce, and comes from an address that no inbox can have. It has
-// no words of the held message, which the agent wrote.
+// Mail to approvers about held mail. Its reader may decide, so no key of the account may get hold
+// of it: it is in no inbox, has no event and no bounce, and comes from an address that no inbox can
+// have. It has no words of the held message, which the agent wrote.
 
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
 import { isInternational } from '@mailroom/mail/compose/header-text.ts'

@@ -1,4 +1,4 @@
-// The formats of an export: messages as the octets of a file, step by step.
+// The formats of an export. Each writes a file step by step.
 
 import type { ExportFormat } from '@mailroom/contract/transfers.ts'
 import { mboxEntry } from '@mailroom/mail/mbox.ts'
@@ -6,10 +6,9 @@ import { packTar, type TarEntry } from 'modern-tar'
 import { presentTime } from '#platform/clock.ts'
 import type { ExportedMessage } from './exported-rows.ts'
 
-/** A message with its octets. */
 type WholeMessage = ExportedMessage & { readonly raw: Uint8Array }
 
-/** A line of the format jsonl. */
+/** A line of a jsonl file. */
 export type MessageLine = {
   id: string
   threadId: string
@@ -19,31 +18,30 @@ export type MessageLine = {
   failureReason: string | null
   createdAt: string
   isRead: boolean
-  /** '' is the null reverse-path. */
+  /** Empty for the null reverse-path. */
   reversePath: string
-  /** The address at which it was received; null for sent mail. */
+  /** The address that received it; null for sent mail. */
   recipient: string | null
-  /** The recipients of a sent message. */
+  /** Recipients of a sent message; null for received mail. */
   to: string[] | null
   bcc: string[]
   labels: string[]
   threadLabels: string[]
-  /** The octets in base64. */
+  /** Base64 of the message. */
   raw: string
 }
 
 type Format = {
   readonly mediaType: string
   readonly extension: string
-  /** What an inbox begins with. */
+  /** What precedes the messages of an inbox. */
   begin(address: string): Promise<Uint8Array>
   write(messages: readonly WholeMessage[], address: string): Promise<Uint8Array>
-  /** The end of the file. */
   readonly end: Uint8Array
 }
 
 const NOTHING = new Uint8Array(0)
-/** Two blocks of zeros end an archive (POSIX.1, pax). */
+/** Two blocks of zeros end a tar archive (POSIX.1). */
 const TAR_END = new Uint8Array(1024)
 
 export const exportFormats: Readonly<Record<ExportFormat, Format>> = {
@@ -96,16 +94,16 @@ export const exportFormats: Readonly<Record<ExportFormat, Format>> = {
   },
 }
 
-/** The reverse-path, which a Maildir has no place for; programs that do not know the name pass it over. */
+/** A pax header for the reverse-path, which a Maildir cannot hold. Other programs ignore it. */
 export const REVERSE_PATH = 'MAILROOM.reverse-path'
 
-/** Without the end of the archive, so that further entries can follow. */
+/** Leaves out the end of the archive, so that further entries can follow. */
 async function pack(entries: readonly TarEntry[]): Promise<Uint8Array> {
   const archive = await packTar(entries)
   return archive.subarray(0, archive.length - TAR_END.length)
 }
 
-/** Time, unique part, service and flags, in the order of Maildir: S is read. */
+/** Time, unique part, host and flags, as Maildir orders them. The flag S means read. */
 function maildirName({ id, createdAtMs, isRead }: ExportedMessage | Omit<WholeMessage, 'raw'>) {
   const seconds = Math.floor(createdAtMs / 1000)
   const microseconds = String((createdAtMs % 1000) * 1000).padStart(6, '0')

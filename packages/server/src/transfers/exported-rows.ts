@@ -1,4 +1,4 @@
-// The messages of an inbox as an export reads them, in the order of their positions.
+// Reads the messages of an inbox for an export, in the order of their positions.
 
 import { hiddenRecipientsOf } from '#mailbox/mailbox-rows.ts'
 import type { ReadDb } from '#schema/tables.ts'
@@ -9,9 +9,9 @@ export type ExportedMessage = {
   rawId: string
   position: number
   sizeBytes: number
-  /** Null when the bytes are in the blob store. */
+  /** Null if the message is in the blob store. */
   content: Uint8Array | null
-  /** '' is the null reverse-path. */
+  /** Empty for the null reverse-path. */
   reversePath: string
   direction: 'inbound' | 'outbound'
   status: string
@@ -27,10 +27,13 @@ export type ExportedMessage = {
   createdAtMs: number
 }
 
-/** Messages that a step reads at most. */
+/** Messages read in one step. */
 const STEP_MESSAGES = 200
 
-/** Messages after `position` up to `until`, as many as have `bytesMax` octets together, and at least one. */
+/**
+ * The next messages after `position` up to `until`: at least one, and up to `bytesMax` octets in
+ * all.
+ */
 export async function readExported(
   db: ReadDb,
   input: {

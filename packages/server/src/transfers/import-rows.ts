@@ -1,4 +1,4 @@
-// The transaction of an import: messages of a file come into their inbox together with the progress that counts them.
+// Adds messages of a file to their inbox, in one transaction with the progress of the import.
 
 import type { SkipReason } from '@mailroom/contract/transfers.ts'
 import { insertUntold } from '#events/events-rows.ts'
@@ -8,11 +8,11 @@ import type { Held } from '#queue/job-rows.ts'
 import type { Tx } from '#schema/tables.ts'
 import { holdTransfer, type ImportDetails, type ImportFailure } from './transfer-rows.ts'
 
-/** Failures that an import names; the others are only counted. */
+/** Failures that an import lists; further ones are only counted. */
 const FAILURES_MAX = 100
 
 export type ImportStep = Held & {
-  /** Octets of the file that are read after this step. */
+  /** Octets of the file that have been read after this step. */
   done: number
   arrivals: ImportedArrival[]
   failures: ImportFailure[]
@@ -23,7 +23,7 @@ export type ImportStep = Held & {
 export type ImportOutcome =
   | 'lost'
   | 'inbox_deleted'
-  /** The raw messages that are kept; the blobs of others are not needed. */
+  /** Raw messages that are stored now; the caller removes the blobs of the others. */
   | { keptRawIds: string[] }
 
 export const addImported = transaction({

@@ -1,5 +1,5 @@
-// What other programs note about a message in fields of its own, in a file that they have written: Gmail, Thunderbird, and
-// the programs that keep mail as mbox.
+// Reads the header fields in which Gmail, Thunderbird and mbox programs record the state of a
+// message that they export.
 
 import { domainToASCII } from 'node:url'
 import type { SkipReason } from '@mailroom/contract/transfers.ts'
@@ -9,10 +9,10 @@ import { isLabel } from '#mailbox/mailbox.ts'
 import { type GmailState, gmailStates } from './gmail-labels.ts'
 
 export type Noted = {
-  /** Null where nothing is noted. */
+  /** Null if the message does not say. */
   readonly isRead: boolean | null
   readonly labels: readonly string[]
-  /** Why the message is no mail of the mailbox any more, or not yet. */
+  /** Why the message is left out: it is in the trash, for example, or a draft. */
   readonly skip: SkipReason | null
 }
 
@@ -26,7 +26,7 @@ export function readNoted(raw: Uint8Array): Noted {
   const status = lastOf(fields, 'status')
   if (status === null || !/^\s*[ROUDN]*\s*$/i.test(status)) return NOTHING
   const extended = /^\s*([A-Z]*)\s*$/i.exec(lastOf(fields, 'x-status') ?? '')?.[1] ?? ''
-  // A sender can write these fields, so none of them leaves a message out.
+  // A sender can write these fields, so they never cause a message to be skipped.
   const labels = /F/i.test(extended) ? ['starred'] : []
   return { isRead: /R/i.test(status), labels, skip: null }
 }
@@ -34,19 +34,19 @@ export function readNoted(raw: Uint8Array): Noted {
 const NOTHING: Noted = { isRead: null, labels: [], skip: null }
 
 /**
- * The first of each field above those of the mail's way: servers write theirs above what a sender wrote, so no sender can
- * make a program's field that counts.
+ * The first of each field above the trace fields. Servers add trace fields above the sender's, so a
+ * sender cannot forge a program's field.
  */
 function writtenByProgram(fields: readonly HeaderField[]): Map<string, string> {
   const written = new Map<string, string>()
   for (const { name, value } of fields) {
-    if (OF_THE_WAY.has(name)) break
+    if (TRACE_FIELDS.has(name)) break
     if (!written.has(name)) written.set(name, value)
   }
   return written
 }
 
-const OF_THE_WAY = new Set(['received', 'return-path', 'delivered-to'])
+const TRACE_FIELDS = new Set(['received', 'return-path', 'delivered-to'])
 
 function lastOf(fields: readonly HeaderField[], name: string): string | null {
   return fields.findLast((field) => field.name === name)?.value ?? null
@@ -61,7 +61,7 @@ function notedByGmail(field: string): Noted {
   return { isRead: !has('unread'), labels, skip }
 }
 
-/** Separated by commas; a word with a comma is in quotation marks. */
+/** Labels are separated by commas; one that contains a comma is quoted. */
 function splitLabels(text: string): string[] {
   const words = text.match(/"(?:[^"\\]|\\.)*"|[^",]+/g) ?? []
   return words
@@ -70,7 +70,7 @@ function splitLabels(text: string): string[] {
     .filter((word) => word !== '')
 }
 
-// nsMsgMessageFlags.idl of Thunderbird
+// From nsMsgMessageFlags.idl of Thunderbird.
 const MOZILLA_READ = 0x0001
 const MOZILLA_MARKED = 0x0004
 const MOZILLA_EXPUNGED = 0x0008
@@ -88,7 +88,10 @@ function notedByThunderbird(flags: number, own: ReadonlyMap<string, string>): No
 const LABELS_MAX = 64
 const LABEL_LENGTH_MAX = 64
 
-/** Each word as a label: letters beyond ASCII lose their marks, or become Punycode as in domain names. */
+/**
+ * Turns words into labels: letters lose their diacritics, and what is still not ASCII becomes
+ * Punycode.
+ */
 function labelsOf(words: readonly string[]): string[] {
   const labels = words.map(labelOf).filter((label) => isLabel(label))
   return [...new Set(labels)].slice(0, LABELS_MAX)

@@ -1,5 +1,5 @@
-// The messages of a file that is imported, one after the other, whatever its format. What is hostile in it becomes a
-// failure of one message where the rest can still be read.
+// Reads the messages of an imported file one by one, in any of the formats. Hostile content fails a
+// single message where the rest can still be read.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ImportFormat, SkipReason } from '@mailroom/contract/transfers.ts'
@@ -15,22 +15,22 @@ type ReadMessage = {
   readonly kind: 'message'
   readonly name: string | null
   readonly raw: Uint8Array
-  /** What the file itself tells, null for what it does not. */
-  readonly told: Told
+  readonly stated: Stated
 }
 
-export type Told = {
+/** What the file states about a message; null where it states nothing. */
+export type Stated = {
   readonly dateMs: number | null
   readonly isRead: boolean | null
   readonly reversePath: string | null
-  /** The message's id in the service that exported it. */
+  /** Id of the message in the service that exported it. */
   readonly sourceId: string | null
   readonly line: Omit<MessageLine, 'raw'> | null
-  /** Of the message, and of a thread that it starts. */
+  /** Labels of the message and of a thread that it starts. */
   readonly labels: readonly string[]
 }
 
-/** What the file has beside the mail of a mailbox. */
+/** An entry of the file that is not mail of the mailbox. */
 type ReadSkip = { readonly kind: 'skip'; readonly reason: SkipReason }
 
 type ReadFailure = {
@@ -39,13 +39,16 @@ type ReadFailure = {
   readonly reason: string
 }
 
-/** `end` counts the octets of the file that are read. */
+/** `end` is the number of octets of the file that have been read. */
 export type ReadItem = (ReadMessage | ReadFailure | ReadSkip) & { readonly end: number }
 
-/** Octets in which every format shows itself. */
+/** Octets needed to detect the format. */
 export const FORMAT_BYTES = 1024
 
-/** What the octets are; `declared` decides where they do not. Null for nothing that can be imported. */
+/**
+ * Detects the format by its first octets, else by the `declared` type. Null for an unsupported
+ * format.
+ */
 export function detectFormat(start: Uint8Array, declared: string | null): ImportFormat | null {
   const bytes = Buffer.from(start.buffer, start.byteOffset, start.byteLength)
   if (isMbox(bytes)) return 'mbox'
@@ -58,7 +61,7 @@ export function detectFormat(start: Uint8Array, declared: string | null): Import
   return /^[!-9;-~]+[ \t]*:/.test(text) ? 'eml' : null
 }
 
-/** Formats of other programs by their first octets, with what to do about them. */
+/** Unsupported formats by their first octets, with advice. */
 const OTHER_FORMATS: readonly [start: RegExp, advice: string][] = [
   [/^PK(?:\x03\x04|\x05\x06)/, 'is a zip archive: unpack it, and import each file in it'],
   [/^7z\xbc\xaf|^Rar!|^BZh|^\xfd7zXZ|^\x28\xb5\x2f\xfd/, 'is compressed: unpack it, or use gzip'],
@@ -76,7 +79,7 @@ const OTHER_FORMATS: readonly [start: RegExp, advice: string][] = [
   ],
 ]
 
-/** What is wrong with a file that other programs write and an import does not read; null for others. */
+/** Advice about a file in an unsupported format of another program; null for other files. */
 export function findOtherFormat(start: Uint8Array): string | null {
   const text = Buffer.from(start.buffer, start.byteOffset, start.byteLength).toString('latin1')
   return OTHER_FORMATS.find(([pattern]) => pattern.test(text))?.[1] ?? null
@@ -84,7 +87,7 @@ export function findOtherFormat(start: Uint8Array): string | null {
 
 const TAR_BLOCK = 512
 
-/** By the checksum of its first header, which every tar has. */
+/** Checks the checksum of the first header, which every tar archive has. */
 function isTar(bytes: Buffer): boolean {
   if (bytes.length < TAR_BLOCK) return false
   const stored = octalIn(bytes, 148, 156)
@@ -93,7 +96,7 @@ function isTar(bytes: Buffer): boolean {
   return sum === stored
 }
 
-/** As the library reads it: up to a NUL, without spaces. NaN for anything but octal digits. */
+/** Parses as the library does: up to a NUL, without spaces. NaN for anything but octal digits. */
 function octalIn(bytes: Buffer, start: number, end: number): number {
   const [text = ''] = bytes.toString('latin1', start, end).split('\0', 1)
   return Number(`0o0${text.replaceAll(' ', '')}`)
@@ -115,7 +118,7 @@ export function readImport(
   }
 }
 
-const NOTHING_TOLD: Told = {
+const NOTHING_STATED: Stated = {
   dateMs: null,
   isRead: null,
   reversePath: null,
@@ -131,20 +134,25 @@ async function* readMboxItems(chunks: AsyncIterable<Uint8Array>): AsyncGenerator
   })) {
     if (raw === null) yield { kind: 'failure', name: null, reason: TOO_LARGE, end }
     else
-      yield noted({ name: null, raw, told: { ...NOTHING_TOLD, dateMs, reversePath: sender }, end })
+      yield noted({
+        name: null,
+        raw,
+        stated: { ...NOTHING_STATED, dateMs, reversePath: sender },
+        end,
+      })
   }
 }
 
-/** With what a program has noted in the message, or as what is skipped for it. */
-function noted({ name, raw, told, end }: Omit<ReadMessage, 'kind'> & { end: number }): ReadItem {
+/** Adds what another program recorded in the message, which may be a reason to skip it. */
+function noted({ name, raw, stated, end }: Omit<ReadMessage, 'kind'> & { end: number }): ReadItem {
   const { isRead, labels, skip } = readNoted(raw)
   if (skip !== null) return { kind: 'skip', reason: skip, end }
-  const all = [...told.labels, ...labels]
+  const all = [...stated.labels, ...labels]
   return {
     kind: 'message',
     name,
     raw,
-    told: { ...told, isRead: told.isRead ?? isRead, labels: all },
+    stated: { ...stated, isRead: stated.isRead ?? isRead, labels: all },
     end,
   }
 }
@@ -157,10 +165,10 @@ async function* readOne(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadI
     if (end <= MESSAGE_BYTES_MAX) parts.push(chunk)
   }
   if (end > MESSAGE_BYTES_MAX) yield { kind: 'failure', name: null, reason: TOO_LARGE, end }
-  else yield noted({ name: null, raw: withCrlf(Buffer.concat(parts)), told: NOTHING_TOLD, end })
+  else yield noted({ name: null, raw: withCrlf(Buffer.concat(parts)), stated: NOTHING_STATED, end })
 }
 
-/** A message in base64, and the other fields. */
+/** Room for a message in base64 and the other fields. */
 const LINE_BYTES_MAX = Math.ceil((MESSAGE_BYTES_MAX * 4) / 3) + 256 * 1024
 const LF = 0x0a
 
@@ -198,7 +206,7 @@ function isBlank(line: Buffer): boolean {
 
 function readLine(bytes: Uint8Array): ReadMessage | ReadFailure {
   const failure = (reason: string): ReadFailure => ({ kind: 'failure', name: null, reason })
-  // Within its limit, a line could have so many values that they fill the memory.
+  // A line within its length limit could have enough values to exhaust memory.
   const read = readStrictJson(bytes)
   if (read.kind === 'fault') {
     const isTooMuch = read.rule === 'values' || read.rule === 'depth'
@@ -212,7 +220,7 @@ function readLine(bytes: Uint8Array): ReadMessage | ReadFailure {
   if (raw.length === 0 || raw.length > MESSAGE_BYTES_MAX) {
     return failure(raw.length === 0 ? 'The "raw" of the line is not base64.' : TOO_LARGE)
   }
-  const line: Told['line'] = {
+  const line: Stated['line'] = {
     id: textOf(fields.id) ?? '',
     threadId: textOf(fields.threadId) ?? '',
     inbox: textOf(fields.inbox) ?? '',
@@ -229,7 +237,7 @@ function readLine(bytes: Uint8Array): ReadMessage | ReadFailure {
     threadLabels: textsOf(fields.threadLabels) ?? [],
   }
   const dateMs = Date.parse(line.createdAt)
-  const told: Told = {
+  const stated: Stated = {
     dateMs: Number.isNaN(dateMs) ? null : dateMs,
     isRead: typeof fields.isRead === 'boolean' ? fields.isRead : null,
     reversePath: textOf(fields.reversePath),
@@ -237,7 +245,7 @@ function readLine(bytes: Uint8Array): ReadMessage | ReadFailure {
     line,
     labels: [],
   }
-  return { kind: 'message', name: null, raw, told }
+  return { kind: 'message', name: null, raw, stated }
 }
 
 const TEXT_LENGTH_MAX = 998
@@ -254,7 +262,7 @@ function textsOf(value: unknown): string[] | null {
   return value.slice(0, LIST_MAX).flatMap((one) => textOf(one) ?? [])
 }
 
-/** Names are never used as paths. */
+/** Names in the archive are never used as paths. */
 async function* readMaildir(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadItem> {
   let end = 0
   const source = new ReadableStream<Uint8Array<ArrayBuffer>>(
@@ -276,14 +284,14 @@ async function* readMaildir(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<R
   for await (const entry of entries) yield* readEntry(entry, () => end)
 }
 
-/** Octets of an extended header, which has names and times; the library reads one in one go. */
+/** Octets of an extended header (names, times), which the library reads into memory. */
 const TAR_EXTENDED_BYTES_MAX = 16 * 1024
 /** A multiple of TAR_BLOCK. */
 const TAR_STEP_BYTES = 64 * 1024
-/** Extended headers for the next entry or all entries (pax), and long names (GNU). */
+/** Types of extended headers: pax for the next or all entries, GNU long names. */
 const TAR_EXTENDED = new Set(Buffer.from('xgLK'))
 
-/** In small steps; throws for an extended header that is too long. Headers lie at multiples of TAR_BLOCK. */
+/** Passes the archive on in small steps. Throws for an extended header that is too long. */
 async function* boundedTar(
   chunks: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, undefined> {
@@ -306,7 +314,7 @@ async function* boundedTar(
 
 function requireShortHeader(block: Buffer): void {
   if (!TAR_EXTENDED.has(block[156] ?? 0) || !isTar(block)) return
-  // Large ones may be written in binary.
+  // NaN: a large size may be written in binary.
   if (octalIn(block, 124, 136) <= TAR_EXTENDED_BYTES_MAX) return
   throw new Error('An extended header of the archive is too long.')
 }
@@ -341,7 +349,7 @@ async function* readEntry(
   const raw = withCrlf(Buffer.concat(parts))
   const fault = faultOf(raw)
   if (fault === null) {
-    yield noted({ name: shownName(name), raw, told: toldByEntry(header), end: end() })
+    yield noted({ name: shownName(name), raw, stated: statedByEntry(header), end: end() })
   } else if (isInMaildir(name)) {
     yield { kind: 'failure', name: shownName(name), reason: fault, end: end() }
   } else yield { kind: 'skip', reason: 'otherFile', end: end() }
@@ -351,7 +359,10 @@ function isInMaildir(name: string): boolean {
   return /(?:^|\/)(?:cur|new)\/[^/]+$/.test(name)
 }
 
-/** By the folder and the flags of a Maildir (https://cr.yp.to/proto/maildir.html), and by the files of mail servers. */
+/**
+ * Skips by folder and flags of a Maildir (https://cr.yp.to/proto/maildir.html) and by files of mail
+ * servers.
+ */
 function skippedByName(name: string): SkipReason | null {
   if (/(?:^|\/)tmp\/[^/]+$/.test(name)) return 'unfinished'
   const flags = isInMaildir(name) ? flagsOf(name) : null
@@ -361,7 +372,7 @@ function skippedByName(name: string): SkipReason | null {
   return isOfServer.test(name) ? 'otherFile' : null
 }
 
-/** Why it is no message: text that merely begins like one names neither author, time nor way. */
+/** Why it is no message. Text that merely begins like one has none of the usual header fields. */
 function faultOf(raw: Uint8Array): string | null {
   if (raw.length === 0) return 'The file is empty.'
   const { fields } = readHeaderSection(raw)
@@ -380,24 +391,24 @@ function shownName(name: string): string {
 
 const MAILDIR_NAME = /^(\d{9,11})\.(?:M(\d{1,6}))?/
 
-/** Null where the name says nothing of them. Programs on systems that allow no colon write another sign. */
+/** Null if the name has no flags. Programs replace the colon on systems that do not allow it. */
 function flagsOf(name: string): string | null {
   return /[:;!]2,([A-Za-z]*)$/.exec(name)?.[1] ?? null
 }
 
-/** Time and flags in the name of a file of a Maildir. */
-function toldByEntry({ name: path, pax }: ParsedTarEntry['header']): Told {
+/** Reads time and flags from the name of a Maildir file. */
+function statedByEntry({ name: path, pax }: ParsedTarEntry['header']): Stated {
   const reversePath = /^<(.*)>$/.exec(pax?.[REVERSE_PATH] ?? '')?.[1] ?? null
   const found = MAILDIR_NAME.exec(path.split('/').at(-1) ?? '')
   const flags = flagsOf(path)
   const isRead = flags?.includes('S') ?? null
   const labels = flags?.includes('F') === true ? ['starred'] : []
-  const told = { ...NOTHING_TOLD, reversePath: textOf(reversePath), isRead, labels }
-  if (found === null) return told
+  const stated = { ...NOTHING_STATED, reversePath: textOf(reversePath), isRead, labels }
+  if (found === null) return stated
   const [, seconds, microseconds = '0'] = found
   const id = /_?(msg_[0-7][0-9a-hjkmnp-tv-z]{25})\.mailroom:/.exec(path)?.[1] ?? null
   return {
-    ...told,
+    ...stated,
     dateMs: Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000),
     sourceId: id,
   }

@@ -1,5 +1,5 @@
-// Writes the file of an export in steps of about a mebibyte. Each is stored with the position where the
-// next one begins.
+// Writes the file of an export in steps of about a mebibyte. Each is stored with the position where
+// the next one begins.
 
 import { findInbox } from '#inboxes/inboxes-rows.ts'
 import { readRawBytes, type StorageQuota } from '#mailbox/mailbox.ts'

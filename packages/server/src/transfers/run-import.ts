@@ -1,5 +1,5 @@
-// Reads the file of an import and adds its messages to the inbox, some at a time. Each run reads the file
-// from its start and skips the messages that were handled before.
+// Reads the file of an import and adds its messages to the inbox, some at a time. Each run reads
+// the file from its start and skips the messages that were handled before.
 
 import { hash } from 'node:crypto'
 import type { SkipReason } from '@mailroom/contract/transfers.ts'
@@ -25,7 +25,7 @@ import type { Parser } from '#platform/workers/parser.ts'
 import { SENDER_PROOFS } from '#policy/policy-rows.ts'
 import type { Held } from '#queue/job-rows.ts'
 import { addImported } from './import-rows.ts'
-import { type ReadItem, readImport, type Told } from './read-import.ts'
+import { type ReadItem, readImport, type Stated } from './read-import.ts'
 import type { TransferDeps, Turn } from './run-export.ts'
 import { readFile } from './transfer-file.ts'
 import { finishTransfer, type ImportFailure, type ImportRow } from './transfer-rows.ts'
@@ -36,7 +36,7 @@ export type ImportDeps = TransferDeps & {
   wakeEvents: () => void
 }
 
-/** Messages, and octets, that are added together. */
+/** Messages and octets of one step. */
 const STEP_MESSAGES = 50
 const STEP_BYTES = 2 * 1024 * 1024
 
@@ -75,7 +75,7 @@ export async function runImport(
   }
 }
 
-/** Without the first `handled` items. */
+/** Groups the items after the first `handled` ones. */
 async function* stepsOf(
   items: AsyncGenerator<ReadItem>,
   handled: number,
@@ -163,15 +163,15 @@ async function prepare(
   deps: ImportDeps,
   { transfer, inbox, item, nowMs }: Preparing,
 ): Promise<ImportedArrival | { reason: string }> {
-  const { raw, told } = item
+  const { raw, stated } = item
   if (raw.length === 0) return { reason: 'The message is empty.' }
   const sha256 = await digestInSteps(raw)
   const parsed = await deps.parser.parse(raw)
   const { headers } = parsed
-  const { line } = told
+  const { line } = stated
   const isOwn = addressKey(headers.from?.address ?? '') === addressKey(inbox.address)
   const direction = line?.direction ?? (isOwn ? 'outbound' : 'inbound')
-  const reversePath = told.reversePath ?? reversePathOf(raw) ?? headers.from?.address ?? ''
+  const reversePath = stated.reversePath ?? reversePathOf(raw) ?? headers.from?.address ?? ''
   const envelope = { sha256, reversePath, recipients: [inbox.address], authentication: null }
   const content = contentOf(parsed, { ...envelope, scanned: NOT_SCANNED })
   const to = line?.to ?? headers.to.map(({ address }) => address)
@@ -204,22 +204,25 @@ async function prepare(
     content: { ...content, receipt_key: content.receipt_key ?? keyOfBytes(sha256) },
     receipts: [receipt],
     parentKeys: parentKeysOf(headers),
-    // An agent may have written the file, so it proves nothing of senders.
+    // An agent may have written the file, so it proves nothing about senders.
     senderKey: null,
     senderProof: SENDER_PROOFS.none,
-    // Its files are read only when their text is asked for, which notes what they mention.
+    // Attachments of imported mail are extracted on request only.
     mentions: { ...mentionsOf(parsed, { readsFiles: () => false }), unreadFiles: [] },
-    sourceId: told.sourceId,
-    labels: (line?.labels ?? told.labels).filter(isLabel),
-    threadLabels: (line?.threadLabels ?? told.labels).filter(isLabel),
+    sourceId: stated.sourceId,
+    labels: (line?.labels ?? stated.labels).filter(isLabel),
+    threadLabels: (line?.threadLabels ?? stated.labels).filter(isLabel),
     spareThreadId: deps.makeId('thr'),
     nowMs,
     imported: {
       direction,
       status,
       failureReason: isFailed ? (line.failureReason ?? 'cancelled') : null,
-      dateMs: Math.max(0, Math.min(nowMs, told.dateMs ?? arrivalOf(raw) ?? headers.date ?? nowMs)),
-      isRead: told.isRead ?? transfer.details.isRead,
+      dateMs: Math.max(
+        0,
+        Math.min(nowMs, stated.dateMs ?? arrivalOf(raw) ?? headers.date ?? nowMs),
+      ),
+      isRead: stated.isRead ?? transfer.details.isRead,
       to: [...to],
       bcc: bccOf(line, headers),
       threadId: threadIdOf(transfer.id, line),
@@ -227,13 +230,13 @@ async function prepare(
   }
 }
 
-/** Programs keep the Bcc field in what they have sent; our exports have it beside the bytes. */
-function bccOf(line: Told['line'], { bcc }: ParsedMessage['headers']): string[] {
+/** Programs keep the Bcc field in sent mail; our exports have it beside the message. */
+function bccOf(line: Stated['line'], { bcc }: ParsedMessage['headers']): string[] {
   return [...new Set([...(line?.bcc ?? []), ...bcc.map(({ address }) => address)])]
 }
 
-/** The same for all messages of a thread of the file, also after a crash. */
-function threadIdOf(transferId: string, line: Told['line']): string | null {
+/** Messages of one thread of the file get the same id in every run of the import. */
+function threadIdOf(transferId: string, line: Stated['line']): string | null {
   if (line === null || line.threadId === '') return null
   return derivedId('thr', transferId, hash('sha256', `${transferId} ${line.threadId}`, 'buffer'))
 }
@@ -255,7 +258,7 @@ function arrivalOf(raw: Uint8Array): number | null {
   return received === null || at === -1 ? null : parseDateTime(received.slice(at + 1).trim())
 }
 
-/** As another server has noted it at the final delivery (RFC 5321 §4.4). */
+/** The Return-Path field that the server of the final delivery added (RFC 5321 §4.4). */
 function reversePathOf(raw: Uint8Array): string | null {
   const path = /^\s*<?([^<>\s]*)>?\s*$/.exec(fieldOf(raw, 'return-path') ?? 'x x')?.[1] ?? null
   return path === null || path === '' || checkEmailAddress(path) === null ? path : null

@@ -1,10 +1,10 @@
-// The pieces of the file of an export or import.
+// Reads the pieces of an export's or import's file.
 
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Tables } from '#schema/tables.ts'
 import type { NewChunk } from './transfer-rows.ts'
 
-/** The piece of a file that begins at or before `startBytes`, the last such; null for none. */
+/** The last piece that begins at or before `startBytes`; null for none. */
 export async function findChunk(
   db: ReadDb,
   input: { transferId: string; startBytes: number },
@@ -24,7 +24,7 @@ const selectChunk = statement<Tables, { transferId: string; startBytes: number }
       .limit(1),
 )
 
-/** The ids among these that belong to pieces; the others are orphans of the blob store. */
+/** Which of these ids belong to pieces; the others are orphans of the blob store. */
 export async function existingChunkIds(db: ReadDb, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db.read

@@ -1,5 +1,5 @@
-// The file of a transfer, in pieces of up to a mebibyte: in the blob store where there is one, else in the database, so
-// that every process can read it.
+// The file of a transfer, in pieces of up to a mebibyte. They are in the blob store, or in the
+// database if there is none, so that every process can read them.
 
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
@@ -9,14 +9,14 @@ import { findChunk } from './transfer-chunk-rows.ts'
 import type { NewChunk } from './transfer-rows.ts'
 
 export const CHUNK_BYTES = 1024 * 1024
-/** Octets of a file that are read at once for a client, which may be slow. */
+/** Octets that are passed to a client at once; it may be slow. */
 const DOWNLOAD_PART_BYTES = 64 * 1024
-/** A download keeps the piece that its client reads, and parts of the one before. */
+/** A download holds the piece that its client is reading and parts of the one before. */
 export const DOWNLOAD_HOLDS_BYTES = 2 * CHUNK_BYTES
 
 type FileDeps = { db: ReadDb; blobs: BlobStore | null; makeId: MakeId }
 
-/** Stores the bytes and returns the pieces to write with the progress; blobs without a piece are swept up. */
+/** Stores the bytes and returns the pieces, which are written with the progress of the transfer. */
 export async function storeChunks(
   { blobs, makeId }: Omit<FileDeps, 'db'>,
   bytes: Uint8Array,
@@ -24,7 +24,7 @@ export async function storeChunks(
 ): Promise<NewChunk[]> {
   const chunks: NewChunk[] = []
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
-    // In memory of its own, because the writer thread would get the whole.
+    // A copy, because the writer thread would get the whole buffer.
     const content = new Uint8Array(bytes.subarray(at, at + CHUNK_BYTES))
     const id = makeId('chk')
     if (blobs !== null) await blobs.put(id, content)
@@ -38,12 +38,12 @@ export async function storeChunks(
   return chunks
 }
 
-/** Of pieces that a transfer does not get: it has ended, or another worker holds it. */
+/** Blobs of pieces that were not added because the transfer ended or another worker has it. */
 export function idsOfBlobs(chunks: readonly NewChunk[]): string[] {
   return chunks.flatMap(({ id, content }) => (content === null ? [id] : []))
 }
 
-/** The bytes of a file from `start` up to `end`, a piece at a time. */
+/** Reads the bytes from `start` up to `end`, a piece at a time. */
 export async function* readFile(
   { db, blobs }: Omit<FileDeps, 'makeId'>,
   { transferId, start, end }: { transferId: string; start: number; end: number },
@@ -62,7 +62,7 @@ export async function* readFile(
   }
 }
 
-/** The same in parts, so that a client that reads nothing keeps few of them in the socket's buffer. */
+/** The same in small parts, so that a stalled client holds little in the socket's buffer. */
 export async function* readForClient(
   deps: Omit<FileDeps, 'makeId'>,
   asked: { transferId: string; start: number; end: number },

@@ -50,14 +50,14 @@ type HandlerDeps = TransferDeps & {
   publicUrl: () => string
   urlKey: Uint8Array
   storageQuota: StorageQuota
-  /** Octets that an imported file may have. */
+  /** The largest file of an import, in octets. */
   importBytesMax: number
   wakeWorker(): void
 }
 
 /**
- * Downloads under way in a process, and for one account. Together they hold half of the memory for answers, so that
- * clients of a URL that leave them unread cannot take it from other answers.
+ * Downloads in a process and of an account. Stalled ones can hold only half of the memory for
+ * answers.
  */
 const DOWNLOADS = { limit: 64, limitPerKey: 8 }
 
@@ -152,7 +152,7 @@ async function startImport(
     return presentImport(queued)
   } catch (error) {
     await deps.db.write(dropUpload, { accountId, transferId: id, nowMs: deps.clock.now() })
-    // At once: the limit of unfinished imports does not count what was broken off.
+    // The limit of unfinished imports does not count uploads that were broken off.
     await purgeTransfers(deps, new AbortController().signal)
     throw error
   }
@@ -196,7 +196,7 @@ async function scopeOf(
   return { inboxId: null, podId: pod.id, inboxIds, total }
 }
 
-/** Without the trash, which is not exported. */
+/** The trash is not exported. */
 function messagesIn(counters: Row<'inbox_counters'>): number {
   const gone = counters.removed_inbound + counters.removed_outbound
   return counters.inbound_count + counters.outbound_count - gone
@@ -208,7 +208,7 @@ async function getExport(deps: HandlerDeps, accountId: string, id: string): Prom
   return presentExport(deps, found)
 }
 
-/** An export whose file is there. `invalid_signature` for a URL that is wrong or has expired. */
+/** An export with a file. `invalid_signature` for a URL that is wrong or has expired. */
 async function findFile(
   deps: HandlerDeps,
   asked: {
@@ -234,7 +234,7 @@ async function findFile(
 const FILE_NAME = 'file'
 const NEW_EXPORT = 'Get the export again and use its url, or export again.'
 
-/** A file that has expired may wait to be removed. */
+/** An expired file may not be removed yet. */
 function statusOf({ status, expiresAtMs }: ExportRow, nowMs: number): Export['status'] {
   if (status === 'done' && expiresAtMs !== null && expiresAtMs <= nowMs) return 'expired'
   return status as Export['status']
@@ -316,7 +316,7 @@ const SENTENCES: Record<Exclude<TransferError, 'internal_error'>, string> = {
   address_erased: 'An erasure ended it, because its file may hold the erased address.',
 }
 
-/** Stores the file piece by piece while it arrives, and queues the import. */
+/** Stores the file while it arrives, then queues the import. */
 async function receiveFile(
   deps: HandlerDeps,
   { accountId, id, upload }: { accountId: string; id: string; upload: Upload },
@@ -344,7 +344,7 @@ async function receiveFile(
   return queued
 }
 
-/** Why an import ended while its file arrived: an erasure ended it, or the next piece came too late. */
+/** An erasure ended the import while its file arrived, or the next piece came too late. */
 async function whyEnded(
   { db }: HandlerDeps,
   { accountId, id }: { accountId: string; id: string },
@@ -353,7 +353,7 @@ async function whyEnded(
   return problem(error === 'address_erased' ? 'address_erased' : 'request_timeout')
 }
 
-/** Pieces of CHUNK_BYTES, of which the last may be shorter. */
+/** Pieces of CHUNK_BYTES; the last may be shorter. */
 async function* inChunks(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let held: Uint8Array[] = []
   let length = 0

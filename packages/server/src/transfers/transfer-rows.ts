@@ -136,7 +136,9 @@ type NewTransfer = Pick<
   'id' | 'account_id' | 'kind' | 'pod_id' | 'inbox_id' | 'format' | 'total_count'
 > & { details: ExportDetails | ImportDetails; nowMs: number }
 
-/** Adds a transfer; false when the account has OPEN_TRANSFERS_MAX of its kind that are not finished. */
+/**
+ * Adds a transfer; false when the account has OPEN_TRANSFERS_MAX of its kind that are not finished.
+ */
 export const insertTransfer = transaction({
   name: 'insertTransfer',
   accountOf: ({ account_id }) => account_id,
@@ -350,7 +352,10 @@ type ExportStep = Held & {
   chunks: NewChunk[]
 }
 
-/** Adds the pieces that a step has written, and where the next one begins; false when the lease is lost. */
+/**
+ * Adds the pieces that a step has written, and where the next one begins; false when the lease is
+ * lost.
+ */
 export const addExported = transaction({
   name: 'addExported',
   accountOf: () => null,
@@ -416,7 +421,10 @@ async function replaceOldest(tx: Tx, accountId: string, nowMs: number): Promise<
     .execute()
 }
 
-/** Ends an export in any state and hides it; its file and row expire at once. False when there is none. */
+/**
+ * Ends an export in any state and hides it; its file and row expire at once. False when there is
+ * none.
+ */
 export const removeExport = transaction({
   name: 'deleteExport',
   accountOf: ({ accountId }) => accountId,
@@ -486,7 +494,9 @@ export async function findUploadError(
   return (row?.error ?? null) as TransferError | null
 }
 
-/** Newest first. The limit of unfinished ones and the time that they are listed bound their number. */
+/**
+ * Newest first. The limit of unfinished ones and the time that they are listed bound their number.
+ */
 export async function listTransfers<Kind extends TransferKind>(
   db: ReadDb,
   kind: Kind,
@@ -514,7 +524,10 @@ export async function listTransfers<Kind extends TransferKind>(
 /** Pieces that are removed in one step. */
 const PURGE_CHUNKS = 50
 
-/** Removes pieces of expired files, then rows; call it until it is done. The caller removes the blobs. */
+/**
+ * Removes pieces of expired files, then rows; call it until it is done. The caller removes the
+ * blobs.
+ */
 export const purgeTransfersStep = transaction({
   name: 'purgeTransfersStep',
   accountOf: () => null,

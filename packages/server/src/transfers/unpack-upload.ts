@@ -1,4 +1,4 @@
-// A file that arrives for an import, unpacked when it is compressed with gzip.
+// Unpacks the uploaded file of an import if it is compressed with gzip.
 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -10,7 +10,7 @@ export function wrongFile(message: string) {
   return problem('bad_request', `The file ${message}.`, { details: [{ path: 'file', message }] })
 }
 
-/** `payload_too_large` above `bytesMax` unpacked octets, and `bad_request` for what gzip cannot read. */
+/** `payload_too_large` above `bytesMax` unpacked octets, `bad_request` for damaged gzip data. */
 export async function* unpacked(
   chunks: AsyncIterable<Uint8Array>,
   bytesMax: number,

@@ -9,7 +9,10 @@ import { runExport, type TransferDeps } from './run-export.ts'
 import { type ImportDeps, runImport } from './run-import.ts'
 import { failTransfer, purgeTransfersStep, startTransfer } from './transfer-rows.ts'
 
-/** With the waits between attempts, a transfer fails after twenty minutes of faults without progress. */
+/**
+ * With the waits between attempts, a transfer fails after twenty minutes of faults without
+ * progress.
+ */
 const FAULTS_MAX = 8
 
 export function transferWork(deps: ImportDeps): FeatureWork {
