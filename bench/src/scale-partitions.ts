@@ -42,10 +42,10 @@ export async function partitionEmpty(
   }
 }
 
-export type Whole = { key: string; keyText: string; indexes: string[] }
+type Whole = { key: string; keyText: string; indexes: string[] }
 
 /** The primary key of a table and its other indexes, as statements that make them. */
-export async function readWhole(run: Run, table: string): Promise<Whole> {
+async function readWhole(run: Run, table: string): Promise<Whole> {
   const [key] = await run(`select conname as name, pg_get_constraintdef(oid) as text
     from pg_constraint where contype = 'p' and conrelid = '${table}'::regclass`)
   const indexes = await run(`select indexdef as text from pg_indexes
@@ -83,7 +83,7 @@ function partitionsOf(
 }
 
 /** The smallest id of this time: the first ten letters of base32 are a UUIDv7's time. */
-export function idAt(prefix: string, timeMs: number): string {
+function idAt(prefix: string, timeMs: number): string {
   const digits = '0123456789abcdefghjkmnpqrstvwxyz'
   const letters = Array.from({ length: 10 }, (_, index) => {
     return digits[Math.floor(timeMs / 32 ** (9 - index)) % 32]
@@ -103,7 +103,7 @@ function rangeOfDays(fromMs: number, toMs: number, everyDays: number): number[] 
 }
 
 /** A unique index of a partitioned table must contain the partition column. */
-export function withColumn(text: string, column: string): string {
+function withColumn(text: string, column: string): string {
   const opening = text.lastIndexOf('(')
   const columns = text.slice(opening + 1, text.lastIndexOf(')')).split(', ')
   if (columns.includes(column)) return text

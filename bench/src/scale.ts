@@ -14,7 +14,6 @@ import pg from 'pg'
 import { describeMachine, table } from './figures.ts'
 import { fill, type Run } from './scale-fill.ts'
 import { drawSamples, type Figures, measure, receive } from './scale-measure.ts'
-import { describeMigration } from './scale-migrate.ts'
 import { partitionEmpty, partitionings } from './scale-partitions.ts'
 import { sizeOf } from './scale-rows.ts'
 import {
@@ -26,7 +25,7 @@ import {
 } from './scale-upkeep.ts'
 
 /** The parts of a run, in this order. */
-const PARTS = ['sizes', 'queries', 'hot', 'together', 'removal', 'dump', 'migration'] as const
+const PARTS = ['sizes', 'queries', 'hot', 'together', 'removal', 'dump'] as const
 
 /**
  * Options: `--messages 100000,1000000`, `--layouts today,daily,weekly`, `--rounds 500` an operation,
@@ -93,8 +92,6 @@ async function examine(
         if (layout !== 'today') tell('removal', await describeDrop(run))
       }
       if (parts.includes('dump')) tell('backup', await describeDump(run))
-      if (parts.includes('migration') && layout === 'today')
-        tell('migration', await describeMigration(db, run))
     } finally {
       await db.close()
     }
