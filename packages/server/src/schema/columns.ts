@@ -5,7 +5,7 @@ import type { ColumnType } from 'kysely'
 import { presentTimes, type WithTimes } from '#platform/clock.ts'
 
 /** `defaulted`: an insert may omit it. `editable`: clients set it. `internal`: it is never presented. */
-type Trait = 'defaulted' | 'editable' | 'internal'
+type Trait = 'nullable' | 'defaulted' | 'editable' | 'internal'
 
 /** Null for a value that is stored as it is. */
 type Codec<Value, Stored> = { read(stored: Stored): Value; write(value: Value): Stored } | null
@@ -16,7 +16,7 @@ type Column<Name extends string, Value, Stored, Traits extends Trait = never> = 
   readonly traits: readonly Trait[]
   /** For the compiler only. */
   readonly of?: { value: Value; stored: Stored; traits: Traits }
-  nullable(): Column<Name, Value | null, Stored | null, Traits>
+  nullable(): Column<Name, Value | null, Stored | null, Traits | 'nullable'>
   defaulted(): Column<Name, Value, Stored, Traits | 'defaulted'>
   editable(): Column<Name, Value, Stored, Traits | 'editable'>
   internal(): Column<Name, Value, Stored, Traits | 'internal'>
@@ -38,7 +38,7 @@ export function coded<Name extends string, Value, Stored, Traits extends Trait =
     name,
     codec,
     traits,
-    nullable: () => coded<Name, Value | null, Stored | null, Traits>(name, nullable, traits),
+    nullable: () => coded(name, nullable, [...traits, 'nullable']),
     defaulted: () => coded(name, codec, [...traits, 'defaulted']),
     editable: () => coded(name, codec, [...traits, 'editable']),
     internal: () => coded(name, codec, [...traits, 'internal']),

@@ -27,14 +27,18 @@ export const ownPolicy = columns({
 })
 
 /** No metadata is stored as null. */
-const metadata = coded('metadata', {
-  read: (stored: string | null): Record<string, string> =>
-    stored === null ? {} : JSON.parse(stored),
-  write: (value) => {
-    const sorted = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))
-    return sorted.length === 0 ? null : JSON.stringify(Object.fromEntries(sorted))
+const metadata = coded(
+  'metadata',
+  {
+    read: (stored: string | null): Record<string, string> =>
+      stored === null ? {} : JSON.parse(stored),
+    write: (value) => {
+      const sorted = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))
+      return sorted.length === 0 ? null : JSON.stringify(Object.fromEntries(sorted))
+    },
   },
-})
+  ['nullable'],
+)
 
 export const accounts = columns({
   id: text('id'),
