@@ -1,5 +1,3 @@
-// Handlers of accounts, keys and pods.
-
 import type { EventReaders } from '#http/event-readers.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import type { Chance } from '#platform/chance.ts'

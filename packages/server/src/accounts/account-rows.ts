@@ -1,4 +1,4 @@
-// Accounts with their keys, totals and ended sessions, to and from rows.
+// Accounts, with their keys, totals and ended sessions, in the database.
 
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
@@ -14,7 +14,7 @@ export type { Account, Key }
 
 const INBOXES_MAX: Record<Plan, number> = { free: 3, developer: 10, launch: 200 }
 
-/** How many inboxes a plan allows, over all pods of the account. */
+/** Inboxes that a plan allows, in all pods of the account. */
 export function inboxesAllowed(plan: Plan): number {
   return INBOXES_MAX[plan]
 }
@@ -31,7 +31,9 @@ type NewAccount = Pick<Account, 'id' | 'name' | 'plan'> & {
   isFirst: boolean
 }
 
-/** Adds an account with its default pod and first key. False for `isFirst` when an account exists already. */
+/**
+ * Adds an account with its default pod and first key. With `isFirst`, false if an account exists.
+ */
 export const insertAccount = transaction({
   name: 'createAccount',
   accountOf: () => null,
@@ -56,7 +58,7 @@ export const insertAccount = transaction({
   },
 })
 
-/** Of mail in pods and inboxes that do not say otherwise. */
+/** The default for pods and inboxes without a retention of their own. */
 export const setAccountRetention = transaction({
   name: 'setAccountRetention',
   accountOf: ({ accountId }) => accountId,
@@ -72,7 +74,7 @@ export const setAccountRetention = transaction({
   },
 })
 
-/** Changes the named fields; null when there is no such account. */
+/** Changes the given fields; null if there is no such account. */
 export const changeAccount = transaction({
   name: 'updateAccount',
   accountOf: ({ id }) => id,
@@ -90,7 +92,6 @@ export const changeAccount = transaction({
   },
 })
 
-/** The account with this id, or null. */
 export async function findAccount(db: ReadDb, accountId: string): Promise<Account | null> {
   const [row] = await selectAccount(db.reading, { id: accountId })
   return row === undefined ? null : accounts.read(row)
@@ -119,7 +120,7 @@ export async function listAccounts(
   return { accounts: rows.map(accounts.read), total }
 }
 
-/** `limit_reached` when the account has ACTIVE_KEYS_MAX already. */
+/** `limit_reached` if the account has ACTIVE_KEYS_MAX keys. */
 export const insertKey = transaction({
   name: 'createKey',
   accountOf: ({ accountId }) => accountId,
@@ -157,7 +158,7 @@ export const markKeyRevoked = transaction({
   },
 })
 
-/** Notes when keys of an account were last used. */
+/** Records when keys of an account were last used. */
 export const touchKeys = transaction({
   name: 'touchKeys',
   accountOf: ({ accountId }) => accountId,
@@ -202,7 +203,7 @@ export function findKey(db: ReadDb, tokenHash: Uint8Array) {
     .executeTakeFirst()
 }
 
-/** The account's key while it is active, with the account; null otherwise. */
+/** The account's active key with the account, or null. */
 export async function findKeyWithAccount(
   db: ReadDb,
   { accountId, keyId }: { accountId: string; keyId: string },
@@ -246,16 +247,16 @@ export async function findKeyAccount(db: ReadDb, keyId: string): Promise<string 
   return row?.account_id ?? null
 }
 
-/** Locks the account for guards that count what it has; null when it does not exist. */
+/** Locks the account for guards that count what it has; null if it does not exist. */
 export async function lockAccount(tx: Tx, accountId: string): Promise<Row<'accounts'> | null> {
   const query = tx.query.selectFrom('accounts').selectAll().where('id', '=', accountId)
   return (await lockRows(tx, query).executeTakeFirst()) ?? null
 }
 
 /**
- * Whether this change of what holds an agent back is refused as `approver_required`: its account has an approver, and
- * the actor is a key, or an approver who was deleted meanwhile. The caller has locked the account, or an approver
- * could be added beside the change.
+ * Whether a change of what restricts an agent is refused as `approver_required`: the account has an
+ * approver, and the actor is a key or a deleted approver. The caller has locked the account, so
+ * that no approver is added at the same time.
  */
 export async function needsApprover(tx: Tx, accountId: string, actor: Actor): Promise<boolean> {
   return !isAllowed(actor, await activeApprovers(tx, accountId))
@@ -273,12 +274,11 @@ export function isAllowed(actor: Actor, active: readonly string[]): boolean {
   }
 }
 
-/** Whose share of the writes a change uses: an approver has one apart from the account's, as for requests. */
+/** Whose share of the writes a change uses. Approvers have their own, as for requests. */
 export function payerOfChange({ accountId, actor }: { accountId: string; actor: Actor }): string {
   return actor.kind === 'approver' ? actor.approverId : accountId
 }
 
-/** Their ids. */
 export async function activeApprovers(tx: Tx, accountId: string): Promise<string[]> {
   const rows = await tx.query
     .selectFrom('approvers')
@@ -289,7 +289,6 @@ export async function activeApprovers(tx: Tx, accountId: string): Promise<string
   return rows.map(({ id }) => id)
 }
 
-/** Changes a total of the account. */
 export async function changeAccountTotal(
   tx: Tx,
   accountId: string,
@@ -362,7 +361,9 @@ const upsertCounters = statement<Tables, Row<'account_counters'>, never>((query,
     ),
 )
 
-/** Removes the rules for senders and recipients of one inbox or pod; the caller has locked the account. */
+/**
+ * Removes the sender and recipient rules of one inbox or pod. The caller has locked the account.
+ */
 export async function deleteRulesOf(
   tx: Tx,
   accountId: string,
@@ -384,7 +385,7 @@ export async function deleteRulesOf(
   await countRules(tx, accountId, { inbound, outbound })
 }
 
-/** Whether the inbox or the pod has modes, guards or rules of its own. */
+/** Whether the inbox or pod has modes, guards or rules of its own. */
 export async function hasPolicy(
   tx: Tx,
   table: 'inboxes' | 'pods',
@@ -412,7 +413,9 @@ export async function hasPolicy(
   return false
 }
 
-/** Changes the account's totals of rules; receiving and sending read rules only where they are not 0. */
+/**
+ * Changes the account's totals of rules. Receiving and sending read rules only if a total is not 0.
+ */
 export async function countRules(
   tx: Tx,
   accountId: string,
@@ -435,7 +438,7 @@ const addToRuleCounts = statement<
     .where('id', '=', place('accountId')),
 )
 
-/** A second call does nothing. The row is kept until the session would have expired. */
+/** Idempotent. The row is kept until the session would have expired. */
 export const endSession = transaction({
   name: 'endSession',
   accountOf: () => null,
@@ -448,7 +451,7 @@ export const endSession = transaction({
   },
 })
 
-/** The sessions among these that somebody has signed out of. */
+/** The sessions among these that were signed out of. */
 export async function findEndedSessions(db: ReadDb, ids: readonly string[]): Promise<string[]> {
   const rows = await db.read
     .selectFrom('ended_sessions')

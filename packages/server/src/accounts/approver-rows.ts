@@ -1,4 +1,4 @@
-// Approvers, to and from rows. `needsApprover` in account-rows.ts says what only they may do.
+// Approvers in the database. See `needsApprover` for what is reserved to them.
 
 import { insertEvent } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -13,14 +13,13 @@ export type { Approver }
 
 export const APPROVERS_MAX = 50
 
-/** Ids of what reports a change of approvers. */
 type ChangeIds = { eventId: string; auditId: string }
 
 type NewApprover = ChangeIds & {
   accountId: string
   approver: Approver & { tokenHash: Uint8Array }
   actor: Actor
-  /** Whether an API key may add the first one of its account. */
+  /** Whether an API key may add the first approver of its account. */
   keyMayBegin: boolean
 }
 
@@ -137,12 +136,11 @@ export async function listApprovers(
   return { approvers: page.map(approvers.read), total: rows.length }
 }
 
-/** Whether the account has an active approver. */
 export async function hasApprover(db: ReadDb, accountId: string): Promise<boolean> {
   return (await listApprovers(db, { accountId, limit: 1, offset: 0 })).total > 0
 }
 
-/** Ids of the active approvers with an address. */
+/** The ids of active approvers with an email address. */
 export async function listApproversToTell(db: ReadDb, accountId: string): Promise<string[]> {
   const rows = await db.read
     .selectFrom('approvers')
@@ -164,7 +162,7 @@ export function findApproverByToken(db: ReadDb, tokenHash: Uint8Array) {
     .executeTakeFirst()
 }
 
-/** The account's approver while active, or null. */
+/** The account's active approver, or null. */
 export async function findApprover(
   db: ReadDb,
   { accountId, approverId }: { accountId: string; approverId: string },

@@ -1,5 +1,3 @@
-// Approvers: creates and deletes them, on behalf of a caller of the API or the operator.
-
 import { asciiDomain } from '@mailroom/mail/address.ts'
 import { BASE62, type Chance, randomText } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -15,17 +13,21 @@ import {
 } from './approver-rows.ts'
 import { APPROVER_TOKEN_PREFIX, hashToken } from './key.ts'
 
-/** Who may create the first approver of an account: an API key, or the operator on the machine alone. */
+/**
+ * Who may create the first approver of an account: an API key, or only the operator on the machine.
+ */
 export type FirstApprover = { readonly firstApprover: 'key' | 'machine' }
 
 export type OwnDomains = {
-  /** Whether mail for the domain, in lower case with A-labels, can be read by inboxes of this service. */
+  /**
+   * Whether inboxes of this service can read mail for the domain, which is in lower-case A-labels.
+   */
   isDomainHere(domain: string): Promise<boolean>
 }
 
 /**
- * The approver and the token, which is shown only now. `bad_request` for an address at which an inbox could read what
- * is told to the approver.
+ * The approver and the token, which is only in this result. `bad_request` for an address whose mail
+ * an inbox could read.
  */
 export async function createApprover(
   deps: { db: Db; clock: Clock; chance: Chance; makeId: MakeId } & OwnDomains & FirstApprover,
@@ -63,7 +65,7 @@ export async function createApprover(
   )
 }
 
-/** Effective on the next request. `not_found` the second time. */
+/** Takes effect on the next request. A second call is `not_found`. */
 export async function deleteApprover(
   { db, clock, makeId }: { db: Db; clock: Clock; makeId: MakeId },
   input: { accountId: string; approverId: string; actor: Actor },

@@ -1,5 +1,5 @@
-// The audit: what policies and approvers decided, and how both changed. Entries are added, and removed by age alone; an
-// erasure replaces the address in them.
+// The audit: decisions of policies and approvers, and changes to both. Entries are only removed by
+// age; an erasure replaces the address in them.
 
 import type { PolicyChange } from '@mailroom/contract/policy.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
@@ -14,16 +14,15 @@ import type { Actor } from './actor.ts'
 
 export const AUDIT_MS = 90 * DAY_MS
 
-/** Of a decision about mail. */
+/** Details of a decision about mail. */
 type DecisionDetails = {
   messageId: string | null
-  /** Of quarantined mail. */
+  /** Only for quarantined mail. */
   sender: string | null
   recipients: string[]
   reasons: HoldReason[]
 }
 
-/** Details of the end of a review. */
 type ReviewDetails = { reviewId: string; messageId: string; note: string | null }
 
 type AuditDetails =
@@ -47,14 +46,14 @@ export async function insertAudit(tx: Tx, entries: readonly NewAuditEntry[]): Pr
   await insertRows(tx, entries.map(auditEntries.write))
 }
 
-/** A refused send leaves nothing else. */
+/** The only trace of a refused send. */
 export const noteRejection = transaction({
   name: 'noteRejection',
   accountOf: ({ accountId }) => accountId,
   run: (tx: Tx, entry: NewAuditEntry): Promise<void> => insertAudit(tx, [entry]),
 })
 
-/** Removes a step of the entries that are 90 days old; returns their number. */
+/** Removes some of the expired entries; returns their number. */
 export async function purgeAudit(tx: Tx, nowMs: number): Promise<number> {
   const removed = await removeOldest(tx, 'policy_audit', {
     key: ['id'],
@@ -65,7 +64,7 @@ export async function purgeAudit(tx: Tx, nowMs: number): Promise<number> {
   return removed.length
 }
 
-/** Records the end of a review, which happens once; `actor` is null without a decision. */
+/** Records the end of a review, which happens once. `actor` is null if it expired. */
 export async function noteReviewEnd(
   tx: Tx,
   review: Pick<Row<'reviews'>, 'id' | 'account_id' | 'inbox_id' | 'message_id'>,
@@ -92,7 +91,6 @@ export async function noteReviewEnd(
   ])
 }
 
-/** An entry about the account itself. */
 export function accountEntry(
   entry: Pick<NewAuditEntry, 'id' | 'accountId' | 'decision' | 'actor' | 'details' | 'createdAtMs'>,
 ): NewAuditEntry {

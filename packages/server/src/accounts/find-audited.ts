@@ -1,5 +1,5 @@
-// Whether the audit of an account names an address. An erasure of that address would take it out of the evidence against
-// the key that asks for it.
+// Whether the audit of an account names an address. Erasing that address would remove evidence
+// against the key that asks for it.
 
 import { sql } from 'kysely'
 import { replaceAddress } from '#platform/address-text.ts'
@@ -11,7 +11,7 @@ const STEP_ENTRIES = 500
 
 type Asked = { engine: Engine; accountId: string; addressKey: string }
 
-/** Also true when it ended early, because the answer is unknown then. */
+/** True if it ended early, because the answer is unknown then. */
 export const isAudited: LongRead<Tables, Asked, boolean> = {
   name: 'isAudited',
   async run(db, { engine, accountId, addressKey }, signal) {

@@ -1,6 +1,7 @@
-// Identifies the caller of a request: turns the Authorization header, or without one the cookie of a session,
-// into an account and a key or an approver, the operator, or a refusal. Failed attempts are limited for each address, but a
-// good key is never refused for them: other clients may share the address, such as that of a proxy.
+// Identifies the caller of a request: turns the Authorization header, or else the session cookie,
+// into an account with a key or an approver, the operator, or a refusal. Failed attempts are
+// limited for each address, but a valid key is never refused because of them: other clients may
+// share the address, as behind a proxy.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -22,7 +23,7 @@ import {
 } from './session.ts'
 
 export type Caller =
-  /** `session` is null for a caller with a key alone. */
+  /** `session` is null for a caller with a key only. */
   | {
       readonly kind: 'key'
       readonly accountId: string
@@ -44,7 +45,10 @@ type Presented = Sender & {
   readonly authorization: string | undefined
   /** Whether the URL has any part of a signature. */
   readonly isSigned: boolean
-  /** A read changes nothing, and its answer is hidden from pages of other origins: it needs no CSRF token. */
+  /**
+   * A read changes nothing and pages of other origins cannot see the answer, so it needs no CSRF
+   * token.
+   */
   readonly isReading: boolean
   /** Pages of any origin can read a WebSocket, so the request has to name its origin. */
   readonly isSocket?: boolean
@@ -67,7 +71,7 @@ type IdentifyOptions = {
   readonly clock: Clock
 }
 
-/** One instance for a server, because it counts failures over all requests. */
+/** One instance for each server, because it counts failures over all requests. */
 export class Identifier {
   readonly #options: IdentifyOptions
   readonly #operatorDigest: Buffer | null
@@ -79,9 +83,9 @@ export class Identifier {
   }
 
   /**
-   * Rejects with `unauthorized`, `rate_limit_exceeded` or, on hidden routes, `not_found`; `forbidden` for an approver
-   * where only a key is admitted, `approver_required` for a key where only an approver is; callers with a session also
-   * with `forbidden_origin` and `invalid_csrf_token`.
+   * Rejects with `unauthorized`, `rate_limit_exceeded` or, on hidden routes, `not_found`; with
+   * `forbidden` for an approver where a key is required, and `approver_required` for the reverse.
+   * With a session also `forbidden_origin` and `invalid_csrf_token`.
    */
   readonly identify: Identify = async (auth, presented) => {
     const { authorization, isSigned, headers } = presented
@@ -126,7 +130,7 @@ export class Identifier {
     return admitted(auth, identity, null)
   }
 
-  /** As `#findSession`; a refusal has the browser forget its cookie. */
+  /** As `#findSession`; a refusal makes the browser drop its cookie. */
   async #requireSession(presented: Presented): Promise<Caller> {
     try {
       if (this.#cookieOf(presented.headers) === '') throw problem('unauthorized', NO_SESSION)
@@ -146,7 +150,8 @@ export class Identifier {
     const { sessions, publicUrl } = this.#options
     requireOwnOrigin(headers, { publicUrl: publicUrl(), isOriginRequired: isSocket })
     const found = await sessions.find(this.#cookieOf(headers))
-    // Not counted as a failure: nobody can guess a sealed cookie, and an open page sends it many times.
+    // Not counted as a failure: a sealed cookie cannot be guessed, and an open page sends it many
+    // times.
     if (found === null) throw problem('unauthorized', SESSION_OVER)
     if (!isReading) requireCsrfToken(headers, found.session.csrfToken)
     return found
@@ -157,8 +162,8 @@ export class Identifier {
   }
 
   /**
-   * The group in which failures are counted: the address. Requests of other sites' pages have a group of their
-   * own: otherwise any page that somebody opens could lock out the agents at the same address.
+   * Failures are counted by address. Requests from pages of other sites are counted apart, or any
+   * page could lock out the agents at the same address.
    */
   #groupOf({ clientAddress, headers }: Sender): string {
     const group = clientGroup(clientAddress)
@@ -196,15 +201,15 @@ function admitted(
 }
 
 /**
- * Whose share of requests and memory a request takes: an approver has one apart from the account's, which an agent
- * could use up. Null for a caller without a name.
+ * Whose share of requests and memory a request takes. Approvers have their own, which an agent
+ * cannot use up. Null for an unidentified caller.
  */
 export function payerOf(caller: Caller | null): string | null {
   if (caller?.kind === 'key') return caller.accountId
   return caller?.kind === 'approver' ? caller.approverId : null
 }
 
-/** What the next request with the token of a deleted approver gets. */
+/** The error of a request with the token of a deleted approver. */
 export function approverDeleted(): AppError {
   return problem('unauthorized', UNKNOWN_TOKEN)
 }
@@ -228,9 +233,9 @@ export function digest(token: string): Buffer {
 }
 
 /**
- * Throws `forbidden_origin` for a request of another site's page, recognised by its `Sec-Fetch-Site`
- * (W3C Fetch Metadata §2.3) or its `Origin` (RFC 6454 §7). Programs and old browsers send neither, and are
- * allowed unless the origin is required.
+ * Throws `forbidden_origin` for a request from another site's page, recognised by `Sec-Fetch-Site`
+ * (W3C Fetch Metadata §2.3) or `Origin` (RFC 6454 §7). Programs and old browsers send neither, and
+ * are allowed unless the origin is required.
  */
 export function requireOwnOrigin(
   headers: IncomingHttpHeaders,
@@ -246,7 +251,7 @@ function isForeignPage(headers: IncomingHttpHeaders, publicUrl: string): boolean
   return origin !== undefined && !isOwn(origin, host, publicUrl)
 }
 
-/** Throws `invalid_csrf_token` unless the header holds the session's token. */
+/** Throws `invalid_csrf_token` unless the header has the session's token. */
 function requireCsrfToken(headers: IncomingHttpHeaders, csrfToken: string): void {
   const sent = Buffer.from(String(headers[CSRF_HEADER.toLowerCase()] ?? ''))
   const expected = Buffer.from(csrfToken)
@@ -256,8 +261,9 @@ function requireCsrfToken(headers: IncomingHttpHeaders, csrfToken: string): void
 }
 
 /**
- * Whether the origin is the public URL's, or that of the host that the request was sent to, under either
- * scheme: TLS may end at a proxy. A page over plain http is foreign when the public URL is https at that name.
+ * Whether the origin is that of the public URL, or of the host that the request was sent to, under
+ * either scheme, because TLS may end at a proxy. If the public URL is https, a page over plain http
+ * at its name is foreign.
  */
 function isOwn(origin: string, host: string | undefined, publicUrl: string): boolean {
   if (!URL.canParse(origin) || !/^https?:\/\//i.test(origin)) return false
@@ -265,6 +271,6 @@ function isOwn(origin: string, host: string | undefined, publicUrl: string): boo
   const ours = new URL(publicUrl)
   if (hostname === ours.hostname && ours.protocol === 'https:' && protocol === 'http:') return false
   if (from === ours.host) return true
-  // The Host field may name the scheme's own port, which an origin leaves out.
+  // The Host field may include the scheme's own port, which an origin omits.
   return URL.canParse(`${protocol}//${host}`) && from === new URL(`${protocol}//${host}`).host
 }

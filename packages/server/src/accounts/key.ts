@@ -1,5 +1,5 @@
-// API keys and the tokens of approvers: bearer tokens. The service stores only their SHA-256, and enough of the text for their owner to
-// recognise them.
+// API keys and the tokens of approvers. Only the SHA-256 of a token is stored, with a few of its
+// characters for recognition.
 
 import { hash, timingSafeEqual } from 'node:crypto'
 import { Cache } from '#platform/cache.ts'
@@ -21,7 +21,10 @@ import {
 import type { Actor } from './actor.ts'
 import { findApproverByToken } from './approver-rows.ts'
 
-/** The key and its token, which is shown only now. `api_key_limit_reached` past ACTIVE_KEYS_MAX. */
+/**
+ * The key and its token, which is only in this result. `api_key_limit_reached` past
+ * ACTIVE_KEYS_MAX.
+ */
 export async function createKey(
   deps: { db: Db; clock: Clock; chance: Chance; makeId: MakeId },
   { accountId, name }: { accountId: string; name: string | null },
@@ -64,7 +67,10 @@ export function hashToken(token: string): Uint8Array {
   return hash('sha256', token, 'buffer')
 }
 
-/** Effective on the next request. `last_api_key` for the only active one, `not_found` the second time. */
+/**
+ * Takes effect on the next request. `last_api_key` for the only active key; a second call is
+ * `not_found`.
+ */
 export async function revokeKey(
   deps: { db: Db; clock: Clock },
   input: { accountId: string; keyId: string },
@@ -79,19 +85,21 @@ export type Identity = {
   readonly actor: Exclude<Actor, { kind: 'operator' }>
 }
 
-/** Of an API key only that of MAILROOM_BOOTSTRAP_API_KEY may begin with it. */
+/** The only API key that may begin with it is MAILROOM_BOOTSTRAP_API_KEY. */
 export const APPROVER_TOKEN_PREFIX = 'mra_'
 
 /** Null for a token that is unknown or revoked. */
 export type Authenticate = (token: string) => Promise<Identity | null>
 
-/** How often a key's last use is written: a write for each request would cost more than it is worth. */
+/**
+ * How often a key's last use is written, because a write for each request would be too expensive.
+ */
 const TOUCH_EVERY_MS = 60_000
 const TOUCHED_KEYS_MAX = 10_000
 
 /**
- * Looks each token up in the database, so that of a revoked key or a deleted approver ends at once. The first use of a key is recorded before
- * its request continues.
+ * Looks up each token in the database, so that revoking a key or deleting an approver takes effect
+ * at once. A request waits until the first use of its key is recorded.
  */
 export function makeAuthenticate(deps: { db: Db; clock: Clock; log: Log }): Authenticate {
   const touch = makeTouch(deps)
@@ -113,7 +121,7 @@ export function makeAuthenticate(deps: { db: Db; clock: Clock; log: Log }): Auth
   }
 }
 
-/** Writes the time of a use unless it wrote one less than TOUCH_EVERY_MS ago. Never rejects. */
+/** Records a use unless one was recorded less than TOUCH_EVERY_MS ago. Never rejects. */
 export function makeTouch(deps: {
   db: Db
   clock: Clock

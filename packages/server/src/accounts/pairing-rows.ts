@@ -1,5 +1,5 @@
-// Pairings, to and from rows. The transaction that returns a key also creates it, so no token is ever stored, and
-// each is returned once.
+// Pairings in the database. A key is created in the transaction that returns it, so that no token
+// is ever stored, and each is returned once.
 
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -20,10 +20,10 @@ export type Pairing = {
   expiresAtMs: number
 }
 
-/** Over all addresses. */
+/** For all addresses together. */
 const PAIRINGS_PENDING_MAX = 10_000
 
-/** `taken` when another pairing has this code; `too_many` when PAIRINGS_PENDING_MAX wait. */
+/** `taken` if another pairing has this code; `too_many` if PAIRINGS_PENDING_MAX are pending. */
 export const insertPairing = transaction({
   name: 'startPairing',
   accountOf: () => null,
@@ -64,7 +64,7 @@ export const insertPairing = transaction({
   },
 })
 
-/** The pairing with this code that nobody has decided on yet, or null. */
+/** The undecided pairing with this code, or null. */
 export async function findPendingPairing(
   db: ReadDb,
   { userCode, nowMs }: { userCode: string; nowMs: number },
@@ -82,8 +82,8 @@ export async function findPendingPairing(
 type Decision = { userCode: string; accountId: string; keyId: string; nowMs: number }
 
 /**
- * Approves for the account; a second call by the same account changes nothing. `limit_reached` when the
- * account can have no other key.
+ * Approves for the account. Idempotent for the same account. `limit_reached` if the account may
+ * have no further key.
  */
 export const markPairingApproved = transaction({
   name: 'approvePairing',
@@ -106,7 +106,9 @@ export const markPairingApproved = transaction({
   },
 })
 
-/** Ends the pairing, also an approved one whose key the client has not fetched yet; false when there is none. */
+/**
+ * Ends the pairing, even if it is approved but its key was not fetched yet. False if there is none.
+ */
 export const markPairingDenied = transaction({
   name: 'denyPairing',
   accountOf: ({ accountId }) => accountId,
@@ -126,8 +128,8 @@ type Taken =
   | { outcome: 'limit_reached' }
 
 /**
- * Creates the key of an approved pairing and ends the pairing. If the key that approved was revoked since, the
- * pairing is `not_found`.
+ * Creates the key of an approved pairing and ends the pairing. `not_found` if the approving key has
+ * been revoked.
  */
 export const takePairing = transaction({
   name: 'takePairing',

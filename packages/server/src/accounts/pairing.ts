@@ -1,5 +1,5 @@
-// Pairing a client with an account (RFC 8628): the client asks, shows its code and polls; a person who is
-// signed in compares the code and decides; the client takes a key of its own.
+// Pairing a client with an account (RFC 8628). The client requests a code, shows it and polls; a
+// signed-in person compares the code and decides; the client fetches a key of its own.
 
 import { hash } from 'node:crypto'
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
@@ -28,7 +28,10 @@ type PairingDeps = { db: Db; clock: Clock; chance: Chance; makeId: MakeId; log: 
 /** A client polls every two to five seconds, and several clients may share an address. */
 const PAIRING_STARTS_PER_MINUTE_MAX = 10
 const PAIRING_POLLS_PER_MINUTE_MAX = 60
-/** Codes that one account reads, approves or denies: a person types a few, an attacker has to guess billions. */
+/**
+ * For reading, approving or denying codes. A person types a few; an attacker would have to guess
+ * billions.
+ */
 export const PAIRING_LOOKUPS_PER_MINUTE_MAX = 20
 
 export function pairingHandlers(
@@ -52,7 +55,7 @@ export function pairingHandlers(
   })
   const poll = async (requestId: string, { clientAddress, wantsContent }: Context) => {
     await limitPolls(clientGroup(clientAddress))
-    // HEAD gets no content, so the key would be lost.
+    // A response to HEAD has no content, so the key would be lost.
     const apiKey = wantsContent ? await pollPairing(deps, requestId) : null
     if (apiKey === null) return { status: 202 as const, body: { status: 'pending' as const } }
     return { status: 200 as const, body: { status: 'ready' as const, apiKey } }
@@ -101,13 +104,13 @@ const CODES_TRIED_MAX = 5
 
 const REQUEST_ID_BYTES = 32
 
-/** `rate_limit_exceeded` when too many clients wait, over all addresses. */
+/** `rate_limit_exceeded` if too many clients are waiting, from all addresses. */
 async function startPairing(
   { db, clock, chance }: PairingDeps,
   client: { clientName: string | null; clientAddress: string },
 ): Promise<{ requestId: string; userCode: string }> {
   const nowMs = clock.now()
-  // Only the client knows it, and fetches its key with it.
+  // Known only to the client, which fetches its key with it.
   const requestId = Buffer.from(chance.bytes(REQUEST_ID_BYTES)).toString('base64url')
   const requestHash = hashRequestId(requestId)
   for (let tried = 0; tried < CODES_TRIED_MAX; tried += 1) {
@@ -124,9 +127,9 @@ async function startPairing(
 }
 
 /**
- * The token once the pairing is approved: this call creates it, and no other call gets it. Null until somebody
- * decides. `not_found` when the pairing has expired, was denied, or its key was fetched; `api_key_limit_reached`
- * while the account has as many keys as it may.
+ * The token once the pairing is approved. This call creates it, and no other call gets it. Null
+ * while undecided. `not_found` if the pairing has expired, was denied, or its key was fetched;
+ * `api_key_limit_reached` if the account may have no further key.
  */
 async function pollPairing(deps: PairingDeps, requestId: string): Promise<string | null> {
   const { stored: key, token } = newKey(deps, { name: null })
@@ -144,7 +147,7 @@ async function pollPairing(deps: PairingDeps, requestId: string): Promise<string
   return token
 }
 
-/** The request id has 256 random bits, which need no salt. */
+/** The request id has 256 random bits and needs no salt. */
 function hashRequestId(requestId: string): Uint8Array {
   return hash('sha256', requestId, 'buffer')
 }
@@ -158,7 +161,10 @@ function makeUserCode(chance: Chance): string {
   return grouped(randomText(chance, CODE_ALPHABET, CODE_LENGTH))
 }
 
-/** The code as people type it: in any case, with or without the hyphen. `not_found` for any other text. */
+/**
+ * Accepts a code as people type it: in any case, with or without the hyphen. `not_found` for any
+ * other text.
+ */
 function requireUserCode(text: string): string {
   const code = text.length > 2 * CODE_LENGTH ? '' : text.toUpperCase().replace(/[\s-]/g, '')
   const isCode =

@@ -1,4 +1,4 @@
-// Pods, to and from rows, with the guards of their deletion.
+// Pods in the database, with the guards of their deletion.
 
 import { transaction } from '#platform/db/db.ts'
 import { isIdOf } from '#platform/ids.ts'
@@ -17,7 +17,7 @@ import type { Actor } from './actor.ts'
 
 export type { Pod }
 
-/** Far above what people use: it bounds what one key can fill. */
+/** Far above normal use. It bounds what one key can create. */
 const PODS_MAX = 10_000
 
 export type PodRefusal = 'not_found' | 'client_id_taken' | 'too_many_pods'
@@ -47,7 +47,7 @@ export const insertPod = transaction({
   },
 })
 
-/** Changes the named fields; null clears. `pod` is an id or a `clientId`. */
+/** Changes the given fields; null clears. `pod` is an id or a `clientId`. */
 export const changePod = transaction({
   name: 'updatePod',
   accountOf: ({ accountId }) => accountId,
@@ -80,7 +80,7 @@ type PodDeletion =
   | 'pod_has_domains'
   | 'approver_required'
 
-/** Removes an empty pod. Refuses the default pod, also an empty one. */
+/** Removes an empty pod. The default pod is never removed. */
 export const removePod = transaction({
   name: 'deletePod',
   accountOf: ({ accountId }) => accountId,
@@ -95,7 +95,7 @@ export const removePod = transaction({
     if (pod.is_default === 1) return 'default_pod'
     if (pod.inbox_count > 0) return 'pod_not_empty'
     if (pod.domain_count > 0) return 'pod_has_domains'
-    // A new pod may have the same clientId, but would not have the policy.
+    // A new pod could have the same clientId, but would not have the policy.
     if (await hasPolicy(tx, 'pods', pod)) {
       if (await needsApprover(tx, input.accountId, input.actor)) return 'approver_required'
     }
@@ -106,7 +106,7 @@ export const removePod = transaction({
       .where('account_id', '=', input.accountId)
       .where('id', '=', pod.id)
       .execute()
-    // Addresses that only this pod could have again.
+    // Addresses that were reserved for this pod are free for the whole account.
     await tx.query
       .updateTable('released_addresses')
       .set({ account_id: input.accountId, pod_id: null })
@@ -139,13 +139,12 @@ export async function listPods(
   return { pods: rows.map(pods.read), total: account?.pod_count ?? 0 }
 }
 
-/** The account's pod with this id or `clientId`, or null. */
 export async function findPod(db: ReadDb, accountId: string, pod: string): Promise<Pod | null> {
   const row = await findPodRow(db, accountId, pod)
   return row === null ? null : pods.read(row)
 }
 
-/** The ids of the account's pods, by the given ids or `clientId`s. */
+/** The ids of pods that are named by id or `clientId`, keyed by that name. */
 export async function findPodIds(
   db: ReadDb,
   accountId: string,
@@ -181,7 +180,6 @@ export async function findPodRow(
   return row ?? null
 }
 
-/** The account's default pod; every account has one. */
 export async function defaultPodRow(tx: Tx, accountId: string): Promise<Row<'pods'>> {
   return tx.query
     .selectFrom('pods')
@@ -191,7 +189,6 @@ export async function defaultPodRow(tx: Tx, accountId: string): Promise<Row<'pod
     .executeTakeFirstOrThrow()
 }
 
-/** Changes a total of the pod. */
 export async function changePodTotal(
   tx: Tx,
   { accountId, podId }: { accountId: string; podId: string },

@@ -1,5 +1,5 @@
-// Sessions of the console. The sealed cookie holds the whole session: account, key or approver, end, and a token against forged
-// requests. The service stores only the ids of sessions that were signed out of.
+// Sessions of the console. The sealed cookie has the whole session: account, key or approver, end,
+// and a CSRF token. Only the ids of ended sessions are stored.
 
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -38,24 +38,23 @@ export type SignedIn = {
 }
 
 export type Sessions = {
-  /** The session and the value of its cookie; null when the token is unknown or revoked. */
+  /** The session and the value of its cookie; null if the token is unknown or revoked. */
   create(token: string): Promise<(SignedIn & { readonly cookie: string }) | null>
   /**
-   * Null for a cookie that no process with this secret has made, and for a session that has expired or was
-   * signed out of, or whose key was revoked or approver deleted.
+   * Null for a cookie that was not made with this secret, and for a session that has expired or
+   * ended, or whose key was revoked or approver deleted.
    */
   find(cookie: string): Promise<SignedIn | null>
   /** Signs out, in every process. */
   end(session: Session): Promise<void>
 }
 
-/** From signing in to the end of the session. */
 const SESSION_MS = 12 * HOUR_MS
 const CSRF_TOKEN_BYTES = 24
 
 /**
- * Looks the key or the approver up at each use, so a revoked key and a deleted approver end their sessions at once, in
- * every process with this secret.
+ * Looks up the key or the approver at each use, so that revoking or deleting it ends the session at
+ * once, in every process with this secret.
  */
 export function openSessions(
   deps: {
@@ -95,7 +94,7 @@ export function openSessions(
   }
 }
 
-/** The account with the active key or approver; null when either is gone. */
+/** The account with the active key or approver; null if either is gone. */
 async function findHolder(
   db: Db,
   { accountId, actor }: Identity,
@@ -109,7 +108,7 @@ async function findHolder(
   return account && { account, key: null, approver }
 }
 
-/** Identifies a session in the database and in memory; nobody can sign in with it. */
+/** Identifies a session in the database and in memory. It does not allow to sign in. */
 export function sessionId({ csrfToken }: Session): string {
   return hash('sha256', csrfToken, 'base64url')
 }
@@ -125,7 +124,7 @@ function sealSession(sealer: Sealer, session: Session): string {
   return Buffer.from(sealer.seal(plain, CONTEXT)).toString('base64url')
 }
 
-/** Null for a text that `sealSession` did not make with this key; an expired session is returned, too. */
+/** Null for a text that was not sealed with this key. Expired sessions are returned. */
 function openSession(sealer: Sealer, text: string): Session | null {
   if (text.length > COOKIE_LENGTH_MAX || !SEALED.test(text)) return null
   const plain = sealer.open(Buffer.from(text, 'base64url'), CONTEXT)
@@ -139,12 +138,12 @@ function openSession(sealer: Sealer, text: string): Session | null {
   return { accountId, actor, csrfToken, expiresAtMs: Number(expiresAt) }
 }
 
-/** A value for Set-Cookie (RFC 6265), for https alone where the public URL has it. */
+/** A value for Set-Cookie (RFC 6265), restricted to https if the public URL is https. */
 export function sessionCookie(value: string, publicUrl: string): string {
   return cookie(value, SESSION_MS / 1000, publicUrl)
 }
 
-/** A value for Set-Cookie that ends the session in the browser. */
+/** A value for Set-Cookie that removes the cookie. */
 export function endedSessionCookie(publicUrl: string): string {
   return cookie('', 0, publicUrl)
 }
@@ -163,8 +162,8 @@ function isSecure(publicUrl: string): boolean {
 }
 
 /**
- * The value of the session's cookie, '' for none. Two different cookies count as none: a sibling host can add its
- * own (RFC 6265 §8.6), so that the victim would write mail in the attacker's account.
+ * The value of the session cookie, '' for none. Two different cookies count as none: a sibling host
+ * can add its own (RFC 6265 §8.6), so that a victim would write mail in the attacker's account.
  */
 export function readSessionCookie(
   { cookie: field = '' }: IncomingHttpHeaders,

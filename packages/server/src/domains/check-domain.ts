@@ -1,5 +1,5 @@
-// Checks of custom domains. A check asks DNS for the domain's records, a pure function decides what follows,
-// and one transaction writes it.
+// Checks of custom domains: queries DNS for the domain's records, lets a pure function decide, and
+// writes the outcome in one transaction.
 
 import type { Domain as DomainShape } from '@mailroom/contract/domains.ts'
 import { onAbort, raceAbort } from '#platform/abort.ts'
@@ -39,10 +39,10 @@ export type VerifyDeps = CheckDeps & { domainChecks: DomainChecks }
 type DomainNamed = { accountId: string; domainId: string }
 
 /**
- * The domain after a new check, which may have changed its status; concurrent calls share one check.
- * `domain_taken` when DNS has all required records but another account has verified the domain,
- * `rate_limit_exceeded` when too many checks of the account wait. Where DNS does not answer, nothing changes,
- * and the hint of the record says so.
+ * Checks the domain now, which may change its status. Concurrent calls share one check.
+ * `domain_taken` if DNS has all required records but another account has verified the domain;
+ * `rate_limit_exceeded` if too many checks of the account are waiting. If DNS does not answer,
+ * nothing changes and the hint of the record says so.
  */
 export async function verifyDomain(deps: VerifyDeps, named: DomainNamed): Promise<DomainShape> {
   const outcome = await deps.domainChecks.runRequested(named, () => checkDomain(deps, named))
@@ -64,17 +64,19 @@ export async function verifyDomain(deps: VerifyDeps, named: DomainNamed): Promis
   }
 }
 
-/** A record that DNS answered for is shown as it is now; the others as before, with the reason. */
+/**
+ * Records that DNS answered for show the new result; the others keep the last one, with the reason.
+ */
 function presentAsked(one: AskedRecord, checks: readonly RecordCheck[]) {
   if (one.kind === 'check') return presentRecord(one.record, [one.check])
   const hint = `DNS did not answer (${one.text}), so nothing changed. Verify the domain again later.`
   return { ...presentRecord(one.record, checks), hint }
 }
 
-/** Checks due domains, up to DOMAIN_CHECKS_AT_ONCE at once; true when there may be more. */
+/** Checks due domains, up to DOMAIN_CHECKS_AT_ONCE at a time; true if there may be more. */
 export async function checkDueDomains(deps: VerifyDeps, signal: AbortSignal): Promise<boolean> {
   const nowMs = deps.clock.now()
-  // Most calls find nothing, and should not cost a write.
+  // Most calls find nothing and should not cost a write.
   if (!(await hasDueDomains(deps.db, nowMs))) return false
   const due = await deps.db.write(claimDomainChecks, { limit: DOMAIN_CHECKS_AT_ONCE, nowMs })
   const checks = due.map(async (named) => {
@@ -89,22 +91,26 @@ export async function checkDueDomains(deps: VerifyDeps, signal: AbortSignal): Pr
 }
 
 /**
- * Due checks that a process runs at once, and as many requested ones: together they ask fewer questions than
- * DNS_QUERIES_AT_ONCE, so that no check waits for another domain's silent servers.
+ * Limits for each process, once for due and once for requested checks. Together they send fewer
+ * queries than DNS_QUERIES_AT_ONCE, so that no check waits for the silent servers of another
+ * domain.
  */
 const DOMAIN_CHECKS_AT_ONCE = 20
-/** Requested checks of one account that run at once, and those that wait behind them. */
+/** Requested checks of one account that run at once, and that wait. */
 export const DOMAIN_CHECKS_PER_ACCOUNT_MAX = 4
 export const DOMAIN_CHECKS_WAITING_MAX = 16
 
-/** The checks under way in this process: one of a domain at a time, and a few requested ones of an account. */
+/**
+ * The running checks of this process: one at a time for a domain, and a few requested ones for an
+ * account.
+ */
 export type DomainChecks = {
   /**
-   * The outcome of the check of this domain that is under way or waits for a slot, or of a new one.
-   * `rate_limit_exceeded` when too many of the account wait.
+   * Joins a check of this domain that is running or waiting, or starts one. `rate_limit_exceeded`
+   * if too many of the account are waiting.
    */
   runRequested(named: DomainNamed, check: () => Promise<CheckedDomain>): Promise<CheckedDomain>
-  /** Runs the check at once, unless one of this domain is under way. */
+  /** Runs the check at once, unless one of this domain is running. */
   runDue(named: DomainNamed, check: () => Promise<CheckedDomain>): Promise<void>
 }
 
@@ -120,7 +126,7 @@ export function openDomainChecks(): DomainChecks {
       }),
   })
   const start = ({ accountId, domainId }: DomainNamed, run: () => Promise<CheckedDomain>) => {
-    // By the domain's id alone, an account would share the outcome for another's domain.
+    // With the domain's id alone, an account could share the outcome for another account's domain.
     const key = `${accountId} ${domainId}`
     const known = underWay.get(key)
     if (known !== undefined) return { isNew: false, check: known }
@@ -138,7 +144,7 @@ export function openDomainChecks(): DomainChecks {
   }
 }
 
-/** Attempts, because a check of another process may finish first; after the last its outcome counts. */
+/** Another process may finish a check first. After the last attempt its outcome counts. */
 const ATTEMPTS_MAX = 3
 
 type CheckedDomain =
@@ -148,7 +154,7 @@ type CheckedDomain =
   | { kind: 'unanswered'; domain: Domain; asked: AskedRecord[] }
   | { kind: 'not_found' }
 
-/** Ends early once `signal` is aborted, as if DNS had not answered. */
+/** An aborted check ends as if DNS had not answered. */
 async function checkDomain(
   deps: CheckDeps,
   named: DomainNamed,
@@ -170,12 +176,12 @@ async function checkDomain(
 
 type Unanswered = { kind: 'unanswered'; asked: AskedRecord[] }
 type Answers = { kind: 'answered'; checks: RecordCheck[]; isRight: boolean; nowMs: number }
-/** `isSure`: the status stays, or a second query of DNS has confirmed the change. */
+/** `isSure`: the status does not change, or a second query has confirmed the change. */
 type SureAnswers = Answers & { isSure: boolean }
 
 /**
- * Repeats the queries at once if the status would change: one of the domain's name servers may be behind the others.
- * A fault of DNS that lasts for both queries goes unnoticed.
+ * Repeats the queries at once if the status would change, because one of the domain's name servers
+ * may lag behind. A DNS fault that lasts for both queries goes unnoticed.
  */
 async function askUntilSure(
   deps: CheckDeps,
@@ -242,17 +248,17 @@ async function settle(
   return settled
 }
 
-/** All queries of a check start at once; a query that takes longer is a fault. */
+/** All queries of a check start at once. One that takes longer counts as a fault. */
 const DOMAIN_CHECK_MS_MAX = 10 * SECOND_MS
 
-/** The answer of DNS for one record, or the reason why it is unknown. */
+/** The answer of DNS for one record, or why it is unknown. */
 export type AskedRecord =
   | { readonly kind: 'check'; readonly record: DnsRecord; readonly check: RecordCheck }
   | { readonly kind: 'fault'; readonly record: DnsRecord; readonly text: string }
 
 /**
- * One outcome for each record, in their order. Queries end at DOMAIN_CHECK_MS_MAX or with `signal`; a record
- * without an answer by then is a fault.
+ * One result for each record, in their order. Records without an answer after DOMAIN_CHECK_MS_MAX,
+ * or when `signal` is aborted, are faults.
  */
 export async function askRecords(
   { resolver }: { resolver: Resolver },

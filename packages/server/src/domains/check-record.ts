@@ -1,16 +1,14 @@
-// Compares the answer of DNS with a record of a custom domain, and says what to change. Pure.
+// Compares DNS answers with the records of a custom domain, and says what to change. Pure.
 
 import { findKeyDefect, type KeyDefect } from '@mailroom/mail/dkim.ts'
 import type { DnsRecord } from './dns-records.ts'
 import type { RecordCheck } from './domain.ts'
 
-/** Records of an answer that are kept to be shown, and characters of each. */
+/** Bounds for foreign records that are stored: number, and characters of each. */
 export const FOUND_RECORDS_MAX = 20
 export const FOUND_TEXT_LENGTH_MAX = 1_000
-/** Foreign MX hosts that a hint names. */
 const RIVALS_NAMED_MAX = 3
 
-/** The answer of DNS: records, certainly none, or unknown. */
 export type Answered<Found> =
   | { readonly kind: 'found'; readonly records: readonly Found[] }
   | { readonly kind: 'none' }
@@ -20,7 +18,7 @@ export type MailHost = { readonly exchange: string; readonly preference: number 
 
 type Verdict = Pick<RecordCheck, 'status' | 'found' | 'hint'>
 
-/** `value` of the record is the one host that mail should go to. */
+/** The record's `value` is the only host that mail should go to. */
 export function checkMxRecord(record: DnsRecord, found: readonly MailHost[]): RecordCheck {
   const texts = found.map(({ exchange, preference }) => `${preference} ${exchange}`)
   const host = (exchange: string) => exchange.toLowerCase().replace(/\.$/, '')
@@ -43,7 +41,7 @@ export function checkMxRecord(record: DnsRecord, found: readonly MailHost[]): Re
   return judge(record, { status: 'valid', found: texts, hint: null })
 }
 
-/** `found` are all TXT records of the record's name, whatever their purpose. */
+/** `found` has all TXT records of the name, whatever their purpose. */
 export function checkTextRecord(record: DnsRecord, found: readonly string[]): RecordCheck {
   switch (record.purpose) {
     case 'ownership':
@@ -60,7 +58,7 @@ export function checkTextRecord(record: DnsRecord, found: readonly string[]): Re
   }
 }
 
-/** Other texts are allowed: another account may want the same domain. */
+/** Other texts are allowed, because another account may want the same domain. */
 function checkOwnership({ name, value }: DnsRecord, found: readonly string[]): Verdict {
   if (found.length === 0) return { status: 'missing', found: [], hint: null }
   if (found.some((text) => text.trim() === value)) {
@@ -72,7 +70,7 @@ function checkOwnership({ name, value }: DnsRecord, found: readonly string[]): V
 
 /** RFC 7208 §4.5: with more than one record, none counts. */
 function checkSpf({ name, value }: DnsRecord, found: readonly string[]): Verdict {
-  // Meant as an SPF record, even if receivers do not accept it as one.
+  // Meant as SPF, even if receivers would not accept it.
   const records = found.filter((text) => /^\s*v=spf1(?:\s|$)/i.test(text))
   const [record, ...others] = records
   if (record === undefined) return { status: 'missing', found: [], hint: null }
@@ -96,12 +94,12 @@ function checkSpf({ name, value }: DnsRecord, found: readonly string[]): Verdict
   return { status: 'invalid', found: records, hint }
 }
 
-/** The mechanism without parts that change nothing: `+`, a dot at the end, a prefix length. */
+/** The mechanism in a canonical form, without `+`, a final dot and a prefix length. */
 function bareMechanism(term: string): string {
   return term.replace(/^\+/, '').replace(/\.?(?:\/\d{1,2})?(?:\/\/\d{1,3})?$/, '')
 }
 
-/** RFC 6376 §3.6.2.2: of several records under one name a verifier may take any, so only one is allowed. */
+/** RFC 6376 §3.6.2.2: verifiers may take any of several records, so only one is allowed. */
 function checkDkim({ name, value }: DnsRecord, found: readonly string[]): Verdict {
   if (found.length === 0) return { status: 'missing', found: [], hint: null }
   const publicKey = value.slice(value.indexOf('p=') + 2)
@@ -155,7 +153,7 @@ function judge(record: DnsRecord, { status, found, hint }: Verdict): RecordCheck
   }
 }
 
-/** For a record that is missing in DNS or was not checked yet. */
+/** For a record that is missing in DNS or not checked yet. */
 export function hintToPublish({ type, name, priority, required }: DnsRecord): string {
   const withPriority = priority === null ? '' : ` and priority ${priority}`
   const records = `a ${type} record at ${name} with this value${withPriority}`.replace(
@@ -166,13 +164,13 @@ export function hintToPublish({ type, name, priority, required }: DnsRecord): st
 }
 
 /**
- * Makes a foreign text safe to show: bounded, with control and formatting characters escaped as in zone files
- * (RFC 1035 §5.1).
+ * Makes foreign text safe to show: shortened, with control and formatting characters escaped as in
+ * zone files (RFC 1035 §5.1).
  */
 function showText(text: string): string {
   let shown = ''
   let room = FOUND_TEXT_LENGTH_MAX
-  // By code points, so that none is cut in two.
+  // Iterates code points, so that none is cut in two.
   for (const character of text) {
     const added = UNSHOWN.test(character) ? octetsOf(character) : character
     room -= UNSHOWN.test(character) ? added.length : 1

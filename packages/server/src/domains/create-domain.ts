@@ -1,5 +1,3 @@
-// Adds a custom domain to an account.
-
 import { findPod } from '#accounts/accounts-rows.ts'
 import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
 import { readCustomDomain } from '#platform/domain-name.ts'
@@ -16,11 +14,11 @@ import {
   insertDomain,
 } from './domain-rows.ts'
 
-/** Creations of domains at once, and creations of one account that wait: making keys takes long. */
+/** Generating keys takes long, so few domains are created at once. */
 export const DOMAIN_CREATIONS_AT_ONCE = 1
 export const DOMAIN_CREATIONS_WAITING_MAX = 100
 
-/** Too long to guess, and still one string of a TXT record. */
+/** Too long to guess, but fits in one string of a TXT record. */
 const TOKEN_LENGTH = 32
 
 export type CreateDomain = {
@@ -32,7 +30,6 @@ export type CreateDomain = {
   catchAllInboxId: string | null
 }
 
-/** Limits creations, because making the keys takes as long as a thousand other requests. */
 export function openDomainCreations(): Semaphore {
   const text = 'Too many domains of this account are being created.'
   return new Semaphore({
@@ -50,14 +47,16 @@ export type CreateDomainDeps = MakeKeyDeps & {
 }
 
 /**
- * Adds a pending domain with its keys. Errors: `invalid_domain` with the reason, `invalid_pod`, `domain_taken`,
- * `domain_limit_reached`, `rate_limit_exceeded` when too many creations of the account wait.
+ * Adds a pending domain with its keys. Errors: `invalid_domain` with the reason, `invalid_pod`,
+ * `domain_taken`, `domain_limit_reached`, `rate_limit_exceeded` if too many creations of the
+ * account are waiting.
  */
 export async function createDomain(deps: CreateDomainDeps, input: CreateDomain): Promise<Domain> {
   const named = await readCustomDomain(input.domain, deps.inboxDomain)
   if (named.kind === 'invalid') throw problem('invalid_domain', `${capitalised(named.reason)}.`)
   const { domain } = named
-  // Checked before the wait, so that a refusal is immediate, and after it, so that no keys are made in vain.
+  // Checked before the wait, so that refusals are immediate, and after it, so that no keys are
+  // generated in vain.
   await requireRoom(deps, input, domain)
   return deps.domainCreations.run({ key: input.accountId }, async () => {
     await requireRoom(deps, input, domain)
@@ -108,7 +107,7 @@ async function addDomain(
   }
 }
 
-/** The error for an inbox that must not catch the domain's mail. */
+/** The error for a catch-all inbox that the domain may not use. */
 export function invalidCatchAll() {
   const [path, message] = ['catchAllInboxId', 'must be an inbox of the account']
   const text = `The field "${path}" ${message}, in a pod that may use the domain.`

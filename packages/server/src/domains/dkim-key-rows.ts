@@ -1,4 +1,4 @@
-// DKIM keys, to and from rows, and the steps of their rotation. Private halves are sealed here.
+// DKIM keys in the database, and the steps of their rotation.
 
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -16,7 +16,7 @@ import {
 } from './dkim-key.ts'
 import type { RecordCheck } from './domain.ts'
 
-/** Part of the transaction that adds the domain. A key whose selector is taken is left out. */
+/** Runs in the transaction that adds the domain. Skips a key whose selector is taken. */
 export async function insertDkimKeys(tx: Tx, rows: readonly NewRow<'dkim_keys'>[]): Promise<void> {
   if (rows.length === 0) return
   await tx.query
@@ -26,12 +26,12 @@ export async function insertDkimKeys(tx: Tx, rows: readonly NewRow<'dkim_keys'>[
     .execute()
 }
 
-/** Part of the transaction that removes the domain. */
+/** Runs in the transaction that removes the domain. */
 export async function deleteDkimKeys(tx: Tx, ownerId: string): Promise<void> {
   await tx.query.deleteFrom('dkim_keys').where('owner_id', '=', ownerId).execute()
 }
 
-/** In the order of selectors; at most one is active. */
+/** Ordered by selector; at most one is active. */
 export async function listDkimKeys(db: ReadDb, owner: DkimOwner): Promise<DkimKey[]> {
   const rows = await db.read
     .selectFrom('dkim_keys')
@@ -43,7 +43,7 @@ export async function listDkimKeys(db: ReadDb, owner: DkimOwner): Promise<DkimKe
   return rows.map(dkimKeys.read)
 }
 
-/** The keys of several domains by one query, by the domains' ids. */
+/** The keys of several domains, by domain id. */
 export async function listKeysOfDomains(
   db: ReadDb,
   ownerIds: readonly string[],
@@ -73,7 +73,7 @@ export async function findActiveDkimKey(
   return row ?? null
 }
 
-/** In the order of domains and selectors. */
+/** Ordered by domain and selector. */
 export async function listAllDkimKeys(db: ReadDb): Promise<DkimKey[]> {
   const rows = await db.read
     .selectFrom('dkim_keys')
@@ -86,8 +86,8 @@ export async function listAllDkimKeys(db: ReadDb): Promise<DkimKey[]> {
 }
 
 /**
- * Keys after `afterId`, in the order of ids, that entered this state by `untilMs`. Active keys of a domain that
- * nobody has verified, or that has failed, are left out: they sign no mail.
+ * Keys after `afterId`, ordered by id, that entered this state by `untilMs`. Leaves out active keys
+ * of domains that are not verified: they sign no mail.
  */
 export async function listDkimKeysDue(
   db: ReadDb,
@@ -119,7 +119,10 @@ export async function listDkimKeysDue(
   return rows.map(dkimKeys.read)
 }
 
-/** Keeps the keys whose selectors are free, so that processes that make some at once agree on the same. */
+/**
+ * Adds the keys whose selectors are free, so that processes that start together agree on the same
+ * keys.
+ */
 export const ensureDkimKeys = transaction({
   name: 'ensureDkimKeys',
   accountOf: () => null,
@@ -129,8 +132,8 @@ export const ensureDkimKeys = transaction({
 })
 
 /**
- * Makes the standby active and the active key retiring. False when another process has changed their states
- * or the domain is gone.
+ * Activates the standby key and retires the active one. False if another process was first or the
+ * domain is gone.
  */
 export const switchDkimKeys = transaction({
   name: 'switchDkimKeys',
@@ -150,15 +153,15 @@ export const switchDkimKeys = transaction({
       .set({ state: 'active', activated_at: nowMs, is_required: 1 })
       .returning('id')
       .execute()
-    // The exception undoes the other change: a domain always has a key that signs.
+    // Rolls back the other change: a domain always keeps a key that signs.
     if (activated.length === 0) throw new Error(`the DKIM key ${standbyId} is no standby.`)
     return true
   },
 })
 
 /**
- * Replaces a retired key by a new one with the same selector. False when another process has done so or the
- * domain is gone.
+ * Replaces a retired key with a new one under the same selector. False if another process was first
+ * or the domain is gone.
  */
 export const replaceRetiredKey = transaction({
   name: 'replaceRetiredKey',
@@ -178,14 +181,14 @@ export const replaceRetiredKey = transaction({
   },
 })
 
-/** Whether the domain exists; it is locked until the transaction ends. */
+/** Whether the domain exists. Locks it until the transaction ends. */
 async function lockOwner(tx: Tx, ownerId: string): Promise<boolean> {
   if (ownerId === SERVICE_OWNER) return true
   const query = tx.query.selectFrom('domains').select('id').where('id', '=', ownerId)
   return (await lockRows(tx, query).executeTakeFirst()) !== undefined
 }
 
-/** Writes when a check first found a key in DNS; null means that DNS no longer has it. */
+/** Records when a check first found the keys in DNS; null if DNS no longer has them. */
 export const markPublished = transaction({
   name: 'markPublished',
   accountOf: () => null,
@@ -207,7 +210,7 @@ export const markPublished = transaction({
   },
 })
 
-/** Writes which keys of a domain a check found in DNS, and which it no longer found. */
+/** Records which keys of a domain a check found in DNS, and which it no longer found. */
 export async function noteKeysSeen(
   tx: Tx,
   ownerId: string,
@@ -225,6 +228,6 @@ export async function noteKeysSeen(
     } else if (publishedSince(key, nowMs) === null) seen.push(key.id)
   }
   await markPublished.run(tx, { keyIds: seen, nowMs })
-  // Caches keep the answer of now: a key that returns later has to settle anew.
+  // Caches keep the current answer, so a key that returns later has to settle again.
   await markPublished.run(tx, { keyIds: gone, nowMs: null })
 }

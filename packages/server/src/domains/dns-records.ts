@@ -1,5 +1,5 @@
-// The DNS records by which other servers deliver mail to this service and authenticate mail from it, and their
-// forms for operators: a table, lines of a zone file, fields of a log line.
+// The DNS records that let other servers deliver mail to this service and authenticate its mail,
+// and how operators see them: as a table, a zone file or fields of a log line.
 
 import type { DnsRecordPurpose } from '@mailroom/contract/vocabulary.ts'
 import type { LogFields } from '#platform/log.ts'
@@ -7,9 +7,9 @@ import { type DkimKey, dkimKeyName, dkimKeyRecord } from './dkim-key.ts'
 
 export type DnsRecord = {
   type: 'MX' | 'TXT'
-  /** Absolute, without a dot at the end. */
+  /** Absolute, without the final dot. */
   name: string
-  /** For TXT the whole text, however many strings it is published in. */
+  /** For TXT the whole text, even if it is published as several strings. */
   value: string
   /** Null for TXT. */
   priority: number | null
@@ -21,7 +21,7 @@ export type DnsRecord = {
 type PublishedKey = Pick<DkimKey, 'selector' | 'domain' | 'publicKey' | 'isRequired'>
 
 type ServiceDns = {
-  /** In A-labels, as `smtpHostname`. */
+  /** In A-labels, like `smtpHostname`. */
   inboxDomain: string
   smtpHostname: string
   keys: readonly PublishedKey[]
@@ -41,7 +41,9 @@ const ZONE_TTL_SECONDS = 3600
 /** RFC 1035 §3.3: a character-string has one octet for its length. */
 const STRING_OCTETS_MAX = 255
 
-/** The records of the service's own domain, in the order in which an operator should publish them. */
+/**
+ * The records of the service's own domain, in the order in which an operator should publish them.
+ */
 export function serviceDnsRecords({ inboxDomain, smtpHostname, keys }: ServiceDns): DnsRecord[] {
   const records = mailRecords(inboxDomain, smtpHostname, keys)
   // Bounces have no sender: receivers check the name of EHLO instead (RFC 7208 §2.4).
@@ -51,7 +53,7 @@ export function serviceDnsRecords({ inboxDomain, smtpHostname, keys }: ServiceDn
   return records
 }
 
-/** The records of a custom domain; the first proves that the account controls the domain. */
+/** The records of a custom domain. The first one proves that the account controls it. */
 export function domainDnsRecords(of: DomainDns): DnsRecord[] {
   const { domain, smtpHostname, ownershipToken, subdomainsEnabled, keys } = of
   return [
@@ -61,12 +63,12 @@ export function domainDnsRecords(of: DomainDns): DnsRecord[] {
       required: true,
     }),
     ...mailRecords(domain, smtpHostname, keys),
-    // Not required: without it mail for the domain itself still flows.
+    // Optional: without it, only mail for subdomains is lost.
     ...(subdomainsEnabled ? [wildcardRecord(domain, smtpHostname)] : []),
   ]
 }
 
-/** RFC 4592: for each name below the domain that has no records of its own. */
+/** Applies to every name below the domain that has no records of its own (RFC 4592). */
 function wildcardRecord(domain: string, smtpHostname: string): DnsRecord {
   return {
     type: 'MX',
@@ -78,9 +80,10 @@ function wildcardRecord(domain: string, smtpHostname: string): DnsRecord {
   }
 }
 
-/** The mechanism by which an SPF record lets this service send. */
+/** The SPF mechanism that allows this service to send. */
 function spfMechanism(smtpHostname: string): string {
-  // The host by name and not `mx`: mail is sent from here also where another server or filter is the MX.
+  // Names the host instead of `mx`, because mail is sent from here even if the MX is another server
+  // or a filter.
   return `a:${smtpHostname}`
 }
 
@@ -126,7 +129,7 @@ function textRecord(
   return { type: 'TXT', name, value, priority: null, purpose, required }
 }
 
-/** Lines in columns; the value stands last and is never cut. */
+/** Lines in columns; the value comes last and is never cut. */
 export function formatDnsTable(records: readonly DnsRecord[]): string {
   const rows = records.map((record) => [
     record.purpose.toUpperCase() + (record.required ? '' : ' (recommended)'),
@@ -142,7 +145,7 @@ export function formatDnsTable(records: readonly DnsRecord[]): string {
   return lines.map((line) => `${line}\n`).join('')
 }
 
-/** Lines of a zone file (RFC 1035 §5.1), names absolute; texts in strings of at most 255 octets. */
+/** Lines of a zone file (RFC 1035 §5.1), with absolute names and strings of at most 255 octets. */
 export function formatZone(records: readonly DnsRecord[]): string {
   const lines = records.map((record) => {
     const data = record.type === 'TXT' ? quoteText(record.value) : `${fullValue(record)}.`
@@ -151,7 +154,7 @@ export function formatZone(records: readonly DnsRecord[]): string {
   return lines.join('')
 }
 
-/** The log line at the start of a service that sends directly. */
+/** Logged at the start of a service that sends directly. */
 export function dnsStartLog(records: readonly DnsRecord[]): { fields: LogFields; text: string } {
   return {
     fields: {

@@ -1,5 +1,3 @@
-// Handlers of custom domains.
-
 import { findPod } from '#accounts/accounts-rows.ts'
 import { fileHeaders } from '#http/download.ts'
 import type { HandlersOf } from '#http/handler.ts'

@@ -1,5 +1,5 @@
-// Custom domains, to and from rows. Each write locks the account first, then the rows of the domain by their
-// ids, as `settleDomain` does.
+// Custom domains in the database. Each write locks the account first, then the rows of the domain
+// ordered by id, as `settleDomain` does.
 
 import { readDomainName } from '@mailroom/mail/address.ts'
 import { sql } from 'kysely'
@@ -22,16 +22,16 @@ type ServedDomain = { accountId: string; domainId: string; catchAllInboxId: stri
 
 export type ServingDomain = ServedDomain & { domain: string }
 
-/** The holder of a domain, for arriving mail; null when no account ever verified it. */
+/** The holder of a domain, for arriving mail; null if no account ever verified it. */
 export async function findServedDomain(db: ReadDb, domain: string): Promise<ServedDomain | null> {
   const [row] = await selectHolders(db.reading, { domains: JSON.stringify([domain]) })
   return row === undefined ? null : toServing(row)
 }
 
 /**
- * The domain by which mail for each name arrives: the name itself, or the nearest name above it that an account holds,
- * if that account takes subdomains. A domain below it, held by any account or by the service, keeps its own names, as
- * it does in DNS (RFC 4592 §2.2.2). `names` are in lower-case A-labels.
+ * The domain that receives the mail of each name: the name itself, or the nearest parent that an
+ * account holds, if that account takes subdomains. As in DNS (RFC 4592 §2.2.2), a held domain below
+ * that parent keeps its own names. `names` are in lower-case A-labels.
  */
 export async function findServingDomains(
   { db, inboxDomain }: { db: ReadDb; inboxDomain: string },
@@ -51,7 +51,6 @@ export async function findServingDomains(
   return serving
 }
 
-/** The same for one name; null where its mail does not arrive here. */
 export async function findServingDomain(
   deps: { db: ReadDb; inboxDomain: string },
   name: string,
@@ -59,7 +58,9 @@ export async function findServingDomain(
   return (await findServingDomains(deps, [name])).get(name) ?? null
 }
 
-/** The name and those above it that an account may hold, nearest first: none above the service's own domain. */
+/**
+ * The name and its parents that an account may hold, nearest first, up to the service's own domain.
+ */
 function servingNames(name: string, inboxDomain: string): string[] {
   if (readDomainName(name) !== name) return []
   const names = [name]
@@ -85,7 +86,7 @@ function toServing(row: HolderRow): ServingDomain {
   }
 }
 
-/** `domains` is a list as JSON, so that one text serves any number of names. */
+/** `domains` is a JSON list, so that one statement serves any number of names. */
 const selectHolders = statement<Tables, { domains: string }, HolderRow>((query, place, engine) =>
   query
     .selectFrom('domains')
@@ -100,7 +101,10 @@ const selectHolders = statement<Tables, { domains: string }, HolderRow>((query, 
     .where('is_holder', '=', 1),
 )
 
-/** Whether mail for this domain, in lower case with A-labels, arrives here or could be made to: its inboxes can read it. */
+/**
+ * Whether inboxes of this service receive mail for the domain, or could be made to. `domain` is in
+ * lower-case A-labels.
+ */
 export async function isDomainHere(
   { db, inboxDomain }: { db: ReadDb; inboxDomain: string },
   domain: string,
@@ -111,7 +115,6 @@ export async function isDomainHere(
   return (await selectHolders(db.reading, { domains })).length > 0
 }
 
-/** The holder's domain of this name; null when no account ever verified it. */
 export async function findHeldDomain(db: ReadDb, domain: string): Promise<Domain | null> {
   const row = await db.read
     .selectFrom('domains')
@@ -122,7 +125,6 @@ export async function findHeldDomain(db: ReadDb, domain: string): Promise<Domain
   return row === undefined ? null : domains.read(row)
 }
 
-/** The account's domain with this id, or null. */
 export async function findDomain(
   db: ReadDb,
   accountId: string,
@@ -141,7 +143,7 @@ const selectById = statement<Tables, { accountId: string; domainId: string }, Ro
       .where('id', '=', place('domainId')),
 )
 
-/** The domains of all accounts with this name, in the order in which they are locked. */
+/** All accounts' domains of this name, in locking order. */
 export async function findDomainsNamed(db: ReadDb, domain: string): Promise<Domain[]> {
   const rows = await db.read
     .selectFrom('domains')
@@ -152,7 +154,7 @@ export async function findDomainsNamed(db: ReadDb, domain: string): Promise<Doma
   return rows.map(domains.read)
 }
 
-/** Newest first; those scoped to one pod when `podId` is given. */
+/** Newest first; only domains scoped to the pod, if given. */
 export async function listDomains(
   db: ReadDb,
   input: { accountId: string; podId: string | null; limit: number; offset: number },
@@ -181,7 +183,7 @@ export async function countDomains(db: ReadDb, accountId: string): Promise<numbe
   return row?.domain_count ?? 0
 }
 
-/** The domains of all accounts, for the operator: holders' domains first, then the oldest. */
+/** For operators: the domains of all accounts, held ones first, then the oldest. */
 export async function listEveryDomain(
   db: ReadDb,
   { limit, offset }: { limit: number; offset: number },
@@ -224,11 +226,11 @@ type DomainCreation =
   | { kind: 'created'; domain: Domain }
   | { kind: 'invalid_pod' }
   | { kind: 'invalid_inbox' }
-  /** `own`: the account has it already. */
+  /** `own`: the account already has it. */
   | { kind: 'taken'; by: 'own' | 'another' }
   | { kind: 'limit_reached' }
 
-/** Adds a pending domain with its keys. Any number of accounts may have the same name pending. */
+/** Adds a pending domain with its keys. Several accounts may have the same name pending. */
 export const insertDomain = transaction({
   name: 'createDomain',
   accountOf: ({ accountId }) => accountId,
@@ -271,7 +273,7 @@ export const insertDomain = transaction({
   },
 })
 
-/** Whose rows prevent this account from adding the domain; null for nobody's. */
+/** Whose domains prevent this account from adding the name; null if none do. */
 export function findTaker(
   rows: readonly Pick<Domain, 'accountId' | 'isHolder' | 'status'>[],
   accountId: string,
@@ -280,7 +282,7 @@ export function findTaker(
   return rows.some(isHeld) ? 'another' : null
 }
 
-/** Whether no other account can verify it: a domain that failed goes to the next account that does. */
+/** Whether no other account can verify it. A failed domain goes to the next account that does. */
 export function isHeld({ isHolder, status }: Pick<Domain, 'isHolder' | 'status'>): boolean {
   return isHolder && status !== 'failed'
 }
@@ -293,8 +295,8 @@ type DomainChange =
   | { kind: 'in_use' }
 
 /**
- * Changes the named fields. `pod` limits the domain to one pod, or with null to none; `in_use` while an inbox on it, or
- * its catch-all inbox, is in another pod.
+ * Changes the given fields. `pod` scopes the domain to one pod, or with null to none. `in_use` if
+ * an inbox on it, or its catch-all inbox, is in another pod.
  */
 export const changeDomain = transaction({
   name: 'changeDomain',
@@ -350,7 +352,7 @@ export const changeDomain = transaction({
   },
 })
 
-/** Whether the account has this inbox, in a pod that may use the domain. None may always catch all. */
+/** Whether the account has this inbox, in a pod that may use the domain. True without an inbox. */
 async function mayCatchAll(
   tx: Tx,
   {
@@ -369,7 +371,7 @@ async function mayCatchAll(
   return inbox !== undefined && (podId === null || inbox.pod_id === podId)
 }
 
-/** Takes the inbox from the domains whose mail it catches; the caller has locked the account. */
+/** Stops the inbox from catching the mail of any domain. The caller has locked the account. */
 export async function endCatchAll(
   tx: Tx,
   { accountId, inboxId }: { accountId: string; inboxId: string },
@@ -382,7 +384,7 @@ export async function endCatchAll(
     .execute()
 }
 
-/** Removes the domain and its keys; `not_empty` while there are inboxes on it. */
+/** Removes the domain and its keys; `not_empty` if it has inboxes. */
 export const removeDomain = transaction({
   name: 'deleteDomain',
   accountOf: ({ accountId }) => accountId,
@@ -407,7 +409,7 @@ export const removeDomain = transaction({
   },
 })
 
-/** Locks the account's domain; null when there is none. */
+/** Locks the account's domain; null if there is none. */
 export async function lockDomain(
   tx: Tx,
   { accountId, domainId }: { accountId: string; domainId: string },
@@ -421,7 +423,7 @@ export async function lockDomain(
   return row === undefined ? null : domains.read(row)
 }
 
-/** Locks the domains of all accounts with this name, in the order of their ids. */
+/** Locks all accounts' domains of this name, ordered by id. */
 export async function lockDomainsNamed(tx: Tx, domain: string): Promise<Domain[]> {
   const query = tx.query
     .selectFrom('domains')
@@ -431,7 +433,7 @@ export async function lockDomainsNamed(tx: Tx, domain: string): Promise<Domain[]
   return (await lockRows(tx, query).execute()).map(domains.read)
 }
 
-/** Changes the domain's total of inboxes; the caller has locked its row. */
+/** The caller has locked the domain. */
 export async function changeDomainInboxCount(
   tx: Tx,
   { domainId, by }: { domainId: string; by: 1 | -1 },

@@ -7,8 +7,8 @@ import type { Domain, RecordCheck } from '#schema/nouns.ts'
 export type { Domain, DomainStatus, RecordCheck }
 
 /**
- * Whether mail that an inbox here sends to the domain stays here. Mail to a failed domain goes to the hosts of its MX
- * records: an account cannot keep the mail of a domain that it has lost.
+ * Whether mail from an inbox here to the domain stays here. Mail for a failed domain goes to its MX
+ * hosts: an account cannot keep the mail of a domain that it has lost.
  */
 export function isLocal(domain: Pick<Domain, 'status' | 'isHolder' | 'checks'>): boolean {
   if (isUsable(domain)) return true
@@ -22,16 +22,15 @@ export function isUsable({ status, isHolder }: Pick<Domain, 'status' | 'isHolder
   return isHolder && (status === 'verified' || status === 'degraded')
 }
 
-/** A new domain fails when DNS does not have its records after this time. */
+/** A new domain fails if DNS does not have its records after this time. */
 const DOMAIN_PENDING_MS_MAX = 14 * DAY_MS
-/** A degraded domain fails after this time, and then no mail is sent from it. */
+/** A degraded domain fails after this time. From then on, no mail is sent from it. */
 const DOMAIN_DEGRADED_MS_MAX = 72 * HOUR_MS
 export const DOMAIN_CHECK_EVERY_MS = 6 * HOUR_MS
-/** On its first day, when its owner is publishing the records, a new domain is checked more often. */
+/** A new domain is checked more often on its first day, while its owner publishes the records. */
 const NEW_DOMAIN_CHECK_EVERY_MS = 10 * MINUTE_MS
 const NEW_DOMAIN_MS = DAY_MS
 
-/** Times in milliseconds of the wall clock. */
 type DomainState = {
   readonly status: DomainStatus
   readonly createdAtMs: number
@@ -42,12 +41,12 @@ type DomainState = {
 type DnsAnswers = {
   /** Whether DNS has every required record. */
   isRight: boolean
-  /** Whether two answers of DNS agree, where the status changes. */
+  /** Whether two DNS answers agree, if the status changes. */
   isSure: boolean
   nowMs: number
 }
 
-/** The status after a check. Answers that disagree change nothing, and do not extend a deadline either. */
+/** The status after a check. Contradictory answers change nothing, and do not extend a deadline. */
 export function nextStatus(
   state: DomainState,
   { isRight, isSure, nowMs }: DnsAnswers,
@@ -58,7 +57,8 @@ export function nextStatus(
 }
 
 /**
- * The time of the next periodic check: no later than the deadline of a wrong domain, and never in the past.
+ * When the next periodic check is due: not after the deadline of a domain with wrong records, and
+ * never in the past.
  */
 export function nextCheckAt(state: DomainState, nowMs: number): number {
   const isNew = state.status === 'pending' && nowMs < state.createdAtMs + NEW_DOMAIN_MS
@@ -67,7 +67,7 @@ export function nextCheckAt(state: DomainState, nowMs: number): number {
   return deadline > nowMs ? Math.min(regular, deadline) : regular
 }
 
-/** The time at which the domain fails unless DNS has its records. */
+/** When the domain fails unless DNS has its records. */
 function deadlineOf({ status, createdAtMs, degradedAtMs }: DomainState): number {
   if (status === 'pending') return createdAtMs + DOMAIN_PENDING_MS_MAX
   if (status === 'degraded' && degradedAtMs !== null) return degradedAtMs + DOMAIN_DEGRADED_MS_MAX

@@ -1,4 +1,4 @@
-// A custom domain as the API shows it: its records to publish, with the last check of each.
+// A custom domain as the API shows it: the records to publish, with the last check of each.
 
 import type { DomainRecord, Domain as DomainShape } from '@mailroom/contract/domains.ts'
 import { domains } from '#schema/nouns.ts'
@@ -15,7 +15,7 @@ export async function presentDomain(deps: Deps, domain: Domain): Promise<DomainS
   return presentWith(domain, await recordsOf(deps, domain))
 }
 
-/** The keys of all are read by one query. */
+/** Reads the keys of all domains in one query. */
 export async function presentDomains(deps: Deps, all: readonly Domain[]): Promise<DomainShape[]> {
   const keys = await listKeysOfDomains(
     deps.db,
@@ -59,7 +59,7 @@ export function presentRecord(
   }
 }
 
-/** The last check of this record: one of another value, as before a key was replaced, does not count. */
+/** The last check of this record. Checks of a former value do not count. */
 export function findCheck(
   { purpose, name, value }: Pick<DnsRecord, 'purpose' | 'name' | 'value'>,
   checks: readonly RecordCheck[],

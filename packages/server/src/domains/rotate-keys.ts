@@ -1,5 +1,5 @@
-// The rotation of DKIM keys. Only a key that DNS has becomes active, so that recipients can verify mail before,
-// during and after the change.
+// The rotation of DKIM keys. A key becomes active only once DNS has it, so that recipients can
+// verify mail before, during and after the change.
 
 import { recordsHoldKey } from '@mailroom/mail/dkim.ts'
 import { raceAbort } from '#platform/abort.ts'
@@ -26,14 +26,13 @@ import {
 import { ensureServiceKeys, type ServiceKeyDeps, serviceOwner } from './signers.ts'
 
 /**
- * How long a retiring key stays published: mail waits up to 48 hours here and as long at relays, and some recipients
- * verify it only when they read it.
+ * How long a retired key stays published. Mail waits up to 48 hours here and as long at relays, and
+ * some recipients verify it only when it is read.
  */
 export const DKIM_RETIRING_MS = 7 * DAY_MS
-/** Keys read by one query, and those worked on at once. */
 const DKIM_ROTATION_STEP = 100
 const KEYS_AT_ONCE = 32
-/** Time for one DNS query of the hourly run; a slower domain is tried an hour later. */
+/** Limit for one DNS query of the hourly run. A slower domain is tried an hour later. */
 const DKIM_QUERY_MS_MAX = 5 * SECOND_MS
 
 type DueKeysDeps = RotateDeps & ServiceKeyDeps & { log: Log }
@@ -41,16 +40,17 @@ type DueKeysDeps = RotateDeps & ServiceKeyDeps & { log: Log }
 type RotationSchedule = {
   /** 0: keys change only by `mailroom dkim rotate`. */
   rotationDays: number
-  /** Whether the inbox domain's mail leaves the machine; otherwise its records do not matter. */
+  /**
+   * Whether mail of the service's own domain leaves the machine. If not, its records do not matter.
+   */
   usesServiceKeys: boolean
 }
 
-/** Domains that a log line names. */
 const NAMES_LOGGED_MAX = 10
 
 /**
- * One run over all keys. Several processes may run at once, and each step is done by one of them. Ends early
- * once `signal` is aborted.
+ * One run over all keys. Several processes may run at once; each step is done by one of them. Ends
+ * early if `signal` is aborted.
  */
 export async function rotateDueKeys(
   { resolver, ...others }: DueKeysDeps,
@@ -64,7 +64,8 @@ export async function rotateDueKeys(
     replaceRetired(deps, key),
   )
   if (schedule.rotationDays === 0) return
-  // Checks the next keys some time ahead, so that a record published in time has settled by the due time.
+  // Keys are checked ahead of time, so that a record that was published in time has settled when it
+  // is due.
   const dueMs = deps.clock.now() - schedule.rotationDays * DAY_MS
   const overdue: string[] = []
   await forEachDue(
@@ -86,7 +87,7 @@ export async function rotateDueKeys(
   )
 }
 
-/** Ends a query when a name server is silent, and at a shutdown. */
+/** Ends queries to silent name servers, and all queries at a shutdown. */
 function boundedResolver(
   resolver: TxtResolverDeps['resolver'],
   closing: AbortSignal,
@@ -106,7 +107,7 @@ function boundedResolver(
   }
 }
 
-/** The keys of an inbox domain of earlier settings are no longer in use. */
+/** Keys of an inbox domain of former settings are not in use. */
 function isInUse(
   { inboxDomain }: { inboxDomain: string },
   { usesServiceKeys }: RotationSchedule,
@@ -115,10 +116,10 @@ function isInUse(
   return ownerId !== SERVICE_OWNER || (usesServiceKeys && domain === inboxDomain)
 }
 
-/** The keys of custom domains are checked with their other records. */
+/** Keys of custom domains are checked with the other records of the domain. */
 async function checkServiceKeys(deps: DueKeysDeps): Promise<void> {
   const kept = await listDkimKeys(deps.db, serviceOwner(deps))
-  // The first key is made with the first mail.
+  // The first key is created with the first mail.
   if (kept.length === 0) return
   const keys = await ensureServiceKeys(deps)
   for (const key of keys.filter(({ publishedAtMs }) => publishedAtMs === null)) {
@@ -154,7 +155,7 @@ async function replaceRetired(deps: DueKeysDeps, key: DkimKey): Promise<void> {
   deps.log.info({ domain, selector }, 'a DKIM key was retired; publish a new one in its place')
 }
 
-/** Runs `act` for all keys that are due, KEYS_AT_ONCE at a time. */
+/** Runs `act` for all due keys, KEYS_AT_ONCE at a time. */
 async function forEachDue(
   { db }: { db: Db },
   due: { state: 'active' | 'retiring'; untilMs: number },
@@ -175,8 +176,8 @@ async function forEachDue(
 }
 
 /**
- * Time between the first sight of a record in DNS and the first use of its key: until then caches and slow name
- * servers may return the selector's former record.
+ * Time between the first sight of a record in DNS and the first use of its key. Until then, caches
+ * and slow name servers may return the former record of the selector.
  */
 const DKIM_SETTLING_MS = DAY_MS
 
@@ -189,20 +190,21 @@ type TxtResolverDeps = {
 
 export type KeyRotation =
   | { readonly kind: 'switched'; readonly retired: DkimKey; readonly active: DkimKey }
-  /** DNS has no record of the standby, or a wrong one; the active key stays. */
+  /** DNS has no record of the standby key, or a wrong one. The active key stays. */
   | { readonly kind: 'unpublished'; readonly standby: DkimKey }
   /** DNS has the record, but caches may still have the former one. */
   | { readonly kind: 'settling'; readonly standby: DkimKey; readonly settledAtMs: number }
-  /** DNS could not be asked. */
+  /** DNS did not answer. */
   | { readonly kind: 'fault'; readonly standby: DkimKey; readonly text: string }
-  /** There is no standby until the retiring key is replaced. */
+  /** There is no standby until the retired key is replaced. */
   | { readonly kind: 'retiring'; readonly retiring: DkimKey }
-  /** The domain has no keys, or another process changed them meanwhile. */
+  /** The domain has no keys, or another process has changed them. */
   | { readonly kind: 'none' }
 
 /**
- * Makes the standby active if DNS has its record now and has had it for DKIM_SETTLING_MS, because selectors are
- * used again and caches keep former records. `isUrgent` skips that time, for a key that must not sign any more.
+ * Activates the standby key if DNS has its record now and has had it for DKIM_SETTLING_MS, because
+ * selectors are reused and caches keep former records. `isUrgent` skips the wait, for a compromised
+ * key.
  */
 export async function rotateKey(
   deps: RotateDeps,

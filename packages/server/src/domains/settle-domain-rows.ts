@@ -1,5 +1,5 @@
-// Writing the outcome of a domain's check: status, holder and event, in one transaction. It locks the account
-// first, then the domain's rows of all accounts.
+// Writes the outcome of a domain's check (status, holder and event) in one transaction. It locks
+// the account first, then the domain's rows of all accounts.
 
 import { lockAccount } from '#accounts/accounts-rows.ts'
 import { insertEvent } from '#events/events-rows.ts'
@@ -20,26 +20,35 @@ import {
 } from './domain.ts'
 import { isHeld, lockDomainsNamed } from './domain-rows.ts'
 
-/** A check without an outcome, because DNS did not answer or the process died, is due again after this time. */
+/**
+ * A check without an outcome, because DNS did not answer or the process died, is repeated after
+ * this time.
+ */
 const DOMAIN_CHECK_RETRY_MS = 10 * MINUTE_MS
-/** Due checks that are read to find some of different accounts: more than one account may have domains. */
+/**
+ * Due checks that are read to find some of different accounts, because one account may have many
+ * domains.
+ */
 const DOMAIN_CHECKS_SEEN_MAX = 5_000
 
 type DomainSettling = {
   accountId: string
   domainId: string
   domain: string
-  /** Status and holder before DNS was asked, so that a later outcome of another check is not overwritten. */
+  /**
+   * Status and holder before DNS was queried, so that the outcome of a later check is not
+   * overwritten.
+   */
   status: DomainStatus
   lastCheckedAtMs: number | null
   checks: RecordCheck[]
   /** Whether DNS has every required record. */
   isRight: boolean
-  /** Whether two answers of DNS agree, so that the status may change. */
+  /** Whether two DNS answers agree, so that the status may change. */
   isSure: boolean
   takesBounces: boolean
   eventId: string
-  /** The time of DNS's answer. */
+  /** When DNS answered. */
   nowMs: number
 }
 
@@ -47,7 +56,7 @@ export type DomainSettled =
   | { kind: 'settled'; domain: Domain; hasEvent: boolean }
   /** DNS has the required records, but another account has verified the domain. */
   | { kind: 'taken'; domain: Domain; hasEvent: boolean }
-  /** Another check was settled meanwhile, and nothing was written. */
+  /** Another check finished first; nothing was written. */
   | { kind: 'changed'; domain: Domain; isTaken: boolean }
   | { kind: 'not_found' }
 
@@ -103,7 +112,9 @@ function degradedSince({ degradedAtMs }: Domain, nowMs: number): number {
   return degradedAtMs === null || degradedAtMs > nowMs + CLOCK_SKEW_MS ? nowMs : degradedAtMs
 }
 
-/** Gives the domain's mail to this account from now on; the inboxes of others keep their messages. */
+/**
+ * From now on this account gets the domain's mail. Inboxes of other accounts keep their messages.
+ */
 async function takeOver(tx: Tx, domain: Domain, others: readonly Domain[]): Promise<void> {
   await holdMail(tx, [domain, ...others])
   for (const other of others) {
@@ -126,7 +137,9 @@ async function takeOver(tx: Tx, domain: Domain, others: readonly Domain[]): Prom
     .execute()
 }
 
-/** Waits for mail that is being stored in inboxes of these domains or caught by one, and blocks further mail until the commit. */
+/**
+ * Waits for mail that is being stored for these domains, and blocks further mail until the commit.
+ */
 async function holdMail(tx: Tx, domains: readonly Domain[]): Promise<void> {
   const ids = domains.map(({ id }) => id)
   // Arriving mail locks the same rows in the same order.
@@ -190,8 +203,9 @@ export async function hasDueDomains(db: ReadDb, nowMs: number): Promise<boolean>
 }
 
 /**
- * Up to `limit` domains to check now, which no other process gets for DOMAIN_CHECK_RETRY_MS. Accounts are served
- * round robin, so that one with many domains whose DNS is silent does not delay the checks of others.
+ * Up to `limit` domains to check now, which no other process gets for DOMAIN_CHECK_RETRY_MS.
+ * Accounts are served round robin, so that many domains with silent DNS servers do not delay the
+ * checks of other accounts.
  */
 export const claimDomainChecks = transaction({
   name: 'claimDomainChecks',
@@ -218,7 +232,7 @@ export const claimDomainChecks = transaction({
       .orderBy('ranked.place')
       .orderBy('ranked.next_check_at')
       .limit(limit)
-    // Checked again under the lock: another process may have claimed it meanwhile.
+    // Tested again under the lock: another process may have claimed it first.
     const due = dueIn({ read }, nowMs).where('id', 'in', chosen)
     const rows = await lockRows(tx, due, { skipLocked: true }).execute()
     if (rows.length === 0) return []

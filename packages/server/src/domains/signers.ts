@@ -1,4 +1,4 @@
-// Signs mail with the keys of its domain. Nobody creates the inbox domain of the settings, so its keys are made when
+// Signs mail with the keys of its domain. The keys of the service's own domain are generated when
 // they are first needed.
 
 import { openSigner, type Signer } from '@mailroom/mail/dkim.ts'
@@ -21,15 +21,17 @@ import {
 import { ensureDkimKeys, findActiveDkimKey, listDkimKeys } from './dkim-key-rows.ts'
 import { type DnsRecord, serviceDnsRecords } from './dns-records.ts'
 
-/** How long a process may still sign with a key that another process has retired, and that is still published. */
+/**
+ * How long a process may sign with a key that another process has retired. The key is still
+ * published.
+ */
 export const DKIM_KEY_REREAD_MS = 10 * SECOND_MS
-/** Domains whose opened key is cached. */
 const DKIM_SIGNERS_KEPT_MAX = 500
 
 export type Signers = {
   /**
-   * The message with a signature by the owner's active key in front; see `Signer`. The first call for the
-   * inbox domain makes its key. `invalid_domain` when the domain was removed.
+   * The message with a signature by the owner's active key in front. The first call for the
+   * service's own domain generates its key. `invalid_domain` if the domain was removed.
    */
   sign(owner: DkimOwner, raw: Uint8Array, nowMs: number): Promise<Uint8Array>
 }
@@ -37,7 +39,7 @@ export type Signers = {
 type Opened = { readonly keyId: string; readonly signer: Signer }
 type Kept = { opened: Promise<Opened>; readonly readAtMs: number }
 
-/** Reads an opened key again every DKIM_KEY_REREAD_MS, so that a rotation by any process takes effect. */
+/** Reads the key again every DKIM_KEY_REREAD_MS, so that a rotation by any process takes effect. */
 export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
   const kept = new Cache<Kept>({ entriesMax: DKIM_SIGNERS_KEPT_MAX })
 
@@ -48,7 +50,7 @@ export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
     if (before !== null && nowMs - before.readAtMs < DKIM_KEY_REREAD_MS) return before.opened
     const opened = openActive(deps, { ownerId, domain }, before?.opened)
     const entry = { opened, readAtMs: nowMs }
-    // After a failure the next message tries again.
+    // After a failure, the next message tries again.
     opened.catch(() => {
       if (kept.get(name) === entry) kept.delete(name)
     })
@@ -60,7 +62,7 @@ export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
   }
 }
 
-/** Returns `before` when it still is the active key. */
+/** Returns `before` if it is still the active key. */
 async function openActive(
   deps: ServiceKeyDeps,
   owner: DkimOwner,
@@ -93,8 +95,8 @@ export function serviceOwner({ inboxDomain }: { inboxDomain: string }): DkimOwne
 }
 
 /**
- * Makes the active key of the inbox domain when there is none; the standby follows later. Processes that do
- * so at once agree on one key.
+ * Generates the active key of the service's own domain if there is none; the standby follows later.
+ * Concurrent processes agree on one key.
  */
 async function ensureFirstKey(deps: ServiceKeyDeps): Promise<void> {
   const owner = serviceOwner(deps)
@@ -105,20 +107,22 @@ async function ensureFirstKey(deps: ServiceKeyDeps): Promise<void> {
   await deps.db.write(ensureDkimKeys, { rows: [row] })
 }
 
-/** Both keys of the inbox domain; makes missing ones, which takes 15 to 500 ms each. */
+/**
+ * Both keys of the service's own domain. Missing ones are generated, which takes 15 to 500 ms each.
+ */
 export async function ensureServiceKeys(deps: ServiceKeyDeps): Promise<DkimKey[]> {
   await ensureFirstKey(deps)
   const owner = serviceOwner(deps)
   const keys = await listDkimKeys(deps.db, owner)
   if (keys.length !== 1) return keys
   const privateKey = await deps.makeDkimKey()
-  // Not required: mail is signed with the first key until a rotation.
+  // Optional in DNS until it signs.
   const row = keyRow(deps, owner, { ...SECOND_KEY, isRequired: false, privateKey })
   await deps.db.write(ensureDkimKeys, { rows: [row] })
   return listDkimKeys(deps.db, owner)
 }
 
-/** The records to publish for the inbox domain; makes missing keys. */
+/** The records to publish for the service's own domain. Generates missing keys. */
 export async function listServiceRecords(
   deps: ServiceKeyDeps,
   { smtpHostname }: { smtpHostname: string },

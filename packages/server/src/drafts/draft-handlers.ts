@@ -115,7 +115,7 @@ async function getInbox(deps: SendDeps, accountId: string, inboxId: string): Pro
   return inbox
 }
 
-/** The draft, and which version of it the request may change. */
+/** The draft, and the version of it that the request may change. */
 async function choose(
   deps: SendDeps,
   {
@@ -144,7 +144,7 @@ async function requireStorage({ storageQuota }: SendDeps, accountId: string): Pr
 
 type Fields = Omit<BodyOf<'drafts.update'>, 'clientId'>
 
-/** The fields in the form in which they are stored; `bad_request` as for a send. */
+/** The fields as they are stored. `bad_request` as for a send. */
 function readChange(deps: SendDeps, { to, headers, sendAt, ...fields }: Fields): DraftChange {
   readExtraHeaders(headers ?? {})
   readInvite(fields.invite ?? undefined)
@@ -158,7 +158,7 @@ function readChange(deps: SendDeps, { to, headers, sendAt, ...fields }: Fields):
   }
 }
 
-/** What a send would be refused for, whatever else it has. */
+/** Refuses what any send with these fields would be refused for. */
 async function checkChange(
   deps: SendDeps,
   inbox: Inbox,

@@ -1,4 +1,4 @@
-// Drafts, to and from rows. Each transaction locks the counters of the inbox first, as those that send do.
+// Drafts in the database. Each transaction locks the counters of the inbox first, as sending does.
 
 import { dropRawReferences } from '#mailbox/mailbox-rows.ts'
 import {
@@ -14,7 +14,7 @@ import type { NewRow, ReadDb, Tx } from '#schema/tables.ts'
 
 const DRAFTS_PER_INBOX_MAX = 1_000
 const FILES_MAX = 100
-/** A deleted draft has up to FILES_MAX raw messages, which are removed in the same step. */
+/** The up to FILES_MAX raw messages of each draft are removed in the same step. */
 const PURGE_STEP_DRAFTS = 20
 export const DRAFT_FILES_BYTES_MAX = 25 * 1024 * 1024
 
@@ -52,7 +52,7 @@ export const insertDraft = transaction({
   ): Promise<DraftOutcome> {
     const { draftId, accountId, inboxId, clientId, nowMs } = input
     const counters = await lockCounters(tx, inboxId)
-    // Counters are removed with the inbox; the caller has read that it is the account's.
+    // Counters are removed with the inbox. The caller has checked that the inbox is the account's.
     if (counters === null) return { kind: 'not_found' }
     const taken = await findTaken(tx, { inboxId, clientId, exceptId: null })
     if (taken !== null) return { kind: 'client_id_taken', draftId: taken }
@@ -81,12 +81,12 @@ export const insertDraft = transaction({
 type Which = {
   accountId: string
   draftId: string
-  /** The version that is changed; null: whichever there is. */
+  /** The version that may be changed; null for any. */
   version: number | null
   nowMs: number
 }
 
-/** Changes the named fields; null clears. */
+/** Changes the given fields; null clears. */
 export const changeDraft = transaction({
   name: 'updateDraft',
   accountOf: ({ accountId }) => accountId,
@@ -154,8 +154,8 @@ export type DraftSendOutcome = {
 }
 
 /**
- * Accepts the send of this version of a draft, and removes the draft with it. Where the draft has changed or is gone,
- * an earlier send under the same key is repeated.
+ * Accepts the send of this version of a draft and removes the draft. If the draft has changed or is
+ * gone, repeats an earlier send with the same key.
  */
 export const sendDraft = transaction({
   name: 'sendDraft',
@@ -175,7 +175,7 @@ export const sendDraft = transaction({
   },
 })
 
-/** Null when the account has no such draft, or its inbox was deleted. */
+/** Null if the account has no such draft, or its inbox was deleted. */
 export async function findDraft(
   db: ReadDb,
   accountId: string,
@@ -185,7 +185,7 @@ export async function findDraft(
   return row === undefined ? null : drafts.read(row)
 }
 
-/** The ids of the newest drafts first. */
+/** Newest first. */
 export async function listDraftIds(
   db: ReadDb,
   input: { accountId: string; inboxId: string; limit: number; offset: number },
@@ -207,7 +207,10 @@ export async function listDraftIds(
   return { ids: rows.map(({ id }) => id), total: counters?.draft_count ?? 0 }
 }
 
-/** Removes drafts of a deleted inbox; returns the raw messages of their files, and whether there may be more. */
+/**
+ * Removes drafts of a deleted inbox. Returns the raw messages of their files, and whether there may
+ * be more.
+ */
 export async function purgeDraftsOf(
   tx: Tx,
   inboxId: string,
@@ -257,7 +260,7 @@ async function lockDraft(
   if (draft === undefined || (await lockCounters(tx, draft.inbox_id)) === null) {
     return { kind: 'not_found' }
   }
-  // Whoever changes a draft has the lock of its inbox.
+  // A change of a draft holds the lock of its inbox.
   const locked = await lockRows(tx, found).executeTakeFirst()
   if (locked === undefined) return { kind: 'not_found' }
   const isWanted = version === null || locked.version === version

@@ -1,4 +1,4 @@
-// The send of a draft, which removes it.
+// Sending a draft, which removes it.
 
 import type { Context } from '#http/handler.ts'
 import { isAnyMatch, isMatch } from '#http/if-match.ts'
@@ -9,7 +9,7 @@ import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { AppError, notFound, problem, wrongField } from '#platform/problem.ts'
 import { type Draft, findDraft, sendDraft } from './draft-rows.ts'
 
-/** How often the send of a draft that somebody changes meanwhile begins again. */
+/** Attempts to send a draft that is being changed at the same time. */
 const ATTEMPTS_MAX = 5
 
 export function etagOf({ version }: Draft): string {
@@ -33,8 +33,8 @@ type Asked = Pick<Context, 'headers'> & {
 }
 
 /**
- * Sends the draft as it is stored, and removes it in the transaction that accepts the message. Refuses as `sendMessage`,
- * with `bad_request` for what is missing, and `draft_changed`.
+ * Sends the draft as it is stored, and removes it in the transaction that accepts the message.
+ * Refuses as `sendMessage` does, with `bad_request` for missing fields, and with `draft_changed`.
  */
 export async function sendStoredDraft(
   deps: SendDeps,
@@ -45,7 +45,7 @@ export async function sendStoredDraft(
   for (let attempt = 1; ; attempt++) {
     const draft = await findDraft(deps.db, accountId, draftId)
     if (draft === null) {
-      // A request with the same key may have sent it since this one began.
+      // A concurrent request with the same key may have sent it.
       const response = await findReplay(deps, { accountId, key: idempotencyKey, requestHash })
       if (response !== null) return { isReplay: true, response }
       throw notFound()
@@ -85,7 +85,7 @@ async function sendVersion(
   return answer
 }
 
-/** `draft_changed` where a file was removed since the draft was read. */
+/** `draft_changed` if a file was removed after the draft was read. */
 async function readFiles(deps: SendDeps, { files }: Draft) {
   const read = files.map(async ({ filename, contentType, contentId, rawId }) => ({
     filename,

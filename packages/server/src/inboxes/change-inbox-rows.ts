@@ -67,7 +67,7 @@ type InboxCreation =
   | { kind: 'limit_reached'; limit: number }
   | { kind: 'too_many'; retryAtMs: number }
 
-/** Adds an inbox, or returns the guard that refused it; a refusal does not count as a creation. */
+/** Adds an inbox, or returns the guard that refused it. A refusal does not count as a creation. */
 export const insertInbox = transaction({
   name: 'createInbox',
   accountOf: ({ accountId }) => accountId,
@@ -127,7 +127,6 @@ export const insertInbox = transaction({
   },
 })
 
-/** Checks that this pod may use the domain. */
 async function findPlace(
   tx: Tx,
   { accountId, domain }: NewInbox,
@@ -147,7 +146,7 @@ async function findPlace(
 type InboxChange = EditsOf<typeof inboxes> & {
   accountId: string
   inboxId: string
-  /** null removes the webhook; an existing one only changes its URL. */
+  /** null removes the webhook. An existing webhook only gets the new URL. */
   webhook?: InboxWebhook | null
   metadata?: MetadataChange
   nowMs: number
@@ -244,7 +243,7 @@ export const removeInbox = transaction({
     if (inbox === null) return 'not_found'
     const holder = await holderOf(tx, inbox, input.actor)
     if (holder === 'approver_required') return holder
-    // Before the inbox, as a takeover of its domain does.
+    // The domain is locked before the inbox, in the same order as a takeover of the domain.
     if (inbox.domainId !== null) {
       await lockDomain(tx, { accountId: input.accountId, domainId: inbox.domainId })
     }
@@ -268,7 +267,7 @@ export const removeInbox = transaction({
     if (inbox.domainId !== null) {
       await changeDomainInboxCount(tx, { domainId: inbox.domainId, by: -1 })
     }
-    // Null when another account has taken the domain over, and the address with it.
+    // Null once another account has taken over the domain, and the address with it.
     const freed = deleted.receiving_address
     if (freed !== null) {
       await releaseAddress(tx, {
@@ -292,8 +291,8 @@ export const removeInbox = transaction({
 })
 
 /**
- * Removes an inbox whose time is over, as `removeInbox` does for a key, with an event. `not_found` also when it has another
- * time now.
+ * Removes an expired inbox as `removeInbox` does, and adds an event. `not_found` if its expiry has
+ * changed.
  */
 export const expireInbox = transaction({
   name: 'expireInbox',
@@ -307,7 +306,7 @@ export const expireInbox = transaction({
     await lockAccount(tx, accountId)
     const inbox = await findShownInbox(readIn(tx), accountId, inboxId)
     if (inbox?.expiresAtMs == null || inbox.expiresAtMs > nowMs) return 'not_found'
-    // Whoever may use a key sets the time.
+    // Any key may set the expiry, so that removing the inbox needs no more than a key.
     const actor: Actor = { kind: 'key', keyId: '' }
     const outcome = await removeInbox.run(tx, { ...input, actor })
     if (outcome !== 'deleted') return outcome
@@ -327,7 +326,7 @@ export const expireInbox = transaction({
   },
 })
 
-/** The next inbox in the order of time whose time is over; null for none. */
+/** The inbox that expired first after `after`; null if there is none. */
 export async function findExpired(
   db: ReadDb,
   { nowMs, after }: { nowMs: number; after: ExpiredInbox | null },
@@ -350,14 +349,17 @@ export async function findExpired(
 
 type ExpiredInbox = { accountId: string; inboxId: string; expiresAtMs: number }
 
-/** Who may have the address again: the pod whose policy the key of an agent could evade elsewhere, or the account. */
+/**
+ * Who may reuse the address: only the same pod if an agent's key could evade its policy elsewhere,
+ * else the account.
+ */
 async function holderOf(
   tx: Tx,
   { id, accountId, podId }: Inbox,
   actor: Actor,
 ): Promise<'approver_required' | { podId: string | null }> {
   if (!(await needsApprover(tx, accountId, actor))) return { podId: null }
-  // A new inbox may have the same address, but would not have the policy.
+  // A new inbox could take the same address, but would not have the policy.
   if (await hasPolicy(tx, 'inboxes', { id, account_id: accountId })) return 'approver_required'
   const isPodsOwn = await hasPolicy(tx, 'pods', { id: podId, account_id: accountId })
   return { podId: isPodsOwn ? podId : null }
@@ -391,11 +393,11 @@ async function isAddressTaken(tx: Tx, input: NewInbox, podId: string): Promise<b
   if (holderId === accountId && holdingPodId === null) return false
   const pod = await findPodRow(readIn(tx), accountId, holdingPodId ?? holderId)
   if (pod !== null) return pod.id !== podId && (await hasPolicy(tx, 'pods', pod))
-  // An address that another account released went to the new holder with the domain.
+  // The addresses of another account go to the new holder together with the domain.
   return input.domain === null
 }
 
-/** The time from which the account may create an inbox: now, or when enough creations are a day old. */
+/** When the account may create its next inbox. Creations count for a day. */
 async function creationAllowedAt(tx: Tx, input: NewInbox): Promise<number> {
   const recent = await tx.query
     .selectFrom('inbox_creations')
@@ -418,12 +420,12 @@ export type DomainDefect =
   | { kind: 'unknown' }
   | { kind: 'foreign' }
   | { kind: 'status'; status: Domain['status'] }
-  /** Another account has verified it since then. */
+  /** Another account has verified it in the meantime. */
   | { kind: 'lost' }
   /** Only another pod may use it. */
   | { kind: 'pod' }
 
-/** The account's domain of this name, if inboxes may be made on it. */
+/** The account's domain of this name, if inboxes may be created on it. */
 export async function findInboxDomain(
   db: ReadDb,
   { accountId, domain }: { accountId: string; domain: string },
@@ -444,7 +446,10 @@ function refuse(reason: DomainDefect): InboxDomain {
   return { kind: 'invalid_domain', reason }
 }
 
-/** The webhook of an inbox's `webhookUrl` gets this inbox's events alone and is deleted with it. */
+/**
+ * The webhook behind an inbox's `webhookUrl`. It gets the events of this inbox only, and is deleted
+ * with it.
+ */
 export type InboxWebhook = { id: string; url: string; sealedSecrets: Uint8Array }
 
 type Place = { accountId: string; inboxId: string; nowMs: number }
@@ -461,8 +466,8 @@ async function addInboxWebhook(
 }
 
 /**
- * Makes, changes or removes (null) the webhook; true when it was made. A disabled webhook is enabled, because the
- * inbox has no other means for it. The caller has locked the account.
+ * Creates, changes or removes (null) the webhook; true if it was created. A disabled webhook is
+ * enabled, because an inbox has no other way to do so. The caller has locked the account.
  */
 async function changeInboxWebhook(
   tx: Tx,

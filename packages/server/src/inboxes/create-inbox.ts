@@ -1,5 +1,3 @@
-// Creates an inbox.
-
 import { readDomainName } from '@mailroom/mail/address.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -27,11 +25,11 @@ type CreateInbox = EditsOf<typeof inboxes> & {
   accountId: string
   mailboxName?: string
   domain?: string
-  /** Pod id or `clientId`; the default pod when absent. */
+  /** Pod id or `clientId`; the default pod if omitted. */
   podId?: string
   webhookUrl?: string | null
   metadata?: Readonly<Record<string, string>>
-  /** The operator may assign reserved names. */
+  /** Only the operator may assign reserved names. */
   isByOperator?: boolean
 }
 
@@ -48,14 +46,14 @@ export type CreateDeps = {
 
 export type ChangedInbox = {
   inbox: ShownInbox
-  /** The secret of a webhook that this call made, or null. */
+  /** The secret of a webhook that this call created, or null. */
   webhookSecret: string | null
 }
 
 /**
- * An inbox that receives mail at once. Errors, in this order except for reserved names and a domain of another
- * pod: `invalid_mailbox_name`, `invalid_domain`, `invalid_webhook_url`, `invalid_pod`, `address_taken`,
- * `inbox_limit_reached`, `rate_limit_exceeded`.
+ * Creates an inbox, which receives mail at once. Errors, checked in this order except for reserved
+ * names and domains of other pods: `invalid_mailbox_name`, `invalid_domain`, `invalid_webhook_url`,
+ * `invalid_pod`, `address_taken`, `inbox_limit_reached`, `rate_limit_exceeded`.
  */
 export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise<ChangedInbox> {
   const { mailboxName, webhookUrl = null, podId = null, isByOperator, ...given } = input
@@ -65,7 +63,7 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
   const customDomain = await requireDomain(deps, input)
   const domain = customDomain ?? deps.inboxDomain
   const made = webhookUrl === null ? null : makeInboxWebhook(deps, webhookUrl)
-  // An account is responsible for all names of its own domain.
+  // Accounts may use any name on their own domains.
   const isReserved = mailboxName !== undefined && isReservedName(mailboxName)
   if (isReserved && customDomain === null && isByOperator !== true) {
     throw problem('address_taken', `The name ${mailboxName} is reserved on ${domain}.`)
@@ -115,7 +113,7 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
   }
 }
 
-/** `bad_request` for a name by which mail could be taken for that of the service. */
+/** `bad_request` for a name that could pass for the service itself. */
 export function checkDisplayName(displayName: string | null | undefined): void {
   if (displayName == null || !isServiceName(displayName)) return
   throw wrongField('displayName', 'must not look like the name of the service')
@@ -131,7 +129,10 @@ export function makeInboxWebhook(
   return { webhook: { id, url, sealedSecrets }, secret }
 }
 
-/** The name of the custom domain; null for the service's own. `invalid_domain` with the reason. */
+/**
+ * The name of the custom domain; null for the domain of the service. `invalid_domain` with the
+ * reason.
+ */
 async function requireDomain(
   deps: { db: Db; inboxDomain: string },
   { accountId, domain: text }: CreateInbox,

@@ -1,5 +1,3 @@
-// Handlers of inboxes.
-
 import { FILTER_MARKS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 import { findPod } from '#accounts/accounts-rows.ts'
 import type { HandlersOf } from '#http/handler.ts'
@@ -72,7 +70,7 @@ export function inboxHandlers(
     'inboxes.get': async ({ path }, { accountId }) =>
       inboxes.present(await getInbox(accountId, path.id)),
     'inboxes.update': async ({ path, body }, { accountId }) => {
-      // A missing inbox is reported before a wrong URL.
+      // A missing inbox is reported before an invalid URL.
       if (typeof body.webhookUrl === 'string') await getInbox(accountId, path.id)
       const { expiresAt, ...rest } = body
       const change = { ...rest, ...readExpiry(deps, expiresAt) }
@@ -84,10 +82,10 @@ export function inboxHandlers(
   }
 }
 
-/** Part of the API. */
+/** Documented in the API, so it is not a setting. */
 const EXPIRES_MS_MAX = 36_500 * DAY_MS
 
-/** No member for an omitted field. */
+/** An omitted field stays omitted. */
 function readExpiry(
   { clock }: { clock: Clock },
   text: string | null | undefined,
@@ -104,7 +102,7 @@ function readExpiry(
 type UpdateInbox = EditsOf<typeof inboxes> & {
   accountId: string
   inboxId: string
-  /** null removes it; another URL keeps the secret. */
+  /** null removes it. A new URL keeps the secret. */
   webhookUrl?: string | null
   metadata?: MetadataChange
 }

@@ -15,7 +15,7 @@ import {
   type ShownInbox,
 } from './inbox.ts'
 
-/** Newest first; of one pod when `podId` is given, and with all of the marks. */
+/** Newest first; only inboxes of the pod, if given, and with all of the marks. */
 export async function listInboxes(
   db: ReadDb,
   input: {
@@ -47,7 +47,7 @@ export async function listInboxes(
   return { inboxes: shown, total: total?.inbox_count ?? 0 }
 }
 
-/** Counted up to COUNTED_MAX. */
+/** Counts up to COUNTED_MAX. */
 async function countMarked(
   db: ReadDb,
   input: { accountId: string; podId: string | null; marks: readonly string[] },
@@ -70,7 +70,6 @@ function markedWith(db: ReadDb, { accountId }: { accountId: string }, mark: stri
     .where('inbox_marks.mark', '=', mark)
 }
 
-/** The account's inbox with this id, or null. */
 export async function findInbox(
   db: ReadDb,
   accountId: string,
@@ -92,7 +91,7 @@ export async function findShownInbox(
   return row === undefined ? null : toShownInbox(row)
 }
 
-/** The narrowest counts. */
+/** The retention that applies: of the inbox, else of its pod, else of the account. */
 export function retentionOf() {
   return sql<
     number | null
@@ -123,7 +122,7 @@ function selectShown(db: ReadDb) {
     ])
 }
 
-/** The ids among these that are inboxes of the account. */
+/** The ids among these that belong to inboxes of the account. */
 export async function findInboxIds(
   db: ReadDb,
   accountId: string,
@@ -138,7 +137,7 @@ export async function findInboxIds(
   return new Set(rows.map(({ id }) => id))
 }
 
-/** The inboxes of a pod, the oldest first. */
+/** Oldest first. */
 export async function listInboxIds(
   db: ReadDb,
   accountId: string,
@@ -154,7 +153,7 @@ export async function listInboxIds(
   return rows.map(({ id }) => id)
 }
 
-/** The inbox, of any account, that receives mail for this lower-case address; for arriving mail. */
+/** The inbox of any account that receives mail for this lower-case address. */
 export async function findInboxByAddress(
   db: ReadDb,
   address: string,
@@ -164,7 +163,6 @@ export async function findInboxByAddress(
   return toReached(row)
 }
 
-/** The account's inbox that mail to `address` reaches, or null. */
 export async function findOwnInbox(
   db: ReadDb,
   accountId: string,
@@ -176,7 +174,7 @@ export async function findOwnInbox(
   return inbox?.accountId === accountId ? inbox : null
 }
 
-/** The account's inbox, for arriving mail to another address that belongs to it. */
+/** The account's inbox, for mail that arrives by another address, such as a catch-all. */
 export async function findReachedInbox(
   db: ReadDb,
   accountId: string,
@@ -256,7 +254,7 @@ function toReached(row: ReachedRow): ReachedInbox {
   return { ...inboxes.read(row), screening: screeningOf(row) }
 }
 
-/** Null when no mail is kept out, so that most mail needs no further query. */
+/** Null if no sender is blocked, so that most mail needs no further query. */
 function screeningOf(row: ReachedRow): Screening | null {
   const filterMode = row.filter_mode ?? row.pod_filter_mode ?? row.account_filter_mode
   if (filterMode === 'none' && row.sender_rule_count === 0) return null

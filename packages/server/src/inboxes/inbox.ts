@@ -9,39 +9,37 @@ import { RETURN_PATH_NAME } from './service-names.ts'
 
 export type { Inbox }
 
-/** Which senders an inbox accepts, apart from rules. */
 export type Screening = { filterMode: FilterMode }
 
 export type ReachedInbox = Inbox & {
-  /** Null when everybody may write to it. */
+  /** Null if every sender is accepted. */
   screening: Screening | null
 }
 
 export type ShownInbox = Inbox & {
-  /** Gets the events of this inbox alone. */
+  /** The URL of the webhook for this inbox only. */
   webhookUrl: string | null
   unreadThreads: number
-  /** Null while it is empty. */
+  /** Null if it is empty. */
   lastMessageAtMs: number | null
-  /** Null: mail is kept. */
+  /** Null: mail is kept forever. */
   effectiveRetentionDays: number | null
 }
 
 const MAILBOX_NAME = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$/
 
-/** 3 to 30 lower-case letters, digits, dots and hyphens; see the interface for the rest. */
+/** 3 to 30 lower-case letters, digits, dots and hyphens. */
 export function isMailboxName(name: string): boolean {
   return MAILBOX_NAME.test(name)
 }
 
-/** Eight random letters and digits. */
 export function makeMailboxName(chance: Chance): string {
   return randomText(chance, LOWER_ALPHANUMERIC, 8)
 }
 
 /**
- * `name+tag@domain` reaches `name@domain` (RFC 5233 sub-addressing); the result is lower-cased, its
- * domain as `asciiDomain` gives it.
+ * `name+tag@domain` reaches `name@domain` (RFC 5233 sub-addressing). The result is in lower case,
+ * with the domain in A-labels.
  */
 export function inboxAddressOf(localPart: string, domain: string): string {
   const plus = localPart.indexOf('+')
@@ -49,7 +47,7 @@ export function inboxAddressOf(localPart: string, domain: string): string {
   return `${name.toLowerCase()}@${asciiDomain(domain)}`
 }
 
-/** The sub-address after the `+`; null without one, and for a return path, whose `+` begins its signed id. */
+/** The sub-address after the `+`. Null if there is none, or if the address is a return path. */
 export function tagOf(address: string): string | null {
   const at = address.lastIndexOf('@')
   const localPart = unquote(at < 0 ? address : address.slice(0, at))

@@ -1,18 +1,17 @@
-// Metadata: texts by key that a client keeps with an inbox or a thread.
+// Metadata: key-value pairs that a client stores with an inbox or a thread.
 
 import { METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 
-/** Null for none. */
 export type MetadataRow = { metadata: string | null }
 
-/** Null removes a key, or all instead of the object (RFC 7396). */
+/** Null removes one key, or everything if it replaces the object (RFC 7396). */
 export type MetadataChange = Readonly<Record<string, string | null>> | null
 
 export function metadataOf({ metadata }: MetadataRow): Record<string, string> {
   return metadata === null ? {} : JSON.parse(metadata)
 }
 
-/** The column after the change; undefined when it would have more keys than are allowed. */
+/** The column after the change; undefined if it would exceed METADATA_KEYS_MAX. */
 export function changedMetadata(
   row: MetadataRow,
   change: MetadataChange,
@@ -27,7 +26,7 @@ export function changedMetadata(
   return sorted.length === 0 ? null : JSON.stringify(Object.fromEntries(sorted))
 }
 
-/** What lists are filtered by. */
+/** The form in which lists are filtered by metadata. */
 function metadataMark(key: string, value: string): string {
   return `metadata.${key}=${value}`
 }

@@ -1,5 +1,5 @@
-// Names that an inbox may not have, because its mail could be taken for that of the service: to its people, above all the
-// approvers of held mail, and to those who certify its domain.
+// Names that an inbox may not have, because its mail could be mistaken for mail of the service, by
+// approvers above all, or could prove control of its domain to a certificate authority.
 
 const RESERVED = [
   // RFC 2142 §4 and §5: technical roles. Business roles (§3: info, marketing, sales, support) stay free.
@@ -24,7 +24,7 @@ const RESERVED = [
   'bounces',
   'dmarc-reports',
   'tls-reports',
-  // The service itself, and the mail that it sends to approvers.
+  // The service itself, and its mail to approvers.
   'mailroom',
   'held-mail',
   'reviews',
@@ -34,7 +34,10 @@ const RESERVED = [
 /** Return paths are `b+<id>.<mac>@`, so an inbox of this name would receive them all. */
 export const RETURN_PATH_NAME = 'b'
 
-/** Whether only the operator may assign this name on the service's own domain. Signs within it make no difference. */
+/**
+ * Whether only the operator may assign this name on the service's own domain. Punctuation is
+ * ignored.
+ */
 export function isReservedName(name: string): boolean {
   return RESERVED.includes(withoutSigns(name)) || isServiceName(name) || name === RETURN_PATH_NAME
 }
@@ -43,13 +46,13 @@ function withoutSigns(name: string): string {
   return name.replaceAll(/[._-]/g, '')
 }
 
-/** Characters that look like the letters of the service's names, after lower-casing: of Unicode's confusables (UTS 39). */
+/** Characters that look like letters of the service's names (Unicode confusables, UTS 39). */
 const LOOK_ALIKES: Readonly<Record<string, string>> = {
   a: 'а α ɑ ᴀ ⍺ ꭺ 4 @',
   d: 'ԁ ɗ ᴅ đ ժ ძ',
   e: 'е ε є ҽ ᴇ ɛ ℮ ꭼ 3',
   h: 'һ н հ ʜ ħ ꮋ ꮒ',
-  // The capital I looks like a small l.
+  // A capital I looks like a small l.
   l: 'i і ı ɩ ɪ ι ӏ ł ꙇ ǀ ∣ ǃ ا ו ן ߊ ꮮ ʟ 1 | !',
   m: 'м μ ᴍ ɱ ϻ ꮇ',
   o: 'о ο σ օ ᴏ ᴑ ø ס ه ٥ ۵ ० ๐ ໐ ⲟ ௦ ం ං ഠ 〇 ○ ◯ 0',
@@ -91,13 +94,16 @@ const OF_SERVICE = [
   skeletonOf(`the ${SERVICE_NAME} ${word}`),
 ])
 
-/** Whether people could take the display name for that of the service. */
+/** Whether a display name could pass for the service itself. */
 export function isServiceName(displayName: string): boolean {
   const skeleton = skeletonOf(displayName)
   return OF_SERVICE.includes(skeleton) || skeleton.includes(skeletonOf(HELD_MAIL))
 }
 
-/** The same for names that look alike: without case, signs, spaces and invisible characters. */
+/**
+ * Names that look alike have the same skeleton: without case, punctuation, spaces and invisible
+ * characters.
+ */
 function skeletonOf(name: string): string {
   const plain = name
     .normalize('NFKD')

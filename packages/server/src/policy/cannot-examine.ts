@@ -1,2 +1,5 @@
-/** Why a guard cannot examine a message, as a sentence for the person who decides instead. */
+/**
+ * Thrown by a guard that cannot examine a message, with a sentence for the approver who decides
+ * instead.
+ */
 export class CannotExamine extends Error {}

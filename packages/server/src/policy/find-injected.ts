@@ -1,5 +1,6 @@
-// Which recipients of a send came from inside received mail: the mark of an injected instruction. The thread of the send
-// is read whole, and of the other mail of the inbox the threads that may mention one of them.
+// Finds recipients of a send that came from inside received mail, which is the sign of an injected
+// instruction. Reads the whole thread of the send, and the inbox's other threads that may mention a
+// recipient.
 
 import { indexPiecesOf } from '@mailroom/mail-reading/mentions/mention-index.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
@@ -17,24 +18,24 @@ import type { GuardDeps } from './judged-message.ts'
 import { findProvenWriters, proofMinOf, readThread, recipientsOf } from './known-people.ts'
 import { findWrittenTo, type ThreadMessage } from './send-policy-rows.ts'
 
-/** Threads that may mention a recipient; where there are more, the send is held. */
+/** Threads that may mention a recipient. If there are more, the send is held. */
 const THREADS_MAX = 200
 const FIND_MS_MAX = 10 * SECOND_MS
 /** Octets of all messages that are read for one send. */
 const READ_BYTES_MAX = 64 * 1024 * 1024
 
-/** The address is known by its key; `messageId` is of the message that mentions it first in its thread. */
+/** Keyed by address key; `messageId` is the first message of a thread that mentions the address. */
 export type Injected = ReadonlyMap<string, { messageId: string }>
 
 type Asked = {
   readonly inbox: Inbox
-  /** Of recipients. */
+  /** Address keys of the recipients. */
   readonly keys: readonly string[]
-  /** Of the message that is answered or passed on. */
+  /** The thread of the message that is answered or forwarded. */
   readonly threadId: string | null
 }
 
-/** Throws a `CannotExamine` where something that could mention a new recipient cannot be read. */
+/** Throws a `CannotExamine` if something that could mention a new recipient cannot be read. */
 export async function findInjected(
   deps: GuardDeps,
   { inbox, keys, threadId }: Asked,
@@ -76,7 +77,7 @@ async function findOtherThreads(
   throw new CannotExamine('Too many threads may mention a recipient.')
 }
 
-/** Removed mail, and files that are not read yet or cannot be, may mention any recipient. */
+/** Removed mail, and unread or unreadable files, may mention any recipient. */
 async function checkWhole(
   { db }: GuardDeps,
   asked: { accountId: string; inboxId: string; threadId: string | null; nowMs: number },
@@ -109,7 +110,7 @@ class Search {
     for (const key of known) this.unseen.delete(key)
   }
 
-  /** What an own message of the thread mentions first, later received ones only repeat. */
+  /** If a message of ours mentions an address first, later received messages only repeat it. */
   async readThread(thread: readonly ThreadMessage[]): Promise<void> {
     const { parser } = this.#deps
     const repeated = new Set<string>()

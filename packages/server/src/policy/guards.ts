@@ -1,4 +1,5 @@
-// The guards of a policy: each looks at a message that is about to be sent, and says what it notices.
+// The guards of a policy: each one examines a message that is about to be sent, and reports what it
+// notices.
 
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { GuardName } from '@mailroom/contract/vocabulary.ts'
@@ -14,13 +15,13 @@ import { findWriters, findWrittenTo, SENDER_PROOFS } from './send-policy-rows.ts
 type Guarded = {
   inbox: Inbox
   message: JudgedMessage
-  /** Addresses that no rule names; a rule that allows one lets it pass. */
+  /** Addresses that match no rule. An allow rule lets its address pass every guard. */
   unruled: readonly JudgedAddress[]
-  /** The same, of addresses that only a further header field names. */
+  /** The same for addresses that appear only in extra header fields. */
   inFields: readonly JudgedAddress[]
 }
 
-/** Throws when it cannot tell, and the message is held. */
+/** Throws if it cannot decide; then the message is held. */
 type Guard = (deps: GuardDeps, guarded: Guarded) => Promise<Omit<HoldReason, 'guard'>[]>
 
 export const guards: Readonly<Record<GuardName, Guard>> = {
@@ -99,7 +100,7 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
 
 const UNPROVEN = 'is unproven (neither SPF nor DKIM has confirmed its mail to the inbox)'
 
-/** Those whose names in From came to the inbox, proven or not. */
+/** Addresses that wrote to the inbox according to From, proven or not. */
 function findClaimed({ db }: GuardDeps, { id: inboxId }: Inbox, keys: readonly string[]) {
   return findWriters(db, { inboxId, proofMin: SENDER_PROOFS.none }, keys)
 }
@@ -109,7 +110,7 @@ function filesOf({ attachments }: JudgedMessage) {
   return attachments
 }
 
-/** The header fields that a caller chooses, and the envelope, as texts to be searched. */
+/** The header fields that a caller chooses and the envelope, as texts to search. */
 function fieldTexts(
   { displayName, address }: Inbox,
   { to, cc, bcc, replyTo, headers, attachments }: JudgedMessage,
@@ -129,7 +130,6 @@ function fieldTexts(
   ]
 }
 
-/** Without the inbox itself. */
 function others(addresses: readonly JudgedAddress[], inbox: Inbox): readonly JudgedAddress[] {
   const own = addressKey(inbox.address)
   return addresses.filter(({ key }) => key !== own)

@@ -1,4 +1,5 @@
-// Judges what an inbox is about to send: its recipients by the rules and the mode, and the message by the guards.
+// Judges a message that is about to be sent: its recipients by the rules and the mode, and the
+// message by the guards.
 
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import { type GuardName, guardNames } from '@mailroom/contract/vocabulary.ts'
@@ -21,13 +22,13 @@ import { findRecipientRules, findSendPolicy, type SendPolicy } from './send-poli
 
 export type SendJudgement = {
   decision: 'allow' | 'hold' | 'reject'
-  /** Those of the decision; empty for `allow`. */
+  /** The reasons for the decision; empty for `allow`. */
   reasons: HoldReason[]
-  /** Sends in an hour above which the send is held; null for no limit. */
+  /** Hourly sends above which the send is held; null for no limit. */
   holdAbovePerHour: number | null
 }
 
-/** Null where no policy applies. A guard that fails holds the message, whatever else it would do. */
+/** Null if no policy applies. A guard that fails holds the message. */
 export async function judgeSend(
   deps: GuardDeps & { log: Log },
   { inbox, readMessage }: { inbox: Inbox; readMessage: () => Promise<JudgedMessage> },
@@ -58,8 +59,8 @@ export async function judgeSend(
 }
 
 /**
- * Judges a message that a person approved some time before it leaves: rules that block since then refuse it. Nothing else
- * of the policy does, because a person has decided. Null where no rule refuses it.
+ * Judges an approved message again when it leaves: only block rules added since then refuse it,
+ * because a person has decided about the rest. Null if no rule refuses it.
  */
 export async function judgeApproved(
   { db }: Pick<GuardDeps, 'db'>,
@@ -81,7 +82,10 @@ function failureOf(guard: GuardName, error: unknown): HoldReason {
   return { guard, detail: `The guard could not examine the message, so a person has to.${why}` }
 }
 
-/** Addresses that rules or the mode refuse, and those that no rule names. Older blocks than `blocksSinceMs` do not count. */
+/**
+ * Addresses that rules or the mode refuse, and those that match no rule. Ignores block rules older
+ * than `blocksSinceMs`.
+ */
 async function judgeAddresses(
   { db }: Pick<GuardDeps, 'db'>,
   policy: SendPolicy,

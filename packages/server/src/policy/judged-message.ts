@@ -1,4 +1,4 @@
-// What the guards of a policy examine, and with what.
+// What the guards of a policy examine, and their dependencies.
 
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { decodeWords } from '@mailroom/mail/encoded-word.ts'
@@ -19,7 +19,7 @@ export type GuardDeps = {
   carrier: object | null
 }
 
-/** What will really be sent: after the derivation of recipients, with the quote. */
+/** The message as it will be sent: with derived recipients and its quote. */
 export type JudgedMessage = {
   to: readonly string[]
   cc: readonly string[]
@@ -28,9 +28,9 @@ export type JudgedMessage = {
   subject: string
   text: string
   html: string
-  /** Further header fields. */
+  /** Extra header fields. */
   headers: readonly { readonly name: string; readonly value: string }[]
-  /** Null where they cannot be read. */
+  /** Null if they cannot be read. */
   attachments:
     | readonly {
         readonly filename: string
@@ -41,11 +41,10 @@ export type JudgedMessage = {
     | null
   /** Null for a new thread. */
   threadId: string | null
-  /** Of a forward, the thread of the message that it passes on; else null. */
+  /** The thread of a forwarded message, else null. */
   forwardedThreadId: string | null
 }
 
-/** What names addresses. */
 export type Addressed = Pick<JudgedMessage, 'to' | 'cc' | 'bcc' | 'replyTo' | 'headers'>
 
 /** A recipient, or where replies go. */
@@ -54,12 +53,12 @@ export type JudgedAddress = {
   readonly key: string
 }
 
-/** Recipients, and where replies go; each once. */
+/** Recipients and reply addresses, each once. */
 export function addressesOf({ to, cc, bcc, replyTo }: Addressed): JudgedAddress[] {
   return eachOnce([...to, ...cc, ...bcc, ...(replyTo === null ? [] : [replyTo])])
 }
 
-/** Addresses in the values of further header fields: programs unsubscribe, answer and report to them. */
+/** Addresses in extra header fields, to which programs unsubscribe, answer or report. */
 export function addressesInFields({ headers }: Addressed): JudgedAddress[] {
   const found = headers.flatMap(({ value }) => {
     const spellings = [...new Set([value, decodeWords(value), percentDecoded(value)])]

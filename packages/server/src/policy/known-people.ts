@@ -1,5 +1,5 @@
-// Whom an inbox or a thread knows. Anybody can write a name into a header field, so it counts only where the author of
-// the message is proven.
+// Whom an inbox or a thread knows. A header field may contain any name, so it counts only if the
+// author of the message is proven.
 
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
@@ -14,7 +14,7 @@ import {
   type ThreadMessage,
 } from './send-policy-rows.ts'
 
-/** A thread that is longer is not read whole: its message is held. */
+/** The message of a longer thread is held instead of reading the thread. */
 const THREAD_MESSAGES_MAX = 5_000
 
 export async function readThread(
@@ -34,7 +34,8 @@ export function proofMinOf({ carrier }: GuardDeps): SenderProof {
 }
 
 /**
- * Those who have written to the inbox, proven by SPF or DKIM. What an API key has released from quarantine never counts.
+ * Addresses that have written to the inbox, proven by SPF or DKIM. Mail that an API key released
+ * from quarantine never counts.
  */
 export function findProvenWriters(
   deps: GuardDeps,
@@ -44,7 +45,7 @@ export function findProvenWriters(
   return findWriters(deps.db, { inboxId, proofMin: proofMinOf(deps) }, keys)
 }
 
-/** To whom mail of the thread was sent, by the inbox or by a proven author. */
+/** Recipients of mail of the thread that the inbox or a proven author sent. */
 export async function recipientsOf(
   deps: GuardDeps,
   inbox: Inbox,
@@ -54,7 +55,7 @@ export async function recipientsOf(
   return keysOf(proven, ({ to, cc, bcc, isReceived }) => [...to, ...cc, ...(isReceived ? [] : bcc)])
 }
 
-/** The inbox's own messages, and those whose authors are proven. */
+/** The inbox's own messages, and messages with proven authors. */
 async function provenOf(
   deps: GuardDeps,
   inbox: Inbox,
@@ -62,7 +63,7 @@ async function provenOf(
 ): Promise<ThreadMessage[]> {
   const received = thread.filter(({ isReceived }) => isReceived)
   const authors = [...keysOf(received, ({ from }) => [from])]
-  // A message that a key has released may be verified, but makes nobody a writer.
+  // A message that a key released may be verified, but does not make its author known.
   const writers = await findProvenWriters(deps, inbox, authors)
   return thread.filter((message) => {
     if (!message.isReceived) return true
@@ -72,14 +73,14 @@ async function provenOf(
   })
 }
 
-/** Everybody in From, Reply-To, To and Cc of the thread; To and Cc of proven authors alone. */
+/** Everyone in From and Reply-To of the thread, and in To and Cc of proven authors. */
 export async function peopleOf(
   deps: GuardDeps,
   inbox: Inbox,
   thread: readonly ThreadMessage[],
 ): Promise<Set<string>> {
   const proven = await provenOf(deps, inbox, thread)
-  // The agent itself may have written what is imported.
+  // The agent itself may have written imported messages.
   const own = thread.filter(({ isReceived, isImported }) => !isReceived || !isImported)
   return new Set([
     ...keysOf(own, ({ from, replyTo }) => [from, replyTo ?? '']),
@@ -87,7 +88,6 @@ export async function peopleOf(
   ])
 }
 
-/** Keys of the addresses in these fields. */
 function keysOf(
   messages: readonly ThreadMessage[],
   fieldsOf: (message: ThreadMessage) => readonly string[],

@@ -4,7 +4,7 @@ import type { AuditEntry, NewAuditEntry } from '#accounts/accounts-rows.ts'
 import { auditEntries } from '#schema/nouns.ts'
 import type { Page, ReadDb, Row } from '#schema/tables.ts'
 
-/** Each decision that entries of a direction have. */
+/** The decisions that entries of each direction have. */
 const DECISIONS: Readonly<Record<PolicyDirection, readonly PolicyDecision[]>> = {
   inbound: ['quarantine', 'change'],
   outbound: [
@@ -29,7 +29,7 @@ type AuditFilter = {
   decision: PolicyDecision | null
 }
 
-/** Newest first, as many as COUNTED_MAX. */
+/** Newest first, up to COUNTED_MAX. */
 export async function listAudit(
   db: ReadDb,
   input: AuditFilter & { accountId: string } & Page,
@@ -58,7 +58,6 @@ export async function listAudit(
   }
 }
 
-/** Newest first. */
 function byTime(
   a: Pick<Row<'policy_audit'>, 'id' | 'created_at'>,
   b: Pick<Row<'policy_audit'>, 'id' | 'created_at'>,

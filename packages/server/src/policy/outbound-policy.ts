@@ -1,4 +1,5 @@
-// The outbound half of a policy: mode and guards of an account, a pod and an inbox, and what they mean together.
+// The outbound half of a policy: the modes and guards of an account, a pod and an inbox, and how
+// they combine.
 
 import {
   type FilterMode,
@@ -10,16 +11,15 @@ import {
 } from '@mailroom/contract/vocabulary.ts'
 
 type Guards = Record<GuardName, GuardAction> & {
-  /** Messages an hour of each inbox; null inherits, and at the account means no limit. */
+  /** Messages an hour for each inbox. Null inherits; at the account it means no limit. */
   maxPerHour: number | null
 }
 
 export type OutboundPolicy = { mode: PolicyMode; guards: Guards }
 
-/** One value for each width. */
 export type OfScopes<Value> = Readonly<Record<PolicyScope, Value>>
 
-/** The narrowest first. */
+/** Narrowest first. */
 const SCOPES: readonly PolicyScope[] = ['inbox', 'pod', 'account']
 
 const INHERITED: OutboundPolicy = {
@@ -50,7 +50,7 @@ export function defaultOutbound(scope: PolicyScope): OutboundPolicy {
   return scope === 'account' ? OF_ACCOUNT : INHERITED
 }
 
-/** From its column; null is the default of the scope. A guard that is not stored has its default. */
+/** Null is the default of the scope. A missing guard has its default. */
 export function readOutbound(stored: string | null, scope: PolicyScope): OutboundPolicy {
   const defaults = defaultOutbound(scope)
   if (stored === null) return defaults
@@ -58,7 +58,7 @@ export function readOutbound(stored: string | null, scope: PolicyScope): Outboun
   return { mode, guards: { ...defaults.guards, ...guards } }
 }
 
-/** For its column. At the account nothing is inherited. */
+/** Nothing is inherited at the account. */
 export function storeOutbound(policy: OutboundPolicy, scope: PolicyScope): string | null {
   const settled = scope === 'account' ? settleAccount(policy) : policy
   return isDefault(settled, scope) ? null : JSON.stringify(settled)
@@ -84,7 +84,7 @@ function isDefault({ mode, guards }: OutboundPolicy, scope: PolicyScope): boolea
   )
 }
 
-/** Whether something in it needs a person who decides. */
+/** Whether it may hold mail for a person to decide. */
 export function mayHold({ guards }: OutboundPolicy): boolean {
   return guards.maxPerHour !== null || guardNames.some((name) => guards[name] === 'hold')
 }
@@ -96,13 +96,13 @@ export type EffectiveOutbound = {
   guardsFrom: Record<GuardName | 'maxPerHour', PolicyScope>
 }
 
-/** Whether it lets everything pass that no rule names. */
+/** Whether it allows everything that no rule names. */
 export function isOpen({ mode, guards }: EffectiveOutbound): boolean {
   const isGuarded = guardNames.some((name) => guards[name] !== 'allow')
   return mode === 'none' && !isGuarded && guards.maxPerHour === null
 }
 
-/** `policies` of widths that do not apply are left out. */
+/** `policies` omits scopes that do not apply. */
 export function effectiveOutbound(policies: Partial<OfScopes<OutboundPolicy>>): EffectiveOutbound {
   const mode = narrowest(policies, ({ mode }) => (mode === 'inherit' ? null : mode), 'none')
   const found = guardNames.map((name) => {

@@ -1,4 +1,4 @@
-// Policies of accounts, pods and inboxes, to and from rows, and their changes.
+// Policies of accounts, pods and inboxes, and their changes.
 
 import { createHash } from 'node:crypto'
 import type { PolicyChange } from '@mailroom/contract/policy.ts'
@@ -38,12 +38,12 @@ import {
   removeRule,
 } from './rule-rows.ts'
 
-/** Pod id or `clientId`, or an inbox; with neither, the account. */
+/** A pod by id or `clientId`, or an inbox; with neither, the account. */
 export type PolicyPlace = { pod: string | null; inboxId: string | null }
 
 type PolicyColumns = StoredOf<typeof ownPolicy>
 
-/** The rows that hold the policies that apply at a place. */
+/** The rows with the policies that apply to a scope. */
 type Levels = {
   width: PolicyScope
   scope: RuleScope
@@ -89,16 +89,16 @@ async function findInboxLevels(
 export type StoredPolicy = {
   width: PolicyScope
   scope: RuleScope
-  /** Of its own part. */
+  /** The ETag of its own part, without inherited parts. */
   etag: string
-  /** By width, of those that apply. */
+  /** For each scope that applies. */
   inboundModes: Partial<Record<PolicyScope, PolicyMode>>
   outbound: Partial<Record<PolicyScope, OutboundPolicy>>
-  /** Those of the wider policies too. */
+  /** With the rules of wider scopes. */
   rules: Record<PolicyDirection, RuleRow[]>
 }
 
-/** Null when the account has no such pod or inbox. */
+/** Null if the account has no such pod or inbox. */
 export async function findPolicy(
   db: ReadDb,
   accountId: string,
@@ -142,15 +142,14 @@ function inboundMode({ filter_mode }: PolicyColumns): PolicyMode {
 
 export type PolicyRefusal =
   | { kind: 'not_found' }
-  /** The account has an approver, who alone may change policy. */
+  /** The account has an approver, and only approvers may change policy. */
   | { kind: 'approver_required' }
-  /** A guard would hold mail, and there is nobody who decides. */
+  /** A guard would hold mail, but the account has no approver. */
   | { kind: 'no_approver' }
-  /** It is another one than the caller has read. */
+  /** The policy differs from the one that the caller has read. */
   | { kind: 'policy_changed' }
   | { kind: 'limit_reached'; direction: PolicyDirection }
 
-/** What every change of a policy has. */
 type Change = {
   accountId: string
   actor: Actor
@@ -159,24 +158,25 @@ type Change = {
 
 type Replacement = Change & {
   place: PolicyPlace
-  /** The field `If-Match`; without it, whatever the policy is now. */
+  /** The field `If-Match`. If omitted, any state of the policy may be replaced. */
   ifMatch?: string | undefined
-  /** Null rules stay as they are. */
+  /** Null rules stay unchanged. */
   inbound: { mode: PolicyMode; rules: readonly NewRule[] | null } | null
   outbound: (OutboundPolicy & { rules: readonly NewRule[] | null }) | null
-  /** Ids of the entries of the audit. */
+  /** Ids of the audit entries. */
   auditIds: Record<PolicyDirection, string>
 }
 
 const DIRECTIONS: readonly PolicyDirection[] = ['inbound', 'outbound']
 
-/** Replaces each direction that is given, whole. Nothing is changed when it is refused. */
+/** Replaces each given direction as a whole. A refusal changes nothing. */
 export const replacePolicy = transaction({
   name: 'replacePolicy',
   accountOf: payerOfChange,
   async run(tx: Tx, input: Replacement): Promise<{ kind: 'replaced' } | PolicyRefusal> {
     const { accountId, inbound, outbound, nowMs } = input
-    // Deletions of inboxes and pods lock the account too, so that no rule outlives its inbox or pod.
+    // Deletions of inboxes and pods lock the account too, so that no rule outlives its inbox or
+    // pod.
     const account = await lockAccount(tx, accountId)
     const levels = account && (await findLevels(readIn(tx), accountId, input.place))
     if (account === null || levels === null) return { kind: 'not_found' }
@@ -239,7 +239,7 @@ type NewPolicyRule = Change & {
   auditId: string
 }
 
-/** An equal rule of the policy is returned instead. */
+/** If the policy has an equal rule, returns that one. */
 export const insertPolicyRule = transaction({
   name: 'createPolicyRule',
   accountOf: payerOfChange,
@@ -260,7 +260,7 @@ export const insertPolicyRule = transaction({
   },
 })
 
-/** Adds an entry of the audit, unless nothing has changed. */
+/** Adds an audit entry, unless nothing has changed. */
 export async function noteAddedRule(
   tx: Tx,
   change: Change & { direction: PolicyDirection; auditId: string },
@@ -277,7 +277,7 @@ export async function noteAddedRule(
   ])
 }
 
-/** Removes a rule of any policy of the account, in either direction or in the given one alone. */
+/** Removes a rule of any policy of the account, in the given direction or either one. */
 export const removePolicyRule = transaction({
   name: 'deletePolicyRule',
   accountOf: payerOfChange,
@@ -302,7 +302,7 @@ export const removePolicyRule = transaction({
   },
 })
 
-/** Of the account `none` or `allowlist`, of a pod or an inbox null for `inherit`. */
+/** `inherit` is stored as null for a pod or an inbox, and as `none` for the account. */
 function storedMode(mode: PolicyMode, width: PolicyScope): FilterMode | null {
   if (mode !== 'inherit') return mode
   return width === 'account' ? 'none' : null
@@ -347,7 +347,7 @@ async function writeColumns(
   }
 }
 
-/** Rules that an entry of the audit names. */
+/** Rules that one audit entry lists. */
 const AUDIT_RULES_SHOWN = 100
 
 const NO_RULES: RuleChange = { added: [], removed: [], changed: [] }

@@ -36,14 +36,16 @@ type Deps = { db: Db; clock: Clock; makeId: MakeId }
 
 type Asked = { accountId: string; place: PolicyPlace }
 
-/** Rejects with `not_found`. */
 export async function getPolicy({ db }: Pick<Deps, 'db'>, asked: Asked): Promise<Policy> {
   const found = await findPolicy(db, asked.accountId, asked.place)
   if (found === null) throw noPlace(asked.place)
   return presentPolicy(found)
 }
 
-/** Replaces each direction that the body names. Rejects with `bad_request`, `not_found`, and as policies refuse. */
+/**
+ * Replaces each direction that the body has. Rejects with `bad_request`, `not_found`, and as
+ * policies refuse.
+ */
 export async function putPolicy(
   deps: Deps,
   { body, ...change }: Asked & { actor: Actor; body: ReplacePolicy; ifMatch?: string | undefined },
@@ -122,7 +124,7 @@ export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
   }
 }
 
-/** Tries that change a policy which others change at the same time. */
+/** Attempts to change a policy that is being changed at the same time. */
 const MODE_TRIES_MAX = 5
 
 async function setMode(
@@ -169,7 +171,7 @@ function placeOf(query: { podId?: string; inboxId?: string }): PolicyPlace {
   return { pod, inboxId }
 }
 
-/** What is left out gets its default; `bad_request` names each rule with a wrong value. */
+/** Omitted fields get their defaults. `bad_request` names each rule with an invalid value. */
 async function readReplacement(deps: Deps, { inbound, outbound }: ReplacePolicy) {
   const defects: ErrorDetail[] = []
   const read = async (path: string, rules: readonly GivenRule[] = []): Promise<NewRule[]> => {
@@ -199,7 +201,7 @@ async function readReplacement(deps: Deps, { inbound, outbound }: ReplacePolicy)
       details: defects.slice(0, DEFECTS_SHOWN),
     })
   }
-  // At the account, where nothing can be inherited, this is stored as the default.
+  // Stored as the default at the account, where nothing can be inherited.
   const inherited = defaultOutbound('inbox')
   return {
     inbound:

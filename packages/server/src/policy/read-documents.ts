@@ -1,4 +1,4 @@
-// The texts of files that are to be sent, of the formats that are not text themselves.
+// The texts of files that are about to be sent, for formats that are not text themselves.
 
 import { isMessage, isReadAsText } from '@mailroom/mail-reading/content/parts.ts'
 import { kindOfFile } from '@mailroom/mail-reading/files/file-kind.ts'
@@ -11,8 +11,9 @@ type SentFile = Pick<
 >
 
 /**
- * A text for each document, also in attached messages. Pictures, sound and video are passed over unless the service reads
- * pictures. Throws a `CannotExamine` for any other file that cannot be read whole.
+ * A text for each document, including those in attached messages. Skips pictures, sound and video,
+ * unless the service reads pictures. Throws a `CannotExamine` for any other file that cannot be
+ * read whole.
  */
 export async function readDocuments(
   deps: Pick<GuardDeps, 'fileReader' | 'parser'>,
@@ -24,7 +25,7 @@ export async function readDocuments(
   for (const [index, file] of files.entries()) {
     const part = `${path}attachment:${index}`
     if (isMessage(file)) {
-      // Those of messages too deep in one another are refused by the search of the message itself.
+      // Messages that are nested too deep are refused by the search of the message itself.
       const attached = path.split('/').length > DEPTH_MAX ? [] : await filesIn(deps, file)
       documents.push(...(await readDocuments(deps, accountId, attached, `${part}/`)))
     } else if (isRead(deps, file)) {
@@ -50,7 +51,7 @@ async function filesIn({ parser }: Pick<GuardDeps, 'parser'>, { content }: SentF
   }))
 }
 
-/** Not what the search of the message reads as text. */
+/** Skips what the search of the message reads as text. */
 function isRead({ fileReader }: Pick<GuardDeps, 'fileReader'>, file: SentFile): boolean {
   const kind = kindOfFile(file)
   if (kind === 'image') return fileReader.readsImages

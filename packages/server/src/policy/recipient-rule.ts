@@ -9,7 +9,7 @@ export type RecipientRule = {
   type: SenderRuleType
   /** An address or a domain in canonical form. */
   value: string
-  /** Null for all pods; of a rule for one inbox, the pod of that inbox. */
+  /** Null for all pods. A rule for one inbox has the pod of that inbox. */
   podId: string | null
   inboxId: string | null
 }
@@ -19,10 +19,10 @@ export function recipientValuesOf(address: string): string[] {
   return [...new Set([...ruleValuesOf(address), ...blockedValuesOf(address)])]
 }
 
-/** A block of an address is one of its sub-addresses, `name+tag@domain` (RFC 5233), too. */
+/** A block rule for an address also covers its sub-addresses, `name+tag@domain` (RFC 5233). */
 function blockedValuesOf(address: string): string[] {
   const values = blockValuesOf(address)
-  // Without the quotes of RFC 5321 §4.1.2: "name+tag" and name+tag are one local part.
+  // Ignores the quotes of RFC 5321 §4.1.2: "name+tag" and name+tag are one local part.
   const key = addressKey(address)
   const at = key.lastIndexOf('@')
   const plus = key.indexOf('+')
@@ -30,7 +30,10 @@ function blockedValuesOf(address: string): string[] {
   return isTagged ? [...values, ...blockValuesOf(`${key.slice(0, plus)}${key.slice(at)}`)] : values
 }
 
-/** The rule that decides about a recipient, of those that apply to its inbox; null when none matches. */
+/**
+ * The rule that decides about a recipient, among those that apply to the inbox; null if none
+ * matches.
+ */
 export function decidingRecipientRule(
   rules: readonly RecipientRule[],
   address: string,

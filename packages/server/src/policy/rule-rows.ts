@@ -1,11 +1,10 @@
-// Rules for senders and for recipients: two tables of one form.
+// Rules for senders and for recipients, in two tables of one form.
 
 import { POLICY_RULES_MAX, type PolicyDirection } from '@mailroom/contract/vocabulary.ts'
 import { countRules } from '#accounts/accounts-rows.ts'
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 
-/** Rules that are removed by one statement. */
 const REMOVED_AT_ONCE = 500
 
 export type RuleRow = Row<'sender_rules'>
@@ -29,7 +28,7 @@ const insertRules = {
   outbound: forEachRow(rowInsert<Tables, RuleRow>('recipient_rules', RULE_COLUMNS)),
 }
 
-/** The columns of both tables are those of recipient_rules; sender_rules has one more. */
+/** Typed as recipient_rules; sender_rules has one more column. */
 function tableOf(direction: PolicyDirection) {
   return (direction === 'inbound' ? 'sender_rules' : 'recipient_rules') as 'recipient_rules'
 }
@@ -44,7 +43,7 @@ async function listRulesOf(
   return all.filter((row) => row.pod_id === scope.pod_id && row.inbox_id === scope.inbox_id)
 }
 
-/** Its rules and those of the wider policies, newest first. */
+/** The rules of the scope and of wider scopes, newest first. */
 export async function listRulesFor(
   db: ReadDb,
   direction: PolicyDirection,
@@ -73,8 +72,8 @@ function some<Value, Result>(value: Value | null, map: (value: Value) => Result)
 export type AddedRule = { row: RuleRow; isChanged: boolean }
 
 /**
- * Adds a rule. An equal one is returned instead, whatever the limit, with `needs_verified` changed. The caller has
- * locked the account, whose row it gives.
+ * Adds a rule. An equal one is returned instead, whatever the limit, with `needs_verified` changed.
+ * The caller has locked the account and passes its row.
  */
 export async function addRule(
   tx: Tx,
@@ -143,13 +142,13 @@ async function setVerified(
 export type RuleChange = {
   added: readonly NewRule[]
   removed: readonly RuleRow[]
-  /** Rules that stay with another `needs_verified`. */
+  /** Rules that stay, but with another `needs_verified`. */
   changed: readonly Pick<RuleRow, 'id' | 'needs_verified'>[]
 }
 
 /**
- * The change that makes the rules of a policy those that are given; equal ones keep their ids. Null when there would
- * be too many in the account, which the caller has locked.
+ * The change that turns the rules of a policy into the given ones; equal rules keep their ids. Null
+ * if the account, which the caller has locked, would have too many.
  */
 export async function planRules(
   db: ReadDb,
@@ -207,7 +206,10 @@ function nameOf({ type, value }: Pick<RuleRow, 'type' | 'value'>): string {
   return `${type} ${value}`
 }
 
-/** The removed rule; null when the account, which the caller has locked, has none of this id in the direction. */
+/**
+ * Removes the account's rule in this direction and returns it, or null. The caller has locked the
+ * account.
+ */
 export async function removeRule(
   tx: Tx,
   direction: PolicyDirection,

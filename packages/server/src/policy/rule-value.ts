@@ -1,4 +1,5 @@
-// The values of rules, an address or a domain: which are valid, which match an address, and how narrow they are.
+// Values of rules, an address or a domain: which are valid, which match an address, and how
+// specific they are.
 
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
@@ -13,22 +14,21 @@ type RuleValue =
   /** `message` follows the name of the field. */
   | { kind: 'defect'; message: string }
 
-/** The value of a new rule in canonical form. */
 export async function readRuleValue(text: string): Promise<RuleValue> {
   const read = compareValue(text)
   if (read.kind === 'defect') return read
-  // It would be an address that nobody has, and let everybody pass whom it was meant for.
+  // Read as an address, it would match no sender at all.
   if (read.value.startsWith('*@')) {
     return { kind: 'defect', message: 'must be the domain alone for all of its addresses' }
   }
   if (read.value.includes('@')) return read
   const domain = read.value.replace(WILDCARD, '')
-  // A rule for com would be far too wide; the domain of a hosting company may be what the client means.
+  // A rule for com would be far too wide. The domain of a hosting company may be intended.
   if (!(await isPublicSuffix(domain, { ofRegistries: true }))) return read
   return { kind: 'defect', message: 'must not be a public suffix' }
 }
 
-/** Before a domain: only its subdomains. */
+/** Before a domain, it matches only subdomains. */
 const WILDCARD = /^\*\./
 
 /** An address or a domain in canonical form, whether or not a rule may have it. */
@@ -47,8 +47,8 @@ export function compareValue(written: string): RuleValue {
 }
 
 /**
- * The values of rules that match this address: the address, its domain, and the parents of the domain, each also
- * with a wildcard, except the top-level domain, which no rule may have. An invalid address has only its domain.
+ * The values of rules that match this address: the address, its domain, and the parents of the
+ * domain except the top level, each also with a wildcard. An invalid address has only its domain.
  */
 export function ruleValuesOf(address: string): string[] {
   const own = checkEmailAddress(address) === null ? [addressKey(address)] : []
@@ -59,7 +59,10 @@ export function ruleValuesOf(address: string): string[] {
   return [...own, ...domains, ...domains.slice(1).map((parent) => `*.${parent}`)]
 }
 
-/** The same for block rules, which a misspelt address must not evade: superfluous dots are ignored. */
+/**
+ * The same for block rules, ignoring superfluous dots, because a misspelt address must not evade
+ * them.
+ */
 export function blockValuesOf(address: string): string[] {
   const at = address.lastIndexOf('@')
   const values = ruleValuesOf(address)
@@ -83,7 +86,7 @@ function labelsIn(domain: string): string[] {
   return domain.slice(start, end).split('.').filter(Boolean)
 }
 
-/** How specific the value of a rule is: the more, the higher the number. */
+/** The higher the number, the more specific the value. */
 function specificityOf(value: string): number {
   if (value.includes('@')) return 2 * DOMAIN_LENGTH_MAX
   const labels = value.split('.').length
@@ -92,9 +95,8 @@ function specificityOf(value: string): number {
 }
 
 /**
- * The order of rules for senders and for recipients: of those that match, the first decides. One for the inbox precedes
- * one for its pod and one for the account, then one for an address one for a domain, a longer domain a shorter one, then
- * block allow.
+ * The first matching rule decides. Rules for an inbox precede those for its pod and the account;
+ * then an address precedes a domain, a longer domain a shorter one, and block precedes allow.
  */
 export function byPrecedence(a: OrderedRule, b: OrderedRule): number {
   return (
@@ -113,7 +115,7 @@ type OrderedRule = {
   inboxId: string | null
 }
 
-/** The narrower the place of a rule, the higher the number. */
+/** The narrower the scope of a rule, the higher the number. */
 function placeRankOf({ podId, inboxId }: OrderedRule): number {
   if (inboxId !== null) return 2
   return podId === null ? 0 : 1

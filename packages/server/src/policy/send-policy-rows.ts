@@ -1,5 +1,5 @@
-// What the judgement of a send reads: the policy of its inbox, the rules for its recipients, and who is known to
-// the inbox and to the thread.
+// What judging a send reads: the policy of its inbox, the rules for its recipients, and who is
+// known to the inbox and the thread.
 
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
@@ -16,7 +16,7 @@ import type { RecipientRule } from './recipient-rule.ts'
 
 export type SendPolicy = EffectiveOutbound & { hasRules: boolean }
 
-/** Null where no policy applies, or when the inbox is gone. */
+/** Null if no policy applies, or the inbox is gone. */
 export async function findSendPolicy(
   db: ReadDb,
   input: { accountId: string; inboxId: string },
@@ -25,7 +25,7 @@ export async function findSendPolicy(
   if (row === undefined) return null
   const hasRules = row.recipient_rule_count > 0
   const { of_account, of_pod, of_inbox } = row
-  // Most inboxes have none.
+  // Most inboxes have no policy.
   if (!hasRules && of_account === null && of_pod === null && of_inbox === null) return null
   const policy = effectiveOutbound({
     account: readOutbound(of_account, 'account'),
@@ -87,11 +87,11 @@ export async function findRecipientRules(
     }))
 }
 
-/** How well it is proven that the author wrote to the inbox. */
+/** How strongly it is proven that the author wrote to the inbox. */
 export const SENDER_PROOFS = {
   /** An API key let the message in. */
   none: 0,
-  /** The name in From alone. */
+  /** Only the name in From. */
   claimed: 1,
   /** SPF or DKIM, or the author is an inbox of this service. */
   verified: 2,
@@ -99,7 +99,7 @@ export const SENDER_PROOFS = {
 
 export type SenderProof = (typeof SENDER_PROOFS)[keyof typeof SENDER_PROOFS]
 
-/** The keys among these of addresses that have written to the inbox, proven as well as asked. */
+/** The given keys of addresses that have written to the inbox, with at least this proof. */
 export async function findWriters(
   db: ReadDb,
   { inboxId, proofMin }: { inboxId: string; proofMin: SenderProof },
@@ -116,7 +116,7 @@ export async function findWriters(
   return new Set(rows.map(({ address_key }) => address_key))
 }
 
-/** The keys among these of addresses that the inbox has really written to. */
+/** The given keys of addresses that the inbox has written to in mail that was queued. */
 export async function findWrittenTo(
   db: ReadDb,
   inboxId: string,
@@ -135,14 +135,12 @@ export async function findWrittenTo(
 export type ThreadMessage = {
   id: string
   isReceived: boolean
-  /** A key has imported it. */
   isImported: boolean
   /** SPF or DKIM has verified its author. */
   isVerified: boolean
   hasFiles: boolean
   rawId: string
   sizeBytes: number
-  /** Values of address fields, as lists. */
   from: string
   to: string[]
   cc: string[]
@@ -151,8 +149,8 @@ export type ThreadMessage = {
 }
 
 /**
- * Received messages of a thread, and own ones that were really queued; null for a thread of more than `limit`
- * messages.
+ * The thread's received messages, and its own messages that were queued. Null if the thread has
+ * more than `limit` messages.
  */
 export async function readThreadMessages(
   db: ReadDb,

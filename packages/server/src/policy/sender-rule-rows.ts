@@ -18,11 +18,10 @@ type SenderRuleFilter = {
   type: SenderRuleType | null
   podId: string | null
   inboxId: string | null
-  /** In canonical form, as `compareValue` gives it. */
   value: string | null
 }
 
-/** Newest first. The total is counted, because an account has at most SENDER_POLICY_RULES_MAX. */
+/** Newest first. The total is counted, because an account has at most POLICY_RULES_MAX. */
 export async function listSenderRules(
   db: ReadDb,
   input: SenderRuleFilter & { accountId: string; limit: number; offset: number },
@@ -44,7 +43,6 @@ export async function listSenderRules(
   return { rules: rows.map(senderRules.read), total }
 }
 
-/** The account's rule with this id, or null. */
 export async function findSenderRule(
   db: ReadDb,
   accountId: string,
@@ -100,14 +98,15 @@ export type SenderRuleCreation =
   | { kind: 'limit_reached' }
 
 /**
- * Adds a rule. An equal rule of the account is returned instead, whatever the limit, with `requireVerified`
- * changed to that of the input.
+ * Adds a rule. An equal rule of the account is returned instead, whatever the limit, with
+ * `requireVerified` changed.
  */
 export const insertSenderRule = transaction({
   name: 'createSenderRule',
   accountOf: payerOfChange,
   async run(tx: Tx, input: NewSenderRule): Promise<SenderRuleCreation> {
-    // Deletions of inboxes and pods lock the account too, so that no rule outlives its inbox or pod.
+    // Deletions of inboxes and pods lock the account too, so that no rule outlives its inbox or
+    // pod.
     const account = await lockAccount(tx, input.accountId)
     if (account === null) return { kind: 'no_account' }
     if (await needsApprover(tx, account.id, input.actor)) return { kind: 'approver_required' }

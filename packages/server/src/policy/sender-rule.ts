@@ -1,4 +1,4 @@
-// Sender rules: which senders an account admits or blocks, and which of several rules decides about a message.
+// Sender rules: which senders an account admits or blocks, and which of several rules decides.
 
 import type { QuarantineReason } from '@mailroom/contract/vocabulary.ts'
 import type { Screening } from '#inboxes/inboxes.ts'
@@ -10,7 +10,7 @@ export type { SenderRule }
 export type DecidingRule = Omit<SenderRule, 'accountId' | 'createdAtMs'>
 
 export type Sender = {
-  /** Bare address of the From field; null without one. */
+  /** The bare address of the From field; null without one. */
   fromAddress: string | null
   /** '' is the null reverse-path. */
   reversePath: string
@@ -30,7 +30,6 @@ export function candidateValuesOf({
   return [...new Set([...blockValuesOf(fromAddress ?? ''), ...blockValuesOf(reversePath)])]
 }
 
-/** Whether a message may reach an inbox. */
 export function judgeSender(
   rules: readonly DecidingRule[],
   sender: Sender,

@@ -73,7 +73,7 @@ export function senderRuleHandlers(
       if (mode === undefined && retentionDays === undefined) {
         throw wrongField('filterMode', 'is required, or retentionDays')
       }
-      // It removes mail, and an approver only reads and decides.
+      // It removes mail, while an approver only reads and decides.
       if (retentionDays !== undefined && actor.kind === 'approver') throw problem('forbidden')
       if (mode !== undefined) await setFilterMode(deps, { accountId, actor, mode })
       if (retentionDays !== undefined) {
@@ -84,7 +84,7 @@ export function senderRuleHandlers(
   }
 }
 
-/** Characters of each text of feedback in the log. */
+/** Characters of each feedback text in the log. */
 const FEEDBACK_LOGGED_MAX = 2_000
 
 function shorten(text: string): string {
@@ -108,7 +108,7 @@ async function setFilterMode(
   if (outcome.kind !== 'replaced') throw policyRefusal(outcome)
 }
 
-/** For the account's own keys. */
+/** Shown to the account's own keys, with its settings. */
 function presentOwnAccount({ createdAtMs, ...shown }: Account): OwnAccount {
   const inboxLimit = inboxesAllowed(shown.plan)
   return { ...shown, inboxLimit, createdAt: presentTime(createdAtMs) }
@@ -117,7 +117,7 @@ function presentOwnAccount({ createdAtMs, ...shown }: Account): OwnAccount {
 type CreateSenderRule = {
   accountId: string
   type: SenderRuleType
-  /** An address or a domain in any spelling. */
+  /** In any spelling. */
   value: string
   /** Id or `clientId`; null for all pods. */
   pod: string | null
@@ -128,7 +128,7 @@ type CreateSenderRule = {
 }
 
 /**
- * The rule, be it new or there already. Refused with `bad_request` for a wrong value or inbox,
+ * The rule, new or existing. Refused with `bad_request` for an invalid value or inbox,
  * `invalid_pod`, or `sender_rule_limit_reached`.
  */
 async function createSenderRule(
@@ -173,7 +173,7 @@ function refusal({ kind }: Exclude<SenderRuleCreation, { kind: 'created' }>) {
   }
 }
 
-/** The error for a change of a policy that was refused. */
+/** The error for a refused change of a policy. */
 export function policyRefusal(refused: PolicyRefusal) {
   switch (refused.kind) {
     case 'not_found':
@@ -191,7 +191,7 @@ export function policyRefusal(refused: PolicyRefusal) {
   }
 }
 
-/** Newest first. A value that no rule can have gives an empty list, and so does an unknown pod. */
+/** Newest first. Empty for a value that no rule can have, and for an unknown pod. */
 async function listSenderRules(
   deps: { db: Db },
   input: {

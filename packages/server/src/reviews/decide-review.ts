@@ -1,4 +1,5 @@
-// How a review ends: an approver approves or rejects it, or nobody decides in time. Nothing is sent by time passing.
+// How a review ends: an approver approves or rejects it, or it expires. Time alone never sends
+// anything.
 
 import { approverDeleted } from '#accounts/accounts.ts'
 import { approveHeld, type SendDeps } from '#outbound/outbound.ts'
@@ -14,9 +15,9 @@ import { findEqual, findReview, listExpiredReviews, type Review } from './review
 type Decision = { accountId: string; reviewId: string; approverId: string }
 
 /**
- * Decides and sends in one transaction, or leaves a message with a time waiting for it. `not_found`, `review_decided`,
- * `review_changed`, `unauthorized` for an approver who was deleted meanwhile, or what a new send would be refused with,
- * after which the review is still pending.
+ * Decides and sends in one transaction; scheduled mail still waits for its time. `not_found`,
+ * `review_decided`, `review_changed`, `unauthorized` if the approver was deleted, or the refusal of
+ * a new send, which leaves the review pending.
  */
 export async function approveReview(
   deps: SendDeps,
@@ -32,7 +33,7 @@ export async function approveReview(
     const isReleased = await approveHeld(deps, { accountId, messageId, approval })
     return await decidedOf(deps, decision, isReleased)
   } catch (error) {
-    // Another decision may have taken away what this one was reading.
+    // Another decision may have removed what this one was reading.
     await requirePending(deps, decision)
     throw error
   }
@@ -40,7 +41,7 @@ export async function approveReview(
 
 type EndDeps = { db: Db; clock: Clock; makeId: MakeId; wakeEvents: () => void }
 
-/** `not_found`, `review_decided`, or `unauthorized` for an approver who was deleted meanwhile. */
+/** `not_found`, `review_decided`, or `unauthorized` if the approver was deleted. */
 export async function rejectReview(
   deps: EndDeps,
   { reason, ...decision }: Decision & { reason: string | null },
@@ -55,7 +56,7 @@ export async function rejectReview(
   return decidedOf(deps, decision, isEnded)
 }
 
-/** Rejects a review, and those that are equal to it as far as nobody decides about them meanwhile. */
+/** Rejects a review and the equal ones that are still pending. */
 export async function rejectEqual(
   deps: EndDeps,
   decision: Decision & { reason: string | null },
@@ -73,7 +74,6 @@ export async function rejectEqual(
   return rejected
 }
 
-/** Of the reviews that expire together. */
 const EXPIRED_PER_STEP = 64
 
 export function reviewWork(deps: EndDeps): FeatureWork {
@@ -81,7 +81,7 @@ export function reviewWork(deps: EndDeps): FeatureWork {
   return { tasks: [{ name: 'review expiry', everyMs: SECOND_MS, by: 'leader', run }] }
 }
 
-/** True when there may be more. Safe beside another process. */
+/** True if there may be more. Several processes may run it at once. */
 export async function expireReviews(deps: EndDeps, signal: AbortSignal): Promise<boolean> {
   const asked = { nowMs: deps.clock.now(), limit: EXPIRED_PER_STEP }
   const expired = await listExpiredReviews(deps.db, asked)
@@ -96,7 +96,7 @@ export async function expireReviews(deps: EndDeps, signal: AbortSignal): Promise
   return expired.length === EXPIRED_PER_STEP
 }
 
-/** False when the review was decided meanwhile. */
+/** False if the review was decided first. */
 async function end(
   { db, clock, makeId, wakeEvents }: EndDeps,
   ending: Omit<Parameters<typeof endWaiting.run>[1], 'event' | 'nowMs'>,
@@ -117,7 +117,7 @@ async function requirePending(deps: { db: Db }, decision: Decision): Promise<Rev
 
 async function decidedOf(deps: { db: Db }, decision: Decision, isByThis: boolean): Promise<Review> {
   const review = await findReview(deps.db, decision)
-  // The inbox was deleted meanwhile.
+  // The inbox was deleted in the meantime.
   if (review === null || review.status === 'pending') throw notFound()
   if (!isByThis) throw decided(review)
   return review

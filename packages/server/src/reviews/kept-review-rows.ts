@@ -1,5 +1,5 @@
-// Reviews of messages that are gone. They stay readable for approvers as long as the audit has the decision, so that
-// removing the mail hides nothing.
+// Reviews of deleted messages. Approvers can read them as long as the audit has the decision, so
+// that deleting the mail hides nothing.
 
 import { AUDIT_MS, noteReviewEnd } from '#accounts/accounts-rows.ts'
 import type { KeptTexts } from '#schema/nouns.ts'
@@ -8,10 +8,13 @@ import type { Tx } from '#schema/tables.ts'
 
 /** Characters of each body: more than a send may have without a quote. */
 const KEPT_LENGTH_MAX = 256 * 1024
-/** What approvers read as the reason of a review whose message was removed before a decision. */
+/** The reason that approvers see if the message was deleted before a decision. */
 const MESSAGE_DELETED = 'message_deleted'
 
-/** Keeps the reviews of messages that the transaction is about to remove; undecided ones end without being sent. */
+/**
+ * Keeps the reviews of messages that the transaction is about to remove. Pending ones end without a
+ * send.
+ */
 export async function keepReviews(
   tx: Tx,
   { messageIds, nowMs }: { messageIds: readonly string[]; nowMs: number },
@@ -68,7 +71,7 @@ export async function removeReviews(tx: Tx, messageIds: readonly string[]): Prom
   await tx.query.deleteFrom('reviews').where('message_id', 'in', messageIds).execute()
 }
 
-/** Removes a step of the kept reviews whose time is over; returns their number. */
+/** Removes some of the expired reviews; returns their number. */
 export async function purgeKeptReviews(tx: Tx, nowMs: number): Promise<number> {
   const removed = await removeOldest(tx, 'reviews', {
     key: ['id'],

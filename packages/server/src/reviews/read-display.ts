@@ -1,4 +1,4 @@
-// What a reader may miss who looks at a page of a held message, and its recipients may get.
+// What a person who looks at the page of a held message may miss, but its recipients may get.
 
 import type { ReviewContent, ReviewDisplay } from '@mailroom/contract/reviews.ts'
 import { countUnseen } from '@mailroom/mail/unseen.ts'
@@ -26,7 +26,7 @@ export async function readDisplay(
   }
 }
 
-/** All text that leaves beside the HTML. */
+/** All text that is sent besides the HTML. */
 function fieldsOf(content: ReviewContent): string {
   const { from, to, cc, bcc, replyTo, subject, inReplyTo, bodyText, headers, attachments } = content
   const files = attachments.flatMap(({ filename, contentType }) => [filename, contentType])

@@ -18,7 +18,7 @@ import {
   type Review,
 } from './review-rows.ts'
 
-/** The newest messages of a thread that a review shows. */
+/** The newest messages of the thread, shown with a review. */
 const THREAD_MESSAGES_SHOWN = 20
 
 type Deps = SendDeps & { log: Log; urlKey: Uint8Array; extractions: Extractions }
@@ -53,7 +53,7 @@ export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
     },
     'reviews.approveMany': async ({ body }, { accountId, approverId, requestId }) => {
       const data = []
-      // One after the other: they count against the limits in their order.
+      // Sequential, because they count against the limits in their order.
       for (const { id, digest } of body.items) {
         const decision = { accountId, reviewId: id, approverId, digest }
         const result = await approveReview(deps, decision).then(
@@ -77,7 +77,7 @@ export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
   }
 }
 
-/** Null when its message is gone, and nothing of it is kept yet. */
+/** Null if its message is gone without kept texts. */
 async function readWhole(deps: Deps, review: Review): Promise<WholeReview | null> {
   const { accountId, messageId, kept } = review
   const texts = kept ?? (await findMessage(deps.db, accountId, messageId))

@@ -1,5 +1,6 @@
-// The links in the mail to approvers, and the pages that they open. A link is bound to a review, its digest and an
-// approver, and works until the review is decided. Only POST decides: programs follow links in mail.
+// The links in mail to approvers, and the pages that they open. A link is bound to a review, its
+// digest and an approver, and works until the review is decided. Only POST decides, because
+// programs follow links in mail.
 
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import { findApprover } from '#accounts/accounts-rows.ts'
@@ -45,7 +46,7 @@ export function reviewLinkHandlers(deps: Deps): Pick<Handlers, LinkOperation> {
     try {
       return decidedPage(await run(opened.link), { isByThis: true })
     } catch (error) {
-      // The approver was deleted meanwhile: the link is dead.
+      // The approver was deleted, so the link is dead.
       if (error instanceof AppError && error.code === 'unauthorized') return unknownLink(context)
       const review = await findReview(deps.db, opened.link)
       if (!(error instanceof AppError) || review === null) throw error
@@ -94,7 +95,7 @@ export type ReviewLink = {
 
 type OpenLink = { link: ReviewLink; review: Review }
 
-/** Null for a link that this service did not make, of a deleted approver, or of a message that is gone. */
+/** Null for a forged link, a deleted approver, or a message that is gone. */
 async function openLink(deps: Deps, token: string): Promise<OpenLink | null> {
   const link = readReviewToken(deps.sealer, token)
   if (link === null || (await findApprover(deps.db, link)) === null) return null
@@ -102,7 +103,7 @@ async function openLink(deps: Deps, token: string): Promise<OpenLink | null> {
   return review === null ? null : { link, review }
 }
 
-/** Whether what waits is not what the link was made for. */
+/** Whether the pending message differs from the one that the link was created for. */
 function isOfAnother({ link, review }: OpenLink): boolean {
   return review.status === 'pending' && review.digest !== link.digest
 }

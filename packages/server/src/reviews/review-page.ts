@@ -1,5 +1,5 @@
-// The pages of the links in the mail to approvers: plain HTML without scripts. Every text of the message is escaped,
-// and its HTML is in a frame of its own, as the console shows it.
+// The pages behind the links in mail to approvers: plain HTML without scripts. All text of the
+// message is escaped, and its HTML is in a frame of its own, as in the console.
 
 import type { ReviewDisplay } from '@mailroom/contract/reviews.ts'
 import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
@@ -13,7 +13,7 @@ import type { Review } from './review-rows.ts'
 
 type Shown = { review: Review; message: Message; display: ReviewDisplay }
 
-/** `urlOf` makes the address of a file by its name. */
+/** `urlOf` returns the URL of a file by its name. */
 export function reviewPage(
   { review, message, display }: Shown,
   { token, urlOf }: { token: string; urlOf: (filename: string) => string },
@@ -107,7 +107,7 @@ const OUTCOMES = {
   expired: 'Nobody decided in time, and it is not sent.',
 } as const
 
-/** `isByThis`: this request decided, and not another one before. */
+/** `isByThis`: this request decided, not an earlier one. */
 export function decidedPage(
   { status }: Review,
   { isByThis, status: httpStatus }: { isByThis: boolean; status?: number },
@@ -117,7 +117,7 @@ export function decidedPage(
   return linkPage(title, body, { status: httpStatus })
 }
 
-/** The review is still pending, and its digest is not that of the link. */
+/** The review is still pending, but its digest differs from that of the link. */
 export function changedPage(): BinaryResponse {
   return linkPage(
     'The message has changed',

@@ -1,4 +1,5 @@
-// Reviews of held mail, from rows. `outbound` writes them in the transactions that hold, release and end a send.
+// Reads reviews of held mail. `outbound` writes them in the transactions that hold, release and end
+// a send.
 
 import type { ReviewStatus } from '@mailroom/contract/vocabulary.ts'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
@@ -9,7 +10,6 @@ import type { ReadDb } from '#schema/tables.ts'
 
 export type Review = Fields<typeof reviews> & { subject: string }
 
-/** The account's review with this id, or null. */
 export async function findReview(
   db: ReadDb,
   { accountId, reviewId }: { accountId: string; reviewId: string },
@@ -20,14 +20,14 @@ export async function findReview(
   return row === undefined ? null : toReview(row)
 }
 
-/** A review that differs from another one in its thread alone. */
+/** A review that differs from another one only in its thread. */
 export type EqualReview = { id: string; digest: string; messageId: string }
 
 export type ListedReview = Review & { equal: EqualReview[] }
 
 /**
- * Newest first; the total stops at COUNTED_MAX. Of pending reviews that are equal only the newest is listed, with the
- * others. `withKept` lists also those of messages that are gone.
+ * Newest first, with totals up to COUNTED_MAX. Of equal pending reviews, only the newest is listed,
+ * and names the others. `withKept` includes reviews of deleted messages.
  */
 export async function listReviews(
   db: ReadDb,
@@ -71,10 +71,10 @@ export async function listReviews(
   return { reviews: found, total: Number(total) }
 }
 
-/** Equal reviews that one entry of a list names; an inbox has few more that are pending. */
+/** Equal reviews that one entry of a list names. An inbox has few more that are pending. */
 const EQUAL_LISTED_MAX = 100
 
-/** The other pending reviews that are equal to a pending one, newest first. */
+/** The other pending reviews that equal this pending one, newest first. */
 export async function findEqual(
   db: ReadDb,
   { id, accountId, status, equalKey }: Pick<Review, 'id' | 'accountId' | 'status' | 'equalKey'>,
@@ -92,7 +92,7 @@ export async function findEqual(
     .execute()
 }
 
-/** Pending reviews of all accounts whose time is over, the oldest first. */
+/** Expired pending reviews of all accounts, oldest first. */
 export async function listExpiredReviews(
   db: ReadDb,
   { nowMs, limit }: { nowMs: number; limit: number },
@@ -107,7 +107,7 @@ export async function listExpiredReviews(
     .execute()
 }
 
-/** Without those of inboxes that are being removed. */
+/** Without reviews of inboxes that are being removed. */
 function selectReviews(
   db: ReadDb,
   { accountId, withKept }: { accountId: string; withKept: boolean },
