@@ -181,7 +181,7 @@ export function claimWork(deps: Omit<ChangeDeps, 'log'>): FeatureWork {
 }
 
 /** Emits an event for each claim whose lease has expired; true when there may be more. */
-export async function expireDueClaims(deps: Omit<ChangeDeps, 'log'>): Promise<boolean> {
+async function expireDueClaims(deps: Omit<ChangeDeps, 'log'>): Promise<boolean> {
   const { db, queueClock } = deps
   await queueClock.check()
   const queueMs = queueClock.now()

@@ -69,7 +69,7 @@ export function sendWork(deps: SendDeps): FeatureWork {
  * failed with the code of the refusal, and what meets a fault is tried again later. Safe beside another process: one of
  * them releases each send. Rejects only when the store fails.
  */
-export async function releaseDueSends(deps: SendDeps, signal: AbortSignal): Promise<boolean> {
+async function releaseDueSends(deps: SendDeps, signal: AbortSignal): Promise<boolean> {
   const turns = new Map<string, number>()
   while (!signal.aborted && turns.size < ACCOUNTS_PER_ROUND) {
     const look = { nowMs: deps.clock.now(), except: [...turns.keys()], limit: DUE_PER_LOOK }

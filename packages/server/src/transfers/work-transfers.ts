@@ -26,7 +26,7 @@ export function transferWork(deps: ImportDeps): FeatureWork {
 }
 
 /** The key of a job is the id of an export or import. */
-export function transferJobs(deps: ImportDeps): JobKind {
+function transferJobs(deps: ImportDeps): JobKind {
   const purge = () => purgeTransfers(deps, new AbortController().signal)
   return {
     name: 'transfer',

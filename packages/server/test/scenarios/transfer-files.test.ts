@@ -746,7 +746,7 @@ onAnyEngine('the file of an import', (engine) => {
           const [before = 0] = await leasesMs()
           leftMs.push(before)
           clock.advance(25_000)
-          await until(async () => (await leasesMs()).some((ms) => ms > before))
+          await until(async () => (await leasesMs()).some((ms) => ms > 45_000))
           return get(id)
         },
       })),
