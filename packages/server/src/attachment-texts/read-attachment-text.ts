@@ -3,11 +3,11 @@
 import { FILE_BYTES_MAX, type FileText, tooLarge } from '@mailroom/mail-reading/files/file-text.ts'
 import { type Downloads, type FoundAttachment, readAttachment } from '#mailbox/mailbox.ts'
 import { findAttachmentText } from '#mailbox/mailbox-rows.ts'
+import type { Parser } from '#parser/parser.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { FileReader } from '#platform/workers/file-reader.ts'
-import type { Parser } from '#platform/workers/parser.ts'
 import type { Db, Row } from '#schema/tables.ts'
 import { isSettled, storeAttachmentText } from './attachment-text-rows.ts'
 

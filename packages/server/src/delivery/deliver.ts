@@ -26,6 +26,7 @@ import {
   type SuppressionType,
   settleDeliveries,
 } from '#outbound/outbound-rows.ts'
+import type { Parser } from '#parser/parser.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -33,7 +34,6 @@ import { domainOf } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { HOUR_MS } from '#platform/units.ts'
-import type { Parser } from '#platform/workers/parser.ts'
 import type { Group as AnyGroup, DispatchedQueue, GroupOutcome } from '#queue/dispatched-queue.ts'
 import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import {

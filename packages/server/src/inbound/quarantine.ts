@@ -15,13 +15,13 @@ import {
   readReceivedRaw,
 } from '#mailbox/mailbox.ts'
 import { findMessage, findRawMessage, type Message } from '#mailbox/mailbox-rows.ts'
+import type { Parser } from '#parser/parser.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { notFound } from '#platform/problem.ts'
-import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
 import * as store from './quarantine-rows.ts'
 import {

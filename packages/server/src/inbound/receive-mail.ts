@@ -14,12 +14,12 @@ import type { ReachedInbox, Screening } from '#inboxes/inboxes.ts'
 import { inboxAddressOf } from '#inboxes/inboxes-rows.ts'
 import { NOT_SCANNED, type ScanResult, withRawBytes } from '#mailbox/mailbox.ts'
 import { type DeriveKey, hopMarkOf } from '#outbound/outbound-rows.ts'
+import type { Parser } from '#parser/parser.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Parser } from '#platform/workers/parser.ts'
 import {
   candidateValuesOf,
   findRulesForValues,

@@ -2,9 +2,9 @@
 
 import { setImmediate } from 'node:timers/promises'
 import type { ExtractedFrom, MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
+import type { Parser } from '#parser/parser.ts'
 import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
-import type { ParserPool } from '#platform/workers/parser-pool.ts'
 import type { Message } from './message-rows.ts'
 
 const EXTRACTED_BYTES_KEPT = 4 * 1024 * 1024
@@ -28,7 +28,7 @@ export type Extractions = {
 export function openExtractions(
   bytesKept: number = EXTRACTED_BYTES_KEPT,
   clock: Clock = systemClock,
-  parser: Pick<ParserPool, 'readContent'> | null = null,
+  parser: Pick<Parser, 'readContent'> | null = null,
 ): Extractions {
   const kept = new Cache<MessageReading>({ sizeMax: bytesKept })
   let spentMs = 0

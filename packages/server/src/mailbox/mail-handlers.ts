@@ -13,6 +13,7 @@ import {
   untilGone,
 } from '#http/handler.ts'
 import { metadataMarks } from '#inboxes/inboxes-rows.ts'
+import type { Parser } from '#parser/parser.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Chance } from '#platform/chance.ts'
 import {
@@ -27,7 +28,6 @@ import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { problem, wrongField } from '#platform/problem.ts'
 import type { Semaphore } from '#platform/semaphore.ts'
-import type { Parser } from '#platform/workers/parser.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
 import type { ThreadChange } from './change-thread-rows.ts'

@@ -3,11 +3,11 @@
 
 import { imageType, isShownType } from '@mailroom/mail-reading/display/images.ts'
 import type { AddressOf } from '@mailroom/mail-reading/display/shown-html.ts'
+import type { Parser } from '#parser/parser.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { HttpGet } from '#platform/egress/http-get.ts'
 import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
-import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
 import { findMessageAccount, type Message } from './message-rows.ts'
 import { getMessage } from './read-mail.ts'

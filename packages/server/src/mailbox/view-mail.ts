@@ -6,9 +6,9 @@ import type { EarlierText } from '@mailroom/mail-reading/view/fold-quotes.ts'
 import { VIEW_TEXT_LENGTH_MAX } from '@mailroom/mail-reading/view/plain-body.ts'
 import type { ViewedMessage } from '@mailroom/mail-reading/view/view-page.ts'
 import { type ViewPage, viewPage } from '@mailroom/mail-reading/view/view-page.ts'
+import type { Parser } from '#parser/parser.ts'
 import type { Chance } from '#platform/chance.ts'
 import { notFound } from '#platform/problem.ts'
-import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
 import {
   findViewedMessage,

@@ -20,10 +20,10 @@ import {
   type RecentMessage,
   type Thread,
 } from '#mailbox/mailbox-rows.ts'
+import type { Parser } from '#parser/parser.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey, checkWrittenAddress, domainOf, unquote } from '#platform/email-address.ts'
 import { problem, wrongField } from '#platform/problem.ts'
-import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
 import { calendarOf, type SentInvite } from './invite-to-send.ts'
 import { findSuppressed } from './suppression-rows.ts'

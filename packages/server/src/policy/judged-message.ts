@@ -2,11 +2,11 @@
 
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { decodeWords } from '@mailroom/mail/encoded-word.ts'
+import type { Parser } from '#parser/parser.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import type { FileReader } from '#platform/workers/file-reader.ts'
-import type { Parser } from '#platform/workers/parser.ts'
 import type { Db } from '#schema/tables.ts'
 
 export type GuardDeps = {

@@ -3,7 +3,7 @@
 import type { ReviewContent, ReviewDisplay } from '@mailroom/contract/reviews.ts'
 import { countUnseen } from '@mailroom/mail/unseen.ts'
 import { describeRemovals } from '@mailroom/mail-reading/view/removal.ts'
-import type { Parser } from '#platform/workers/parser.ts'
+import type { Parser } from '#parser/parser.ts'
 
 export async function readDisplay(
   { parser }: { parser: Parser },

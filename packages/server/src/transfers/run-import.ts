@@ -17,11 +17,11 @@ import {
   ownBytes,
   type StorageQuota,
 } from '#mailbox/mailbox.ts'
+import type { Parser } from '#parser/parser.ts'
 import { ROW_BLOB_BYTES_MAX, removeBlobs } from '#platform/blobs/blob-store.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { derivedId } from '#platform/ids.ts'
 import { storageErrorKind } from '#platform/problem.ts'
-import type { Parser } from '#platform/workers/parser.ts'
 import { SENDER_PROOFS } from '#policy/policy-rows.ts'
 import type { Held } from '#queue/job-rows.ts'
 import { addImported } from './import-rows.ts'

@@ -15,7 +15,7 @@ import {
 } from '#inbound/inbound.ts'
 import { openStorageQuota } from '#mailbox/mailbox.ts'
 import type { DeriveKey } from '#outbound/outbound-rows.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import { openParserPool } from '#parser/parser.ts'
 import type { Chance } from '#platform/chance.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import { openOwnSignals, type Signals } from '#platform/db/db.ts'
@@ -25,10 +25,8 @@ import { openResolver } from '#platform/dns/resolver.ts'
 import { idMaker } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import type { Metrics } from '#platform/telemetry/metrics.ts'
-import { silentTracing, type Tracing } from '#platform/telemetry/tracing.ts'
+import { silentTracing, type Tracing, traceMethods } from '#platform/telemetry/tracing.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Parser } from '#platform/workers/parser.ts'
-import { openParserPool } from '#platform/workers/parser-pool.ts'
 import { type ImageReader, openImageReader } from '#platform/workers/read-image.ts'
 import { openQueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#schema/tables.ts'
@@ -76,10 +74,17 @@ export async function openReceivingParts(
     wakes,
     parserPool,
     images,
-    parser: traceParser(parserPool, tracing),
+    parser: traceMethods(parserPool, tracing, {
+      parse: 'parse',
+      makeBodies: 'make bodies',
+      readReport: 'read report',
+      findSecrets: 'find secrets',
+      findMentions: 'find mentions',
+    }),
     storageQuota: openStorageQuota(base, quota),
     receiving: {
-      authenticator: traceAuthenticator(authenticator, tracing),
+      authenticator:
+        authenticator && traceMethods(authenticator, tracing, { authenticate: 'authenticate' }),
       rejectDmarcFailures: settings.rejectDmarcFailures,
       scanner: openMailScanner({ ...settings, log }),
       countReport: metrics.countReport,
@@ -138,7 +143,8 @@ async function openBase(
     db: traceDb(db, tracing),
     storePressure,
     /** Null when raw messages of every size are in the database. */
-    blobs: store.blobs && traceBlobs(store.blobs, tracing),
+    blobs:
+      store.blobs && traceMethods(store.blobs, tracing, { put: 'store bytes', get: 'read bytes' }),
     clock,
     chance,
     makeId: idMaker(clock, chance),
@@ -222,51 +228,4 @@ function traceDb(db: Db, tracing: Tracing): Db {
           : db.write(transaction, input, traceParent),
       ),
   }
-}
-
-function traceBlobs(blobs: BlobStore, tracing: Tracing): BlobStore {
-  if (!tracing.isOn) return blobs
-  return {
-    put(id, content) {
-      const attributes = { 'mailroom.message.size': content.length }
-      return tracing.step('store bytes', { attributes }, () => blobs.put(id, content))
-    },
-    get: (id) => tracing.step('read bytes', {}, () => blobs.get(id)),
-    remove: (ids) => blobs.remove(ids),
-    sweepEveryMs: blobs.sweepEveryMs,
-    list: () => blobs.list(),
-    close: () => blobs.close(),
-  }
-}
-
-function traceParser(parser: Parser, tracing: Tracing): Parser {
-  if (!tracing.isOn) return parser
-  return {
-    parse(raw) {
-      const attributes = { 'mailroom.message.size': raw.length }
-      return tracing.step('parse', { attributes }, () => parser.parse(raw))
-    },
-    makeBodies: (source) => tracing.step('make bodies', {}, () => parser.makeBodies(source)),
-    readReport: (raw, envelope) =>
-      tracing.step('read report', {}, () => parser.readReport(raw, envelope)),
-    readAttachment: (raw, filename) => parser.readAttachment(raw, filename),
-    readAttachments: (raw) => parser.readAttachments(raw),
-    replyToInvite: (raw, answer) => parser.replyToInvite(raw, answer),
-    makeView: (source) => parser.makeView(source),
-    show: (source) => parser.show(source),
-    findSecrets: (content) => tracing.step('find secrets', {}, () => parser.findSecrets(content)),
-    findMentions: (raw, asked) =>
-      tracing.step('find mentions', {}, () => parser.findMentions(raw, asked)),
-    indexMentions: (text) => parser.indexMentions(text),
-  }
-}
-
-function traceAuthenticator(authenticator: Authenticator | null, tracing: Tracing) {
-  if (authenticator === null || !tracing.isOn) return authenticator
-  const traced: Authenticator = {
-    authenticate: (mail) =>
-      tracing.step('authenticate', {}, () => authenticator.authenticate(mail)),
-    close: () => authenticator.close(),
-  }
-  return traced
 }

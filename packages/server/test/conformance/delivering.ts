@@ -2,6 +2,7 @@
 // still until it is moved.
 
 import assert from 'node:assert/strict'
+import { unreadContent } from '@mailroom/mail-reading/extract/extract.ts'
 import { bodyParts } from '@mailroom/mail-reading/quote/body-parts.ts'
 import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'
 import type { Stage } from '@mailroom/smtp/client/outgoing-mail.ts'
@@ -124,6 +125,7 @@ export function deliverDeps(
       makeBodies: (source) => Promise.resolve(bodyParts(source)),
       makeView: (source) => viewBody(source),
       show: () => Promise.resolve(null),
+      readContent: (source) => Promise.resolve(unreadContent(source)),
       findSecrets: () => Promise.resolve(null),
       findMentions: () => Promise.resolve(null),
       indexMentions: () => Promise.resolve(null),

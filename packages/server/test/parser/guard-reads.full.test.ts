@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { messageOf, multipart, part, textPart } from '@mailroom/mail/test/samples.ts'
-import { openParserPool } from '#platform/workers/parser-pool.ts'
+import { openParserPool } from '#parser/parser.ts'
 
 const pool = openParserPool()
 after(() => pool.close())

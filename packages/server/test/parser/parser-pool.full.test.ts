@@ -14,8 +14,8 @@ import {
 } from '@mailroom/mail/test/samples.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
 import { bodyParts } from '@mailroom/mail-reading/quote/body-parts.ts'
+import { openParserPool, type ParserPool } from '#parser/parser.ts'
 import { AppError } from '#platform/problem.ts'
-import { openParserPool, type ParserPool } from '#platform/workers/parser-pool.ts'
 
 /** The goal is two seconds on an idle machine. */
 const BOMB_MS_MAX = 20_000
@@ -140,7 +140,7 @@ describe('the parser pool', () => {
 
   test('idle threads do not keep the process', () => {
     const script = `
-      import { openParserPool } from '#platform/workers/parser-pool.ts'
+      import { openParserPool } from '#parser/parser.ts'
       const pool = openParserPool()
       const { html } = await pool.parse(Buffer.from('Content-Type: text/html\\r\\n\\r\\n<p>Hi'))
       console.log(html)`

@@ -5,7 +5,7 @@ import { REPORT_BYTES_MAX } from '@mailroom/mail-reading/report/open-report.ts'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import { notice, standard } from '@mailroom/mail-reading/test/report-samples.ts'
 import fc from 'fast-check'
-import { openParserPool, REPORT_INLINE_BYTES_MAX } from '#platform/workers/parser-pool.ts'
+import { openParserPool, REPORT_INLINE_BYTES_MAX } from '#parser/parser.ts'
 
 const pool = openParserPool({ workersMax: 1, timeoutMs: 2_000 })
 after(() => pool.close())

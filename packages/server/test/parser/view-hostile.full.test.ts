@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { openParserPool } from '#platform/workers/parser-pool.ts'
+import { openParserPool } from '#parser/parser.ts'
 
 const HANG_MS_MAX = 20_000
 const MEGABYTES_25 = 25_000_000

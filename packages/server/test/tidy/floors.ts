@@ -8,7 +8,7 @@ const FLOORS = [
   'config platform',
   'schema queue rate-limits',
   'http secrets accounts domains inboxes webhooks events',
-  'mailbox search stats attachment-texts',
+  'parser mailbox search stats attachment-texts',
   'inbound policy outbound reviews drafts delivery streams transfers sandbox removal erasures',
   'api commands operating wiring app',
 ].map((folders) => folders.split(' '))

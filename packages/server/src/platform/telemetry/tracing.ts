@@ -80,3 +80,25 @@ export const silentTracing: Tracing = {
   note: () => null,
   close: async () => {},
 }
+
+/** The same object, each of whose methods in `steps` is a step of the trace, with the size of its bytes. */
+export function traceMethods<Port extends object>(
+  port: Port,
+  tracing: Tracing,
+  steps: { readonly [Name in keyof Port]?: string },
+): Port {
+  if (!tracing.isOn) return port
+  return new Proxy(port, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name, target)
+      if (typeof method !== 'function') return method
+      const step = steps[name as keyof Port]
+      if (step === undefined) return method.bind(target)
+      return (...args: unknown[]) => {
+        const bytes = args.find((arg) => arg instanceof Uint8Array)
+        const attributes: Attributes = bytes ? { 'mailroom.message.size': bytes.length } : {}
+        return tracing.step(step, { attributes }, () => method.apply(target, args))
+      }
+    },
+  })
+}

@@ -1,0 +1,77 @@
+// A thread of the parser starts here. Each function is pure, and the pool limits its time and memory.
+
+import { openMime, readAttachment } from '@mailroom/mail/mime/mime-message.ts'
+import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import type { SendContent } from '@mailroom/mail-reading/content/parts.ts'
+import type { ShownSource } from '@mailroom/mail-reading/display/shown-html.ts'
+import type { ExtractedFrom } from '@mailroom/mail-reading/extract/extract.ts'
+import { isCalendarFile } from '@mailroom/mail-reading/invites/calendar-file.ts'
+import type { InviteAnswer } from '@mailroom/mail-reading/invites/write-calendar.ts'
+import { indexMentions } from '@mailroom/mail-reading/mentions/mention-index.ts'
+import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
+import { bodyParts } from '@mailroom/mail-reading/quote/body-parts.ts'
+import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
+import { loadViewLibraries, viewBody } from '@mailroom/mail-reading/view/view-body.ts'
+import { serveCalls } from '#platform/workers/serve-calls.ts'
+
+export type AskedMentions = {
+  /** In the form of `addressKey`. */
+  readonly addresses: readonly string[]
+  /** Texts of the files of the message that were read from other formats. */
+  readonly texts: readonly string[]
+}
+
+export type ParserFunctions = typeof functions
+
+const functions = {
+  /** `isAllNew`: the extracted text equals the text, which may be long and is sent once. */
+  async parse(raw: Uint8Array) {
+    const message = await withInvites(parseMessage(raw), raw)
+    const isAllNew = message.extractedText === message.text
+    return { message: isAllNew ? { ...message, extractedText: '' } : message, isAllNew }
+  },
+  readAttachment(raw: Uint8Array, filename: string) {
+    const found = readAttachment(raw, filename)
+    // A copy, because a view would transfer the whole message.
+    return found && { ...found, content: new Uint8Array(found.content) }
+  },
+  readAttachments: (raw: Uint8Array) =>
+    [...openMime(raw).readFiles()].map(({ attachment, content }) => ({
+      attachment,
+      content: new Uint8Array(content),
+    })),
+  readReport,
+  async replyToInvite(raw: Uint8Array, answer: InviteAnswer) {
+    const { replyToInvite } = await import('@mailroom/mail-reading/invites/write-calendar.ts')
+    return replyToInvite(raw, answer)
+  },
+  makeBodies: bodyParts,
+  /** Takes longer than most views. */
+  loadView: async () => void (await loadViewLibraries()),
+  makeView: viewBody,
+  async show(source: ShownSource) {
+    const { showSource } = await import('@mailroom/mail-reading/display/shown-html.ts')
+    return showSource(source)
+  },
+  async readContent(source: ExtractedFrom) {
+    const { readContent } = await import('@mailroom/mail-reading/extract/extract.ts')
+    return readContent(source)
+  },
+  async findSecrets(content: SendContent) {
+    const { findSecrets } = await import('@mailroom/mail-reading/secrets/find-secrets.ts')
+    return findSecrets(content)
+  },
+  async findMentions(raw: Uint8Array, asked: AskedMentions) {
+    const { findMentionsIn } = await import('@mailroom/mail-reading/mentions/find-mentions.ts')
+    return findMentionsIn(raw, asked)
+  },
+  indexMentions: (text: string) => indexMentions({ subject: '', text, html: '', attachments: [] }),
+}
+
+async function withInvites(message: ParsedMessage, raw: Uint8Array): Promise<ParsedMessage> {
+  if (!message.attachments.some(isCalendarFile)) return message
+  const { readInvites } = await import('@mailroom/mail-reading/invites/read-invites.ts')
+  return { ...message, invites: readInvites(raw) }
+}
+
+serveCalls(functions)

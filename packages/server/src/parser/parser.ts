@@ -1,0 +1,250 @@
+// Parses mail, and prepares bodies to send, outside the main thread unless the work is small.
+
+import {
+  type AttachmentContent,
+  INLINE_PARSE_BYTES_MAX,
+  readDefeatedAttachment,
+} from '@mailroom/mail/mime/mime-message.ts'
+import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
+import type { SendContent } from '@mailroom/mail-reading/content/parts.ts'
+import type { ShownHtml, ShownSource } from '@mailroom/mail-reading/display/shown-html.ts'
+import type { ExtractedFrom, MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
+import { HIDDEN_SEARCH_LENGTH_MAX, unreadContent } from '@mailroom/mail-reading/extract/extract.ts'
+import type { InviteAnswer, InviteReply } from '@mailroom/mail-reading/invites/write-calendar.ts'
+import { parseDefeated, parseIfPlainAndSmall } from '@mailroom/mail-reading/parse-message.ts'
+import {
+  type BodyParts,
+  type BodySource,
+  bodyParts,
+  INLINE_HTML_LENGTH_MAX,
+  isQuick,
+  plainBodyParts,
+} from '@mailroom/mail-reading/quote/body-parts.ts'
+import { REPORT_BYTES_MAX } from '@mailroom/mail-reading/report/open-report.ts'
+import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
+import type { Report, ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'
+import type { SecretFinding } from '@mailroom/mail-reading/secrets/find-secrets.ts'
+import type { ViewBody, ViewSource } from '@mailroom/mail-reading/view/plain-body.ts'
+import { systemClock } from '#platform/clock.ts'
+import { type Log, silentLog } from '#platform/log.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import type { WorkOutcome } from '#platform/workers/guarded-worker.ts'
+import { WorkerPool } from '#platform/workers/worker-pool.ts'
+import type { AskedMentions, ParserFunctions } from './parser-thread.ts'
+
+/** Processor time for one message. */
+const PARSE_MS_MAX = 2 * SECOND_MS
+const PARSE_HEAP_MIB_MAX = 192
+const PARSE_WORKERS_MAX = 2
+const PARSE_QUEUE_MAX = 500
+/** Processor time for one view; a message that takes longer is shown as its plain text. */
+const VIEW_MS_MAX = 1_500
+/**
+ * Time for the guards of a send, as a multiple of that for one message: they read every file that is text, and a
+ * mail that they cannot read in time does not leave.
+ */
+const GUARD_TIME_FACTOR = 4
+/** Octets of a report that is read on the main thread, which takes a millisecond or two at worst. */
+export const REPORT_INLINE_BYTES_MAX = 4 * 1024
+
+type ParserOptions = {
+  readonly workersMax?: number
+  /** Processor time for one message. */
+  readonly timeoutMs?: number
+  /** JavaScript heap of one thread. */
+  readonly heapMib?: number
+  readonly queueMax?: number
+  readonly log?: Log
+  /** Called for each parsed message; the duration excludes the wait for a thread. */
+  readonly onParsed?: (parse: { isInline: boolean; durationMs: number }) => void
+}
+
+/** Starts no thread before the first message that needs one. */
+export function openParserPool(options: ParserOptions = {}): ParserPool {
+  return new ThreadedParser(options)
+}
+
+export type ParserPool = ThreadedParser
+
+/**
+ * Each method rejects only when too many messages wait, or after `close`, with `service_unavailable`. What a thread
+ * could not read within its time and memory has a plainer answer, or null.
+ */
+export type Parser = Omit<ThreadedParser, 'waiting' | 'close'>
+
+type Bounds = Partial<Parameters<WorkerPool['run']>[1]>
+
+class ThreadedParser {
+  readonly #pool: WorkerPool
+  readonly #log: Log
+  readonly #onParsed: NonNullable<ParserOptions['onParsed']>
+  readonly #timeoutMs: number
+  readonly #ofGuards: Bounds
+  readonly #ofViews: Bounds
+
+  constructor({
+    workersMax = PARSE_WORKERS_MAX,
+    timeoutMs = PARSE_MS_MAX,
+    heapMib = PARSE_HEAP_MIB_MAX,
+    queueMax = PARSE_QUEUE_MAX,
+    log = silentLog,
+    onParsed = () => {},
+  }: ParserOptions) {
+    const entry = new URL('./parser-thread.ts', import.meta.url)
+    this.#pool = new WorkerPool({ entry, workersMax, heapMib, queueMax })
+    this.#log = log
+    this.#onParsed = onParsed
+    this.#timeoutMs = timeoutMs
+    this.#ofGuards = { timeoutMs: GUARD_TIME_FACTOR * timeoutMs }
+    this.#ofViews = { timeoutMs: Math.min(VIEW_MS_MAX, timeoutMs), before: 'loadView' }
+  }
+
+  /**
+   * The content of the message. For one that could not be parsed within its time and memory: its header
+   * fields, with the defect `parse-timed-out` or `parse-failed`.
+   */
+  async parse(raw: Uint8Array): Promise<ParsedMessage> {
+    const startMs = systemClock.monotonic()
+    const plain = parseIfPlainAndSmall(raw)
+    if (plain !== null) {
+      this.#onParsed({ isInline: true, durationMs: systemClock.monotonic() - startMs })
+      return plain
+    }
+    const onDone = (durationMs: number) => this.#onParsed({ isInline: false, durationMs })
+    const outcome = await this.#call('parse', [raw], { onDone })
+    if (outcome.kind === 'answered') {
+      const { message, isAllNew } = outcome.answer
+      return isAllNew ? { ...message, extractedText: message.text } : message
+    }
+    return parseDefeated(raw, outcome.kind === 'timed-out' ? 'parse-timed-out' : 'parse-failed')
+  }
+
+  /** The attachment listed under `filename` by `parse` of the same bytes, or null. */
+  async readAttachment(raw: Uint8Array, filename: string): Promise<AttachmentContent | null> {
+    const found = await this.#ask('readAttachment', [raw, filename])
+    // A `parse` that failed may have listed it, even if this request did not fail.
+    return found ?? readDefeatedAttachment(raw, filename)
+  }
+
+  /** All attachments that `parse` of the same bytes lists, in order. */
+  async readAttachments(raw: Uint8Array): Promise<readonly AttachmentContent[]> {
+    const found = await this.#ask('readAttachments', [raw])
+    if (found !== null) return found
+    const whole = readDefeatedAttachment(raw, 0)
+    return whole === null ? [] : [whole]
+  }
+
+  /** What the message reports; `none` when it could not be read in time. */
+  async readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report> {
+    if (raw.length <= REPORT_INLINE_BYTES_MAX) return readReport(raw, envelope)
+    // Only the part that is read is copied for the thread.
+    const report = await this.#ask('readReport', [raw.subarray(0, REPORT_BYTES_MAX), envelope])
+    return report ?? { kind: 'none' }
+  }
+
+  /** The bodies of a message to send; plainer ones when the HTML took too long. */
+  async makeBodies(source: BodySource): Promise<BodyParts> {
+    if (isQuick(source)) return bodyParts(source)
+    return (await this.#ask('makeBodies', [source])) ?? plainBodyParts(source)
+  }
+
+  /** The body of a message for a model; its text alone when the HTML took too long. */
+  async makeView(source: ViewSource): Promise<ViewBody> {
+    const { isQuickView, plainBody } = await import('@mailroom/mail-reading/view/plain-body.ts')
+    if (isQuickView(source)) return plainBody({ ...source, isHtmlUnread: false })
+    const view = await this.#ask('makeView', [source], this.#ofViews)
+    if (view !== null) return view
+    const textOnly = { ...source, html: '' }
+    if (isQuickView(textOnly)) return plainBody({ ...source, isHtmlUnread: true })
+    const viewOfText = await this.#ask('makeView', [textOnly], this.#ofViews)
+    if (viewOfText !== null) return { ...viewOfText, source: 'unread-html' }
+    const text = source.text.slice(0, INLINE_PARSE_BYTES_MAX)
+    return { ...plainBody({ ...source, text, isHtmlUnread: true }), isCut: true }
+  }
+
+  /** HTML that is safe to show to a person; null when there is none. */
+  async show(source: ShownSource): Promise<ShownHtml | null> {
+    if (source.html.length > INLINE_HTML_LENGTH_MAX || source.findsMissed) {
+      return this.#ask('show', [source])
+    }
+    // Loaded only when somebody looks at a message.
+    const { showSource } = await import('@mailroom/mail-reading/display/shown-html.ts')
+    return showSource(source)
+  }
+
+  /** Codes, links and hidden text of a message; unread when it took too long. */
+  async readContent(source: ExtractedFrom): Promise<MessageReading> {
+    // The thread reads no more than this; one more character shows that there is more.
+    const text = source.text.slice(0, HIDDEN_SEARCH_LENGTH_MAX + 1)
+    const html = source.html.slice(0, HIDDEN_SEARCH_LENGTH_MAX + 1)
+    return (await this.#ask('readContent', [{ ...source, text, html }])) ?? unreadContent(source)
+  }
+
+  /** The reply to the invitation in the message; `no-invitation` when it could not be read in time. */
+  async replyToInvite(raw: Uint8Array, answer: InviteAnswer): Promise<InviteReply> {
+    return (await this.#ask('replyToInvite', [raw, answer])) ?? { kind: 'no-invitation' }
+  }
+
+  /** The secrets in a mail to send; null when it could not be read whole in time. */
+  async findSecrets(content: SendContent): Promise<readonly SecretFinding[] | null> {
+    return this.#ask('findSecrets', [content], this.#ofGuards)
+  }
+
+  /** Those of the addresses that the message mentions; null when it could not be read whole in time. */
+  async findMentions(raw: Uint8Array, asked: AskedMentions): Promise<readonly string[] | null> {
+    return this.#ask('findMentions', [raw, asked], this.#ofGuards)
+  }
+
+  /** The index of what a text mentions; null when it was not read in time or mentions too much. */
+  async indexMentions(text: string): Promise<string | null> {
+    return text === '' ? '' : this.#ask('indexMentions', [text])
+  }
+
+  /** The number of calls that wait for a thread. */
+  waiting(): number {
+    return this.#pool.waiting()
+  }
+
+  /** Ends the threads; rejects calls that wait or are under way. */
+  close(): Promise<void> {
+    return this.#pool.close()
+  }
+
+  /** The answer of a thread; null when it failed or exceeded its time or memory. */
+  async #ask<Name extends keyof ParserFunctions>(
+    name: Name,
+    args: Parameters<ParserFunctions[Name]>,
+    bounds?: Bounds,
+  ) {
+    const outcome = await this.#call(name, args, bounds)
+    return outcome.kind === 'answered' ? outcome.answer : null
+  }
+
+  async #call<Name extends keyof ParserFunctions>(
+    name: Name,
+    args: Parameters<ParserFunctions[Name]>,
+    bounds?: Bounds,
+  ) {
+    const outcome = await this.#pool.run({ name, args }, { timeoutMs: this.#timeoutMs, ...bounds })
+    if (outcome.kind !== 'answered') {
+      const error = outcome.kind === 'died' ? outcome.cause : undefined
+      const text = 'the parser failed on a message, or took too much time or memory'
+      this.#log.warn({ outcome: outcome.kind, call: name, sizeBytes: sizeOf(args), error }, text)
+    }
+    return outcome as WorkOutcome<Awaited<ReturnType<ParserFunctions[Name]>>>
+  }
+}
+
+/** The octets or characters of what a thread was asked to read, roughly. */
+function sizeOf(args: readonly unknown[]): number {
+  const parts = args.flatMap((arg) =>
+    typeof arg === 'object' && arg !== null && !ArrayBuffer.isView(arg) ? Object.values(arg) : arg,
+  )
+  return parts.flat().reduce((sum: number, part) => sum + lengthOf(part), 0)
+}
+
+function lengthOf(part: unknown): number {
+  if (typeof part === 'string' || part instanceof Uint8Array) return part.length
+  const { content } = (part ?? {}) as { content?: unknown }
+  return content instanceof Uint8Array ? content.length : 0
+}

@@ -1,0 +1,112 @@
+// Calls functions in a few worker threads, which are replaced when a call exceeds its time or memory.
+
+import { systemClock } from '#platform/clock.ts'
+import { AppError } from '#platform/problem.ts'
+import { Semaphore } from '#platform/semaphore.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import { GuardedWorker, type WorkOutcome } from './guarded-worker.ts'
+import { openThreadHost } from './thread-host.ts'
+
+/** Wall-clock time as a multiple of the limit of processor time, because the machine does other work. */
+const WALL_FACTOR = 5
+/** A thread loads its modules in 100 ms, on a busy machine in many times that. */
+const THREAD_START_MS_MAX = 20 * SECOND_MS
+
+/** A function of the thread's table, and what it is called with. */
+export type Call = { readonly name: string; readonly args: readonly unknown[] }
+
+export type WorkerPoolOptions = {
+  /** The module of a thread, which serves its functions with `serveCalls`. */
+  readonly entry: URL
+  readonly workersMax: number
+  /** JavaScript heap of one thread. */
+  readonly heapMib: number
+  /** Calls that may wait for a thread. */
+  readonly queueMax: number
+}
+
+/** Starts no thread before the first call. Idle threads do not keep the process alive. */
+export class WorkerPool {
+  readonly #options: WorkerPoolOptions
+  readonly #threads = new Set<GuardedWorker<Call, unknown>>()
+  readonly #idle: GuardedWorker<Call, unknown>[] = []
+  readonly #slots: Semaphore
+  readonly #closing = new AbortController()
+
+  constructor(options: WorkerPoolOptions) {
+    const { workersMax, queueMax } = options
+    this.#options = options
+    this.#slots = new Semaphore({
+      limit: workersMax,
+      waitingMax: queueMax,
+      refuse: (why) =>
+        why === 'aborted'
+          ? closedError()
+          : new AppError('service_unavailable', `${queueMax} messages wait to be parsed already.`),
+    })
+  }
+
+  /**
+   * Calls a function with `timeoutMs` of processor time, after `before` in the same thread if given. `onDone` gets the
+   * duration without the wait for a thread. Rejects only when too many calls wait, or after `close`, with
+   * `service_unavailable`.
+   */
+  run(
+    call: Call,
+    {
+      timeoutMs,
+      before,
+      onDone,
+    }: { timeoutMs: number; before?: string; onDone?: (durationMs: number) => void },
+  ): Promise<WorkOutcome<unknown>> {
+    const { signal } = this.#closing
+    return this.#slots.run({ signal }, async () => {
+      const thread = this.#takeIdle() ?? this.#startThread()
+      const startMs = systemClock.monotonic()
+      const prepared =
+        before === undefined
+          ? null
+          : await thread.run({ name: before, args: [] }, THREAD_START_MS_MAX)
+      const isPrepared = prepared === null || prepared.kind === 'answered'
+      const outcome = isPrepared ? await thread.run(call, timeoutMs) : prepared
+      onDone?.(systemClock.monotonic() - startMs)
+      if (thread.isAlive) this.#idle.push(thread)
+      else this.#threads.delete(thread)
+      if (signal.aborted) throw closedError()
+      return outcome
+    })
+  }
+
+  /** The number of calls that wait for a thread. */
+  waiting(): number {
+    return this.#slots.waiting
+  }
+
+  /** Ends the threads; rejects calls that wait or are under way. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await Promise.all([...this.#threads].map((thread) => thread.close()))
+  }
+
+  #takeIdle(): GuardedWorker<Call, unknown> | null {
+    for (let thread = this.#idle.pop(); thread !== undefined; thread = this.#idle.pop()) {
+      if (thread.isAlive) return thread
+      this.#threads.delete(thread)
+    }
+    return null
+  }
+
+  #startThread(): GuardedWorker<Call, unknown> {
+    const { entry, heapMib } = this.#options
+    const thread = new GuardedWorker<Call, unknown>(openThreadHost(entry, heapMib), {
+      startMsMax: THREAD_START_MS_MAX,
+      wallFactor: WALL_FACTOR,
+    })
+    this.#threads.add(thread)
+    return thread
+  }
+}
+
+function closedError(): AppError {
+  return new AppError('service_unavailable', 'The parser is closed.')
+}
