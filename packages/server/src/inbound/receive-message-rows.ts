@@ -15,13 +15,8 @@ import {
   longBodyOf,
   PARENT_COLUMNS,
 } from '#mailbox/mailbox-rows.ts'
-import {
-  type GroupedInput,
-  groupTransaction,
-  type JoinGroup,
-  transaction,
-} from '#platform/db/db.ts'
-import { limitLockWait, lockRows } from '#platform/db/dialect.ts'
+import { type GroupedInput, groupTransaction, transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
 import { forEachRow, rowSelect, rowUpdate } from '#platform/db/statement.ts'
 import { insertJobs } from '#queue/job-rows.ts'
 import { type NewRow, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
@@ -76,7 +71,6 @@ export const storeReceived = groupTransaction({
   name: 'receiveMessage',
   accountOf: accountOfFirst,
   group: {
-    isOfSeveralAccounts: true,
     sizeOf(input: ReceiveInput) {
       const { raw, content, receipts, keptOut, parentKeys, mentions, postmaster } = input
       const recipients = receipts.length + keptOut.length
@@ -100,9 +94,6 @@ function accountOfFirst({ receipts, keptOut }: ReceiveInput): string | null {
   return (receipts[0] ?? keptOut[0])?.accountId ?? null
 }
 
-/** The longest that mail of several accounts waits together for a row that another transaction has locked. */
-const SHARED_LOCK_WAIT_MS_MAX = 500
-
 /** About the size of the rows of one recipient without the message's content. */
 const ROWS_LENGTH = 2_000
 
@@ -116,22 +107,15 @@ function lengthOf(values: readonly unknown[]): number {
 
 /**
  * Receives each message as if it came after those before it. Locks their inboxes first, in one order, and reads
- * nothing before. Mail for the same inboxes that came while this transaction waited for the locks joins it.
+ * nothing before.
  */
-async function receiveMessages(
-  tx: Tx,
-  first: readonly Write[],
-  join: JoinGroup<ReceiveInput>,
-): Promise<ReceiveOutcome[]> {
-  const inboxIds = new Set(first.flatMap(({ input }) => inboxIdsOf(input)))
-  const isOfSeveral = new Set(first.map(({ input }) => accountOfFirst(input))).size > 1
-  if (isOfSeveral) await limitLockWait(tx, SHARED_LOCK_WAIT_MS_MAX)
+async function receiveMessages(tx: Tx, given: readonly Write[]): Promise<ReceiveOutcome[]> {
+  const inboxIds = new Set(given.flatMap(({ input }) => inboxIdsOf(input)))
   const counters = await lockCounters(
     tx,
     [...inboxIds].sort().map((inbox_id) => ({ inbox_id })),
   )
-  const joined = join((input) => inboxIdsOf(input).every((id) => inboxIds.has(id)))
-  const writes = await withoutForeign(tx, [...first, ...joined])
+  const writes = await withoutForeign(tx, given)
   const arrivals = writes.map(({ input, traceParent = null }) => ({ ...input, traceParent }))
   const known = await readKnown(tx, counters, arrivals)
   const { results, changes, rows, mentions, audit } = planReceiving(known, arrivals)

@@ -2,7 +2,7 @@
 
 import { COUNTED_MAX, type FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
-import { groupedLookup, statement } from '#platform/db/statement.ts'
+import { statement } from '#platform/db/statement.ts'
 import { unquote } from '#platform/email-address.ts'
 import type { StoredOf } from '#schema/columns.ts'
 import { inboxes } from '#schema/nouns.ts'
@@ -158,9 +158,8 @@ export async function findInboxByAddress(
   db: ReadDb,
   address: string,
 ): Promise<ReachedInbox | null> {
-  const row = await lookUpAddress(db.reading, address)
-  if (row === null) return null
-  return toReached(row)
+  const [row] = await selectByAddress(db.reading, { address })
+  return row === undefined ? null : toReached(row)
 }
 
 export async function findOwnInbox(
@@ -221,23 +220,6 @@ const selectByAddress = statement<Tables, { address: string }, ReachedRow>(
       .where('inboxes.receiving_address', '=', place('address')),
   { isPrepared: true },
 )
-
-const selectByAddresses = statement<Tables, { addresses: string[] }, ReachedRow>(
-  (query, place) =>
-    query
-      .selectFrom('inboxes')
-      .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
-      .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
-      .select(REACHED_COLUMNS)
-      .where('inboxes.receiving_address', '=', sql<string>`any(${place('addresses')})`),
-  { isPrepared: true },
-)
-
-const lookUpAddress = groupedLookup<Tables, ReachedRow>({
-  one: (tx, address) => selectByAddress(tx, { address }),
-  several: (tx, addresses) => selectByAddresses(tx, { addresses }),
-  keyOf: (row) => row.receiving_address,
-})
 
 const selectReached = statement<Tables, { accountId: string; inboxId: string }, ReachedRow>(
   (query, place) =>

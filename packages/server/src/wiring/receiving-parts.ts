@@ -19,7 +19,7 @@ import { openParserPool } from '#parser/parser.ts'
 import type { Chance } from '#platform/chance.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import { openOwnSignals, type Signals } from '#platform/db/db.ts'
-import { openStorePressure, paceWrites, type StorePressure } from '#platform/db/paced-db.ts'
+import { measureWrites, openStorePressure, type StorePressure } from '#platform/db/paced-db.ts'
 import { openCachingResolver } from '#platform/dns/caching-resolver.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
 import { idMaker } from '#platform/ids.ts'
@@ -180,29 +180,15 @@ function openInboundAuthenticator(
   })
 }
 
-/** Writes shared fairly among accounts, and whether the store keeps up with them. */
-export function openPressure(db: Db, metrics: Metrics): { db: Db; storePressure: StorePressure } {
+/** The same database with its writes measured, and whether the store keeps up with them. */
+export function openPressure(
+  db: Db,
+  { observeWrite, countStoreRefusal }: Metrics,
+): { db: Db; storePressure: StorePressure } {
   // The real clock: how long a write waits must not depend on tests that move time.
-  const paced = paceWrites(db, systemClock)
-  const storePressure = openStorePressure({
-    loads: paced,
-    clock: systemClock,
-    onRefused: metrics.countStoreRefusal,
-  })
-  return { db: timeWrites(paced.db, metrics), storePressure }
-}
-
-/** The time that the metrics get includes waiting for the account's share. */
-function timeWrites(db: Db, { observeWrite }: Metrics): Db {
-  const timed = async <Value>(write: () => Promise<Value>) => {
-    const startMs = systemClock.monotonic()
-    try {
-      return await write()
-    } finally {
-      observeWrite(systemClock.monotonic() - startMs)
-    }
-  }
-  return { ...db, write: (...asked) => timed(() => db.write(...asked)) }
+  const loads = measureWrites(db, systemClock, observeWrite)
+  const options = { loads, clock: systemClock, onRefused: countStoreRefusal }
+  return { db: loads.db, storePressure: openStorePressure(options) }
 }
 
 async function openTracing(

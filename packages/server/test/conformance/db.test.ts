@@ -6,18 +6,17 @@ import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel, Worker } from 'node:worker_threads'
-import { sql } from 'kysely'
 import { endSession } from '#accounts/account-rows.ts'
 import { insertPod } from '#accounts/pod-rows.ts'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { findInboxByAddress } from '#inboxes/inbox-rows.ts'
 import { declaredTransactions, transaction } from '#platform/db/db.ts'
-import { onConnection, openPostgres } from '#platform/db/postgres.ts'
+import { onConnection } from '#platform/db/postgres.ts'
 import { COMMIT_GROUP_MAX, type GroupReport, runSqliteWriter } from '#platform/db/sqlite-writer.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { addJobs } from '#queue/job-rows.ts'
 import { purgeInboxStep } from '#removal/removal-rows.ts'
-import type { Tables, Tx } from '#schema/tables.ts'
+import type { Tx } from '#schema/tables.ts'
 import { ensureSecret } from '#secrets/secrets-rows.ts'
 import {
   addAccount,
@@ -212,22 +211,6 @@ onBothEngines('the database port', (engine) => {
       })
       await receive()
       assert.equal((await readCounters(own.db, inboxId)).inbound_count, 16)
-    })
-
-    test('a prepared statement has no more time where plans are discarded before it', async () => {
-      await using own = await openDatabase(engine)
-      const url = new URL(own.place)
-      url.searchParams.set('query_timeout', '1000')
-      const observer = { committed() {} }
-      const limited = await openPostgres<Tables>({ url: url.href, observer, onError() {} })
-      await limited.read.connection().execute(async (query) => {
-        // The server goes on for 1.5 s, in which the connection has no answer.
-        await assert.rejects(sql`select pg_sleep(2.5)`.execute(query), /Query read timeout/)
-        const reading = { engine: limited.engine, query, runSql: null }
-        const found = findInboxByAddress({ read: query, reading }, 'any@mailroom.localhost')
-        await assert.rejects(found, /Query read timeout/)
-      })
-      await limited.close()
     })
 
     test('prepared statements are planned for tables as large as they were a second ago', async () => {

@@ -216,18 +216,15 @@ export async function openGrouping(url: string): Promise<Grouping> {
   return { db, groups }
 }
 
-/** The outcome of each, received in one group. */
+/** The outcome of each, of writes that arrive at once. */
 export async function receiveTogether(
   db: Db,
   inputs: readonly ReceiveInput[],
   traceParents: readonly (string | undefined)[] = [],
 ): Promise<unknown[]> {
-  const writes = inputs.map((input, index) => {
-    const traceParent = traceParents[index]
-    return { input, ...(traceParent !== undefined && { traceParent }) }
-  })
-  const settled = await db.writeGroup?.(storeReceived, writes)
-  return (settled ?? []).map((one) => (one.status === 'fulfilled' ? one.value : one.reason))
+  const writes = inputs.map((input, index) => db.write(storeReceived, input, traceParents[index]))
+  const settled = await Promise.allSettled(writes)
+  return settled.map((one) => (one.status === 'fulfilled' ? one.value : one.reason))
 }
 
 /**

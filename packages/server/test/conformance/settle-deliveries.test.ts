@@ -6,7 +6,7 @@ import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import type { SettleInput } from '#outbound/settle-deliveries-rows.ts'
 import { FAILURE_REASON_LENGTH_MAX, settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { systemClock } from '#platform/clock.ts'
-import { paceWrites } from '#platform/db/paced-db.ts'
+import { measureWrites } from '#platform/db/paced-db.ts'
 import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import type { Db } from '#schema/tables.ts'
@@ -311,12 +311,11 @@ onBothEngines('outcomes of deliveries', (engine) => {
     const id = await send('bob@far.example')
     const stranger = await addAccount(db)
     const seen: number[] = []
-    const { writeGroup: _, ...alone } = db
     const noting: Db = {
-      ...alone,
+      ...db,
       async write(transaction, input, traceParent) {
         if (transaction.name === settleDeliveries.name) {
-          seen.push(paced.loadOf(owner.accountId).waiting)
+          seen.push(measured.loadOf(owner.accountId).waiting)
           const before = await readAll(db)
           const another = { ...(input as SettleInput), accountId: stranger.accountId }
           assert.deepEqual(await db.write(settleDeliveries, another), [])
@@ -325,8 +324,8 @@ onBothEngines('outcomes of deliveries', (engine) => {
         return db.write(transaction, input, traceParent)
       },
     }
-    const paced = paceWrites(noting, systemClock)
-    const queue = queueWith(ACCEPTED, { on: paced.db })
+    const measured = measureWrites(noting, systemClock)
+    const queue = queueWith(ACCEPTED, { on: measured.db })
     const group = await claimGroup(queue, owner.accountId, 'far.example')
     await queue.deliver(group, NEVER)
     assert.deepEqual(seen, [1])

@@ -4,7 +4,7 @@ import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import pg from 'pg'
 import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { systemClock } from '#platform/clock.ts'
-import { paceWrites } from '#platform/db/paced-db.ts'
+import { measureWrites } from '#platform/db/paced-db.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
@@ -288,7 +288,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
       ...db,
       async write(transaction, input, traceParent) {
         if (transaction.name === settleWebhookDelivery.name) {
-          seen.push(paced.loadOf(owner.accountId).waiting)
+          seen.push(measured.loadOf(owner.accountId).waiting)
           const before = await readAll(db)
           for (const error of ['status', 'webhook_disabled', null] as const) {
             const another = { accountId: stranger.accountId, error }
@@ -300,9 +300,9 @@ onBothEngines('deliveries of webhooks', (engine) => {
         return db.write(transaction, input, traceParent)
       },
     }
-    const paced = paceWrites(noting, systemClock)
+    const measured = measureWrites(noting, systemClock)
     const queue = openWebhookQueue(
-      webhookDeps(paced.db, clock, () => Promise.resolve(ANSWERED)),
+      webhookDeps(measured.db, clock, () => Promise.resolve(ANSWERED)),
       'job',
     )
     const group = await claimGroup(queue, owner.accountId, webhookId)

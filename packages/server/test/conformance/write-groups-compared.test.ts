@@ -15,7 +15,6 @@ import {
   type Owner,
   openDatabase,
   openGrouping,
-  receiveTogether,
 } from '#test/conformance/open-database.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { runSql } from '#test/peers/sql.ts'
@@ -56,7 +55,7 @@ async function compareBatches(databases: readonly Placed[], roll: Dice) {
   for (let batch = 0; batch < BATCHES; batch++) {
     if (batch === Math.floor(BATCHES / 3)) await losePlaces(databases, targets)
     const inputs = Array.from({ length: 1 + roll(20) }, () => arrivingByChance(roll, targets))
-    const together = await receiveTogether(grouping, inputs)
+    const together = await receiveAsOne(grouping, inputs)
     for (const other of others) {
       assert.deepEqual(together, await receiveEach(other, inputs))
     }
@@ -73,6 +72,16 @@ async function compareBatches(databases: readonly Placed[], roll: Dice) {
   assert.ok((first?.messages?.length ?? 0) > BATCHES)
   assert.ok((first?.long_bodies?.length ?? 0) > 0)
   assert.ok((first?.quarantined_messages?.length ?? 0) > 0)
+}
+
+/** In one transaction, in this order. */
+function receiveAsOne(db: Db, inputs: readonly ReceiveInput[]): Promise<unknown[]> {
+  const { group } = storeReceived
+  assert.ok(group)
+  const writes = inputs.map((input) => ({ input }))
+  return db.read
+    .transaction()
+    .execute((query) => group.run({ engine: db.engine, query, runSql: null }, writes))
 }
 
 /** At once on SQLite, whose writer has them share statements; one after the other on PostgreSQL. */

@@ -8,19 +8,13 @@ import { openDeliveryQueue } from '#delivery/deliver.ts'
 import { type ReceiveInput, storeReceived } from '#inbound/receive-message-rows.ts'
 import { SAME_ID_COMPARED_MAX } from '#inbound/receive-plan-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import { findInboxByAddress } from '#inboxes/inbox-rows.ts'
 import { ROW_BODY_LENGTH_MAX } from '#mailbox/message-statements.ts'
 import { type SettleInput, settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { AnyTransaction } from '#platform/db/db.ts'
-import { paceWrites } from '#platform/db/paced-db.ts'
-import { StorageError, tooManyWrites } from '#platform/db/storage-error.ts'
-import {
-  WRITE_GROUP_BYTES_MAX,
-  WRITE_GROUPED_BYTES_MAX,
-  WriteGroups,
-} from '#platform/db/write-groups.ts'
-import { Semaphore } from '#platform/semaphore.ts'
+import { measureWrites } from '#platform/db/paced-db.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
+import { WRITE_GROUP_BYTES_MAX, WRITE_GROUPED_BYTES_MAX } from '#platform/db/write-groups.ts'
 import type { Db, Tables } from '#schema/tables.ts'
 import {
   ACCEPTED,
@@ -128,10 +122,9 @@ suite('writes in groups', { timeout: 120_000 }, () => {
 
   test('concurrent writes of one inbox share transactions, in the order of their arrival', async () => {
     const inboxId = await addInbox(db, owner)
-    const paced = paceWrites(db, systemClock).db
     observed.groups.length = 0
     const inputs = upTo(120).map(() => arriving(owner, [inboxId]))
-    await Promise.all(inputs.map((input) => paced.write(storeReceived, input)))
+    await Promise.all(inputs.map((input) => db.write(storeReceived, input)))
     assert.ok(observed.groups.length < 10, String(observed.groups))
     const rows = await db.read
       .selectFrom('messages')
@@ -143,37 +136,6 @@ suite('writes in groups', { timeout: 120_000 }, () => {
       rows.map(({ id }) => id),
       inputs.map(({ receipts }) => receipts[0]?.messageId),
     )
-  })
-
-  test('a write that arrives while another transaction locks the inbox joins the waiting group', async () => {
-    const inboxId = await addInbox(db, owner)
-    const paced = paceWrites(db, systemClock).db
-    await hold(inboxId)
-    observed.groups.length = 0
-    const receive = () => paced.write(storeReceived, arriving(owner, [inboxId]))
-    const first = receive()
-    await waitForLocks(1)
-    const others = upTo(10).map(receive)
-    await client.query('rollback')
-    await Promise.all([first, ...others])
-    assert.deepEqual(observed.groups, [11])
-    assert.deepEqual(await positionsOf(inboxId), upTo(11))
-  })
-
-  test('addresses looked up at once are each found, and one that cannot be found fails alone', async () => {
-    const inboxIds = await addInboxes(20)
-    const addresses = inboxIds.map((id) => `${id}@mailroom.localhost`)
-    const asked = [
-      ...addresses,
-      'nobody@mailroom.localhost',
-      'a\0b@mailroom.localhost',
-      ...addresses,
-    ]
-    const found = await Promise.allSettled(asked.map((address) => findInboxByAddress(db, address)))
-    const ids = found.map((one) =>
-      one.status === 'fulfilled' ? (one.value?.id ?? null) : 'failed',
-    )
-    assert.deepEqual(ids, [...inboxIds, null, 'failed', ...inboxIds])
   })
 
   test('each message keeps its own trace', async () => {
@@ -195,11 +157,10 @@ suite('writes in groups', { timeout: 120_000 }, () => {
 
   test('an inbox deleted while mail for it waits has no messages afterwards', async () => {
     const [going, staying] = [await addInbox(db, owner), await addInbox(db, owner)]
-    const paced = paceWrites(db, systemClock).db
-    const receive = () => paced.write(storeReceived, arriving(owner, [going, staying]))
+    const receive = () => db.write(storeReceived, arriving(owner, [going, staying]))
     const begun = upTo(60).map(receive)
     const input = { ...owner, inboxId: going, nowMs: 1 }
-    const deleted = paced.write(removeInbox, { ...input, actor: { kind: 'operator' } })
+    const deleted = db.write(removeInbox, { ...input, actor: { kind: 'operator' } })
     const outcomes = await Promise.all([...begun, ...upTo(20).map(receive)])
     assert.equal(await deleted, 'deleted')
     const stored = (await positionsOf(going)).length
@@ -213,7 +174,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     const inboxIds = await addInboxes(4)
     const second = await openGrouping(url)
     try {
-      const processes = [paceWrites(db, systemClock).db, paceWrites(second.db, systemClock).db]
+      const processes = [db, second.db]
       const roll = seededDice(7)
       const writes = upTo(400).map((number) => {
         const to = inboxIds.filter(() => roll(2) === 0)
@@ -235,7 +196,6 @@ suite('writes in groups', { timeout: 120_000 }, () => {
 
   test('lost connections leave no half-written group', async () => {
     const inboxIds = await addInboxes(2)
-    const paced = paceWrites(db, systemClock).db
     let isOver = false
     const killing = (async () => {
       // Less and less often, so that a slow machine completes some.
@@ -250,7 +210,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     // Until some were kept and some were lost.
     while (new Set(results.map(({ status }) => status)).size < 2) {
       const some = upTo(100).map(() => arriving(owner, inboxIds))
-      const writes = some.map((input) => paced.write(storeReceived, input))
+      const writes = some.map((input) => db.write(storeReceived, input))
       inputs.push(...some)
       results.push(...(await Promise.allSettled(writes)))
     }
@@ -295,15 +255,10 @@ suite('writes in groups', { timeout: 120_000 }, () => {
       await pause(5)
     }
   }
-  /** The sizes of the transactions of these writes, all of which arrive while the first has to wait. */
-  const groupsOf = async (inboxIds: string[], inputs: ReceiveInput[]) => {
-    const paced = paceWrites(db, systemClock).db
-    await hold(...inboxIds)
+  /** The sizes of the transactions of these writes, which arrive while the first is under way. */
+  const groupsOf = async (inputs: ReceiveInput[]) => {
     observed.groups.length = 0
-    const writes = inputs.map((input) => paced.write(storeReceived, input))
-    await waitForLocks(1)
-    await client.query('rollback')
-    await Promise.all(writes)
+    await Promise.all(inputs.map((input) => db.write(storeReceived, input)))
     return observed.groups.toSorted((a, b) => a - b)
   }
 
@@ -311,18 +266,17 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     const inboxIds = await addInboxes(3)
     const header_to = 'x'.repeat(WRITE_GROUP_BYTES_MAX / 3)
     const large = () => saying(inboxIds, { header_to })
-    assert.deepEqual(await groupsOf(inboxIds, [large(), large(), large()]), [1, 1, 1])
+    assert.deepEqual(await groupsOf([large(), large(), large()]), [1, 1, 1])
     const fitting = () => saying(inboxIds, { header_to: 'x' })
-    assert.deepEqual(await groupsOf(inboxIds, [fitting(), fitting(), fitting()]), [3])
+    assert.deepEqual(await groupsOf([fitting(), fitting(), fitting()]), [1, 2])
   })
 
   test('a far larger write is in no group, and waits for none', async () => {
     const inboxIds = await addInboxes(3)
-    const paced = paceWrites(db, systemClock).db
     const header_to = 'x'.repeat(WRITE_GROUPED_BYTES_MAX / 3)
     await hold(...inboxIds)
     const inputs = [1, 2, 3].map(() => saying(inboxIds, { header_to }))
-    const writes = inputs.map((input) => paced.write(storeReceived, input))
+    const writes = inputs.map((input) => db.write(storeReceived, input))
     await waitForLocks(inputs.length)
     await client.query('rollback')
     for (const { stored } of await Promise.all(writes)) assert.equal(stored, 3)
@@ -334,46 +288,30 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     assert.ok(body_text.length > ROW_BODY_LENGTH_MAX)
     const long = () => saying(inboxIds, { body_text, body_length: body_text.length })
     const inputs = upTo(6).map(long)
-    assert.deepEqual(await groupsOf(inboxIds, inputs), [3, 3])
+    assert.deepEqual(await groupsOf(inputs), [1, 2, 3])
   })
 
   test('a lost group is one failure of the store, reported to each of its writes', async () => {
     const [held, other] = [await addInbox(db, owner), await addInbox(db, owner)]
-    const paced = paceWrites(db, systemClock)
-    const receive = (inboxId: string) => paced.db.write(storeReceived, arriving(owner, [inboxId]))
+    const measured = measureWrites(db, systemClock)
+    const receive = (inboxId: string) =>
+      measured.db.write(storeReceived, arriving(owner, [inboxId]))
     await hold(held, other)
+    let isSettled = false
     const settled = Promise.allSettled([receive(held), ...upTo(5).map(() => receive(other))])
-    const [first] = await waitForLocks(1)
-    await client.query('select pg_terminate_backend($1)', [first])
-    let [second] = await waitForLocks(1)
-    while (second === first) [second] = await waitForLocks(1)
-    await client.query('select pg_terminate_backend($1)', [second])
+    void settled.then(() => (isSettled = true))
+    while (!isSettled) {
+      await client.query(`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`)
+      await pause(20)
+    }
     for (const one of await settled) {
       assert.ok(one.status === 'rejected' && one.reason instanceof StorageError)
     }
-    assert.equal(paced.loadOf(owner.accountId).failures, 2)
+    assert.equal(measured.loadOf(owner.accountId).failures, 2)
     await client.query('rollback')
     assert.equal((await receive(other)).stored, 1)
-    assert.equal(paced.loadOf(owner.accountId).failures, 0)
-  })
-
-  test('writes that get no slot are refused, and later ones get one', async () => {
-    const inboxId = await addInbox(db, owner)
-    const { writeGroup } = db
-    assert.ok(writeGroup)
-    const slots = new Semaphore({ limit: 1, waitMsMax: 50, refuse: tooManyWrites })
-    let answers = 0
-    const groups = new WriteGroups({ writeGroup, slots, onSettled: () => void answers++ })
-    const write = () => groups.write(storeReceived, { input: arriving(owner, [inboxId]) })
-    const release = slots.tryAcquire()
-    for (const one of await Promise.allSettled([write(), write(), write()])) {
-      assert.ok(one.status === 'rejected' && one.reason instanceof StorageError)
-    }
-    assert.equal(answers, 0)
-    release?.()
-    await Promise.all([write(), write(), write()])
-    assert.equal(answers, 3)
-    assert.equal(slots.held(), 0, 'each slot was given back')
+    assert.equal(measured.loadOf(owner.accountId).failures, 0)
   })
 
   test('texts with any content are stored as if each had come alone', async () => {
@@ -407,15 +345,15 @@ suite('writes in groups', { timeout: 120_000 }, () => {
   test('columns that another program adds and removes meanwhile keep their defaults', async () => {
     const inboxId = await addInbox(db, owner)
     const receive = async () => {
-      const inputs = [1, 2].map(() => arriving(owner, [inboxId]))
+      const inputs = [1, 2, 3].map(() => arriving(owner, [inboxId]))
       observed.groups.length = 0
       const results = (await receiveTogether(db, inputs)) as { stored: number }[]
       assert.deepEqual(
         results.map(({ stored }) => stored),
-        [1, 1],
+        [1, 1, 1],
       )
       // None was retried alone.
-      assert.deepEqual(observed.groups, [2])
+      assert.deepEqual(observed.groups, [1, 2])
     }
     const tables = ['messages', 'threads', 'events', 'raw_messages', 'thread_ranges']
     await receive()
@@ -427,26 +365,21 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     const { rows } = await client.query('select later from messages where inbox_id = $1', [inboxId])
     assert.deepEqual(
       rows.map(({ later }) => later),
-      [7, 7, 7, 7, 7],
+      [7, 7, 7, 7, 7, 7, 7],
     )
     for (const table of tables) await client.query(`alter table ${table} drop column later`)
     await receive()
   })
 
-  test('a closed database refuses the writes that wait for their group', async () => {
+  test('closing waits for writes that wait for their group', async () => {
     const closing = await openGrouping(await createPreparedDatabase())
     const other = await addAccount(closing.db)
     const inboxId = await addInbox(closing.db, other)
-    const paced = paceWrites(closing.db, systemClock).db
     const input = () => arriving(other, [inboxId])
-    const writes = upTo(120).map(() => paced.write(storeReceived, input()))
+    const writes = upTo(120).map(() => closing.db.write(storeReceived, input()))
     const closed = closing.db.close()
-    const results = await Promise.allSettled(writes)
+    for (const { stored } of await Promise.all(writes)) assert.equal(stored, 1)
     await closed
-    const lost = results.filter((one) => one.status === 'rejected')
-    assert.ok(lost.length > 0)
-    for (const { reason } of lost) assert.ok(reason instanceof StorageError, String(reason))
-    assert.equal(results[0]?.status, 'fulfilled')
   })
 
   /** Attempts all of MESSAGES, has `settle` record the outcomes, and reads the result. */
@@ -536,12 +469,11 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     })
     const together = await storyOf(async (inputs) => {
       observed.groups.length = 0
-      const settled = await db.writeGroup?.(
-        settleDeliveries,
-        inputs.map((input) => ({ input })),
+      const settled = await Promise.allSettled(
+        inputs.map((input) => db.write(settleDeliveries, input)),
       )
-      assert.deepEqual(observed.groups, [inputs.length], 'in one transaction')
-      return (settled ?? []).map((one) => (one.status === 'fulfilled' ? one.value : one.reason))
+      assert.deepEqual(observed.groups, [1, inputs.length - 1], 'all but the first in one')
+      return settled.map((one) => (one.status === 'fulfilled' ? one.value : one.reason))
     })
     assert.deepEqual(together, alone)
     assert.deepEqual(

@@ -74,31 +74,18 @@ export function groupTransaction<Schema, Input, Value>({
     async run(tx, input) {
       const { traceParent } = tx
       const write = traceParent === undefined ? { input } : { input, traceParent }
-      const [value] = await group.run(tx, [write], () => [])
+      const [value] = await group.run(tx, [write])
       return value as Value
     },
   })
 }
 
-/**
- * The form of a transaction for several inputs. Each result is as if the inputs had run one after the other.
- */
+/** Runs a transaction for several inputs. Each result is as if the inputs had run one after the other. */
 type GroupForm<Schema, Input, Value> = {
-  /** Inputs of several accounts may run together. `run` bounds its wait for rows then (`limitLockWait`). */
-  readonly isOfSeveralAccounts?: boolean
-  /** The approximate size that it sends to the server, in octets; null when it must run alone. */
+  /** The approximate size that the input sends to the server, in octets; null when it must run alone. */
   sizeOf(input: Input): number | null
-  /** `join` adds inputs that have come meanwhile and are accepted; their results follow those of `writes`. */
-  run(
-    tx: Tx<Schema>,
-    writes: readonly GroupedInput<Input>[],
-    join: JoinGroup<Input>,
-  ): Promise<Value[]>
+  run(tx: Tx<Schema>, writes: readonly GroupedInput<Input>[]): Promise<Value[]>
 }
-
-export type JoinGroup<Input> = (
-  accepts: (input: Input) => boolean,
-) => readonly GroupedInput<Input>[]
 
 export type GroupedInput<Input> = { readonly input: Input; readonly traceParent?: string }
 
@@ -135,7 +122,8 @@ export type Db<Schema> = Reading<Schema> & {
     signal: AbortSignal,
   ): Promise<Value>
   /**
-   * Runs one transaction and resolves once its commit is on disk. Rejects with a `StorageError` when the
+   * Runs one transaction and resolves once its commit is on disk. Writes that wait share commits; one that fails
+   * fails alone. Accounts take turns, and none can use all slots. Rejects with a `StorageError` when the
    * store cannot take it; then nothing was kept, unless the connection was lost during the commit.
    * `traceParent` is stored in rows that continue the trace.
    */
@@ -144,19 +132,6 @@ export type Db<Schema> = Reading<Schema> & {
     input: NoInfer<Input>,
     traceParent?: string,
   ): Promise<Value>
-  /** Concurrent writes; absent on an engine that commits in groups by itself. */
-  readonly writesMax?: number
-  /**
-   * Runs one transaction for several inputs by its group form; returns their results in order, followed by
-   * those of inputs that joined. When one input fails, all are rolled back and each runs alone. Null when
-   * inputs of several accounts failed together, or waited too long for a row: nothing was kept, and each
-   * account's have to run apart. Never rejects. Absent on an engine that groups commits by itself.
-   */
-  writeGroup?<Input, Value>(
-    transaction: Transaction<Schema, Input, Value>,
-    writes: readonly GroupedInput<NoInfer<Input>>[],
-    join?: JoinGroup<NoInfer<Input>>,
-  ): Promise<PromiseSettledResult<Value>[] | null>
   /** Resolves when a read succeeds; rejects with a `StorageError` otherwise. */
   check(): Promise<void>
   /** The number of connections of this process by state; `waiting` counts callers that wait for one. */

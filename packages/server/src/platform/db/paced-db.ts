@@ -1,27 +1,23 @@
-// Wraps the database so that each account has a fair share of the writes, measures how writes fare, and
-// decides whether the store can take more.
+// Measures how writes fare, in all and by account, and decides whether the store can take more.
 
 import type { Clock } from '#platform/clock.ts'
 import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
-import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Db } from './db.ts'
-import { COMMIT_GROUP_MAX } from './sqlite-writer.ts'
-import { asStorageError, tooManyWrites } from './storage-error.ts'
-import { WRITE_QUEUE_MAX, WRITE_WAIT_MS_MAX, WriteGroups } from './write-groups.ts'
+import { asStorageError, isRefusal } from './storage-error.ts'
 
 /**
  * Under strain no more writes are accepted than ended within this time, which is then what the last of them
  * waits.
  */
-const WRITES_COUNTED_SECONDS = 5
+const WRITES_COUNTED_MS = 5 * SECOND_MS
 /** An older failure no longer counts: the store is presumed to work. */
 export const STORE_AWAY_MS = 10 * SECOND_MS
 
 export type WriteLoad = {
   readonly waiting: number
   readonly oldestMs: number
-  /** Writes that ended within the last WRITES_COUNTED_SECONDS while others waited. */
+  /** Writes that ended within the last WRITES_COUNTED_MS while others waited. */
   readonly endedLately: number
   /**
    * Consecutive failures because the store is busy or down. A success, a write's own failure or STORE_AWAY_MS
@@ -39,20 +35,20 @@ type WriteLoads = {
   isSlowForSeveral(ms: number): boolean
 }
 
-type PacedDb<Schema> = WriteLoads & { readonly db: Db<Schema> }
+type MeasuredDb<Schema> = WriteLoads & { readonly db: Db<Schema> }
 
-/** The same database; its loads are cheap enough to read for every message. */
-export function paceWrites<Schema>(
+/**
+ * The same database, and its loads, which are cheap enough to read for every message. `onWrite` gets the time of each
+ * write with its wait.
+ */
+export function measureWrites<Schema>(
   db: Db<Schema>,
   clock: Pick<Clock, 'monotonic'>,
-): PacedDb<Schema> {
-  const slots = new Semaphore({ ...boundsOf(db), preferredKey: '', refuse: tooManyWrites })
+  onWrite: (durationMs: number) => void = () => {},
+): MeasuredDb<Schema> {
   const all = openLoad(clock)
   const ofAccounts = new Map<string | null, Load>()
   const failures = openFailures(clock)
-  const { writeGroup } = db
-  const groups =
-    writeGroup && new WriteGroups({ writeGroup, slots, onSettled: failures.noteResult })
 
   const write: Db<Schema>['write'] = async (transaction, input, traceParent) => {
     const accountId = transaction.accountOf(input)
@@ -62,19 +58,17 @@ export function paceWrites<Schema>(
     all.begin(asked)
     own.begin(asked)
     try {
-      const write = traceParent === undefined ? { input } : { input, traceParent }
-      const grouped = groups?.write(transaction, write) ?? null
-      if (grouped !== null) return await grouped
-      return await slots.run({ key: accountId ?? '' }, async () => {
-        const [result] = await Promise.allSettled([db.write(transaction, input, traceParent)])
-        failures.noteResult(accountId, result)
-        if (result.status === 'rejected') throw result.reason
-        return result.value
-      })
+      const value = await db.write(transaction, input, traceParent)
+      failures.note(accountId, null)
+      return value
+    } catch (error) {
+      failures.note(accountId, error)
+      throw error
     } finally {
       all.end(asked)
       own.end(asked)
       if (own.isEmpty()) ofAccounts.delete(accountId)
+      onWrite(clock.monotonic() - asked.askedMs)
     }
   }
   return {
@@ -86,30 +80,10 @@ export function paceWrites<Schema>(
     },
     isSlowForSeveral(ms) {
       if (all.read().oldestMs < ms) return false
-      let slow = 0
-      for (const load of ofAccounts.values()) {
-        if (load.read().oldestMs >= ms) slow += 1
-        if (slow > 1) return true
-      }
-      return false
+      const slow = [...ofAccounts.values()].filter((load) => load.read().oldestMs >= ms)
+      return slow.length > 1
     },
   }
-}
-
-/**
- * One account, and the service itself, leave a slot to the others, because writes of one account wait for
- * each other's rows. The service has every second slot.
- */
-function boundsOf({ writesMax }: { readonly writesMax?: number }) {
-  const waitingPerKeyMax = WRITE_QUEUE_MAX / 2
-  if (writesMax !== undefined) {
-    const limit = writesMax
-    const limitPerKey = Math.max(1, limit - 1)
-    return { limit, limitPerKey, waitingPerKeyMax, waitMsMax: WRITE_WAIT_MS_MAX }
-  }
-  // Enough that the next commit is full even when one account writes.
-  const limit = 4 * COMMIT_GROUP_MAX
-  return { limit, limitPerKey: limit - COMMIT_GROUP_MAX, waitingPerKeyMax, waitMsMax: null }
 }
 
 const NO_WRITES = { waiting: 0, oldestMs: 0, endedLately: 0 }
@@ -119,16 +93,21 @@ function openFailures(clock: Pick<Clock, 'monotonic'>) {
   const accounts = new Set<string | null>()
   let count = 0
   let lastMs = 0
+  let last: unknown
   const read = () => (count > 0 && clock.monotonic() - lastMs < STORE_AWAY_MS ? count : 0)
   return {
-    noteResult(accountId: string | null, result: PromiseSettledResult<unknown>) {
-      const kind = result.status === 'rejected' ? asStorageError(result.reason)?.kind : undefined
+    /** `error` is null after a success. */
+    note(accountId: string | null, error: unknown) {
+      if (isRefusal(error)) return
+      const kind = error === null ? undefined : asStorageError(error)?.kind
       if (kind === undefined) {
         count = 0
         accounts.clear()
       }
       if (kind !== 'busy' && kind !== 'unavailable') return
-      count += 1
+      // All writes of a group fail with one error.
+      if (error !== last) count += 1
+      last = error
       lastMs = clock.monotonic()
       accounts.add(accountId)
     },
@@ -159,28 +138,23 @@ function openLoad(clock: Pick<Clock, 'monotonic'>) {
   }
 }
 
-/** Counts for the present second and the WRITES_COUNTED_SECONDS before it. */
+/** Counts within WRITES_COUNTED_MS or somewhat less: this half of it, and the one before. */
 function openRecentCount() {
-  // Most accounts have one write at a time and need no counts.
-  let counts: number[] | null = null
-  let second = 0
-  const advance = (all: number[], nowMs: number) => {
-    const current = Math.floor(nowMs / 1000)
-    const passed = Math.min(current - second, all.length)
-    for (let index = 1; index <= passed; index++) all[(second + index) % all.length] = 0
-    second = current
-    return current % all.length
+  let half = 0
+  let [current, previous] = [0, 0]
+  const advance = (nowMs: number) => {
+    const passed = Math.floor((2 * nowMs) / WRITES_COUNTED_MS) - half
+    if (passed > 0) [previous, current] = [passed === 1 ? current : 0, 0]
+    half += passed
   }
   return {
     add(nowMs: number) {
-      counts ??= new Array<number>(WRITES_COUNTED_SECONDS + 1).fill(0)
-      const index = advance(counts, nowMs)
-      counts[index] = (counts[index] ?? 0) + 1
+      advance(nowMs)
+      current += 1
     },
     count(nowMs: number) {
-      if (counts === null) return 0
-      advance(counts, nowMs)
-      return counts.reduce((sum, count) => sum + count, 0)
+      advance(nowMs)
+      return current + previous
     },
   }
 }

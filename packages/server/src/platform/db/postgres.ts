@@ -2,12 +2,12 @@
 // when the server asks for it; migrations that run beside other processes.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { CompiledQuery, Kysely, PostgresDialect } from 'kysely'
+import { CompiledQuery, type DatabaseConnection, Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { systemClock } from '#platform/clock.ts'
-import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Db, DbObserver, Reading, ReadingDb, Tx } from './db.ts'
+import { limitLockWait } from './dialect.ts'
 import {
   type AppliedMigration,
   MIGRATIONS_TABLE,
@@ -22,10 +22,15 @@ import {
   toApplied,
 } from './migrate.ts'
 import { preparing } from './statement.ts'
-import { asStorageError, StorageError, tooManyWrites } from './storage-error.ts'
-import { POSTGRES_WRITES_MAX, WRITE_QUEUE_MAX, WRITE_WAIT_MS_MAX } from './write-groups.ts'
+import { asStorageError, StorageError } from './storage-error.ts'
+import { WriteGroups } from './write-groups.ts'
+import { openWriteSlots, WRITE_WAIT_MS_MAX } from './write-slots.ts'
 
 const POSTGRES_POOL_MAX = 10
+/** Writes may wait for each other's rows, so they leave connections to readers. */
+const READERS_MIN = 3
+/** A connection plans its statements anew after this time, because a new table grows quickly. */
+const PLANS_MS_MAX = SECOND_MS
 
 type PostgresOptions = {
   url: string
@@ -33,7 +38,7 @@ type PostgresOptions = {
   onError(error: Error): void
   /** False where another thread of the process has migrated. */
   migrates?: boolean
-  /** Connections of the pool, POSTGRES_POOL_MAX by default; writes leave three of them to readers. */
+  /** Connections of the pool, POSTGRES_POOL_MAX by default, READERS_MIN of them for readers. */
   connectionsMax?: number
   /** How long a write waits for a slot before it is refused as busy; WRITE_WAIT_MS_MAX by default. */
   writeWaitMsMax?: number
@@ -55,33 +60,26 @@ const ATTEMPTS_MAX = 5
 export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db<Schema>> {
   if (options.migrates !== false) await migratePostgres(options.url)
   const { connectionsMax = POSTGRES_POOL_MAX } = options
-  const writesMax = Math.max(1, connectionsMax - (POSTGRES_POOL_MAX - POSTGRES_WRITES_MAX))
   const pool = openPool(options.url, connectionsMax)
   // Without this listener an idle connection that the server closes would end the process.
   pool.on('error', (error) => options.onError(error))
   // Nor may a connection in use that the server closes between two statements; the next statement fails.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('connect', preparing)
-  const query = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+  const dialect = new PostgresDialect({ pool, onReserveConnection: renewingPlans() })
+  const query = new Kysely<Schema>({ dialect })
   const version = await query.executeQuery<{ server_version: string }>(
     CompiledQuery.raw('show server_version'),
   )
   const reading: Reading<Schema> = { read: query, reading: txOf(query) }
-  const transactions = openTransactions(query, { ...options, writesMax })
-  const write: Db<Schema>['write'] = (transaction, input, traceParent) => {
-    const work = (tx: Tx<Schema>) =>
-      transaction.run(traceParent === undefined ? tx : { ...tx, traceParent }, input)
-    return transactions.run(work, () => 1)
-  }
+  const writes = openWrites(query, { ...options, connectionsMax })
 
   return {
     engine: 'postgres',
     description: `PostgreSQL ${version.rows[0]?.server_version} at ${describeUrl(options.url)}`,
     ...reading,
     readLong: (read, input, signal) => read.run(reading, input, signal),
-    write,
-    writesMax,
-    writeGroup: groupedBy(transactions.run, write),
+    write: writes.write,
     async check() {
       try {
         await query.executeQuery(CompiledQuery.raw('select 1'))
@@ -93,47 +91,63 @@ export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db
       const { totalCount, idleCount, waitingCount } = pool
       return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
     },
-    close: transactions.close,
+    close: writes.close,
   }
 }
 
-/** Limits and repeats transactions of one pool. */
-function openTransactions<Schema>(
+/** Discards the plans of a connection before it is used, once they are PLANS_MS_MAX old. */
+function renewingPlans(): (connection: DatabaseConnection) => Promise<void> {
+  const plannedMs = new WeakMap<DatabaseConnection, number>()
+  return async (connection) => {
+    const nowMs = systemClock.monotonic()
+    const sinceMs = plannedMs.get(connection)
+    if (sinceMs !== undefined && nowMs - sinceMs < PLANS_MS_MAX) return
+    plannedMs.set(connection, nowMs)
+    // On a connection that is lost the next statement fails as well.
+    if (sinceMs === undefined) return
+    await connection.executeQuery(CompiledQuery.raw('discard plans')).catch(() => {})
+  }
+}
+
+/** The writes of one pool: bounded, shared among accounts, grouped, and repeated when the server asks for it. */
+function openWrites<Schema>(
   query: Kysely<Schema>,
-  {
-    observer,
-    writesMax,
-    writeWaitMsMax = WRITE_WAIT_MS_MAX,
-  }: PostgresOptions & { writesMax: number },
-) {
-  const { monotonic } = systemClock
-  const semaphore = new Semaphore({
-    limit: writesMax,
-    waitMsMax: writeWaitMsMax,
-    refuse: tooManyWrites,
-  })
+  options: PostgresOptions & { connectionsMax: number },
+): Pick<Db<Schema>, 'write' | 'close'> {
+  const { observer, connectionsMax, writeWaitMsMax = WRITE_WAIT_MS_MAX } = options
+  const limit = Math.max(1, connectionsMax - READERS_MIN)
+  // Writes of one account wait for each other's rows, so they leave a slot to the others.
+  const limitPerKey = Math.max(1, limit - 1)
+  const slots = openWriteSlots({ limit, limitPerKey, waitMsMax: writeWaitMsMax })
   let waiting = 0
   let closing: Promise<void> | null = null
   let onIdle = () => {}
+  const commit = async <Value>(work: (tx: Tx<Schema>) => Promise<Value>, size: number) => {
+    const startMs = systemClock.monotonic()
+    try {
+      return await withRepeats(() => query.transaction().execute((tx) => work(txOf(tx))))
+    } catch (error) {
+      throw asStorageError(error) ?? error
+    } finally {
+      observer.committed(size, systemClock.monotonic() - startMs)
+    }
+  }
+  const groups = new WriteGroups<Schema>(slots, ({ group, name }, writes, lockWaitMs) => {
+    if (group === null) throw new Error(`${name} has no group form.`)
+    return commit(async (tx) => {
+      if (lockWaitMs !== null) await limitLockWait(tx, lockWaitMs)
+      return group.run(tx, writes)
+    }, writes.length)
+  })
   return {
-    async run<Value>(
-      work: (tx: Tx<Schema>) => Promise<Value>,
-      groupSize: () => number,
-    ): Promise<Value> {
+    async write(transaction, input, traceParent) {
       if (closing !== null) throw new StorageError('unavailable', 'The database was closed.')
-      if (waiting >= WRITE_QUEUE_MAX) throw tooManyWrites()
       waiting += 1
+      const traced = traceParent === undefined ? {} : { traceParent }
+      const runAlone = () => commit((tx) => transaction.run({ ...tx, ...traced }, input), 1)
       try {
-        return await semaphore.run({}, async () => {
-          const startMs = monotonic()
-          try {
-            return await withRepeats(() => query.transaction().execute((tx) => work(txOf(tx))))
-          } catch (error) {
-            throw asStorageError(error) ?? error
-          } finally {
-            observer.committed(groupSize(), monotonic() - startMs)
-          }
-        })
+        return await (groups.write(transaction, { input, ...traced }) ??
+          slots.run({ key: transaction.accountOf(input) ?? '' }, runAlone))
       } finally {
         waiting -= 1
         if (waiting === 0) onIdle()
@@ -148,54 +162,6 @@ function openTransactions<Schema>(
       return closing
     },
   }
-}
-
-type Run<Schema> = ReturnType<typeof openTransactions<Schema>>['run']
-
-/** A `StorageError` fails the whole group, which is not tried again. */
-function groupedBy<Schema>(
-  run: Run<Schema>,
-  write: Db<Schema>['write'],
-): NonNullable<Db<Schema>['writeGroup']> {
-  return async (transaction, first, join = () => []) => {
-    const { group } = transaction
-    // Writes that joined stay when the transaction is repeated.
-    const writes = [...first]
-    const joining: typeof join = (accepts) => {
-      const more = join(accepts)
-      writes.push(...more)
-      return more
-    }
-    try {
-      if (group !== null) {
-        const values = await run(
-          (tx) => group.run(tx, [...writes], joining),
-          () => writes.length,
-        )
-        return values.map((value) => ({ status: 'fulfilled', value }))
-      }
-    } catch (error) {
-      const accounts = new Set(writes.map(({ input }) => transaction.accountOf(input)))
-      if (accounts.size > 1 && (asStorageError(error) === null || isRolledBack(error))) return null
-      // A store that is down or busy is so for each write. After a connection was lost during the commit, the
-      // outcome is unknown, so nothing may be tried again.
-      if (asStorageError(error) !== null) {
-        return writes.map(() => ({ status: 'rejected', reason: error }))
-      }
-    }
-    // One after the other, because they would wait for each other's rows.
-    const settled = []
-    for (const { input, traceParent } of writes) {
-      settled.push(...(await Promise.allSettled([write(transaction, input, traceParent)])))
-    }
-    return settled
-  }
-}
-
-/** Whether the server waited too long, and has rolled back. */
-function isRolledBack(error: unknown): boolean {
-  const cause = error instanceof StorageError ? error.cause : error
-  return IS_LOCKED.has(codeOf(cause)) || codeOf(cause) === STATEMENT_TIMEOUT
 }
 
 function txOf<Schema>(query: Kysely<Schema>): Tx<Schema> {
@@ -330,7 +296,6 @@ type Session = {
 }
 
 const DEADLOCK = '40P01'
-const STATEMENT_TIMEOUT = '57014'
 /** A lock timeout or a deadlock. */
 const IS_LOCKED: ReadonlySet<string> = new Set(['55P03', DEADLOCK])
 

@@ -432,7 +432,7 @@ async function runNext<Schema>(
   )
   const sharing = requests.slice(0, own < 0 ? requests.length : own)
   if (form !== null && sharing.length > 1) {
-    const values = await form.run(tx, sharing as never, () => [])
+    const values = await form.run(tx, sharing as never)
     return sharing.map(({ id }, index) => ({ id, value: values[index] }))
   }
   const { traceParent } = first

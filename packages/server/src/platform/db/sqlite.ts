@@ -24,13 +24,14 @@ import {
 } from './sqlite-connection.ts'
 import { ReaderThread } from './sqlite-reader.ts'
 import {
+  COMMIT_GROUP_MAX,
   type GroupReport,
   giveUpReserveOnFullDisk,
   type WriteRequest,
   type WriterMessage,
 } from './sqlite-writer.ts'
-import { fromFailure, StorageError, tooManyWrites } from './storage-error.ts'
-import { WRITE_QUEUE_MAX } from './write-groups.ts'
+import { fromFailure, StorageError } from './storage-error.ts'
+import { openWriteSlots } from './write-slots.ts'
 
 type SqliteOptions = {
   path: string
@@ -64,7 +65,7 @@ export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Sch
     read: queries.query,
     reading: { engine: 'sqlite', ...queries },
     readLong: ({ name }, input, signal) => thread.read(name, input, signal),
-    write: ({ name }, input, traceParent) => writer.writes.submit(name, input, traceParent),
+    write: sharedBy(writer.writes),
     async check() {
       reader.rows('select 1 from schema_migrations limit 1')
       writer.check()
@@ -107,7 +108,7 @@ export function openSqliteInThread<Schema>({
     description: `SQLite ${sqliteVersion(reader)} at ${path}`,
     ...reading,
     readLong: (read, input, signal) => read.run(reading, input, signal),
-    write: ({ name }, input, traceParent) => writes.submit(name, input, traceParent),
+    write: sharedBy(writes),
     async check() {
       reader.rows('select 1 from schema_migrations limit 1')
     },
@@ -243,9 +244,6 @@ class PortWrites {
 
   submit<Value>(name: string, input: unknown, traceParent?: string): Promise<Value> {
     if (this.#port === null || this.#isClosed) return Promise.reject(unavailable())
-    if (this.#waiting.size >= WRITE_QUEUE_MAX) {
-      return Promise.reject(tooManyWrites())
-    }
     return new Promise((resolve, reject) => {
       this.#lastId += 1
       const id = this.#lastId
@@ -301,6 +299,15 @@ class PortWrites {
     if (commit !== null) this.#observer.committed(commit.groupSize, commit.durationMs)
     if (this.#waiting.size === 0) this.#onIdle?.()
   }
+}
+
+/** So many writes that the next commit is full, even when one account writes; it leaves one commit to the others. */
+function sharedBy<Schema>(writes: PortWrites): Db<Schema>['write'] {
+  const limit = 4 * COMMIT_GROUP_MAX
+  const limitPerKey = limit - COMMIT_GROUP_MAX
+  const slots = openWriteSlots({ limit, limitPerKey, waitMsMax: null })
+  return ({ name, accountOf }, input, traceParent) =>
+    slots.run({ key: accountOf(input) ?? '' }, () => writes.submit(name, input, traceParent))
 }
 
 const RESTART_MS = 500

@@ -1,5 +1,5 @@
-// Queries of the hot path, compiled to SQL once. Building a Kysely query costs more than SQLite needs to run
-// it. Statements for several rows and lookups by key are combined, so that PostgreSQL runs few.
+// Queries of the hot path, compiled to SQL once: building a Kysely query costs more than SQLite needs to run it.
+// PostgreSQL prepares them, and runs a statement once for several rows.
 
 import { createHash } from 'node:crypto'
 import {
@@ -12,10 +12,7 @@ import {
   sql,
   type UpdateResult,
 } from 'kysely'
-import { systemClock } from '#platform/clock.ts'
-import { SECOND_MS } from '#platform/units.ts'
 import type { Engine, RunSql, Tx } from './db.ts'
-import { asStorageError } from './storage-error.ts'
 
 type Parameters = Record<string, unknown>
 
@@ -78,28 +75,17 @@ function prepare(text: string): void {
 
 type Query = (text: unknown, values?: unknown, ...rest: unknown[]) => unknown
 
-/** How long a connection keeps plans. One that searches was made for tables as large as they were then. */
-const PLANS_MS_MAX = SECOND_MS
-
 /**
- * Makes the connection run texts passed to `prepare` as prepared statements, which the server parses once and
- * plans once in PLANS_MS_MAX: parsing and planning took 38 % of the time of a receipt's statements. Only constant
- * texts are prepared, so a connection keeps few.
+ * Makes the connection run texts passed to `prepare` as prepared statements: parsing and planning took 38 % of the
+ * time of a receipt's statements. Only constant texts are prepared, so a connection keeps few.
  */
 export function preparing(client: { query: unknown }): void {
-  const kind = Object.getPrototypeOf(client) as { query: Query }
-  let plannedMs = systemClock.monotonic()
-  const named: Query = (text, ...rest) => {
+  const query = (client.query as Query).bind(client)
+  const named: Query = (text, values, ...rest) => {
     const name = typeof text === 'string' ? names.get(text) : undefined
-    if (name === undefined) return kind.query.call(client, text, ...rest)
-    const [values, ...others] = rest
-    const run = () => kind.query.call(client, { name, text, values }, ...others)
-    const nowMs = systemClock.monotonic()
-    if (nowMs - plannedMs < PLANS_MS_MAX) return run()
-    plannedMs = nowMs
-    const discarding = kind.query.call(client, 'discard plans') as Promise<unknown>
-    // It fails where the transaction or the connection has failed, and then the statement would too.
-    return discarding.then(run)
+    return name === undefined
+      ? query(text, values, ...rest)
+      : query({ name, text, values }, ...rest)
   }
   client.query = named
 }
@@ -189,10 +175,7 @@ export function forEachRow<Schema, Row extends Parameters, Found>(
   }
 }
 
-/**
- * Runs inserts and updates, each for its rows. PostgreSQL runs them as one statement, so none sees what
- * another has written.
- */
+/** Runs inserts and updates, each for its rows, in the order of their declaration. */
 export function together<Schema, Rows extends Readonly<Record<string, Parameters>>>(
   statements: {
     readonly [Kind in keyof Rows]: RowStatement<Schema, Rows[Kind], unknown>
@@ -202,22 +185,9 @@ export function together<Schema, Rows extends Readonly<Record<string, Parameters
   rows: { readonly [Kind in keyof Rows]?: readonly Rows[Kind][] },
 ) => Promise<void> {
   const kinds: [string, RowStatement<Schema, never, unknown>][] = Object.entries(statements)
-  const each = kinds.map(([kind, statement]) => [kind, eachOf(statement)] as const)
-  let all: CompiledQuery | undefined
+  const each = kinds.map(([kind, statement]) => [kind, forEachRow(statement)] as const)
   return async (tx, rows) => {
-    if (tx.runSql !== null) {
-      for (const [kind, runEach] of each) runEach(tx, tx.runSql, rows[kind] ?? [])
-      return
-    }
-    if (kinds.every(([kind]) => (rows[kind] ?? []).length === 0)) return
-    if (all === undefined) {
-      const parts = kinds.map(([kind, { forAll }]) => {
-        return sql`${sql.ref(kind)} as (${forAll(tx.query, rowsIn(kind), tx.engine)})`
-      })
-      all = sql`with ${sql.join(parts)} select 1`.compile(tx.query)
-      prepare(all.sql)
-    }
-    await runAll(tx, all, Object.fromEntries(kinds.map(([kind]) => [kind, rows[kind] ?? []])))
+    for (const [kind, runEach] of each) await runEach(tx, (rows[kind] ?? []) as readonly never[])
   }
 }
 
@@ -269,70 +239,4 @@ function withoutBytes(row: Parameters): Parameters {
 
 function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
-}
-
-/** Concurrent queries of one lookup, and keys in one query. */
-const LOOKUPS_UNDER_WAY_MAX = 2
-const LOOKED_UP_TOGETHER_MAX = 100
-
-type Asked<Row> = { keys: Map<string, PromiseWithResolvers<Row | null>>; underWay: number }
-
-type Lookup<Schema, Row> = {
-  one(tx: Tx<Schema>, key: string): Promise<Row[]>
-  /** The rows of all keys, in any order. */
-  several(tx: Tx<Schema>, keys: string[]): Promise<Row[]>
-  keyOf(row: Row): string | null
-}
-
-/**
- * Looks up keys that come while other lookups are under way together, in one query. Resolves with the row of
- * the key, or null; rejects as the queries do.
- */
-export function groupedLookup<Schema, Row>({
-  one,
-  several,
-  keyOf,
-}: Lookup<Schema, Row>): (tx: Tx<Schema>, key: string) => Promise<Row | null> {
-  const places = new WeakMap<Tx<Schema>['query'], Asked<Row>>()
-
-  const ask = async (tx: Tx<Schema>, keys: string[]): Promise<Map<string | null, Row>> => {
-    const [first] = keys
-    if (first === undefined) return new Map()
-    const rows = keys.length === 1 ? await one(tx, first) : await several(tx, keys)
-    return new Map(rows.map((row) => [keyOf(row), row]))
-  }
-  const askAll = async (tx: Tx<Schema>, group: Asked<Row>['keys']): Promise<void> => {
-    try {
-      const found = await ask(tx, [...group.keys()])
-      for (const [key, { resolve }] of group) resolve(found.get(key) ?? null)
-    } catch (error) {
-      const isOfAll = group.size === 1 || asStorageError(error) !== null
-      for (const [key, { resolve, reject }] of group) {
-        // One invalid key must not fail the others.
-        if (isOfAll) reject(error)
-        else ask(tx, [key]).then((found) => resolve(found.get(key) ?? null), reject)
-      }
-    }
-  }
-  const work = async (tx: Tx<Schema>, place: Asked<Row>): Promise<void> => {
-    place.underWay += 1
-    while (place.keys.size > 0) {
-      const group = new Map([...place.keys].slice(0, LOOKED_UP_TOGETHER_MAX))
-      for (const key of group.keys()) place.keys.delete(key)
-      await askAll(tx, group)
-    }
-    place.underWay -= 1
-  }
-  return async (tx, key) => {
-    // On SQLite there is no round trip to save.
-    if (tx.runSql !== null) return (await one(tx, key))[0] ?? null
-    const place = places.get(tx.query) ?? { keys: new Map(), underWay: 0 }
-    places.set(tx.query, place)
-    const waiting = place.keys.get(key)
-    if (waiting !== undefined) return waiting.promise
-    const asked = Promise.withResolvers<Row | null>()
-    place.keys.set(key, asked)
-    if (place.underWay < LOOKUPS_UNDER_WAY_MAX) void work(tx, place)
-    return asked.promise
-  }
 }

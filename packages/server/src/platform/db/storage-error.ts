@@ -16,8 +16,21 @@ export class StorageError extends Error {
   }
 }
 
+const TOO_MANY = 'Too many writes are waiting.'
+
 export function tooManyWrites(): StorageError {
-  return new StorageError('busy', 'Too many writes are waiting.')
+  return new StorageError('busy', TOO_MANY)
+}
+
+/** Whether the write was refused before it reached the store. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof StorageError && error.message === TOO_MANY
+}
+
+/** Whether PostgreSQL waited too long for a row, met a deadlock or ended a long statement, and has rolled back. */
+export function isLockTimeout(error: unknown): boolean {
+  const cause = error instanceof StorageError ? error.cause : error
+  return ['55P03', '40P01', '57014'].includes(String((cause as { code?: unknown } | null)?.code))
 }
 
 // Primary result codes of https://sqlite.org/rescode.html.

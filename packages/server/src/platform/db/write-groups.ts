@@ -1,38 +1,26 @@
+// Writes of one transaction that wait for PostgreSQL share its statements and its commit.
+
 import type { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { AnyTransaction, Db, GroupedInput, Transaction } from './db.ts'
-import { tooManyWrites } from './storage-error.ts'
+import type { AnyTransaction, GroupedInput, Transaction } from './db.ts'
+import { asStorageError, isLockTimeout, tooManyWrites } from './storage-error.ts'
+import { WRITE_QUEUE_MAX, WRITE_WAIT_MS_MAX } from './write-slots.ts'
 
-/** Writes that may wait; further writes are refused as busy. */
-export const WRITE_QUEUE_MAX = 5_000
-/**
- * Concurrent writes on PostgreSQL. Writes that wait for each other's rows must leave connections to readers.
- */
-export const POSTGRES_WRITES_MAX = 7
-export const WRITE_WAIT_MS_MAX = 7 * SECOND_MS
-/** Writes that share a transaction on PostgreSQL. Larger groups take longer and save no more. */
+/** Larger groups take longer and save no more. */
 const WRITE_GROUP_MAX = 50
-/** The octets that such a group may send, unless its first write alone sends more. */
+/** The octets that a group may send, unless its first write alone sends more. */
 export const WRITE_GROUP_BYTES_MAX = 2 * 1024 * 1024
 /** A write that sends more is not grouped, because a group is sent as one text in memory. */
 export const WRITE_GROUPED_BYTES_MAX = 8 * 1024 * 1024
+/** How long a group that others wait for waits for a row that another transaction has locked. */
+const SHARED_LOCK_WAIT_MS_MAX = SECOND_MS / 2
 
-/**
- * Transactions under way with writes of several accounts, where there are slots for them: one is formed and sent
- * while another commits. More would be smaller, and cost more.
- */
-const SHARED_GROUPS_MAX = 2
-
-type WriteGroupsOptions<Schema> = {
-  writeGroup: NonNullable<Db<Schema>['writeGroup']>
-  /** A group takes one slot of its account, like a single write; groups of several accounts share a key. */
-  slots: Pick<Semaphore, 'run'>
-  /**
-   * Called with the result of each write, but only once with the error of a whole group; `accountId` is null for
-   * a group of several accounts. Not called for writes that were refused while they waited.
-   */
-  onSettled(accountId: string | null, result: PromiseSettledResult<unknown>): void
-}
+/** Runs one transaction for these inputs; a statement waits `lockWaitMs` for a row, null for no limit. */
+type RunTogether<Schema> = (
+  transaction: AnyTransaction<Schema>,
+  writes: readonly GroupedInput<never>[],
+  lockWaitMs: number | null,
+) => Promise<unknown[]>
 
 type Waiting = {
   readonly accountId: string | null
@@ -42,39 +30,32 @@ type Waiting = {
   readonly done: PromiseWithResolvers<unknown>
 }
 
-/** Writes that may form a group: of one transaction, and of one account unless it may have several. */
+/** The writes of one transaction. */
 type Queue<Schema> = {
   readonly transaction: AnyTransaction<Schema>
-  /** Of its slots. */
-  readonly key: string
-  readonly groupsMax: number
-  /** The account to be served next stands first. */
+  /** In the order in which accounts are served. */
   readonly waiting: Map<string | null, Set<Waiting>>
-  /** Accounts with a group under way; their writes wait for its end. */
-  readonly busy: Set<string | null>
-  underWay: number
-  /** Called when nothing waits or is under way. */
-  readonly end: () => void
+  /** Accounts whose writes run apart from those of others. Their further writes wait. */
+  readonly apart: Set<string | null>
+  isUnderWay: boolean
 }
 
 /**
- * Collects writes that come while groups of their transaction are under way; they form the next group. A write that
- * finds room for a group starts at once. Each account has at most one group under way, and accounts take turns in
- * the places of a group. Where a group of several accounts fails, each account's writes run apart, so that no
- * account fails or waits longer for another.
+ * A write that finds no group of its transaction under way starts one; writes that come meanwhile form the next.
+ * Accounts take turns in a group. If a group fails or waits too long for a row, the writes of each account run apart
+ * and no further group waits for them, so no account fails or waits longer because of another.
  */
 export class WriteGroups<Schema> {
-  readonly #options: WriteGroupsOptions<Schema>
+  readonly #slots: Pick<Semaphore, 'run'>
+  readonly #runTogether: RunTogether<Schema>
   readonly #queues = new Map<string, Queue<Schema>>()
 
-  constructor(options: WriteGroupsOptions<Schema>) {
-    this.#options = options
+  constructor(slots: Pick<Semaphore, 'run'>, runTogether: RunTogether<Schema>) {
+    this.#slots = slots
+    this.#runTogether = runTogether
   }
 
-  /**
-   * Null when this write must run alone; then nothing was done. Otherwise like `Db.write`. Refused as busy
-   * when too many writes of its transaction and account wait, or when it has waited for WRITE_WAIT_MS_MAX.
-   */
+  /** Null when this write must run alone; then nothing was done. */
   write<Input, Value>(
     transaction: Transaction<Schema, Input, Value>,
     write: GroupedInput<NoInfer<Input>>,
@@ -82,111 +63,94 @@ export class WriteGroups<Schema> {
     const bytes = transaction.group?.sizeOf(write.input) ?? null
     if (bytes === null || bytes > WRITE_GROUPED_BYTES_MAX) return null
     const accountId = transaction.accountOf(write.input)
-    const queue = this.#queueOf(transaction, accountId)
+    const queue = this.#queues.get(transaction.name) ?? {
+      transaction,
+      waiting: new Map(),
+      apart: new Set(),
+      isUnderWay: false,
+    }
+    this.#queues.set(transaction.name, queue)
     const own = queue.waiting.get(accountId) ?? new Set()
     if (own.size >= WRITE_QUEUE_MAX / 2) return Promise.reject(tooManyWrites())
     queue.waiting.set(accountId, own)
     const done = Promise.withResolvers<unknown>()
-    const refuse = () => refuseAll(queue, [one], tooManyWrites())
-    const timer = setTimeout(refuse, WRITE_WAIT_MS_MAX)
+    const timer = setTimeout(() => refuse(queue, [one], tooManyWrites()), WRITE_WAIT_MS_MAX)
     const one = { accountId, write: write as GroupedInput<never>, bytes, timer, done }
     own.add(one)
-    this.#start(queue)
+    void this.#work(queue)
     return done.promise as Promise<Value>
   }
 
-  #queueOf(transaction: AnyTransaction<Schema>, accountId: string | null): Queue<Schema> {
-    const isShared = transaction.group?.isOfSeveralAccounts === true
-    const place = isShared ? transaction.name : `${transaction.name} ${accountId ?? ''}`
-    const queue = this.#queues.get(place) ?? {
-      transaction,
-      key: isShared ? transaction.name : (accountId ?? ''),
-      groupsMax: isShared ? SHARED_GROUPS_MAX : 1,
-      waiting: new Map(),
-      busy: new Set(),
-      underWay: 0,
-      end: () => this.#queues.delete(place),
+  async #work(queue: Queue<Schema>): Promise<void> {
+    if (queue.isUnderWay) return
+    queue.isUnderWay = true
+    while (sharing(queue).length > 0) {
+      try {
+        await this.#slots.run({ key: queue.transaction.name }, async () => {
+          const group = takeGroup(queue)
+          if (group.length > 0) await this.#run(queue, group, { isShared: true })
+        })
+      } catch (error) {
+        refuse(
+          queue,
+          sharing(queue).flatMap(([, own]) => [...own]),
+          error,
+        )
+      }
     }
-    this.#queues.set(place, queue)
-    return queue
+    queue.isUnderWay = false
   }
 
-  #start(queue: Queue<Schema>): void {
-    if (queue.underWay >= queue.groupsMax || idleAccounts(queue).length === 0) return
-    queue.underWay += 1
+  async #run(
+    queue: Queue<Schema>,
+    group: readonly Waiting[],
+    { isShared }: { isShared: boolean },
+  ): Promise<void> {
+    const byAccount = Map.groupBy(group, ({ accountId }) => accountId)
+    const writes = group.map(({ write }) => write)
+    const lockWaitMs = isShared ? SHARED_LOCK_WAIT_MS_MAX : null
+    try {
+      const values = await this.#runTogether(queue.transaction, writes, lockWaitMs)
+      for (const [index, { done }] of group.entries()) done.resolve(values[index])
+    } catch (error) {
+      const storage = asStorageError(error)
+      const mayEndApart = byAccount.size > 1 && storage === null
+      if (isShared && (mayEndApart || isLockTimeout(error))) {
+        for (const [accountId, own] of byAccount) void this.#runApart(queue, accountId, own)
+        return
+      }
+      // A store that is down or busy is so for each write. After a connection was lost during the commit, the
+      // outcome is unknown, so nothing may be tried again.
+      if (storage !== null || group.length === 1) for (const { done } of group) done.reject(error)
+      // One after the other, because they would wait for each other's rows.
+      else for (const one of group) await this.#run(queue, [one], { isShared: false })
+    }
+  }
+
+  async #runApart(
+    queue: Queue<Schema>,
+    accountId: string | null,
+    own: readonly Waiting[],
+  ): Promise<void> {
+    queue.apart.add(accountId)
+    try {
+      await this.#slots.run({ key: accountId ?? '' }, () =>
+        this.#run(queue, own, { isShared: false }),
+      )
+    } catch (error) {
+      for (const { done } of own) done.reject(error)
+    }
+    queue.apart.delete(accountId)
     void this.#work(queue)
   }
-
-  async #work(queue: Queue<Schema>): Promise<void> {
-    const group: Waiting[] = []
-    let isDone = false
-    try {
-      isDone = await this.#options.slots.run({ key: queue.key }, async () => {
-        moveTo(group, queue, idleAccounts(queue), () => true)
-        for (const { accountId } of group) queue.busy.add(accountId)
-        return group.length === 0 || (await this.#run(queue, group))
-      })
-    } catch (error) {
-      isDone = true
-      const idle = idleAccounts(queue).flatMap((id) => [...(queue.waiting.get(id) ?? [])])
-      refuseAll(queue, group.length > 0 ? group : idle, error)
-    }
-    queue.underWay -= 1
-    if (!isDone) this.#runApart(queue, group)
-    this.#free(queue, isDone ? group.map(({ accountId }) => accountId) : [])
-  }
-
-  /** Runs the group, and writes of its accounts that join it; false when its accounts have to run apart. */
-  async #run(queue: Queue<Schema>, group: Waiting[]): Promise<boolean> {
-    const accounts = new Set(group.map(({ accountId }) => accountId))
-    const join = (accepts: (input: never) => boolean) =>
-      moveTo(group, queue, accounts, accepts).map(({ write }) => write)
-    const first = group.map(({ write }) => write)
-    const results = await this.#options.writeGroup(queue.transaction, first, join)
-    if (results !== null) this.#settle(group, results)
-    return results !== null
-  }
-
-  #runApart(queue: Queue<Schema>, group: readonly Waiting[]): void {
-    for (const [accountId, own] of Map.groupBy(group, (one) => one.accountId)) {
-      void this.#options.slots
-        .run({ key: accountId ?? '' }, () => this.#run(queue, own))
-        .catch((error) => refuseAll(queue, own, error))
-        .finally(() => this.#free(queue, [accountId]))
-    }
-  }
-
-  #free(queue: Queue<Schema>, accounts: Iterable<string | null>): void {
-    for (const accountId of accounts) queue.busy.delete(accountId)
-    this.#start(queue)
-    if (queue.underWay + queue.busy.size + queue.waiting.size === 0) queue.end()
-  }
-
-  #settle(group: readonly Waiting[], results: readonly PromiseSettledResult<unknown>[]): void {
-    const accounts = new Set(group.map(({ accountId }) => accountId))
-    const [first = null] = accounts
-    const accountId = accounts.size === 1 ? first : null
-    let refusal: unknown = null
-    for (const [index, result] of results.entries()) {
-      const done = group[index]?.done
-      if (result.status === 'fulfilled') {
-        this.#options.onSettled(accountId, result)
-        done?.resolve(result.value)
-        continue
-      }
-      if (result.reason !== refusal) this.#options.onSettled(accountId, result)
-      refusal = result.reason
-      done?.reject(result.reason)
-    }
-  }
 }
 
-function idleAccounts<Schema>({ waiting, busy }: Queue<Schema>): (string | null)[] {
-  return [...waiting.keys()].filter((accountId) => !busy.has(accountId))
+function sharing<Schema>({ waiting, apart }: Queue<Schema>): [string | null, Set<Waiting>][] {
+  return [...waiting].filter(([accountId]) => !apart.has(accountId))
 }
 
-function refuseAll<Schema>(queue: Queue<Schema>, group: Iterable<Waiting>, error: unknown): void {
-  for (const one of [...group]) {
+function refuse<Schema>(queue: Queue<Schema>, some: readonly Waiting[], error: unknown): void {
+  for (const one of some) {
     leave(queue, one)
     one.done.reject(error)
   }
@@ -199,49 +163,24 @@ function leave<Schema>({ waiting }: Queue<Schema>, one: Waiting): void {
   if (own?.size === 0) waiting.delete(one.accountId)
 }
 
-/**
- * Moves accepted writes of these accounts to the group within its bounds, one of each account in turn, the oldest
- * first; returns them. Accounts with more writes are served last in the next group.
- */
-function moveTo<Schema>(
-  group: Waiting[],
-  queue: Queue<Schema>,
-  accounts: Iterable<string | null>,
-  accepts: (input: never) => boolean,
-): Waiting[] {
-  const before = group.length
-  let bytes = group.reduce((sum, one) => sum + one.bytes, 0)
-  for (const one of inTurns(queue, accounts)) {
-    if (!accepts(one.write.input)) continue
-    bytes += one.bytes
-    const isFull = group.length >= WRITE_GROUP_MAX || bytes > WRITE_GROUP_BYTES_MAX
-    if (group.length > 0 && isFull) break
-    leave(queue, one)
-    group.push(one)
-  }
-  const moved = group.slice(before)
-  for (const { accountId } of moved) {
-    const rest = queue.waiting.get(accountId)
-    if (rest === undefined) continue
-    queue.waiting.delete(accountId)
-    queue.waiting.set(accountId, rest)
-  }
-  return moved
-}
-
-function* inTurns<Schema>(
-  { waiting }: Queue<Schema>,
-  accounts: Iterable<string | null>,
-): Generator<Waiting> {
-  let places = [...accounts].flatMap((accountId) => waiting.get(accountId)?.values() ?? [])
-  while (places.length > 0) {
-    const after: typeof places = []
-    for (const place of places) {
-      const { value, done } = place.next()
-      if (done === true) continue
-      yield value
-      after.push(place)
+/** Takes one write of each account in turn, the oldest first, within the bounds of a group. */
+function takeGroup<Schema>(queue: Queue<Schema>): Waiting[] {
+  const group: Waiting[] = []
+  let bytes = 0
+  for (;;) {
+    const before = group.length
+    for (const [accountId, own] of sharing(queue)) {
+      const [one] = own
+      if (one === undefined) continue
+      bytes += one.bytes
+      const isFull = group.length >= WRITE_GROUP_MAX || bytes > WRITE_GROUP_BYTES_MAX
+      if (group.length > 0 && isFull) return group
+      leave(queue, one)
+      group.push(one)
+      if (!queue.waiting.delete(accountId)) continue
+      // The account is served last in the next turn.
+      queue.waiting.set(accountId, own)
     }
-    places = after
+    if (group.length === before) return group
   }
 }
