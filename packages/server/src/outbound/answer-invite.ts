@@ -18,8 +18,8 @@ type Answer = Pick<SendMessage, 'accountId' | 'idempotencyKey' | 'requestHash' |
   Pick<InviteAnswer, 'response' | 'comment'> & { messageId: string }
 
 /**
- * Refused as `sendMessage` refuses, and with `not_found`, `no_invitation`, `invitation_cancelled`, `not_invited` or
- * `organizer_unverified`. `takeSlot` is awaited before anything large is read.
+ * Refused as `sendMessage` does, and with `not_found`, `no_invitation`, `invitation_cancelled`,
+ * `not_invited` or `organizer_unverified`. `takeSlot` is awaited before anything large is read.
  */
 export async function answerInvite(
   deps: SendDeps,
@@ -74,7 +74,7 @@ function lowerCase(address: string): string {
   return address.toLowerCase()
 }
 
-/** Whether the organizer wrote the message, and SPF or DKIM proves it. */
+/** Whether the organizer wrote the message, proven by SPF or DKIM. */
 function isProven({ authentication, fromAddr }: Message, organizer: string): boolean {
   const author = parseAddressList(fromAddr)[0]?.address
   const isVerified = (authentication as Authentication | null)?.verifiedFrom === true
@@ -82,7 +82,7 @@ function isProven({ authentication, fromAddr }: Message, organizer: string): boo
   return addressKey(author) === addressKey(organizer)
 }
 
-/** For people whose mail program does not know calendars. */
+/** For mail programs that do not read calendars. */
 function textOf(
   { invite }: Extract<InviteReply, { kind: 'reply' }>,
   { response, comment }: Pick<Answer, 'response' | 'comment'>,

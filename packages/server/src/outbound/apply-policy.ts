@@ -1,4 +1,5 @@
-// The policy of an inbox, applied to its sends: the judged message, refusals as problems of the API, and the audit.
+// Applies the policy of an inbox to its sends: the judged message, refusals as problems of the API,
+// and the audit.
 
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { PolicyDecision } from '@mailroom/contract/vocabulary.ts'
@@ -31,13 +32,16 @@ export function judgedMessageOf(
   }
 }
 
-/** The reason of a send after as many as an hour allows. */
+/** The hold reason of a send above the hourly number. */
 export function tooManyPerHour(limit: number): HoldReason {
   const detail = `The inbox has sent ${limit} messages within an hour, as many as the policy allows without approval.`
   return { guard: 'maxPerHour', detail }
 }
 
-/** `recipient_not_permitted` for an address, else `content_not_permitted`; the findings hold no secret. */
+/**
+ * `recipient_not_permitted` for an address, else `content_not_permitted`. The findings have no
+ * secrets.
+ */
 function policyProblem(reasons: readonly HoldReason[]): AppError {
   const about = reasons.find(({ recipient }) => recipient !== undefined)
   if (about?.recipient !== undefined) {
@@ -51,7 +55,7 @@ function policyProblem(reasons: readonly HoldReason[]): AppError {
 type Judged = {
   inbox: Inbox
   recipients: readonly string[]
-  /** Null of a send that is refused. */
+  /** Null for a refused send. */
   messageId: string | null
   decision: PolicyDecision
   reasons: readonly HoldReason[]
@@ -73,7 +77,7 @@ export function auditOfSend(deps: { makeId: MakeId }, judged: Judged): NewAuditE
   }
 }
 
-/** With the domains alone, if an address has a secret: the audit outlives the message. */
+/** Reduced to domains if an address has a secret, because the audit outlives the message. */
 function withoutSecretAddresses(judged: Judged): Judged {
   const parts = judged.reasons.flatMap(({ findings = [] }) => findings.map(({ part }) => part))
   if (!parts.some((part) => /^(?:to|cc|bcc|replyTo)$/.test(part))) return judged
@@ -89,7 +93,7 @@ function withoutSecretAddresses(judged: Judged): Judged {
   }
 }
 
-/** Notes a refusal in the audit and returns its problem. */
+/** Records a refusal in the audit and returns its problem. */
 export async function rejectSend(
   deps: { db: Db; clock: Clock; makeId: MakeId },
   {

@@ -9,7 +9,7 @@ export type Captured = {
   id: string
   /** Envelope recipients of this capture. */
   recipients: string[]
-  /** '' for mail that was captured before reverse-paths were stored. */
+  /** '' is the null reverse-path. */
   reversePath: string
   capturedAtMs: number
   message: Message
@@ -24,7 +24,7 @@ export async function addCaptured(tx: Tx, input: NewCaptured): Promise<void> {
   await changeAccountCounters(tx, input.account_id, { captured: 1 })
 }
 
-/** Newest first; read one by one, long bodies as far as `bodyLengthMax` characters. */
+/** Newest first. Read one by one, with up to `bodyLengthMax` characters of long bodies. */
 export async function listCaptured(
   db: ReadDb,
   input: { accountId: string; limit: number; offset: number; bodyLengthMax: number },

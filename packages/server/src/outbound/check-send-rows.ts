@@ -12,10 +12,13 @@ import { findReplay, type KeyUse, type Replay } from './idempotency-key-rows.ts'
 import { findSuppressed } from './suppression-rows.ts'
 import { insertWrittenTo } from './written-to-rows.ts'
 
-/** Sends in a thread that may answer programs within any AUTOMATIC_SENDS_MS. */
+/** Sends in a thread that may answer programs within AUTOMATIC_SENDS_MS. */
 export const AUTOMATIC_SENDS_MAX = 10
 export const AUTOMATIC_SENDS_MS = HOUR_MS
-/** The newest messages of a thread that are searched for automatic ones: a burst of them and its answers. */
+/**
+ * The newest messages of a thread that are searched for automatic ones: enough for a burst and its
+ * answers.
+ */
 const AUTOMATIC_SEARCHED_MAX = 64
 
 export type SendCheck = LimitCheck & {
@@ -26,34 +29,34 @@ export type SendCheck = LimitCheck & {
   isHeld: boolean
 }
 
-/** What is checked when a send is accepted, and again when one that waited is released. */
+/** What is checked when a send is accepted, and again when a waiting send is released. */
 export type LimitCheck = {
   accountId: string
   nowMs: number
   inboxId: string
   thread:
     | { kind: 'new'; id: string }
-    /** `messageCount` is that of the thread when the reply was composed; null allows any. */
+    /** `messageCount` is the thread's count when the reply was composed; null allows any. */
     | { kind: 'reply'; id: string; messageCount: number | null }
-  /** Keys of all recipients, in their order. */
+  /** Address keys of all recipients, in order. */
   recipientKeys: string[]
-  /** Keys of the recipients that have never written to the inbox and are no inboxes of the account. */
+  /** Keys of recipients that have never written to the inbox and are no inboxes of the account. */
   coldRecipients: string[]
   limits: SendLimits
-  /** Of the worker that replies; null where it was looked at before. */
+  /** The replying worker's lease; null if it was already checked. */
   lease: Lease | null
   /** The thread of the message that is forwarded. */
   forwardedThreadId?: string
-  /** Sends in any hour above which the policy wants a person to look; null for none, or when one has. */
+  /** Hourly sends above which approval is required; null without such a limit, or once approved. */
   holdAbovePerHour: number | null
-  /** Whether the limits on the number of sends have counted it before. */
+  /** Whether the limits on the number of sends have already counted it. */
   isCounted: boolean
 }
 
 export type SendLimits = {
   perMinute: number
   perDay: number
-  /** Messages of the inbox that wait for approval. */
+  /** Messages of the inbox that may wait for approval. */
   held: number
   /** Different cold recipients a day; null if only the limit of the account applies. */
   coldPerDay: number | null
@@ -65,15 +68,15 @@ export type SendRefusal = Replay | LimitRefusal | WaitingRefusal
 export type LimitRefusal =
   | { kind: 'not_found' }
   | { kind: 'thread_trashed' }
-  /** A message was added to the thread, or removed from it, since the reply was composed. */
+  /** The thread has changed since the reply was composed. */
   | { kind: 'thread_changed' }
-  /** A worker has claimed the thread, and the send is not its own; or the worker of the send has lost its lease. */
+  /** Another worker has claimed the thread, or the worker of the send has lost its lease. */
   | { kind: 'lease_lost' }
   | { kind: 'suppressed'; type: string; address: string }
   | LoopSuspected
   | TooMany
   | TooCold
-  /** The send must wait for approval: the inbox has sent `limit` messages in an hour. */
+  /** The send needs approval: the inbox has sent `limit` messages in an hour. */
   | { kind: 'too_many_per_hour'; limit: number }
 
 type LoopSuspected = {
@@ -81,7 +84,7 @@ type LoopSuspected = {
   threadId: string
   /** When a send in the thread is allowed again. */
   retryAtMs: number
-  /** Whether an event has reported this episode before. */
+  /** Whether an event has already reported this episode. */
   isReported: boolean
 }
 
@@ -96,23 +99,26 @@ export type TooCold = {
   kind: 'too_cold'
   limit: number
   scope: 'inbox' | 'account'
-  /** The number of cold recipients of this message alone. */
+  /** The number of cold recipients of this message. */
   coldRecipients: number
   /** The midnight that ends the limited day. */
   retryAtMs: number
 }
 
-/** A send that may be written, with the rows that its checks read and the values to count. */
+/** A send that may be written, with the rows that its checks have read and the values to count. */
 export type AllowedSend = {
   kind: 'allowed'
   counters: Counters
-  /** Null for a send that starts a thread. */
+  /** Null if the send starts a thread. */
   thread: ParentThread | null
   /** The time at which the send counts. */
   sentMs: number
-  /** Times of the thread's sends that answered programs, including this one; null if this one answers none. */
+  /**
+   * Times of the thread's sends that answered programs, including this one; null if this send
+   * answers none.
+   */
   automaticTimes: number[] | null
-  /** Keys of cold recipients that the inbox has not written to today. */
+  /** Keys of cold recipients to whom the inbox has not written today. */
   newColdRecipients: string[]
 }
 
@@ -125,8 +131,9 @@ export type Counters = Pick<
 type Access = 'lock' | 'read'
 
 /**
- * All checks of a send; the first refusal counts: an earlier answer under its key, the inbox, the thread,
- * suppressed recipients, a suspected loop, the rate, cold recipients, the number that waits.
+ * All checks of a send, in this order; the first refusal counts: an earlier answer with its key,
+ * the inbox, the thread, suppressed recipients, a suspected loop, the rate, cold recipients, the
+ * number of waiting sends.
  */
 export async function checkSend(
   tx: Tx,
@@ -134,7 +141,7 @@ export async function checkSend(
   access: Access,
 ): Promise<AllowedSend | SendRefusal> {
   const { use, inboxId } = input
-  // Arriving mail of the inbox waits for this lock too.
+  // Mail that arrives at the inbox waits for this lock too.
   const [counters] = await (access === 'lock' ? lockCounters : readCounters)(tx, { inboxId })
   const replay = await findReplay(tx, use)
   if (replay !== null) return replay
@@ -145,7 +152,10 @@ export async function checkSend(
   return (await checkWaiting(tx, asked)) ?? checked
 }
 
-/** The checks of a send that waited, whose request was checked before; other sends of the inbox wait. */
+/**
+ * The checks of a waiting send, whose request was checked when it was accepted. Other sends of the
+ * inbox wait.
+ */
 export async function checkRelease(tx: Tx, input: LimitCheck): Promise<AllowedSend | LimitRefusal> {
   const [counters] = await lockCounters(tx, { inboxId: input.inboxId })
   return checkLimits(tx, input, { counters, access: 'lock' })
@@ -187,25 +197,25 @@ async function checkLimits(
   }
 }
 
-/** Of the next send that counts. */
+/** The number of the next send that counts. */
 export function sendNumber({ outbound_count, unsent_count }: Counters): number {
   return outbound_count - unsent_count + 1
 }
 
 /**
- * The refusal that `checkSend` would give now, to avoid composing an expensive message; null where it would
- * allow the send. Takes no lock, so only the transaction can accept. The transaction also gives the first
- * refusal of a suspected loop, because it writes the event.
+ * The refusal that `checkSend` would return now, or null; avoids composing an expensive message in
+ * vain. It takes no lock, so only the transaction can accept, and only the transaction reports a
+ * suspected loop.
  */
 export async function findRefusal(db: ReadDb, input: SendCheck): Promise<SendRefusal | null> {
   const checked = await checkSend(db.reading, input, 'read')
   if (checked.kind === 'allowed') return null
   if (checked.kind === 'loop_suspected' && !checked.isReported) return null
-  // Without a lock, the same request may have been accepted since its key was read.
+  // Without a lock, the same request may have been accepted after its key was read.
   return (await findReplay(db.reading, input.use)) ?? checked
 }
 
-/** The recipients are known to the inbox from now on. */
+/** From now on the recipients are known to the inbox. */
 export async function noteWrittenTo(
   tx: Tx,
   { inboxId: inbox_id, recipientKeys }: Pick<LimitCheck, 'inboxId' | 'recipientKeys'>,
@@ -229,7 +239,7 @@ export async function countRate(
   if (last > 0) await deleteInboxSend(tx, { inboxId, number: last })
 }
 
-/** Writes the counts by which later sends are checked. */
+/** Writes the counts that later sends are checked against. */
 export async function countSend(tx: Tx, input: LimitCheck, allowed: AllowedSend): Promise<void> {
   const { accountId, nowMs, inboxId } = input
   const { thread, automaticTimes, newColdRecipients } = allowed
@@ -311,10 +321,10 @@ const NO_ANSWERS: CheckedAnswers = { kind: 'allowed', times: null }
  * like it, have come within that time than such sends were counted, among the newest AUTOMATIC_SEARCHED_MAX of the thread.
  */
 async function checkAnswers(tx: Tx, thread: FoundThread, wallMs: number): Promise<CheckedAnswers> {
-  // A time well in the future was written before the clock was set back, so it is ignored.
+  // A time well in the future was written before the clock was set back and is ignored.
   const isPast = (timeMs: number) => timeMs <= wallMs + CLOCK_SKEW_MS
   const times = (JSON.parse(thread.automatic_sends) as number[]).filter(isPast)
-  // Clocks of processes differ, and composing may take long: windows need times in order.
+  // Clocks of processes differ, and composing may take long, but windows need times in order.
   const nowMs = Math.max(wallMs, times.at(-1) ?? wallMs)
   const recent = times.filter((timeMs) => timeMs > nowMs - AUTOMATIC_SENDS_MS)
   const first = recent.at(-AUTOMATIC_SENDS_MAX)
@@ -327,7 +337,7 @@ async function checkAnswers(tx: Tx, thread: FoundThread, wallMs: number): Promis
       isReported: isReported(thread, nowMs),
     }
   }
-  // Each send answers one message, also when several came at once.
+  // Each send answers one message, even if several arrived at once.
   const [{ count } = { count: 0 }] = await countAutomatic(tx, {
     threadId: thread.id,
     afterPosition: thread.message_count - AUTOMATIC_SEARCHED_MAX,
@@ -347,7 +357,7 @@ function isReported({ loop_suspected_at: reportedMs }: FoundThread, nowMs: numbe
   return reportedMs > nowMs - AUTOMATIC_SENDS_MS
 }
 
-/** Writes the event of an episode that has not been reported. */
+/** Writes the event of an unreported episode. */
 export async function reportLoop(
   tx: Tx,
   input: { eventId: string; inboxId: string; threadId: string; nowMs: number },
@@ -369,7 +379,10 @@ export async function reportLoop(
   })
 }
 
-/** Whether send number `number` of the inbox exceeds a limit of a window that ends now; else the time at which it counts. */
+/**
+ * Whether send number `number` exceeds the limit of a window that ends now; if not, the time at
+ * which it counts.
+ */
 async function checkSendRate(
   tx: Tx,
   input: {
@@ -391,7 +404,7 @@ async function checkSendRate(
   const timeOf = (wanted: number) =>
     rows.find(({ send_number }) => send_number === wanted)?.sent_at ?? Number.NEGATIVE_INFINITY
   const { nowMs, windows } = sendWindows(limits, { lastMs: timeOf(number - 1), nowMs: input.nowMs })
-  /** When the send that exceeds the limit was sent; with a limit of 0 there is none to wait for. */
+  /** When the send that blocks this one was sent. With a limit of 0 there is none. */
   const limitingMs = (limit: number) => (limit === 0 ? nowMs : timeOf(number - limit))
   let found: TooMany | null = null
   for (const { window, limit, ms, afterMs, untilMs } of windows) {
@@ -409,16 +422,17 @@ async function checkSendRate(
 }
 
 /**
- * The windows that end with a send now: its sends after `afterMs` up to `untilMs` count. `lastMs` is the time of
- * the newest send.
+ * The windows that end with a send now: sends after `afterMs` up to `untilMs` count. `lastMs` is
+ * the time of the newest send.
  */
 export function sendWindows(
   limits: SendLimits,
   { lastMs, nowMs }: { lastMs: number; nowMs: number },
 ) {
-  // A time well in the future was written before the clock was set back, so it is ignored.
+  // A time well in the future was written before the clock was set back and is ignored.
   const untilMs = nowMs + CLOCK_SKEW_MS
-  // A message that took long to compose has an older time than its predecessors: windows need times in order.
+  // A message that took long to compose may be older than its predecessors, but windows need times
+  // in order.
   const sentMs = lastMs > untilMs ? nowMs : Math.max(nowMs, lastMs)
   const windows = [
     { window: 'minute', limit: limits.perMinute, ms: MINUTE_MS },
@@ -432,7 +446,7 @@ export function sendWindows(
 
 type CheckedColdRecipients = { kind: 'allowed'; fresh: string[] } | TooCold
 
-/** The cold recipients that the inbox has not written to today, or the limit that they exceed. */
+/** The cold recipients to whom the inbox has not written today, or the limit that they exceed. */
 async function checkColdRecipients(
   tx: Tx,
   input: LimitCheck,
@@ -639,10 +653,10 @@ const openColdDay = statement<Tables, NewRow<'account_cold_days'>, { recipient_c
       .returning('recipient_count'),
 )
 
-/** Younger inboxes and accounts may write to fewer cold recipients. */
+/** Young inboxes and accounts may write to fewer cold recipients. */
 const YOUNG_MS = 30 * DAY_MS
 
-/** Settings of the operator; null leaves the limit to the plan. */
+/** Settings of the operator; null means the limit of the plan. */
 export type SendSettings = {
   reviewDays: number
   sendsPerMinute: number
@@ -658,7 +672,7 @@ const COLD_PER_DAY: Record<Plan, { young: number; grown: number }> = {
   launch: { young: 500, grown: 2_000 },
 }
 
-/** Cold recipients that all inboxes of an account may write to in a UTC day. */
+/** Cold recipients to whom all inboxes of an account together may write in a UTC day. */
 export function coldAccountLimit(plan: Plan, isYoung: boolean): number {
   return COLD_PER_DAY[plan][isYoung ? 'young' : 'grown']
 }

@@ -1,20 +1,22 @@
-// How many messages of an inbox may wait: for a person, and in all.
+// How many messages of an inbox may wait: for approval, and in all.
 
 import { sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
 import { HOUR_MS } from '#platform/units.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 
-/** Messages of an inbox that are accepted and not queued yet: held and scheduled ones. */
+/** Accepted messages of an inbox that are not queued yet, held or scheduled. */
 const WAITING_PER_INBOX_MAX = 10_000
-/** When a send is tried again if nothing that waits has a time. */
+/** The retry time if no waiting message has a time. */
 const WAITING_RETRY_MS = HOUR_MS
 
 export type WaitingRefusal =
   | { kind: 'too_many_waiting'; limit: number; retryAtMs: number }
   | { kind: 'too_many_held'; limit: number; retryAtMs: number }
 
-/** Whether one more message may wait. The caller has locked the counters of the inbox, unless it only asks. */
+/**
+ * Whether one more message may wait. To accept it, the caller has locked the counters of the inbox.
+ */
 export async function checkWaiting(
   tx: Tx,
   {
@@ -36,7 +38,7 @@ export async function checkWaiting(
     if (refusal !== null) return refusal
   }
   const limit = WAITING_PER_INBOX_MAX
-  // Those that wait were never queued or are held, so the rows of most inboxes are never counted.
+  // Waiting messages were never queued or are held, so the rows of most inboxes are never counted.
   if (counters.unsent_count + heldMax < limit) return null
   const [last] = await selectWaiting(tx, { inboxId, offset: limit - 1 })
   if (last === undefined) return null
@@ -48,7 +50,7 @@ export async function checkWaiting(
   }
 }
 
-/** The refusal of one more held message; null where there is room. */
+/** The refusal of one more held message, or null. */
 export async function refuseHeld(
   tx: Tx,
   { inboxId, heldMax, nowMs }: { inboxId: string; heldMax: number; nowMs: number },
@@ -70,14 +72,14 @@ const selectOpen = statement<Tables, { inboxId: string; offset: number }, { expi
       .selectFrom('reviews')
       .select('expires_at')
       .where('inbox_id', '=', place('inboxId'))
-      // Written out, so that the partial index of open reviews serves the query.
+      // A literal, so that the partial index of open reviews serves the query.
       .where('status', '=', sql.lit('pending'))
       .orderBy('expires_at')
       .limit(sql.lit(1))
       .offset(place('offset')),
 )
 
-/** The messages of an inbox that wait for approval, and when the oldest of them expires. */
+/** How many messages of an inbox wait for approval, and when the oldest of them expires. */
 export async function countHeld(
   db: ReadDb,
   inboxId: string,

@@ -31,13 +31,13 @@ import { findSuppressed } from './suppression-rows.ts'
 type SendAttachment = {
   filename: string
   contentType: string
-  /** May be freed after the send, if it is large and has memory of its own. */
+  /** May be freed after the send, if it is large and has a buffer of its own. */
   content: Uint8Array
   /** For an image that the HTML refers to as `cid:…`. */
   contentId: string | null
   /** Shown within the message instead of below it. Default: with a `contentId`. */
   isInline?: boolean
-  /** A version of the body for programs, such as a calendar. */
+  /** An alternative body for programs, such as a calendar. */
   isAlternative?: boolean
 }
 
@@ -47,15 +47,15 @@ export type SendMessage = {
   accountId: string
   inboxId: string
   idempotencyKey: string
-  /** SHA-256 of the request: the same key with another one is refused. */
+  /** SHA-256 of the request: reusing its key for another request is refused. */
   requestHash: Uint8Array
-  /** Null only with `replyAll`: whoever the last message is from. */
+  /** Null only with `replyAll`: the reply goes to the author of the last message. */
   to: string[] | null
   cc: string[]
   bcc: string[]
-  /** Only with `threadId`: also to the other recipients of its last message. */
+  /** Only with `threadId`: the reply also goes to the other recipients of its last message. */
   replyAll: boolean
-  /** Further header fields, as `readExtraHeaders` admits them. */
+  /** Extra header fields, as `readExtraHeaders` admits them. */
   headers: readonly HeaderField[]
   body: string
   bodyHtml: string | null
@@ -65,15 +65,15 @@ export type SendMessage = {
   includeQuote: boolean
   replyTo: string | null
   attachments: SendAttachment[]
-  /** The event that the message invites to. */
+  /** The event to which the message invites. */
   invite?: SentInvite | null
-  /** Whether the message has a link by which its one recipient can unsubscribe. */
+  /** Whether the message has a link for its only recipient to unsubscribe. */
   hasUnsubscribe: boolean
   /** Whether a program answers or sends on its own (RFC 3834 §5). */
   isAutomatic: boolean
-  /** When it is to be sent; null: now. */
+  /** When to send it; null: now. */
   sendAtMs: number | null
-  /** A message that follows the body; only without `threadId`. */
+  /** The message after the body; only without `threadId`. */
   forwarded?: Forwarded & { readonly threadId: string }
   /** SHA-256 of the token of a worker's lease; null without one. */
   leaseTokenHash: Uint8Array | null
@@ -83,13 +83,22 @@ export type Replied = {
   thread: Thread
   /** The newest messages that were received or queued, newest first. */
   recent: RecentMessage[]
-  /** Message-IDs of the thread, oldest first: all, or the first and the newest where a header cannot hold all. */
+  /**
+   * Message-IDs of the thread, oldest first. If a header field cannot hold all: the first and the
+   * newest.
+   */
   rfcMessageIds: string[]
-  /** The author who wrote to others and copied the inbox; null without one, or if suppressed. */
+  /**
+   * The author who wrote to others and copied the inbox; null if there is none or the address is
+   * suppressed.
+   */
   copiedBy: string | null
 }
 
-/** Null for a send that starts a thread; `not_found` when the inbox has no such thread, `thread_trashed` in the trash. */
+/**
+ * Null for a send that starts a thread. `not_found` if the inbox has no such thread,
+ * `thread_trashed` if it is in the trash.
+ */
 export async function readReplied(
   deps: { db: Db },
   { inbox, threadId }: { inbox: Inbox; threadId: string | null },
@@ -107,7 +116,6 @@ export async function readReplied(
   return { thread, recent, rfcMessageIds, copiedBy: await findCopier(deps, accountId, from) }
 }
 
-/** The inbox has no such thread. */
 export function noThread() {
   const fix = 'Use the id of a thread of this inbox, or leave threadId out to start one.'
   return problem('not_found', 'The inbox has no thread with this threadId.', { fix })
@@ -128,15 +136,18 @@ async function findCopier(
 export type Addressees = {
   /** At least one, for the header. */
   to: string[]
-  /** For the header; includes the author who copied the inbox and expects to see the replies. */
+  /** For the header. Includes the author who copied the inbox and expects to see the replies. */
   cc: string[]
-  /** In the envelope alone. */
+  /** Only in the envelope. */
   bcc: string[]
   /** Envelope recipients, each once. */
   recipients: string[]
 }
 
-/** The recipients of a message after those that follow from its thread; `bad_request` for too many or none. */
+/**
+ * The recipients of a message, with those that follow from its thread. `bad_request` for too many
+ * or none.
+ */
 export async function addressSend(
   deps: { db: Db; inboxDomain: string },
   input: SendMessage,
@@ -170,8 +181,8 @@ export async function addressSend(
 const NOBODY_ELSE = { to: [], cc: [] }
 
 /**
- * RECIPIENTS_MAX for all fields together. One `to` with as many `cc` was allowed before there were others, and the
- * author who copied the inbox is added to whatever was asked for.
+ * RECIPIENTS_MAX applies to all fields together, except that one `to` may have as many `cc`. The
+ * author who copied the inbox does not count.
  */
 export function checkCount(
   { to, cc, bcc, replyAll }: Pick<SendMessage, 'to' | 'cc' | 'bcc' | 'replyAll'>,
@@ -185,7 +196,7 @@ export function checkCount(
   throw wrongField('to', message)
 }
 
-/** The newest received message of the thread; in one that has none, the newest. */
+/** The newest received message of the thread; without one, the newest message. */
 async function findRepliedToAll(
   deps: { db: Db },
   { accountId }: Inbox,
@@ -197,8 +208,9 @@ async function findRepliedToAll(
 }
 
 /**
- * The recipients of a reply to all: the author, or the recipients of an own message, and everybody else who got it.
- * Addresses of the inbox in Reply-To are ignored, and without others the reply goes to From.
+ * The recipients of a reply to all: the author, or the recipients of an own message, and everyone
+ * else who got it. Addresses of the inbox in Reply-To are ignored; if there are no others, the
+ * reply goes to From.
  */
 async function readAddressees(
   deps: { db: Db; inboxDomain: string },
@@ -211,7 +223,7 @@ async function readAddressees(
   const wanted = isOutbound ? [] : usable(addressesIn(message.replyTo ?? ''))
   const authors = usable(isOutbound ? message.to : addressesIn(message.fromAddr))
   const others = usable(isOutbound ? message.cc : [...message.to, ...message.cc])
-  // A catch-all has the address by which it got the message besides its own.
+  // A catch-all inbox also has the address by which it got the message.
   const own = new Set([inbox.address, comparedAddress(message.recipient ?? inbox.address)])
   const isOther = (address: string) => !own.has(comparedAddress(address))
   const chosen = () => {
@@ -229,7 +241,9 @@ async function readAddressees(
   return chosen()
 }
 
-/** Those by which mail comes back to the inbox through a subdomain or a catch-all, without their tags. */
+/**
+ * The addresses by which mail reaches the inbox through a subdomain or a catch-all, without tags.
+ */
 async function findOwnAddresses(
   { db, inboxDomain }: { db: Db; inboxDomain: string },
   inbox: Inbox,
@@ -251,7 +265,10 @@ async function findOwnAddresses(
   return own
 }
 
-/** More than may be answered, because suppressed ones are left out. Strangers choose how many there are. */
+/**
+ * Above the number of recipients, because suppressed ones are left out. A sender of hostile mail
+ * chooses how many there are.
+ */
 const ANSWERED_MAX = 4 * RECIPIENTS_MAX
 
 function distinct(addresses: readonly string[]): string[] {
@@ -262,7 +279,7 @@ function addressesIn(list: string): string[] {
   return parseAddressList(list).map(({ address }) => address)
 }
 
-/** Without its tag. */
+/** Without the sub-address. */
 function comparedAddress(address: string): string {
   const at = address.lastIndexOf('@')
   return inboxAddressOf(unquote(address.slice(0, at)), address.slice(at + 1))
@@ -281,13 +298,16 @@ async function withoutSuppressed(
 
 export type Answered = {
   message: Message
-  /** Whether one of the recipients has it, or it was received: a note to others is not passed on. */
+  /**
+   * Whether the message may be quoted: it was received, or one of the recipients has it. A note to
+   * others is not disclosed.
+   */
   isQuotable: boolean
 }
 
 /**
- * The message of the thread that a send to these recipients answers: the newest that all of `to` wrote or got, else
- * the newest that the first of them did. Recipients who have none of them are brought into what the inbox received last.
+ * The message of the thread that a send to these recipients answers: the newest that all of `to`
+ * wrote or got, else the newest that the first of them wrote or got, else the newest received.
  */
 export async function findAnswered(
   deps: { db: Db },
@@ -314,7 +334,7 @@ export type Composition = {
   ownText: string
 }
 
-/** The message except its identifier and its date. */
+/** The message without Message-ID and Date. */
 export async function composeSend(
   deps: { parser: Parser; clock: Clock },
   input: SendMessage,
@@ -384,12 +404,12 @@ function autoSubmitted(isReply: boolean): HeaderField {
   return { name: 'Auto-Submitted', value: isReply ? 'auto-replied' : 'auto-generated' }
 }
 
-/** Received bodies are stored with LF too; forms always send CRLF. */
+/** Received bodies are stored with LF, but forms always send CRLF. */
 function withLineFeeds(text: string): string {
   return text.replace(/\r\n?/g, '\n')
 }
 
-/** The author of mail without a From and with the null reverse-path. */
+/** The author of mail without From and with the null reverse-path. */
 const NOBODY = 'an unknown sender'
 
 function originalOf(message: Message) {

@@ -1,4 +1,4 @@
-// The queue of mail deliveries: which deliveries are ready, and which worker holds them.
+// The queue of mail deliveries: which are ready, and which worker holds them.
 
 import { type SqlBool, sql } from 'kysely'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -41,7 +41,7 @@ export const deliveryQueue = leasedQueue({
     enhanced_code: null,
     response: 'The service stopped during an attempt, which is made again.',
   },
-  // The claim had noted its own time; the time of an earlier attempt is lost.
+  // The lease had recorded its own time; the time of the earlier attempt is lost.
   returned: {
     last_attempt_at: sql<number | null>`case when attempts > 1 then last_attempt_at end`,
   },
@@ -50,7 +50,10 @@ export const deliveryQueue = leasedQueue({
   dropOrphans,
 })
 
-/** Adds the other recipients of the last message, past the limit if necessary: they are attempted together. */
+/**
+ * Adds the other recipients of the last message, even past the limit, because they are attempted
+ * together.
+ */
 async function completeMessage(
   tx: Tx,
   head: Share,
@@ -63,7 +66,7 @@ async function completeMessage(
   return [...ready, ...siblings.filter(({ id }) => !known.has(id))]
 }
 
-/** Removes the deliveries whose inbox was deleted, and returns the others. */
+/** Removes the deliveries of deleted inboxes, and returns the others. */
 async function dropOrphans(tx: Tx, held: HeldDelivery[]): Promise<HeldDelivery[]> {
   const inboxIds = [...new Set(held.map((delivery) => delivery.inbox_id))]
   const rows = await tx.query

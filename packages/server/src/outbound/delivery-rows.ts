@@ -12,7 +12,7 @@ export type Delivery = {
   nextAttemptAtMs: number | null
   /** The server of the last attempt. */
   host: string | null
-  /** Encryption protocol of the last attempt; null without encryption. */
+  /** The TLS version of the last attempt; null without encryption. */
   tls: string | null
   responseCode: number | null
   enhancedCode: string | null
@@ -39,7 +39,7 @@ const NEW_COLUMNS = [
 
 export type NewDelivery = Pick<NewRow<'deliveries'>, (typeof NEW_COLUMNS)[number]>
 
-/** Puts the recipients of a message into the queue, ready at once. */
+/** Queues a message for its recipients, ready at once. */
 export async function insertDeliveries(tx: Tx, deliveries: NewDelivery[]): Promise<void> {
   const queued = { queue_state: 'ready', status: 'queued', attempts: 0, ambiguous_attempts: 0 }
   const trace_parent = tx.traceParent ?? null
@@ -60,7 +60,9 @@ const insertRows = forEachRow(
   ]),
 )
 
-/** Deliveries of a message, in the order of its recipients. The caller has found the message. */
+/**
+ * The deliveries of a message, in the order of its recipients. The caller has checked the account.
+ */
 export async function listDeliveries(
   db: ReadDb,
   input: { accountId: string; messageId: string; limit: number; offset: number },
@@ -101,13 +103,13 @@ export type SentMessage = {
   deliveries: { id: string; recipient: string }[]
 }
 
-/** The message of a delivery, or null. The delivery's id comes from a return path of the service. */
+/** The message of a delivery, whose id comes from a return path of the service; or null. */
 export async function findSentByDelivery(db: ReadDb, id: string): Promise<SentMessage | null> {
   const [row] = await selectMessageId(db.reading, { id })
   return row === undefined ? null : findSent(db, row.message_id)
 }
 
-/** A sent message by its id, or null. Everybody who got the message knows the id. */
+/** A sent message, or null. Everyone who got the message knows its id. */
 export async function findSent(db: ReadDb, messageId: string): Promise<SentMessage | null> {
   const rows = await selectRecipients(db.reading, { messageId })
   const [first] = rows

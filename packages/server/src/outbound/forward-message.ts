@@ -1,4 +1,4 @@
-// Forwards: sends that start a thread and pass on a message of the inbox, with its files.
+// Forwards: sends that start a thread and include a message of the inbox with its files.
 
 import { ATTACHMENTS_MAX } from '@mailroom/contract/sending.ts'
 import { forwardSubject } from '@mailroom/mail/compose/header-text.ts'
@@ -26,9 +26,9 @@ type Forward = Pick<
 }
 
 /**
- * Sends the message, received or sent, to other recipients. Refused as `sendMessage` refuses, with `not_found` for a
- * message that is gone or in quarantine, and with `payload_too_large` before its files are read. `takeSlot` is awaited
- * before anything large is read.
+ * Forwards a received or sent message. Refused as `sendMessage` does, with `not_found` for a
+ * message that is gone or in quarantine, and with `payload_too_large` before its files are read.
+ * `takeSlot` is awaited before anything large is read.
  */
 export async function forwardMessage(
   deps: SendDeps,
@@ -60,7 +60,7 @@ export async function forwardMessage(
   })
 }
 
-/** What a send may have, too. */
+/** The same limits as for the files of a send. */
 function checkFiles({ attachments }: Message): void {
   if (attachments.length > ATTACHMENTS_MAX) {
     const text = `The message has ${attachments.length} files; at most ${ATTACHMENTS_MAX} can be forwarded.`
@@ -75,7 +75,7 @@ function checkFiles({ attachments }: Message): void {
 
 const WITHOUT_FILES = 'Forward it with includeAttachments false, and send the files that matter.'
 
-/** Octets in base64 without line ends. */
+/** Octets in base64 without line breaks. */
 function encodedLength(bytes: number): number {
   return Math.ceil(bytes / 3) * 4
 }
@@ -98,7 +98,7 @@ async function filesOf(deps: SendDeps, message: Message): Promise<SendMessage['a
   }))
 }
 
-/** Bcc is not among the lines: a sent message's hidden recipients stay hidden. */
+/** Without Bcc: the hidden recipients of a sent message stay hidden. */
 function forwardedOf(message: Message, hasFiles: boolean): NonNullable<SendMessage['forwarded']> {
   const { fromAddr, to, cc, subject, createdAtMs, threadId } = message
   const lines = [

@@ -7,7 +7,7 @@ import type { NewRow, Tables, Tx } from '#schema/tables.ts'
 /** How long a repeated send gets the first answer. */
 export const IDEMPOTENCY_MS = DAY_MS
 
-/** The answer to a send, which a repeat gets again. */
+/** The answer to a send, and to its repetitions. */
 export type SendAnswer = {
   messageId: string
   threadId: string
@@ -15,9 +15,9 @@ export type SendAnswer = {
   status: 'pending' | 'sent' | 'failed'
   inboxId: string
   createdAtMs: number
-  /** Set when a person has to approve the send first. */
+  /** Set if the send needs approval. */
   hold?: { id: string; reasons: HoldReason[]; digest: string; expiresAtMs: number }
-  /** Set when the send named a time. */
+  /** Set if the send was scheduled. */
   scheduledAtMs?: number
 }
 
@@ -25,7 +25,7 @@ export type KeyUse = { accountId: string; key: string; requestHash: Uint8Array; 
 
 export type Replay = { kind: 'replay'; answer: SendAnswer } | { kind: 'key_reused' }
 
-/** The answer under this key within a day; null when the key is free. */
+/** The answer stored under this key within a day; null if the key is free. */
 export async function findReplay(tx: Tx, use: KeyUse): Promise<Replay | null> {
   const since = use.nowMs - IDEMPOTENCY_MS
   const [row] = await selectAnswer(tx, { accountId: use.accountId, hash: hashOf(use), since })
@@ -35,8 +35,8 @@ export async function findReplay(tx: Tx, use: KeyUse): Promise<Replay | null> {
 }
 
 /**
- * Stores an answer under its key, in place of an expired one. False, and nothing is stored, when another transaction
- * has used the key meanwhile.
+ * Stores an answer under its key, replacing an expired one. False without a change if another
+ * transaction has used the key.
  */
 export async function keepAnswer(tx: Tx, use: KeyUse, answer: SendAnswer): Promise<boolean> {
   const kept = await upsertAnswer(tx, {
@@ -50,7 +50,7 @@ export async function keepAnswer(tx: Tx, use: KeyUse, answer: SendAnswer): Promi
   return kept.length > 0
 }
 
-/** Clients put addresses into their keys. */
+/** Hashed, because clients put addresses into their keys. */
 function hashOf({ accountId, key }: KeyUse): string {
   return createHash('sha256').update(`${accountId}\0${key}`).digest('base64url')
 }

@@ -1,4 +1,4 @@
-// Invitations to events: the fields of a send, checked, and the calendar that the message then has.
+// Invitations to events: the fields of a send, checked, and the calendar of the message.
 
 import type { InviteToSend } from '@mailroom/contract/invitations.ts'
 import type { EventTime } from '@mailroom/mail-reading/invites/write-calendar.ts'
@@ -10,7 +10,7 @@ import { MINUTE_MS } from '#platform/units.ts'
 
 export type SentInvite = {
   method: 'request' | 'cancel'
-  /** Null for a new event: that of the message. */
+  /** Null for a new event, which gets the id of the message. */
   uid: string | null
   sequence: number
   start: EventTime
@@ -21,7 +21,7 @@ export type SentInvite = {
   description: string | null
 }
 
-/** `bad_request` names the field that is wrong. */
+/** `bad_request` names the invalid field. */
 export function readInvite(invite: InviteToSend | undefined): SentInvite | null {
   if (invite === undefined) return null
   const { method = 'request', uid = null, sequence = 0, timezone = null } = invite
@@ -44,7 +44,7 @@ export function readInvite(invite: InviteToSend | undefined): SentInvite | null 
 
 const DAY_LENGTH = '2026-12-01'.length
 const YEAR_MIN = 1900
-/** Times with any offset still have four digits of the year. */
+/** Years have four digits in every time zone. */
 const YEAR_MAX = 9998
 const MINUTES = /^\d{4}-\d\d-\d\dT\d\d:\d\d$/
 
@@ -81,7 +81,7 @@ function instantIn(zone: string, localMs: number): number {
   return localMs - offsetIn(zone, localMs) * MINUTE_MS
 }
 
-/** The calendar of the message, as a version of its body. */
+/** The calendar, as an alternative body of the message. */
 export async function calendarOf(
   { clock }: { clock: Clock },
   { uid, summary, ...invite }: SentInvite,

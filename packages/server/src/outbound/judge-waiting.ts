@@ -1,5 +1,5 @@
-// The policy of an inbox at the time when a scheduled send is due: it may have changed since the send was accepted, and
-// so may its thread.
+// Judges a scheduled send when it is due, because the policy of its inbox and its thread may have
+// changed.
 
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
@@ -15,7 +15,7 @@ import { holdWaiting, type WaitingEnvelope } from './waiting-send-rows.ts'
 
 export type Due = { inbox: Inbox; messageId: string; envelope: WaitingEnvelope }
 
-/** Null where no policy applies. */
+/** Null if no policy applies. */
 export function judgeWaiting(deps: SendDeps, due: Due): Promise<SendJudgement | null> {
   return judgeSend(deps, { inbox: due.inbox, readMessage: () => readJudged(deps, due) })
 }
@@ -26,12 +26,15 @@ async function readJudged(deps: SendDeps, due: Due): Promise<JudgedMessage> {
   const { to, cc, bcc, replyTo, subject, bodyText: text, bodyHtml: html } = message
   const { headers, isReply, attachments: composed } = due.envelope
   const attachments = composed.length === 0 ? [] : await readFiles(deps, raw, composed)
-  // A forward has no time to wait for.
+  // Forwards cannot be scheduled.
   const threads = { threadId: isReply ? message.threadId : null, forwardedThreadId: null }
   return { to, cc, bcc, replyTo, subject, text, html, headers, attachments, ...threads }
 }
 
-/** Null when the parser does not find every composed file again, as when it runs out of time. */
+/**
+ * Null if the parser does not find every composed file again, for example because it runs out of
+ * time.
+ */
 async function readFiles(
   { parser }: SendDeps,
   raw: Uint8Array,
@@ -55,7 +58,7 @@ async function readWhole(deps: SendDeps, { inbox, messageId }: Due): Promise<Mes
   return message
 }
 
-/** Holds a send that was to be sent now. False when it cannot be held, or does not wait any more. */
+/** Holds a due send. False if it cannot be held, or no longer waits. */
 export async function holdDue(
   deps: SendDeps,
   due: Due,

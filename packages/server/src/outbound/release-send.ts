@@ -1,5 +1,4 @@
-// Sends that wait: their release when their time has come or a person has approved them, and their end without being
-// sent.
+// Sends that wait: their release when they are due or approved, and their end without being sent.
 
 import { withDate } from '@mailroom/mail/compose/compose-message.ts'
 import { approverDeleted } from '#accounts/accounts.ts'
@@ -40,14 +39,17 @@ import {
   type WaitingSend,
 } from './waiting-send-rows.ts'
 
-/** Sends that become due together are released a few at a time: each is signed. */
+/** Due sends that are released at once; each one is signed. */
 const DUE_AT_ONCE = 8
 const DUE_PER_LOOK = 64
-/** Of one account before the others have their turn: its sends wait for each other where they are counted. */
+/**
+ * Sends per account and round. They serialize on the account's counters, so a larger batch would
+ * stall other accounts.
+ */
 const DUE_PER_TURN = 16
 /** Bounds the names in a query. */
 const ACCOUNTS_PER_ROUND = 256
-/** After a fault a send waits as long again as it is late, within these bounds. */
+/** After a fault, the delay is how late the send already is, within these bounds. */
 const RELEASE_RETRY_MS_MIN = 10 * SECOND_MS
 const RELEASE_RETRY_MS_MAX = 5 * MINUTE_MS
 
@@ -65,9 +67,9 @@ export function sendWork(deps: SendDeps): FeatureWork {
 }
 
 /**
- * Releases the sends whose time has come, some of each account; true when there may be more. What is refused now has
- * failed with the code of the refusal, and what meets a fault is tried again later. Safe beside another process: one of
- * them releases each send. Rejects only when the store fails.
+ * Releases due sends, some of each account; true if there may be more. A send that is refused fails
+ * with that code; after an internal error it is retried. Several processes may run it at once: each
+ * send is released by one of them. Rejects only if the store fails.
  */
 async function releaseDueSends(deps: SendDeps, signal: AbortSignal): Promise<boolean> {
   const turns = new Map<string, number>()
@@ -111,14 +113,16 @@ async function releaseDue(deps: SendDeps, waiting: WaitingSend): Promise<void> {
   }
 }
 
-/** A fault of the service or its store is not the message's, nor are bytes that another process has just replaced. */
+/**
+ * A fault of the service or its store is no refusal, nor are bytes that another process has just
+ * replaced.
+ */
 function isRefusal(error: unknown): error is AppError {
   return error instanceof AppError && !['service_unavailable', 'not_found'].includes(error.code)
 }
 
 /**
- * Puts a send that is still due behind the others, so that many with a fault of their own, or of an inbox whose mail is
- * being removed, do not keep others from being read.
+ * Puts a due send behind the others, so that many faulty sends do not keep others from being read.
  */
 async function postpone(deps: SendDeps, waiting: WaitingSend): Promise<void> {
   await deps.db.write(postponeSend, {
@@ -130,7 +134,7 @@ async function postpone(deps: SendDeps, waiting: WaitingSend): Promise<void> {
   })
 }
 
-/** An approved send is queued, or goes on waiting for its time. False when it is not held any more. */
+/** An approved send is queued, or waits for its time. False if it is no longer held. */
 export async function approveHeld(
   deps: SendDeps,
   { accountId, messageId, approval }: { accountId: string; messageId: string; approval: Approval },
@@ -140,8 +144,8 @@ export async function approveHeld(
 }
 
 /**
- * Queues a send that waited; one that is approved before its time goes on waiting for it. False when it does not wait
- * any more. Throws what a new send would be refused with, and `review_changed`.
+ * Queues a waiting send, or lets an approved one wait for its time. False if it no longer waits.
+ * Throws the refusals of a new send, and `review_changed`.
  */
 async function releaseSend(
   deps: SendDeps,
@@ -154,7 +158,7 @@ async function releaseSend(
     findAccount(deps.db, accountId),
     findMessage(deps.db, accountId, messageId, { lengthMax: 0 }),
   ])
-  // The inbox was deleted: what waits is removed with it, or when it is postponed.
+  // The inbox was deleted. Its waiting sends are removed with it.
   if (inbox === null || account === null || message === null) return false
   const sender = { inbox, account, domain: await findSendingDomain(deps, inbox) }
   const envelope = JSON.parse(waiting.envelope) as WaitingEnvelope
@@ -187,7 +191,7 @@ async function releaseSend(
   return true
 }
 
-/** An approved send is stopped only by rules that are newer than the approval. */
+/** An approved send is only stopped by rules that are newer than the approval. */
 function judgeDue(
   deps: SendDeps,
   { waiting, due, message }: { waiting: WaitingSend; due: Due; message: Message },

@@ -1,4 +1,5 @@
-// What a person approves: all of a message that its recipients and its thread depend on, and its digest.
+// What a person approves: everything in a message that its recipients and its thread depend on, and
+// its digest.
 
 import { hash } from 'node:crypto'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
@@ -11,7 +12,7 @@ import { DAY_MS } from '#platform/units.ts'
 import type { Composition } from './compose-send.ts'
 import type { NewHold, ReviewedFile } from './waiting-send-rows.ts'
 
-/** As docs/reviews.md describes it. Date, Message-ID and boundaries are not part of it. */
+/** See docs/reviews.md. Date, Message-ID and boundaries are not part of it. */
 export type ReviewContent = ReviewEnvelope & ReviewTexts
 
 type ReviewTexts = {
@@ -21,7 +22,7 @@ type ReviewTexts = {
   readonly bodyHtml: string
 }
 
-/** The part that the stored message does not have. */
+/** The part that is not stored with the message. */
 export type ReviewEnvelope = {
   readonly inboxId: string
   /** `Name <address>`, or the bare address. */
@@ -32,7 +33,7 @@ export type ReviewEnvelope = {
   readonly replyTo: string | null
   readonly threadId: string
   readonly inReplyTo: string | null
-  /** Further header fields by name. */
+  /** Extra header fields by name. */
   readonly headers: { readonly [name: string]: string }
   readonly attachments: readonly ReviewedFile[]
   readonly sendAt: string | null
@@ -46,7 +47,7 @@ export function digestOf(content: ReviewContent): string {
   return `v2:${hash('sha256', canonicalJson(content))}`
 }
 
-/** The same for messages that differ in their threads alone. */
+/** Equal for messages that differ only in their threads. */
 function equalKeyOf({ threadId: _, inReplyTo: __, ...content }: ReviewContent): string {
   const { to, cc, bcc } = content
   const [toKeys, ccKeys, bccKeys] = [to, cc, bcc].map((list) => list.map(addressKey).sort())
@@ -83,7 +84,9 @@ export function makeHold(
   }
 }
 
-/** The files of a message that is composed, in the order of its parts. Nothing is read back from its octets. */
+/**
+ * The files of a composed message, in the order of its parts. Nothing is parsed from its octets.
+ */
 export async function hashAttachments(outgoing: Composition['outgoing']): Promise<ReviewedFile[]> {
   const files: ReviewedFile[] = []
   for (const { content, ...file } of composedFiles(outgoing)) {

@@ -78,7 +78,7 @@ export function sendHandlers(
   }
 }
 
-/** Sends that follow from a message. */
+/** Sends that answer or forward a message. */
 function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | 'messages.rsvp'> {
   return {
     'messages.forward': async (
@@ -128,7 +128,7 @@ function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | '
   }
 }
 
-/** The fields of a message to send; `bad_request` for what the contract cannot describe. */
+/** The fields of a message to send. `bad_request` for what the contract cannot describe. */
 export function messageOf(body: Input<'inboxes.checkSend'>['body']) {
   return {
     ...recipientsOf(body),
@@ -164,7 +164,7 @@ const HEADER_VALUE_LENGTH_MAX = 998
 const EXTRA_HEADER_NAME = /^(?:x|list)-[!-9;-~]+$/i
 const OWN_HEADER_NAME = /^(?:list-unsubscribe|x-loop$)/i
 
-/** The further fields of a message; `bad_request` names the field that is not allowed. */
+/** The extra fields of a message. `bad_request` names a field that is not allowed. */
 export function readExtraHeaders(headers: Readonly<Record<string, string>>): HeaderField[] {
   const fields = Object.entries(headers).map(([name, value]) => ({ name, value }))
   if (fields.length > EXTRA_HEADERS_MAX) {
@@ -219,7 +219,7 @@ async function* findEach(
 
 type SendAnswer = Awaited<ReturnType<typeof sendMessage>>['response']
 
-/** Some clients look for `messageId`, others for `id`. */
+/** Some clients read `messageId`, others `id`. */
 export function presentSent(answer: SendAnswer): SentMessage {
   const { messageId, threadId, providerMessageId, status, inboxId, createdAtMs } = answer
   const { scheduledAtMs, hold } = answer
@@ -250,7 +250,9 @@ function presentDelivery(delivery: Delivery): DeliveryShape {
   }
 }
 
-/** In the order of the recipients; none for received mail. `not_found` when there is no such message. */
+/**
+ * In the order of the recipients; none for received mail. `not_found` if there is no such message.
+ */
 async function listDeliveries(
   deps: { db: Db; clock: Clock; queueClock: QueueClock },
   input: { accountId: string; messageId: string } & Page,
@@ -258,7 +260,7 @@ async function listDeliveries(
   const message = await findMessage(deps.db, input.accountId, input.messageId, { lengthMax: 0 })
   if (message === null) throw notFound()
   const { deliveries, total } = await store.listDeliveries(deps.db, input)
-  // The queue has its own clock; the API shows all times by the wall clock.
+  // The queue has its own clock, but the API shows wall-clock times.
   const aheadMs = deps.clock.now() - deps.queueClock.now()
   return { deliveries: deliveries.map((delivery) => shifted(delivery, aheadMs)), total }
 }

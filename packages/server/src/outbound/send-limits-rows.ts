@@ -1,4 +1,4 @@
-// How much of the limits on sending is used, by the same windows and counts that refuse a send.
+// How much of the sending limits is used, by the windows and counts that refuse a send.
 
 import type { ReadDb } from '#schema/tables.ts'
 import {
@@ -13,7 +13,7 @@ import {
 } from './check-send-rows.ts'
 import { countHeld } from './check-waiting-rows.ts'
 
-/** A null `limit` does not apply; `resetsAtMs` is null while nothing is used. */
+/** `limit` is null if it does not apply, `resetsAtMs` while nothing is used. */
 export type UsedLimit = { limit: number | null; used: number; resetsAtMs: number | null }
 
 export type UsedLimits = {
@@ -24,7 +24,7 @@ export type UsedLimits = {
   heldMessages: UsedLimit
 }
 
-/** Null when the inbox is gone. */
+/** Null if the inbox is gone. */
 export async function readUsedLimits(
   db: ReadDb,
   input: { accountId: string; inboxId: string; limits: SendLimits; nowMs: number },
@@ -69,7 +69,8 @@ async function readWindows(
   const { windows } = sendWindows(limits, { lastMs, nowMs })
   const [minute, day] = await Promise.all(
     windows.map(async ({ limit, ms, afterMs, untilMs }): Promise<UsedLimit> => {
-      // The check looks at the send `limit` before the next one: when it has left the window, all before it have.
+      // The check reads the send `limit` before the next one. Once it has left the window, all
+      // older ones have.
       const oldest = await inboxSends
         .where('send_number', '>', sends - limit)
         .where('sent_at', '>', afterMs)

@@ -49,23 +49,23 @@ import type { NewHold } from './waiting-send-rows.ts'
 
 /** Octets of a composed message. */
 const SENT_BYTES_MAX = 25 * 1024 * 1024
-/** Room for the signature of a message that is signed later. */
+/** Reserved for the signature of a message that is signed later. */
 const SIGNATURE_BYTES_MAX = 4 * 1024
-/** How far ahead a send may be scheduled. A request takes a moment to arrive, and clocks differ a little. */
+/** How far ahead a send may be scheduled, with tolerance for transit and clock differences. */
 const SCHEDULED_MS_MIN = MINUTE_MS - SECOND_MS
 const SCHEDULED_MS_MAX = 90 * DAY_MS + SECOND_MS
 /**
- * How often a reply is composed when a message was added to its thread meanwhile: as often as an inbox may reply in a
+ * How often a reply is composed while its thread is changing: as often as an inbox may reply in a
  * minute, and a few more times for arriving mail.
  */
 const COMPOSE_ATTEMPTS_MAX = 12
 /**
- * Accepts one message to be sent: composes and signs it, and stores and queues it for each of its recipients in
- * one transaction, or repeats the answer to an earlier request under the same key. A refusal uses up nothing:
- * `not_found`, `invalid_domain`, `feature_requires_paid_plan`, `payload_too_large`, `idempotency_key_reused`,
- * `recipient_suppressed`, `loop_suspected`, `rate_limit_exceeded`, `cold_outreach_limit` or, with a
- * link to unsubscribe for several recipients, `bad_request`. `accept` is the transaction that stores it, or one that
- * does more.
+ * Composes and signs a message, and in one transaction stores it and queues it for each recipient,
+ * or returns the answer to an earlier request with the same key. A refusal uses up nothing:
+ * `not_found`, `invalid_domain`, `feature_requires_paid_plan`, `payload_too_large`,
+ * `idempotency_key_reused`, `recipient_suppressed`, `loop_suspected`, `rate_limit_exceeded`,
+ * `cold_outreach_limit` or, with a link to unsubscribe for several recipients, `bad_request`.
+ * `accept` is the transaction that stores it, or one that does more.
  */
 export async function sendMessage(
   deps: SendDeps,
@@ -80,8 +80,8 @@ export async function sendMessage(
 }
 
 /**
- * What the policy decides about the same send now. Nothing is stored. Refused with what the send would be refused with
- * for other reasons.
+ * What the policy decides about the same send now. Stores nothing. Refused as the send would be,
+ * except by policy.
  */
 export async function checkMessage(
   deps: SendDeps,
@@ -97,7 +97,7 @@ export async function checkMessage(
 
 type Settled = Exclude<Outcome, { kind: 'too_many_per_hour' | 'thread_changed' }>
 
-/** Repeats a reply to a thread that has changed, and a send that policy holds by the number of those before it. */
+/** Retries a reply to a thread that has changed, and holds a send above the hourly number. */
 async function runSend(
   deps: SendDeps,
   input: SendMessage,
@@ -129,8 +129,8 @@ async function runSend(
 }
 
 /**
- * The answer to an earlier send under the same key, null when the key is free;
- * `idempotency_key_reused` when it belongs to another request.
+ * The answer to an earlier send with the same key; null if the key is free.
+ * `idempotency_key_reused` if it belongs to another request.
  */
 export async function findReplay(
   deps: { db: Db; clock: Clock },
@@ -156,23 +156,23 @@ type Attempt = {
   accept: Accept
   sender: ComposingSender
   replied: Replied | null
-  /** Whether the thread may have newer messages than the reply was composed after. */
+  /** Whether the thread may have messages that are newer than the reply. */
   mayBeStale: boolean
-  /** That the inbox has sent too many messages in an hour, if it has. */
+  /** Hold reasons added because the hourly limit was exceeded. */
   heldByCount: readonly HoldReason[]
-  /** Only says what would be. */
+  /** Dry run: reports the decision and stores nothing. */
   isCheck: boolean
 }
 
 type Outcome =
   | SendOutcome
   | ({ kind: 'checked' } & Pick<SendJudgement, 'decision' | 'reasons'>)
-  /** By policy. */
+  /** Refused by policy. */
   | { kind: 'rejected'; problem: AppError }
-  /** Of the account. */
+  /** The account is over its storage quota. */
   | { kind: 'storage_full' }
 
-/** Judges the message, and checks what would refuse it, before it is composed and committed. */
+/** Judges the message and checks for refusals before composing and committing it. */
 async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Promise<Outcome> {
   const { sender, replied, heldByCount, isCheck } = attempt
   const { inbox } = sender
@@ -213,7 +213,7 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
   const isWaiting = isHeld || input.sendAtMs !== null
   const check = { ...found, holdAbovePerHour, isWaiting, isHeld }
   if (isWaiting && (await deps.storageQuota.isFull(input.accountId))) {
-    // The same request may have been accepted since its key was read, and have filled the storage.
+    // The same request may have been accepted after its key was read, and have filled the storage.
     return (await store.findReplay(deps.db.reading, check.use)) ?? { kind: 'storage_full' }
   }
   if (isCostly(input)) {
@@ -232,7 +232,7 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
   })
 }
 
-/** Fixed before the first attempt to deliver: every attempt sends the same message. */
+/** Fixed before the first attempt to deliver, so that every attempt sends the same message. */
 function idsOf({ makeId }: SendDeps, { address }: Inbox) {
   const messageId = makeId('msg')
   return { messageId, rfcMessageId: `<${messageId.slice('msg_'.length)}@${domainOf(address)}>` }
@@ -244,13 +244,16 @@ type Accepting = {
   addressees: Addressees
   check: SendCheck
   composition: Composition
-  /** Null where no policy applies. */
+  /** Null if no policy applies. */
   judgement: SendJudgement | null
-  /** Why a person has to approve it; empty if none has to. */
+  /** Why a person has to approve it; empty if not. */
   reasons: HoldReason[]
 }
 
-/** Composes, signs and commits, or says what would be; `payload_too_large` when the whole is over 25 MiB. */
+/**
+ * Composes, signs and commits, or reports the decision of a dry run. `payload_too_large` above 25
+ * MiB in all.
+ */
 async function acceptSend(
   deps: SendDeps,
   input: SendMessage,
@@ -265,11 +268,11 @@ async function acceptSend(
   const releaseAtMs = input.sendAtMs
   const isHeld = reasons.length > 0
   const { isWaiting } = check
-  // Before it is composed, because that may free them.
+  // Hashed before composing, which may free them.
   const attachments = isWaiting ? await hashAttachments(composition.outgoing) : []
   const composed = await compose(deps, input, { accepting, made })
   const { needsSmtpUtf8 } = composed
-  // What waits is signed when it is sent.
+  // A waiting message is signed when it is sent.
   const raw = isWaiting ? composed.raw : await sign(deps, sender, composed.raw, made.nowMs)
   checkSize(raw.length + (isWaiting ? SIGNATURE_BYTES_MAX : 0))
   if (attempt.isCheck) {
@@ -317,12 +320,12 @@ async function acceptSend(
       }),
     isKept: ({ kind }) => kind === 'queued' || kind === 'waiting',
   })
-  // The bytes are in the blob store now. Without one, the database may still use them.
+  // The bytes are in the blob store. Without one, the database may still use them.
   if (deps.blobs !== null) freeMemory(raw)
   return outcome
 }
 
-/** Composing may have taken longer than the lease had left. */
+/** Composing may have taken longer than the rest of the lease. */
 function leaseNow({ queueClock }: SendDeps, { lease }: SendCheck): SendCheck['lease'] {
   return lease && { ...lease, queueMs: queueClock.now() }
 }
@@ -426,7 +429,7 @@ async function compose(
     hopMark: hopMarkOf(deps, inboxId),
     unsubscribeUrl: hasUnsubscribe ? unsubscribeUrl(deps, { accountId, address, messageId }) : null,
   })
-  // A message that starts a thread is composed again only to be held for the number of those before it.
+  // A message that starts a thread is composed again only to be held for the hourly number.
   if (attempt.replied === null && check.holdAbovePerHour === null)
     for (const { content } of input.attachments) freeMemory(content)
   const needsSmtpUtf8 = composed.needsSmtpUtf8 || recipients.some(isInternational)
@@ -440,7 +443,7 @@ export function checkSize(bytes: number, fix = 'Send fewer or smaller attachment
   throw problem('payload_too_large', text, { fix })
 }
 
-/** Attachments as the parser finds them in the message, with the names that their URLs have. */
+/** Attachments as the parser finds them in the message, with the names in their URLs. */
 async function listAttachments(
   deps: SendDeps,
   input: SendMessage,
@@ -490,7 +493,7 @@ export function checkSendAt({ clock }: { clock: Clock }, sendAtMs: number | null
   throw wrongField('sendAt', 'must be 1 minute to 90 days ahead')
 }
 
-/** A link that goes to several recipients would let each unsubscribe the others. */
+/** A link for several recipients would let each unsubscribe the others. */
 function checkUnsubscribe(input: SendMessage, recipients: string[]): void {
   if (!input.hasUnsubscribe) return
   const [own, ...others] = new Set(recipients.map(addressKey))
@@ -524,7 +527,6 @@ export async function checkReplyTo(
   )
 }
 
-/** Rejects a refusal as a problem. */
 function answerOf(
   deps: RefusalDeps,
   outcome: Settled,

@@ -8,7 +8,7 @@ import { HOUR_MS } from '#platform/units.ts'
 import { AUTOMATIC_SENDS_MAX, type LimitRefusal, type TooCold } from './check-send-rows.ts'
 import type { WaitingRefusal } from './check-waiting-rows.ts'
 
-/** When a send is tried again that was refused because the storage is full: nobody knows when there is room. */
+/** Retry time for a full storage: there is no way to know when it will have room. */
 const STORAGE_RETRY_MS = HOUR_MS
 
 export function refusalOf(
@@ -70,7 +70,7 @@ export function refusalOf(
       )
     case 'too_many_per_hour':
     case 'thread_changed':
-      // A send is held, or composed again.
+      // These are handled before: the send is held, or composed again.
       throw new Error(`${outcome.kind} is not the end of a send`)
   }
 }

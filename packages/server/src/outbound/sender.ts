@@ -1,4 +1,4 @@
-// What every send needs, be it new or one that waited: its sender, the limits that it counts against, the
+// What every send needs, new or waiting: its sender, the limits that it counts against, the
 // signature, and the deliveries.
 
 import type { Account } from '#accounts/accounts-rows.ts'
@@ -65,7 +65,7 @@ type SendingDomain = {
   returnPathDomain: string
 }
 
-/** `invalid_domain` where the inbox's domain has failed or is another account's now. */
+/** `invalid_domain` if the inbox's domain has failed or now belongs to another account. */
 export async function findSendingDomain(
   deps: { db: Db; inboxDomain: string },
   inbox: Inbox,
@@ -121,7 +121,7 @@ export function limitsOf(
   }
 }
 
-/** Signs the message, and frees the bytes without the signature. */
+/** Signs the message, and frees the unsigned bytes. */
 export async function sign(
   deps: Pick<SendDeps, 'signers'>,
   sender: Pick<Sender, 'domain'>,
@@ -135,7 +135,7 @@ export async function sign(
 
 type RawRow = Omit<NewRow<'raw_messages'>, 'reference_count'>
 
-/** The row of a message's bytes that this service made. */
+/** The row of a message that this service composed. */
 export function sentRaw(
   row: Pick<RawRow, 'id' | 'sha256' | 'size_bytes' | 'content'>,
   { address: reverse_path }: Inbox,

@@ -1,11 +1,11 @@
-// The two marks on sent mail, by which the service recognises reports (the return path) and loops (the hop mark).
-// Only the service can make them.
+// Two marks on sent mail that only the service can make: the return path, by which it recognises
+// reports, and the hop tag, by which it recognises loops.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { idTimeMs, isIdOf } from '#platform/ids.ts'
 import { DAY_MS } from '#platform/units.ts'
 
-/** How long a return path accepts reports; no server reports later. */
+/** How long a return path accepts reports. No server reports later. */
 export const RETURN_PATH_MS = 30 * DAY_MS
 
 export type DeriveKey = { deriveKey: (purpose: string) => Uint8Array }
@@ -14,19 +14,19 @@ type ReturnPath =
   | { kind: 'delivery'; deliveryId: string }
   /** Made by this service, but too old. */
   | { kind: 'expired' }
-  /** Has the form of a return path, but another program made it. */
+  /** In the form of a return path, but not made by this service. */
   | { kind: 'forged' }
 
 /** No inbox has a name as short as that before the plus sign. */
 const PREFIX = 'b+'
 const MAC_LENGTH = 10
-/** The alphabet of RFC 4648 has letters that people take for digits. */
+/** Without letters that people confuse with digits, unlike the alphabet of RFC 4648. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const ID_PREFIX = 'dlv_'
 
 /**
- * `b+<id>.<mac>@domain`, in lower case, since some servers fold it: 39 octets before the @. `key` is
- * of the purpose `return-path`.
+ * `b+<id>.<mac>@domain`, in lower case because some servers fold it: 39 octets before the @. `key`
+ * is derived for the purpose `return-path`.
  */
 export function makeReturnPath(
   key: Uint8Array,
@@ -36,7 +36,7 @@ export function makeReturnPath(
   return `${PREFIX}${id}.${macOf(key, id)}@${domain.toLowerCase()}`
 }
 
-/** Null when the local part does not have the form of a return path. Case has no meaning. */
+/** Null if the local part does not have the form of a return path. Case-insensitive. */
 export function readReturnPath(
   key: Uint8Array,
   { localPart, nowMs }: { localPart: string; nowMs: number },
@@ -58,7 +58,7 @@ export function isReturnPath(localPart: string): boolean {
   return localPart.slice(0, PREFIX.length).toLowerCase() === PREFIX
 }
 
-/** 50 bits are enough: every guess costs an SMTP transaction. */
+/** 50 bits are enough, because every guess costs an SMTP transaction. */
 function macOf(key: Uint8Array, id: string): string {
   const digest = createHmac('sha256', key).update(id, 'ascii').digest()
   let bits = digest.readUIntBE(0, 6) * 4 + (digest.readUInt8(6) >>> 6)
@@ -76,9 +76,9 @@ function isEqual(one: string, other: string): boolean {
 }
 
 /**
- * The mark on mail that an inbox sends (`X-Loop`), by which the inbox recognises its own mail when it comes
- * back: 26 lower-case letters and digits, a MAC of 128 bits. Without mail from the inbox nobody knows its mark, so
- * nobody else can cause mail to it to be refused.
+ * The value of `X-Loop` in mail of an inbox, by which it recognises its own mail: 26 lower-case
+ * letters and digits, a MAC of 128 bits. It is known only to recipients of the inbox, so nobody
+ * else can cause mail to it to be refused.
  */
 export function hopMarkOf({ deriveKey }: DeriveKey, inboxId: string): string {
   const mac = createHmac('sha256', deriveKey('hop-mark')).update(inboxId).digest()

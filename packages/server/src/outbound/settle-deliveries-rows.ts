@@ -1,5 +1,6 @@
-// The transaction that records the outcomes of attempts: each recipient's outcome, and with it the message's
-// state, its events, suppressions, and mail that the sandbox captured. Reports settle deliveries with parts of it.
+// Records the outcomes of attempts in one transaction: each recipient's outcome, the message's
+// state, its events, suppressions, and mail that the sandbox captured. Reports settle deliveries
+// with parts of it.
 
 import type { DeliveryStatus } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
@@ -14,9 +15,9 @@ import { addSuppressions, type NewSuppression } from './suppression-rows.ts'
 
 type OutcomeColumn =
   | 'id'
-  /** When the delivery is tried again; null: never. */
+  /** When the delivery is retried; null: never. */
   | 'next_attempt_at'
-  /** Added to those of the row. */
+  /** Added to the number of the row. */
   | 'ambiguous_attempts'
   | 'host'
   | 'tls'
@@ -26,7 +27,7 @@ type OutcomeColumn =
 
 export type SettledDelivery = Pick<Row<'deliveries'>, OutcomeColumn> & {
   status: DeliveryStatus
-  /** Set when the address does not exist any more, or its owner complained. */
+  /** Set if the address no longer exists, or its owner complained. */
   suppression: NewSuppression | null
   complaintEventId: string | null
 }
@@ -42,23 +43,26 @@ export type SettleInput = {
   messageId: string
   deliveries: SettledDelivery[]
   captured: CapturedMail | null
-  /** Id of the event, should the message's state change. */
+  /** The id of the event, if the message's state changes. */
   eventId: string
   nowMs: number
 }
 
 /**
- * Records the outcomes of deliveries that `worker` holds, or whose lease ended without another claim, and returns
- * the ids of those recorded. A process that has taken a delivery over settles it itself. Outcomes that arrive while
- * others of their account are being recorded share a transaction: until its outcome is recorded, a crash would send
- * a delivered message again, so an outcome should not wait for many commits.
+ * Records the outcomes of deliveries that `worker` holds, or whose lease expired without a new one,
+ * and returns the ids of those recorded. Outcomes that arrive while others of their account are
+ * being recorded share a transaction, so that none waits for many commits: until its outcome is
+ * recorded, a crash would send a delivered message again.
  */
 export const settleDeliveries = groupTransaction({
   name: 'settleDeliveries',
   accountOf: ({ accountId }) => accountId,
   essential: true,
   group: {
-    /** Suppressions and complaints are rare, and capturing is quick, so each of them has a transaction of its own. */
+    /**
+     * Suppressions and complaints are rare, and capturing is quick, so they do not share
+     * transactions.
+     */
     sizeOf({ deliveries, captured }: SettleInput) {
       const isPlain = deliveries.every(
         ({ suppression, complaintEventId }) => suppression === null && complaintEventId === null,
@@ -69,7 +73,7 @@ export const settleDeliveries = groupTransaction({
   },
 })
 
-/** About the size of a recipient's outcome with the server's reply. */
+/** The typical size of a recipient's outcome with the server's reply. */
 const OUTCOME_LENGTH = 1_500
 
 async function settleTogether(
@@ -86,7 +90,7 @@ async function settleTogether(
       continue
     }
     for (const delivery of input.deliveries) {
-      // A delivery whose lease was lost may have been attempted twice: the first outcome counts.
+      // A delivery whose lease was lost may have been attempted twice. The first outcome counts.
       if (attempts.has(delivery.id)) continue
       attempts.set(delivery.id, delivery)
       changes.push(deliveryChange(delivery, input))
@@ -193,7 +197,8 @@ const updateDeliveries = forEachRow(
         .where((row) =>
           row.or([
             row('deliveries.leased_by', '=', given('leased_by')),
-            // The lease ended and no process has claimed the delivery: recording it avoids sending it again.
+            // The lease expired but no process has leased the delivery again: recording the outcome
+            // avoids a second send.
             row('deliveries.queue_state', '=', sql.lit('ready')),
           ]),
         )
@@ -209,29 +214,31 @@ export type LockedMessage = Pick<
   pod_id: string | null
 }
 
-/** A message some of whose deliveries a transaction has settled. */
+/** A message with deliveries that a transaction has settled. */
 type SettledMessage = {
   message: LockedMessage
-  /** Id of the event, should the message's state change. */
+  /** The id of the event, if the message's state changes. */
   eventId: string
   traceParent: string | null
   nowMs: number
 }
 
 /**
- * Locks the existing messages and returns them by id. Call it before deliveries are changed: then, of two transactions
- * that settle the last two recipients of a message, one sees both outcomes.
+ * Locks the messages that exist and returns them by id. Called before deliveries are changed, so
+ * that of two transactions that settle the last two recipients, one sees both outcomes.
  */
 export async function lockSentMessages(
   tx: Tx,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, LockedMessage>> {
-  // In one order everywhere, so that no two transactions wait for each other.
+  // Ordered, so that no two transactions deadlock.
   const rows = [...new Set(ids)].sort().map((id) => ({ id }))
   return new Map((await lockMessages(tx, rows)).map((message) => [message.id, message]))
 }
 
-/** Sets the states of messages by the current outcomes of their deliveries, with events for changed states. */
+/**
+ * Sets the states of messages by the outcomes of their deliveries, with events for changed states.
+ */
 export async function settleMessages(tx: Tx, settled: readonly SettledMessage[]): Promise<void> {
   const ids = settled.map(({ message }) => ({ message_id: message.id }))
   const recipients = Map.groupBy(await selectRecipients(tx, ids), (row) => row.message_id)
@@ -248,13 +255,14 @@ export async function settleMessages(tx: Tx, settled: readonly SettledMessage[])
   await writeStates(tx, { states, events })
 }
 
-/** Null when the outcomes of all recipients do not change the message. */
+/** Null if the outcomes do not change the message. */
 function changeOf(
   message: LockedMessage,
   rows: readonly RecipientState[],
 ): (MessageState & { kind: EventKind | null }) | null {
   const { status, failure_reason } = messageStateOf(rows)
-  // A complaint proves that the mail arrived, but a message that was reported as failed stays failed.
+  // A complaint proves that the mail arrived, but a message that was reported as failed stays
+  // failed.
   if (message.status === 'failed' && status !== 'failed') return null
   if (status === message.status && failure_reason === message.failure_reason) return null
   const hasEvent = status !== message.status && status !== 'pending'
@@ -262,7 +270,7 @@ function changeOf(
   return { status, failure_reason, kind: hasEvent ? kind : null }
 }
 
-/** Length of the failure reason of a message over all its recipients, in characters. */
+/** Characters of a message's failure reason, for all its recipients. */
 export const FAILURE_REASON_LENGTH_MAX = 2_000
 
 type RecipientState = Pick<
@@ -277,8 +285,8 @@ type MessageState = {
 }
 
 /**
- * `pending` until every recipient is settled, then `sent` when at least one was accepted by its
- * server, else `failed`. A recipient that bounced was accepted before, but counts as refused.
+ * `pending` until every recipient is settled, then `sent` if a server accepted the message for at
+ * least one, else `failed`. A recipient that bounced after being accepted counts as refused.
  */
 export function messageStateOf(recipients: readonly RecipientState[]): MessageState {
   const failure_reason = reasonOf(recipients.filter(({ status }) => REFUSED.has(status)))
@@ -304,7 +312,7 @@ function reasonOf(refused: readonly RecipientState[]): string | null {
     : `${text.slice(0, FAILURE_REASON_LENGTH_MAX - 1)}…`
 }
 
-/** The event, or none when the inbox is deleted. `details` hold values that no row has. */
+/** The event, or none if the inbox is deleted. `details` are values that no row has. */
 export function eventsOf(
   { message, traceParent, nowMs }: Omit<SettledMessage, 'eventId'>,
   event: { id: string; kind: EventKind; details: Record<string, unknown> | null },

@@ -9,10 +9,16 @@ export type { Suppression, SuppressionType }
 
 export type NewSuppression = NewRow<'suppressions'>
 
-/** Suppressions of an account up to which it may add some by itself; those by bounces, complaints and recipients are always added. */
+/**
+ * Bounds the suppressions that an account adds itself. Bounces, complaints and recipients always
+ * add theirs.
+ */
 const SUPPRESSIONS_MAX = 100_000
 
-/** Adds a suppression, or returns the earlier one of the address unchanged; null when there are SUPPRESSIONS_MAX. */
+/**
+ * Adds a suppression, or returns the earlier one of the address unchanged; null if there are
+ * SUPPRESSIONS_MAX.
+ */
 export const insertSuppression = transaction({
   name: 'addSuppression',
   accountOf: ({ account_id }) => account_id,
@@ -30,7 +36,7 @@ export const insertSuppression = transaction({
       .executeTakeFirst()
     if (added === undefined) {
       const row = await findEntry(tx, input)
-      // Another transaction removed it in between; the answer is the same as if it had been added.
+      // Another transaction has just removed it; the answer is the same as if it had been added.
       return suppressions.read(row ?? { ...input, reason: input.reason ?? null })
     }
     await changeAccountCounters(tx, input.account_id, { suppressions: 1 })
@@ -47,14 +53,14 @@ function findEntry(tx: Tx, { account_id, address_key }: NewSuppression) {
     .executeTakeFirst()
 }
 
-/** Adds the suppressions of one account that it does not have yet. */
+/** Adds the account's missing suppressions. */
 export async function addSuppressions(
   tx: Tx,
   accountId: string,
   inputs: readonly NewSuppression[],
 ): Promise<void> {
   if (inputs.length === 0) return
-  // In one order and before the account's counters, so that no two transactions wait for each other.
+  // Ordered, and before the account's counters, so that no two transactions deadlock.
   const sorted = inputs.toSorted((a, b) => (a.address_key < b.address_key ? -1 : 1))
   const added = await tx.query
     .insertInto('suppressions')
@@ -66,7 +72,7 @@ export async function addSuppressions(
   await changeAccountCounters(tx, accountId, { suppressions: added.length })
 }
 
-/** False when the account has no such suppression. */
+/** False if the account has no such suppression. */
 export const deleteSuppression = transaction({
   name: 'removeSuppression',
   accountOf: ({ accountId }) => accountId,
@@ -84,7 +90,7 @@ export const deleteSuppression = transaction({
   },
 })
 
-/** Newest first; the one of an address when `addressKey` is given. */
+/** Newest first; only that of `addressKey`, if given. */
 export async function listSuppressions(
   db: ReadDb,
   input: { accountId: string; addressKey: string | null; limit: number; offset: number },

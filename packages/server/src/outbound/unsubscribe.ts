@@ -12,7 +12,7 @@ import type { Db } from '#schema/tables.ts'
 import { findSuppressed, insertSuppression } from './suppression-rows.ts'
 import { newSuppression } from './suppressions.ts'
 
-/** Uses of links from one address in a minute: a large provider posts for all its users. */
+/** Uses of links from one address in a minute. A large provider posts for all its users. */
 const UNSUBSCRIBES_PER_MINUTE_MAX = 600
 
 export function unsubscribeHandlers(deps: {
@@ -42,8 +42,8 @@ export function unsubscribeHandlers(deps: {
 }
 
 /**
- * Puts the address on the account's suppression list; an earlier entry stays unchanged. Null when this service did not
- * make the link.
+ * Puts the address on the account's suppression list; an earlier entry stays unchanged. Null for a
+ * forged link.
  */
 async function unsubscribe(
   deps: { db: Db; clock: Clock; makeId: MakeId; sealer: Sealer },
@@ -78,7 +78,7 @@ function donePage(address: string): BinaryResponse {
 
 type Unsubscription = {
   accountId: string
-  /** The recipient, as the request to send wrote it. */
+  /** The recipient, as spelled in the request. */
   address: string
   messageId: string
 }
@@ -86,8 +86,8 @@ type Unsubscription = {
 const CONTEXT = 'unsubscribe'
 
 /**
- * An absolute URL with a new token each time. Whoever has it may put the recipient of the message on the
- * suppression list of the account. The token is sealed: it discloses nothing and cannot be forged. It never
+ * An absolute URL with a new token each time. The token allows to put this recipient on the
+ * account's suppression list. It is sealed, so it discloses nothing and cannot be forged. It never
  * expires, because people read mail years later.
  */
 export function unsubscribeUrl(
@@ -98,7 +98,7 @@ export function unsubscribeUrl(
   return `${publicUrl()}/unsubscribe/${token}`
 }
 
-/** Null for a token that this service did not make, or that was changed. */
+/** Null for a token that was forged or changed. */
 export function readUnsubscribeToken(sealer: Sealer, token: string): Unsubscription | null {
   const text = openText(sealer, token, CONTEXT)
   return text === null ? null : (JSON.parse(text) as Unsubscription)

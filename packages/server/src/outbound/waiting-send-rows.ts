@@ -1,4 +1,4 @@
-// Accepted sends that are not queued yet, because they wait for their time, for a person's approval, or both.
+// Accepted sends that are not queued yet, because they wait for their time, for approval, or both.
 
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { EventKind } from '@mailroom/contract/vocabulary.ts'
@@ -34,13 +34,12 @@ export type ReviewedFile = {
   readonly sha256: string
 }
 
-/** What the queue needs and the message does not have. */
+/** What the queue needs but the message does not have. */
 export type WaitingEnvelope = {
   recipients: string[]
   needsSmtpUtf8: boolean
-  /** Further header fields. */
+  /** Extra header fields. */
   headers: { name: string; value: string }[]
-  /** Its files as a review names them. */
   attachments: readonly ReviewedFile[]
   isReply: boolean
   hasUnsubscribe: boolean
@@ -50,10 +49,10 @@ export type WaitingEnvelope = {
 export type NewHold = {
   reviewId: string
   reasons: HoldReason[]
-  /** As `digestOf` makes it. */
+  /** Computed by `digestOf`. */
   digest: string
   equalKey: string
-  /** JSON: what the digest covers and the message does not have. */
+  /** JSON of what the digest covers but the message does not have. */
   content: string
   expiresAtMs: number
   eventId: string
@@ -88,7 +87,7 @@ export async function insertWaiting(
       created_at: nowMs,
     })
     .execute()
-  // A held send is counted as sent, which bounds how much an approver has to read.
+  // Held sends count as sent, which bounds how much approvers have to read.
   if (hold === null) await changeUnsent(tx, message.inbox_id, 1)
   if (hold !== null) await insertReview(tx, message, { hold, nowMs })
 }
@@ -158,7 +157,7 @@ async function tellOf(
 
 export type WaitingSend = Row<'waiting_sends'>
 
-/** Those whose time has come and that nothing holds, of all accounts but `except`, the longest due first. */
+/** Due sends that are not held, most overdue first, without the accounts in `except`. */
 export async function listDueSends(
   db: ReadDb,
   { nowMs, except, limit }: { nowMs: number; except: readonly string[]; limit: number },
@@ -226,7 +225,7 @@ export async function findWaiting(
   return row ?? null
 }
 
-/** Messages of the inbox that have a time, the next first; those that also wait for approval are among them. */
+/** Scheduled messages of the inbox, next first, including those that also wait for approval. */
 export async function listScheduled(
   db: ReadDb,
   input: { accountId: string; inboxId: string; limit: number; offset: number },
@@ -255,7 +254,7 @@ export type Approval = { reviewId: string; approverId: string; digest: string }
 export type Release = LimitCheck & {
   messageId: string
   approval: Approval | null
-  /** The signed message and its deliveries; null when it still has to wait for its time. */
+  /** The signed message and its deliveries; null if it still waits for its time. */
   queued: {
     raw: Omit<NewRow<'raw_messages'>, 'reference_count'>
     deliveries: NewDelivery[]
@@ -264,15 +263,15 @@ export type Release = LimitCheck & {
 
 export type ReleaseOutcome =
   | { kind: 'released'; blobIds: string[] }
-  /** Released, held, cancelled or decided meanwhile. */
+  /** Released, held, cancelled or decided in the meantime. */
   | { kind: 'gone' }
   | { kind: 'review_changed'; digest: string }
   | { kind: 'approver_deleted' }
   | LimitRefusal
 
 /**
- * Checks the limits again and queues a send that waited, once: whoever deletes its row has released it. With an
- * approval, the review is decided in the same transaction. A refusal changes nothing.
+ * Checks the limits again and queues a waiting send. Deleting its row makes sure that this happens
+ * once. With an approval, the review is decided in the same transaction. A refusal changes nothing.
  */
 export const releaseWaiting = transaction({
   name: 'releaseWaiting',
@@ -302,7 +301,7 @@ export const releaseWaiting = transaction({
         .execute()
       return { kind: 'released', blobIds: [] }
     }
-    // An approval is for one message, and makes nobody known to the inbox.
+    // An approval covers one message and does not make its recipients known to the inbox.
     const makesKnown = input.approval === null && waiting.approved_at === null
     const { queued } = input
     return {
@@ -359,7 +358,7 @@ async function decideApproved(tx: Tx, { approval, nowMs }: Release): Promise<voi
   await endReview(tx, reviewId, { status: 'approved', decidedBy: approverId, reason: null, nowMs })
 }
 
-/** Notes the decision in the audit, too. */
+/** Also adds an audit entry. */
 async function endReview(
   tx: Tx,
   reviewId: string,
@@ -380,7 +379,7 @@ async function endReview(
   await noteReviewEnd(tx, review, { status, approverId: decidedBy, note: reason, nowMs })
 }
 
-/** The digest of the review if it is not the approved one. */
+/** The digest of the review, if it is not the approved one. */
 async function findOtherDigest(tx: Tx, { reviewId, digest }: Approval): Promise<string | null> {
   const review = await tx.query
     .selectFrom('reviews')
@@ -414,8 +413,8 @@ async function deleteWaiting(
 }
 
 /**
- * Holds a send whose time has come. False when it does not wait any more, was held or approved meanwhile, or while the
- * inbox has `heldMax` messages that wait for approval.
+ * Holds a due send. False if it no longer waits, was held or approved, or the inbox has `heldMax`
+ * messages that wait for approval.
  */
 export const holdWaiting = transaction({
   name: 'holdWaiting',
@@ -433,7 +432,7 @@ export const holdWaiting = transaction({
     },
   ): Promise<boolean> {
     const { messageId, hold, nowMs } = input
-    // As every send that is held, so that the limit is exact.
+    // Like every transaction that holds, so that the limit is exact.
     await lockCounters(tx, input)
     if ((await refuseHeld(tx, input)) !== null) return false
     const [message] = (await lockSentMessages(tx, [messageId])).values()
@@ -451,13 +450,13 @@ export const holdWaiting = transaction({
   },
 })
 
-/** How a send that waits ends without being sent. */
+/** How a waiting send ends without being sent. */
 type WaitingEnd = {
   accountId: string
   messageId: string
-  /** Of the message: a word for programs. */
+  /** The failure reason of the message: a word for programs. */
   failureReason: string
-  /** Only while this review holds it; null: whatever it waits for. */
+  /** Ends it only while this review holds it; null for any state. */
   reviewId: string | null
   review: { status: 'rejected' | 'expired'; decidedBy: string | null; reason: string | null }
   event: { id: string; kind: 'message.failed' | 'message.rejected' }
@@ -524,8 +523,8 @@ async function failMessage(tx: Tx, messageId: string, failureReason: string): Pr
 }
 
 /**
- * Cancels a send that waits or is queued and was never claimed. `already_sending` afterwards; a second call finds it
- * cancelled.
+ * Cancels a waiting send, or a queued one that was never attempted. `already_sending` after an
+ * attempt. Idempotent.
  */
 export const cancelSend = transaction({
   name: 'cancelSend',

@@ -1,4 +1,4 @@
-// The API's operations on webhooks: find, create, change, delete, rotate the secret, retry a delivery.
+// The API's operations on webhooks.
 
 import type { AskedFilter, CheckFilter, EventFilter } from '#events/events.ts'
 import type { Chance } from '#platform/chance.ts'
@@ -30,19 +30,20 @@ import {
   WEBHOOK_SECRETS_MAX,
 } from './webhook-secrets.ts'
 
-/** Null where the account has no such inbox. */
+/** Null if the account has no such inbox. */
 export type FindInbox = (accountId: string, inboxId: string) => Promise<object | null>
 
 type Named = { accountId: string; webhookId: string }
 
-/** `not_found` when the account has no such webhook. */
 export async function getWebhook({ db }: { db: Db }, input: Named): Promise<Webhook> {
   const webhook = await findOwnWebhook(db, input)
   if (webhook === null) throw notFound()
   return webhook
 }
 
-/** The webhook of an inbox's `webhookUrl`; `not_found` without the inbox, else `no_webhook_url`. */
+/**
+ * The webhook behind an inbox's `webhookUrl`. `not_found` without the inbox, else `no_webhook_url`.
+ */
 export async function getWebhookOfInbox(
   deps: { db: Db; findInbox: FindInbox },
   input: { accountId: string; inboxId: string },
@@ -55,9 +56,9 @@ export async function getWebhookOfInbox(
 }
 
 /**
- * Creates a webhook; only this result has its secret. The filter may name pods by `clientId`. Errors:
- * `invalid_webhook_url`, `invalid_pod`, `bad_request` for an inbox that is not the account's, or
- * `webhook_limit_reached`, in this order.
+ * Creates a webhook; its secret is only in this result. The filter may name pods by `clientId`.
+ * Errors, in this order: `invalid_webhook_url`, `invalid_pod`, `bad_request` for an inbox of
+ * another account, `webhook_limit_reached`.
  */
 export async function createWebhook(
   deps: {
@@ -95,11 +96,11 @@ export type UpdateWebhook = Named & {
   podIds?: readonly string[]
   inboxIds?: readonly string[]
   categories?: readonly string[]
-  /** An enabled webhook gets the events from that moment on. */
+  /** A webhook that is enabled gets only events from then on. */
   isEnabled?: boolean
 }
 
-/** Changes the given fields. `not_found`, then refused as `createWebhook` does. */
+/** Changes the given fields. `not_found`, then the errors of `createWebhook`. */
 export async function updateWebhook(
   deps: { db: Db; clock: Clock; allowPrivateEgress: boolean; checkFilter: CheckFilter },
   input: UpdateWebhook,
@@ -114,7 +115,7 @@ export async function updateWebhook(
   return changed
 }
 
-/** Removes it at once. An attempt under way may still arrive; a second call is `not_found`. */
+/** Removes it at once. A running attempt may still arrive. A second call is `not_found`. */
 export async function deleteWebhook(
   deps: { db: Db; clock: Clock; wakeWorker: () => void },
   input: Named,
@@ -124,7 +125,6 @@ export async function deleteWebhook(
   deps.wakeWorker()
 }
 
-/** The given lists, checked. */
 async function changedFilter(
   deps: { checkFilter: CheckFilter },
   webhook: Webhook,
@@ -142,7 +142,7 @@ async function changedFilter(
   }
 }
 
-/** The webhook of an inbox gets the events of its inbox, whatever else is changed. */
+/** The webhook of an inbox always gets the events of that inbox only. */
 function requirePlace({ inboxId }: Webhook, { podIds = [], inboxIds }: UpdateWebhook): void {
   if (inboxId === null) return
   const isOwn = inboxIds === undefined || (inboxIds.length > 0 && inboxIds.every(isOf(inboxId)))
@@ -155,7 +155,7 @@ function requirePlace({ inboxId }: Webhook, { podIds = [], inboxIds }: UpdateWeb
 
 const isOf = (inboxId: string) => (id: string) => id === inboxId
 
-/** `invalid_pod` or `bad_request`, naming the first entry that is wrong. */
+/** `invalid_pod` or `bad_request`, naming the first invalid entry. */
 async function requireFilter(
   deps: { checkFilter: CheckFilter },
   asked: AskedFilter,
@@ -180,9 +180,9 @@ const FIELD_NAMES = {
 } as const
 
 /**
- * Makes a new secret; only this result has it. Two concurrent calls both succeed. `rate_limit_exceeded`, and nothing
- * is changed, while WEBHOOK_SECRETS_MAX secrets sign: receivers rely on each of them. Secrets that cannot be
- * decrypted sign nothing, and are dropped.
+ * Adds a new secret, which is only in this result. Concurrent calls both succeed.
+ * `rate_limit_exceeded` without a change while WEBHOOK_SECRETS_MAX secrets sign, because receivers
+ * rely on each of them. Secrets that cannot be decrypted are dropped.
  */
 export async function rotateSecret(
   deps: { db: Db; clock: Clock; chance: Chance; sealer: Sealer; log: Log },
@@ -216,8 +216,8 @@ function tooMany(waitMs: number): ReturnType<typeof problem> {
 }
 
 /**
- * Makes a settled delivery due at once; `delivery_pending` if it is not settled, and `webhook_is_disabled` if it would
- * not be posted.
+ * Makes a settled delivery due at once. `delivery_pending` if it is not settled,
+ * `webhook_is_disabled` if it would not be posted.
  */
 export async function retryDelivery(
   deps: { db: Db; queueClock: QueueClock; wakeWebhooks: () => void },

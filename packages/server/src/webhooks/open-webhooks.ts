@@ -1,5 +1,5 @@
-// The background work of webhooks: a reader of the log makes deliveries of events, and a dispatcher posts
-// them.
+// The background work of webhooks: a reader of the log creates deliveries of events, and a
+// dispatcher posts them.
 
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { ownNamesOf } from '#config/read-settings.ts'
@@ -33,12 +33,14 @@ import { enabledAfter, type Webhook } from './webhook.ts'
 import { addWebhookDeliveries, type NewWebhookDelivery } from './webhook-queue-rows.ts'
 import { findEnabledWebhooks } from './webhook-rows.ts'
 
-/** The longest pause between reads of the log while many events arrive; events of a pause share a read. */
+/**
+ * The longest pause between reads of the log while many events arrive. Events of one pause share a
+ * read.
+ */
 const FAN_OUT_GAP_MS_MAX = 10
-/** The pause after a slow read is twice as long as the read, and no longer than this. */
+/** The pause after a slow read is twice as long as the read, up to this. */
 const FAN_OUT_REST_MS_MAX = 50
 
-/** Posts to receivers; nothing is connected to yet. */
 export function openWebhookPoster(settings: Settings, resolver: Resolver): HttpPoster {
   const allowPrivate = settings.allowPrivateEgress
   const ownNames = ownNamesOf(settings)
@@ -46,13 +48,16 @@ export function openWebhookPoster(settings: Settings, resolver: Resolver): HttpP
 }
 
 export type Webhooks = {
-  /** There may be new events; losing it costs only time. */
+  /** Called when there may be new events. A lost call only delays them. */
   wake(): void
-  /** Call it when there may be new deliveries; a lost call costs only time. */
+  /** Called when there may be new deliveries. A lost call only delays them. */
   wakeDeliveries(): void
-  /** Attempts under way. */
+  /** Running attempts. */
   active(): number
-  /** Waits up to `drainMs` milliseconds for attempts under way, then aborts them and returns their deliveries. */
+  /**
+   * Waits up to `drainMs` milliseconds for running attempts, then aborts them and returns their
+   * deliveries to the queue.
+   */
   close(drainMs: number): Promise<void>
 }
 
@@ -72,7 +77,8 @@ export function openWebhooks(deps: DeliverWebhookDeps & FanOutDeps, instance: st
     name: 'events for webhooks',
     everyMs: LOG_POLL_MS,
     async step() {
-      // A millisecond for each event: single events are delivered at once, many share a step and its commit.
+      // A millisecond for each event: single events are delivered at once, while many share a step
+      // and its commit.
       const shareMs = Math.min(fanOut.found, FAN_OUT_GAP_MS_MAX)
       // Keeps several processes from loading a busy database all the time.
       const restMs = tookMs + Math.min(2 * tookMs, FAN_OUT_REST_MS_MAX)
@@ -107,7 +113,7 @@ const FAN_OUT_ROWS_MAX = 1_000
 
 type FanOutDeps = { db: Db; clock: Clock; queueClock: QueueClock; makeId: MakeId; tracing: Tracing }
 
-/** Makes deliveries of events. `onAdded` is called after each step that added some. */
+/** Creates deliveries of events. `onAdded` is called after each step that added some. */
 export function openFanOut(deps: FanOutDeps, onAdded: () => void): LogReader {
   const { db, clock, queueClock } = deps
   return openLogReader<LoggedEvent, NewWebhookDelivery>(deps, {
@@ -128,7 +134,7 @@ export function openFanOut(deps: FanOutDeps, onAdded: () => void): LogReader {
   })
 }
 
-/** The deliveries of these events, up to FAN_OUT_ROWS_MAX, and the last of the events that they cover. */
+/** The deliveries of these events, up to FAN_OUT_ROWS_MAX, and the last event that they cover. */
 async function match(
   deps: FanOutDeps,
   events: readonly LoggedEvent[],
@@ -152,7 +158,7 @@ async function match(
   return { work, to }
 }
 
-/** Records the event's span in the trace: from its time until it has deliveries. */
+/** Adds a span to the event's trace, from the event to the creation of its deliveries. */
 function noteEvent(
   { tracing }: Pick<FanOutDeps, 'tracing'>,
   { kind, traceParent, occurredAtMs }: LoggedEvent,
@@ -172,7 +178,7 @@ async function findOfAccounts(
   return Map.groupBy(all, (webhook) => webhook.accountId)
 }
 
-/** A test makes its own delivery. */
+/** A test event already has its delivery. */
 function isFor(event: LoggedEvent, webhook: Webhook): boolean {
   if (event.kind === 'webhook.test') return false
   if (comparePositions(event.position, enabledAfter(webhook)) <= 0) return false

@@ -1,4 +1,4 @@
-// Testing a webhook: an event of its own, delivered at once and only once.
+// Testing a webhook: sends an event of its own, at once and only once.
 
 import { WEBHOOK_MS_MAX } from '#platform/egress/http-post.ts'
 import { notFound, problem } from '#platform/problem.ts'
@@ -13,16 +13,16 @@ import { addWebhookTest } from './webhook-queue-rows.ts'
 
 export type TestDeps = DeliverWebhookDeps & { webhookTests: WebhookTests }
 type Named = { accountId: string; webhookId: string }
-/** `message` is a sentence. */
 type WebhookTestOutcome = { message: string; delivery: WebhookDelivery }
 
 /**
- * Tests a webhook, also a disabled one. Resolves when the receiver has accepted the event. `not_found`;
- * `rate_limit_exceeded` and `service_unavailable` as in `WebhookTests`, the latter also when the service shut down
- * before there was an answer; `webhook_failed` when the receiver did not accept the event.
+ * Tests a webhook, even if it is disabled. Resolves when the receiver has accepted the event.
+ * `not_found`; `webhook_failed` if the receiver did not accept it; `rate_limit_exceeded` and
+ * `service_unavailable` as in `WebhookTests`, the latter also if the service shut down before an
+ * answer.
  */
 export async function testWebhook(deps: TestDeps, input: Named): Promise<WebhookTestOutcome> {
-  // First, so that another account cannot use up this webhook's tests.
+  // Checked first, so that another account cannot use up this webhook's tests.
   await getWebhook(deps, input)
   return deps.webhookTests.run(input.webhookId, (signal) => test(deps, input, signal))
 }
@@ -50,7 +50,7 @@ async function test(
   const signal = AbortSignal.any([isEnding, AbortSignal.timeout(WEBHOOK_LEASE_MS)])
   await deliverWebhook(deps, held, { worker, signal })
   const delivery = await findWebhookDelivery(deps.db, { accountId, webhookId, deliveryId })
-  // The webhook was deleted meanwhile.
+  // The webhook was deleted in the meantime.
   if (delivery === null) throw notFound()
   const { response_status: responseStatus, latency_ms: latencyMs } = delivery
   const error = delivery.error as WebhookError | null
@@ -95,19 +95,21 @@ function failureOf(error: WebhookError | null, status: number | null): string {
   }
 }
 
-/** Tests under way at once in a process, each of another webhook, besides the attempts of the dispatcher. */
+/** Running tests in a process, each of another webhook, besides the attempts of the dispatcher. */
 export const WEBHOOK_TESTS_MAX = 50
 /** The last part of a shutdown, in which aborted tests are answered. */
 const WEBHOOK_TEST_END_MS = SECOND_MS
 
 export type WebhookTests = {
   /**
-   * The value of `run`, whose signal is aborted when the service ends. `rate_limit_exceeded` while another
-   * test of this webhook is under way in any process, `service_unavailable` while WEBHOOK_TESTS_MAX are
-   * under way in this one, or after `close`.
+   * The value of `run`, whose signal is aborted when the service ends. `rate_limit_exceeded` while
+   * any process tests this webhook; `service_unavailable` while WEBHOOK_TESTS_MAX are running here,
+   * or after `close`.
    */
   run<Value>(webhookId: string, run: (signal: AbortSignal) => Promise<Value>): Promise<Value>
-  /** Waits for tests under way, and aborts them early enough that all are answered within `drainMs`. */
+  /**
+   * Waits for running tests, and aborts them early enough that all are answered within `drainMs`.
+   */
   close(drainMs: number): Promise<void>
 }
 

@@ -1,5 +1,3 @@
-// Handlers of webhooks, and of the webhooks that inboxes have by `webhookUrl`.
-
 import type {
   UpdateWebhook as UpdateWebhookShape,
   WebhookAttempt as WebhookAttemptShape,
@@ -115,7 +113,7 @@ export function webhookHandlers(deps: HandlerDeps): WebhookHandlers {
   }
 }
 
-/** The given fields; null for a list stands for an empty one. */
+/** The given fields. A list that is null becomes an empty one. */
 function changeOf(change: UpdateWebhookShape) {
   const { url, enabled, eventTypes, podIds, inboxIds, categories } = change
   return {
@@ -138,7 +136,7 @@ async function presentAll(deps: HandlerDeps, all: readonly Webhook[]): Promise<W
   return all.map((webhook) => presentWebhook(webhook, failures.get(webhook.id)))
 }
 
-/** A webhook that was just created has no failures. */
+/** Without `failure` for a webhook that was just created. */
 function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShape {
   const { kinds, isEnabled, failingSinceMs, ...shown } = webhooks.present(webhook)
   return {
@@ -187,7 +185,10 @@ function presentAttempt(attempt: Row<'webhook_attempts'>): WebhookAttemptShape {
   }
 }
 
-/** Not stored, so that deleted mail is in no copy of it; null when its event or message is gone. */
+/**
+ * Rendered again, because no copy of deleted mail is stored. Null if the event or its message is
+ * gone.
+ */
 async function renderBody(
   { db, clock, readEventTexts }: HandlerDeps,
   { account_id, event_id, attempts, last_attempt_at }: WebhookDelivery,

@@ -16,8 +16,8 @@ export type NewWebhook = EventFilter &
   }
 
 /**
- * Adds a webhook without an inbox; an account may have WEBHOOKS_PER_ACCOUNT_MAX of them. Those of one account wait for
- * its row, so many at once share transactions: the last would wait for the commits of all others.
+ * Adds a webhook without an inbox, up to WEBHOOKS_PER_ACCOUNT_MAX in an account. Concurrent ones
+ * share transactions, because those of one account wait for its row.
  */
 export const insertWebhook = groupTransaction({
   name: 'createWebhook',
@@ -36,7 +36,7 @@ async function insertTogether(
   writes: readonly GroupedInput<NewWebhook>[],
 ): Promise<Inserted[]> {
   const counts = new Map<string, number | null>()
-  // In one order everywhere, so that two transactions do not deadlock.
+  // Ordered, so that two transactions do not deadlock.
   for (const accountId of [...new Set(writes.map(({ input }) => input.accountId))].sort()) {
     counts.set(accountId, await lockAndCount(tx, accountId))
   }
@@ -52,13 +52,16 @@ async function insertTogether(
   return inserted
 }
 
-/** The webhooks of the account without an inbox; null without the account. */
+/** The number of the account's webhooks without an inbox; null without the account. */
 async function lockAndCount(tx: Tx, accountId: string): Promise<number | null> {
   if ((await lockAccount(tx, accountId)) === null) return null
   return countWebhooks(readIn(tx), accountId, { withInboxes: false })
 }
 
-/** Inserts a webhook; that of an inbox in the transaction of the inbox, which has locked the account. */
+/**
+ * Inserts a webhook. The webhook of an inbox is inserted in the transaction of the inbox, which has
+ * locked the account.
+ */
 export async function insertWebhookRow(tx: Tx, input: NewWebhook): Promise<Webhook> {
   const { nowMs, ...given } = input
   const webhook: Webhook = {
@@ -75,7 +78,6 @@ export async function insertWebhookRow(tx: Tx, input: NewWebhook): Promise<Webho
 
 export type WebhookChange = Partial<EventFilter & Pick<Webhook, 'url' | 'isEnabled'>>
 
-/** Changes the given fields. */
 export const changeWebhook = transaction({
   name: 'updateWebhook',
   accountOf: ({ accountId }) => accountId,
@@ -89,7 +91,7 @@ export const changeWebhook = transaction({
     const { isEnabled, ...given } = input.change
     const columns = webhooks.write({
       ...given,
-      // The failures of another URL say nothing about this one.
+      // Failures of the former URL say nothing about the new one.
       ...(given.url !== undefined && given.url !== kept.url && { failingSinceMs: null }),
       ...(await switched(tx, kept, { isEnabled, nowMs: input.nowMs })),
     })
@@ -100,7 +102,7 @@ export const changeWebhook = transaction({
   },
 })
 
-/** The fields that enabling or disabling sets; none if it changes nothing. */
+/** The fields that change when a webhook is enabled or disabled; none if it already is. */
 async function switched(
   tx: Tx,
   webhook: Webhook,
@@ -118,15 +120,15 @@ async function switched(
 }
 
 /**
- * The end of the settled log. Events committed after that position and not settled yet are delivered
- * although they are a moment older.
+ * The end of the settled log. Unsettled events after that position are delivered although they are
+ * slightly older.
  */
 async function enabledFromNowOn(tx: Tx) {
   const { transactionId, sequence } = await readLogHead(readIn(tx))
   return { enabledAfterTransactionId: transactionId, enabledAfterSequence: sequence }
 }
 
-/** Replaces the secrets `kept`; false when they have been replaced since they were read. */
+/** Replaces the secrets `kept`; false if they have changed since they were read. */
 export const replaceWebhookSecrets = transaction({
   name: 'replaceWebhookSecrets',
   accountOf: ({ accountId }) => accountId,
@@ -148,7 +150,9 @@ export const replaceWebhookSecrets = transaction({
 
 export type WebhookRemoval = { accountId: string; nowMs: number }
 
-/** Removes it at once and leaves its deliveries to a job; false when the account has no such webhook. */
+/**
+ * Removes it at once and leaves its deliveries to a job. False if the account has no such webhook.
+ */
 export const removeWebhook = transaction({
   name: 'deleteWebhook',
   accountOf: ({ accountId }) => accountId,
@@ -167,7 +171,7 @@ export const removeWebhook = transaction({
   },
 })
 
-/** The account's webhook with this id, or the one of an inbox's `webhookUrl`; or null. */
+/** The account's webhook, by its id or by its inbox; null if there is none. */
 export async function findOwnWebhook(
   db: ReadDb,
   { accountId, ...named }: { accountId: string } & ({ webhookId: string } | { inboxId: string }),
@@ -181,16 +185,14 @@ export async function findOwnWebhook(
   return row === undefined ? null : webhooks.read(row)
 }
 
-/** The webhook with this id, of any account; for deliveries. */
+/** The webhook of any account; for deliveries. */
 export async function findWebhook(db: ReadDb, webhookId: string): Promise<Webhook | null> {
   const query = db.read.selectFrom('webhooks').selectAll().where('id', '=', webhookId)
   const row = await query.executeTakeFirst()
   return row === undefined ? null : webhooks.read(row)
 }
 
-/**
- * The enabled webhooks of these accounts, and of these inboxes of theirs, whatever their filters.
- */
+/** The enabled webhooks of these accounts, and of these inboxes, whatever their filters. */
 export async function findEnabledWebhooks(
   db: ReadDb,
   { accountIds, inboxIds }: { accountIds: readonly string[]; inboxIds: readonly string[] },

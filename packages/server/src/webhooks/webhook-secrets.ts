@@ -1,4 +1,4 @@
-// The secrets of a webhook and the signatures that they make.
+// The secrets of a webhook, and signing with them.
 
 import { createHmac } from 'node:crypto'
 import type { Chance } from '#platform/chance.ts'
@@ -8,10 +8,9 @@ import { DAY_MS } from '#platform/units.ts'
 
 /** How long a replaced secret still signs. */
 export const WEBHOOK_OLD_SECRET_MS = DAY_MS
-/** Secrets of a webhook that sign at the same time. */
 export const WEBHOOK_SECRETS_MAX = 5
 
-/** The database has a sealed list of them, newest first. `untilMs` is null for the current one. */
+/** Stored as a sealed list, newest first. `untilMs` is null for the current secret. */
 type WebhookSecret = { readonly secret: string; readonly untilMs: number | null }
 type Sealed = { readonly id: string; readonly sealedSecrets: Uint8Array }
 
@@ -23,7 +22,9 @@ function sealSecrets(
   return sealer.seal(Buffer.from(JSON.stringify(secrets)), contextOf(webhookId))
 }
 
-/** The secrets that sign at this time, the newest first. Throws when another key sealed them. */
+/**
+ * The secrets that sign at this time, newest first. Throws if they were sealed with another key.
+ */
 export function openSecrets(sealer: Sealer, webhook: Sealed, nowMs: number): string[] {
   const secrets = openAll(sealer, webhook, nowMs)
   if (secrets === null)
@@ -38,8 +39,8 @@ type NewestSealed =
   | { readonly kind: 'full'; readonly untilMs: number }
 
 /**
- * Adds `secret` as the newest and seals all secrets. The former newest signs for another day; earlier ones keep their
- * end.
+ * Adds `secret` as the newest and seals all secrets. The former newest signs for another day;
+ * earlier ones keep their end.
  */
 export function sealNewest(
   sealer: Sealer,
@@ -58,7 +59,7 @@ export function sealNewest(
   return { kind: 'sealed', sealedSecrets, isAlone: kept === null }
 }
 
-/** Null when another key sealed them. */
+/** Null if they were sealed with another key. */
 function openAll(
   sealer: Sealer,
   { id, sealedSecrets }: Sealed,
@@ -74,7 +75,7 @@ function contextOf(webhookId: string): string {
   return `webhook:${webhookId}`
 }
 
-/** Makes the id and the first secret of a new webhook, and stores neither. */
+/** The id and the first secret of a new webhook; stores neither. */
 export function makeNewSecret(deps: { chance: Chance; makeId: MakeId; sealer: Sealer }) {
   const id = deps.makeId('whk')
   const secret = makeWebhookSecret(deps.chance)
@@ -91,18 +92,21 @@ export function makeWebhookSecret(chance: Chance): string {
 }
 
 type SignedRequest = {
-  /** The event's id, the same at every attempt. */
+  /** The event's id, the same for every attempt. */
   readonly id: string
   /** The time of this attempt, in whole seconds since the Unix epoch. */
   readonly timestamp: number
   readonly body: string
-  /** Newest first, at least one. All sign `webhook-signature`, the first two have fields of their own. */
+  /**
+   * Newest first, at least one. All are used in `webhook-signature`; the first two also have fields
+   * of their own.
+   */
   readonly secrets: readonly string[]
 }
 
 /**
- * Header fields for the request, in two conventions side by side: `X-Signature` signs the time and the body
- * with the secret as it is written; Standard Webhooks signs the id too, with the secret's octets.
+ * Header fields in two conventions: `X-Signature` signs the time and the body with the secret as it
+ * is written; Standard Webhooks also signs the id, with the secret's octets.
  */
 export function signWebhook(request: SignedRequest): Record<string, string> {
   const { id, timestamp, body, secrets } = request
@@ -122,7 +126,7 @@ export function signWebhook(request: SignedRequest): Record<string, string> {
   }
 }
 
-/** These fields as people may see them: signatures are left out. */
+/** The fields without signatures, to be shown to people. */
 export function withoutSignatures(
   headers: Readonly<Record<string, string>>,
 ): Record<string, string> {

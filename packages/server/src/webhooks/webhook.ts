@@ -18,26 +18,26 @@ export function enabledAfter(webhook: Webhook): LogPosition {
   return { transactionId, sequence }
 }
 
-/** What an attempt posted, without its body and its signatures. */
+/** What an attempt posted, without the body and the signatures. */
 export type WebhookRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The state of a webhook that fails. */
+/** The state of a failing webhook. */
 export type WebhookFailure = {
-  /** When the newest failed attempt began; null when that is no longer stored. */
+  /** When the newest failed attempt began; null if that is no longer stored. */
   readonly lastFailureAtMs: number | null
   /** Failed attempts since the last success that are still stored, up to `COUNTED_MAX`. */
   readonly failures: number
-  /** The error of the newest failed attempt; null when that is no longer stored. */
+  /** The error of the newest failed attempt; null if that is no longer stored. */
   readonly error: WebhookError | null
   readonly responseStatus: number | null
-  /** When the next retry is due; null when none is waiting. */
+  /** When the next retry is due; null if none is waiting. */
   readonly nextAttemptAtMs: number | null
 }
 
-/** `invalid_webhook_url` for a URL that no event may be posted to; the message names it as `field`. */
+/** `invalid_webhook_url` if no event may be posted to the URL. The message names `field`. */
 export function requireWebhookUrl(
   deps: { allowPrivateEgress: boolean },
   url: string,
@@ -53,13 +53,13 @@ export function requireWebhookUrl(
 export const WEBHOOK_URL_LENGTH_MAX = 2_000
 
 const BLANK_OR_CONTROL = /[\s\p{Cc}\p{Cf}\p{Z}]/u
-/** The parts up to the path, in which the parser of `URL` would otherwise correct mistakes. */
+/** The parts up to the path, where the parser of `URL` would correct mistakes silently. */
 const ABSOLUTE = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]+)/i
 
 /**
- * The mistake in the text of a URL, to follow `The field "url"`; null for none. The addresses of its host
- * are checked when a connection is made. `allowPrivate`: the operator lets webhooks go to private
- * addresses, by plain HTTP and to any port too. Never throws.
+ * The mistake in the text of a URL, to follow `The field "url"`, or null. `allowPrivate`: webhooks
+ * may go to private addresses, by plain HTTP and to any port. The addresses of the host are checked
+ * when a connection is made. Never throws.
  */
 export function checkWebhookUrl(text: string, options: { allowPrivate: boolean }): string | null {
   const { allowPrivate } = options
@@ -84,7 +84,7 @@ export function checkWebhookUrl(text: string, options: { allowPrivate: boolean }
   return isOwnHost(host) ? 'must name a host that the public Internet can reach' : null
 }
 
-/** The parser of `URL` has written every spelling of an IPv4 address as dotted decimal. */
+/** The parser of `URL` has already normalised every spelling of an IPv4 address. */
 function isOwnHost(host: string): boolean {
   if (host === 'localhost' || host.endsWith('.localhost')) return true
   return isIP(host) !== 0 && isSpecialAddress(host)
