@@ -7,7 +7,7 @@
 --   :include   columns of a covering index on PostgreSQL; an index of SQLite has the primary key
 -- A line that begins with :sqlite or :postgres is for that engine alone.
 --
--- Times are milliseconds since the epoch, truth values 0 or 1. A row of an account has its account_id.
+-- Times are milliseconds since the epoch, truth values 0 or 1. Rows of accounts have account_id.
 -- Columns named *_count and *_bytes are kept by the transactions that change what they count.
 
 -- Accounts and their keys
@@ -211,7 +211,8 @@ create index threads_by_category on threads (inbox_id, category, last_position, 
 create index threads_by_snooze on threads (inbox_id, snoozed_until, last_position)
   where snoozed_until is not null;
 create index threads_by_claim on threads (claim_until) where claim_until is not null;
-create index threads_by_inbox_claim on threads (inbox_id, claim_until) where claim_until is not null;
+create index threads_by_inbox_claim on threads (inbox_id, claim_until)
+  where claim_until is not null;
 create index threads_trashed on threads (trashed_at) where trashed_at is not null;
 create index threads_moving on threads (id) where is_moving = 1;
 -- An inbox has one account. The planner takes the columns for independent, expects far fewer rows
@@ -246,7 +247,7 @@ create table messages (
   -- The Message-ID as it is compared, and a hash by which a repeated delivery is recognized.
   message_key :key, receipt_key :bytes,
   reference_ids text not null, from_addr text not null, to_addr text not null,
-  to_addrs text, bcc text, -- JSON lists, of sent messages: all recipients in To, and the hidden ones.
+  to_addrs text, bcc text, -- JSON lists, of sent messages: recipients in To, and hidden ones.
   header_to text, cc text not null, reply_to text,
   recipient text, -- The address at RCPT as the client spelled it; null on sent messages.
   delivery_role text, subject text not null,

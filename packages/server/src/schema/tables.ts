@@ -75,7 +75,6 @@ export type Tables = {
   inbox_creations: { account_id: string; created_at: number; inbox_id: string }
   released_addresses: {
     address: string
-    /** Written by a program of before, it may be the pod that alone may have the address again. */
     account_id: string
     /** The pod that alone may have the address again; null: its account. */
     pod_id: string | null
@@ -202,7 +201,7 @@ export type Tables = {
     judgement: Generated<string | null>
     failure_reason: string | null
     defects: string
-    /** JSON list of a sent message; null in messages of before: to_addr alone. */
+    /** JSON list; null on received messages. */
     to_addrs: Generated<string | null>
     /** JSON list: hidden recipients of a sent message, addresses of the Bcc fields of a received one. */
     bcc: Generated<string | null>
@@ -211,7 +210,7 @@ export type Tables = {
     /** key or approver; null for mail that the service received or sent. */
     is_imported: Generated<number | null>
     labels: Generated<string | null>
-    /** JSON list of the events of its calendar files; null without such files, and in messages of before. */
+    /** JSON list of the events of its calendar files; null without such files. */
     invites: Generated<string | null>
     created_at: number
   }

@@ -156,7 +156,8 @@ export async function checkDatabase(settings: Settings): Promise<DatabaseReport>
 }
 
 function judgeSchema(aim: Aim, { plan: { pending, refusal } }: SchemaState): Finding {
-  if (refusal !== null) return bad(aim, refusal, 'Run the same version as the service.')
+  if (refusal !== null)
+    return bad(aim, refusal, 'Run the version that the database was made with (docs/upgrading.md).')
   if (pending.length === 0) return good(aim, `${aim.expected}`)
   const names = pending.map(({ name }) => name).join(', ')
   return bad(aim, `its schema lacks ${names}`, 'Start the service, or run "mailroom migrate".')

@@ -1,5 +1,6 @@
-// Migrations: numbered SQL files for both engines, applied in order. Each is recorded with a checksum,
-// which shows a later change of the file, and with the oldest schema whose programs can work beside it.
+// Migrations: numbered SQL files for both engines, applied in order. Each is recorded with a
+// checksum, which shows a later change of the file, and with the oldest schema whose programs can
+// work beside it.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -25,14 +26,14 @@ export type AppliedMigration = {
   compatibleFrom: number
 }
 
-/** What migrating needs of an engine. */
+/** The operations of an engine that migrating needs. */
 export type MigrationTarget = {
   applied(): Promise<AppliedMigration[]>
   /** Applies the migration and records it, atomically; false when another process has done so. */
   run(migration: Migration): Promise<boolean>
 }
 
-/** What a database lacks, and whether this program may use it. */
+/** The migrations that a database lacks, and whether this program may use it. */
 export type MigrationPlan = {
   /** In order. */
   readonly pending: readonly Migration[]
@@ -54,9 +55,10 @@ export function readMigrations(engine: Engine): Migration[] {
 }
 
 /**
- * A migration from a file's name and text. A migration only adds, so programs of any schema work with it,
- * unless a comment says `-- Needs programs of schema N.`. With the comment `-- Without a transaction.`
- * PostgreSQL commits each statement by itself, so that it can create an index of a large table `:online`.
+ * A migration from a file's name and text. A migration only adds, so programs of any schema work
+ * with it, unless a comment says `-- Needs programs of schema N.`. With the comment `-- Without a
+ * transaction.` PostgreSQL commits each statement by itself, so that it can create an index of a
+ * large table `:online`.
  */
 export function parseMigration(engine: Engine, file: string, text: string): Migration {
   const needed = /^-- Needs programs of schema (\d+)\.$/m.exec(text)?.[1]
@@ -71,8 +73,8 @@ export function parseMigration(engine: Engine, file: string, text: string): Migr
 }
 
 /**
- * The tokens of migrations; schema/0001.sql describes those of tables. Without a transaction, `:online`
- * builds an index beside writes, and `:absent` makes it safe to add a column again.
+ * The tokens of migrations; schema/0001.sql describes those of tables. Without a transaction,
+ * `:online` builds an index beside writes, and `:absent` makes it safe to add a column again.
  */
 const TOKENS: Readonly<Record<Engine, Readonly<Record<string, string>>>> = {
   sqlite: {
@@ -148,7 +150,10 @@ export function planMigrations(
   }
 }
 
-/** A sentence that says why a program with schema `newest` cannot work with these migrations, or null. */
+/**
+ * A sentence that says why a program with schema `newest` cannot work with these migrations, or
+ * null.
+ */
 function findIncompatible(applied: readonly AppliedMigration[], newest: number): string | null {
   for (const { version, name, compatibleFrom } of applied) {
     if (version > newest && compatibleFrom > newest) {
@@ -169,8 +174,8 @@ export function toApplied(row: Record<string, unknown>): AppliedMigration {
 }
 
 /**
- * Applies pending migrations and returns them; a second call applies nothing. Throws when this program cannot
- * work with the database, or when a recorded migration differs from its file.
+ * Applies pending migrations and returns them; a second call applies nothing. Throws when this
+ * program cannot work with the database, or when a recorded migration differs from its file.
  */
 export async function migrate(
   target: MigrationTarget,
@@ -190,13 +195,15 @@ export type SchemaState = {
   readonly plan: MigrationPlan
   /** The number of connections of serving processes; null when unknown. */
   readonly others: number | null
-  /** How far the server's clock is ahead of this process's, in milliseconds; null without a server. */
+  /**
+   * How far the server's clock is ahead of this process's, in milliseconds; null without a server.
+   */
   readonly aheadMs: number | null
 }
 
 /**
- * A sentence that says why this program can no longer work with the database, which a newer program has
- * changed; null while it can.
+ * A sentence that says why this program can no longer work with the database, which a newer program
+ * has changed; null while it can.
  */
 export async function findSchemaChange<Schema>(db: {
   readonly engine: Engine
