@@ -264,7 +264,7 @@ function routeOptions(options: HttpServerOptions): RouteOptions {
     clock: options.clock,
     requests: budgets.openWindow({ name: 'requests', limit: limits.apiPerMinute, windowMs }),
     bodies: bodyBudget(options.largeBodiesBytesMax ?? LARGE_BODIES_BYTES_MAX),
-    answers: new AnswerBudget(options.clock, options.unreadBytes),
+    answers: new AnswerBudget(options.unreadBytes),
     ports: options.ports,
     log: options.log,
   }

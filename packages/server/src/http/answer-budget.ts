@@ -1,11 +1,10 @@
 // A budget for responses. The part of a response that the client has not read yet is in memory, so it is counted,
 // bounded for each account and for all, and dropped when the client stops reading.
 
-import { finished, Stream } from 'node:stream'
+import { finished } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Clock } from '#platform/clock.ts'
 import { type Refusal, type Release, Semaphore } from '#platform/semaphore.ts'
 import { busy, Octets } from './fair-shares.ts'
 
@@ -26,11 +25,6 @@ export const STREAMED_ANSWER_BYTES = 4 * MIB
  */
 const MADE_AT_ONCE = { limit: 3, limitPerKey: 2, waitMsMax: 30_000 }
 
-/** A streamed response keeps its slot for so long before others that wait have theirs. */
-const TURN_MS_MAX = 500
-/** It loses the slot at once when its client has not read the last part for this long. */
-const STALL_MS = 100
-
 export type AnswerKind = 'read' | 'view'
 
 export type AnswerBounds = { readonly max: number; readonly eachMax: number }
@@ -42,15 +36,15 @@ declare module 'fastify' {
 }
 
 type AnswerHold = {
-  /** False when there is no room for so many more octets. */
-  add(bytes: number): boolean
-  force(bytes: number): void
-  takeSlot(kind: AnswerKind): Promise<void>
-  takeTurn(): Promise<EndTurn | null>
-  /** The response begins. That of a stream keeps its slot, for its turns. */
-  begin(isStream: boolean): void
+  readonly owner: string
+  readonly octets: Octets
+  held: number
+  /** Aborted when the response is sent or the client has left. */
+  readonly leaving: AbortController
+  slot: Promise<Release | Refusal> | null
 }
 
+/** Lets other requests run, and frees the slot. */
 type EndTurn = () => Promise<void>
 
 export class AnswerBudget {
@@ -58,11 +52,8 @@ export class AnswerBudget {
   readonly #strangers = new Octets(STRANGERS)
   readonly #slots = { read: new Semaphore(MADE_AT_ONCE), view: new Semaphore(MADE_AT_ONCE) }
 
-  readonly #clock: Clock
-
   /** `bounds` are those of accounts. */
-  constructor(clock: Clock, bounds: AnswerBounds = ACCOUNTS) {
-    this.#clock = clock
+  constructor(bounds: AnswerBounds = ACCOUNTS) {
     this.#accounts = new Octets(bounds)
   }
 
@@ -71,27 +62,44 @@ export class AnswerBudget {
     if (caller?.kind === 'key' && this.#accounts.isOver(caller.accountId)) throw unread()
   }
 
-  /** Takes a slot until the response is sent. Rejects with `service_unavailable`. */
-  takeSlot(request: FastifyRequest, reply: FastifyReply, kind: AnswerKind): Promise<void> {
-    return this.#holdOf(request, reply).takeSlot(kind)
+  /**
+   * Takes a slot until the response begins, even if the client has left by then: the work continues. Rejects with
+   * `service_unavailable`.
+   */
+  async takeSlot(request: FastifyRequest, reply: FastifyReply, kind: AnswerKind): Promise<void> {
+    const hold = this.#holdOf(request, reply)
+    const { owner: key, leaving } = hold
+    hold.slot ??= this.#slots[kind].acquire({ key, signal: leaving.signal })
+    if (typeof (await hold.slot) === 'string') throw busy()
+    // A long message takes some 50 ms: other requests are served in between.
+    await nextTurn()
   }
 
-  /**
-   * Waits for the slot in which the next part of a streamed response is made. The returned function is to be called when the
-   * part is made; it lets other requests run. Null when the client has left.
-   */
-  takeTurn(request: FastifyRequest, reply: FastifyReply): Promise<EndTurn | null> {
-    return this.#holdOf(request, reply).takeTurn()
+  /** Waits for the slot in which the next part of a streamed response is made. Null when the client has left. */
+  async takeTurn(request: FastifyRequest, reply: FastifyReply): Promise<EndTurn | null> {
+    const { owner: key, leaving } = this.#holdOf(request, reply)
+    for (;;) {
+      const slot = await this.#slots.read.acquire({ key, signal: leaving.signal })
+      if (typeof slot !== 'string') return () => nextTurn().then(slot)
+      // A response that has begun is not refused for a long wait.
+      if (slot === 'aborted') return null
+    }
   }
 
   /** Counts octets of a response that can no longer be refused. */
   force(request: FastifyRequest, reply: FastifyReply, bytes: number): void {
-    this.#holdOf(request, reply).force(bytes)
+    const hold = this.#holdOf(request, reply)
+    // After the client has left nothing is counted, because nothing would release it.
+    if (hold.leaving.signal.aborted) return
+    hold.octets.force(hold.owner, bytes)
+    hold.held += bytes
   }
 
   /** Throws `service_unavailable` when there is no room for so many octets. */
   reserve(request: FastifyRequest, reply: FastifyReply, bytes: number): void {
-    if (!this.#holdOf(request, reply).add(bytes)) throw unread()
+    const { octets, owner, leaving } = this.#holdOf(request, reply)
+    if (!leaving.signal.aborted && !octets.hasRoom(owner, bytes)) throw unread()
+    this.force(request, reply, bytes)
   }
 
   /**
@@ -103,104 +111,38 @@ export class AnswerBudget {
     app.addHook('onSend', async (request, reply, payload) => {
       // Each octet that a slow client reads restarts the time.
       reply.raw.setTimeout(idleMs, () => reply.raw.destroy())
-      request.answerHold?.begin(payload instanceof Stream)
+      const slot = await request.answerHold?.slot
+      if (typeof slot === 'function') slot()
       const bytes = request.method === 'HEAD' ? 0 : sizeOf(payload)
       if (bytes <= SMALL_ANSWER_BYTES) return
       // A request that changed something is done, and an error cannot be refused.
-      if (request.method !== 'GET' || reply.statusCode >= 400) this.force(request, reply, bytes)
-      else if (!this.#holdOf(request, reply).add(bytes)) {
+      if (request.method !== 'GET' || reply.statusCode >= 400) {
+        return this.force(request, reply, bytes)
+      }
+      try {
+        this.reserve(request, reply, bytes)
+      } catch (error) {
         dropHeaders(reply)
-        throw unread()
+        throw error
       }
     })
   }
 
   #holdOf(request: FastifyRequest, reply: FastifyReply): AnswerHold {
-    request.answerHold ??= this.#open(request, reply)
-    return request.answerHold
-  }
-
-  #open({ caller, clientAddress }: FastifyRequest, reply: FastifyReply): AnswerHold {
-    const address = `address ${clientGroup(clientAddress)}`
-    const owner = caller?.kind === 'key' ? caller.accountId : address
+    if (request.answerHold !== null) return request.answerHold
+    const { caller, clientAddress } = request
+    const owner =
+      caller?.kind === 'key' ? caller.accountId : `address ${clientGroup(clientAddress)}`
     // Signed URLs come from accounts.
     const isOfAccount = caller?.kind === 'key' || caller?.kind === 'signed'
     const octets = isOfAccount ? this.#accounts : this.#strangers
-    let own = 0
-    let isOver = false
-    const leaving = new AbortController()
-    const slots = this.#slotsOf(owner, leaving.signal)
+    const hold = { owner, octets, held: 0, leaving: new AbortController(), slot: null }
     finished(reply.raw, () => {
-      octets.force(owner, -own)
-      isOver = true
-      leaving.abort()
+      octets.force(owner, -hold.held)
+      hold.leaving.abort()
     })
-    return {
-      ...slots,
-      // After the client has left nothing is counted, because nothing would release it.
-      add(bytes) {
-        if (isOver) return true
-        const isAdded = octets.add(owner, bytes)
-        if (isAdded) own += bytes
-        return isAdded
-      },
-      force(bytes) {
-        if (isOver) return
-        octets.force(owner, bytes)
-        own += bytes
-      },
-    }
-  }
-
-  /** The slot of one response. One that was taken is kept after `leaving`, until the work in it has ended. */
-  #slotsOf(owner: string, leaving: AbortSignal): Omit<AnswerHold, 'add' | 'force'> {
-    const clock = this.#clock
-    let first: Promise<Release | Refusal> | null = null
-    let slot: Release | null = null
-    let isMaking = true
-    let turnUntilMs = Number.POSITIVE_INFINITY
-    let stall: NodeJS.Timeout | undefined
-    const free = () => {
-      clearTimeout(stall)
-      slot?.()
-      slot = null
-    }
-    const pause = () => {
-      isMaking = false
-      if (leaving.aborted) free()
-      else stall = setTimeout(free, STALL_MS)
-    }
-    leaving.addEventListener('abort', () => {
-      if (!isMaking) free()
-    })
-    return {
-      takeSlot: async (kind) => {
-        first ??= this.#slots[kind].acquire({ key: owner, signal: leaving })
-        const outcome = await first
-        if (typeof outcome === 'string') throw busy()
-        slot = outcome
-        // A long message takes some 50 ms: other requests are served in between.
-        await nextTurn()
-      },
-      takeTurn: async () => {
-        clearTimeout(stall)
-        if (clock.monotonic() > turnUntilMs) free()
-        while (slot === null) {
-          const outcome = await this.#slots.read.acquire({ key: owner, signal: leaving })
-          if (outcome === 'aborted') return null
-          // A response that has begun is not refused for a long wait.
-          if (typeof outcome !== 'string') slot = outcome
-          turnUntilMs = clock.monotonic() + TURN_MS_MAX
-        }
-        isMaking = true
-        return () => nextTurn().then(pause)
-      },
-      begin(isStream) {
-        turnUntilMs = clock.monotonic() + TURN_MS_MAX
-        if (isStream) pause()
-        else free()
-      },
-    }
+    request.answerHold = hold
+    return hold
   }
 }
 

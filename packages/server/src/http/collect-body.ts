@@ -39,31 +39,25 @@ export type BodyBudget = { open(owner?: string): BodyHold }
 /** One for a server. */
 export function bodyBudget(
   bytesMax: number,
-  {
-    atOnce = LARGE_BODIES_AT_ONCE,
-    waitMsMax = LARGE_BODY_WAIT_MS_MAX,
-    eachMax = LARGE_BODIES_BYTES_EACH_MAX,
-    smallMax = SMALL_BODIES_BYTES_MAX,
-  } = {},
+  { atOnce = LARGE_BODIES_AT_ONCE, waitMsMax = LARGE_BODY_WAIT_MS_MAX } = {},
 ): BodyBudget {
-  const small = new Octets({ max: smallMax, eachMax: smallMax })
-  const large = new Octets({ max: bytesMax, eachMax })
+  const small = new Octets({ max: SMALL_BODIES_BYTES_MAX, eachMax: SMALL_BODIES_BYTES_MAX })
+  const large = new Octets({ max: bytesMax, eachMax: LARGE_BODIES_BYTES_EACH_MAX })
   const semaphore = new Semaphore({ limit: atOnce, waitMsMax })
   return {
     open(owner) {
       let own = 0
       let part = small
-      let isReleased = false
       let releaseSlot: Release | null = null
       const leaving = new AbortController()
       return {
         growTo(bytes) {
-          if (bytes <= own || isReleased) return
-          if (bytes > JSON_BODY_BYTES_MAX && part === small) {
-            if (!large.add(owner, bytes)) throw busy()
-            small.add(owner, -own)
-            part = large
-          } else if (!part.add(owner, bytes - own)) throw busy()
+          if (bytes <= own || leaving.signal.aborted) return
+          const next = bytes > JSON_BODY_BYTES_MAX ? large : small
+          if (!next.hasRoom(owner, next === part ? bytes - own : bytes)) throw busy()
+          part.force(owner, -own)
+          next.force(owner, bytes)
+          part = next
           own = bytes
         },
         async takeSlot() {
@@ -72,23 +66,15 @@ export function bodyBudget(
           if (typeof slot === 'string') throw busy()
           releaseSlot = slot
         },
-        releaseSlot() {
-          releaseSlot?.()
-        },
+        releaseSlot: () => releaseSlot?.(),
         release() {
-          isReleased = true
-          part.add(owner, -own)
+          part.force(owner, -own)
           own = 0
           leaving.abort()
         },
       }
     },
   }
-}
-
-/** 0 when the request does not declare a length. */
-function declaredLength(headers: IncomingHttpHeaders): number {
-  return Number(headers['content-length'] ?? 0)
 }
 
 type CollectOptions = { headers: IncomingHttpHeaders; bytesMax: number; hold: BodyHold }
@@ -99,7 +85,8 @@ type CollectOptions = { headers: IncomingHttpHeaders; bytesMax: number; hold: Bo
  */
 export async function collectBody(payload: Readable, options: CollectOptions): Promise<Buffer> {
   const { headers, bytesMax, hold } = options
-  const declared = declaredLength(headers)
+  // 0 when the request does not declare a length.
+  const declared = Number(headers['content-length'] ?? 0)
   if (declared > bytesMax) throw tooLarge(bytesMax)
   // Small bodies are counted as they arrive, so that a declared length alone takes no room.
   if (declared > JSON_BODY_BYTES_MAX) hold.growTo(declared)
@@ -127,7 +114,7 @@ export async function collectBody(payload: Readable, options: CollectOptions): P
       } catch (error) {
         return fail(error)
       }
-      store = roomFor(store, needed, Math.max(declared, needed))
+      store = roomFor(store, needed, declared)
       // Copied, because many small chunks would hold far more memory than their content.
       length += chunk.copy(store, length)
     }
@@ -137,15 +124,13 @@ export async function collectBody(payload: Readable, options: CollectOptions): P
 
 const FIRST_BYTES = 4_096
 
-/**
- * `store` or a larger copy: of twice the size, at most `bytesExpected`. Once a body is large, its whole expected
- * length is counted and so allocated at once.
- */
-function roomFor(store: Buffer, needed: number, bytesExpected: number): Buffer {
+/** `store` or a copy of twice the size. Once a body is large, its declared length is counted and so allocated at once. */
+function roomFor(store: Buffer, needed: number, declared: number): Buffer {
   if (needed <= store.length) return store
   const doubled = Math.max(needed, store.length * 2, FIRST_BYTES)
-  const expected = needed > JSON_BODY_BYTES_MAX ? bytesExpected : Math.min(doubled, bytesExpected)
-  const larger = Buffer.allocUnsafeSlow(bytesExpected > needed ? expected : doubled)
+  const isLarge = needed > JSON_BODY_BYTES_MAX
+  const known = isLarge ? declared : Math.min(doubled, declared)
+  const larger = Buffer.allocUnsafeSlow(declared >= needed ? known : doubled)
   store.copy(larger)
   freeMemory(store)
   return larger

@@ -16,26 +16,26 @@ export class Octets {
     this.#bounds = bounds
   }
 
-  /** False, and nothing is added, when there is no room. */
-  add(owner: string | undefined, bytes: number): boolean {
+  hasRoom(owner: string | undefined, bytes: number): boolean {
     const { max, eachMax } = this.#bounds
-    const own = (this.#ownedBy.get(owner ?? '') ?? 0) + bytes
-    if (bytes > 0 && this.#held + bytes > max) return false
-    if (bytes > 0 && owner !== undefined && own > eachMax) return false
-    this.force(owner, bytes)
-    return true
+    return this.#held + bytes <= max && (owner === undefined || this.#of(owner) + bytes <= eachMax)
   }
 
-  /** Adds also when there is no room. */
+  /** Adds even when there is no room; releases when negative. */
   force(owner: string | undefined, bytes: number): void {
-    const own = (this.#ownedBy.get(owner ?? '') ?? 0) + bytes
+    const key = owner ?? ''
+    const own = this.#of(key) + bytes
     this.#held += bytes
-    if (own === 0) this.#ownedBy.delete(owner ?? '')
-    else this.#ownedBy.set(owner ?? '', own)
+    if (own === 0) this.#ownedBy.delete(key)
+    else this.#ownedBy.set(key, own)
   }
 
   /** Whether the owner has more than its share. */
   isOver(owner: string): boolean {
-    return (this.#ownedBy.get(owner) ?? 0) > this.#bounds.eachMax
+    return this.#of(owner) > this.#bounds.eachMax
+  }
+
+  #of(owner: string): number {
+    return this.#ownedBy.get(owner) ?? 0
   }
 }
