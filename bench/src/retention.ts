@@ -67,7 +67,6 @@ export async function retention(args: string[]): Promise<void> {
     note('before', await measure(before, busy.address), await leftIn(before))
     await before.client.inboxes.update(old.id, { retentionDays: RETENTION_DAYS })
     await before.stop({ keeps: true })
-    forgetTasks(join(folder, 'mailroom.db'))
 
     const during = await startMailroom({}, folder)
     const startMs = performance.now()
@@ -163,12 +162,5 @@ function fill(file: string, inboxId: string, messages: number): void {
   db.exec(`update search_inboxes set position = ${messages}, renewed_position = ${messages},
     current_position = ${messages} where inbox_id = '${inboxId}'`)
   db.exec('commit')
-  db.close()
-}
-
-/** The service runs its hourly tasks at the next start. */
-function forgetTasks(file: string): void {
-  const db = new DatabaseSync(file)
-  db.exec('delete from leases')
   db.close()
 }
