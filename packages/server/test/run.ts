@@ -108,6 +108,7 @@ async function runFiles(): Promise<boolean> {
         await runGroup(await writeEntry(group, index), silence, sums)
     }
   }
+  process.stdout.setMaxListeners(0)
   await Promise.all(Array.from({ length: PROCESSES }, takeGroups))
   clearTimeout(silence)
   for (const path of unfinished) console.error(`✖ ${path} did not end`)
