@@ -4,17 +4,17 @@
 // process, without sockets and database. Exits 1 below the goals, 2 without a folder.
 
 import { statSync } from 'node:fs'
+import { runCodes } from '@mailroom/mail-reading/test/corpus/codes.ts'
+import { readAgreed } from '@mailroom/mail-reading/test/corpus/compare.ts'
+import { runKinds } from '@mailroom/mail-reading/test/corpus/kinds.ts'
+import { parseFolder } from '@mailroom/mail-reading/test/corpus/parse-folder.ts'
+import { runReplies } from '@mailroom/mail-reading/test/corpus/replies.ts'
+import { runSecrets } from '@mailroom/mail-reading/test/corpus/secrets.ts'
 import { runBounces } from '#test/corpus/bounces.ts'
-import { runCodes } from '#test/corpus/codes.ts'
-import { readAgreed } from '#test/corpus/compare.ts'
 import { runDkim } from '#test/corpus/dkim.ts'
 import { feedFolder } from '#test/corpus/feed.ts'
 import { reportFeed } from '#test/corpus/feed-report.ts'
 import { runFiles } from '#test/corpus/files.ts'
-import { runKinds } from '#test/corpus/kinds.ts'
-import { parseFolder } from '#test/corpus/parse-folder.ts'
-import { runReplies } from '#test/corpus/replies.ts'
-import { runSecrets } from '#test/corpus/secrets.ts'
 import { runViews } from '#test/corpus/views.ts'
 
 const USAGE = `Usage: npm run corpus -- [--parser] <folder>

@@ -3,11 +3,11 @@
 
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
 import type { ReportEnvelope } from '@mailroom/mail-reading/report/report.ts'
+import { asClientSends, reversePathOf } from '@mailroom/mail-reading/test/corpus/message-files.ts'
 import { type Mta, openMta } from '@mailroom/smtp/test/peers/mta.ts'
 import { openSender, type Sender } from '#test/peers/sender.ts'
 import { openWorld, type World } from '#test/world.ts'
 import type { FoundRecipient, FoundReport } from './expected-bounces.ts'
-import { asClientSends, reversePathOf } from './message-files.ts'
 
 /** The recipient for a report that names nobody. */
 const ANYONE = 'anyone@corpus.example'

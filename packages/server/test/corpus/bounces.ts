@@ -3,6 +3,12 @@
 
 import { join } from 'node:path'
 import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
+import {
+  countFalseReports,
+  FALSE_REPORTS_PERCENT_MAX,
+} from '@mailroom/mail-reading/test/corpus/false-reports.ts'
+import { readMessageFile } from '@mailroom/mail-reading/test/corpus/message-files.ts'
+import { percentile } from '@mailroom/mail-reading/test/corpus/tally.ts'
 import { BounceService, envelopeOf } from './bounce-service.ts'
 import {
   BounceTally,
@@ -10,9 +16,6 @@ import {
   type FoundReport,
   readExpectedReports,
 } from './expected-bounces.ts'
-import { countFalseReports, FALSE_REPORTS_PERCENT_MAX } from './false-reports.ts'
-import { readMessageFile } from './message-files.ts'
-import { percentile } from './tally.ts'
 
 /** Resolves with the exit code: 1 below a goal. */
 export async function runBounces(folder: string, isParserOnly: boolean): Promise<number> {

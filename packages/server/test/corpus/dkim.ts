@@ -3,11 +3,11 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { asClientSends } from '@mailroom/mail-reading/test/corpus/message-files.ts'
 import { openAuthenticator } from '#inbound/authenticate/authenticator.ts'
 import { openCachingResolver } from '#platform/dns/caching-resolver.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
 import { openDns, type Zone } from '#test/peers/dns.ts'
-import { asClientSends } from './message-files.ts'
 
 type State = 'SUCCESS' | 'TEMPFAIL' | 'PERMFAIL'
 

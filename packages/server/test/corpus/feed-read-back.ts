@@ -1,8 +1,8 @@
 // Reads every message of an inbox over the API into the form in which messages are compared.
 
 import { hash } from 'node:crypto'
+import type { ReadAttachment, ReadMessage } from '@mailroom/mail-reading/test/corpus/compare.ts'
 import type { Mailroom, Message } from '@mailroom/sdk'
-import type { ReadAttachment, ReadMessage } from './compare.ts'
 
 export type FedAttachment = ReadAttachment & {
   /** Of the content with LF for every CRLF: as it stood in a file with such lines. */

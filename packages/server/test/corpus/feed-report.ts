@@ -1,9 +1,18 @@
 // The result of sending a corpus through the service: every difference, figures, and whether the goals were reached.
 
-import { type AgreedMessage, compareMessage, type ReadMessage } from './compare.ts'
+import {
+  type AgreedMessage,
+  compareMessage,
+  type ReadMessage,
+} from '@mailroom/mail-reading/test/corpus/compare.ts'
+import {
+  CORPUS_GOALS,
+  type CorpusFigures,
+  CorpusTally,
+  percentile,
+} from '@mailroom/mail-reading/test/corpus/tally.ts'
 import type { Feed } from './feed.ts'
 import type { FedBack } from './feed-read-back.ts'
-import { CORPUS_GOALS, type CorpusFigures, CorpusTally, percentile } from './tally.ts'
 
 /** Prints to standard output; the exit code, 1 below the goals. */
 export function reportFeed(feed: Feed, agreed: ReadonlyMap<string, AgreedMessage>): number {

@@ -2,11 +2,15 @@
 // expected results.
 
 import { hash } from 'node:crypto'
+import {
+  asClientSends,
+  type MessageFile,
+  messageFiles,
+} from '@mailroom/mail-reading/test/corpus/message-files.ts'
 import type { Mailroom } from '@mailroom/sdk'
 import { openSender } from '#test/peers/sender.ts'
 import { clientOf, emptyPlace, type ServiceProcess } from '#test/scenarios/service-process.ts'
 import { ENVELOPE_SENDER, type FedBack, readBack } from './feed-read-back.ts'
-import { asClientSends, type MessageFile, messageFiles } from './message-files.ts'
 
 export type FedMessage = {
   readonly path: string

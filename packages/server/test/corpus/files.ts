@@ -4,8 +4,8 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
+import { percentile } from '@mailroom/mail-reading/test/corpus/tally.ts'
 import { openFileReader } from '#platform/workers/file-reader.ts'
-import { percentile } from './tally.ts'
 
 /** Words of each file that the other program finds too, and the reverse. */
 const SHARE_MIN = 0.97

@@ -3,13 +3,13 @@
 
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
+import { messageFiles } from '@mailroom/mail-reading/test/corpus/message-files.ts'
+import { percentile } from '@mailroom/mail-reading/test/corpus/tally.ts'
 import { readFences, viewed } from '@mailroom/mail-reading/test/view/viewed.ts'
 import type { ViewedMessage } from '@mailroom/mail-reading/view/view-page.ts'
 import { untrustedText, viewPage } from '@mailroom/mail-reading/view/view-page.ts'
 import { openParserPool } from '#parser/parser.ts'
 import { systemChance } from '#platform/chance.ts'
-import { messageFiles } from './message-files.ts'
-import { percentile } from './tally.ts'
 
 const MS_MAX = 2_000
 const PAGE_CHARS = 2_000

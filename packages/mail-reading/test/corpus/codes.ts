@@ -1,9 +1,9 @@
 // The run of verification codes: precision and recall over the project's own messages or, of a folder of
 // real mail, every code that was found, to be read by a person.
 
-import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'
-import type { FoundCode } from '@mailroom/mail-reading/extract/find-codes.ts'
-import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
+import { extractFrom } from '#extract/extract.ts'
+import type { FoundCode } from '#extract/find-codes.ts'
+import { parseMessage } from '#parse-message.ts'
 import { messageFiles } from './message-files.ts'
 import { percentile } from './tally.ts'
 import { type WrittenMessage, writtenMessages } from './written-codes.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { TOKEN_RULES } from '@mailroom/mail-reading/secrets/token-rules.ts'
+import { TOKEN_RULES } from '#secrets/token-rules.ts'
 import { judgeSecrets, SECRET_GOALS } from './secrets.ts'
 import { writtenSecrets } from './written-secrets.ts'
 

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { readAttachment } from '@mailroom/mail/mime/mime-message.ts'
-import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
+import { parseMessage } from '#parse-message.ts'
 import { compareMessage, type ReadMessage, readAgreed } from './compare.ts'
 import { messageFiles } from './message-files.ts'
 import { CORPUS_GOALS, CorpusTally, percentile } from './tally.ts'

@@ -3,7 +3,7 @@
 
 import { firstField, readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { judgeKind } from '@mailroom/mail/mail-kind.ts'
-import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
+import { parseMessage } from '#parse-message.ts'
 import { messageFiles } from './message-files.ts'
 import { type WrittenKind, writtenKinds } from './written-kinds.ts'
 

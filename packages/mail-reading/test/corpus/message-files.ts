@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, relative } from 'node:path'
 import { firstField, readHeaderSection } from '@mailroom/mail/header-fields.ts'
-import { firstAddress } from '@mailroom/mail-reading/report/report-words.ts'
+import { firstAddress } from '#report/report-words.ts'
 
 export type MessageFile = {
   /** Path below the folder, with `/`. */

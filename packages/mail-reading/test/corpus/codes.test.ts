@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { extractFrom } from '@mailroom/mail-reading/extract/extract.ts'
+import { extractFrom } from '#extract/extract.ts'
 import { CODE_GOALS, judgeCodes } from './codes.ts'
 import { writtenMessages } from './written-codes.ts'
 

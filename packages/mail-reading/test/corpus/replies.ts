@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { extractReply } from '@mailroom/mail-reading/reply/reply-text.ts'
+import { extractReply } from '#reply/reply-text.ts'
 
 type ReplyCase = {
   readonly id: string

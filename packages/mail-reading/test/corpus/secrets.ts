@@ -1,6 +1,6 @@
 // The run of secrets: precision and recall over the project's own mails.
 
-import { findSecrets, type SecretFinding } from '@mailroom/mail-reading/secrets/find-secrets.ts'
+import { findSecrets, type SecretFinding } from '#secrets/find-secrets.ts'
 import { type SecretSample, writtenSecrets } from './written-secrets.ts'
 
 export const SECRET_GOALS = { precisionPercent: 99, recallPercent: 99 } as const

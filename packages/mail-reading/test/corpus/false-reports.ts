@@ -4,7 +4,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { firstField, readHeaderSection } from '@mailroom/mail/header-fields.ts'
-import { readReport } from '@mailroom/mail-reading/report/read-report.ts'
+import { readReport } from '#report/read-report.ts'
 import { messageFiles, reversePathOf } from './message-files.ts'
 
 export const FALSE_REPORTS_PERCENT_MAX = 0.2
