@@ -7,7 +7,7 @@ import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { after, suite } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { keepShared, release } from '#test/shared.ts'
+import { keepShared, release } from '#test/services.ts'
 
 /** Time for released resources to end: connections that drain, threads that stop. */
 const LINGER_MS_MAX = 60_000

@@ -19,7 +19,7 @@ import { certificateSettings } from '#test/peers/certificate.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { type Mail, openSender, type SmtpReply } from '#test/peers/sender.ts'
 import { prepareSqlite } from '#test/peers/sqlite.ts'
-import { release, share } from '#test/shared.ts'
+import { release, share } from '#test/services.ts'
 import { databasePath } from '#wiring/store.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
