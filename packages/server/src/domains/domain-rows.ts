@@ -2,7 +2,6 @@
 // ordered by id, as `settleDomain` does.
 
 import { readDomainName } from '@mailroom/mail/address.ts'
-import { sql } from 'kysely'
 import {
   changeAccountTotal,
   changePodTotal,
@@ -10,7 +9,7 @@ import {
   lockAccount,
 } from '#accounts/accounts-rows.ts'
 import { transaction } from '#platform/db/db.ts'
-import { lockRows } from '#platform/db/dialect.ts'
+import { isInList, lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import { domains } from '#schema/nouns.ts'
 import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
@@ -86,18 +85,12 @@ function toServing(row: HolderRow): ServingDomain {
   }
 }
 
-/** `domains` is a JSON list, so that one statement serves any number of names. */
+/** `domains` is a JSON list. */
 const selectHolders = statement<Tables, { domains: string }, HolderRow>((query, place, engine) =>
   query
     .selectFrom('domains')
     .select(['id', 'account_id', 'domain', 'takes_subdomains', 'catch_all_inbox_id'])
-    .where(
-      'domain',
-      engine === 'sqlite' ? 'in' : '=',
-      engine === 'sqlite'
-        ? sql<string>`(select value from json_each(${place('domains')}))`
-        : sql<string>`any(array(select json_array_elements_text(${place('domains')}::json)))`,
-    )
+    .where(isInList(engine, 'domain', place('domains')))
     .where('is_holder', '=', 1),
 )
 

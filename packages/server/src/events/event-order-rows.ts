@@ -2,7 +2,8 @@
 // transactions that this server has not reached yet, and readers would wait for those to end.
 
 import { transaction } from '#platform/db/db.ts'
-import { isAfter, lockRows, transactionNumbers } from '#platform/db/dialect.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { logOrder } from '#platform/db/log-order.ts'
 import type { Row, Tx } from '#schema/tables.ts'
 import { comparePositions, type LogPosition } from './event.ts'
 import { positionOf } from './event-rows.ts'
@@ -19,7 +20,7 @@ export const settleEventOrder = transaction({
   name: 'settleEventOrder',
   accountOf: () => null,
   async run(tx: Tx, _input: object): Promise<number> {
-    const numbers = transactionNumbers(tx.engine)
+    const { numbers } = logOrder(tx)
     if (numbers === null) return 0
     const { own, isForeign } = numbers
     const readers = await lockRows(
@@ -57,7 +58,7 @@ export const settleEventOrder = transaction({
 
 /** From a position in the old order to a sequence within this transaction. */
 type Move = { from: LogPosition; sequence: number }
-type Numbers = NonNullable<ReturnType<typeof transactionNumbers>>
+type Numbers = NonNullable<ReturnType<typeof logOrder>['numbers']>
 type Place = Pick<Row<'event_readers'>, 'transaction_id' | 'sequence'>
 
 /**
@@ -90,11 +91,11 @@ async function settleWebhooks(tx: Tx, { own, isForeign }: Numbers, readers: Move
 
 /** The last sequence before the first event that a reader at this position had not read. */
 async function findSequence(tx: Tx, reader: Place): Promise<number> {
-  const numbers = transactionNumbers(tx.engine)
+  const { numbers, isAfter } = logOrder(tx)
   if (numbers === null) return reader.sequence
   const foreign = tx.query.selectFrom('events').where(numbers.isForeign)
   const unread = await foreign
-    .where(isAfter(tx.engine, positionOf(reader)))
+    .where(isAfter(positionOf(reader)))
     .select(({ fn }) => fn.min('sequence').as('first'))
     .executeTakeFirst()
   if (unread?.first != null) return unread.first - 1

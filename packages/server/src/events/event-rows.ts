@@ -4,14 +4,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
-import {
-  inLog,
-  inLogOrder,
-  isUnsettled,
-  isUpTo,
-  selectPlaces,
-  unsettledInLog,
-} from '#platform/db/dialect.ts'
+import { inLog, inLogOrder, logOrder, selectPositions } from '#platform/db/log-order.ts'
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import { idTimeMs } from '#platform/ids.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
@@ -97,9 +90,8 @@ export async function findPositionOfId(
   accountId: string,
   eventId: string,
 ): Promise<LogPosition> {
-  const { engine } = db.reading
   const end = await readLogHead(db)
-  const before = await selectPlaces(engine, db.read.selectFrom('events'))
+  const before = await selectPositions(db, db.read.selectFrom('events'))
     .where('occurred_at', '<', idTimeMs(eventId) - ID_ORDER_SLACK_MS)
     .orderBy('occurred_at', 'desc')
     .limit(1)
@@ -107,9 +99,7 @@ export async function findPositionOfId(
   const filter = NO_FILTER
   const after = before === undefined ? LOG_START : positionOf(before)
   const later = rowsIn(db, { accountId, after, filter }).where('id', '>', eventId)
-  const first = await inLogOrder(engine, selectPlaces(engine, later), 'asc')
-    .limit(1)
-    .executeTakeFirst()
+  const first = await inLogOrder(db, selectPositions(db, later), 'asc').limit(1).executeTakeFirst()
   if (first === undefined) return end
   const { transactionId, sequence } = positionOf(first)
   return { transactionId, sequence: sequence - 1 }
@@ -169,7 +159,7 @@ export async function scanLog(
 ): Promise<LogScan> {
   const end = await findWindowEnd(db, range)
   const { order = 'asc' } = range
-  const rows = await inLogOrder(db.reading.engine, eventsIn(db, range, end), order)
+  const rows = await inLogOrder(db, eventsIn(db, range, end), order)
     .selectAll()
     .limit(limit)
     .execute()
@@ -227,11 +217,10 @@ export async function readLog(
   db: ReadDb,
   { after, limit, hasUntold = false }: { after: LogPosition; limit: number; hasUntold?: boolean },
 ): Promise<LoggedEvent[]> {
-  const { engine } = db.reading
   const found: LoggedEvent[] = []
   for (let from = after; ; await nextTurn()) {
-    const query = inLog(engine, db.read.selectFrom('events'), { after: from, until: null })
-    const rows = await inLogOrder(engine, query, 'asc').selectAll().limit(limit).execute()
+    const query = inLog(db, db.read.selectFrom('events'), { after: from, until: null })
+    const rows = await inLogOrder(db, query, 'asc').selectAll().limit(limit).execute()
     const isRead = (row: Row<'events'>) =>
       row.kind !== ERASED || (hasUntold && row.inbox_id !== null)
     found.push(...rows.filter(isRead).map(toEvent))
@@ -256,14 +245,13 @@ export async function findNewestEventId(
 ): Promise<string | null> {
   const filter = NO_FILTER
   const places = rowsIn(db, { accountId, after: LOG_START, until, filter })
-  const newest = inLogOrder(db.reading.engine, places, 'desc').select('id').limit(1)
+  const newest = inLogOrder(db, places, 'desc').select('id').limit(1)
   return (await newest.executeTakeFirst())?.id ?? null
 }
 
 function selectHead(db: ReadDb) {
-  const { engine } = db.reading
-  const query = inLog(engine, db.read.selectFrom('events'), { after: LOG_START, until: null })
-  return inLogOrder(engine, selectPlaces(engine, query), 'desc').limit(1)
+  const query = inLog(db, db.read.selectFrom('events'), { after: LOG_START, until: null })
+  return inLogOrder(db, selectPositions(db, query), 'desc').limit(1)
 }
 
 /**
@@ -271,8 +259,9 @@ function selectHead(db: ReadDb) {
  * then polls, because nothing notifies of the end of that transaction.
  */
 export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<boolean> {
-  const query = unsettledInLog(db.reading.engine, db.read.selectFrom('events'), after)
-  if (query === null) return false
+  const { isSettled, isAfter } = logOrder(db.reading)
+  if (isSettled === null) return false
+  const query = db.read.selectFrom('events').where(isAfter(after))
   // In this order the index is used, also while the table has no statistics and a scan seems to end soon.
   const first = query.select('sequence').orderBy('transaction_id').orderBy('sequence').limit(1)
   return (await first.executeTakeFirst()) !== undefined
@@ -286,7 +275,7 @@ export async function readLogHeadOf(
   db: ReadDb,
   inboxId: string,
 ): Promise<{ position: LogPosition; unsettledIds: string[] }> {
-  const condition = isUnsettled(db.reading.engine)
+  const { isUnsettled: condition } = logOrder(db.reading)
   if (condition === null) return { position: await readLogHead(db), unsettledIds: [] }
   const head = db.read
     .selectFrom(selectHead(db).as('head'))
@@ -296,9 +285,7 @@ export async function readLogHeadOf(
     .select('id')
     .where('inbox_id', '=', inboxId)
     .where(condition)
-  const rows = await selectPlaces(db.reading.engine, head)
-    .unionAll(selectPlaces(db.reading.engine, waiting))
-    .execute()
+  const rows = await selectPositions(db, head).unionAll(selectPositions(db, waiting)).execute()
   const settled = rows.find(({ id }) => id === null)
   return {
     position: settled === undefined ? LOG_START : positionOf(settled),
@@ -318,19 +305,18 @@ export async function findNewestUnsettled(
     until,
   }: { accountId: string; filter: EventFilter; until?: LogPosition | undefined },
 ): Promise<LogPosition | null> {
-  const { engine } = db.reading
-  const condition = isUnsettled(engine)
+  const { isUnsettled: condition, isUpTo } = logOrder(db.reading)
   if (condition === null) return null
   const query = ofOneIndex(db.read.selectFrom('events'), { accountId, filter }).where(condition)
-  const bounded = until === undefined ? query : query.where(isUpTo(engine, until))
-  const newest = inLogOrder(engine, selectPlaces(engine, bounded), 'desc').limit(1)
+  const bounded = until === undefined ? query : query.where(isUpTo(until))
+  const newest = inLogOrder(db, selectPositions(db, bounded), 'desc').limit(1)
   const row = await newest.executeTakeFirst()
   return row === undefined ? null : positionOf(row)
 }
 
 /** The time of the first event that was committed and cannot be read yet; null for none. */
 export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
-  const condition = isUnsettled(db.reading.engine)
+  const { isUnsettled: condition } = logOrder(db.reading)
   if (condition === null) return null
   const row = await db.read
     .selectFrom('events')
@@ -353,7 +339,7 @@ function onlyInboxOf({ podIds, inboxIds }: EventFilter): string | null {
 /** The rows that the filter is applied to, which an index has in the order of the log. */
 function rowsIn(db: ReadDb, { accountId, after, until, filter }: EventRange) {
   const range = { after, until: until ?? null }
-  return ofOneIndex(inLog(db.reading.engine, db.read.selectFrom('events'), range), {
+  return ofOneIndex(inLog(db, db.read.selectFrom('events'), range), {
     accountId,
     filter,
   })
@@ -441,9 +427,8 @@ async function findWindowEnd(db: ReadDb, range: EventRange): Promise<LogPosition
   const isSparse =
     kinds.length > 0 || categories.length > 0 || podIds.length > 0 || inboxIds.length > 1
   if (!isSparse) return null
-  const { engine } = db.reading
   const { order = 'asc' } = range
-  const row = await inLogOrder(engine, selectPlaces(engine, rowsIn(db, range)), order)
+  const row = await inLogOrder(db, selectPositions(db, rowsIn(db, range)), order)
     .offset(LOG_WINDOW_EVENTS - 1)
     .limit(1)
     .executeTakeFirst()

@@ -6,7 +6,8 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { LogPosition } from '#events/events.ts'
 import { findReaderPosition } from '#events/events-rows.ts'
-import { countedRows, inLog, inLogOrder } from '#platform/db/dialect.ts'
+import { countedRows } from '#platform/db/dialect.ts'
+import { inLog, inLogOrder } from '#platform/db/log-order.ts'
 import type { QueueState, QueueTable } from '#queue/leased-queue-rows.ts'
 import { TRASH_MS } from '#removal/removal-rows.ts'
 import type { ReadDb, Tables } from '#schema/tables.ts'
@@ -95,9 +96,8 @@ export async function readFanOutLag(db: ReadDb): Promise<Waiting> {
 }
 
 function eventsAfter(db: ReadDb, after: LogPosition) {
-  const { engine } = db.reading
-  const behind = inLog(engine, db.read.selectFrom('events'), { after, until: null })
-  return inLogOrder(engine, behind, 'asc')
+  const behind = inLog(db, db.read.selectFrom('events'), { after, until: null })
+  return inLogOrder(db, behind, 'asc')
 }
 
 function timeIn(column: string) {

@@ -4,7 +4,7 @@
 import { type Kysely, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { type Transaction, transaction } from '#platform/db/db.ts'
-import { lockRows } from '#platform/db/dialect.ts'
+import { byBytes, lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 import type { Head, Share } from './dispatched-queue.ts'
@@ -128,14 +128,13 @@ function headsOf(table: QueueTable) {
   // Each step of the recursion goes to the next lane of the account, to the end of its lanes (null), or to
   // the next account (before its first lane).
   const selectHeads = statement<Tables, HeadsInput, Head>((query, place, engine) => {
-    // The collation of the columns.
-    const collation = engine === 'postgres' ? sql`collate "C"` : sql``
+    const given = (name: 'account' | 'lane') =>
+      byBytes(engine, sql<string>`cast(${place(name)} as text)`)
     return {
       compile: () =>
         sql<Head>`
         with recursive heads (account, lane, lanes) as (
-          select cast(${place('account')} as text) ${collation},
-            cast(${place('lane')} as text) ${collation}, 0
+          select ${given('account')}, ${given('lane')}, 0
           union all
           select
             case

@@ -4,7 +4,7 @@
 import type { LogPosition } from '#events/events.ts'
 import { findReaderPosition, moveReader, positionOf } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
-import { inLog, inLogOrder } from '#platform/db/dialect.ts'
+import { inLog, inLogOrder } from '#platform/db/log-order.ts'
 import { addLatencies, type Latencies } from '#platform/telemetry/latency.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
@@ -48,7 +48,6 @@ export async function readLogToCount(
     countedOnly = false,
   }: { after: LogPosition; limit: number; countedOnly?: boolean },
 ): Promise<CountedEvent[]> {
-  const { engine } = db.reading
   const events = db.read
     .selectFrom('events')
     // Only for sent messages, because rows of messages are large.
@@ -56,7 +55,7 @@ export async function readLogToCount(
       join.onRef('messages.id', '=', 'events.message_id').on('events.kind', '=', 'message.sent'),
     )
     .$if(countedOnly, (query) => query.where('events.kind', 'in', COUNTED_KINDS))
-  const rows = await inLogOrder(engine, inLog(engine, events, { after, until: null }), 'asc')
+  const rows = await inLogOrder(db, inLog(db, events, { after, until: null }), 'asc')
     .select([
       'events.transaction_id',
       'events.sequence',

@@ -1,5 +1,5 @@
-// The database port: reads are queries on read-only connections, writes are declared transactions. Only
-// `dialect.ts` and files of this folder may ask which engine they have.
+// The database port: reads are queries on read-only connections, writes are declared transactions. The files of this
+// folder know the differences between the engines; others ask only whether several processes may share the database.
 
 import type { MessagePort } from 'node:worker_threads'
 import type { Kysely } from 'kysely'

@@ -1,4 +1,5 @@
-// The differences between the two SQL dialects that queries have to know.
+// The differences between the two SQL dialects that queries have to know. Those of the log and of the index of words
+// are in `log-order.ts` and `text-index.ts`.
 
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { Engine, Tx } from './db.ts'
@@ -75,104 +76,6 @@ export async function readSharedTime<Schema>({
   return rows[0]?.ms ?? null
 }
 
-/** A place in a log: a table with the columns `transaction_id` and `sequence`. */
-type LogPlace = { readonly transactionId: number; readonly sequence: number }
-
-/**
- * Limits a query on a log to rows after `after`, up to and including `until`, that are settled: nothing can
- * appear before them any more. PostgreSQL assigns sequences when rows are written, not when they commit. So
- * the transaction comes first in the order, and readers stop at the oldest open transaction that the
- * statement sees.
- */
-export function inLog<Schema, Tables extends keyof Schema, Row>(
-  engine: Engine,
-  query: SelectQueryBuilder<Schema, Tables, Row>,
-  { after, until }: { after: LogPlace; until: LogPlace | null },
-): SelectQueryBuilder<Schema, Tables, Row> {
-  let narrowed = query.where(isAfter(engine, after))
-  if (until !== null) narrowed = narrowed.where(isUpTo(engine, until))
-  return engine === 'sqlite' ? narrowed : narrowed.where(IS_SETTLED)
-}
-
-/** Selects places of a log. On SQLite `transaction_id` is constant and in no index, so it is not read. */
-export function selectPlaces<Schema, Tables extends keyof Schema, Row>(
-  engine: Engine,
-  query: SelectQueryBuilder<Schema, Tables, Row>,
-): SelectQueryBuilder<Schema, Tables, Row & { transaction_id: number; sequence: number }> {
-  const number = engine === 'sqlite' ? sql<number>`0` : sql<number>`transaction_id`
-  return query
-    .select([number.as('transaction_id'), sql<number>`sequence`.as('sequence')])
-    .$castTo<Row & { transaction_id: number; sequence: number }>()
-}
-
-/** Orders a query on a log. */
-export function inLogOrder<Schema, Tables extends keyof Schema, Row>(
-  engine: Engine,
-  query: SelectQueryBuilder<Schema, Tables, Row>,
-  direction: 'asc' | 'desc',
-): SelectQueryBuilder<Schema, Tables, Row> {
-  const byTransaction = engine === 'sqlite' ? query : query.orderBy(sql`transaction_id`, direction)
-  return byTransaction.orderBy(sql`sequence`, direction)
-}
-
-/**
- * Limits a query on a log to rows after `after`, settled or not; null when every committed row is settled.
- */
-export function unsettledInLog<Schema, Tables extends keyof Schema, Row>(
-  engine: Engine,
-  query: SelectQueryBuilder<Schema, Tables, Row>,
-  after: LogPlace,
-): SelectQueryBuilder<Schema, Tables, Row> | null {
-  return engine === 'sqlite' ? null : query.where(isAfter(engine, after))
-}
-
-/**
- * For conditions on a log: the number of the current transaction, and whether a row comes from a transaction
- * that this server never had, as in a restored database. Null on SQLite.
- */
-export function transactionNumbers(
-  engine: Engine,
-): { own: RawBuilder<number>; isForeign: RawBuilder<SqlBool> } | null {
-  if (engine === 'sqlite') return null
-  return {
-    own: sql<number>`pg_current_xact_id()::text::bigint`,
-    // Committed transactions are below the snapshot's end; only rows of the current transaction may not be.
-    isForeign: sql<SqlBool>`(
-      transaction_id >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint
-      and transaction_id is distinct from pg_current_xact_id_if_assigned()::text::bigint
-    )`,
-  }
-}
-
-/** True for rows of a log after this place. */
-export function isAfter(
-  engine: Engine,
-  { transactionId, sequence }: LogPlace,
-): RawBuilder<SqlBool> {
-  return engine === 'sqlite'
-    ? sql<SqlBool>`(sequence > ${sequence})`
-    : sql<SqlBool>`((transaction_id, sequence) > (${transactionId}, ${sequence}))`
-}
-
-/**
- * The end of a range, in a form that limits the scan of an index; the negation of `isAfter` would be checked
- * row by row.
- */
-export function isUpTo(engine: Engine, { transactionId, sequence }: LogPlace): RawBuilder<SqlBool> {
-  return engine === 'sqlite'
-    ? sql<SqlBool>`(sequence <= ${sequence})`
-    : sql<SqlBool>`((transaction_id, sequence) <= (${transactionId}, ${sequence}))`
-}
-
-/** True for committed rows of a log that are not settled yet; null when there are none. */
-export function isUnsettled(engine: Engine): RawBuilder<SqlBool> | null {
-  return engine === 'sqlite'
-    ? null
-    : sql<SqlBool>`transaction_id >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint`
-}
-
-const IS_SETTLED = sql<SqlBool>`transaction_id < pg_snapshot_xmin(pg_current_snapshot())::text::bigint`
-
 /** The number of rows of an index at the server's last count; null on SQLite. */
 export function countedRows(engine: Engine, index: string): RawBuilder<{ rows: number }> | null {
   if (engine === 'sqlite') return null
@@ -184,4 +87,20 @@ export function countedRows(engine: Engine, index: string): RawBuilder<{ rows: n
 /** Whether the files keep the bytes of deleted rows until their space is used again. SQLite overwrites them. */
 export function keepsFreeSpace(engine: Engine): boolean {
   return engine === 'postgres'
+}
+
+/** The text in the order of bytes, as SQLite compares it by default. */
+export function byBytes(engine: Engine, text: RawBuilder<string>): RawBuilder<string> {
+  return engine === 'sqlite' ? text : sql`${text} collate "C"`
+}
+
+/** Whether the column is in a list given as JSON, so that one statement serves lists of any length. */
+export function isInList(
+  engine: Engine,
+  column: string,
+  json: RawBuilder<string>,
+): RawBuilder<SqlBool> {
+  return engine === 'sqlite'
+    ? sql`${sql.ref(column)} in (select value from json_each(${json}))`
+    : sql`${sql.ref(column)} = any(array(select json_array_elements_text(${json}::json)))`
 }
