@@ -11,7 +11,7 @@ import { createAccount, updateAccount } from './account.ts'
 import { listAccounts, listKeys } from './account-rows.ts'
 import { createApprover, deleteApprover, type FirstApprover, type OwnDomains } from './approver.ts'
 import { listApprovers } from './approver-rows.ts'
-import { createKey, revokeKey } from './key.ts'
+import { createKey, refuseScopedKey, revokeKey } from './key.ts'
 import {
   changePod,
   findPod,
@@ -35,6 +35,9 @@ export function accountHandlers(
   deps: Deps,
   readers: EventReaders,
 ): HandlersOf<'apiKeys' | 'approvers' | 'pods' | 'admin.accounts'> {
+  const refuseKey = refuseScopedKey((accountId, { idOrClientId }: { idOrClientId: string }) =>
+    getPod(deps, accountId, idOrClientId),
+  )
   return {
     'apiKeys.create': async ({ body }, { accountId }) => {
       const { key, token } = await createKey(deps, { accountId, name: body.name ?? null })
@@ -83,7 +86,9 @@ export function accountHandlers(
       if (outcome === 'approver_required') throw problem(outcome, POLICY_LEFT)
       if (outcome !== 'deleted') throw problem(outcome)
     },
-    ...refusedKeysOfPods(deps),
+    'pods.createApiKey': refuseKey,
+    'pods.listApiKeys': refuseKey,
+    'pods.deleteApiKey': refuseKey,
 
     'admin.accounts.create': async ({ body }) => {
       const { account, key, token } = await createAccount(deps, body)
@@ -105,21 +110,6 @@ async function getPod({ db }: { db: Db }, accountId: string, pod: string): Promi
   const found = await findPod(db, accountId, pod)
   if (found === null) throw notFound()
   return found
-}
-
-function refusedKeysOfPods(deps: Pick<Deps, 'db'>) {
-  const refuse = async (
-    { path }: { path: { idOrClientId: string } },
-    { accountId }: { accountId: string },
-  ): Promise<never> => {
-    await getPod(deps, accountId, path.idOrClientId)
-    throw problem('scoped_keys_not_supported')
-  }
-  return {
-    'pods.createApiKey': refuse,
-    'pods.listApiKeys': refuse,
-    'pods.deleteApiKey': refuse,
-  }
 }
 
 function presentPod(outcome: Pod | PodRefusal) {

@@ -27,7 +27,6 @@ type NewAccount = Pick<Account, 'id' | 'name' | 'plan'> & {
   podId: string
   key: NewKey
   nowMs: number
-  /** Adds the account only if there is none yet. */
   isFirst: boolean
 }
 

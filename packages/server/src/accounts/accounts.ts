@@ -18,7 +18,13 @@ export {
   requireOwnOrigin,
   type SignIn,
 } from './identify.ts'
-export { type Authenticate, createKey, makeAuthenticate, revokeKey } from './key.ts'
+export {
+  type Authenticate,
+  createKey,
+  makeAuthenticate,
+  refuseScopedKey,
+  revokeKey,
+} from './key.ts'
 export { pairingHandlers } from './pairing.ts'
 export {
   endedSessionCookie,

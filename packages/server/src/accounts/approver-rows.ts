@@ -162,7 +162,6 @@ export function findApproverByToken(db: ReadDb, tokenHash: Uint8Array) {
     .executeTakeFirst()
 }
 
-/** The account's active approver, or null. */
 export async function findApprover(
   db: ReadDb,
   { accountId, approverId }: { accountId: string; approverId: string },

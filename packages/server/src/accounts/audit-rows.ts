@@ -14,7 +14,6 @@ import type { Actor } from './actor.ts'
 
 export const AUDIT_MS = 90 * DAY_MS
 
-/** Details of a decision about mail. */
 type DecisionDetails = {
   messageId: string | null
   /** Only for quarantined mail. */

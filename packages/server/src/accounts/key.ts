@@ -80,6 +80,14 @@ export async function revokeKey(
   if (outcome === 'last_key') throw problem('last_api_key')
 }
 
+/** Handles an operation on keys of one pod or inbox, which `find` requires to exist. */
+export function refuseScopedKey<Path>(find: (accountId: string, path: Path) => Promise<unknown>) {
+  return async ({ path }: { path: Path }, { accountId }: { accountId: string }): Promise<never> => {
+    await find(accountId, path)
+    throw problem('scoped_keys_not_supported')
+  }
+}
+
 export type Identity = {
   readonly accountId: string
   readonly actor: Exclude<Actor, { kind: 'operator' }>

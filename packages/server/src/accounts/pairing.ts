@@ -96,7 +96,6 @@ export function pairingHandlers(
   }
 }
 
-/** How long a person has to approve a client. */
 const PAIRING_MS = 10 * MINUTE_MS
 
 /** Random codes collide so rarely that more attempts would only hide a fault. */
@@ -156,7 +155,6 @@ function hashRequestId(requestId: string): Uint8Array {
 const CODE_ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ3479'
 const CODE_LENGTH = 8
 
-/** `XXXX-XXXX`. */
 function makeUserCode(chance: Chance): string {
   return grouped(randomText(chance, CODE_ALPHABET, CODE_LENGTH))
 }

@@ -45,7 +45,6 @@ export type Sessions = {
    * ended, or whose key was revoked or approver deleted.
    */
   find(cookie: string): Promise<SignedIn | null>
-  /** Signs out, in every process. */
   end(session: Session): Promise<void>
 }
 

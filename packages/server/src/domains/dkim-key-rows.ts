@@ -43,7 +43,6 @@ export async function listDkimKeys(db: ReadDb, owner: DkimOwner): Promise<DkimKe
   return rows.map(dkimKeys.read)
 }
 
-/** The keys of several domains, by domain id. */
 export async function listKeysOfDomains(
   db: ReadDb,
   ownerIds: readonly string[],

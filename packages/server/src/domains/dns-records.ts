@@ -11,7 +11,6 @@ export type DnsRecord = {
   name: string
   /** For TXT the whole text, even if it is published as several strings. */
   value: string
-  /** Null for TXT. */
   priority: number | null
   purpose: DnsRecordPurpose
   /** False for a recommended record. */
@@ -171,7 +170,6 @@ function fullValue({ priority, value }: DnsRecord): string {
 function quoteText(text: string): string {
   const bytes = Buffer.from(text)
   const strings: string[] = []
-  // An empty text is one empty string.
   for (let start = 0; start === 0 || start < bytes.length; start += STRING_OCTETS_MAX) {
     const octets = [...bytes.subarray(start, start + STRING_OCTETS_MAX)]
     strings.push(`"${octets.map(escapeOctet).join('')}"`)

@@ -39,7 +39,6 @@ type DomainState = {
 }
 
 type DnsAnswers = {
-  /** Whether DNS has every required record. */
   isRight: boolean
   /** Whether two DNS answers agree, if the status changes. */
   isSure: boolean

@@ -15,7 +15,6 @@ export async function presentDomain(deps: Deps, domain: Domain): Promise<DomainS
   return presentWith(domain, await recordsOf(deps, domain))
 }
 
-/** Reads the keys of all domains in one query. */
 export async function presentDomains(deps: Deps, all: readonly Domain[]): Promise<DomainShape[]> {
   const keys = await listKeysOfDomains(
     deps.db,

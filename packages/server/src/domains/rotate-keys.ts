@@ -194,7 +194,6 @@ export type KeyRotation =
   | { readonly kind: 'unpublished'; readonly standby: DkimKey }
   /** DNS has the record, but caches may still have the former one. */
   | { readonly kind: 'settling'; readonly standby: DkimKey; readonly settledAtMs: number }
-  /** DNS did not answer. */
   | { readonly kind: 'fault'; readonly standby: DkimKey; readonly text: string }
   /** There is no standby until the retired key is replaced. */
   | { readonly kind: 'retiring'; readonly retiring: DkimKey }

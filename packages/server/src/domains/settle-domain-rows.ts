@@ -42,13 +42,11 @@ type DomainSettling = {
   status: DomainStatus
   lastCheckedAtMs: number | null
   checks: RecordCheck[]
-  /** Whether DNS has every required record. */
   isRight: boolean
   /** Whether two DNS answers agree, so that the status may change. */
   isSure: boolean
   takesBounces: boolean
   eventId: string
-  /** When DNS answered. */
   nowMs: number
 }
 
@@ -197,7 +195,6 @@ function dueIn(tx: Pick<ReadDb, 'read'>, nowMs: number) {
     )
 }
 
-/** Whether `claimDomainChecks` would find any. */
 export async function hasDueDomains(db: ReadDb, nowMs: number): Promise<boolean> {
   return (await dueIn(db, nowMs).limit(1).executeTakeFirst()) !== undefined
 }

@@ -1,5 +1,3 @@
-// Sending a draft, which removes it.
-
 import type { Context } from '#http/handler.ts'
 import { isAnyMatch, isMatch } from '#http/if-match.ts'
 import { readRawBytes } from '#mailbox/mailbox.ts'

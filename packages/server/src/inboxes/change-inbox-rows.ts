@@ -55,7 +55,6 @@ type NewInbox = EditsOf<typeof inboxes> & {
   webhook: InboxWebhook | null
   metadata?: Readonly<Record<string, string>>
   nowMs: number
-  /** Creations allowed in any 24 hours. */
   creationsPerDay: number
 }
 
@@ -415,7 +414,6 @@ type InboxDomain =
   | { kind: 'usable'; domain: Domain }
   | { kind: 'invalid_domain'; reason: DomainDefect }
 
-/** Why this account may not use the domain. */
 export type DomainDefect =
   | { kind: 'unknown' }
   | { kind: 'foreign' }

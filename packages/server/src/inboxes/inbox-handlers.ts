@@ -1,4 +1,5 @@
 import { FILTER_MARKS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
+import { refuseScopedKey } from '#accounts/accounts.ts'
 import { findPod } from '#accounts/accounts-rows.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import { type Clock, INSTANT_RULE, parseInstant } from '#platform/clock.ts'
@@ -37,13 +38,7 @@ export function inboxHandlers(
     if (inbox === null) throw notFound()
     return inbox
   }
-  const refuseScopedKey = async (
-    { path }: { path: { id: string } },
-    { accountId }: { accountId: string },
-  ): Promise<never> => {
-    await getInbox(accountId, path.id)
-    throw problem('scoped_keys_not_supported')
-  }
+  const refuseKey = refuseScopedKey((accountId, { id }: { id: string }) => getInbox(accountId, id))
   return {
     'inboxes.create': async ({ body }, { accountId }) => {
       const { expiresAt, ...given } = body
@@ -76,16 +71,15 @@ export function inboxHandlers(
       const change = { ...rest, ...readExpiry(deps, expiresAt) }
       return presentChanged(await updateInbox(deps, { accountId, inboxId: path.id, ...change }))
     },
-    'inboxes.createApiKey': refuseScopedKey,
-    'inboxes.listApiKeys': refuseScopedKey,
-    'inboxes.deleteApiKey': refuseScopedKey,
+    'inboxes.createApiKey': refuseKey,
+    'inboxes.listApiKeys': refuseKey,
+    'inboxes.deleteApiKey': refuseKey,
   }
 }
 
 /** Documented in the API, so it is not a setting. */
 const EXPIRES_MS_MAX = 36_500 * DAY_MS
 
-/** An omitted field stays omitted. */
 function readExpiry(
   { clock }: { clock: Clock },
   text: string | null | undefined,

@@ -17,10 +17,8 @@ export type ReachedInbox = Inbox & {
 }
 
 export type ShownInbox = Inbox & {
-  /** The URL of the webhook for this inbox only. */
   webhookUrl: string | null
   unreadThreads: number
-  /** Null if it is empty. */
   lastMessageAtMs: number | null
   /** Null: mail is kept forever. */
   effectiveRetentionDays: number | null

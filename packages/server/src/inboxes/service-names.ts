@@ -68,7 +68,6 @@ const LETTERS = new Map(
   ),
 )
 
-/** The display name of mail to approvers. */
 export const SERVICE_NAME = 'Mailroom'
 const HELD_MAIL = 'held mail'
 

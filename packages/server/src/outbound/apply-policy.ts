@@ -55,7 +55,6 @@ function policyProblem(reasons: readonly HoldReason[]): AppError {
 type Judged = {
   inbox: Inbox
   recipients: readonly string[]
-  /** Null for a refused send. */
   messageId: string | null
   decision: PolicyDecision
   reasons: readonly HoldReason[]

@@ -7,7 +7,6 @@ import type { NewRow, ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
 /** Mail that the sandbox kept instead of sending it. */
 export type Captured = {
   id: string
-  /** Envelope recipients of this capture. */
   recipients: string[]
   /** '' is the null reverse-path. */
   reversePath: string

@@ -25,7 +25,6 @@ export type SendCheck = LimitCheck & {
   use: KeyUse
   /** Whether it will wait for its time or for approval. */
   isWaiting: boolean
-  /** Whether it will wait for approval. */
   isHeld: boolean
 }
 
@@ -197,7 +196,6 @@ async function checkLimits(
   }
 }
 
-/** The number of the next send that counts. */
 export function sendNumber({ outbound_count, unsent_count }: Counters): number {
   return outbound_count - unsent_count + 1
 }
@@ -234,7 +232,6 @@ export async function countRate(
 ): Promise<void> {
   const number = sendNumber(counters)
   await insertInboxSend(tx, { inbox_id: inboxId, send_number: number, sent_at: sentMs })
-  // The limits read no older sends.
   const last = number - Math.max(limits.perDay, limits.perMinute)
   if (last > 0) await deleteInboxSend(tx, { inboxId, number: last })
 }
@@ -357,7 +354,6 @@ function isReported({ loop_suspected_at: reportedMs }: FoundThread, nowMs: numbe
   return reportedMs > nowMs - AUTOMATIC_SENDS_MS
 }
 
-/** Writes the event of an unreported episode. */
 export async function reportLoop(
   tx: Tx,
   input: { eventId: string; inboxId: string; threadId: string; nowMs: number },
@@ -686,7 +682,6 @@ export function utcDay(timeMs: number): number {
   return Math.floor(timeMs / DAY_MS)
 }
 
-/** The midnight that ends a day of `utcDay`. */
 export function endOfUtcDay(day: number): number {
   return (day + 1) * DAY_MS
 }

@@ -59,19 +59,16 @@ export type SendMessage = {
   headers: readonly HeaderField[]
   body: string
   bodyHtml: string | null
-  /** Null only with `threadId`. */
   subject: string | null
   threadId: string | null
   includeQuote: boolean
   replyTo: string | null
   attachments: SendAttachment[]
-  /** The event to which the message invites. */
   invite?: SentInvite | null
   /** Whether the message has a link for its only recipient to unsubscribe. */
   hasUnsubscribe: boolean
   /** Whether a program answers or sends on its own (RFC 3834 §5). */
   isAutomatic: boolean
-  /** When to send it; null: now. */
   sendAtMs: number | null
   /** The message after the body; only without `threadId`. */
   forwarded?: Forwarded & { readonly threadId: string }
@@ -279,7 +276,6 @@ function addressesIn(list: string): string[] {
   return parseAddressList(list).map(({ address }) => address)
 }
 
-/** Without the sub-address. */
 function comparedAddress(address: string): string {
   const at = address.lastIndexOf('@')
   return inboxAddressOf(unquote(address.slice(0, at)), address.slice(at + 1))

@@ -10,7 +10,6 @@ import type { Row, Tables, Tx } from '#schema/tables.ts'
 /** `to`, fifty `cc` and the author who copied the inbox. */
 const MESSAGE_RECIPIENTS_MAX = 52
 
-/** A delivery that a worker has leased. */
 export type HeldDelivery = Pick<Row<'deliveries'>, (typeof HELD_COLUMNS)[number]>
 
 const HELD_COLUMNS = [

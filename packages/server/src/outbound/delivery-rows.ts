@@ -95,7 +95,6 @@ function toDelivery(row: Row<'deliveries'>): Delivery {
   }
 }
 
-/** A sent message that a report may be about. */
 export type SentMessage = {
   accountId: string
   inboxId: string

@@ -60,7 +60,6 @@ export async function forwardMessage(
   })
 }
 
-/** The same limits as for the files of a send. */
 function checkFiles({ attachments }: Message): void {
   if (attachments.length > ATTACHMENTS_MAX) {
     const text = `The message has ${attachments.length} files; at most ${ATTACHMENTS_MAX} can be forwarded.`
@@ -75,7 +74,6 @@ function checkFiles({ attachments }: Message): void {
 
 const WITHOUT_FILES = 'Forward it with includeAttachments false, and send the files that matter.'
 
-/** Octets in base64 without line breaks. */
 function encodedLength(bytes: number): number {
   return Math.ceil(bytes / 3) * 4
 }

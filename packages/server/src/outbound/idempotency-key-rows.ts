@@ -17,7 +17,6 @@ export type SendAnswer = {
   createdAtMs: number
   /** Set if the send needs approval. */
   hold?: { id: string; reasons: HoldReason[]; digest: string; expiresAtMs: number }
-  /** Set if the send was scheduled. */
   scheduledAtMs?: number
 }
 

@@ -15,13 +15,11 @@ export type SentInvite = {
   sequence: number
   start: EventTime
   end: EventTime
-  /** Null: the subject. */
   summary: string | null
   location: string | null
   description: string | null
 }
 
-/** `bad_request` names the invalid field. */
 export function readInvite(invite: InviteToSend | undefined): SentInvite | null {
   if (invite === undefined) return null
   const { method = 'request', uid = null, sequence = 0, timezone = null } = invite

@@ -15,7 +15,6 @@ import { holdWaiting, type WaitingEnvelope } from './waiting-send-rows.ts'
 
 export type Due = { inbox: Inbox; messageId: string; envelope: WaitingEnvelope }
 
-/** Null if no policy applies. */
 export function judgeWaiting(deps: SendDeps, due: Due): Promise<SendJudgement | null> {
   return judgeSend(deps, { inbox: due.inbox, readMessage: () => readJudged(deps, due) })
 }

@@ -47,7 +47,6 @@ const DUE_PER_LOOK = 64
  * stall other accounts.
  */
 const DUE_PER_TURN = 16
-/** Bounds the names in a query. */
 const ACCOUNTS_PER_ROUND = 256
 /** After a fault, the delay is how late the send already is, within these bounds. */
 const RELEASE_RETRY_MS_MIN = 10 * SECOND_MS

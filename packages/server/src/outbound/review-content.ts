@@ -33,11 +33,9 @@ export type ReviewEnvelope = {
   readonly replyTo: string | null
   readonly threadId: string
   readonly inReplyTo: string | null
-  /** Extra header fields by name. */
   readonly headers: { readonly [name: string]: string }
   readonly attachments: readonly ReviewedFile[]
   readonly sendAt: string | null
-  /** Whether it has a link to unsubscribe. */
   readonly unsubscribe: boolean
   readonly isAutomatic: boolean
 }
@@ -95,7 +93,6 @@ export async function hashAttachments(outgoing: Composition['outgoing']): Promis
   return files
 }
 
-/** In hexadecimal. */
 export async function hashFile(content: Uint8Array): Promise<string> {
   return Buffer.from(await digestInSteps(content)).toString('hex')
 }

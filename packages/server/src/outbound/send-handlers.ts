@@ -78,7 +78,6 @@ export function sendHandlers(
   }
 }
 
-/** Sends that answer or forward a message. */
 function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | 'messages.rsvp'> {
   return {
     'messages.forward': async (

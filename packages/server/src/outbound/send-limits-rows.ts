@@ -24,7 +24,6 @@ export type UsedLimits = {
   heldMessages: UsedLimit
 }
 
-/** Null if the inbox is gone. */
 export async function readUsedLimits(
   db: ReadDb,
   input: { accountId: string; inboxId: string; limits: SendLimits; nowMs: number },

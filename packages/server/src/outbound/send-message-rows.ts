@@ -133,7 +133,7 @@ async function setRecipients(
     .execute()
 }
 
-/** Sending in a thread marks it read (spec §4 rule 5), and a thread begun by sending is read. */
+/** Sending in a thread marks it read, and a thread begun by sending is read. */
 async function addMessage(
   tx: Tx,
   input: SendInput,

@@ -47,7 +47,6 @@ import { hopMarkOf } from './sent-marks.ts'
 import { unsubscribeUrl } from './unsubscribe.ts'
 import type { NewHold } from './waiting-send-rows.ts'
 
-/** Octets of a composed message. */
 const SENT_BYTES_MAX = 25 * 1024 * 1024
 /** Reserved for the signature of a message that is signed later. */
 const SIGNATURE_BYTES_MAX = 4 * 1024

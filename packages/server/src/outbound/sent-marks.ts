@@ -1,5 +1,5 @@
 // Two marks on sent mail that only the service can make: the return path, by which it recognises
-// reports, and the hop tag, by which it recognises loops.
+// reports, and the hop mark, by which it recognises loops.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { idTimeMs, isIdOf } from '#platform/ids.ts'

@@ -29,7 +29,6 @@ export type Injected = ReadonlyMap<string, { messageId: string }>
 
 type Asked = {
   readonly inbox: Inbox
-  /** Address keys of the recipients. */
   readonly keys: readonly string[]
   /** The thread of the message that is answered or forwarded. */
   readonly threadId: string | null

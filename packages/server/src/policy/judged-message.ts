@@ -28,7 +28,6 @@ export type JudgedMessage = {
   subject: string
   text: string
   html: string
-  /** Extra header fields. */
   headers: readonly { readonly name: string; readonly value: string }[]
   /** Null if they cannot be read. */
   attachments:
@@ -39,7 +38,6 @@ export type JudgedMessage = {
         readonly content: Uint8Array
       }[]
     | null
-  /** Null for a new thread. */
   threadId: string | null
   /** The thread of a forwarded message, else null. */
   forwardedThreadId: string | null
@@ -47,7 +45,6 @@ export type JudgedMessage = {
 
 export type Addressed = Pick<JudgedMessage, 'to' | 'cc' | 'bcc' | 'replyTo' | 'headers'>
 
-/** A recipient, or where replies go. */
 export type JudgedAddress = {
   readonly address: string
   readonly key: string

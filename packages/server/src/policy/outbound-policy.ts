@@ -102,7 +102,6 @@ export function isOpen({ mode, guards }: EffectiveOutbound): boolean {
   return mode === 'none' && !isGuarded && guards.maxPerHour === null
 }
 
-/** `policies` omits scopes that do not apply. */
 export function effectiveOutbound(policies: Partial<OfScopes<OutboundPolicy>>): EffectiveOutbound {
   const mode = narrowest(policies, ({ mode }) => (mode === 'inherit' ? null : mode), 'none')
   const found = guardNames.map((name) => {

@@ -163,7 +163,6 @@ type Replacement = Change & {
   /** Null rules stay unchanged. */
   inbound: { mode: PolicyMode; rules: readonly NewRule[] | null } | null
   outbound: (OutboundPolicy & { rules: readonly NewRule[] | null }) | null
-  /** Ids of the audit entries. */
   auditIds: Record<PolicyDirection, string>
 }
 
@@ -347,7 +346,6 @@ async function writeColumns(
   }
 }
 
-/** Rules that one audit entry lists. */
 const AUDIT_RULES_SHOWN = 100
 
 const NO_RULES: RuleChange = { added: [], removed: [], changed: [] }

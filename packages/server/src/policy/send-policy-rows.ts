@@ -136,7 +136,6 @@ export type ThreadMessage = {
   id: string
   isReceived: boolean
   isImported: boolean
-  /** SPF or DKIM has verified its author. */
   isVerified: boolean
   hasFiles: boolean
   rawId: string

@@ -117,7 +117,6 @@ function presentOwnAccount({ createdAtMs, ...shown }: Account): OwnAccount {
 type CreateSenderRule = {
   accountId: string
   type: SenderRuleType
-  /** In any spelling. */
   value: string
   /** Id or `clientId`; null for all pods. */
   pod: string | null
@@ -173,7 +172,6 @@ function refusal({ kind }: Exclude<SenderRuleCreation, { kind: 'created' }>) {
   }
 }
 
-/** The error for a refused change of a policy. */
 export function policyRefusal(refused: PolicyRefusal) {
   switch (refused.kind) {
     case 'not_found':
@@ -197,7 +195,6 @@ async function listSenderRules(
   input: {
     accountId: string
     type: SenderRuleType | null
-    /** Id or `clientId`. */
     pod: string | null
     inboxId: string | null
     value: string | null

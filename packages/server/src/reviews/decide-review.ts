@@ -117,7 +117,6 @@ async function requirePending(deps: { db: Db }, decision: Decision): Promise<Rev
 
 async function decidedOf(deps: { db: Db }, decision: Decision, isByThis: boolean): Promise<Review> {
   const review = await findReview(deps.db, decision)
-  // The inbox was deleted in the meantime.
   if (review === null || review.status === 'pending') throw notFound()
   if (!isByThis) throw decided(review)
   return review

@@ -26,7 +26,6 @@ export async function readDisplay(
   }
 }
 
-/** All text that is sent besides the HTML. */
 function fieldsOf(content: ReviewContent): string {
   const { from, to, cc, bcc, replyTo, subject, inReplyTo, bodyText, headers, attachments } = content
   const files = attachments.flatMap(({ filename, contentType }) => [filename, contentType])

@@ -18,7 +18,6 @@ import { readDisplay } from './read-display.ts'
 import { changedPage, decidedPage, refusedPage, reviewPage } from './review-page.ts'
 import { findReview, type Review } from './review-rows.ts'
 
-/** Uses of links from one address in a minute. */
 const LINK_USES_PER_MINUTE_MAX = 120
 
 type Deps = SendDeps & { budgets: Budgets; urlKey: Uint8Array }

@@ -1,5 +1,3 @@
-// The API's operations on webhooks.
-
 import type { AskedFilter, CheckFilter, EventFilter } from '#events/events.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'

@@ -52,7 +52,6 @@ export type Webhooks = {
   wake(): void
   /** Called when there may be new deliveries. A lost call only delays them. */
   wakeDeliveries(): void
-  /** Running attempts. */
   active(): number
   /**
    * Waits up to `drainMs` milliseconds for running attempts, then aborts them and returns their

@@ -50,7 +50,6 @@ async function test(
   const signal = AbortSignal.any([isEnding, AbortSignal.timeout(WEBHOOK_LEASE_MS)])
   await deliverWebhook(deps, held, { worker, signal })
   const delivery = await findWebhookDelivery(deps.db, { accountId, webhookId, deliveryId })
-  // The webhook was deleted in the meantime.
   if (delivery === null) throw notFound()
   const { response_status: responseStatus, latency_ms: latencyMs } = delivery
   const error = delivery.error as WebhookError | null

@@ -92,7 +92,6 @@ export function makeWebhookSecret(chance: Chance): string {
 }
 
 type SignedRequest = {
-  /** The event's id, the same for every attempt. */
   readonly id: string
   /** The time of this attempt, in whole seconds since the Unix epoch. */
   readonly timestamp: number

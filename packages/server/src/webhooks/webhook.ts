@@ -24,7 +24,6 @@ export type WebhookRequest = {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The state of a failing webhook. */
 export type WebhookFailure = {
   /** When the newest failed attempt began; null if that is no longer stored. */
   readonly lastFailureAtMs: number | null
