@@ -29,6 +29,10 @@ export type WriteRequest = { id: number; name: string; input: unknown; tracePare
 
 type WriteAnswer = { id: number; value: unknown } | { id: number; failure: Failure }
 
+/** A request with the port that it came through. */
+type PortRequest = WriteRequest & { readonly port: MessagePort }
+type Outcome = { readonly request: PortRequest } & ({ value: unknown } | { failure: Failure })
+
 /** To one thread. Of the threads whose writes shared a commit, one learns its size and duration. */
 export type GroupReport = {
   answers: WriteAnswer[]
@@ -69,7 +73,7 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   connection.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}`)
   const tx: Tx<Schema> = { engine: 'sqlite', ...queriesOn<Schema>(connection) }
   const reserve = options.reservePath === null ? NO_RESERVE : openDiskReserve(options.reservePath)
-  const ports = new Ports(options.port)
+  const ports = new Ports()
   const overwriting = new Overwriting({ ...options, connection, checkpointPages })
   const store = { connection, tx, reserve, nextRestoreMs: 0 }
   const writer: Writer<Schema> = { transactions, ...store, overwriting }
@@ -212,15 +216,7 @@ type OverwriteTurn = { isBusy(): boolean; onDone(): void }
 
 /** The threads that write. Each has a queue of its own, so that none waits behind the burst of another. */
 class Ports {
-  readonly #main: MessagePort
-  readonly #queues = new Map<MessagePort, WriteRequest[]>()
-  /** Where the requests of a group came from, with their ids there. Those of the main thread keep theirs. */
-  readonly #origins = new Map<number, { port: MessagePort; id: number }>()
-  #lastId = 0
-
-  constructor(main: MessagePort) {
-    this.#main = main
-  }
+  readonly #queues = new Map<MessagePort, PortRequest[]>()
 
   add(port: MessagePort): void {
     this.#queues.set(port, [])
@@ -229,31 +225,20 @@ class Ports {
   }
 
   enqueue(port: MessagePort, requests: readonly WriteRequest[]): void {
-    this.#queues.get(port)?.push(...requests)
+    this.#queues.get(port)?.push(...requests.map((request) => ({ ...request, port })))
   }
 
   /** The requests of the next commit, at most COMMIT_GROUP_MAX: of every thread its oldest, an equal share for each. */
-  takeGroup(): WriteRequest[] {
+  takeGroup(): PortRequest[] {
     const waiting = [...this.#queues].filter(([, queue]) => queue.length > 0)
     // The shortest first, because it may leave a part of its share to the others.
     waiting.sort(([, one], [, other]) => one.length - other.length)
-    const group: WriteRequest[] = []
-    for (const [index, [port, queue]] of waiting.entries()) {
+    const group: PortRequest[] = []
+    for (const [index, [, queue]] of waiting.entries()) {
       const share = Math.ceil((COMMIT_GROUP_MAX - group.length) / (waiting.length - index))
-      const taken = queue.splice(0, share)
-      if (port !== this.#main) this.#rename(port, taken)
-      group.push(...taken)
+      group.push(...queue.splice(0, share))
     }
     return group
-  }
-
-  /** Requests of several threads may have the same id: those of others than the main thread get one below 0. */
-  #rename(port: MessagePort, requests: readonly WriteRequest[]): void {
-    for (const request of requests) {
-      this.#lastId -= 1
-      this.#origins.set(this.#lastId, { port, id: request.id })
-      request.id = this.#lastId
-    }
   }
 
   /** Takes requests that arrived during the last commit, without returning to the event loop. */
@@ -268,28 +253,17 @@ class Ports {
     }
   }
 
-  report(answers: WriteAnswer[], commit: GroupReport['commit']): void {
-    if (this.#origins.size === 0) {
-      this.#main.postMessage({ answers, commit } satisfies GroupReport)
-      return
-    }
-    const byPort = Map.groupBy(answers, ({ id }) => this.#origins.get(id)?.port ?? this.#main)
+  report(outcomes: readonly Outcome[], commit: GroupReport['commit']): void {
     let reported = commit
-    for (const [port, own] of byPort) {
-      for (const answer of own) answer.id = this.#takeId(answer.id)
-      port.postMessage({ answers: own, commit: reported } satisfies GroupReport)
+    for (const [port, own] of Map.groupBy(outcomes, ({ request }) => request.port)) {
+      const answers = own.map(({ request: { id }, ...outcome }) => ({ id, ...outcome }))
+      port.postMessage({ answers, commit: reported } satisfies GroupReport)
       reported = null
     }
   }
 
   close(): void {
     for (const port of this.#queues.keys()) port.close()
-  }
-
-  #takeId(id: number): number {
-    const own = this.#origins.get(id)?.id ?? id
-    this.#origins.delete(id)
-    return own
   }
 }
 
@@ -318,9 +292,9 @@ type Writer<Schema> = {
 
 async function commitGroup<Schema>(
   writer: Writer<Schema>,
-  group: WriteRequest[],
-): Promise<WriteAnswer[]> {
-  const refused: WriteAnswer[] = []
+  group: PortRequest[],
+): Promise<Outcome[]> {
+  const refused: Outcome[] = []
   let admitted = group
   if (!isReserveWhole(writer)) {
     admitted = group.filter((request) => isEssential(writer, request))
@@ -337,7 +311,7 @@ async function commitGroup<Schema>(
 }
 
 /** Only essential transactions run while the disk is full, and may use the reserve. */
-function isEssential<Schema>({ transactions }: Writer<Schema>, { name }: WriteRequest): boolean {
+function isEssential<Schema>({ transactions }: Writer<Schema>, { name }: PortRequest): boolean {
   return transactions.get(name)?.essential ?? false
 }
 
@@ -351,10 +325,7 @@ function isReserveWhole<Schema>(writer: Writer<Schema>): boolean {
   return writer.reserve.restore()
 }
 
-async function runAlone<Schema>(
-  writer: Writer<Schema>,
-  request: WriteRequest,
-): Promise<WriteAnswer> {
+async function runAlone<Schema>(writer: Writer<Schema>, request: PortRequest): Promise<Outcome> {
   let outcome = await tryOne(writer, request)
   if (outcome.isFull && isEssential(writer, request)) {
     writer.reserve.giveUp()
@@ -372,10 +343,10 @@ async function runAlone<Schema>(
   return outcome.answer
 }
 
-async function tryOne<Schema>(writer: Writer<Schema>, request: WriteRequest) {
+async function tryOne<Schema>(writer: Writer<Schema>, request: PortRequest) {
   try {
     const answers = await inTransaction(writer, [request])
-    return { answer: answers[0] as WriteAnswer, isFull: false }
+    return { answer: answers[0] as Outcome, isFull: false }
   } catch (error) {
     const failure = toFailure(error)
     return { answer: failureOf(request, failure), isFull: failure.kind === 'full' }
@@ -385,8 +356,8 @@ async function tryOne<Schema>(writer: Writer<Schema>, request: WriteRequest) {
 /** Null when the group failed and each request has to run alone. */
 async function tryTogether<Schema>(
   writer: Writer<Schema>,
-  group: WriteRequest[],
-): Promise<WriteAnswer[] | null> {
+  group: PortRequest[],
+): Promise<Outcome[] | null> {
   try {
     return await inTransaction(writer, group)
   } catch (error) {
@@ -399,10 +370,10 @@ async function tryTogether<Schema>(
 
 async function inTransaction<Schema>(
   writer: Writer<Schema>,
-  group: WriteRequest[],
-): Promise<WriteAnswer[]> {
+  group: PortRequest[],
+): Promise<Outcome[]> {
   const { connection } = writer
-  const answers: WriteAnswer[] = []
+  const answers: Outcome[] = []
   connection.run('BEGIN IMMEDIATE')
   try {
     while (answers.length < group.length) {
@@ -419,8 +390,8 @@ async function inTransaction<Schema>(
 /** Runs the first request, together with following requests that share its statements. */
 async function runNext<Schema>(
   { tx, transactions }: Writer<Schema>,
-  requests: WriteRequest[],
-): Promise<WriteAnswer[]> {
+  requests: PortRequest[],
+): Promise<Outcome[]> {
   const [first] = requests
   const transaction = transactions.get(first?.name ?? '')
   if (first === undefined || transaction === undefined) {
@@ -433,15 +404,15 @@ async function runNext<Schema>(
   const sharing = requests.slice(0, own < 0 ? requests.length : own)
   if (form !== null && sharing.length > 1) {
     const values = await form.run(tx, sharing as never)
-    return sharing.map(({ id }, index) => ({ id, value: values[index] }))
+    return sharing.map((request, index) => ({ request, value: values[index] }))
   }
   const { traceParent } = first
   const traced = traceParent === undefined ? tx : { ...tx, traceParent }
-  return [{ id: first.id, value: await transaction.run(traced, first.input as never) }]
+  return [{ request: first, value: await transaction.run(traced, first.input as never) }]
 }
 
-function failureOf(request: WriteRequest, failure: Failure): WriteAnswer {
-  return { id: request.id, failure }
+function failureOf(request: PortRequest, failure: Failure): Outcome {
+  return { request, failure }
 }
 
 /**
