@@ -289,7 +289,7 @@ export function openDelivery(settings: DeliverySettings, seams: DeliverySeams): 
         ? domain
         : settings.delivery,
     async isMailHostOf(domain) {
-      // The sandbox asks nobody, and sends nothing elsewhere.
+      // The sandbox sends nothing elsewhere.
       if (carrier === null) return true
       const answer = await seams.resolver.mx(domain)
       const names = answer.kind === 'found' ? answer.records : []

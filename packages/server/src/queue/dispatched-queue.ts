@@ -18,7 +18,7 @@ export type Share = Head & { readonly limit: number }
 export type Group<Held extends Item> = readonly [Held, ...Held[]]
 
 /**
- * What an attempt says about its lane. `reached`: a server answered. `unreached`: none did. `crowded`: the
+ * The outcome of an attempt for its lane. `reached`: a server answered. `unreached`: none did. `crowded`: the
  * host accepts no further connection. `returned`: nothing.
  */
 export type GroupOutcome = 'reached' | 'unreached' | 'crowded' | 'returned'

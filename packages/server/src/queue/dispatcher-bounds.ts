@@ -51,7 +51,7 @@ export const WEBHOOK_BOUNDS: DispatcherBounds = {
 const ATTEMPTS_RESERVED = 100
 const ATTEMPTS_FEW = 5
 
-/** What is under way, by account. */
+/** Attempts and their octets, counted by account. */
 export class Pool {
   readonly #attempts: Share
   readonly #bytes: Share

@@ -6,13 +6,13 @@ import { type DispatcherBounds, MAIL_BOUNDS, Pool } from './dispatcher-bounds.ts
 import { type Attempt, Lane } from './lane.ts'
 import { openWorkerLoop } from './worker-loop.ts'
 
-/** How often the queue is scanned when nothing wakes the loop. */
+/** Interval of scans when nothing wakes the loop. */
 const SCAN_EVERY_MS = SECOND_MS
 /** A third of a lease. */
 const RENEW_EVERY_MS = MINUTE_MS / 3
 /** Most attempts take less. A longer one leaves its slot to the next. */
 const SLOW_ATTEMPT_MS = SECOND_MS
-/** How long a lane starts nothing more when its host is busy. */
+/** A lane whose host is busy starts nothing more for this time. */
 const CROWDED_PAUSE_MS = SECOND_MS / 2
 /** Deliveries leased ahead of their attempts, for destinations that answer. */
 const AHEAD_MAX = { attempts: 2_000, bytes: Number.POSITIVE_INFINITY }
@@ -174,7 +174,7 @@ class Work<Held extends Item> {
   }
 
   /**
-   * How many items to claim from each head now, those of accounts with few items in hand first. The heads of an account
+   * The items to claim from each head now, first those of accounts with few items in hand first. The heads of an account
    * share its room evenly. They count in the lane and the pool until the claim has ended.
    */
   #allot(): Claim<Held>[] {

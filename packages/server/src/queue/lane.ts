@@ -24,7 +24,7 @@ export type Attempt<Held extends Item> = {
   isHanging: boolean
 }
 
-/** What an account has in a lane, without hanging attempts. */
+/** The items of one account in a lane, without hanging attempts. */
 type Share<Held extends Item> = { waiting: Attempt<Held>[]; held: number }
 
 /**

@@ -15,7 +15,7 @@ const DUE_STEP_ROWS = 1_000
 export type QueueTable = 'deliveries' | 'webhook_deliveries'
 export type QueueState = 'ready' | 'waiting' | 'leased'
 
-/** What both tables have. */
+/** The columns that both tables have. */
 type QueueColumn =
   | 'id'
   | 'account_id'

@@ -352,21 +352,21 @@ function findEventTextIn(deps: EventTextDeps): FindEventText {
 
 /**
  * Keeps texts for EVENT_TEXT_MS: an event that goes to a hundred webhooks is read and made into JSON once,
- * and attempts under way share it. Each of them asks whether the event is still told.
+ * and attempts under way share it. Each of them checks that the event is still shown.
  */
 export function openEventTexts(
   deps: EventTextDeps,
   {
     find = findEventTextIn(deps),
-    isTold = ({ accountId, eventId }) => isEventShown(deps.db, accountId, eventId),
-  }: { find?: FindEventText; isTold?: (named: NamedEvent) => Promise<boolean> } = {},
+    isShown = ({ accountId, eventId }) => isEventShown(deps.db, accountId, eventId),
+  }: { find?: FindEventText; isShown?: (named: NamedEvent) => Promise<boolean> } = {},
 ): FindEventText {
   const now = () => deps.clock.monotonic()
   const kept = new Cache<Promise<EventText | null>>({ sizeMax: EVENT_TEXTS_BYTES_MAX, now })
   return (named) => {
     const key = `${named.accountId} ${named.eventId}`
     const old = kept.get(key)
-    if (old !== null) return isTold(named).then((told) => (told ? old : null))
+    if (old !== null) return isShown(named).then((shown) => (shown ? old : null))
     const made = find(named)
     kept.set(key, made, { ttlMs: EVENT_TEXT_MS, size: 0 })
     const weigh = (text: EventText | null) => {

@@ -18,7 +18,7 @@ export function enabledAfter(webhook: Webhook): LogPosition {
   return { transactionId, sequence }
 }
 
-/** What an attempt posted, without the body and the signatures. */
+/** The request of an attempt, without the body and the signatures. */
 export type WebhookRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>

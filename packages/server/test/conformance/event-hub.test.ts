@@ -178,13 +178,13 @@ onEachEngine('the follower of the log of events', (engine) => {
       await untilReadable(db)
       hub.wake()
       await first.until(1)
-      const isTold = await Promise.race([
+      const isShown = await Promise.race([
         late.until(1).then(() => true),
         sleep(5_000, false, { ref: false }),
       ])
       await hub.close()
       assert.deepEqual(first.told, [id])
-      if (!isTold && attempt < 5) continue
+      if (!isShown && attempt < 5) continue
       assert.deepEqual(late.told, [early])
       return
     }
@@ -396,7 +396,7 @@ function openTexts({ length = 1_000, fails = false } = {}) {
     const text: EventText = { render: () => 'x'.repeat(length) }
     return options.isGone ? null : text
   }
-  const findText = openEventTexts(deps, { find, isTold: async () => !options.isGone })
+  const findText = openEventTexts(deps, { find, isShown: async () => !options.isGone })
   return { clock, found, findText, options }
 }
 
