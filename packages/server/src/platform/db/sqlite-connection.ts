@@ -63,8 +63,8 @@ export function openSqliteConnection(options: SqliteConnectionOptions): SqliteCo
 }
 
 /**
- * SQLite creates a log and its index even to read, and a reader does not remove them. Without a log nobody
- * has the file open, so it is complete by itself.
+ * SQLite creates a log and its index even to read, and a reader does not remove them. Without a log, no
+ * process has the file open, so it is complete by itself.
  */
 function urlToRead(path: string): string | URL {
   if (existsSync(`${path}-wal`)) return path
@@ -136,8 +136,8 @@ function adapt(statement: StatementSync) {
 const NOT_A_DATABASE = 26
 
 /**
- * Keeps a second process from using the same data directory. The lock is the operating system's and ends with
- * the process, also after kill -9. Throws when another process holds it. Returns how to release it.
+ * Keeps a second process from using the same data directory. The operating system holds the lock, so it ends
+ * with the process, even after kill -9. Throws when another process holds it. Returns how to release it.
  */
 export function takeProcessLock(path: string): () => void {
   const connection = openSqliteConnection({ path, mode: 'bare', busyTimeoutMs: 0 })

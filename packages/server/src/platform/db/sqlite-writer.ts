@@ -33,7 +33,7 @@ type WriteAnswer = { id: number; value: unknown } | { id: number; failure: Failu
 type PortRequest = WriteRequest & { readonly port: MessagePort }
 type Outcome = { readonly request: PortRequest } & ({ value: unknown } | { failure: Failure })
 
-/** To one thread. Of the threads whose writes shared a commit, one learns its size and duration. */
+/** Sent to one thread. Only one of the threads that shared a commit gets its size and duration. */
 export type GroupReport = {
   answers: WriteAnswer[]
   commit: { groupSize: number; durationMs: number } | null
@@ -220,7 +220,7 @@ class Ports {
 
   add(port: MessagePort): void {
     this.#queues.set(port, [])
-    // Nobody waits for these writes any more: what was not committed was not acknowledged.
+    // The thread has ended. Writes that were not committed were not acknowledged.
     port.on('close', () => this.#queues.delete(port))
   }
 

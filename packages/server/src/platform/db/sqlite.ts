@@ -269,7 +269,7 @@ class PortWrites {
     })
   }
 
-  /** Accepts no more writes; resolves when those under way have ended. What is being overwritten is left. */
+  /** Accepts no more writes and waits for those under way. A pass that overwrites is abandoned. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const id of this.#overwrites) {

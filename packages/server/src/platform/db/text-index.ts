@@ -144,8 +144,8 @@ function selectFound(
 const ROUND_ID = 0
 
 /**
- * Adds a part to the index that no merge reads yet. Without one, FTS5 would go on with a merge under way, be it of its own
- * or of another round, which has copied words of entries that were removed since.
+ * Adds a part to the index that no merge reads yet. Without it, FTS5 would continue a merge that is under
+ * way, which may have copied words of entries that were removed since.
  */
 async function addOwnPart(tx: AnyTx): Promise<void> {
   await sql`insert into search_index (rowid, marks) values (${sql.lit(ROUND_ID)}, '.')`.execute(

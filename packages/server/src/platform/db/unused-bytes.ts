@@ -112,7 +112,7 @@ function beginWrite(connection: SqliteConnection): boolean {
 const LOG_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 
-/** What is new whenever the log begins anew; null for an empty log. */
+/** The salts of the log, which change whenever it begins anew; null for an empty log. */
 function logMark(path: string): string | null {
   return readLog(path, (read) => {
     const header = read(0, LOG_HEADER_BYTES)
@@ -127,7 +127,7 @@ function pagesInLog(path: string, pageBytes: number, mark: string): Set<number> 
     const found = new Set<number>()
     for (let at = LOG_HEADER_BYTES; ; at += FRAME_HEADER_BYTES + pageBytes) {
       const frame = read(at, FRAME_HEADER_BYTES)
-      // What follows is from an earlier log.
+      // The rest is from an earlier log.
       if (frame === null || frame.toString('hex', 8, 16) !== mark) return found
       found.add(frame.readUInt32BE(0))
     }
@@ -136,7 +136,7 @@ function pagesInLog(path: string, pageBytes: number, mark: string): Set<number> 
 
 type ReadAt = (at: number, bytes: number) => Buffer | null
 
-/** `run` reads from the log; what is not there whole is null. */
+/** `run` reads from the log; a read beyond its end gives null. */
 function readLog<Value>(path: string, run: (read: ReadAt) => Value): Value {
   const log = openSync(`${path}-wal`, 'r')
   const buffer = Buffer.alloc(LOG_HEADER_BYTES)
