@@ -118,7 +118,7 @@ function fill(file: string, inboxId: string, messages: number): void {
   const texts = Array.from({ length: TEXTS }, () => words.text(WORDS))
   const firstMs = Date.now() - (RETENTION_DAYS + 10) * DAY_MS
   db.exec('begin')
-  for (const table of ['messages', 'threads', 'thread_ranges']) {
+  for (const table of ['messages', 'threads']) {
     db.exec(`delete from ${table} where inbox_id = '${inboxId}'`)
   }
   for (let position = 1; position <= messages; position++) {
@@ -131,14 +131,13 @@ function fill(file: string, inboxId: string, messages: number): void {
     const key = `${position}.old@sender.example`
     const text = texts[position % TEXTS] ?? ''
     add.raw({ ...raw, id: rawId, created_at: storedMs })
-    add.thread({ ...thread, id: threadId, last_position: position, created_at: storedMs })
+    add.thread({ ...thread, id: threadId, last_message_at: storedMs, created_at: storedMs })
     add.message({
       ...message,
       id,
       thread_id: threadId,
       raw_id: rawId,
-      position,
-      direction_position: position,
+      arrival: position,
       message_key: key,
       receipt_key: Buffer.from(key),
       rfc_message_id: `<${key}>`,
@@ -154,9 +153,7 @@ function fill(file: string, inboxId: string, messages: number): void {
       body: text,
     })
   }
-  db.exec(`insert into thread_ranges
-    select inbox_id, last_position / 2048, count(*), sum(1 - is_read) from threads where inbox_id = '${inboxId}' group by 1, 2`)
-  db.exec(`update inbox_counters set inbound_count = ${messages}, counted_position = ${messages},
+  db.exec(`update inbox_counters set inbound_count = ${messages}, last_arrival = ${messages},
     thread_count = ${messages}, unread_thread_count = ${messages},
     stored_bytes = stored_bytes * ${messages} where inbox_id = '${inboxId}'`)
   db.exec(`update search_inboxes set position = ${messages}, renewed_position = ${messages},

@@ -109,9 +109,10 @@ function reads(db: Db, { at, large, messages }: Place): Operation[] {
       name: 'a thread with its messages',
       async run(n) {
         const { accountId, threadId } = at(n)
-        const thread = await findThread(db, accountId, threadId)
-        if (thread === null) throw new Error('The thread is gone.')
-        const asked = { accountId, thread: thread.extent, limit: 50, offset: 0, bodyLengthMax }
+        if ((await findThread(db, accountId, threadId)) === null) {
+          throw new Error('The thread is gone.')
+        }
+        const asked = { accountId, threadId, limit: 50, offset: 0, bodyLengthMax }
         await Array.fromAsync(listThreadMessages(db, asked))
       },
     },

@@ -276,9 +276,7 @@ async function fill(
         thread_id: `thr_${position}`,
         raw_id: `raw_${position}`,
         direction: 'inbound',
-        position,
-        direction_position: position,
-        thread_position: 1,
+        arrival: position,
         status: 'received',
         from_addr: `User ${position % 5_000} <user${position % 5_000}@firm.example>`,
         to_addr: 'me@mailroom.localhost',
@@ -294,7 +292,7 @@ async function fill(
       }
     })
     await insert(db, writing, 'messages', rows)
-    const threads = rows.map(({ thread_id, subject, position, created_at }) => ({
+    const threads = rows.map(({ thread_id, subject, created_at }) => ({
       id: thread_id,
       account_id: accountId,
       inbox_id: inboxId,
@@ -302,11 +300,14 @@ async function fill(
       is_read: 0,
       message_count: 1,
       last_message_at: created_at,
-      last_position: position,
+      unread_count: 1,
+      read_arrival: 0,
+      participants: '[]',
+      snippet: '',
       created_at,
     }))
     await insert(db, writing, 'threads', threads)
-    const labels = rows.flatMap(({ id, position }) =>
+    const labels = rows.flatMap(({ id, arrival: position }) =>
       [
         ...(position % 10_000 === 0 ? ['rare'] : []),
         ...(position % 10 === 0 ? ['common'] : []),
@@ -315,12 +316,12 @@ async function fill(
         label,
         account_id: accountId,
         inbox_id: inboxId,
-        position,
+        created_at: position,
       })),
     )
     await insert(db, writing, 'message_labels', labels)
   }
-  const counted = `update inbox_counters set inbound_count = ${messages} where inbox_id = '${inboxId}'`
+  const counted = `update inbox_counters set inbound_count = ${messages}, last_arrival = ${messages} where inbox_id = '${inboxId}'`
   if (writing === null) await sql.raw(counted).execute(db.read)
   else writing.exec(counted)
   writing?.close()

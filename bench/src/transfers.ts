@@ -103,7 +103,7 @@ function keptIn({ dataDir }: RunningMailroom, inboxId: string): Kept[] {
       `select hex(sha256) as sha256, messages.created_at as "createdAt", threads.is_read as "isRead",
         min(position) over (partition by thread_id) as thread
       from messages join raw_messages on raw_messages.id = raw_id join threads on threads.id = thread_id
-      where messages.inbox_id = ? order by position`,
+      where messages.inbox_id = ? order by arrival`,
     )
     .all(inboxId) as Kept[]
   db.close()

@@ -81,22 +81,21 @@ async function fill(service: Parameters<typeof runSql>[0]): Promise<void> {
   await copyRow(service, 'threads', thread, {
     id: "'thd_full' || n",
     subject: "'Number ' || n",
-    last_position: 'n + 1',
+    last_message_at: 'last_message_at + n',
   })
   await copyRow(service, 'messages', message, {
     id: "'msg_full' || n",
     thread_id: "'thd_full' || n",
     subject: "'Number ' || n",
-    position: 'n + 1',
-    direction_position: 'n + 1',
-    thread_position: '1',
+    arrival: 'n + 1',
+    created_at: 'created_at + n',
     receipt_key: 'null',
     message_key: 'null',
     rfc_message_id: "'<' || n || '@full.example>'",
   })
   await runSql(
     service,
-    `update inbox_counters set inbound_count = inbound_count + ${MESSAGES},
+    `update inbox_counters set inbound_count = inbound_count + ${MESSAGES}, last_arrival = last_arrival + ${MESSAGES},
         thread_count = thread_count + ${MESSAGES}, unread_thread_count = unread_thread_count + ${MESSAGES}
       where inbox_id = '${message.inbox_id}'`,
   )

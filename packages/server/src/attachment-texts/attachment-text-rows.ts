@@ -71,15 +71,15 @@ export const storeAttachmentText = transaction({
       .onConflict((conflict) => conflict.columns(['message_id', 'filename']).doUpdateSet(read))
       .execute()
     if (message.direction === 'inbound') await noteMentions(tx, message, input)
-    const { inbox_id: inboxId, position } = message
+    const { inbox_id: inboxId, arrival, is_trashed } = message
     const addedBytes = read.stored_bytes - (before?.stored_bytes ?? 0)
     await tx.query
       .updateTable('inbox_counters')
       .set((row) => ({ stored_bytes: row('stored_bytes', '+', addedBytes) }))
       .where('inbox_id', '=', inboxId)
       .execute()
-    if (text.text !== '' && position > 0) {
-      const change = { inboxId, positions: [position] }
+    if (text.text !== '' && is_trashed === 0) {
+      const change = { inboxId, arrivals: [arrival] }
       await changeSearch(tx, { ...change, isBack: false })
       await changeSearch(tx, { ...change, isBack: true })
     }
@@ -116,7 +116,7 @@ function halvesOf(whole: string): { text: string; rest: string | null } {
 
 type Found = Pick<
   Row<'messages'>,
-  'thread_id' | 'inbox_id' | 'position' | 'direction' | 'created_at'
+  'thread_id' | 'inbox_id' | 'arrival' | 'is_trashed' | 'direction' | 'created_at'
 > & { pod_id: string }
 
 /** Null if the message or its inbox was removed. */
@@ -126,7 +126,7 @@ async function lockMessage(
 ): Promise<Found | null> {
   const selected = tx.query
     .selectFrom('messages')
-    .select(['thread_id', 'inbox_id', 'position', 'direction', 'created_at'])
+    .select(['thread_id', 'inbox_id', 'arrival', 'is_trashed', 'direction', 'created_at'])
     .where('id', '=', messageId)
     .where('account_id', '=', accountId)
   const found = await selected.executeTakeFirst()

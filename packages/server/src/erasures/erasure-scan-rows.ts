@@ -14,15 +14,14 @@ export type Addressed = Pick<
   Pick<Row<'raw_messages'>, 'reverse_path'>
 
 /**
- * Messages of the next SCAN_STEP positions after `after`. Positions are negative in the trash, so
- * both signs are read: a message that is moved meanwhile is not missed. Null at the end.
+ * Messages with the next SCAN_STEP arrival numbers after `after`, in the trash or not. Null at the end.
  */
 export async function scanMessages(
   db: ReadDb,
   { accountId, inboxId, after }: { accountId: string; inboxId: string; after: number },
 ): Promise<{ messages: Addressed[]; last: number } | null> {
   const counters = await readCounters(db, accountId, inboxId)
-  if (counters === null || after >= counters.inbound_count + counters.outbound_count) return null
+  if (counters === null || after >= counters.last_arrival) return null
   const last = after + SCAN_STEP
   const messages = await db.read
     .selectFrom('messages')
@@ -39,12 +38,8 @@ export async function scanMessages(
       'reverse_path',
     ])
     .where('inbox_id', '=', inboxId)
-    .where(({ eb, or, and }) =>
-      or([
-        and([eb('position', '>', after), eb('position', '<=', last)]),
-        and([eb('position', '<', -after), eb('position', '>=', -last)]),
-      ]),
-    )
+    .where('arrival', '>', after)
+    .where('arrival', '<=', last)
     .execute()
   return { messages, last }
 }

@@ -3,23 +3,23 @@
 
 import { insertAudit } from '#accounts/accounts-rows.ts'
 import { findServingDomains } from '#domains/domains-rows.ts'
-import type { ParentThread } from '#mailbox/mailbox.ts'
 import {
+  type Additions,
   bodiesForRow,
-  changeInboxes,
+  insertAdditions,
   insertLongBodies,
   insertMentions,
-  insertMessages,
   labelNewMessage,
   labelNewThread,
   longBodyOf,
-  PARENT_COLUMNS,
+  THREAD_STATE_COLUMNS,
+  type ThreadState,
 } from '#mailbox/mailbox-rows.ts'
 import { type GroupedInput, groupTransaction, transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { forEachRow, rowSelect, rowUpdate } from '#platform/db/statement.ts'
+import { forEachRow, rowSelect } from '#platform/db/statement.ts'
 import { insertJobs } from '#queue/job-rows.ts'
-import { type NewRow, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
+import { type NewRow, readIn, type Tables, type Tx } from '#schema/tables.ts'
 import { addPostmasterMessage, dropOldestPostmasterMail } from './postmaster-message-rows.ts'
 import {
   type Arrival,
@@ -111,14 +111,14 @@ function lengthOf(values: readonly unknown[]): number {
  */
 async function receiveMessages(tx: Tx, given: readonly Write[]): Promise<ReceiveOutcome[]> {
   const inboxIds = new Set(given.flatMap(({ input }) => inboxIdsOf(input)))
-  const counters = await lockCounters(
+  const inboxes = await lockCounters(
     tx,
     [...inboxIds].sort().map((inbox_id) => ({ inbox_id })),
   )
   const writes = await withoutForeign(tx, given)
   const arrivals = writes.map(({ input, traceParent = null }) => ({ ...input, traceParent }))
-  const known = await readKnown(tx, counters, arrivals)
-  const { results, changes, rows, mentions, audit } = planReceiving(known, arrivals)
+  const known = await readKnown(tx, inboxes, arrivals)
+  const { results, additions, rows, mentions, audit } = planReceiving(known, arrivals)
   const outcomes: ReceiveOutcome[] = []
   const raws: NewRow<'raw_messages'>[] = []
   for (const [index, { input }] of writes.entries()) {
@@ -135,8 +135,7 @@ async function receiveMessages(tx: Tx, given: readonly Write[]): Promise<Receive
       blobIds: operator.blobIds,
     })
   }
-  await changeInboxes(tx, changes)
-  await insertMessages(tx, { ...rows, raws })
+  await insertAdditions(tx, additions, { ...rows, raws })
   await insertMentions(tx, mentions)
   await insertAudit(tx, audit)
   const toRead = writes.flatMap(({ input }, index) => {
@@ -191,10 +190,10 @@ async function withoutForeign(tx: Tx, writes: readonly Write[]): Promise<readonl
 /** Reads the rows that the plan needs, of inboxes whose counters are locked. */
 async function readKnown(
   tx: Tx,
-  counters: KnownRows['counters'],
+  inboxes: KnownRows['inboxes'],
   arrivals: readonly Arrival[],
 ): Promise<KnownRows> {
-  const receiving = new Set(counters.map(({ inbox_id }) => inbox_id))
+  const receiving = new Set(inboxes.map(({ inbox_id }) => inbox_id))
   const same = new Map<string, MessageKey>()
   const answered = new Map<string, MessageKey>()
   const unnamed: SameOctets[] = []
@@ -224,7 +223,7 @@ async function readKnown(
     }
   }
   return {
-    counters,
+    inboxes,
     same: [
       ...(await selectSame(tx, [...same.values()])),
       ...(await selectUnnamed(tx, unnamed)).map((row) => ({ ...row, message_key: '' })),
@@ -268,11 +267,10 @@ export async function receiveKept(
   const arrivals = [{ ...arrival, keptOut: [], traceParent: tx.traceParent ?? null }]
   const ids = inOrderOfInboxes(arrival.receipts).map(({ inboxId }) => ({ inbox_id: inboxId }))
   const known = await readKnown(tx, await lockCounters(tx, ids), arrivals)
-  const { results, changes, rows, mentions } = planReceiving(known, arrivals)
+  const { results, additions, rows, mentions } = planReceiving(known, arrivals)
   const [result] = results[0] ?? []
   if (result?.kind === 'stored') await insertLongBodies(tx, arrival.raw.id, arrival.content)
-  await changeInboxes(tx, changes)
-  await insertMessages(tx, { ...rows, raws: [] })
+  await insertAdditions(tx, additions, rows)
   await insertMentions(tx, mentions)
   if (result?.kind === 'stored' && readsFiles) {
     await insertJobs(
@@ -324,15 +322,15 @@ export async function receiveImported(
   inboxId: string,
   given: readonly ImportedArrival[],
 ): Promise<ReceiptResult[]> {
-  const counters = await lockCounters(tx, [{ inbox_id: inboxId }])
+  const inboxes = await lockCounters(tx, [{ inbox_id: inboxId }])
   const threadIds = [...new Set(given.flatMap((one) => one.imported.threadId ?? []))]
   const named = await selectThreads(tx, inboxId, threadIds)
   const gone = await selectRemoved(tx, threadIds)
   for (const { id, trashed_at } of named) if (trashed_at !== null) gone.add(id)
   const imported = given.map((one) => withoutThread(one, gone))
   const arrivals = imported.map((one) => ({ ...one, keptOut: [], traceParent: null }))
-  const known = await readKnown(tx, counters, arrivals)
-  const { results, changes, rows, mentions } = planReceiving(
+  const known = await readKnown(tx, inboxes, arrivals)
+  const { results, additions, rows, mentions } = planReceiving(
     {
       ...known,
       same: await selectImportedBefore(tx, inboxId, imported),
@@ -343,37 +341,27 @@ export async function receiveImported(
   const flat = results.flat()
   const stored = imported.filter((_, index) => flat[index]?.kind === 'stored')
   for (const { raw, content } of stored) await insertLongBodies(tx, raw.id, content)
-  await changeInboxes(tx, changes)
   const raws = stored.map(({ raw }) => ({ ...raw, reference_count: 1 }))
-  await insertMessages(tx, { ...rows, raws })
+  await insertAdditions(tx, additions, { ...rows, raws })
   await insertMentions(tx, mentions)
-  await noteImported(tx, stored.map(importedColumns))
-  await labelImported(tx, stored, rows)
-  const sent = stored.filter(({ imported: { direction } }) => direction === 'outbound').length
-  if (sent > 0) {
-    await tx.query
-      .updateTable('inbox_counters')
-      .set((row) => ({ unsent_count: row('unsent_count', '+', sent) }))
-      .where('inbox_id', '=', inboxId)
-      .execute()
-  }
+  await labelImported(tx, stored, additions)
   return flat
 }
 
 async function labelImported(
   tx: Tx,
   stored: readonly ImportedArrival[],
-  { messages, threads }: Pick<ReturnType<typeof planReceiving>['rows'], 'messages' | 'threads'>,
+  { messages, started }: Additions,
 ): Promise<void> {
   const added = new Map(messages.map((row) => [row.id, row]))
-  const labelsOf = new Map(threads.map(({ id }) => [id, new Set<string>()]))
+  const labelsOf = new Map([...started.keys()].map((id) => [id, new Set<string>()]))
   for (const { receipts, labels, threadLabels } of stored) {
     const message = added.get(receipts[0]?.messageId ?? '')
     if (message === undefined) continue
     if (labels.length > 0) await labelNewMessage(tx, message, labels)
     for (const label of threadLabels) labelsOf.get(message.thread_id)?.add(label)
   }
-  for (const { id: threadId, account_id: accountId } of threads) {
+  for (const { id: threadId, account_id: accountId } of started.values()) {
     const labels = [...(labelsOf.get(threadId) ?? [])]
     if (labels.length > 0) await labelNewThread(tx, { accountId, threadId, labels })
   }
@@ -388,36 +376,6 @@ function withoutThread(one: ImportedArrival, gone: ReadonlySet<string>): Importe
     receipts: receipts.map((receipt) => ({ ...receipt, threadId })),
   }
 }
-
-type ImportedColumns = Pick<
-  Row<'messages'>,
-  'id' | 'is_imported' | 'to_addrs' | 'bcc' | 'failure_reason'
->
-
-function importedColumns({ content, imported, receipts }: ImportedArrival): ImportedColumns {
-  const isSent = imported.direction === 'outbound'
-  return {
-    id: receipts[0]?.messageId ?? '',
-    is_imported: 1,
-    to_addrs: isSent ? JSON.stringify(imported.to) : null,
-    bcc: isSent ? JSON.stringify(imported.bcc) : content.bcc,
-    failure_reason: imported.failureReason,
-  }
-}
-
-const noteImported = forEachRow(
-  rowUpdate<Tables, ImportedColumns>('messages', (query, given) =>
-    query
-      .updateTable('messages')
-      .set({
-        is_imported: given('is_imported'),
-        to_addrs: given('to_addrs'),
-        bcc: given('bcc'),
-        failure_reason: given('failure_reason'),
-      })
-      .where('messages.id', '=', given('id')),
-  ),
-)
 
 /** Messages of the inbox with the same octets, of any origin and direction. */
 async function selectImportedBefore(
@@ -457,11 +415,11 @@ async function selectThreads(
   tx: Tx,
   inboxId: string,
   threadIds: readonly string[],
-): Promise<(ParentThread & { trashed_at: number | null })[]> {
+): Promise<(ThreadState & { trashed_at: number | null })[]> {
   if (threadIds.length === 0) return []
   return tx.query
     .selectFrom('threads')
-    .select([...PARENT_COLUMNS, 'threads.trashed_at'])
+    .select([...THREAD_STATE_COLUMNS, 'threads.trashed_at'])
     .where('inbox_id', '=', inboxId)
     .where('id', 'in', threadIds)
     .execute()
@@ -479,14 +437,14 @@ async function selectRemoved(tx: Tx, threadIds: readonly string[]): Promise<Set<
 }
 
 const lockCounters = forEachRow(
-  rowSelect<Tables, { inbox_id: string }, KnownRows['counters'][number]>(
+  rowSelect<Tables, { inbox_id: string }, KnownRows['inboxes'][number]>(
     'inbox_counters',
     (query, given, engine) =>
       lockRows(
         { engine },
         query
           .selectFrom('inbox_counters')
-          .select(['inbox_id', 'inbound_count', 'outbound_count'])
+          .select(['inbox_id', 'last_arrival'])
           .where('inbox_id', '=', given('inbox_id')),
       ),
   ),
@@ -500,7 +458,7 @@ const selectSame = forEachRow(
       .where('inbox_id', '=', given('inbox_id'))
       .where('message_key', '=', given('message_key'))
       .where('receipt_key', 'is not', null)
-      .orderBy('position', 'desc')
+      .orderBy('arrival', 'desc')
       .limit(SAME_ID_COMPARED_MAX)
       .$narrowType<{ receipt_key: Uint8Array; message_key: string }>(),
   ),
@@ -526,15 +484,15 @@ const selectUnnamed = forEachRow(
 )
 
 const selectParents = forEachRow(
-  rowSelect<Tables, MessageKey, MessageKey & ParentThread>('messages', (query, given) =>
+  rowSelect<Tables, MessageKey, MessageKey & ThreadState>('messages', (query, given) =>
     query
       .selectFrom('messages')
       .innerJoin('threads', 'threads.id', 'messages.thread_id')
-      .select(['messages.inbox_id', 'messages.message_key', ...PARENT_COLUMNS])
+      .select(['messages.inbox_id', 'messages.message_key', ...THREAD_STATE_COLUMNS])
       .where('messages.inbox_id', '=', given('inbox_id'))
       .where('messages.message_key', '=', given('message_key'))
       .where('threads.trashed_at', 'is', null)
-      .orderBy('messages.position')
+      .orderBy('messages.arrival')
       .limit(1)
       .$narrowType<{ message_key: string }>(),
   ),

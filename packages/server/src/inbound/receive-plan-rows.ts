@@ -6,27 +6,18 @@ import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { QuarantineReason } from '@mailroom/contract/vocabulary.ts'
 import type { NewAuditEntry } from '#accounts/accounts-rows.ts'
 import type { TracedEvent } from '#events/events-rows.ts'
-import type {
-  CounterChange,
-  MessageContent,
-  NewMessages,
-  NewThread,
-  ParentThread,
-  ThreadChange,
-} from '#mailbox/mailbox.ts'
+import type { MessageContent, NewRows } from '#mailbox/mailbox.ts'
 import {
-  type AddedMessage,
-  bodiesForRow,
-  changeAt,
-  changesOfMove,
+  type Additions,
+  additionsTo,
+  addMessage,
   type Direction,
-  firstSummary,
+  type KnownInbox,
   kindOfRow,
   MENTIONS_MS,
   mentionRows,
-  NO_CHANGE,
-  nextSummary,
   type ReceivedMentions,
+  type ThreadState,
 } from '#mailbox/mailbox-rows.ts'
 import type { SenderProof } from '#policy/policy-rows.ts'
 import type { Row } from '#schema/tables.ts'
@@ -109,16 +100,16 @@ export type MessageKey = { inbox_id: string; message_key: string }
 /** Rows of the inboxes, locked against other transactions until the plan is written. */
 export type KnownRows = {
   /** Only of inboxes that receive. */
-  counters: readonly Pick<Row<'inbox_counters'>, 'inbox_id' | 'inbound_count' | 'outbound_count'>[]
+  inboxes: readonly KnownInbox[]
   /**
    * Messages with the same Message-ID: for each the newest SAME_ID_COMPARED_MAX, newest first; and under the key '' those
    * without one that have the same octets.
    */
   same: readonly (MessageKey & { id: string; receipt_key: Uint8Array })[]
   /** Threads of the oldest messages that have the answered Message-IDs. */
-  parents: readonly (MessageKey & ParentThread)[]
+  parents: readonly (MessageKey & ThreadState)[]
   /** Threads that imported messages name. */
-  threads?: readonly ParentThread[]
+  threads?: readonly ThreadState[]
   /** Quarantined messages with the same receipt key. */
   quarantined: readonly { inbox_id: string; receipt_key: Uint8Array | null }[]
 }
@@ -133,31 +124,20 @@ export type ReceiptResult =
 type ReceivePlan = {
   /** One list for each arrival, with a result for each recipient. */
   results: ReceiptResult[][]
-  changes: { counters: CounterChange[]; threads: ThreadChange[] }
-  rows: Omit<NewMessages, 'raws'>
+  additions: Additions
+  rows: Pick<NewRows, 'correspondents' | 'quarantined' | 'events'>
   mentions: Row<'mentions'>[]
   audit: NewAuditEntry[]
 }
 
-type PlannedInbox = { counters: KnownRows['counters'][number]; change: CounterChange }
-
-/** An existing thread with the changes by the messages of the plan. */
-type ContinuedThread = ParentThread &
-  Pick<NewThread, 'last_message_at' | 'snippet'> & { known_count: number }
-
-type Draft = {
-  readonly inboxes: ReadonlyMap<string, PlannedInbox>
+type Draft = Pick<ReceivePlan, 'additions' | 'mentions' | 'audit'> & {
   /** By `keyIn`, like `parents` and `quarantined`. */
   readonly same: Map<string, { id: string; receipt_key: Uint8Array }[]>
-  readonly parents: Map<string, ParentThread>
-  readonly named: ReadonlyMap<string, ParentThread>
+  readonly parents: Map<string, ThreadState>
+  readonly named: Map<string, ThreadState>
   readonly quarantined: Set<string>
-  readonly started: Map<string, NewThread>
-  readonly continued: Map<string, ContinuedThread>
   readonly correspondents: Map<string, Row<'correspondents'>>
-  readonly rows: Omit<NewMessages, 'raws' | 'threads' | 'correspondents'>
-  readonly mentions: Row<'mentions'>[]
-  readonly audit: NewAuditEntry[]
+  readonly rows: Pick<NewRows, 'quarantined' | 'events'>
 }
 
 export function planReceiving(known: KnownRows, arrivals: readonly Arrival[]): ReceivePlan {
@@ -169,23 +149,9 @@ export function planReceiving(known: KnownRows, arrivals: readonly Arrival[]): R
         : receive(draft, arrival, receipt),
     ),
   )
-  const changed = [...draft.inboxes.values()].map(({ change }) => change)
-  return {
-    results,
-    changes: {
-      counters: changed.filter(
-        (one) => one.inbound_count + one.outbound_count + one.quarantined_count > 0,
-      ),
-      threads: [...draft.continued.values()].map(threadChange),
-    },
-    rows: {
-      ...draft.rows,
-      threads: [...draft.started.values()],
-      correspondents: [...draft.correspondents.values()],
-    },
-    mentions: draft.mentions,
-    audit: draft.audit,
-  }
+  const { additions, mentions, audit } = draft
+  const rows = { ...draft.rows, correspondents: [...draft.correspondents.values()] }
+  return { results, additions, rows, mentions, audit }
 }
 
 /** One order everywhere, so that no two transactions wait for each other. */
@@ -198,24 +164,19 @@ export function keyIn(inboxId: string, key: string): string {
   return `${inboxId} ${key}`
 }
 
-function draftOf({ counters, same, parents, threads = [], quarantined }: KnownRows): Draft {
+function draftOf({ inboxes, same, parents, threads = [], quarantined }: KnownRows): Draft {
   return {
-    inboxes: new Map(
-      counters.map((counters) => {
-        const { inbox_id } = counters
-        return [inbox_id, { counters, change: { inbox_id, ...NO_CHANGE } }]
-      }),
-    ),
+    additions: additionsTo(inboxes),
     same: Map.groupBy(same, (row) => keyIn(row.inbox_id, row.message_key)),
-    parents: new Map(parents.map((row) => [keyIn(row.inbox_id, row.message_key), row])),
+    parents: new Map(
+      parents.map(({ inbox_id, message_key, ...row }) => [keyIn(inbox_id, message_key), row]),
+    ),
     named: new Map(threads.map((thread) => [thread.id, thread])),
     quarantined: new Set(
       quarantined.map(({ inbox_id, receipt_key }) => keyIn(inbox_id, hexOf(receipt_key))),
     ),
-    started: new Map(),
-    continued: new Map(),
     correspondents: new Map(),
-    rows: { ranges: [], messages: [], quarantined: [], events: [] },
+    rows: { quarantined: [], events: [] },
     mentions: [],
     audit: [],
   }
@@ -226,35 +187,37 @@ type ArrivalReceipt = Arrival['receipts'][number]
 function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): ReceiptResult {
   const { content, raw, senderKey, nowMs, imported } = arrival
   const { inboxId, accountId, messageId } = receipt
-  const inbox = draft.inboxes.get(inboxId)
-  if (inbox === undefined) return { kind: 'gone' }
+  if (!draft.additions.inboxes.has(inboxId)) return { kind: 'gone' }
   const duplicate = findDuplicate(draft, inboxId, arrival)
   if (duplicate !== null) return { kind: 'duplicate', messageId: duplicate }
-  const { counters, change } = inbox
-  const { direction = 'inbound', status = 'received' } = imported ?? {}
-  const counted = direction === 'inbound' ? 'inbound_count' : 'outbound_count'
-  change[counted] += 1
-  change.stored_bytes += raw.size_bytes
-  const direction_position = counters[counted] + change[counted]
-  const added = change.inbound_count + change.outbound_count
-  const position = counters.inbound_count + counters.outbound_count + added
-  const thread = addToThread(draft, arrival, { receipt, position, change })
-  const at = { account_id: accountId, inbox_id: inboxId, thread_id: thread.id }
-  draft.rows.messages.push({
-    ...bodiesForRow(content),
-    ...at,
-    id: messageId,
-    raw_id: raw.id,
-    direction,
-    position,
-    direction_position,
-    thread_position: thread.message_count,
-    status,
-    to_addr: receipt.toAddr,
-    recipient: receipt.recipient,
-    delivery_role: direction === 'inbound' ? receipt.deliveryRole : null,
-    created_at: imported?.dateMs ?? nowMs,
+  const { direction = 'inbound' } = imported ?? {}
+  const thread = addMessage(draft.additions, {
+    message: {
+      ...content,
+      id: messageId,
+      account_id: accountId,
+      inbox_id: inboxId,
+      raw_id: raw.id,
+      direction,
+      status: imported?.status ?? 'received',
+      to_addr: receipt.toAddr,
+      to_addrs: direction === 'inbound' ? null : JSON.stringify(imported?.to),
+      bcc: direction === 'inbound' ? content.bcc : JSON.stringify(imported?.bcc),
+      recipient: receipt.recipient,
+      delivery_role: direction === 'inbound' ? receipt.deliveryRole : null,
+      failure_reason: imported?.failureReason ?? null,
+      scheduled_at: null,
+      is_imported: imported === undefined ? null : 1,
+      created_at: imported?.dateMs ?? nowMs,
+    },
+    sizeBytes: raw.size_bytes,
+    // A read message of a file leaves its thread as it is.
+    marks: imported?.isRead === true ? 'nothing' : 'unread',
+    thread: findThread(draft, arrival, inboxId),
+    threadId: receipt.threadId,
   })
+  draft.named.set(thread.id, thread)
+  const at = { account_id: accountId, inbox_id: inboxId, thread_id: thread.id }
   if (imported === undefined) {
     draft.rows.events.push({
       ...at,
@@ -309,7 +272,7 @@ function keepOut(
 ): ReceiptResult {
   const { raw, content, nowMs } = arrival
   const { inboxId } = keptOut
-  const inbox = draft.inboxes.get(inboxId)
+  const inbox = draft.additions.inboxes.get(inboxId)
   if (inbox === undefined) return { kind: 'gone' }
   const messageId = findDuplicate(draft, inboxId, arrival)
   if (messageId !== null) return { kind: 'duplicate', messageId }
@@ -445,7 +408,7 @@ function comparedKey({ content }: Arrival): string {
 /** Makes the message known to the next ones of the plan. */
 function remember(
   { same, parents }: Draft,
-  added: { inboxId: string; messageId: string; arrival: Arrival; thread: ParentThread },
+  added: { inboxId: string; messageId: string; arrival: Arrival; thread: ThreadState },
 ): void {
   const compared = comparedKey(added.arrival)
   const { message_key, receipt_key } = added.arrival.content
@@ -456,88 +419,15 @@ function remember(
   }
 }
 
-/** Adds the message to the thread of the first answered message that the inbox has, or to a new one. */
-function addToThread(
-  draft: Draft,
-  { content, parentKeys, nowMs, imported }: Arrival,
-  at: { receipt: ArrivalReceipt; position: number; change: CounterChange },
-): ParentThread {
-  const { receipt, position, change } = at
-  const { inboxId, threadId } = receipt
-  const { direction = 'inbound', dateMs = nowMs } = imported ?? {}
-  const is_read = imported?.isRead === true ? 1 : 0
-  const added: AddedMessage = { ...content, direction, to_addr: receipt.toAddr }
-  const parent =
-    findNamed(draft, imported) ??
-    parentKeys
-      .map((key) => draft.parents.get(keyIn(inboxId, key)))
-      .find((found) => found !== undefined)
-  if (parent === undefined) {
-    const thread = {
-      id: threadId,
-      account_id: receipt.accountId,
-      inbox_id: inboxId,
-      subject: content.subject,
-      is_read,
-      message_count: 1,
-      last_message_at: dateMs,
-      last_position: position,
-      created_at: dateMs,
-      ...firstSummary(added),
-    }
-    draft.started.set(threadId, thread)
-    change.thread_count += 1
-    change.unread_thread_count += 1 - is_read
-    draft.rows.ranges.push(changeAt(inboxId, { position, threads: 1, unread: 1 - is_read }))
-    return thread
-  }
-  const thread = draft.started.get(parent.id) ?? continuedThread(draft, parent)
-  // A read message of a file leaves its thread as it is.
-  const isReadAfter = is_read === 1 ? thread.is_read : 0
-  change.unread_thread_count += thread.is_read - isReadAfter
-  draft.rows.ranges.push(
-    ...changesOfMove(inboxId, {
-      from: { position: thread.last_position, isRead: thread.is_read },
-      to: { position, isRead: isReadAfter },
-    }),
-  )
-  return Object.assign(thread, nextSummary(thread, added), {
-    is_read: isReadAfter,
-    message_count: thread.message_count + 1,
-    last_message_at: imported === undefined ? nowMs : Math.max(dateMs, thread.last_message_at),
-    last_position: position,
-  })
-}
-
-function findNamed(draft: Draft, imported: ImportedAs | undefined): ParentThread | undefined {
-  const threadId = imported?.threadId ?? null
-  if (threadId === null) return undefined
-  return draft.started.get(threadId) ?? draft.named.get(threadId)
-}
-
-function continuedThread({ continued }: Draft, parent: ParentThread): ContinuedThread {
-  const known = continued.get(parent.id)
-  if (known !== undefined) return known
-  const thread = {
-    id: parent.id,
-    is_read: parent.is_read,
-    message_count: parent.message_count,
-    last_message_at: parent.last_message_at,
-    last_position: parent.last_position,
-    participants: parent.participants,
-    snippet: null,
-    summary_count: parent.summary_count,
-    read_count: parent.read_count,
-    category: parent.category,
-    mark_count: parent.mark_count,
-    known_count: parent.message_count,
-  }
-  continued.set(parent.id, thread)
-  return thread
-}
-
-function threadChange(thread: ContinuedThread): ThreadChange {
-  return { ...thread, message_count: thread.message_count - thread.known_count }
+/** The thread that a file names, else that of the first answered message that the inbox has; null for none. */
+function findThread(
+  { named, parents }: Draft,
+  { imported, parentKeys }: Arrival,
+  inboxId: string,
+): ThreadState | null {
+  const keys = parentKeys.map((key) => keyIn(inboxId, key))
+  const answered = keys.find((key) => parents.has(key))
+  return named.get(imported?.threadId ?? '') ?? parents.get(answered ?? '') ?? null
 }
 
 function hexOf(bytes: Uint8Array | null): string {

@@ -249,7 +249,6 @@ export const removeInbox = transaction({
     await endCatchAll(tx, input)
     await tx.query.deleteFrom('inbox_counters').where('inbox_id', '=', inbox.id).execute()
     await tx.query.deleteFrom('inbox_marks').where('inbox_id', '=', inbox.id).execute()
-    await tx.query.deleteFrom('thread_ranges').where('inbox_id', '=', inbox.id).execute()
     await deleteRulesOf(tx, input.accountId, { inboxId: inbox.id })
     await endExports(tx, { accountId: input.accountId, inboxId: inbox.id }, input.nowMs)
     const webhook = await tx.query

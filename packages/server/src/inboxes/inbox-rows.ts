@@ -115,8 +115,8 @@ function selectShown(db: ReadDb) {
       selectFrom('threads')
         .select('threads.last_message_at')
         .whereRef('threads.inbox_id', '=', 'inboxes.id')
-        .where('threads.last_position', '>', 0)
-        .orderBy('threads.last_position', 'desc')
+        .where('threads.trashed_at', 'is', null)
+        .orderBy('threads.last_message_at', 'desc')
         .limit(1)
         .as('last_message_at'),
     ])

@@ -8,7 +8,6 @@ import { lockRows } from '#platform/db/dialect.ts'
 import type { Row, Tx } from '#schema/tables.ts'
 import { type Lease, mayChange } from './lease.ts'
 import { changedLabels, type LabelChange, labelsOf, marksOf } from './thread-mark.ts'
-import { changeAt, changeRanges } from './thread-range-rows.ts'
 
 export type ThreadChange = LabelChange & {
   readonly isRead?: boolean
@@ -85,10 +84,15 @@ async function writeColumns(tx: Tx, thread: Row<'threads'>, next: ChangedColumns
   const mark_count = await replaceMarks(tx, thread, next)
   await tx.query
     .updateTable('threads')
-    .set(({ ref }) => ({
+    .set(({ selectFrom }) => ({
       ...next,
       mark_count,
-      ...(next.is_read !== thread.is_read && { read_count: ref('message_count') }),
+      ...(next.is_read !== thread.is_read && {
+        unread_count: 0,
+        read_arrival: selectFrom('inbox_counters')
+          .select('last_arrival')
+          .where('inbox_id', '=', thread.inbox_id),
+      }),
     }))
     .where('account_id', '=', thread.account_id)
     .where('id', '=', thread.id)
@@ -194,9 +198,7 @@ async function lockRow(
 /** Keeps the inbox's totals of unread threads. */
 async function countRead(tx: Tx, thread: Row<'threads'>, isRead: number): Promise<void> {
   const unread = isRead === 1 ? -1 : 1
-  const change = { position: thread.last_position, threads: 0, unread }
-  await changeRanges(tx, [changeAt(thread.inbox_id, change)])
-  const counted = thread.last_position < 0 ? 'trashed_unread_count' : 'unread_thread_count'
+  const counted = thread.trashed_at !== null ? 'trashed_unread_count' : 'unread_thread_count'
   await tx.query
     .updateTable('inbox_counters')
     .set((row) => ({ [counted]: row(counted, '+', unread) }))
@@ -210,7 +212,8 @@ async function replaceMarks(tx: Tx, thread: Row<'threads'>, next: ChangedColumns
     marksOf({ labels: labelsOf(row), metadata: metadataOf(row), assignee: row.assignee })
   const before = new Set(marksIn(thread))
   const after = new Set(marksIn(next))
-  const { id: thread_id, account_id, inbox_id, last_position } = thread
+  const { id: thread_id, account_id, inbox_id, last_message_at } = thread
+  const is_trashed = thread.trashed_at === null ? 0 : 1
   const ended = [...before].filter((mark) => !after.has(mark))
   if (ended.length > 0) {
     await tx.query
@@ -223,16 +226,16 @@ async function replaceMarks(tx: Tx, thread: Row<'threads'>, next: ChangedColumns
   if (added.length > 0) {
     await tx.query
       .insertInto('thread_marks')
-      .values(added.map((mark) => ({ thread_id, mark, account_id, inbox_id, last_position })))
-      .execute()
-  }
-  if (before.size > ended.length) {
-    // A program of before may have moved the thread without them.
-    await tx.query
-      .updateTable('thread_marks')
-      .set({ last_position })
-      .where('thread_id', '=', thread_id)
-      .where('last_position', '!=', last_position)
+      .values(
+        added.map((mark) => ({
+          thread_id,
+          mark,
+          account_id,
+          inbox_id,
+          last_message_at,
+          is_trashed,
+        })),
+      )
       .execute()
   }
   return after.size
@@ -261,7 +264,7 @@ export const changeMessageLabels = transaction({
     // Only now, when nobody else changes them.
     const row = await tx.query
       .selectFrom('messages')
-      .select(['labels', 'position'])
+      .select(['labels', 'created_at', 'is_trashed'])
       .where('id', '=', messageId)
       .executeTakeFirst()
     if (row === undefined) return { kind: 'not_found' }
@@ -269,16 +272,18 @@ export const changeMessageLabels = transaction({
     const after = changedLabels(before, change)
     if (after === null) return { kind: 'label_limit_reached' }
     const place = { id: messageId, account_id: accountId, inbox_id: message.inbox_id }
-    await writeLabels(tx, { ...place, position: row.position }, { before, after })
+    const { created_at, is_trashed } = row
+    await writeLabels(tx, { ...place, created_at, is_trashed }, { before, after })
     return { kind: 'changed' }
   },
 })
 
-type LabelledMessage = Pick<Row<'messages'>, 'id' | 'account_id' | 'inbox_id' | 'position'>
+type LabelledMessage = Pick<Row<'messages'>, 'id' | 'account_id' | 'inbox_id' | 'created_at'> &
+  Partial<Pick<Row<'messages'>, 'is_trashed'>>
 
 async function writeLabels(
   tx: Tx,
-  { id: message_id, account_id, inbox_id, position }: LabelledMessage,
+  { id: message_id, account_id, inbox_id, created_at, is_trashed = 0 }: LabelledMessage,
   { before, after }: { before: readonly string[]; after: readonly string[] },
 ): Promise<void> {
   const ended = before.filter((label) => !after.includes(label))
@@ -299,7 +304,16 @@ async function writeLabels(
   if (added.length > 0) {
     await tx.query
       .insertInto('message_labels')
-      .values(added.map((label) => ({ label, message_id, account_id, inbox_id, position })))
+      .values(
+        added.map((label) => ({
+          label,
+          message_id,
+          account_id,
+          inbox_id,
+          created_at,
+          is_trashed,
+        })),
+      )
       .execute()
   }
 }

@@ -286,11 +286,11 @@ function selectOldest(tx: Tx, { inboxId, queueMs, nowMs, filter, limit }: Oldest
     .selectAll()
     .where('inbox_id', '=', inboxId)
     .where('is_read', '=', 0)
-    // Those in the trash have negative positions.
-    .where('last_position', '>', 0)
+    .where('trashed_at', 'is', null)
     .where(sql<SqlBool>`(snoozed_until is null or snoozed_until <= ${nowMs})`)
     .where(isUnclaimed(queueMs))
-    .orderBy('last_position')
+    .orderBy('last_message_at')
+    .orderBy('id')
     .limit(limit)
   if (filter.category !== null) query = query.where('category', '=', filter.category)
   for (const mark of filter.marks) {

@@ -1,15 +1,16 @@
-// Filters of lists: which messages or threads of an inbox match, read window by window from the newest on. What the
-// database finds may be too much, never too little; the texts are compared here, so that both databases find the same.
+// Filters of lists: which messages or threads of an inbox match, read window by window from the newest on. The database
+// may find too much, never too little; the texts are compared here, so that both databases find the same.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COUNTED_MAX, type MessageCategory } from '@mailroom/contract/vocabulary.ts'
-import { type ExpressionBuilder, type SqlBool, sql } from 'kysely'
+import { type ExpressionBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import { systemClock } from '#platform/clock.ts'
 import type { LongRead } from '#platform/db/db.ts'
 import { foldCase, mayContain } from '#platform/db/dialect.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Page, ReadDb, Row, Tables } from '#schema/tables.ts'
 import type { Direction } from './message-rows.ts'
+import { IS_LISTED, IS_TRASHED, type ThreadFilter } from './thread-rows.ts'
 
 export type MailFilter = {
   readonly from: string | null
@@ -20,9 +21,9 @@ export type MailFilter = {
   readonly hasAttachment: boolean | null
 }
 
-export type Filtered<Key> = {
-  /** Of the page, newest first. */
-  readonly keys: Key[]
+export type Filtered = {
+  /** The ids of the page, newest first. */
+  readonly ids: string[]
   /** Counted up to COUNTED_MAX. */
   readonly total: number
   /** False when the time was not enough for the whole inbox. */
@@ -36,12 +37,12 @@ type FilterIn = {
 }
 
 const FILTER_MS_MAX = 5 * SECOND_MS
-/** Positions in a window: the first, and bounds for those after it, which follow the time that one took. */
+/** Messages or threads in a window: the first, and bounds for those after it, which follow the time that one took. */
 const WINDOW_FIRST = 4_096
 const WINDOW_MAX = 65_536
 const WINDOW_MS = { quick: 40, slow: 120 } as const
 
-/** The positions of the messages that match. */
+/** The messages that match. */
 export const filterMessages: LongRead<
   Tables,
   FilterIn & {
@@ -50,89 +51,125 @@ export const filterMessages: LongRead<
     /** All of them. */
     labels: readonly string[]
   } & Page,
-  Filtered<number>
+  Filtered
 > = {
   name: 'filterMessages',
-  async run(db, input, signal) {
-    const range = await findPositionsOf(db, { ...input, period: periodOf(input.filter) })
-    return walk({ range, page: input, signal }, (window) => matchMessages(db, input, window))
-  },
+  run: (db, input, signal) =>
+    walk({
+      page: input,
+      signal,
+      findEnd: (window, size) => findEnd(messagesIn(db, input, window), size),
+      match: (window) => matchMessages(db, input, window),
+    }),
 }
 
-/** The ids of the threads that match. */
-export const filterThreads: LongRead<
-  Tables,
-  FilterIn & {
-    isRead: boolean | null
-    category: MessageCategory | null
-    /** Those in the trash, instead of those that are not. */
-    isTrashed: boolean
-    /** All of them. */
-    marks: readonly string[]
-    isSnoozed: boolean | null
-    nowMs: number
-  } & Page,
-  Filtered<string>
-> = {
+/** The threads that match. */
+export const filterThreads: LongRead<Tables, FilterIn & ThreadFilter & Page, Filtered> = {
   name: 'filterThreads',
-  async run(db, input, signal) {
-    // The period of threads has no index; their rows are short.
-    const range = await findEnds(db, THREADS, input)
-    return walk({ range, page: input, signal }, (window) => matchThreads(db, input, window))
-  },
+  run: (db, input, signal) =>
+    walk({
+      page: input,
+      signal,
+      findEnd: (window, size) => findEnd(threadsIn(db, input, window), size),
+      match: (window) => matchThreads(db, input, window),
+    }),
 }
 
-type Window = { readonly first: number; readonly last: number }
+/** A place in a list that is ordered by time. */
+type Moment = { readonly at: number; readonly id: string }
 
-async function walk<Key>(
-  { range, page, signal }: { range: Window | null; page: Page; signal: AbortSignal },
-  match: (window: Window) => Promise<Key[]>,
-): Promise<Filtered<Key>> {
-  const keys: Key[] = []
+/** The part of a list after `after`, up to and including `last`; null for no bound. */
+type Window = { readonly after: Moment | null; readonly last: Moment | null }
+
+async function walk({
+  page,
+  signal,
+  findEnd,
+  match,
+}: {
+  page: Page
+  signal: AbortSignal
+  /** The entry at which a window of this size ends; null when the list is shorter. */
+  findEnd(window: Window, size: number): Promise<Moment | null>
+  match(window: Window): Promise<string[]>
+}): Promise<Filtered> {
+  const ids: string[] = []
   const enough = Math.max(COUNTED_MAX, page.offset + page.limit)
   const endMs = systemClock.monotonic() + FILTER_MS_MAX
   let size = WINDOW_FIRST
-  let last = range?.last ?? 0
+  let after: Moment | null = null
   let found = 0
   let isComplete = true
-  while (range !== null && last >= range.first && found < enough) {
+  do {
     const startMs = systemClock.monotonic()
     if (signal.aborted || startMs >= endMs) {
       isComplete = false
       break
     }
-    const first = Math.max(range.first, last - size + 1)
-    for (const key of await match({ first, last })) {
-      if (found >= page.offset && keys.length < page.limit) keys.push(key)
+    const last = await findEnd({ after, last: null }, size)
+    for (const id of await match({ after, last })) {
+      if (found >= page.offset && ids.length < page.limit) ids.push(id)
       found += 1
     }
-    last = first - 1
+    after = last
     await nextTurn()
     const tookMs = systemClock.monotonic() - startMs
     if (tookMs < WINDOW_MS.quick) size = Math.min(2 * size, WINDOW_MAX)
     else if (tookMs > WINDOW_MS.slow) size = Math.max(Math.floor(size / 2), WINDOW_FIRST)
-  }
-  return { keys, total: Math.min(found, COUNTED_MAX), isComplete }
+  } while (after !== null && found < enough)
+  return { ids, total: Math.min(found, COUNTED_MAX), isComplete }
+}
+
+async function findEnd(
+  list: SelectQueryBuilder<Tables, 'messages' | 'threads', Moment>,
+  size: number,
+): Promise<Moment | null> {
+  return (
+    (await list
+      .limit(1)
+      .offset(size - 1)
+      .executeTakeFirst()) ?? null
+  )
+}
+
+type Column = Parameters<typeof sql.ref>[0]
+
+/** Whether an entry is in the window and within the period of the filter. */
+function isWithin(
+  { at, id }: { at: Column; id: Column },
+  { after, last }: Window,
+  { sinceMs, untilMs }: MailFilter,
+) {
+  const place = sql`(${sql.ref(at)}, ${sql.ref(id)})`
+  const bounds = [sql`1 = 1`]
+  if (after !== null) bounds.push(sql`${place} < (${after.at}, ${after.id})`)
+  if (last !== null) bounds.push(sql`${place} >= (${last.at}, ${last.id})`)
+  if (sinceMs !== null) bounds.push(sql`${sql.ref(at)} >= ${sinceMs}`)
+  if (untilMs !== null) bounds.push(sql`${sql.ref(at)} < ${untilMs}`)
+  return sql<SqlBool>`${sql.join(bounds, sql` and `)}`
+}
+
+function messagesIn(db: ReadDb, { inboxId, filter }: FilterIn, window: Window) {
+  return db.read
+    .selectFrom('messages')
+    .select(['messages.created_at as at', 'messages.id'])
+    .where('messages.inbox_id', '=', inboxId)
+    .where('messages.is_trashed', '=', sql.lit(0))
+    .where(isWithin({ at: 'messages.created_at', id: 'messages.id' }, window, filter))
+    .orderBy('messages.created_at', 'desc')
+    .orderBy('messages.id', 'desc')
 }
 
 async function matchMessages(
   db: ReadDb,
   input: Parameters<typeof filterMessages.run>[1],
-  { first, last }: Window,
-): Promise<number[]> {
-  const { accountId, inboxId, filter, direction, category, labels } = input
-  const { sinceMs, untilMs } = filter
-  let query = db.read
-    .selectFrom('messages')
-    .select(['messages.position', ...comparedColumns(filter)])
+  window: Window,
+): Promise<string[]> {
+  const { accountId, filter, direction, category, labels } = input
+  let query = messagesIn(db, input, window)
+    .select(comparedColumns(filter))
     .where('messages.account_id', '=', accountId)
-    .where('messages.inbox_id', '=', inboxId)
-    .where('messages.position', '>=', first)
-    .where('messages.position', '<=', last)
     .where((row) => mayMatch(db, row, filter))
-    .orderBy('messages.position', 'desc')
-  if (sinceMs !== null) query = query.where('messages.created_at', '>=', sinceMs)
-  if (untilMs !== null) query = query.where('messages.created_at', '<', untilMs)
   if (direction !== null) query = query.where('messages.direction', '=', direction)
   if (category !== null) query = query.where('messages.category', '=', category)
   for (const label of labels) {
@@ -146,7 +183,22 @@ async function matchMessages(
     )
   }
   const rows = await query.execute()
-  return rows.filter((row) => matches(row, filter)).map(({ position }) => position)
+  return rows.filter((row) => matches(row, filter)).map(({ id }) => id)
+}
+
+function threadsIn(
+  db: ReadDb,
+  { inboxId, filter, isTrashed }: FilterIn & Pick<ThreadFilter, 'isTrashed'>,
+  window: Window,
+) {
+  return db.read
+    .selectFrom('threads')
+    .select(['threads.last_message_at as at', 'threads.id'])
+    .where('threads.inbox_id', '=', inboxId)
+    .where(isTrashed ? IS_TRASHED : IS_LISTED)
+    .where(isWithin({ at: 'threads.last_message_at', id: 'threads.id' }, window, filter))
+    .orderBy('threads.last_message_at', 'desc')
+    .orderBy('threads.id', 'desc')
 }
 
 /** Threads that are looked up together. */
@@ -155,18 +207,10 @@ const THREADS_AT_ONCE = 1_000
 async function matchThreads(
   db: ReadDb,
   input: Parameters<typeof filterThreads.run>[1],
-  { first, last }: Window,
+  window: Window,
 ): Promise<string[]> {
-  const { accountId, inboxId, filter, isRead, category, isTrashed, marks, isSnoozed } = input
-  const { sinceMs, untilMs } = filter
-  let query = db.read
-    .selectFrom('threads')
-    .select('id')
-    .where('account_id', '=', accountId)
-    .where('inbox_id', '=', inboxId)
-    .where('last_position', '>=', isTrashed ? -last : first)
-    .where('last_position', '<=', isTrashed ? -first : last)
-    .orderBy('last_position', isTrashed ? 'asc' : 'desc')
+  const { accountId, filter, isRead, category, marks, isSnoozed } = input
+  let query = threadsIn(db, input, window).where('account_id', '=', accountId)
   if (isRead !== null) query = query.where('is_read', '=', isRead ? 1 : 0)
   if (category !== null) query = query.where('category', '=', category)
   for (const mark of marks) {
@@ -184,8 +228,6 @@ async function matchThreads(
       row(row.fn.coalesce('snoozed_until', row.lit(0)), isSnoozed ? '>' : '<=', input.nowMs),
     )
   }
-  if (sinceMs !== null) query = query.where('last_message_at', '>=', sinceMs)
-  if (untilMs !== null) query = query.where('last_message_at', '<', untilMs)
   const ids = (await query.execute()).map(({ id }) => id)
   if (!comparesMessages(filter)) return ids
   const found: string[] = []
@@ -227,7 +269,7 @@ async function findMatchingThreads(
 /** Looked up for each message: as a join, PostgreSQL would read all messages with attachments for a few threads. */
 const HAS_ATTACHMENT = sql<SqlBool>`(
   select 1 from messages as with_files
-  where with_files.inbox_id = messages.inbox_id and with_files.position = messages.position
+  where with_files.inbox_id = messages.inbox_id and with_files.arrival = messages.arrival
     and with_files.attachments <> '[]') is not null`
 
 function comparesMessages({ from, to, subject, hasAttachment }: MailFilter): boolean {
@@ -288,9 +330,9 @@ function hasAttachment(row: OfMessage) {
   return row.exists(
     row
       .selectFrom('messages as with_files')
-      .select('with_files.position')
+      .select('with_files.arrival')
       .whereRef('with_files.inbox_id', '=', 'messages.inbox_id')
-      .whereRef('with_files.position', '=', 'messages.position')
+      .whereRef('with_files.arrival', '=', 'messages.arrival')
       .where('with_files.attachments', '<>', sql.lit('[]')),
   )
 }
@@ -312,48 +354,20 @@ function contains(text: string | null | undefined, wanted: string): boolean {
 /** From a time on, up to another one; null for no bound. */
 export type Period = { readonly fromMs: number | null; readonly untilMs: number | null }
 
-function periodOf({ sinceMs, untilMs }: MailFilter): Period {
-  return { fromMs: sinceMs, untilMs }
-}
-
-/** The first and the last position of the messages of a period in this inbox of the account; null for none. */
-export async function findPositionsOf(
+/** The lowest and the highest arrival number of the inbox's messages of a period, outside of the trash; null for none. */
+export async function findArrivalsOf(
   db: ReadDb,
-  { inboxId, period }: { inboxId: string; period: Period },
-): Promise<Window | null> {
-  const { fromMs, untilMs } = period
-  if (fromMs === null && untilMs === null) {
-    return findEnds(db, MESSAGES, { inboxId, isTrashed: false })
-  }
-  // Sums, because PostgreSQL would look for the highest position of a period by going through all of them.
+  { inboxId, period: { fromMs, untilMs } }: { inboxId: string; period: Period },
+): Promise<{ first: number; last: number } | null> {
+  // Sums, because PostgreSQL would look for the highest number of a period by going through all of them.
   let query = db.read
     .selectFrom('messages')
-    .select(sql<number | null>`min(position + 0)`.as('first'))
-    .select(sql<number | null>`max(position + 0)`.as('last'))
+    .select(sql<number | null>`min(arrival + 0)`.as('first'))
+    .select(sql<number | null>`max(arrival + 0)`.as('last'))
     .where('inbox_id', '=', inboxId)
-    .where('position', '>', 0)
+    .where('is_trashed', '=', sql.lit(0))
   if (fromMs !== null) query = query.where('created_at', '>=', fromMs)
   if (untilMs !== null) query = query.where('created_at', '<', untilMs)
   const { first, last } = await query.executeTakeFirstOrThrow()
   return first === null || last === null ? null : { first, last }
-}
-
-const MESSAGES = { table: 'messages', column: 'position' } as const
-const THREADS = { table: 'threads', column: 'last_position' } as const
-
-/** In the trash positions are negative, the lowest the newest; here they count without their sign. */
-async function findEnds(
-  db: ReadDb,
-  { table, column }: typeof MESSAGES | typeof THREADS,
-  { inboxId, isTrashed }: { inboxId: string; isTrashed: boolean },
-): Promise<Window | null> {
-  const side = sql.raw(isTrashed ? '< 0' : '> 0')
-  const of = (end: 'min' | 'max') => sql`(
-    select ${sql.raw(end)}(${sql.ref(column)}) from ${sql.table(table)}
-    where inbox_id = ${inboxId} and ${sql.ref(column)} ${side})`
-  const { rows } = await sql<{ low: number | null; high: number | null }>`
-    select ${of('min')} as low, ${of('max')} as high`.execute(db.read)
-  const { low = null, high = null } = rows[0] ?? {}
-  if (low === null || high === null) return null
-  return isTrashed ? { first: -high, last: -low } : { first: low, last: high }
 }

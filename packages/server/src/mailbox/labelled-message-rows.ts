@@ -2,21 +2,18 @@
 
 import { COUNTED_MAX, type MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import type { SelectQueryBuilder } from 'kysely'
-import type { ReadDb, Row, Tables } from '#schema/tables.ts'
+import type { ReadDb, Tables } from '#schema/tables.ts'
 
-/** With all of the labels, newest first. */
-export async function selectLabelled(
+/** The messages with all of the labels, outside of the trash. */
+export async function labelledIn(
   db: ReadDb,
   input: {
-    accountId: string
     inboxId: string
     direction: 'inbound' | 'outbound' | null
     category: MessageCategory | null
     labels: readonly string[]
-    limit: number
-    offset: number
   },
-): Promise<{ rows: Row<'messages'>[]; total: number }> {
+): Promise<Listed> {
   const { inboxId, direction, category } = input
   const [first = '', ...others] = await rarestFirst(db, input)
   let inList = labelledWith(db, inboxId, first)
@@ -40,20 +37,10 @@ export async function selectLabelled(
       return exists(passing)
     })
   }
-  const total = await countUpTo(db, inList.select('message_labels.message_id'))
-  const page = inList
-    .select('message_labels.message_id')
-    .orderBy('message_labels.position', 'desc')
-    .limit(input.limit)
-    .offset(input.offset)
-  const rows = await db.read
-    .selectFrom('messages')
-    .selectAll()
-    .where('account_id', '=', input.accountId)
-    .where('id', 'in', (query) => query.selectFrom(page.as('page')).select('page.message_id'))
-    .orderBy('position', 'desc')
-    .execute()
-  return { rows, total }
+  return inList
+    .select('message_labels.message_id as id')
+    .orderBy('message_labels.created_at', 'desc')
+    .orderBy('message_labels.message_id', 'desc')
 }
 
 /** The other labels are looked up for each message that has the first. */
@@ -75,8 +62,15 @@ function labelledWith(db: ReadDb, inboxId: string, label: string) {
     .selectFrom('message_labels')
     .where('message_labels.inbox_id', '=', inboxId)
     .where('message_labels.label', '=', label)
-    .where('message_labels.position', '>', 0)
+    .where('message_labels.is_trashed', '=', 0)
 }
+
+/** The ids of a list, newest first. */
+export type Listed = SelectQueryBuilder<
+  Tables,
+  'messages' | 'message_labels' | 'threads' | 'thread_marks',
+  { id: string }
+>
 
 /** The rows of a query, counted up to COUNTED_MAX. */
 export async function countUpTo<Found>(
@@ -88,7 +82,7 @@ export async function countUpTo<Found>(
   >,
 ): Promise<number> {
   const { count } = await db.read
-    .selectFrom(query.limit(COUNTED_MAX).as('counted'))
+    .selectFrom(query.clearOrderBy().limit(COUNTED_MAX).as('counted'))
     .select(({ fn }) => fn.countAll<number | string>().as('count'))
     .executeTakeFirstOrThrow()
   return Number(count)

@@ -1,4 +1,10 @@
 export {
+  type Additions,
+  additionsTo,
+  addMessage,
+  type KnownInbox,
+} from './add-message.ts'
+export {
   findAttachmentText,
   listReadFiles,
   listWholeTexts,
@@ -15,8 +21,8 @@ export {
   releaseClaim,
   renewClaim,
 } from './claim-rows.ts'
-export { fillCategoriesStep } from './fill-category-rows.ts'
-export { filterMessages, filterThreads, findPositionsOf, type Period } from './filter-mail.ts'
+export { filterMessages, filterThreads, findArrivalsOf, type Period } from './filter-mail.ts'
+export { insertAdditions } from './insert-additions.ts'
 export { hashOfLeaseToken, type Lease, mayChange } from './lease.ts'
 export {
   findCopied,
@@ -48,28 +54,14 @@ export {
   bodiesForRow,
   changeInboxes,
   insertLongBodies,
-  insertMessages,
   longBodyOf,
   NO_CHANGE,
-  PARENT_COLUMNS,
+  THREAD_STATE_COLUMNS,
+  type ThreadState,
 } from './message-statements.ts'
 export { dropRawReferences, existingRawIds, findRawMessage } from './raw-message-rows.ts'
-export {
-  changeRemovedRanges,
-  deleteRanges,
-  deleteRemovedRanges,
-  emptiedRanges,
-  listIdOf,
-  ownerOfList,
-} from './removed-range-rows.ts'
-export {
-  countStoredStep,
-  findUncountedInbox,
-  readFileBytes,
-  readStored,
-} from './stored-bytes-rows.ts'
+export { readFileBytes, readStored } from './stored-bytes-rows.ts'
 export { labelMark } from './thread-mark.ts'
-export { changeAt, changeRanges, changesOfMove, sumChanges } from './thread-range-rows.ts'
 export {
   existingThreadIds,
   findCopiedFrom,
@@ -80,11 +72,4 @@ export {
   type RecentMessage,
   type Thread,
 } from './thread-rows.ts'
-export {
-  type AddedMessage,
-  firstSummary,
-  nextSummary,
-  sumUp,
-  sumUpThreads,
-  type ThreadSummary,
-} from './thread-summary-rows.ts'
+export { sumUp, type ThreadSummary } from './thread-summary-rows.ts'

@@ -2,14 +2,7 @@ export { type Downloads, openDownloads } from './downloads.ts'
 export { type Extractions, openExtractions } from './extractions.ts'
 export { MESSAGE_PAGE_HEADERS, mailHandlers, presentThread } from './mail-handlers.ts'
 export { kindColumns, NOT_SCANNED, type ScanResult } from './message-kind.ts'
-export type {
-  CounterChange,
-  MessageContent,
-  NewMessages,
-  NewThread,
-  ParentThread,
-  ThreadChange,
-} from './message-statements.ts'
+export type { MessageContent, NewRows } from './message-statements.ts'
 export {
   CUT_READ_LENGTH,
   cutBodies,

@@ -1,16 +1,15 @@
-// Messages, from rows. Lists are ranges of positions, so a page costs the same wherever it lies.
+// Messages, from rows. Lists are in the order of time: an index alone has what is counted and skipped.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { Invite, ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
-import { countUpTo, selectLabelled } from './labelled-message-rows.ts'
+import { countUpTo, type Listed, labelledIn } from './labelled-message-rows.ts'
 import { categoryOfRow, type KindFields, kindOfRow } from './message-kind.ts'
-import { findStart, findThreadPosition, listIdOf, type ThreadExtent } from './removed-range-rows.ts'
 import { labelsOf } from './thread-mark.ts'
 
 /** Failure reason of a sent message that was cancelled. */
@@ -83,104 +82,73 @@ export async function listMessages(
     bodyLengthMax: number
   },
 ): Promise<{ messages: AsyncIterable<Message>; total: number } | null> {
-  const { category = null, labels = [] } = input
+  const { category = null, labels = [], direction } = input
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
-  if (labels.length > 0) {
-    const { rows, total } = await selectLabelled(db, { ...input, category, labels })
-    return { messages: completed(db, rows, input.bodyLengthMax), total }
-  }
-  if (category !== null) {
-    const { rows, total } = await selectOfCategory(db, { ...input, category })
-    return { messages: completed(db, rows, input.bodyLengthMax), total }
-  }
-  const { top, removed } = extentOf(counters, input.direction)
-  const total = top - removed
+  const list =
+    labels.length > 0
+      ? await labelledIn(db, { ...input, category, labels })
+      : messagesIn(db, { ...input, category })
+  const total =
+    labels.length > 0 || category !== null
+      ? await countUpTo(db, list)
+      : totalOf(counters, direction)
   if (input.offset >= total) return { messages: completed(db, [], input.bodyLengthMax), total }
-  const listId = listIdOf(input.inboxId, input.direction)
-  const { positionMax, skip } = await findStart(db, { listId, top, removed, offset: input.offset })
-  const column = input.direction === null ? 'position' : 'direction_position'
-  let inList = db.read
-    .selectFrom('messages')
-    .where('inbox_id', '=', input.inboxId)
-    .where(column, '>', 0)
-    .orderBy(column, 'desc')
-  if (input.direction !== null) inList = inList.where('direction', '=', input.direction)
-  const places = inList.select(column).where(column, '<=', positionMax)
-  let page = inList.selectAll().where('account_id', '=', input.accountId)
-  // The index alone has what is skipped; in the page's own query each row would be read.
-  page = page.where(column, '<=', skip > 0 ? places.limit(1).offset(skip) : positionMax)
-  const rows = await page.limit(input.limit).execute()
+  const page = list.limit(input.limit).offset(input.offset)
+  const rows = await db.read
+    .selectFrom(page.as('page'))
+    .innerJoin('messages', 'messages.id', 'page.id')
+    .selectAll('messages')
+    .where('messages.account_id', '=', input.accountId)
+    .orderBy('messages.created_at', 'desc')
+    .orderBy('messages.id', 'desc')
+    .execute()
   return { messages: completed(db, rows, input.bodyLengthMax), total }
 }
 
-/** The existing messages at these positions, newest first; long bodies are read while they are iterated. */
-export async function findMessagesAt(
+/** The existing ones among these messages, newest first; long bodies are read while they are iterated. */
+export async function findMessagesOf(
   db: ReadDb,
-  input: {
-    accountId: string
-    inboxId: string
-    positions: readonly number[]
-    bodyLengthMax: number
-  },
+  input: { accountId: string; messageIds: readonly string[]; bodyLengthMax: number },
 ): Promise<AsyncIterable<Message>> {
-  if (input.positions.length === 0) return completed(db, [], input.bodyLengthMax)
+  if (input.messageIds.length === 0) return completed(db, [], input.bodyLengthMax)
   const rows = await db.read
     .selectFrom('messages')
     .selectAll()
     .where('account_id', '=', input.accountId)
-    .where('inbox_id', '=', input.inboxId)
-    .where('position', 'in', input.positions)
-    .orderBy('position', 'desc')
+    .where('id', 'in', input.messageIds)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
     .execute()
   return completed(db, rows, input.bodyLengthMax)
 }
 
-/** The last position given in the inbox or in a direction, and how many of the positions have no message. */
-function extentOf(
-  counters: Row<'inbox_counters'>,
-  direction: Direction | null,
-): { top: number; removed: number } {
-  const inbound = { top: counters.inbound_count, removed: counters.removed_inbound }
-  const outbound = { top: counters.outbound_count, removed: counters.removed_outbound }
-  if (direction !== null) return direction === 'inbound' ? inbound : outbound
-  return { top: inbound.top + outbound.top, removed: inbound.removed + outbound.removed }
+function totalOf(counters: Row<'inbox_counters'>, direction: Direction | null): number {
+  const { inbound_count: inbound, outbound_count: outbound } = counters
+  if (direction === null) return inbound + outbound
+  return direction === 'inbound' ? inbound : outbound
 }
 
-/** By the index of categories: it alone has what is counted and skipped. Sent messages have no category. */
-async function selectOfCategory(
+/** The messages of the inbox outside of the trash, from an index in the order of their time. */
+function messagesIn(
   db: ReadDb,
-  input: {
-    accountId: string
-    inboxId: string
-    direction: Direction | null
-    category: MessageCategory
-    limit: number
-    offset: number
-  },
-): Promise<{ rows: Row<'messages'>[]; total: number }> {
-  if (input.direction === 'outbound') return { rows: [], total: 0 }
-  const inList = db.read
+  {
+    inboxId,
+    direction,
+    category,
+  }: { inboxId: string; direction: Direction | null; category: MessageCategory | null },
+): Listed {
+  let list = db.read
     .selectFrom('messages')
-    .where('inbox_id', '=', input.inboxId)
-    .where('category', '=', input.category)
-    // Those in the trash have negative ones.
-    .where('position', '>', 0)
-  const total = await countUpTo(db, inList.select('position'))
-  const places = inList.select('position').orderBy('position', 'desc')
-  const rows = await db.read
-    .selectFrom('messages')
-    .selectAll()
-    .where('account_id', '=', input.accountId)
-    .where('inbox_id', '=', input.inboxId)
-    .where('position', 'in', (query) =>
-      query
-        .selectFrom(places.limit(input.limit).offset(input.offset).as('page'))
-        .select('page.position'),
-    )
-    .orderBy('position', 'desc')
-    .execute()
-  return { rows, total }
+    .select('id')
+    .where('inbox_id', '=', inboxId)
+    // Written out, so that the partial indexes serve the query.
+    .where('is_trashed', '=', sql.lit(0))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+  if (direction !== null) list = list.where('direction', '=', direction)
+  if (category !== null) list = list.where('category', '=', category)
+  return list
 }
 
 /** Null also when its inbox was deleted. */
@@ -221,13 +189,19 @@ function selectMessage(db: ReadDb, messageId: string) {
 }
 
 /**
- * The existing messages among these, each with its position in its inbox, in no order. Long bodies are read one
+ * The existing messages among these, each with its arrival number in its inbox, in no order. Long bodies are read one
  * message at a time, up to `bodyLengthMax` characters.
  */
 export async function* findMessagesCut(
   db: ReadDb,
   input: { accountIds: readonly string[]; messageIds: readonly string[]; bodyLengthMax: number },
-): AsyncGenerator<{ message: Message; accountId: string; position: number; sentAtMs: number }> {
+): AsyncGenerator<{
+  message: Message
+  accountId: string
+  arrival: number
+  isTrashed: boolean
+  sentAtMs: number
+}> {
   const rows = await db.read
     .selectFrom('messages')
     .innerJoin('inboxes', 'inboxes.id', 'messages.inbox_id')
@@ -242,14 +216,16 @@ export async function* findMessagesCut(
     if (message === null) continue
     // The release of a message that waited writes its bytes anew, with their date.
     const sentAtMs = row.is_imported === null ? row.raw_created_at : row.created_at
-    yield { message, accountId: row.account_id, position: row.position, sentAtMs }
+    const { account_id: accountId, arrival } = row
+    yield { message, accountId, arrival, isTrashed: row.is_trashed === 1, sentAtMs }
   }
 }
 
 /** The fields that search and waits compare, without the bodies. */
 export type MessageHead = {
   id: string
-  position: number
+  arrival: number
+  isTrashed: boolean
   threadId: string
   fromAddr: string
   subject: string
@@ -265,7 +241,7 @@ type HeadsAfter = {
   limit: number
 }
 
-/** Messages of an inbox after a position, in order, without pending and imported ones. */
+/** Messages that arrived after this number, in that order, without pending and imported ones. */
 export async function listMessageHeads(db: ReadDb, input: HeadsAfter): Promise<MessageHead[]> {
   return (await selectHeadsAfter(db.reading, input)).map(toHead)
 }
@@ -277,8 +253,8 @@ const selectHeadsAfter = statement<Tables, HeadsAfter, HeadRow>((query, place) =
     .where('direction', '=', place('direction'))
     .where('status', '!=', 'pending')
     .where('is_imported', 'is', null)
-    .where('position', '>', place('after'))
-    .orderBy('position')
+    .where('arrival', '>', place('after'))
+    .orderBy('arrival')
     .limit(place('limit')),
 )
 
@@ -296,25 +272,26 @@ export async function findMessageHeads(
   return rows.map(toHead)
 }
 
-/** The position of a removed message of the inbox, or null. */
+/** The arrival number of a removed message of the inbox, or null. */
 export async function findRemoved(
   db: ReadDb,
   input: { accountId: string; inboxId: string; messageId: string },
 ): Promise<number | null> {
   const row = await db.read
     .selectFrom('removed_messages')
-    .select('position')
+    .select('arrival')
     .where('id', '=', input.messageId)
     .where('account_id', '=', input.accountId)
     .where('inbox_id', '=', input.inboxId)
-    .where('position', '>', 0)
+    .where('arrival', '>', 0)
     .executeTakeFirst()
-  return row?.position ?? null
+  return row?.arrival ?? null
 }
 
 const HEAD_COLUMNS = [
   'id',
-  'position',
+  'arrival',
+  'is_trashed',
   'thread_id',
   'from_addr',
   'subject',
@@ -332,7 +309,8 @@ function selectHeads(query: ReadDb['read']) {
 function toHead(row: HeadRow): MessageHead {
   return {
     id: row.id,
-    position: row.position,
+    arrival: row.arrival,
+    isTrashed: row.is_trashed === 1,
     threadId: row.thread_id,
     fromAddr: row.from_addr,
     subject: row.subject,
@@ -357,30 +335,45 @@ export async function* listThreadMessages(
   db: ReadDb,
   input: {
     accountId: string
-    thread: ThreadExtent
+    threadId: string
     limit: number
     offset: number
     bodyLengthMax: number
   },
 ): AsyncGenerator<Message> {
-  const { thread, bodyLengthMax } = input
   const step = input.limit <= PAGE_MESSAGES ? input.limit : THREAD_STEP_MESSAGES
-  let from = await findThreadPosition(db, thread, input.offset)
-  for (let left = input.limit; from !== null && left > 0; ) {
-    const rows = await db.read
-      .selectFrom('messages')
-      .selectAll()
-      .where('account_id', '=', input.accountId)
-      .where('thread_id', '=', thread.threadId)
-      .where('thread_position', '>=', from)
-      .orderBy('thread_position')
-      .limit(Math.min(step, left))
-      .execute()
-    yield* completed(db, rows, bodyLengthMax)
-    left -= rows.length
-    const last = rows.at(-1)
-    from = last === undefined ? null : last.thread_position + 1
+  let last: Row<'messages'> | undefined
+  for (let left = input.limit; left > 0; ) {
+    const limit = Math.min(step, left)
+    let next = messagesOf(db, input).selectAll().limit(limit)
+    if (last === undefined) {
+      const skipped = messagesOf(db, input).select('id').limit(limit).offset(input.offset)
+      next = next.where('id', 'in', (query) =>
+        query.selectFrom(skipped.as('page')).select('page.id'),
+      )
+    } else next = next.where(isAfter(last))
+    const rows = await next.execute()
+    yield* completed(db, rows, input.bodyLengthMax)
+    left -= limit
+    last = rows.at(-1)
+    if (rows.length < limit) return
   }
+}
+
+/** The messages of a thread, oldest first. */
+function messagesOf(db: ReadDb, { accountId, threadId }: { accountId: string; threadId: string }) {
+  return db.read
+    .selectFrom('messages')
+    .where('account_id', '=', accountId)
+    .where('thread_id', '=', threadId)
+    .orderBy('created_at')
+    .orderBy('id')
+}
+
+type Moment = Pick<Row<'messages'>, 'created_at' | 'id'>
+
+function isAfter({ created_at, id }: Moment) {
+  return sql<SqlBool>`(created_at, id) > (${created_at}, ${id})`
 }
 
 /** Long bodies are read while the messages are iterated. */
@@ -527,23 +520,17 @@ export async function* listViewedMessages(
   db: ReadDb,
   input: {
     readonly accountId: string
-    readonly thread: ThreadExtent
+    readonly threadId: string
     readonly after: number
     readonly limit: number
     readLength(): number
   },
 ): AsyncGenerator<StoredView> {
-  const { accountId, thread } = input
-  const from = await findThreadPosition(db, thread, input.after)
-  if (from === null) return
-  const rows = await db.read
-    .selectFrom('messages')
+  const { accountId } = input
+  const rows = await messagesOf(db, input)
     .select('id')
-    .where('account_id', '=', accountId)
-    .where('thread_id', '=', thread.threadId)
-    .where('thread_position', '>=', from)
-    .orderBy('thread_position')
     .limit(input.limit)
+    .offset(input.after)
     .execute()
   for (let at = 0; at < rows.length; at += VIEW_STEP_MESSAGES) {
     const messageIds = rows.slice(at, at + VIEW_STEP_MESSAGES).map(({ id }) => id)
@@ -569,14 +556,12 @@ export async function listEarlierMessages(
     .select('id')
     .where('account_id', '=', accountId)
     .where('thread_id', '=', threadId)
-    .where('thread_position', '<', (query) =>
-      query
-        .selectFrom('messages')
-        .select('thread_position')
-        .where('account_id', '=', accountId)
-        .where('id', '=', input.messageId),
+    .where(
+      sql<SqlBool>`(created_at, id) < (
+        (select created_at from messages where id = ${input.messageId} and account_id = ${accountId}), ${input.messageId})`,
     )
-    .orderBy('thread_position', 'desc')
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
     .limit(input.limit)
     .execute()
   const messageIds = rows.map(({ id }) => id).reverse()

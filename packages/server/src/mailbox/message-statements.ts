@@ -1,109 +1,119 @@
 // The rows of received and sent messages, and the statements that write them.
 
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { EVENTS, type TracedEvent } from '#events/events-rows.ts'
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { rowInsert, rowUpdate, together } from '#platform/db/statement.ts'
 import type { NewRow, Row, Tables, Tx } from '#schema/tables.ts'
-import { RANGES, type RangeChange, sumChanges } from './thread-range-rows.ts'
 
 /** The columns that are the same for every inbox that has the message. */
-export type MessageContent = Required<
-  Pick<NewRow<'messages'>, 'bcc' | 'category' | 'judgement' | 'invites'>
-> &
-  Pick<
-    NewRow<'messages'>,
-    | 'rfc_message_id'
-    | 'message_key'
-    | 'receipt_key'
-    | 'from_addr'
-    | 'header_to'
-    | 'cc'
-    | 'reply_to'
-    | 'reference_ids'
-    | 'subject'
-    | 'body_length'
-    | 'body_text'
-    | 'body_html'
-    | 'extracted_text'
-    | 'attachments'
-    | 'authentication'
-    | 'automatic_reason'
-    | 'defects'
-  >
-
-export type ParentThread = {
-  id: string
-  is_read: number
-  message_count: number
-  last_message_at: number
-  last_position: number
-  participants: string | null
-  summary_count: number
-  read_count: number
-  category: string | null
-  /** Missing for a new thread. */
-  mark_count?: number
-}
-
-/** The columns of a `ParentThread`. */
-export const PARENT_COLUMNS = [
-  'threads.id',
-  'threads.is_read',
-  'threads.message_count',
-  'threads.last_message_at',
-  'threads.last_position',
-  'threads.participants',
-  'threads.summary_count',
-  'threads.read_count',
-  'threads.category',
-  'threads.mark_count',
-] as const
-
-/** See thread-summary-rows.ts. */
-export type SummaryColumns = Required<
-  Pick<NewRow<'threads'>, 'participants' | 'snippet' | 'summary_count' | 'read_count' | 'category'>
+export type MessageContent = Pick<
+  Row<'messages'>,
+  | 'rfc_message_id'
+  | 'message_key'
+  | 'receipt_key'
+  | 'from_addr'
+  | 'header_to'
+  | 'cc'
+  | 'bcc'
+  | 'reply_to'
+  | 'reference_ids'
+  | 'subject'
+  | 'body_length'
+  | 'body_text'
+  | 'body_html'
+  | 'extracted_text'
+  | 'attachments'
+  | 'authentication'
+  | 'automatic_reason'
+  | 'category'
+  | 'judgement'
+  | 'invites'
+  | 'defects'
 >
 
-export type NewThread = Pick<
-  Row<'threads'>,
-  | 'id'
-  | 'account_id'
-  | 'inbox_id'
-  | 'subject'
-  | 'is_read'
-  | 'message_count'
-  | 'last_message_at'
-  | 'last_position'
-  | 'created_at'
-> &
-  SummaryColumns
+/** The columns of a thread that follow from its messages: read before one is added, and written after it. */
+const THREAD_STATE = [
+  'is_read',
+  'message_count',
+  'unread_count',
+  'read_arrival',
+  'last_message_at',
+  'participants',
+  'snippet',
+  'category',
+] as const
 
-type NewMessage = MessageContent &
-  Pick<
-    NewRow<'messages'>,
-    | 'id'
-    | 'account_id'
-    | 'inbox_id'
-    | 'thread_id'
-    | 'raw_id'
-    | 'position'
-    | 'direction'
-    | 'direction_position'
-    | 'thread_position'
-    | 'status'
-    | 'to_addr'
-    | 'recipient'
-    | 'delivery_role'
-    | 'created_at'
-  >
+/** A thread as the next message finds it. */
+export type ThreadState = Pick<Row<'threads'>, 'id' | 'mark_count' | (typeof THREAD_STATE)[number]>
 
-/** Numbers to add to the totals of an inbox; `stored_bytes` counts the added messages. */
+/** The columns of a `ThreadState`. */
+export const THREAD_STATE_COLUMNS = [
+  'threads.id',
+  'threads.mark_count',
+  ...THREAD_STATE.map((column) => `threads.${column}` as const),
+] as const
+
+const NEW_THREAD_COLUMNS = [
+  'id',
+  'account_id',
+  'inbox_id',
+  'subject',
+  'created_at',
+  ...THREAD_STATE,
+] as const
+
+export type NewThread = Pick<Row<'threads'>, (typeof NEW_THREAD_COLUMNS)[number]>
+
+const NEW_MESSAGE_COLUMNS = [
+  'id',
+  'account_id',
+  'inbox_id',
+  'thread_id',
+  'raw_id',
+  'direction',
+  'arrival',
+  'status',
+  'rfc_message_id',
+  'message_key',
+  'receipt_key',
+  'from_addr',
+  'to_addr',
+  'to_addrs',
+  'recipient',
+  'header_to',
+  'delivery_role',
+  'cc',
+  'bcc',
+  'reply_to',
+  'reference_ids',
+  'subject',
+  'body_length',
+  'body_text',
+  'body_html',
+  'extracted_text',
+  'attachments',
+  'authentication',
+  'automatic_reason',
+  'category',
+  'judgement',
+  'failure_reason',
+  'invites',
+  'defects',
+  'scheduled_at',
+  'is_imported',
+  'created_at',
+] as const
+
+export type NewMessage = Pick<Row<'messages'>, (typeof NEW_MESSAGE_COLUMNS)[number]>
+
+/** Numbers to add to the totals of an inbox; every message that is added takes the next arrival number. */
 export type CounterChange = Pick<
   Row<'inbox_counters'>,
   | 'inbox_id'
   | 'inbound_count'
   | 'outbound_count'
+  | 'send_count'
   | 'thread_count'
   | 'unread_thread_count'
   | 'quarantined_count'
@@ -114,6 +124,7 @@ export type CounterChange = Pick<
 export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {
   inbound_count: 0,
   outbound_count: 0,
+  send_count: 0,
   thread_count: 0,
   unread_thread_count: 0,
   quarantined_count: 0,
@@ -121,29 +132,13 @@ export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {
   stored_bytes: 0,
 }
 
-/** A thread after `message_count` messages are added to it. */
-export type ThreadChange = SummaryColumns &
-  Pick<NewThread, 'id' | 'is_read' | 'message_count' | 'last_message_at' | 'last_position'> &
-  Pick<ParentThread, 'mark_count'>
+/** `thread_marks` repeat the time of their thread, by which they are listed. */
+type MarkTime = Pick<Row<'thread_marks'>, 'thread_id' | 'last_message_at'>
 
-/** The caller has locked the counters before it read anything. */
-export function changeInboxes(
-  tx: Tx,
-  { counters, threads = [] }: { counters: CounterChange[]; threads?: ThreadChange[] },
-): Promise<void> {
-  const marks = threads.filter(({ mark_count = 0 }) => mark_count > 0)
-  return change(tx, { counters, threads, marks: marks.map(movedMarks) })
-}
-
-function movedMarks({ id, last_position }: ThreadChange): MovedMarks {
-  return { thread_id: id, last_position }
-}
-
-type MovedMarks = Pick<Row<'thread_marks'>, 'thread_id' | 'last_position'>
-
-const change = together<
+/** Changes inboxes and threads, whose counters the caller locked before it read anything. */
+export const changeInboxes = together<
   Tables,
-  { counters: CounterChange; threads: ThreadChange; marks: MovedMarks }
+  { counters: CounterChange; threads: ThreadState; marks: MarkTime }
 >({
   counters: rowUpdate<Tables, CounterChange>('inbox_counters', (query, given) =>
     query
@@ -151,61 +146,42 @@ const change = together<
       .set(({ eb, ref }) => {
         const plus = (column: Exclude<keyof CounterChange, 'inbox_id'>) =>
           eb(ref(`counters.${column}`), '+', given(column))
-        // When older messages are not counted yet, these are counted later with them.
-        const ifCounted = (change: RawBuilder<number>) =>
-          sql<number>`case when counters.counted_position = counters.inbound_count + counters.outbound_count
-            then ${change} else 0 end`
         return {
           inbound_count: plus('inbound_count'),
           outbound_count: plus('outbound_count'),
+          last_arrival: sql<number>`counters.last_arrival + ${given('inbound_count')} + ${given('outbound_count')}`,
+          send_count: plus('send_count'),
           thread_count: plus('thread_count'),
           unread_thread_count: plus('unread_thread_count'),
           quarantined_count: plus('quarantined_count'),
           quarantined_bytes: plus('quarantined_bytes'),
-          // The same for recipients: see written-to-rows.ts of sending.
-          noted_count: sql<number>`counters.noted_count + case when counters.noted_count = counters.outbound_count
-            then ${given('outbound_count')} else 0 end`,
-          stored_bytes: eb(ref('counters.stored_bytes'), '+', ifCounted(given('stored_bytes'))),
-          counted_position: eb(
-            ref('counters.counted_position'),
-            '+',
-            ifCounted(sql`${given('inbound_count')} + ${given('outbound_count')}`),
-          ),
+          stored_bytes: plus('stored_bytes'),
         }
       })
       .where('counters.inbox_id', '=', given('inbox_id')),
   ),
-  threads: rowUpdate<Tables, ThreadChange>('threads', (query, given) =>
+  threads: rowUpdate<Tables, ThreadState>('threads', (query, given) =>
     query
       .updateTable('threads')
-      .set(({ eb, ref }) => ({
-        is_read: given('is_read'),
-        message_count: eb(ref('threads.message_count'), '+', given('message_count')),
-        last_message_at: given('last_message_at'),
-        last_position: given('last_position'),
-        participants: given('participants'),
-        snippet: given('snippet'),
-        summary_count: given('summary_count'),
-        read_count: given('read_count'),
-        category: given('category'),
+      .set(({ ref }) => ({
+        ...Object.fromEntries(THREAD_STATE.map((column) => [column, given(column)])),
         // Received mail ends the pause of its thread.
         snoozed_until: sql<number | null>`case when ${given('is_read')} = 0 then null
           else ${ref('threads.snoozed_until')} end`,
       }))
       .where('threads.id', '=', given('id')),
   ),
-  marks: rowUpdate<Tables, MovedMarks>('thread_marks', (query, given) =>
+  marks: rowUpdate<Tables, MarkTime>('thread_marks', (query, given) =>
     query
       .updateTable('thread_marks')
-      .set({ last_position: given('last_position') })
+      .set({ last_message_at: given('last_message_at') })
       .where('thread_marks.thread_id', '=', given('thread_id')),
   ),
 })
 
-/** Rows of new messages, and the other rows that they need. */
-export type NewMessages = {
+/** Rows of new messages, and the other rows that they bring with them. */
+export type NewRows = {
   threads: NewThread[]
-  ranges: RangeChange[]
   messages: NewMessage[]
   /** Each address of an inbox once. */
   correspondents: Row<'correspondents'>[]
@@ -214,61 +190,9 @@ export type NewMessages = {
   raws: NewRow<'raw_messages'>[]
 }
 
-const insertSmall = together<Tables, { [Kind in keyof NewMessages]: NewMessages[Kind][number] }>({
-  threads: rowInsert('threads', [
-    'id',
-    'account_id',
-    'inbox_id',
-    'subject',
-    'is_read',
-    'message_count',
-    'last_message_at',
-    'last_position',
-    'created_at',
-    'participants',
-    'snippet',
-    'summary_count',
-    'read_count',
-    'category',
-  ]),
-  ranges: RANGES,
-  messages: rowInsert('messages', [
-    'id',
-    'account_id',
-    'inbox_id',
-    'thread_id',
-    'raw_id',
-    'direction',
-    'position',
-    'direction_position',
-    'thread_position',
-    'status',
-    'rfc_message_id',
-    'message_key',
-    'receipt_key',
-    'from_addr',
-    'to_addr',
-    'recipient',
-    'header_to',
-    'delivery_role',
-    'cc',
-    'bcc',
-    'reply_to',
-    'reference_ids',
-    'subject',
-    'body_length',
-    'body_text',
-    'body_html',
-    'extracted_text',
-    'attachments',
-    'authentication',
-    'automatic_reason',
-    'category',
-    'judgement',
-    'invites',
-    'defects',
-    'created_at',
-  ]),
+const insertSmall = together<Tables, { [Kind in keyof NewRows]: NewRows[Kind][number] }>({
+  threads: rowInsert('threads', NEW_THREAD_COLUMNS),
+  messages: rowInsert('messages', NEW_MESSAGE_COLUMNS),
   // The first message of an address to an inbox stays noted, and the best proof.
   correspondents: rowInsert(
     'correspondents',
@@ -317,7 +241,7 @@ const insertSmall = together<Tables, { [Kind in keyof NewMessages]: NewMessages[
 /** Large raw bytes without a blob store are inserted one by one: as JSON they would be three times as long. */
 export async function insertMessages(
   tx: Tx,
-  { raws = [], ranges = [], ...rows }: Partial<NewMessages>,
+  { raws = [], ...rows }: Partial<NewRows>,
 ): Promise<void> {
   const isLarge = ({ content }: NewRow<'raw_messages'>) =>
     content != null && content.length > ROW_BLOB_BYTES_MAX
@@ -326,7 +250,6 @@ export async function insertMessages(
   }
   await insertSmall(tx, {
     ...rows,
-    ranges: sumChanges(ranges),
     raws: raws.filter((raw) => !isLarge(raw)).map((raw) => ({ is_marked: 0, ...raw })),
   })
 }
@@ -335,7 +258,9 @@ export async function insertMessages(
 export const ROW_BODY_LENGTH_MAX = 64 * 1024
 
 /** The content for a message's row, without long bodies. */
-export function bodiesForRow(content: MessageContent): MessageContent {
+export function bodiesForRow<Content extends Pick<MessageContent, 'body_length'>>(
+  content: Content,
+): Content {
   if (!isLong(content)) return content
   return { ...content, body_text: '', body_html: '', extracted_text: null }
 }
@@ -362,6 +287,6 @@ export function longBodyOf(rawId: string, content: MessageContent): NewRow<'long
   return { raw_id: rawId, body_text, body_html, extracted_text }
 }
 
-function isLong(content: MessageContent): boolean {
+function isLong(content: Pick<MessageContent, 'body_length'>): boolean {
   return content.body_length > ROW_BODY_LENGTH_MAX
 }

@@ -4,7 +4,6 @@ import { LABELS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
@@ -22,7 +21,7 @@ import { type Filtered, filterMessages, filterThreads } from './filter-mail.ts'
 import {
   type Direction,
   findMessage,
-  findMessagesAt,
+  findMessagesOf,
   listMessages as listMessageRows,
   listThreadMessages,
   type Message,
@@ -36,12 +35,10 @@ import {
   findThread,
   listThreads as listThreadRows,
   type ShownThread,
-  type ShownThreads,
   type Thread,
 } from './thread-rows.ts'
-import { keepThreadSummaries } from './thread-summary-rows.ts'
 
-type ThreadDeps = { db: Db; log: Log }
+type ThreadDeps = { db: Db }
 
 /** Newest first, over all threads of the inbox; long bodies are read as far as CUT_READ_LENGTH. */
 export async function listMessages(
@@ -70,16 +67,16 @@ export async function filterMessagesOf(
   input: Parameters<typeof filterMessages.run>[1],
   signal: AbortSignal,
 ): Promise<{ messages: AsyncIterable<Message> } & Counted> {
-  const { accountId, inboxId } = input
+  const { accountId } = input
   await requireInbox(db, input)
-  const { keys: positions, ...counted } = await searchSlots.run({ key: accountId, signal }, () =>
+  const { ids: messageIds, ...counted } = await searchSlots.run({ key: accountId, signal }, () =>
     db.readLong(filterMessages, input, signal),
   )
-  const at = { accountId, inboxId, positions, bodyLengthMax: CUT_READ_LENGTH }
-  return { messages: await findMessagesAt(db, at), ...counted }
+  const found = { accountId, messageIds, bodyLengthMax: CUT_READ_LENGTH }
+  return { messages: await findMessagesOf(db, found), ...counted }
 }
 
-type Counted = Omit<Filtered<unknown>, 'keys'>
+type Counted = Omit<Filtered, 'ids'>
 
 async function requireInbox(
   db: Db,
@@ -115,8 +112,7 @@ export async function listThreads(
 ): Promise<{ threads: ShownThread[]; total: number }> {
   const page = await listThreadRows(deps.db, input)
   if (page === null) throw notFound()
-  keepSummaries(deps, input.accountId, page)
-  return { threads: page.threads, total: page.total }
+  return page
 }
 
 /** The same with a filter, like `filterMessagesOf`. */
@@ -127,37 +123,20 @@ export async function filterThreadsOf(
 ): Promise<{ threads: ShownThread[] } & Counted> {
   const { accountId } = input
   await requireInbox(deps.db, input)
-  const { keys: threadIds, ...counted } = await deps.searchSlots.run(
+  const { ids: threadIds, ...counted } = await deps.searchSlots.run(
     { key: accountId, signal },
     () => deps.db.readLong(filterThreads, input, signal),
   )
-  const shown = await findShownThreads(deps.db, { accountId, threadIds })
-  keepSummaries(deps, accountId, shown)
-  return { threads: shown.threads, ...counted }
+  return { threads: await findShownThreads(deps.db, { accountId, threadIds }), ...counted }
 }
 
 export async function getThread(
   deps: ThreadDeps,
   { accountId, threadId }: { accountId: string; threadId: string },
 ): Promise<ShownThread> {
-  const shown = await findShownThread(deps.db, accountId, threadId)
-  const [thread] = shown.threads
-  if (thread === undefined) throw notFound()
-  keepSummaries(deps, accountId, shown)
+  const thread = await findShownThread(deps.db, accountId, threadId)
+  if (thread === null) throw notFound()
   return thread
-}
-
-/** Nobody waits for the write: a summary that is lost is made again when the thread is next shown. */
-function keepSummaries(
-  { db, log }: ThreadDeps,
-  accountId: string,
-  { found: summaries, threads }: ShownThreads,
-): void {
-  const [thread] = threads
-  if (thread === undefined || summaries.length === 0) return
-  db.write(keepThreadSummaries, { accountId, inboxId: thread.inboxId, summaries }).catch((error) =>
-    log.debug({ error }, 'summaries of threads were not kept'),
-  )
 }
 
 /**
@@ -171,17 +150,17 @@ export async function readThread(
   const thread = await findThread(db, input.accountId, input.threadId)
   if (thread === null) throw notFound()
   const limit = Math.min(input.limit ?? thread.messageCount, thread.messageCount)
-  const read = { ...input, thread: thread.extent, limit, bodyLengthMax: CUT_READ_LENGTH }
+  const read = { ...input, limit, bodyLengthMax: CUT_READ_LENGTH }
   return { thread, count: limit, messages: listThreadMessages(db, read) }
 }
 
-export function claimWork(deps: Omit<ChangeDeps, 'log'>): FeatureWork {
+export function claimWork(deps: ChangeDeps): FeatureWork {
   const run = () => expireDueClaims(deps)
   return { tasks: [{ name: 'thread claims', everyMs: SECOND_MS, by: 'leader', run }] }
 }
 
 /** Emits an event for each claim whose lease has expired; true when there may be more. */
-async function expireDueClaims(deps: Omit<ChangeDeps, 'log'>): Promise<boolean> {
+async function expireDueClaims(deps: ChangeDeps): Promise<boolean> {
   const { db, queueClock } = deps
   await queueClock.check()
   const queueMs = queueClock.now()

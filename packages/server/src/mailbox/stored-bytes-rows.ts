@@ -4,9 +4,7 @@
 
 import { insertEvent } from '#events/events-rows.ts'
 import { transaction } from '#platform/db/db.ts'
-import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
-import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
 import type { ReadDb, Tables, Tx } from '#schema/tables.ts'
 
 export type Stored = {
@@ -69,92 +67,6 @@ const selectFileBytes = statement<Tables, { accountId: string }, { bytes: number
         ]),
       ),
 )
-
-/**
- * The first inbox by id, starting at `from`, with messages that an older program did not count. Null for none.
- * A caller that continues from the returned id reads each inbox once.
- */
-export async function findUncountedInbox(db: ReadDb, from: string): Promise<string | null> {
-  const inbox = await db.read
-    .selectFrom('inbox_counters')
-    .select('inbox_id')
-    .where('inbox_id', '>=', from)
-    .where((row) =>
-      row.or([
-        row('counted_position', '<', row('inbound_count', '+', row.ref('outbound_count'))),
-        row.and([
-          row('quarantined_count', '>', 0),
-          row.exists(
-            row
-              .selectFrom('quarantined_messages')
-              .select('id')
-              .whereRef('quarantined_messages.inbox_id', '=', 'inbox_counters.inbox_id')
-              .where('size_bytes', 'is', null),
-          ),
-        ]),
-      ]),
-    )
-    .orderBy('inbox_id')
-    .limit(1)
-    .executeTakeFirst()
-  return inbox?.inbox_id ?? null
-}
-
-/** Counts up to PURGE_STEP_ROWS uncounted messages of the inbox, and as many in its quarantine. */
-export const countStoredStep = transaction({
-  name: 'countStoredStep',
-  accountOf: () => null,
-  async run(tx: Tx, { inboxId }: { inboxId: string }): Promise<void> {
-    const counters = await lockRows(
-      tx,
-      tx.query
-        .selectFrom('inbox_counters')
-        .select(['inbound_count', 'outbound_count', 'counted_position', 'quarantined_bytes'])
-        .where('inbox_id', '=', inboxId),
-    ).executeTakeFirst()
-    if (counters === undefined) return
-    const from = counters.counted_position
-    const to = Math.min(from + PURGE_STEP_ROWS, counters.inbound_count + counters.outbound_count)
-    const { bytes } = await tx.query
-      .selectFrom('messages')
-      .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
-      .select(({ fn }) => fn.sum<number | string | null>('raw_messages.size_bytes').as('bytes'))
-      .where('messages.inbox_id', '=', inboxId)
-      .where(({ eb, or, and }) =>
-        or([
-          and([eb('messages.position', '>', from), eb('messages.position', '<=', to)]),
-          // In the trash.
-          and([eb('messages.position', '<', -from), eb('messages.position', '>=', -to)]),
-        ]),
-      )
-      .executeTakeFirstOrThrow()
-    const quarantined = await tx.query
-      .selectFrom('quarantined_messages')
-      .innerJoin('raw_messages', 'raw_messages.id', 'quarantined_messages.raw_id')
-      .select(['quarantined_messages.id', 'raw_messages.size_bytes'])
-      .where('quarantined_messages.inbox_id', '=', inboxId)
-      .where('quarantined_messages.size_bytes', 'is', null)
-      .limit(PURGE_STEP_ROWS)
-      .execute()
-    for (const { id, size_bytes } of quarantined) {
-      await tx.query
-        .updateTable('quarantined_messages')
-        .set({ size_bytes })
-        .where('id', '=', id)
-        .execute()
-    }
-    const quarantinedBytes = quarantined.reduce((sum, row) => sum + row.size_bytes, 0)
-    await tx.query
-      .updateTable('inbox_counters')
-      .set((row) => ({
-        stored_bytes: row('stored_bytes', '+', Number(bytes ?? 0)),
-        counted_position: to,
-        quarantined_bytes: row('quarantined_bytes', '+', quarantinedBytes),
-      }))
-      .where('inbox_id', '=', inboxId)
-      .execute()
-  },
-})
 
 /**
  * Records that mail to the account is refused from now on, or no longer. True for a change; a refusal adds an event.

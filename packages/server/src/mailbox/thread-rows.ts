@@ -2,15 +2,13 @@
 
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
-import { type ExpressionBuilder, sql } from 'kysely'
+import { type ExpressionBuilder, type SqlBool, sql } from 'kysely'
 import { metadataOf } from '#inboxes/inboxes-rows.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
-import { countUpTo } from './labelled-message-rows.ts'
+import { countUpTo, type Listed } from './labelled-message-rows.ts'
 import { CANCELLED, readCounters, toOf } from './message-rows.ts'
-import type { ThreadExtent } from './removed-range-rows.ts'
 import { labelsOf } from './thread-mark.ts'
-import { findPageStart } from './thread-range-rows.ts'
-import { type Participant, sumUpThreads, type ThreadSummary } from './thread-summary-rows.ts'
+import type { Participant } from './thread-summary-rows.ts'
 
 export type Thread = {
   id: string
@@ -33,8 +31,8 @@ export type Thread = {
   trashedAtMs: number | null
 }
 
-/** A thread with what `listThreadMessages` needs. */
-export type StoredThread = Thread & { extent: ThreadExtent }
+/** A thread with the number of messages that were removed from it. */
+export type StoredThread = Thread & { removedCount: number }
 
 export type ThreadClaim = {
   owner: string
@@ -51,13 +49,7 @@ export type ShownThread = Thread & {
   unreadCount: number
 }
 
-export type ShownThreads = {
-  threads: ShownThread[]
-  /** Summaries that the rows lacked, for `keepThreadSummaries`. */
-  found: ThreadSummary[]
-}
-
-/** Sorted by their last message, newest first; null when the account has no such inbox. */
+/** By the time of their last message, newest first; null when the account has no such inbox. */
 export async function listThreads(
   db: ReadDb,
   input: {
@@ -65,7 +57,7 @@ export async function listThreads(
     inboxId: string
     isRead: boolean | null
     category?: MessageCategory | null
-    /** Those in the trash, instead of those that are not. */
+    /** The threads in the trash, instead of all others. */
     isTrashed?: boolean
     marks?: readonly string[]
     isSnoozed?: boolean | null
@@ -73,47 +65,38 @@ export async function listThreads(
     limit: number
     offset: number
   },
-): Promise<(ShownThreads & { total: number }) | null> {
+): Promise<{ threads: ShownThread[]; total: number } | null> {
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
   const { category = null, isTrashed = false, marks = [], isSnoozed = null, nowMs = 0 } = input
-  if (category !== null || marks.length > 0 || isSnoozed !== null) {
-    const filtered = { ...input, category, isTrashed, marks, isSnoozed, nowMs }
-    const { rows, total } = await selectFiltered(db, filtered)
-    return { ...(await toShown(db, rows)), total }
-  }
+  const filter = { ...input, category, isTrashed, marks, isSnoozed, nowMs }
+  const list = marks.length > 0 ? await markedIn(db, filter) : threadsIn(db, filter)
+  const isCounted = category === null && marks.length === 0 && isSnoozed === null
+  const total = isCounted ? totalOf(counters, filter) : await countUpTo(db, list)
+  if (input.offset >= total) return { threads: [], total }
+  const page = list.limit(input.limit).offset(input.offset)
+  const rows = await db.read
+    .selectFrom(page.as('page'))
+    .innerJoin('threads', 'threads.id', 'page.id')
+    .selectAll('threads')
+    .where('threads.account_id', '=', input.accountId)
+    .orderBy('threads.last_message_at', 'desc')
+    .orderBy('threads.id', 'desc')
+    .execute()
+  return { threads: rows.map(toShown), total }
+}
+
+function totalOf(
+  counters: Row<'inbox_counters'>,
+  { isTrashed, isRead }: { isTrashed: boolean; isRead: boolean | null },
+): number {
   const { all, unread } = isTrashed
     ? { all: counters.trashed_thread_count, unread: counters.trashed_unread_count }
     : { all: counters.thread_count, unread: counters.unread_thread_count }
-  const total = input.isRead === null ? all : input.isRead ? all - unread : unread
-  if (input.offset >= total) return { threads: [], found: [], total }
-  const start = await findPageStart(db, { ...input, isTrashed })
-  // With a range on both sides, PostgreSQL reads the index in its order, even before the table was first analyzed.
-  const edge = start.edge ?? (isTrashed ? -1 : 1) * Number.MAX_SAFE_INTEGER
-  const { skip } = start
-  let inList = inListOf(db, { inboxId: input.inboxId, isTrashed })
-  if (input.isRead !== null) inList = inList.where('is_read', '=', input.isRead ? 1 : 0)
-  // In the trash, the newest has the lowest position.
-  inList = inList.orderBy('last_position', isTrashed ? 'asc' : 'desc')
-  const fromEdge = isTrashed ? '>=' : '<='
-  const skipped = inList.select('last_position').where('last_position', fromEdge, edge)
-  let page = inList.selectAll().where('account_id', '=', input.accountId)
-  // The index alone has what is skipped; in the page's own query each row would be read.
-  page = page.where('last_position', fromEdge, skip > 0 ? skipped.limit(1).offset(skip) : edge)
-  const rows = await page.limit(input.limit).execute()
-  return { ...(await toShown(db, rows)), total }
+  return isRead === null ? all : isRead ? all - unread : unread
 }
 
-/** The threads in the inbox's list, or in its trash. Those that are being removed are in neither. */
-function inListOf(db: ReadDb, { inboxId, isTrashed }: { inboxId: string; isTrashed: boolean }) {
-  return db.read
-    .selectFrom('threads')
-    .where('threads.inbox_id', '=', inboxId)
-    .where('threads.last_position', isTrashed ? '<' : '>', 0)
-}
-
-type FilteredList = {
-  accountId: string
+export type ThreadFilter = {
   inboxId: string
   isRead: boolean | null
   category: MessageCategory | null
@@ -122,60 +105,38 @@ type FilteredList = {
   marks: readonly string[]
   isSnoozed: boolean | null
   nowMs: number
-  limit: number
-  offset: number
 }
 
-/** By an index of the marks, or of the categories or the read flags: it alone has what is counted and skipped. */
-async function selectFiltered(
-  db: ReadDb,
-  input: FilteredList,
-): Promise<{ rows: Row<'threads'>[]; total: number }> {
-  if (input.marks.length > 0) return selectMarked(db, input)
-  const order = input.isTrashed ? 'asc' : 'desc'
-  const inList = threadsIn(db, input)
-  const total = await countUpTo(db, inList.select('threads.last_position'))
-  const places = inList
-    .select('threads.last_position')
-    .orderBy('threads.last_position', order)
-    .limit(input.limit)
-    .offset(input.offset)
-  const rows = await db.read
+/** Threads of the inbox that pass the filter, apart from marks, from an index in the order of their time. */
+function threadsIn(db: ReadDb, input: ThreadFilter): Listed {
+  let list = db.read
     .selectFrom('threads')
-    .selectAll()
-    .where('account_id', '=', input.accountId)
-    .where('inbox_id', '=', input.inboxId)
-    .where('last_position', 'in', (query) =>
-      query.selectFrom(places.as('page')).select('page.last_position'),
-    )
-    .orderBy('last_position', order)
-    .execute()
-  return { rows, total }
-}
-
-/** Threads of the inbox that pass the filter, apart from marks. */
-function threadsIn(db: ReadDb, input: FilteredList) {
-  let inList = inListOf(db, input)
-  if (input.category !== null) inList = inList.where('threads.category', '=', input.category)
-  if (input.isRead !== null) inList = inList.where('threads.is_read', '=', input.isRead ? 1 : 0)
-  if (input.isSnoozed === null) return inList
+    .select('threads.id')
+    .where('threads.inbox_id', '=', input.inboxId)
+    .where(input.isTrashed ? IS_TRASHED : IS_LISTED)
+    .orderBy('threads.last_message_at', 'desc')
+    .orderBy('threads.id', 'desc')
+  if (input.category !== null) list = list.where('threads.category', '=', input.category)
+  if (input.isRead !== null) list = list.where('threads.is_read', '=', input.isRead ? 1 : 0)
+  if (input.isSnoozed === null) return list
   // The index of snoozed threads is small, and the one of the list does not have the column.
   const snoozed = db.read
     .selectFrom('threads as snoozed')
-    .select('snoozed.last_position')
+    .select('snoozed.id')
     .where('snoozed.inbox_id', '=', input.inboxId)
     .where('snoozed.snoozed_until', '>', input.nowMs)
-  return inList.where('threads.last_position', input.isSnoozed ? 'in' : 'not in', snoozed)
+  return list.where('threads.id', input.isSnoozed ? 'in' : 'not in', snoozed)
 }
 
-async function selectMarked(
-  db: ReadDb,
-  input: FilteredList,
-): Promise<{ rows: Row<'threads'>[]; total: number }> {
+/** Threads that are being removed are neither listed nor in the trash. Written out, so that partial indexes serve. */
+export const IS_LISTED = sql<SqlBool>`threads.trashed_at is null`
+export const IS_TRASHED = sql<SqlBool>`threads.trashed_at > 0`
+
+async function markedIn(db: ReadDb, input: ThreadFilter): Promise<Listed> {
   const [first = '', ...others] = await rarestFirst(db, input)
-  let inList = markedWith(db, input, first)
+  let list = markedWith(db, input, first)
   for (const mark of others) {
-    inList = inList.where(({ exists, selectFrom }) =>
+    list = list.where(({ exists, selectFrom }) =>
       exists(
         selectFrom('thread_marks as other')
           .select('other.mark')
@@ -186,33 +147,20 @@ async function selectMarked(
   }
   if (input.isRead !== null || input.category !== null || input.isSnoozed !== null) {
     const passing = threadsIn(db, input)
-      .select('threads.id')
+      .clearOrderBy()
       .where('threads.id', '=', sql.ref<string>('thread_marks.thread_id'))
-    inList = inList.where(({ exists }) => exists(passing))
+    list = list.where(({ exists }) => exists(passing))
   }
-  const total = await countUpTo(db, inList.select('thread_marks.thread_id'))
-  const page = await inList
-    .select('thread_marks.thread_id')
-    .orderBy('thread_marks.last_position', input.isTrashed ? 'asc' : 'desc')
-    .limit(input.limit)
-    .offset(input.offset)
-    .execute()
-  if (page.length === 0) return { rows: [], total }
-  const ids = page.map(({ thread_id }) => thread_id)
-  const found = await db.read
-    .selectFrom('threads')
-    .selectAll()
-    .where('account_id', '=', input.accountId)
-    .where('id', 'in', ids)
-    .execute()
-  const byId = new Map(found.map((row) => [row.id, row]))
-  return { rows: ids.flatMap((id) => byId.get(id) ?? []), total }
+  return list
+    .select('thread_marks.thread_id as id')
+    .orderBy('thread_marks.last_message_at', 'desc')
+    .orderBy('thread_marks.thread_id', 'desc')
 }
 
 /** The other marks are looked up for each thread that has the first. */
 async function rarestFirst(
   db: ReadDb,
-  { marks, ...list }: FilteredList,
+  { marks, ...list }: ThreadFilter,
 ): Promise<readonly string[]> {
   if (marks.length < 2) return marks
   const counted: { mark: string; count: number }[] = []
@@ -225,14 +173,14 @@ async function rarestFirst(
 
 function markedWith(
   db: ReadDb,
-  { inboxId, isTrashed }: Pick<FilteredList, 'inboxId' | 'isTrashed'>,
+  { inboxId, isTrashed }: Pick<ThreadFilter, 'inboxId' | 'isTrashed'>,
   mark: string,
 ) {
   return db.read
     .selectFrom('thread_marks')
     .where('thread_marks.inbox_id', '=', inboxId)
     .where('thread_marks.mark', '=', mark)
-    .where('thread_marks.last_position', isTrashed ? '<' : '>', 0)
+    .where('thread_marks.is_trashed', '=', isTrashed ? 1 : 0)
 }
 
 /** Also in the trash. Null once it is being removed or its inbox is deleted. */
@@ -242,9 +190,7 @@ export async function findThread(
   threadId: string,
 ): Promise<StoredThread | null> {
   const row = await findRow(db, accountId, threadId)
-  if (row === undefined) return null
-  const { message_count: addedCount, removed_count: removedCount } = row
-  return { ...toThread(row), extent: { threadId, addedCount, removedCount } }
+  return row === undefined ? null : { ...toThread(row), removedCount: row.removed_count }
 }
 
 /** Which of these threads exist, in the trash or not. */
@@ -267,8 +213,8 @@ export async function existingThreadIds(
 export async function findShownThreads(
   db: ReadDb,
   { accountId, threadIds }: { accountId: string; threadIds: readonly string[] },
-): Promise<ShownThreads> {
-  if (threadIds.length === 0) return { threads: [], found: [] }
+): Promise<ShownThread[]> {
+  if (threadIds.length === 0) return []
   const found = await db.read
     .selectFrom('threads')
     .selectAll()
@@ -277,20 +223,17 @@ export async function findShownThreads(
     .where(isKept)
     .execute()
   const byId = new Map(found.map((row) => [row.id, row]))
-  return toShown(
-    db,
-    threadIds.flatMap((id) => byId.get(id) ?? []),
-  )
+  return threadIds.flatMap((id) => byId.get(id) ?? []).map(toShown)
 }
 
-/** One thread or, where there is no such thread, none. */
+/** Null where there is no such thread. */
 export async function findShownThread(
   db: ReadDb,
   accountId: string,
   threadId: string,
-): Promise<ShownThreads> {
+): Promise<ShownThread | null> {
   const row = await findRow(db, accountId, threadId)
-  return toShown(db, row === undefined ? [] : [row])
+  return row === undefined ? null : toShown(row)
 }
 
 function findRow(
@@ -311,21 +254,14 @@ function findRow(
 const isKept = ({ eb, or }: ExpressionBuilder<Tables, 'threads'>) =>
   or([eb('threads.trashed_at', 'is', null), eb('threads.trashed_at', '>', 0)])
 
-async function toShown(db: ReadDb, rows: Row<'threads'>[]): Promise<ShownThreads> {
-  const found = await sumUpThreads(db, rows)
-  const threads = rows.map((row) => {
-    const summary = found.find(({ threadId }) => threadId === row.id)
-    const { participants, snippet } = summary ?? row
-    const readCount = summary?.readCount ?? row.read_count
-    return {
-      ...toThread(row),
-      participants: JSON.parse(participants ?? '[]') as Participant[],
-      snippet: snippet ?? '',
-      // Every message after the last read one is inbound, because a reply marks the thread as read.
-      unreadCount: row.is_read === 1 ? 0 : Math.max(1, row.message_count - readCount),
-    }
-  })
-  return { threads, found }
+function toShown(row: Row<'threads'>): ShownThread {
+  return {
+    ...toThread(row),
+    participants: JSON.parse(row.participants) as Participant[],
+    snippet: row.snippet,
+    // A thread that was marked as unread has no message that nobody has read.
+    unreadCount: row.is_read === 1 ? 0 : Math.max(1, row.unread_count),
+  }
 }
 
 function toThread(row: Row<'threads'>): Thread {
@@ -334,7 +270,7 @@ function toThread(row: Row<'threads'>): Thread {
     inboxId: row.inbox_id,
     subject: row.subject,
     isRead: row.is_read === 1,
-    messageCount: row.message_count - row.removed_count,
+    messageCount: row.message_count,
     category: row.category as MessageCategory | null,
     lastMessageAtMs: row.last_message_at,
     labels: labelsOf(row),
@@ -398,7 +334,8 @@ export async function listRecentMessages(
     .where('account_id', '=', accountId)
     .where('thread_id', '=', threadId)
     .where(isCorrespondence)
-    .orderBy('thread_position', 'desc')
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
     .limit(THREAD_RECENT_MAX)
     .execute()
   return rows.map((row) => {
@@ -422,28 +359,35 @@ export async function listThreadIds(
 ): Promise<string[]> {
   const inThread = db.read
     .selectFrom('messages')
-    .select(['rfc_message_id', 'thread_position'])
+    .select(['id', 'rfc_message_id', 'created_at'])
     .where('account_id', '=', accountId)
     .where('thread_id', '=', threadId)
     .where(isCorrespondence)
   const ids: (string | null)[] = []
   let octets = 0
-  let before = Number.MAX_SAFE_INTEGER
-  for (let page = 0; page < PAGES_MAX && octets <= octetsMax && before !== 1; page++) {
-    const rows = await inThread
-      .where('thread_position', '<', before)
-      .orderBy('thread_position', 'desc')
+  let isWhole = false
+  let before: { id: string; created_at: number } | undefined
+  for (let page = 0; page < PAGES_MAX && octets <= octetsMax && !isWhole; page++) {
+    let older = inThread
+    if (before !== undefined) {
+      older = older.where(sql<SqlBool>`(created_at, id) < (${before.created_at}, ${before.id})`)
+    }
+    const rows = await older
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
       .limit(PAGE_MESSAGES)
       .execute()
     for (const { rfc_message_id: id } of rows) {
       ids.push(id)
       octets += id?.length ?? 0
     }
-    before = rows.length < PAGE_MESSAGES ? 1 : (rows.at(-1)?.thread_position ?? 1)
+    isWhole = rows.length < PAGE_MESSAGES
+    before = rows.at(-1)
   }
-  if (before !== 1) {
-    const first = await inThread.orderBy('thread_position').limit(1).executeTakeFirst()
-    ids.push(first?.rfc_message_id ?? null)
+  if (!isWhole) {
+    const oldest = inThread.orderBy('created_at').orderBy('id').limit(1)
+    const first = await oldest.executeTakeFirst()
+    if (first !== undefined && first.id !== before?.id) ids.push(first.rfc_message_id)
   }
   return ids.reverse().filter((id) => id !== null)
 }
@@ -460,14 +404,20 @@ export async function findCopiedFrom(
   db: ReadDb,
   { accountId, threadId }: Place,
 ): Promise<string | null> {
-  const row = await db.read
+  const beginning = db.read
     .selectFrom('messages')
-    .select('from_addr')
+    .select(['id', 'from_addr', 'delivery_role', 'created_at'])
     .where('account_id', '=', accountId)
     .where('thread_id', '=', threadId)
-    .where('thread_position', '<=', THREAD_COPIES_SEARCHED_MAX)
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(THREAD_COPIES_SEARCHED_MAX)
+  const row = await db.read
+    .selectFrom(beginning.as('beginning'))
+    .select('from_addr')
     .where('delivery_role', '=', 'cc')
-    .orderBy('thread_position')
+    .orderBy('created_at')
+    .orderBy('id')
     .limit(1)
     .executeTakeFirst()
   return row?.from_addr ?? null

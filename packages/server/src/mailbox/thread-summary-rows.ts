@@ -1,121 +1,95 @@
-// Summaries of threads for lists: the participants, and how the newest message begins. Every transaction that adds
-// a message keeps them in the thread's row. A thread that an older program changed without them is summed up from
-// its messages when it is listed; both give the same result.
+// Summaries of threads for lists: the participants, how the newest message begins, and the category of the newest received
+// one. A message that becomes the newest of its thread changes the summary that is known; after any other change it is
+// read from the messages.
 
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { Defect } from '@mailroom/mail/mime/parsed-message.ts'
 import { RemovalTally, stripInvisible } from '@mailroom/mail-reading/view/removal.ts'
 import { sql } from 'kysely'
-import { transaction } from '#platform/db/db.ts'
-import { lockRows } from '#platform/db/dialect.ts'
 import { addressKey } from '#platform/email-address.ts'
-import type { ReadDb, Row, Tx } from '#schema/tables.ts'
-import type { MessageContent, ParentThread, SummaryColumns } from './message-statements.ts'
+import { type ReadDb, type Row, readIn, type Tx } from '#schema/tables.ts'
 
 /** Only the newest messages of a thread are read to sum it up. */
 const SUMMED_UP_MESSAGES_MAX = 100
 
-export type AddedMessage = Correspondence &
-  Pick<MessageContent, 'body_text' | 'extracted_text' | 'defects' | 'category'>
+export type ThreadSummary = Pick<
+  Row<'threads'>,
+  'id' | 'last_message_at' | 'participants' | 'snippet' | 'category'
+> & { first: Pick<Row<'messages'>, 'id' | 'created_at' | 'subject'> }
 
-/** The summary of a thread that begins with this message. */
-export function firstSummary(message: AddedMessage): SummaryColumns {
-  return {
-    ...summaryAfter([], message),
-    category: message.category ?? null,
-    summary_count: 1,
-    read_count: message.direction === 'inbound' ? 0 : 1,
+/** Renews the summaries of threads of an inbox whose counters are locked. */
+export async function renewSummaries(tx: Tx, threadIds: readonly string[]): Promise<void> {
+  for (const { id, first: _, ...summary } of await sumUp(readIn(tx), threadIds)) {
+    await tx.query.updateTable('threads').set(summary).where('id', '=', id).execute()
   }
 }
 
-/** The summary after adding this message; it stays missing or stale where it was. */
-export function nextSummary(thread: ParentThread, message: AddedMessage): SummaryColumns {
-  const count = thread.message_count + 1
-  const wasReadAt = thread.is_read === 1 ? thread.message_count : thread.read_count
-  const read_count = message.direction === 'inbound' ? wasReadAt : count
-  const category = message.direction === 'inbound' ? (message.category ?? null) : thread.category
-  const kept = { read_count, category }
-  if (!isSummedUp(thread)) return { participants: null, snippet: null, summary_count: 0, ...kept }
-  const known = JSON.parse(thread.participants ?? '[]') as Participant[]
-  return { ...summaryAfter(known, message), summary_count: count, ...kept }
-}
-
-function summaryAfter(known: readonly Participant[], message: AddedMessage) {
-  return {
-    participants: JSON.stringify(addParticipants(known, message)),
-    snippet: snippetOf(message),
-  }
-}
-
-function isSummedUp(
-  thread: Pick<ParentThread, 'participants' | 'summary_count' | 'message_count'>,
-) {
-  return thread.participants !== null && thread.summary_count === thread.message_count
-}
-
-/** The counts are those of the thread when it was read. */
-export type ThreadSummary = {
-  threadId: string
-  messageCount: number
-  removedCount: number
-  participants: string
-  snippet: string
-  readCount: number
-}
-
-/** Summaries of the threads that have none or a stale one, by two queries. */
-export async function sumUpThreads(
-  db: ReadDb,
-  threads: readonly Row<'threads'>[],
-): Promise<ThreadSummary[]> {
-  return sumUp(
-    db,
-    threads.filter((thread) => !isSummedUp(thread)),
-  )
-}
-
-/** Summaries of all these threads, from their messages. */
-export async function sumUp(
-  db: ReadDb,
-  threads: readonly Pick<Row<'threads'>, 'id' | 'message_count' | 'removed_count' | 'read_count'>[],
-): Promise<ThreadSummary[]> {
-  if (threads.length === 0) return []
-  const ids = threads.map(({ id }) => id)
-  const newest = await selectNewestTexts(db, ids)
-  const messages = await selectCorrespondence(db, ids)
-  const byThread = Map.groupBy(messages, ({ thread_id }) => thread_id)
-  return threads.map((thread) => {
-    const { message_count: messageCount, removed_count: removedCount, read_count } = thread
+/** The summaries of the threads that have messages. */
+export async function sumUp(db: ReadDb, threadIds: readonly string[]): Promise<ThreadSummary[]> {
+  if (threadIds.length === 0) return []
+  const ends = await selectEnds(db, threadIds)
+  const byThread = Map.groupBy(await selectNewest(db, threadIds), ({ thread_id }) => thread_id)
+  const newest = [...byThread.values()].flatMap((messages) => messages.at(-1)?.id ?? [])
+  const texts = new Map((await selectTexts(db, newest)).map((text) => [text.thread_id, text]))
+  return ends.flatMap(({ thread_id: id, category, ...first }) => {
     let participants: Participant[] = []
-    let readCount = read_count
-    const added = (byThread.get(thread.id) ?? []).filter(
-      ({ thread_position }) => thread_position <= messageCount,
-    )
-    for (const [index, message] of added.entries()) {
-      participants = addParticipants(participants, message)
-      if (message.direction !== 'outbound') continue
-      readCount = Math.max(readCount, messageCount - (added.length - 1 - index))
-    }
-    const text = newest.find(({ thread_id }) => thread_id === thread.id)
+    const messages = byThread.get(id) ?? []
+    for (const message of messages) participants = addParticipants(participants, message)
+    const last = messages.at(-1)
+    const text = texts.get(id)
+    if (last === undefined || text === undefined) return []
     return {
-      threadId: thread.id,
-      messageCount,
-      removedCount,
+      id,
+      last_message_at: last.created_at,
       participants: JSON.stringify(participants),
-      snippet: text === undefined ? '' : snippetOf(text),
-      readCount,
+      snippet: snippetOf(text),
+      category,
+      first,
     }
   })
 }
 
-/** Oldest first. */
-function selectCorrespondence(db: ReadDb, threadIds: readonly string[]) {
+/** The oldest message of each thread, and the category of the newest received one. */
+function selectEnds(db: ReadDb, threadIds: readonly string[]) {
+  return db.read
+    .selectFrom('threads')
+    .innerJoin('messages', (join) =>
+      join.on('messages.id', '=', ({ selectFrom }) =>
+        selectFrom('messages as oldest')
+          .select('oldest.id')
+          .whereRef('oldest.thread_id', '=', 'threads.id')
+          .orderBy('oldest.created_at')
+          .orderBy('oldest.id')
+          .limit(1),
+      ),
+    )
+    .select(['messages.id', 'messages.thread_id', 'messages.created_at', 'messages.subject'])
+    .select(({ selectFrom }) =>
+      selectFrom('messages as received')
+        .select('received.category')
+        .whereRef('received.thread_id', '=', 'threads.id')
+        .where('received.direction', '=', 'inbound')
+        .orderBy('received.created_at', 'desc')
+        .orderBy('received.id', 'desc')
+        .limit(1)
+        .as('category'),
+    )
+    .where('threads.id', 'in', threadIds)
+    .execute()
+}
+
+/** The newest SUMMED_UP_MESSAGES_MAX messages of each thread, oldest first. */
+function selectNewest(db: ReadDb, threadIds: readonly string[]) {
+  const oldest = (column: 'created_at' | 'id') => sql`(
+    select ${sql.ref(`newest.${column}`)} from messages as newest where newest.thread_id = threads.id
+    order by newest.created_at desc, newest.id desc limit 1 offset ${sql.lit(SUMMED_UP_MESSAGES_MAX - 1)})`
   return db.read
     .selectFrom('threads')
     .innerJoin('messages', 'messages.thread_id', 'threads.id')
     .select([
+      'messages.id',
       'messages.thread_id',
-      'messages.thread_position',
+      'messages.created_at',
       'messages.direction',
       'messages.from_addr',
       'messages.to_addr',
@@ -126,81 +100,29 @@ function selectCorrespondence(db: ReadDb, threadIds: readonly string[]) {
       ),
     ])
     .where('threads.id', 'in', threadIds)
-    .where('messages.thread_position', '>=', ({ selectFrom, fn, lit }) =>
-      fn.coalesce(
-        selectFrom('messages as newest')
-          .select('newest.thread_position')
-          .whereRef('newest.thread_id', '=', 'threads.id')
-          .orderBy('newest.thread_position', 'desc')
-          .limit(1)
-          .offset(SUMMED_UP_MESSAGES_MAX - 1),
-        lit(0),
-      ),
+    .where(
+      sql<boolean>`(messages.created_at, messages.id) >= (
+        coalesce(${oldest('created_at')}, ${sql.lit(-Number.MAX_SAFE_INTEGER)}), coalesce(${oldest('id')}, ''))`,
     )
-    .orderBy('messages.thread_position')
+    .orderBy('messages.created_at')
+    .orderBy('messages.id')
     .execute()
 }
 
-function selectNewestTexts(db: ReadDb, threadIds: readonly string[]) {
+function selectTexts(db: ReadDb, messageIds: readonly string[]) {
   const beginning = (column: 'body_text' | 'extracted_text') =>
     sql<string>`substr(case when long_bodies.raw_id is null then ${sql.ref(`messages.${column}`)}
       else ${sql.ref(`long_bodies.${column}`)} end, 1, ${sql.lit(SNIPPET_SOURCE_LENGTH)})`.as(
       column,
     )
   return db.read
-    .selectFrom('threads')
-    .innerJoin('messages', (join) =>
-      join
-        .onRef('messages.thread_id', '=', 'threads.id')
-        .on('messages.thread_position', '=', ({ selectFrom }) =>
-          selectFrom('messages as newest')
-            .select('newest.thread_position')
-            .whereRef('newest.thread_id', '=', 'threads.id')
-            .orderBy('newest.thread_position', 'desc')
-            .limit(1),
-        ),
-    )
+    .selectFrom('messages')
     .leftJoin('long_bodies', 'long_bodies.raw_id', 'messages.raw_id')
     .select(['messages.thread_id', 'messages.defects'])
     .select([beginning('body_text'), beginning('extracted_text')])
-    .where('threads.id', 'in', threadIds)
+    .where('messages.id', 'in', messageIds)
     .execute()
 }
-
-/** Keeps summaries of threads of one inbox, unless a message was added or removed meanwhile. */
-export const keepThreadSummaries = transaction({
-  name: 'keepThreadSummaries',
-  accountOf: ({ accountId }) => accountId,
-  async run(
-    tx: Tx,
-    input: { accountId: string; inboxId: string; summaries: readonly ThreadSummary[] },
-  ): Promise<void> {
-    // Locked first, as by all transactions that change threads.
-    const totals = tx.query
-      .selectFrom('inbox_counters')
-      .select('inbox_id')
-      .where('inbox_id', '=', input.inboxId)
-    if ((await lockRows(tx, totals).executeTakeFirst()) === undefined) return
-    for (const summary of input.summaries) {
-      const { threadId, messageCount, removedCount, participants, snippet, readCount } = summary
-      await tx.query
-        .updateTable('threads')
-        .set({
-          participants,
-          snippet,
-          summary_count: messageCount,
-          // The thread may have been marked as read meanwhile.
-          read_count: sql`case when read_count < ${readCount} then ${readCount} else read_count end`,
-        })
-        .where('id', '=', threadId)
-        .where('account_id', '=', input.accountId)
-        .where('inbox_id', '=', input.inboxId)
-        .where('message_count', '=', messageCount)
-        .where('removed_count', '=', removedCount)
-        .execute()
-    }
-  },
-})
 
 /** `name` is null when no message names them. */
 export type Participant = { name: string | null; address: string }

@@ -67,14 +67,7 @@ export async function viewThread(
   const earlier: EarlierText[] = []
   let room = VIEW_THREAD_LENGTH_MAX
   const filesRoom = { left: VIEW_FILES_LENGTH_MAX }
-  const { extent } = thread
-  const asked = {
-    accountId,
-    thread: extent,
-    after,
-    limit: VIEW_MESSAGES_MAX,
-    readLength: () => room,
-  }
+  const asked = { accountId, threadId, after, limit: VIEW_MESSAGES_MAX, readLength: () => room }
   for await (const stored of listViewedMessages(deps.db, asked)) {
     const rooms = { room, filesRoom }
     const shown = await shownOf(deps, stored, { ...options, ...rooms, earlier: nearest(earlier) })

@@ -1,10 +1,15 @@
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
+import { sql } from 'kysely'
 import { insertEvent } from '#events/events-rows.ts'
-import type { ParentThread } from '#mailbox/mailbox.ts'
-import { type Lease, mayChange, PARENT_COLUMNS } from '#mailbox/mailbox-rows.ts'
+import {
+  type Lease,
+  mayChange,
+  THREAD_STATE_COLUMNS,
+  type ThreadState,
+} from '#mailbox/mailbox-rows.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { lockRows } from '#platform/db/dialect.ts'
-import { statement } from '#platform/db/statement.ts'
+import { rowInsert, rowUpdate, statement, together } from '#platform/db/statement.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#schema/tables.ts'
 import { checkWaiting, type WaitingRefusal } from './check-waiting-rows.ts'
@@ -109,7 +114,7 @@ export type AllowedSend = {
   kind: 'allowed'
   counters: Counters
   /** Null if the send starts a thread. */
-  thread: ParentThread | null
+  thread: ThreadState | null
   /** The time at which the send counts. */
   sentMs: number
   /**
@@ -121,10 +126,7 @@ export type AllowedSend = {
   newColdRecipients: string[]
 }
 
-export type Counters = Pick<
-  Row<'inbox_counters'>,
-  'inbound_count' | 'outbound_count' | 'unsent_count'
->
+export type Counters = Pick<Row<'inbox_counters'>, 'last_arrival' | 'send_count'>
 
 /** `lock`: other sends of the inbox, and then of the account, wait until the transaction ends. */
 type Access = 'lock' | 'read'
@@ -147,7 +149,7 @@ export async function checkSend(
   const checked = await checkLimits(tx, input, { counters, access })
   if (checked.kind !== 'allowed' || !input.isWaiting) return checked
   const { nowMs, isHeld, limits } = input
-  const asked = { inboxId, nowMs, isHeld, heldMax: limits.held, counters: checked.counters }
+  const asked = { inboxId, nowMs, isHeld, heldMax: limits.held }
   return (await checkWaiting(tx, asked)) ?? checked
 }
 
@@ -196,8 +198,8 @@ async function checkLimits(
   }
 }
 
-export function sendNumber({ outbound_count, unsent_count }: Counters): number {
-  return outbound_count - unsent_count + 1
+export function sendNumber({ send_count }: Counters): number {
+  return send_count + 1
 }
 
 /**
@@ -231,7 +233,11 @@ export async function countRate(
   { counters, sentMs }: AllowedSend,
 ): Promise<void> {
   const number = sendNumber(counters)
-  await insertInboxSend(tx, { inbox_id: inboxId, send_number: number, sent_at: sentMs })
+  await numberSend(tx, {
+    sends: [{ inbox_id: inboxId, send_number: number, sent_at: sentMs }],
+    counters: [{ inbox_id: inboxId, send_count: number }],
+  })
+  // The limits read no older sends.
   const last = number - Math.max(limits.perDay, limits.perMinute)
   if (last > 0) await deleteInboxSend(tx, { inboxId, number: last })
 }
@@ -258,22 +264,20 @@ export async function countSend(tx: Tx, input: LimitCheck, allowed: AllowedSend)
 }
 
 const THREAD_COLUMNS = [
-  ...PARENT_COLUMNS,
+  ...THREAD_STATE_COLUMNS,
   'threads.automatic_sends',
   'threads.loop_suspected_at',
-  'threads.removed_count',
   'threads.removed_automatic',
   'threads.trashed_at',
   'threads.claim_token_hash',
   'threads.claim_until',
 ] as const
 
-type FoundThread = ParentThread &
+type FoundThread = ThreadState &
   Pick<
     Row<'threads'>,
     | 'automatic_sends'
     | 'loop_suspected_at'
-    | 'removed_count'
     | 'removed_automatic'
     | 'trashed_at'
     | 'claim_token_hash'
@@ -289,8 +293,7 @@ async function findThreadOf(
   const [found] = await selectThread[access](tx, { id: thread.id, inboxId })
   if (found === undefined || found.trashed_at === 0) return 'not_found'
   if (found.trashed_at !== null) return 'thread_trashed'
-  const messageCount = found.message_count - found.removed_count
-  const isAsComposed = thread.messageCount === null || thread.messageCount === messageCount
+  const isAsComposed = thread.messageCount === null || thread.messageCount === found.message_count
   return isAsComposed ? found : 'thread_changed'
 }
 
@@ -337,7 +340,6 @@ async function checkAnswers(tx: Tx, thread: FoundThread, wallMs: number): Promis
   // Each send answers one message, even if several arrived at once.
   const [{ count } = { count: 0 }] = await countAutomatic(tx, {
     threadId: thread.id,
-    afterPosition: thread.message_count - AUTOMATIC_SEARCHED_MAX,
     afterMs: nowMs - AUTOMATIC_SENDS_MS,
     latestMs: nowMs + CLOCK_SKEW_MS,
   })
@@ -485,7 +487,7 @@ export const lockCounters = statement<Tables, { inboxId: string }, Counters>(
       { engine },
       query
         .selectFrom('inbox_counters')
-        .select(['inbound_count', 'outbound_count', 'unsent_count'])
+        .select(['last_arrival', 'send_count'])
         .where('inbox_id', '=', place('inboxId')),
     ),
 )
@@ -493,7 +495,7 @@ export const lockCounters = statement<Tables, { inboxId: string }, Counters>(
 export const readCounters = statement<Tables, { inboxId: string }, Counters>((query, place) =>
   query
     .selectFrom('inbox_counters')
-    .select(['inbound_count', 'outbound_count', 'unsent_count'])
+    .select(['last_arrival', 'send_count'])
     .where('inbox_id', '=', place('inboxId')),
 )
 
@@ -510,19 +512,27 @@ const threadSelection = (access: Access) =>
 
 const selectThread = { lock: threadSelection('lock'), read: threadSelection('read') }
 
-type CountedRange = { threadId: string; afterPosition: number; afterMs: number; latestMs: number }
+type CountedRange = { threadId: string; afterMs: number; latestMs: number }
 
 const countAutomatic = statement<Tables, CountedRange, { count: number | string | bigint }>(
   (query, place) =>
     query
-      .selectFrom('messages')
+      .selectFrom((newest) =>
+        newest
+          .selectFrom('messages')
+          .select('messages.id')
+          .where('messages.thread_id', '=', place('threadId'))
+          .where('messages.created_at', '>', place('afterMs'))
+          .where('messages.created_at', '<=', place('latestMs'))
+          .orderBy('messages.created_at', 'desc')
+          .orderBy('messages.id', 'desc')
+          .limit(sql.lit(AUTOMATIC_SEARCHED_MAX))
+          .as('newest'),
+      )
+      .innerJoin('messages', 'messages.id', 'newest.id')
       .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
       .select(({ fn }) => fn.countAll().as('count'))
-      .where('messages.thread_id', '=', place('threadId'))
-      .where('messages.thread_position', '>', place('afterPosition'))
       .where('messages.direction', '=', 'inbound')
-      .where('messages.created_at', '>', place('afterMs'))
-      .where('messages.created_at', '<=', place('latestMs'))
       .where(({ eb, or }) =>
         or([
           eb('messages.automatic_reason', 'is not', null),
@@ -564,21 +574,18 @@ const selectInboxSends = statement<
     .where('send_number', 'in', [place('minute'), place('day'), place('hour'), place('last')]),
 )
 
-const insertInboxSend = statement<Tables, NewRow<'inbox_sends'>, never>((query, place) =>
-  query
-    .insertInto('inbox_sends')
-    .values({
-      inbox_id: place('inbox_id'),
-      send_number: place('send_number'),
-      sent_at: place('sent_at'),
-    })
-    // A program of before numbers its sends by outbound_count.
-    .onConflict((conflict) =>
-      conflict
-        .columns(['inbox_id', 'send_number'])
-        .doUpdateSet((row) => ({ sent_at: row.ref('excluded.sent_at') })),
-    ),
-)
+const numberSend = together<
+  Tables,
+  { sends: Row<'inbox_sends'>; counters: Pick<Row<'inbox_counters'>, 'inbox_id' | 'send_count'> }
+>({
+  sends: rowInsert('inbox_sends', ['inbox_id', 'send_number', 'sent_at']),
+  counters: rowUpdate('inbox_counters', (query, given) =>
+    query
+      .updateTable('inbox_counters as counters')
+      .set({ send_count: given('send_count') })
+      .where('counters.inbox_id', '=', given('inbox_id')),
+  ),
+})
 
 const deleteInboxSend = statement<Tables, { inboxId: string; number: number }, never>(
   (query, place) =>

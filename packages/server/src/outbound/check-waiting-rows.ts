@@ -3,7 +3,7 @@
 import { sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
 import { HOUR_MS } from '#platform/units.ts'
-import type { ReadDb, Row, Tables, Tx } from '#schema/tables.ts'
+import type { ReadDb, Tables, Tx } from '#schema/tables.ts'
 
 /** Accepted messages of an inbox that are not queued yet, held or scheduled. */
 const WAITING_PER_INBOX_MAX = 10_000
@@ -24,22 +24,13 @@ export async function checkWaiting(
     nowMs,
     isHeld,
     heldMax,
-    counters,
-  }: {
-    inboxId: string
-    nowMs: number
-    isHeld: boolean
-    heldMax: number
-    counters: Pick<Row<'inbox_counters'>, 'unsent_count'>
-  },
+  }: { inboxId: string; nowMs: number; isHeld: boolean; heldMax: number },
 ): Promise<WaitingRefusal | null> {
   if (isHeld) {
     const refusal = await refuseHeld(tx, { inboxId, heldMax, nowMs })
     if (refusal !== null) return refusal
   }
   const limit = WAITING_PER_INBOX_MAX
-  // Waiting messages were never queued or are held, so the rows of most inboxes are never counted.
-  if (counters.unsent_count + heldMax < limit) return null
   const [last] = await selectWaiting(tx, { inboxId, offset: limit - 1 })
   if (last === undefined) return null
   const [next] = await selectNextRelease(tx, { inboxId })

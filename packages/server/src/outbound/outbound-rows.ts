@@ -22,4 +22,3 @@ export {
 export { addSuppressions, type NewSuppression, type SuppressionType } from './suppression-rows.ts'
 export { newSuppression } from './suppressions.ts'
 export { endWaiting, postponeSend } from './waiting-send-rows.ts'
-export { findUnnotedInbox, insertWrittenTo, noteRecipientsStep } from './written-to-rows.ts'

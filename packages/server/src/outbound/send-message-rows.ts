@@ -1,15 +1,10 @@
 import { insertAudit, type NewAuditEntry } from '#accounts/accounts-rows.ts'
 import type { MessageContent } from '#mailbox/mailbox.ts'
 import {
-  bodiesForRow,
-  changeAt,
-  changeInboxes,
-  changesOfMove,
-  firstSummary,
+  additionsTo,
+  addMessage,
+  insertAdditions,
   insertLongBodies,
-  insertMessages,
-  NO_CHANGE,
-  nextSummary,
 } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import type { NewRow, Tx } from '#schema/tables.ts'
@@ -81,8 +76,7 @@ async function checkAndInsert(tx: Tx, input: SendInput): Promise<SendOutcome> {
     return (await findReplay(tx, use)) ?? { kind: 'key_reused' }
   }
   await insertLongBodies(tx, raw.id, input.content)
-  await addMessage(tx, input, checked)
-  await setRecipients(tx, input)
+  await addSent(tx, input, checked)
   if (input.audit !== null) await insertAudit(tx, [input.audit])
   if (input.waiting === null) {
     await insertDeliveries(tx, input.deliveries)
@@ -115,81 +109,36 @@ function heldAnswer({ reviewId, reasons, digest, expiresAtMs }: NewHold): SendAn
   return { id: reviewId, reasons, digest, expiresAtMs }
 }
 
-/** The columns that few messages need are written apart, so that others have a smaller statement. */
-async function setRecipients(
+/** A send marks its thread as read. */
+async function addSent(
   tx: Tx,
-  { messageId, to, bcc, waiting }: Pick<SendInput, 'messageId' | 'to' | 'bcc' | 'waiting'>,
-): Promise<void> {
-  const scheduled_at = waiting?.releaseAtMs ?? null
-  if (to.length === 1 && bcc.length === 0 && scheduled_at === null) return
-  await tx.query
-    .updateTable('messages')
-    .set({
-      to_addrs: to.length === 1 ? null : JSON.stringify(to),
-      bcc: bcc.length === 0 ? null : JSON.stringify(bcc),
-      scheduled_at,
-    })
-    .where('id', '=', messageId)
-    .execute()
-}
-
-/** Sending in a thread marks it read, and a thread begun by sending is read. */
-async function addMessage(
-  tx: Tx,
-  input: SendInput,
+  { use, inboxId, messageId, content, raw, to, bcc, waiting, thread: { id: threadId } }: SendInput,
   { counters, thread }: AllowedSend,
 ): Promise<void> {
-  const { inboxId, content } = input
-  const { accountId, nowMs } = input.use
-  const position = counters.inbound_count + counters.outbound_count + 1
-  const toAddr = input.to[0] ?? ''
-  const added = {
-    ...content,
-    direction: 'outbound',
-    to_addr: toAddr,
-    to_addrs: JSON.stringify(input.to),
-  }
-  const at = { account_id: accountId, inbox_id: inboxId }
-  const last = { is_read: 1, message_count: 1, last_message_at: nowMs, last_position: position }
-  const change = {
-    ...NO_CHANGE,
-    inbox_id: inboxId,
-    outbound_count: 1,
-    thread_count: thread === null ? 1 : 0,
-    unread_thread_count: thread?.is_read === 0 ? -1 : 0,
-    stored_bytes: input.raw.size_bytes,
-  }
-  const message = {
-    ...bodiesForRow(content),
-    ...at,
-    id: input.messageId,
-    thread_id: input.thread.id,
-    raw_id: input.raw.id,
-    direction: 'outbound',
-    status: 'pending',
-    position,
-    direction_position: counters.outbound_count + 1,
-    thread_position: (thread?.message_count ?? 0) + 1,
-    to_addr: toAddr,
-    recipient: null,
-    delivery_role: null,
-    created_at: nowMs,
-  }
-  const rows = { raws: [{ ...input.raw, reference_count: 1 }], messages: [message] }
-  if (thread === null) {
-    const { subject } = content
-    const started = { id: input.thread.id, ...at, subject, created_at: nowMs, ...last }
-    const ranges = [changeAt(inboxId, { position, threads: 1, unread: 0 })]
-    await changeInboxes(tx, { counters: [change] })
-    await insertMessages(tx, { ...rows, ranges, threads: [{ ...started, ...firstSummary(added) }] })
-    return
-  }
-  const { id, last_position, is_read, mark_count } = thread
-  const ranges = changesOfMove(inboxId, {
-    from: { position: last_position, isRead: is_read },
-    to: { position, isRead: 1 },
+  const additions = additionsTo([{ ...counters, inbox_id: inboxId }])
+  addMessage(additions, {
+    message: {
+      ...content,
+      id: messageId,
+      account_id: use.accountId,
+      inbox_id: inboxId,
+      raw_id: raw.id,
+      direction: 'outbound',
+      status: 'pending',
+      to_addr: to[0] ?? '',
+      to_addrs: JSON.stringify(to),
+      bcc: bcc.length === 0 ? null : JSON.stringify(bcc),
+      recipient: null,
+      delivery_role: null,
+      failure_reason: null,
+      scheduled_at: waiting?.releaseAtMs ?? null,
+      is_imported: null,
+      created_at: use.nowMs,
+    },
+    sizeBytes: raw.size_bytes,
+    marks: 'read',
+    thread,
+    threadId,
   })
-  const threads = [{ id, ...last, mark_count, ...nextSummary(thread, added) }]
-  await changeInboxes(tx, { counters: [change], threads })
-  await insertMessages(tx, { ...rows, ranges })
+  await insertAdditions(tx, additions, { raws: [{ ...raw, reference_count: 1 }] })
 }

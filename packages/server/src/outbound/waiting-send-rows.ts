@@ -87,18 +87,7 @@ export async function insertWaiting(
       created_at: nowMs,
     })
     .execute()
-  // Held sends count as sent, which bounds how much approvers have to read.
-  if (hold === null) await changeUnsent(tx, message.inbox_id, 1)
   if (hold !== null) await insertReview(tx, message, { hold, nowMs })
-}
-
-/** The caller has locked the counters. */
-async function changeUnsent(tx: Tx, inboxId: string, change: 1 | -1): Promise<void> {
-  await tx.query
-    .updateTable('inbox_counters')
-    .set((row) => ({ unsent_count: row('unsent_count', '+', change) }))
-    .where('inbox_id', '=', inboxId)
-    .execute()
 }
 
 async function insertReview(
@@ -346,7 +335,6 @@ async function queueWaiting(
   const stored_bytes = raw.size_bytes - message.size_bytes
   await changeInboxes(tx, { counters: [{ ...NO_CHANGE, inbox_id: inboxId, stored_bytes }] })
   await insertDeliveries(tx, deliveries)
-  if (!input.isCounted) await changeUnsent(tx, inboxId, -1)
   if (makesKnown) await noteWrittenTo(tx, input)
   await countSend(tx, input, checked)
   return dropRawReferences(tx, [message.raw_id])

@@ -83,7 +83,7 @@ async function checkWhole(
 ): Promise<void> {
   if (asked.threadId !== null) {
     const thread = await findThread(db, asked.accountId, asked.threadId)
-    if (thread === null || thread.extent.removedCount > 0) {
+    if (thread === null || thread.removedCount > 0) {
       throw new CannotExamine('Mail of the thread was removed, so it cannot be examined.')
     }
   }

@@ -182,7 +182,8 @@ export async function readThreadMessages(
     ])
     .where('messages.account_id', '=', input.accountId)
     .where('messages.thread_id', '=', input.threadId)
-    .orderBy('messages.thread_position')
+    .orderBy('messages.created_at')
+    .orderBy('messages.id')
     .limit(input.limit + 1)
     .execute()
   if (rows.length > input.limit) return null

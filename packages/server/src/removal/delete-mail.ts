@@ -8,7 +8,6 @@ import { notFound, problem } from '#platform/problem.ts'
 import { inSteps } from '#schema/purge-steps.ts'
 import type { Db } from '#schema/tables.ts'
 import {
-  findMixedThread,
   findMovingThread,
   moveThreadStep,
   purgeTrashStep,
@@ -83,9 +82,9 @@ const SENDING =
 type Move = OfThread & { trashedAtMs: number | null }
 
 async function finishMove({ db }: { db: Db }, move: Move, pace: Pace = {}): Promise<void> {
-  let after: number | null = 0
+  let after: Parameters<typeof moveThreadStep.run>[1]['after'] = null
   await inSteps({ isPaced: false, ...pace }, async () => {
-    after = (await db.write(moveThreadStep, { ...move, after: after ?? 0 })).after
+    after = (await db.write(moveThreadStep, { ...move, after })).after
     return { isDone: after === null }
   })
 }
@@ -98,19 +97,6 @@ export async function finishMoves(deps: { db: Db }, signal: AbortSignal): Promis
     const move = await findMovingThread(deps.db)
     if (move === null) return { isDone: true }
     await finishMove(deps, move, { signal, isPaced: true })
-    return { isDone: false }
-  })
-}
-
-/**
- * Restores threads in the trash to which a program that knows of no trash has added mail, in small steps. Safe to run
- * again.
- */
-export async function restoreMixed(deps: RestoreDeps, signal: AbortSignal): Promise<void> {
-  await inSteps({ signal }, async () => {
-    const thread = await findMixedThread(deps.db)
-    if (thread === null) return { isDone: true }
-    await restore(deps, thread)
     return { isDone: false }
   })
 }

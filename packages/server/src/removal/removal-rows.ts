@@ -6,13 +6,7 @@ import { purgeDraftsOf } from '#drafts/drafts-rows.ts'
 import { ERASED, EVENT_MS } from '#events/events-rows.ts'
 import { purgeQuarantined, purgeQuarantinedOf, QUARANTINE_MS } from '#inbound/inbound-rows.ts'
 import { RELEASED_ADDRESS_MS } from '#inboxes/inboxes-rows.ts'
-import {
-  deleteRemovedRanges,
-  dropRawReferences,
-  ownerOfList,
-  purgeMentions,
-  removeAttachmentTexts,
-} from '#mailbox/mailbox-rows.ts'
+import { dropRawReferences, purgeMentions, removeAttachmentTexts } from '#mailbox/mailbox-rows.ts'
 import { IDEMPOTENCY_MS } from '#outbound/outbound-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -20,11 +14,11 @@ import { DAY_MS } from '#platform/units.ts'
 import { idsOf } from '#queue/leased-queue-rows.ts'
 import { keepReviews, purgeKeptReviews } from '#reviews/reviews-rows.ts'
 import { PURGE_STEP_ROWS, removeOldest } from '#schema/purge-steps.ts'
-import type { ReadDb, Tx } from '#schema/tables.ts'
+import type { Tx } from '#schema/tables.ts'
 import { endSearchInbox, removeFromSearch } from '#search/search-rows.ts'
 import { deleteInboxDays, purgeMailFigures } from '#stats/stats-rows.ts'
 import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/webhooks-rows.ts'
-import { deleteThreads, uncountCaptured } from './remove-mail-rows.ts'
+import { deleteThreads, removeSent, uncountCaptured } from './remove-mail-rows.ts'
 
 export { lockInbox, REMOVE_STEP_MESSAGES, removeMessages } from './remove-mail-rows.ts'
 
@@ -52,16 +46,17 @@ export const purgeInboxStep = transaction({
       tx,
       tx.query
         .selectFrom('messages')
-        .select(['id', 'position'])
+        .select(['id', 'arrival', 'is_trashed'])
         .where('inbox_id', '=', input.inboxId)
-        .orderBy('position')
+        .orderBy('arrival')
         .limit(PURGE_STEP_ROWS),
     ).execute()
     if (messages.length > 0) {
       const ids = messages.map((message) => message.id)
-      // Those in the trash have negative ones, and are in no search.
-      const positions = messages.map((message) => message.position).filter((at) => at > 0)
-      await removeFromSearch(tx, { inboxId: input.inboxId, positions })
+      // Messages in the trash are in no search.
+      const listed = messages.filter(({ is_trashed }) => is_trashed === 0)
+      const arrivals = listed.map(({ arrival }) => arrival)
+      await removeFromSearch(tx, { inboxId: input.inboxId, arrivals })
       await keepReviews(tx, { messageIds: ids, nowMs: input.nowMs })
       await removeSent(tx, ids)
       await removeAttachmentTexts(tx, ids)
@@ -134,21 +129,6 @@ async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
   return true
 }
 
-/** What sent messages wait for, their deliveries, and their copies in the sandbox. */
-async function removeSent(tx: Tx, messageIds: string[]): Promise<void> {
-  await tx.query.deleteFrom('waiting_sends').where('message_id', 'in', messageIds).execute()
-  await tx.query.deleteFrom('deliveries').where('message_id', 'in', messageIds).execute()
-  const captured = await tx.query
-    .deleteFrom('captured_messages')
-    .where('message_id', 'in', messageIds)
-    .returning('account_id')
-    .execute()
-  await uncountCaptured(
-    tx,
-    captured.map((row) => row.account_id),
-  )
-}
-
 /** Tables with an index by inbox, each with the rest of its key. */
 const NOTES = [
   ['correspondents', 'address_key'],
@@ -183,85 +163,8 @@ async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
   await tx.query.deleteFrom('inbox_sends').where('inbox_id', '=', inboxId).execute()
   await tx.query.deleteFrom('cold_recipients').where('inbox_id', '=', inboxId).execute()
   await deleteInboxDays(tx, inboxId)
-  await deleteRemovedRanges(tx, inboxId)
   return false
 }
-
-/** What programs of before leave behind when they remove an inbox. */
-const KEPT_BY_OLD = ['drafts', 'waiting_sends', 'thread_marks', 'message_labels'] as const
-
-/**
- * The next inbox by id with rows of KEPT_BY_OLD or reviews that are not kept, and whether it was deleted. Null for none. Costs a few looks into an
- * index, however many rows an inbox has.
- */
-export async function findKeepingInbox(
-  db: ReadDb,
-  after: string,
-): Promise<{ inboxId: string; isDeleted: boolean } | null> {
-  const nextOf = (table: (typeof KEPT_BY_OLD)[number]) =>
-    db.read
-      .selectFrom(table)
-      .select('inbox_id')
-      .where('inbox_id', '>', after)
-      .orderBy('inbox_id')
-      .limit(1)
-      .executeTakeFirst()
-  const unkept = db.read
-    .selectFrom('reviews')
-    .select('inbox_id')
-    .where('inbox_id', '>', after)
-    .where('kept_until', 'is', null)
-    .orderBy('inbox_id')
-    .limit(1)
-  const rows = await Promise.all([...KEPT_BY_OLD.map(nextOf), unkept.executeTakeFirst()])
-  const [inboxId] = rows.flatMap((row) => row?.inbox_id ?? []).sort()
-  if (inboxId === undefined) return null
-  const inbox = await db.read
-    .selectFrom('inboxes')
-    .select('id')
-    .where('id', '=', inboxId)
-    .executeTakeFirst()
-  return { inboxId, isDeleted: inbox === undefined }
-}
-
-/**
- * Removes ranges that programs of before left of removed inboxes and threads, among the next lists after `after`. Returns
- * the last of these; null at the end.
- */
-export const purgeRangesStep = transaction({
-  name: 'purgeRangesStep',
-  accountOf: () => null,
-  erasing: true,
-  async run(tx: Tx, { after }: { after: string }): Promise<string | null> {
-    const lists = await tx.query
-      .selectFrom('removed_ranges')
-      .select('list_id')
-      .distinct()
-      .where('list_id', '>', after)
-      .orderBy('list_id')
-      .limit(PURGE_STEP_ROWS)
-      .execute()
-    const ofList = new Map(lists.map(({ list_id }) => [list_id, ownerOfList(list_id)]))
-    const owners = [...new Set(ofList.values())]
-    if (owners.length === 0) return null
-    const threads = await tx.query
-      .selectFrom('threads')
-      .select('id')
-      .where('id', 'in', owners)
-      .execute()
-    const inboxes = await tx.query
-      .selectFrom('inbox_counters')
-      .select('inbox_id as id')
-      .where('inbox_id', 'in', owners)
-      .execute()
-    const known = new Set(idsOf([...threads, ...inboxes]))
-    const left = [...ofList].flatMap(([list, owner]) => (known.has(owner) ? [] : [list]))
-    if (left.length > 0) {
-      await tx.query.deleteFrom('removed_ranges').where('list_id', 'in', left).execute()
-    }
-    return lists.at(-1)?.list_id ?? null
-  },
-})
 
 /** Removes up to `PURGE_STEP_ROWS` expired rows of each kind; call until it is done. */
 export const purgeExpiredStep = transaction({

@@ -4,15 +4,7 @@ import type { Actor } from '#accounts/accounts-rows.ts'
 import type { Handlers, KeyContext } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/inboxes-rows.ts'
 import { getThread, presentThread } from '#mailbox/mailbox.ts'
-import {
-  countStoredStep,
-  existingRawIds,
-  fillCategoriesStep,
-  findUncountedInbox,
-  hashOfLeaseToken,
-  type Lease,
-} from '#mailbox/mailbox-rows.ts'
-import { findUnnotedInbox, noteRecipientsStep } from '#outbound/outbound-rows.ts'
+import { existingRawIds, hashOfLeaseToken, type Lease } from '#mailbox/mailbox-rows.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { type BlobStore, removeBlobs, type StoredBlob } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -37,12 +29,7 @@ import {
   purgeTrash,
   restore,
 } from './delete-mail.ts'
-import {
-  findKeepingInbox,
-  purgeExpiredStep,
-  purgeInboxStep,
-  purgeRangesStep,
-} from './removal-rows.ts'
+import { purgeExpiredStep, purgeInboxStep } from './removal-rows.ts'
 import { expireInboxes, removeOverdue } from './retention.ts'
 
 /** Steps of a purge within the request; a job does the rest of a large mailbox. */
@@ -131,42 +118,6 @@ export async function purgeExpired(deps: PurgeDeps, signal: AbortSignal) {
   })
 }
 
-/** Counts messages that earlier versions stored without counting, in small steps until none is left. */
-export async function countOldStored({ db }: { db: Db }, signal: AbortSignal): Promise<void> {
-  await forEachInbox(signal, {
-    find: (from) => findUncountedInbox(db, from),
-    change: (inboxId) => db.write(countStoredStep, { inboxId }),
-  })
-}
-
-/** Notes the recipients of messages that earlier versions sent without noting them, in the same way. */
-export async function noteOldRecipients({ db }: { db: Db }, signal: AbortSignal): Promise<void> {
-  await forEachInbox(signal, {
-    find: (from) => findUnnotedInbox(db, from),
-    change: (inboxId) => db.write(noteRecipientsStep, { inboxId }),
-  })
-}
-
-/** `find` gives the first inbox, from this id on, that `change` has to be called for, maybe again. */
-async function forEachInbox(
-  signal: AbortSignal,
-  steps: { find(from: string): Promise<string | null>; change(inboxId: string): Promise<void> },
-): Promise<void> {
-  let from = ''
-  await inSteps({ signal }, async () => {
-    const inboxId = await steps.find(from)
-    if (inboxId === null) return { isDone: true }
-    from = inboxId
-    await steps.change(inboxId)
-    return { isDone: false }
-  })
-}
-
-/** Gives messages that earlier versions received their category, in small steps until each has one. */
-export async function fillCategories({ db }: { db: Db }, signal: AbortSignal): Promise<void> {
-  await inSteps({ signal }, () => db.write(fillCategoriesStep, {}))
-}
-
 /**
  * Removes the mail of a deleted inbox, in up to `stepsMax` steps without pauses, or in paced steps while
  * `mayGoOn` allows them. True when nothing of the inbox is left. Safe to run again.
@@ -179,28 +130,6 @@ export function purgeInbox(
     const removed = await deps.db.write(purgeInboxStep, { inboxId, nowMs: deps.clock.now() })
     await removeBlobs(deps, removed.blobIds)
     return removed
-  })
-}
-
-/**
- * Removes what deleted inboxes and threads still have because a program that does not know of it removed their mail. Safe
- * to run again.
- */
-export async function purgeLeftovers(deps: PurgeDeps, signal: AbortSignal): Promise<void> {
-  let after = ''
-  await inSteps({ signal }, async () => {
-    const next = await findKeepingInbox(deps.db, after)
-    if (next === null) return { isDone: true }
-    const { inboxId, isDeleted } = next
-    const isOver =
-      !isDeleted || (await purgeInbox(deps, { inboxId, stepsMax: PURGE_STEPS_AT_ONCE }))
-    if (isOver) after = inboxId
-    return { isDone: false }
-  })
-  let afterList: string | null = ''
-  await inSteps({ signal }, async () => {
-    afterList = await deps.db.write(purgeRangesStep, { after: afterList ?? '' })
-    return { isDone: afterList === null }
   })
 }
 

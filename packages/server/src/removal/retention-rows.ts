@@ -49,22 +49,17 @@ export async function listOverdue(
   { inboxId, retentionDays, nowMs }: Omit<RetainedInbox, 'accountId'> & { nowMs: number },
 ): Promise<string[]> {
   const before = lowestIdAt('msg', nowMs - retentionDays * DAY_MS)
-  for (const isTrashed of [false, true]) {
-    const oldest = await db.read
-      .selectFrom('messages')
-      .select('id')
-      .where('inbox_id', '=', inboxId)
-      .where('position', isTrashed ? '<' : '>', 0)
-      // What is being sent goes once that is over.
-      .where('status', '!=', 'pending')
-      .orderBy('position', isTrashed ? 'desc' : 'asc')
-      .limit(REMOVE_STEP_MESSAGES)
-      .execute()
-    const younger = oldest.findIndex(({ id }) => id >= before)
-    const overdue = younger < 0 ? oldest : oldest.slice(0, younger)
-    if (overdue.length > 0) return overdue.map(({ id }) => id)
-  }
-  return []
+  const oldest = await db.read
+    .selectFrom('messages')
+    .select('id')
+    .where('inbox_id', '=', inboxId)
+    // What is being sent goes once that is over.
+    .where('status', '!=', 'pending')
+    .orderBy('arrival')
+    .limit(REMOVE_STEP_MESSAGES)
+    .execute()
+  const younger = oldest.findIndex(({ id }) => id >= before)
+  return (younger < 0 ? oldest : oldest.slice(0, younger)).map(({ id }) => id)
 }
 
 /**

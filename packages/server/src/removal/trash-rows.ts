@@ -1,8 +1,9 @@
 // The transactions that remove a message or a thread, and those that move threads into the trash and out of it. A thread
 // leaves its list in the first transaction. Its messages follow in further steps where it has many.
 
+import { type SqlBool, sql } from 'kysely'
 import { insertUntold } from '#events/events-rows.ts'
-import { changeAt, changeRanges, type Lease, mayChange, sumChanges } from '#mailbox/mailbox-rows.ts'
+import { type Lease, mayChange } from '#mailbox/mailbox-rows.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS } from '#platform/units.ts'
@@ -142,58 +143,7 @@ async function lockThread(
 ): Promise<{ inbox: LockedInbox; thread: Row<'threads'> } | null> {
   const found = await lockAnyThread(tx, of)
   if (found === null || found.thread.trashed_at === 0) return null
-  if (!isMixed(found.thread)) return found
-  await takeBack(tx, found.inbox)
-  return lockAnyThread(tx, of)
-}
-
-/** A program of before has added mail to a thread in the trash, and thus listed it. */
-function isMixed({ trashed_at, last_position }: Row<'threads'>): boolean {
-  return trashed_at !== null && last_position > 0
-}
-
-/** Takes such threads of the inbox out of the trash. Their messages are still to be moved. */
-async function takeBack(tx: Tx, inbox: LockedInbox): Promise<void> {
-  const { inbox_id, trashed_thread_count, trashed_unread_count } = inbox.counters
-  const trashed = await tx.query
-    .selectFrom('threads')
-    .select(({ fn }) => [
-      fn.countAll<number | string>().as('all'),
-      fn.sum<number | string | null>('is_read').as('read'),
-    ])
-    .where('inbox_id', '=', inbox_id)
-    .where('last_position', '<', 0)
-    .executeTakeFirstOrThrow()
-  const all = Number(trashed.all) - trashed_thread_count
-  const unread = Number(trashed.all) - Number(trashed.read ?? 0) - trashed_unread_count
-  await changeCounters(tx, inbox, {
-    thread_count: -all,
-    unread_thread_count: -unread,
-    trashed_thread_count: all,
-    trashed_unread_count: unread,
-  })
-  await tx.query
-    .updateTable('threads')
-    .set({ trashed_at: null, is_moving: 1 })
-    .where('inbox_id', '=', inbox_id)
-    .where('trashed_at', '>', 0)
-    .where('last_position', '>', 0)
-    .execute()
-}
-
-/** A thread in the trash that a program of before has listed again; null for none. */
-export async function findMixedThread(
-  db: ReadDb,
-): Promise<{ accountId: string; threadId: string } | null> {
-  const row = await db.read
-    .selectFrom('threads')
-    .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'threads.inbox_id')
-    .select(['threads.account_id as accountId', 'threads.id as threadId'])
-    .where('threads.trashed_at', '>', 0)
-    .where('threads.last_position', '>', 0)
-    .limit(1)
-    .executeTakeFirst()
-  return row ?? null
+  return found
 }
 
 async function lockAnyThread(
@@ -234,24 +184,20 @@ async function move(
   inbox: LockedInbox,
   { thread, trashedAtMs }: { thread: Row<'threads'>; trashedAtMs: number | null },
 ): Promise<ThreadMove> {
-  const { is_read, last_position } = thread
-  const unread = 1 - is_read
+  const unread = 1 - thread.is_read
   const isTrashed = trashedAtMs !== null
   await tx.query
     .updateTable('threads')
-    .set({ trashed_at: trashedAtMs, last_position: -last_position, is_moving: 1 })
+    .set({ trashed_at: trashedAtMs, is_moving: 1 })
     .where('id', '=', thread.id)
     .execute()
   if (thread.mark_count > 0) {
     await tx.query
       .updateTable('thread_marks')
-      .set({ last_position: -last_position })
+      .set({ is_trashed: isTrashed ? 1 : 0 })
       .where('thread_id', '=', thread.id)
       .execute()
   }
-  const at = (position: number, by: number) =>
-    changeAt(thread.inbox_id, { position, threads: by, unread: by * unread })
-  await changeRanges(tx, sumChanges([at(last_position, -1), at(-last_position, 1)]))
   const by = isTrashed ? 1 : -1
   await changeCounters(tx, inbox, {
     thread_count: -by,
@@ -259,46 +205,45 @@ async function move(
     trashed_thread_count: by,
     trashed_unread_count: by * unread,
   })
-  const { after } = await moveSome(tx, inbox, { threadId: thread.id, isTrashed, after: 0 })
+  const { after } = await moveSome(tx, inbox, { threadId: thread.id, isTrashed, after: null })
   return { moving: after === null ? null : { trashedAtMs } }
 }
+
+/** A message of a thread, by its time. */
+type Moment = Pick<Row<'messages'>, 'created_at' | 'id'>
 
 /** Moves the next messages; `after` is null once all are where the thread is. */
 async function moveSome(
   tx: Tx,
   inbox: LockedInbox,
-  { threadId, isTrashed, after }: { threadId: string; isTrashed: boolean; after: number },
-): Promise<{ after: number | null }> {
+  { threadId, isTrashed, after }: { threadId: string; isTrashed: boolean; after: Moment | null },
+): Promise<{ after: Moment | null }> {
   const limit = isTrashed ? REMOVE_STEP_MESSAGES : RESTORE_STEP_MESSAGES
-  const next = await tx.query
+  const is_trashed = isTrashed ? 1 : 0
+  let query = tx.query
     .selectFrom('messages')
-    .select(['id', 'direction', 'position', 'direction_position', 'thread_position'])
+    .select(['id', 'created_at', 'direction', 'arrival', 'is_trashed'])
     .where('thread_id', '=', threadId)
-    .where('thread_position', '>', after)
-    .orderBy('thread_position')
-    .limit(limit)
-    .execute()
-  const messages = next.filter(({ position }) => position > 0 === isTrashed)
+  if (after !== null) {
+    query = query.where(sql<SqlBool>`(created_at, id) > (${after.created_at}, ${after.id})`)
+  }
+  const next = await query.orderBy('created_at').orderBy('id').limit(limit).execute()
+  const messages = next.filter((message) => message.is_trashed !== is_trashed)
   if (messages.length > 0) {
     const ids = messages.map(({ id }) => id)
-    await tx.query
-      .updateTable('messages')
-      .set((row) => ({
-        position: row.neg(row.ref('position')),
-        direction_position: row.neg(row.ref('direction_position')),
-      }))
-      .where('id', 'in', ids)
-      .execute()
+    await tx.query.updateTable('messages').set({ is_trashed }).where('id', 'in', ids).execute()
     await tx.query
       .updateTable('message_labels')
-      .set((row) => ({ position: row.neg(row.ref('position')) }))
+      .set({ is_trashed })
       .where('message_id', 'in', ids)
       .execute()
     const changes = await changeLists(tx, inbox, { messages, isBack: !isTrashed })
     await changeCounters(tx, inbox, changes)
   }
   const last = next.at(-1)
-  if (next.length === limit && last !== undefined) return { after: last.thread_position }
+  if (next.length === limit && last !== undefined) {
+    return { after: { created_at: last.created_at, id: last.id } }
+  }
   await tx.query.updateTable('threads').set({ is_moving: 0 }).where('id', '=', threadId).execute()
   return { after: null }
 }
@@ -317,13 +262,12 @@ export const moveThreadStep = transaction({
       accountId: string
       threadId: string
       trashedAtMs: number | null
-      after: number
+      after: Moment | null
     },
-  ): Promise<{ after: number | null }> {
+  ): Promise<{ after: Moment | null }> {
     const found = await lockThread(tx, input)
     if (found === null || found.thread.trashed_at !== input.trashedAtMs) return { after: null }
-    const isTrashed = input.trashedAtMs !== null
-    return moveSome(tx, found.inbox, { ...input, isTrashed })
+    return moveSome(tx, found.inbox, { ...input, isTrashed: input.trashedAtMs !== null })
   },
 })
 
@@ -364,7 +308,6 @@ export const purgeTrashStep = transaction({
       .selectFrom('threads')
       .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'threads.inbox_id')
       .where('threads.trashed_at', '<=', untilMs)
-      .where('threads.last_position', '<=', 0)
     const first = await expired
       .select(['threads.account_id', 'threads.inbox_id'])
       .orderBy('threads.trashed_at')
@@ -396,22 +339,18 @@ async function removeSome(
   const ids = threads.map(({ id }) => id)
   const listed = threads.filter(({ trashed_at }) => trashed_at !== 0)
   if (listed.length > 0) {
-    const { ranges, counters } = leavesList(listed)
     await tx.query
       .updateTable('threads')
-      .set({ trashed_at: 0, last_position: 0, is_moving: 0 })
+      .set({ trashed_at: 0, is_moving: 0 })
       .where('id', 'in', ids)
       .execute()
     await tx.query.deleteFrom('thread_marks').where('thread_id', 'in', ids).execute()
-    await changeRanges(tx, sumChanges(ranges))
-    await changeCounters(tx, inbox, counters)
+    await changeCounters(tx, inbox, leavesList(listed))
   }
   const messages = await tx.query
     .selectFrom('messages')
     .select(['id', 'thread_id'])
     .where('thread_id', 'in', ids)
-    .orderBy('thread_id')
-    .orderBy('thread_position')
     .limit(REMOVE_STEP_MESSAGES)
     .execute()
   const blobIds = await removeMessages(tx, inbox, { ids: messages.map(({ id }) => id), nowMs })

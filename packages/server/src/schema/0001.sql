@@ -131,20 +131,15 @@ create index inboxes_expiring on inboxes (expires_at, id) where expires_at is no
 
 create table inbox_counters (
   inbox_id :key not null primary key,
-  -- The last position given in each direction. The next two say how many of these positions have no
-  -- message in the lists: it was removed, or is in the trash.
+  -- Messages outside of the trash.
   inbound_count :int not null default 0, outbound_count :int not null default 0,
-  removed_inbound :int not null default 0, removed_outbound :int not null default 0,
+  last_arrival :int not null default 0, -- The arrival number that was given last.
+  send_count :int not null default 0, -- The number of the last send that the limits count.
   thread_count :int not null default 0, unread_thread_count :int not null default 0,
   trashed_thread_count :int not null default 0, trashed_unread_count :int not null default 0,
   quarantined_count :int not null default 0, quarantined_bytes :int not null default 0,
   draft_count :int not null default 0,
-  -- Outbound messages that were never queued: waiting, cancelled or rejected.
-  unsent_count :int not null default 0,
-  stored_bytes :int not null default 0,
-  counted_position :int not null default 0, -- Messages up to this position are in stored_bytes.
-  -- Outbound messages, in their order, whose recipients are in written_to.
-  noted_count :int not null default 0
+  stored_bytes :int not null default 0
 ) :clustered;
 
 -- The metadata of inboxes by which lists filter, each as "key=value".
@@ -175,22 +170,19 @@ create table threads (
   subject text not null,
   category text, -- The category of the newest received message.
   is_read integer not null,
-  -- How many messages the thread had when it was last read, as far as that is known.
-  read_count :int not null default 0,
   message_count :int not null,
-  removed_count :int not null default 0, -- Those of message_count that were removed.
-  last_message_at :int not null, last_position :int not null,
-  participants text, -- JSON, newest first: [{ name, address }].
-  snippet text,
-  -- participants and snippet are current if this equals message_count.
-  summary_count :int not null default 0,
+  -- Messages received after read_arrival, an arrival number, in a thread that is not read.
+  unread_count :int not null, read_arrival :int not null,
+  removed_count :int not null default 0, -- Messages that were removed from the thread.
+  last_message_at :int not null, -- The time of its newest message.
+  participants text not null, -- JSON, newest first: [{ name, address }].
+  snippet text not null,
   -- JSON list: the times of the latest sends that answered a program.
   automatic_sends text not null default '[]',
   -- JSON list: the times of the newest removed messages of programs.
   removed_automatic text not null default '[]',
   loop_suspected_at :int, -- When a send was last refused as a loop and an event was emitted for it.
-  -- Set in the trash; 0 while the thread is being removed. Positions in the trash are negative, and
-  -- last_position of a thread that is being removed is 0.
+  -- Set in the trash; 0 while the thread is being removed.
   trashed_at :int,
   -- Its messages are still being moved into the trash, or out of it.
   is_moving integer not null default 0,
@@ -204,11 +196,13 @@ create table threads (
   claim_expires_at :int,
   created_at :int not null
 ) :clustered;
-create index threads_by_inbox on threads (inbox_id, last_position);
-create index threads_by_inbox_read on threads (inbox_id, is_read, last_position);
-create index threads_by_category on threads (inbox_id, category, last_position, is_read)
-  where category is not null;
-create index threads_by_snooze on threads (inbox_id, snoozed_until, last_position)
+create index threads_by_inbox on threads (inbox_id, last_message_at, id) where trashed_at is null;
+create index threads_by_inbox_read on threads (inbox_id, is_read, last_message_at, id)
+  where trashed_at is null;
+create index threads_by_category on threads (inbox_id, category, last_message_at, id, is_read)
+  where category is not null and trashed_at is null;
+create index threads_in_trash on threads (inbox_id, last_message_at, id, is_read) where trashed_at > 0;
+create index threads_by_snooze on threads (inbox_id, snoozed_until, id)
   where snoozed_until is not null;
 create index threads_by_claim on threads (claim_until) where claim_until is not null;
 create index threads_by_inbox_claim on threads (inbox_id, claim_until)
@@ -224,26 +218,24 @@ create index threads_moving on threads (id) where is_moving = 1;
 create table thread_marks (
   thread_id :key not null,
   mark :key not null, account_id :key not null, inbox_id :key not null,
-  last_position :int not null, -- As in threads.
+  last_message_at :int not null, -- As in threads.
+  is_trashed integer not null default 0,
   primary key (thread_id, mark)
 ) :clustered;
-create index thread_marks_by_inbox on thread_marks (inbox_id, mark, last_position)
-  :include (thread_id);
-
--- How many threads have their last message in each range of an inbox's positions.
-create table thread_ranges (
-  inbox_id :key not null,
-  position_range :int not null, thread_count :int not null, unread_count :int not null,
-  primary key (inbox_id, position_range)
-) :clustered;
+create index thread_marks_by_inbox
+  on thread_marks (inbox_id, mark, is_trashed, last_message_at, thread_id);
 
 -- Messages
 
 create table messages (
   id :key not null primary key, account_id :key not null, inbox_id :key not null,
   thread_id :key not null, raw_id :key not null,
-  direction text not null, position :int not null, direction_position :int not null,
-  thread_position :int not null, status text not null, failure_reason text, rfc_message_id :key,
+  direction text not null, status text not null,
+  arrival :int not null, -- The number of the message in its inbox: ascending, never given twice.
+  is_trashed integer not null default 0,
+  -- Before the texts, because SQLite reads a row up to the last column that a query needs.
+  created_at :int not null,
+  failure_reason text, rfc_message_id :key,
   -- The Message-ID as it is compared, and a hash by which a repeated delivery is recognized.
   message_key :key, receipt_key :bytes,
   reference_ids text not null, from_addr text not null, to_addr text not null,
@@ -263,19 +255,19 @@ create table messages (
   labels text, -- JSON list, sorted; null for none.
   -- 1 for a message of an import; null for mail that the service received or sent.
   is_imported integer,
-  scheduled_at :int, created_at :int not null
+  scheduled_at :int
 ) :heap;
-create unique index messages_by_inbox on messages (inbox_id, position);
-create unique index messages_by_direction on messages (inbox_id, direction, direction_position);
-create unique index messages_by_thread on messages (thread_id, thread_position);
-create index messages_by_time on messages (inbox_id, created_at, position);
-create index messages_by_category on messages (inbox_id, category, position)
-  where category is not null;
-create index messages_without_category on messages (id)
-  where category is null and direction = 'inbound';
-create index messages_with_attachments on messages (inbox_id, position) where attachments <> '[]';
+create unique index messages_by_arrival on messages (inbox_id, arrival);
+-- Lists are read in these, where an offset is skipped; an arrival number is a place in the search.
+create index messages_by_time on messages (inbox_id, created_at, id, arrival) where is_trashed = 0;
+create index messages_by_direction on messages (inbox_id, direction, created_at, id)
+  where is_trashed = 0;
+create index messages_by_category on messages (inbox_id, category, created_at, id)
+  where category is not null and is_trashed = 0;
+create index messages_by_thread on messages (thread_id, created_at, id);
+create index messages_with_attachments on messages (inbox_id, arrival) where attachments <> '[]';
 -- For threading and duplicates.
-create index messages_by_key on messages (inbox_id, message_key, position)
+create index messages_by_key on messages (inbox_id, message_key, arrival)
   where message_key is not null;
 -- An import recognizes messages without a Message-ID by this key.
 create index messages_without_id on messages (inbox_id, receipt_key)
@@ -308,25 +300,19 @@ create table long_bodies (
 create table message_labels (
   message_id :key not null,
   label :key not null, account_id :key not null, inbox_id :key not null,
-  position :int not null,
+  created_at :int not null, is_trashed integer not null default 0, -- As in messages.
   primary key (message_id, label)
 ) :clustered;
-create index message_labels_by_inbox on message_labels (inbox_id, label, position)
-  :include (message_id);
+create index message_labels_by_inbox
+  on message_labels (inbox_id, label, is_trashed, created_at, message_id);
 
--- Removed messages, so that a list that continues after one finds its position.
+-- Removed messages, so that a wait that continues after one finds its arrival number.
 create table removed_messages (
   id :key not null primary key, account_id :key not null, inbox_id :key not null,
-  position :int not null,
+  arrival :int not null, -- 0 for a thread.
   removed_at :int not null
 ) :clustered;
 create index removed_messages_by_time on removed_messages (removed_at);
-
--- How many positions of a range have no message: in an inbox, in one direction of it, in a thread.
-create table removed_ranges (
-  list_id :key not null, position_range :int not null, removed_count :int not null,
-  primary key (list_id, position_range)
-) :clustered;
 
 -- Attachments and search
 

@@ -53,22 +53,19 @@ export type Tables = {
   inboxes: TableOf<typeof inboxes> & TableOf<typeof ownPolicy>
   inbox_counters: {
     inbox_id: string
+    /** Messages in the lists of the inbox. */
     inbound_count: Generated<number>
     outbound_count: Generated<number>
+    /** The arrival number that was given last. */
+    last_arrival: Generated<number>
+    /** The number of the last send that counts for the limits. */
+    send_count: Generated<number>
     thread_count: Generated<number>
     unread_thread_count: Generated<number>
     quarantined_count: Generated<number>
     stored_bytes: Generated<number>
-    counted_position: Generated<number>
     quarantined_bytes: Generated<number>
-    /** Sent messages that were never queued. */
-    unsent_count: Generated<number>
-    /** The first sent messages, so many, have their recipients in `written_to`. */
-    noted_count: Generated<number>
     draft_count: Generated<number>
-    /** Of the counted messages, those that are removed or in the trash. */
-    removed_inbound: Generated<number>
-    removed_outbound: Generated<number>
     trashed_thread_count: Generated<number>
     trashed_unread_count: Generated<number>
   }
@@ -108,16 +105,18 @@ export type Tables = {
     subject: string
     is_read: number
     message_count: number
+    /** Messages received after `read_arrival`, while the thread is unread. */
+    unread_count: number
+    read_arrival: number
+    /** The time of the newest message, by which threads are listed. */
     last_message_at: number
-    last_position: number
     automatic_sends: Generated<string>
     loop_suspected_at: number | null
     created_at: number
-    participants: string | null
-    snippet: string | null
-    summary_count: Generated<number>
-    read_count: Generated<number>
-    category: Generated<string | null>
+    participants: string
+    snippet: string
+    category: string | null
+    /** Messages that are gone from the thread. */
     removed_count: Generated<number>
     /** Null outside of the trash, 0 while the thread is being removed. */
     trashed_at: Generated<number | null>
@@ -142,30 +141,27 @@ export type Tables = {
     mark: string
     account_id: string
     inbox_id: string
-    last_position: number
+    /** As in the thread. */
+    last_message_at: number
+    is_trashed: Generated<number>
   }
   message_labels: {
     message_id: string
     label: string
     account_id: string
     inbox_id: string
-    position: number
+    /** As in the message. */
+    created_at: number
+    is_trashed: Generated<number>
   }
   inbox_marks: { inbox_id: string; mark: string; account_id: string }
-  thread_ranges: {
-    inbox_id: string
-    position_range: number
-    thread_count: number
-    unread_count: number
-  }
-  removed_ranges: { list_id: string; position_range: number; removed_count: number }
   unreferenced_blobs: { id: string }
   removed_messages: {
-    /** Of a message, or of a thread that was removed: then the position is 0. */
+    /** Of a message, or of a thread, whose arrival is 0. */
     id: string
     account_id: string
     inbox_id: string
-    position: number
+    arrival: number
     removed_at: number
   }
   messages: {
@@ -175,9 +171,9 @@ export type Tables = {
     thread_id: string
     raw_id: string
     direction: string
-    position: number
-    direction_position: number
-    thread_position: number
+    /** Its number in the inbox: ascending, never given twice. */
+    arrival: number
+    is_trashed: Generated<number>
     status: string
     rfc_message_id: string | null
     message_key: string | null

@@ -3,7 +3,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { findPod } from '#accounts/accounts-rows.ts'
-import { type Direction, findPositionsOf } from '#mailbox/mailbox-rows.ts'
+import { type Direction, findArrivalsOf } from '#mailbox/mailbox-rows.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { LongRead } from '#platform/db/db.ts'
 import { notFound, problem } from '#platform/problem.ts'
@@ -108,7 +108,7 @@ async function search(
 
 type SearchIn = SearchAsked & { inboxId: string | null; pod: string | null }
 
-/** The last positions, when the search began, of the inboxes that were not indexed to their end. */
+/** The last arrival numbers, when the search began, of the inboxes that were not indexed to their end. */
 type Tops = ReadonlyMap<string, number>
 
 type Searched =
@@ -147,7 +147,6 @@ async function listPlaces(db: ReadDb, { accountId, inboxId, pod }: SearchIn) {
 
 type SearchPlace = { inboxId: string; state: SearchState }
 
-/** Its time is 0 unless several inboxes are searched. */
 type Match = BlockMatch & { inboxId: string; createdAtMs: number }
 
 async function searchIn(
@@ -188,7 +187,7 @@ async function searchIn(
       break
     }
   }
-  if (places.length > 1) await addTimes(db, accountId, matches)
+  await addTimes(db, accountId, matches)
   const page = inOrder(matches, sort).slice(offset, wanted)
   const hits: SearchHit[] = []
   let pausedMs = systemClock.monotonic()
@@ -209,9 +208,9 @@ async function searchIn(
 async function addTimes(db: ReadDb, accountId: string, matches: Match[]): Promise<void> {
   const byInbox = Map.groupBy(matches, ({ inboxId }) => inboxId)
   for (const [inboxId, some] of byInbox) {
-    const positions = some.map(({ position }) => position)
-    const times = await readTimes(db, { accountId, inboxId, positions })
-    for (const match of some) match.createdAtMs = times.get(match.position) ?? 0
+    const arrivals = some.map(({ arrival }) => arrival)
+    const times = await readTimes(db, { accountId, inboxId, arrivals })
+    for (const match of some) match.createdAtMs = times.get(match.arrival) ?? 0
     await nextTurn()
   }
 }
@@ -222,7 +221,7 @@ function inOrder(matches: readonly Match[], sort: SearchAsked['sort']): Match[] 
     (a, b) =>
       (sort === 'rank' ? b.worth - a.worth : 0) ||
       b.createdAtMs - a.createdAtMs ||
-      (a.inboxId === b.inboxId ? b.position - a.position : a.inboxId < b.inboxId ? 1 : -1),
+      (a.inboxId === b.inboxId ? b.arrival - a.arrival : a.inboxId < b.inboxId ? 1 : -1),
   )
 }
 
@@ -271,14 +270,14 @@ async function findMatches(
   return { found, isComplete: true }
 }
 
-/** The positions where matches can be; null for none. */
+/** The arrival numbers among which matches can be; null for none. */
 async function findRange(
   db: ReadDb,
   { inboxId, state, query }: SearchPlace & { query: SearchQuery },
 ): Promise<{ first: number; last: number } | null> {
   const period = periodOf(query.root)
   if (period.fromMs === null && period.untilMs === null) return { first: 1, last: state.position }
-  const range = await findPositionsOf(db, { inboxId, period })
+  const range = await findArrivalsOf(db, { inboxId, period })
   return range === null ? null : { ...range, last: Math.min(range.last, state.position) }
 }
 

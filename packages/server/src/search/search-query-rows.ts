@@ -13,10 +13,10 @@ import {
 import type { ReadDb } from '#schema/tables.ts'
 import type { SearchCondition } from './search-query.ts'
 import {
+  arrivalOfEntry,
   blockMark,
   directionMark,
   entryId,
-  positionOfEntry,
   SEARCHED,
   scopeOf,
   toSearchable,
@@ -24,7 +24,7 @@ import {
 import type { SearchableMessage } from './search-words.ts'
 
 /**
- * An inbox whose last message has the position `top` is indexed up to `position`. Entries up to `current` are as this
+ * An inbox whose last message has the arrival number `top` is indexed up to `position`. Entries up to `current` are as this
  * program writes them; it is `position` once all are.
  */
 export type SearchState = {
@@ -58,13 +58,12 @@ export async function listSearchStates(
     )
     .select(['inboxes.id', 'search_inboxes.number', 'search_inboxes.position'])
     .select('search_inboxes.current_position')
-    .select(['inbound_count', 'outbound_count'])
+    .select('last_arrival as top')
     .where('inboxes.account_id', '=', input.accountId)
   if (input.inboxId !== null) query = query.where('inboxes.id', '=', input.inboxId)
   if (input.podId !== null) query = query.where('inboxes.pod_id', '=', input.podId)
   const rows = await query.orderBy('inboxes.id', 'desc').execute()
-  return rows.map(({ id, number, position, current_position, inbound_count, outbound_count }) => {
-    const top = inbound_count + outbound_count
+  return rows.map(({ id, number, position, current_position, top }) => {
     const state = { number, position: position ?? 0, current: current_position ?? 0, top }
     return { inboxId: id, state }
   })
@@ -81,15 +80,15 @@ export async function listLagging(
   const rows = await db.read
     .selectFrom('inbox_counters')
     .leftJoin('search_inboxes', 'search_inboxes.inbox_id', 'inbox_counters.inbox_id')
-    .select(['inbox_counters.inbox_id', 'inbound_count', 'outbound_count'])
+    .select(['inbox_counters.inbox_id', 'last_arrival'])
     .select(['position', 'named_position'])
     .where('inbox_counters.inbox_id', '>', after)
     .orderBy('inbox_counters.inbox_id')
     .limit(limit)
     .execute()
   const lagging = rows.filter(
-    ({ inbound_count, outbound_count, position, named_position }) =>
-      inbound_count + outbound_count > (position ?? 0) || (named_position ?? 0) < (position ?? 0),
+    ({ last_arrival, position, named_position }) =>
+      last_arrival > (position ?? 0) || (named_position ?? 0) < (position ?? 0),
   )
   const last = rows.length < limit ? null : (rows.at(-1)?.inbox_id ?? null)
   return { inboxIds: lagging.map((row) => row.inbox_id), last }
@@ -104,24 +103,24 @@ export type BlockSearch = {
   direction: Direction | null
   /** The size of the block, as an index of BLOCKS. */
   level: number
-  /** Searches the block with this position, up to and including it. */
+  /** Searches the block with this arrival number, up to and including it. */
   until: number
   limit: number
 }
 
 /** More `worth` is better; 0 where matches are not ranked. */
-export type BlockMatch = { position: number; worth: number }
+export type BlockMatch = { arrival: number; worth: number }
 
-/** The messages of a block that match, the newest first. */
+/** The messages of a block that match, the last that arrived first. */
 export async function findInBlock(db: ReadDb, search: BlockSearch): Promise<BlockMatch[]> {
   const ids = await findTextEntries(db.reading, toTextSearch(search))
-  return ids.map((id) => ({ position: positionOfEntry(id), worth: 0 }))
+  return ids.map((id) => ({ arrival: arrivalOfEntry(id), worth: 0 }))
 }
 
 /** The same with the worth of each. */
 export async function rankInBlock(db: ReadDb, search: BlockSearch): Promise<BlockMatch[]> {
   const ranked = await rankTextEntries(db.reading, toTextSearch(search))
-  return ranked.map(({ id, worth }) => ({ position: positionOfEntry(id), worth }))
+  return ranked.map(({ id, worth }) => ({ arrival: arrivalOfEntry(id), worth }))
 }
 
 /** What an entry must have (null: nothing), and what is asked of its message beside. */
@@ -146,12 +145,14 @@ export async function findRareLabels(
   return rare
 }
 
-/** The positions of the messages that have the label, or whose thread has it. */
+/** The arrival numbers of the messages that have the label, or whose thread has it. */
 function selectLabelled({ inboxId, label }: { inboxId: string; label: string }) {
   return sql`
-    select position from message_labels where inbox_id = ${inboxId} and label = ${label}
+    select messages.arrival from message_labels
+    join messages on messages.id = message_labels.message_id
+    where message_labels.inbox_id = ${inboxId} and message_labels.label = ${label}
     union all
-    select messages.position from thread_marks
+    select messages.arrival from thread_marks
     join messages on messages.thread_id = thread_marks.thread_id
     where thread_marks.inbox_id = ${inboxId} and thread_marks.mark = ${labelMark(label)}`
 }
@@ -188,7 +189,7 @@ function filterOf(
     const ofMessage = (column: RawBuilder<unknown>, where = sql``) => sql`(
       select ${column} from messages
       where messages.inbox_id = ${inboxId}
-        and messages.position = ${id} - ${first} ${where})`
+        and messages.arrival = ${id} - ${first} ${where})`
     const conditionOf = (node: MessageQuery): RawBuilder<boolean> => {
       switch (node.kind) {
         case 'text':
@@ -199,14 +200,14 @@ function filterOf(
           return sql`coalesce(${ofMessage(sql`messages.created_at`)} >= ${sql.lit(node.ms)}, false)`
         case 'label': {
           const { label } = node
-          // The sum keeps SQLite from searching the index once for each of the positions.
+          // The sum keeps SQLite from searching the index once for each of the numbers.
           const labelled = selectLabelled({ inboxId, label })
           if (rareLabels.has(label)) return sql`(${id} - ${first} in (${labelled}))`
-          const onMessage = sql`(select 1 from message_labels where inbox_id = ${inboxId}
-            and label = ${label} and position = ${id} - ${first})`
+          const onMessage = sql`(select 1 from message_labels where message_id = messages.id
+            and label = ${label})`
           const mark = sql`(select 1 from thread_marks where thread_id = messages.thread_id
             and mark = ${labelMark(label)})`
-          return sql`(coalesce(${onMessage}, ${ofMessage(mark)}, 0) = 1)`
+          return sql`(coalesce(${ofMessage(onMessage)}, ${ofMessage(mark)}, 0) = 1)`
         }
         case 'not':
           return sql`(not ${conditionOf(node.part)})`
@@ -227,27 +228,27 @@ export type FoundMessage = SearchableMessage & {
   createdAtMs: number
 }
 
-/** The times of messages of the account's inbox, by position. */
+/** The times of messages of the account's inbox, by arrival number. */
 export async function readTimes(
   db: ReadDb,
-  { accountId, inboxId, positions }: OfInbox & { positions: readonly number[] },
+  { accountId, inboxId, arrivals }: OfInbox & { arrivals: readonly number[] },
 ): Promise<Map<number, number>> {
   const times = new Map<number, number>()
-  for (let start = 0; start < positions.length; start += POSITIONS_AT_ONCE) {
+  for (let start = 0; start < arrivals.length; start += ARRIVALS_AT_ONCE) {
     const rows = await db.read
       .selectFrom('messages')
-      .select(['position', 'created_at'])
+      .select(['arrival', 'created_at'])
       .where('account_id', '=', accountId)
       .where('inbox_id', '=', inboxId)
-      .where('position', 'in', positions.slice(start, start + POSITIONS_AT_ONCE))
+      .where('arrival', 'in', arrivals.slice(start, start + ARRIVALS_AT_ONCE))
       .execute()
-    for (const { position, created_at } of rows) times.set(position, created_at)
+    for (const { arrival, created_at } of rows) times.set(arrival, created_at)
   }
   return times
 }
 
 /** Parameters of one statement; engines take some ten thousand. */
-const POSITIONS_AT_ONCE = 1_000
+const ARRIVALS_AT_ONCE = 1_000
 
 type OfInbox = { accountId: string; inboxId: string }
 
@@ -256,12 +257,12 @@ export async function* readFound(
   db: ReadDb,
   { accountId, places }: { accountId: string; places: readonly FoundPlace[] },
 ): AsyncGenerator<FoundMessage, void, undefined> {
-  const keyOf = ({ inboxId, position }: FoundPlace) => `${inboxId} ${position}`
+  const keyOf = ({ inboxId, arrival }: FoundPlace) => `${inboxId} ${arrival}`
   const found = new Map<string, Awaited<ReturnType<typeof readRows>>[number]>()
   for (const [inboxId, some] of Map.groupBy(places, (place) => place.inboxId)) {
-    const positions = some.map(({ position }) => position)
-    for (const row of await readRows(db, { accountId, inboxId, positions })) {
-      found.set(keyOf({ inboxId, position: row.position }), row)
+    const arrivals = some.map(({ arrival }) => arrival)
+    for (const row of await readRows(db, { accountId, inboxId, arrivals })) {
+      found.set(keyOf({ inboxId, arrival: row.arrival }), row)
     }
   }
   for (const place of places) {
@@ -278,17 +279,17 @@ export async function* readFound(
   }
 }
 
-export type FoundPlace = { inboxId: string; position: number }
+export type FoundPlace = { inboxId: string; arrival: number }
 
 function readRows(
   db: ReadDb,
-  { accountId, inboxId, positions }: OfInbox & { positions: readonly number[] },
+  { accountId, inboxId, arrivals }: OfInbox & { arrivals: readonly number[] },
 ) {
   return db.read
     .selectFrom('messages')
-    .select(['thread_id', 'inbox_id', 'position', 'created_at', ...SEARCHED])
+    .select(['thread_id', 'inbox_id', 'arrival', 'created_at', ...SEARCHED])
     .where('account_id', '=', accountId)
     .where('inbox_id', '=', inboxId)
-    .where('position', 'in', positions)
+    .where('arrival', 'in', arrivals)
     .execute()
 }

@@ -1,4 +1,4 @@
-// The index of words. An inbox gives positions without gaps, so one number says how far it is indexed. That
+// The index of words. An inbox numbers its messages as they arrive, so one number says how far it is indexed. That
 // number moves in the transaction that adds the entries: no message is missing and none is indexed twice,
 // whichever process indexes and wherever it stops.
 
@@ -20,20 +20,20 @@ import { makeSearchEntry, SEARCH_BODY_LENGTH_MAX, type SearchableMessage } from 
 export const SEARCH_STEP_MESSAGES = 50
 const SEARCH_STEP_LENGTH = 256 * 1024
 
-/** The positions of an inbox that fit into the id of an entry; the rest of a safe integer is for inboxes. */
-const POSITIONS = 2 ** 27
+/** Arrival numbers that fit into the id of an entry; the rest of a safe integer is for inboxes. */
+const ARRIVALS = 2 ** 27
 
-/** Sizes of the blocks of positions, the smallest first. */
+/** Sizes of the blocks of arrival numbers, the smallest first. */
 export const BLOCKS = [2 ** 12, 2 ** 15, 2 ** 18] as const
 
 type SearchInbox = Pick<Row<'search_inboxes'>, 'number' | 'position' | 'named_position'>
 
-export function entryId(number: number, position: number): number {
-  return number * POSITIONS + position
+export function entryId(number: number, arrival: number): number {
+  return number * ARRIVALS + arrival
 }
 
-export function positionOfEntry(id: number): number {
-  return id % POSITIONS
+export function arrivalOfEntry(id: number): number {
+  return id % ARRIVALS
 }
 
 /** The words of each inbox have a scope of their own. */
@@ -41,9 +41,9 @@ export function scopeOf(number: number): string {
   return number.toString(36)
 }
 
-/** Marks the messages of the block that has this position, of the size at this index of BLOCKS. */
-export function blockMark(level: number, position: number): string {
-  return `${level}.${Math.floor(position / (BLOCKS[level] ?? 1)).toString(36)}`
+/** Marks the messages of the block that has this arrival number, of the size at this index of BLOCKS. */
+export function blockMark(level: number, arrival: number): string {
+  return `${level}.${Math.floor(arrival / (BLOCKS[level] ?? 1)).toString(36)}`
 }
 
 export function directionMark(direction: Direction): string {
@@ -117,7 +117,7 @@ async function indexNew(
     tx,
     messages.map((message) => toEntry(number, message)),
   )
-  const position = messages.at(-1)?.position ?? top
+  const position = messages.at(-1)?.arrival ?? top
   // While older entries are to be renewed, these are as well, because one number counts both.
   const isCurrent = current === after
   await moveInbox(tx, number, { position, ...(isCurrent && { named_position: position }) })
@@ -131,17 +131,17 @@ async function renew(
 ): Promise<{ indexed: number; isDone: boolean }> {
   const { number, position, named_position: after } = inbox
   const next = await readNext(tx, { inboxId, after, limit })
-  const messages = next.filter((message) => message.position <= position)
+  const messages = next.filter((message) => message.arrival <= position)
   await removeEntries(
     tx,
     number,
-    messages.map((message) => message.position),
+    messages.map((message) => message.arrival),
   )
   await addTextEntries(
     tx,
     messages.map((message) => toEntry(number, message)),
   )
-  const current = messages.at(-1)?.position ?? position
+  const current = messages.at(-1)?.arrival ?? position
   await moveInbox(tx, number, { named_position: current })
   return { indexed: messages.length, isDone: current >= position }
 }
@@ -199,17 +199,17 @@ async function lockSearchInbox(
   return made ?? 'locked'
 }
 
-/** The last position of the inbox; null when it was deleted. */
+/** The last arrival number of the inbox; null when it was deleted. */
 async function readTop(tx: Tx, inboxId: string): Promise<number | null> {
   const counters = await tx.query
     .selectFrom('inbox_counters')
-    .select(['inbound_count', 'outbound_count'])
+    .select('last_arrival')
     .where('inbox_id', '=', inboxId)
     .executeTakeFirst()
-  return counters === undefined ? null : counters.inbound_count + counters.outbound_count
+  return counters?.last_arrival ?? null
 }
 
-type NextMessage = SearchableMessage & { position: number }
+type NextMessage = SearchableMessage & { arrival: number }
 
 async function readNext(
   tx: Tx,
@@ -217,17 +217,18 @@ async function readNext(
 ): Promise<NextMessage[]> {
   const rows = await tx.query
     .selectFrom('messages')
-    .select([...SEARCHED, 'position'])
+    .select([...SEARCHED, 'arrival'])
     .where('inbox_id', '=', inboxId)
-    .where('position', '>', after)
-    .orderBy('position')
+    .where('arrival', '>', after)
+    .where('is_trashed', '=', 0)
+    .orderBy('arrival')
     .limit(limit)
     .execute()
   const messages: NextMessage[] = []
   let length = 0
   for (const row of rows) {
     const message = await toSearchable(tx.query, row)
-    messages.push({ ...message, position: row.position })
+    messages.push({ ...message, arrival: row.arrival })
     length += message.bodyText.length + (message.attachedText?.length ?? 0)
     if (length >= SEARCH_STEP_LENGTH) break
   }
@@ -316,10 +317,10 @@ async function readText(query: ReadDb['read'], row: SearchedRow): Promise<string
 }
 
 function toEntry(number: number, message: NextMessage): TextEntry {
-  const { position, direction } = message
-  const blocks = BLOCKS.map((_size, level) => blockMark(level, position))
+  const { arrival, direction } = message
+  const blocks = BLOCKS.map((_size, level) => blockMark(level, arrival))
   return {
-    id: entryId(number, position),
+    id: entryId(number, arrival),
     scope: scopeOf(number),
     marks: [...blocks, directionMark(direction)],
     fields: makeSearchEntry(message),
@@ -329,10 +330,10 @@ function toEntry(number: number, message: NextMessage): TextEntry {
 /** Database pages that a step of erasing writes. */
 const SEARCH_ERASE_STEP_PAGES = 64
 
-/** Removes the entries of a deleted inbox at these positions. */
+/** Removes the entries of a deleted inbox with these arrival numbers. */
 export async function removeFromSearch(
   tx: Tx,
-  { inboxId, positions }: { inboxId: string; positions: readonly number[] },
+  { inboxId, arrivals }: { inboxId: string; arrivals: readonly number[] },
 ): Promise<void> {
   // Waits for a transaction that is indexing the inbox; no other one begins.
   const inbox = await lockRows(
@@ -340,18 +341,18 @@ export async function removeFromSearch(
     tx.query.selectFrom('search_inboxes').select('number').where('inbox_id', '=', inboxId),
   ).executeTakeFirst()
   if (inbox === undefined) return
-  const ids = positions.map((position) => entryId(inbox.number, position))
+  const ids = arrivals.map((arrival) => entryId(inbox.number, arrival))
   await removeTextEntries(tx, ids)
 }
 
-/** Removes the entries of an inbox at these positions, or with `isBack` adds them again, as far as it is indexed. */
+/** Removes the entries of an inbox with these arrival numbers, or with `isBack` adds them again, as far as it is indexed. */
 export async function changeSearch(
   tx: Tx,
-  change: { inboxId: string; positions: readonly number[]; isBack: boolean },
+  change: { inboxId: string; arrivals: readonly number[]; isBack: boolean },
 ): Promise<void> {
-  const { inboxId, positions, isBack } = change
+  const { inboxId, arrivals, isBack } = change
   const inbox = await lockForChange(tx, inboxId)
-  const indexed = positions.filter((position) => position <= inbox.position)
+  const indexed = arrivals.filter((arrival) => arrival <= inbox.position)
   if (indexed.length === 0) return
   if (!isBack) {
     await removeEntries(tx, inbox.number, indexed)
@@ -359,26 +360,26 @@ export async function changeSearch(
   }
   const rows = await tx.query
     .selectFrom('messages')
-    .select([...SEARCHED, 'position'])
+    .select([...SEARCHED, 'arrival'])
     .where('inbox_id', '=', inboxId)
-    .where('position', 'in', indexed)
+    .where('arrival', 'in', indexed)
     .execute()
   for (const row of rows) {
     const message = await toSearchable(tx.query, row)
-    await addTextEntries(tx, [toEntry(inbox.number, { ...message, position: row.position })])
+    await addTextEntries(tx, [toEntry(inbox.number, { ...message, arrival: row.arrival })])
   }
 }
 
 /** Removes the entries, and notes that words of theirs may be left. */
-async function removeEntries(tx: Tx, number: number, positions: readonly number[]): Promise<void> {
+async function removeEntries(tx: Tx, number: number, arrivals: readonly number[]): Promise<void> {
   await removeTextEntries(
     tx,
-    positions.map((position) => entryId(number, position)),
+    arrivals.map((arrival) => entryId(number, arrival)),
   )
   if (!keepsRemovedText(tx.engine)) return
   await tx.query
     .updateTable('search_inboxes')
-    .set(({ eb }) => ({ removed_entries: eb('removed_entries', '+', positions.length) }))
+    .set(({ eb }) => ({ removed_entries: eb('removed_entries', '+', arrivals.length) }))
     .where('number', '=', number)
     .execute()
 }

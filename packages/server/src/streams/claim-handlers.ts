@@ -63,7 +63,7 @@ function queueHandler(
         if (!wasAnswered) giveBack(deps, accountId, claims)
       })
       const threadIds = claims.map(({ threadId }) => threadId)
-      const { threads } = await findShownThreads(deps.db, { accountId, threadIds })
+      const threads = await findShownThreads(deps.db, { accountId, threadIds })
       const byId = new Map(threads.map((thread) => [thread.id, thread]))
       return {
         data: claims.flatMap((claim) => {

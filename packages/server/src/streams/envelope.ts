@@ -23,13 +23,15 @@ export type EventText = {
   readonly event: LoggedEvent
   /** Bodies that are too long for an event are cut. */
   readonly message: Message | null
-  /** Its position in its inbox. */
-  readonly messagePosition: number | null
+  readonly arrival: Arrival | null
   readonly isTruncated: boolean
   /** JSON of the whole envelope. */
   render(stamp: AttemptStamp): string
   body(stamp: AttemptStamp): Event
 }
+
+/** The number of a message in its inbox, and whether it is in the trash by now. */
+type Arrival = { readonly arrival: number; readonly isTrashed: boolean }
 
 export type EnvelopeDeps = {
   db: Db
@@ -67,10 +69,9 @@ function readThreadIds({ db }: EnvelopeDeps, events: readonly LoggedEvent[]): Pr
   })
 }
 
-type Found = {
+type Found = Arrival & {
   message: Message
   accountId: string
-  position: number
   isTruncated: boolean
   presented: EventMessage
 }
@@ -117,7 +118,7 @@ function makeText(event: LoggedEvent, found: Found | null): EventText {
   return {
     event,
     message: found?.message ?? null,
-    messagePosition: found?.position ?? null,
+    arrival: found,
     isTruncated: found?.isTruncated ?? false,
     render({ deliveredAtMs, attempt }) {
       constant ??= {

@@ -89,9 +89,9 @@ export function countWaiter(hub: EventHub): () => void {
   return () => waiting.set(hub, (waiting.get(hub) ?? 1) - 1)
 }
 
-/** A match comes after this position in the inbox, or in the log. */
+/** A match arrives after this number in the inbox, or comes after this position in the log. */
 type Since =
-  | { kind: 'message'; position: number }
+  | { kind: 'message'; arrival: number }
   | { kind: 'event'; position: LogPosition; except: ReadonlySet<string> }
 
 const NONE: ReadonlySet<string> = new Set()
@@ -102,8 +102,7 @@ async function findSince(deps: WaitDeps, input: WaitInput): Promise<Since> {
   if (counters === null) throw notFound()
   if (after === null) {
     if (direction === 'outbound') return sinceNow(deps, inboxId)
-    const position = counters.inbound_count + counters.outbound_count
-    return { kind: 'message', position }
+    return { kind: 'message', arrival: counters.last_arrival }
   }
   const cursor = await findCursor(deps, { accountId, after })
   if (cursor !== null) return { kind: 'event', position: cursor.position, except: NONE }
@@ -111,12 +110,10 @@ async function findSince(deps: WaitDeps, input: WaitInput): Promise<Since> {
     const [head] = await findMessageHeads(deps.db, { accountId, inboxId, messageIds: [after] })
     if (head !== undefined) {
       const isOwn = direction === 'outbound' && head.direction === 'outbound'
-      // Negative in the trash.
-      const position = Math.abs(head.position)
-      return { kind: 'message', position: isOwn ? position - 1 : position }
+      return { kind: 'message', arrival: isOwn ? head.arrival - 1 : head.arrival }
     }
     const removed = await findRemoved(deps.db, { accountId, inboxId, messageId: after })
-    if (removed !== null) return { kind: 'message', position: removed }
+    if (removed !== null) return { kind: 'message', arrival: removed }
   }
   throw wrongQuery('after', 'is neither the id of an event nor a message of this inbox')
 }
@@ -133,10 +130,11 @@ function kindsOf(direction: Direction): EventKind[] {
 
 type Search = {
   isWanted(event: LoggedEvent): boolean
-  isMatch(head: Searched, position: number): boolean
+  isMatch(head: Searched, arrival: Arrival): boolean
 }
 
 type Searched = Pick<MessageHead, 'threadId' | 'fromAddr' | 'subject' | 'category'>
+type Arrival = Pick<MessageHead, 'arrival' | 'isTrashed'>
 
 function makeSearch(input: WaitInput, since: Since): Search {
   const { category = null } = input
@@ -149,10 +147,9 @@ function makeSearch(input: WaitInput, since: Since): Search {
       kinds.includes(event.kind) &&
       (since.kind === 'message' ||
         (comparePositions(event.position, since.position) > 0 && !since.except.has(event.id))),
-    isMatch: (head, position) =>
-      // Not in the trash.
-      position > 0 &&
-      (since.kind === 'event' || position > since.position) &&
+    isMatch: (head, { arrival, isTrashed }) =>
+      !isTrashed &&
+      (since.kind === 'event' || arrival > since.arrival) &&
       (input.threadId === null || head.threadId === input.threadId) &&
       (category === null || head.category === category) &&
       (from === '' || head.fromAddr.toLowerCase().includes(from)) &&
@@ -237,9 +234,9 @@ function watch(
     resolve(first)
   }
   return {
-    notify({ message, messagePosition: position, isTruncated }) {
-      if (first !== null || message === null || position === null) return
-      if (!search.isMatch(message, position)) return
+    notify({ message, arrival, isTruncated }) {
+      if (first !== null || message === null || arrival === null) return
+      if (!search.isMatch(message, arrival)) return
       if (!isTruncated && checking === null) keep(message)
       else checking = (checking ?? Promise.resolve()).then(() => check(message)).catch(reject)
     },
@@ -256,14 +253,14 @@ async function searchPast(
 ): Promise<Message | null> {
   const steps =
     since.kind === 'message'
-      ? stepsOfInbox(deps, input, since.position)
+      ? stepsOfInbox(deps, input, since.arrival)
       : stepsOfLog(deps, input, { since, search })
   const next = async () => (over.why !== null ? null : ((await steps.next()).value ?? null))
   // The first query is nearly always the last, and does not wait for a slot.
   for (let heads = await next(); ; heads = await deps.events.catchUp(input.accountId, next)) {
     if (heads === null) return null
     for (const head of heads) {
-      if (!search.isMatch(head, head.position)) continue
+      if (!search.isMatch(head, head)) continue
       const longBodies = { before: input.beforeLong }
       const message = await findMessage(deps.db, input.accountId, head.id, longBodies)
       if (message !== null) return message
@@ -274,16 +271,16 @@ async function searchPast(
 async function* stepsOfInbox(
   deps: WaitDeps,
   { accountId, inboxId, direction }: WaitInput,
-  position: number,
+  arrival: number,
 ): AsyncGenerator<MessageHead[], undefined> {
   const limit = WAIT_STEP_MESSAGES
-  let after = position
+  let after = arrival
   let last: MessageHead | undefined
   do {
     const heads = await listMessageHeads(deps.db, { accountId, inboxId, direction, after, limit })
     yield heads
     last = heads[limit - 1]
-    after = last?.position ?? after
+    after = last?.arrival ?? after
   } while (last !== undefined)
 }
 

@@ -1,4 +1,4 @@
-// Reads the messages of an inbox for an export, in the order of their positions.
+// Reads the messages of an inbox for an export, in the order of their arrival.
 
 import { hiddenRecipientsOf } from '#mailbox/mailbox-rows.ts'
 import type { ReadDb } from '#schema/tables.ts'
@@ -7,7 +7,7 @@ export type ExportedMessage = {
   id: string
   threadId: string
   rawId: string
-  position: number
+  arrival: number
   sizeBytes: number
   /** Null if the message is in the blob store. */
   content: Uint8Array | null
@@ -30,16 +30,13 @@ export type ExportedMessage = {
 /** Messages read in one step. */
 const STEP_MESSAGES = 200
 
-/**
- * The next messages after `position` up to `until`: at least one, and up to `bytesMax` octets in
- * all.
- */
+/** The next messages after `after` up to `until`: at least one, and up to `bytesMax` octets in all. */
 export async function readExported(
   db: ReadDb,
   input: {
     accountId: string
     inboxId: string
-    position: number
+    after: number
     until: number
     bytesMax: number
   },
@@ -47,12 +44,13 @@ export async function readExported(
   const heads = await db.read
     .selectFrom('messages')
     .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
-    .select(['messages.position', 'raw_messages.size_bytes'])
+    .select(['messages.arrival', 'raw_messages.size_bytes'])
     .where('messages.account_id', '=', input.accountId)
     .where('messages.inbox_id', '=', input.inboxId)
-    .where('messages.position', '>', input.position)
-    .where('messages.position', '<=', input.until)
-    .orderBy('messages.position')
+    .where('messages.arrival', '>', input.after)
+    .where('messages.arrival', '<=', input.until)
+    .where('messages.is_trashed', '=', 0)
+    .orderBy('messages.arrival')
     .limit(STEP_MESSAGES)
     .execute()
   let bytes = 0
@@ -70,7 +68,7 @@ export async function readExported(
       'messages.id',
       'messages.thread_id as threadId',
       'messages.raw_id as rawId',
-      'messages.position',
+      'messages.arrival',
       'raw_messages.size_bytes as sizeBytes',
       'raw_messages.content',
       'raw_messages.reverse_path as reversePath',
@@ -89,9 +87,10 @@ export async function readExported(
     ])
     .where('messages.account_id', '=', input.accountId)
     .where('messages.inbox_id', '=', input.inboxId)
-    .where('messages.position', '>', input.position)
-    .where('messages.position', '<=', last.position)
-    .orderBy('messages.position')
+    .where('messages.arrival', '>', input.after)
+    .where('messages.arrival', '<=', last.arrival)
+    .where('messages.is_trashed', '=', 0)
+    .orderBy('messages.arrival')
     .execute()
   return rows.map(({ bcc, to_addrs, is_read, direction, labels, thread_labels, ...row }) => ({
     ...row,

@@ -66,8 +66,8 @@ export async function runExport(
         continue
       }
       // Mail that arrives from now on is left out, so that the export ends.
-      const until = counters.inbound_count + counters.outbound_count
-      const next = { inboxIds: rest, at: { inboxId, position: 0, until } }
+      const until = counters.last_arrival
+      const next = { inboxIds: rest, at: { inboxId, after: 0, until } }
       if (!(await add(next, await format.begin(inbox.address), 0))) return 'left'
       continue
     }
@@ -85,7 +85,7 @@ export async function runExport(
       whole.push({ ...message, raw: message.content ?? (await readRawBytes(deps, message.rawId)) })
     }
     const bytes = await format.write(whole, inbox.address)
-    const next = { ...details, at: { ...at, position: last.position } }
+    const next = { ...details, at: { ...at, after: last.arrival } }
     if (!(await add(next, bytes, messages.length))) return 'left'
   }
   return 'left'

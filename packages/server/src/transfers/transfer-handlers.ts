@@ -198,8 +198,7 @@ async function scopeOf(
 
 /** The trash is not exported. */
 function messagesIn(counters: Row<'inbox_counters'>): number {
-  const gone = counters.removed_inbound + counters.removed_outbound
-  return counters.inbound_count + counters.outbound_count - gone
+  return counters.inbound_count + counters.outbound_count
 }
 
 async function getExport(deps: HandlerDeps, accountId: string, id: string): Promise<Export> {

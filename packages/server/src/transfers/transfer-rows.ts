@@ -32,10 +32,10 @@ const LISTED_TRANSFERS_MAX = 1_000
 export type TransferKind = 'export' | 'import'
 type TransferStatus = 'receiving' | 'queued' | 'running' | 'done' | 'failed' | 'expired'
 
-/** Where an export continues: after `position` in the inbox, up to `until`. */
+/** Where an export continues: after the arrival number `after` of the inbox, up to `until`. */
 export type ExportDetails = {
   inboxIds: string[] | null
-  at: { inboxId: string; position: number; until: number } | null
+  at: { inboxId: string; after: number; until: number } | null
 }
 
 export type ImportFailure = { number: number; name: string | null; reason: string }

@@ -178,7 +178,7 @@ onBothEngines('claims in the store', (engine) => {
       try {
         await client.query('begin')
         const held =
-          'select id from threads where inbox_id = $1 order by last_position limit 1 for update'
+          'select id from threads where inbox_id = $1 order by last_message_at, id limit 1 for update'
         const { rows } = await client.query(held, [inboxId])
         const place = { ...owner, inboxId }
         const input = () => ({ ...place, requests: [requestOf('a', 5)], ...at(1_000) })

@@ -51,14 +51,14 @@ onEachEngine('erasures and files', (engine) => {
     }
     await runSql(
       database,
-      `update messages set from_addr = '${ADDRESS}' where inbox_id = '${inboxId}' and position in (5, 590, 600)`,
+      `update messages set from_addr = '${ADDRESS}' where inbox_id = '${inboxId}' and arrival in (5, 590, 600)`,
     )
     const rows = await runSql(
       database,
-      `select position, thread_id from messages where inbox_id = '${inboxId}' and position in (590, 600)`,
+      `select arrival, thread_id from messages where inbox_id = '${inboxId}' and arrival in (590, 600)`,
     )
     const threadOf = (at: number) =>
-      String(rows.find(({ position }) => Number(position) === at)?.thread_id)
+      String(rows.find(({ arrival }) => Number(arrival) === at)?.thread_id)
     const erasureId = makeId('ers')
     await db.write(insertErasure, {
       id: erasureId,
@@ -176,9 +176,7 @@ onEachEngine('erasures and files', (engine) => {
     try {
       await client.query('begin')
       await client.query(`select 1 from inbox_counters where inbox_id = '${inboxId}' for update`)
-      await client.query(
-        `update threads set trashed_at = null, last_position = 1 where id = '${threadId}'`,
-      )
+      await client.query(`update threads set trashed_at = null where id = '${threadId}'`)
       const purged = db.write(purgeTrashStep, { untilMs: 2, nowMs: 2 })
       purged.catch(() => {})
       const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%inbox_counters%' and datname = current_database()`

@@ -13,14 +13,11 @@ import {
 } from '#mailbox/filter-mail.ts'
 import { findShownThreads } from '#mailbox/thread-rows.ts'
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
-import { runSql } from '#test/peers/sql.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'
 
 const MESSAGES = 60
 const FILTERS = sizeOf('TEST_MAILROOM_FILTERS', { quick: 30, usual: 80, long: 3_000 })
 const SEED = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
-/** The size of the first window, so that messages are at both ends of windows. */
-const APART = 4_096
 const THREADS = { isTrashed: false, marks: [], isSnoozed: null, nowMs: 0 }
 const SIGNAL = new AbortController().signal
 
@@ -120,6 +117,7 @@ onEachEngine('filtered lists', (engine) => {
   const owner = prepared(() => addAccount(db))
   const inbox = prepared(async () => ({ inboxId: await addInbox(db, owner) }))
   /** The thread of each message. */
+  const idOf: string[] = []
   const threadOf: string[] = []
 
   before(async () => {
@@ -139,26 +137,24 @@ onEachEngine('filtered lists', (engine) => {
     }
     const rows = await db.read
       .selectFrom('messages')
-      .select('thread_id')
+      .select(['id', 'thread_id'])
       .where('inbox_id', '=', inbox.inboxId)
-      .orderBy('position')
+      .orderBy('arrival')
       .execute()
+    idOf.push(...rows.map(({ id }) => id))
     threadOf.push(...rows.map(({ thread_id }) => thread_id))
     assert.equal(threadOf.length, MESSAGES)
-    // As if there were many messages between them, so that they are in many windows.
-    await runSql(database, `update messages set position = position * ${APART}`)
-    await runSql(database, `update threads set last_position = last_position * ${APART}`)
     assert.ok(new Set(threadOf).size < MESSAGES)
   })
 
-  const compare = <Key>(
-    answer: Filtered<Key>,
-    expected: Key[],
+  const compare = (
+    answer: Filtered,
+    expected: string[],
     { limit, offset }: { limit: number; offset: number },
     filter: MailFilter,
   ) => {
-    const keys = expected.slice(offset, offset + limit)
-    const wanted = { keys, total: expected.length, isComplete: true }
+    const ids = expected.slice(offset, offset + limit)
+    const wanted = { ids, total: expected.length, isComplete: true }
     assert.deepEqual(answer, wanted, JSON.stringify(filter))
     return expected.length
   }
@@ -173,15 +169,18 @@ onEachEngine('filtered lists', (engine) => {
         const asked = { ...owner, ...inbox, filter, ...page }
         const category = flag === null ? null : flag ? 'personal' : 'automated'
         const isOf = ({ isPersonal }: Mail) => flag === null || isPersonal === flag
-        const positions = MAILS.flatMap((mail, index) =>
-          fits(mail, filter) && isWithin(mail.atMs, filter) && isOf(mail)
-            ? [(index + 1) * APART]
-            : [],
-        ).reverse()
+        const timeOf = (index: number) => MAILS[index]?.atMs ?? 0
+        const newestFirst = (a: number, b: number) =>
+          timeOf(b) - timeOf(a) || ((idOf[a] ?? '') < (idOf[b] ?? '') ? 1 : -1)
+        const messageIds = MAILS.flatMap((mail, index) =>
+          fits(mail, filter) && isWithin(mail.atMs, filter) && isOf(mail) ? [index] : [],
+        )
+          .sort(newestFirst)
+          .map((index) => idOf[index] ?? '')
         const messages = { ...asked, direction: 'inbound', category, labels: [] } as const
         found += compare(
           await db.readLong(filterMessages, messages, SIGNAL),
-          positions,
+          messageIds,
           page,
           filter,
         )
@@ -189,8 +188,8 @@ onEachEngine('filtered lists', (engine) => {
         const byThread = Map.groupBy(MAILS.keys(), (index) => threadOf[index] ?? '')
         const threads = [...byThread]
           .filter(([, indexes]) => {
-            const mails = indexes.flatMap((index) => MAILS[index] ?? [])
-            const last = mails.at(-1)
+            const mails = indexes.toSorted(newestFirst).flatMap((index) => MAILS[index] ?? [])
+            const [last] = mails
             const isWithout = filter.hasAttachment === false
             const ofMessage = isWithout ? { ...filter, hasAttachment: null } : filter
             return (
@@ -201,15 +200,18 @@ onEachEngine('filtered lists', (engine) => {
               !(isWithout && mails.some(({ hasAttachment }) => hasAttachment))
             )
           })
-          .sort(([, a], [, b]) => (b.at(-1) ?? 0) - (a.at(-1) ?? 0))
+          .sort(
+            ([one, a], [other, b]) =>
+              Math.max(...b.map(timeOf)) - Math.max(...a.map(timeOf)) || (one < other ? 1 : -1),
+          )
           .map(([threadId]) => threadId)
         const asThreads = { ...asked, ...THREADS, isRead: null, category } as const
         const answer = await db.readLong(filterThreads, asThreads, SIGNAL)
         found += compare(answer, threads, page, filter)
-        const shown = await findShownThreads(db, { ...owner, threadIds: answer.keys })
+        const shown = await findShownThreads(db, { ...owner, threadIds: answer.ids })
         assert.deepEqual(
-          shown.threads.map(({ id }) => id),
-          answer.keys,
+          shown.map(({ id }) => id),
+          answer.ids,
         )
       },
     )

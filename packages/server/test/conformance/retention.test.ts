@@ -112,7 +112,7 @@ onEachEngine('retention', (engine) => {
     const { owner, inboxId } = await filled([40, 30, 20])
     await runSql(
       database,
-      `update messages set status = 'pending' where inbox_id = '${inboxId}' and position = 1`,
+      `update messages set status = 'pending' where inbox_id = '${inboxId}' and arrival = 1`,
     )
     await keep(inboxId, owner.accountId, 10)
     await clean()

@@ -58,9 +58,9 @@ onBothEngines('the index of words', (engine) => {
     if (number === null) return []
     const block = { direction: null, level: 2, until: top, limit: 10_000 }
     const search = { number, inboxId, query: HELLO, rareLabels: new Set<string>(), ...block }
-    return (await findInBlock(db, search)).map(({ position }) => position)
+    return (await findInBlock(db, search)).map(({ arrival }) => arrival)
   }
-  const positions = (from: number, to: number) =>
+  const arrivals = (from: number, to: number) =>
     Array.from({ length: to - from + 1 }, (_, index) => to - index)
   async function countEntries(): Promise<number> {
     const table = engine === 'sqlite' ? 'search_index_docsize' : 'search_index'
@@ -76,9 +76,9 @@ onBothEngines('the index of words', (engine) => {
     const write = () => db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: false })
     assert.deepEqual(await write(), { indexed: SEARCH_STEP_MESSAGES, behind: [inboxId] })
     assert.equal((await stateOf(inboxId)).position, SEARCH_STEP_MESSAGES)
-    assert.deepEqual(await foundIn(inboxId), positions(1, SEARCH_STEP_MESSAGES))
+    assert.deepEqual(await foundIn(inboxId), arrivals(1, SEARCH_STEP_MESSAGES))
     assert.deepEqual(await write(), { indexed: 7, behind: [] })
-    assert.deepEqual(await foundIn(inboxId), positions(1, messages))
+    assert.deepEqual(await foundIn(inboxId), arrivals(1, messages))
     assert.deepEqual(await write(), { indexed: 0, behind: [] })
   })
 
@@ -99,10 +99,10 @@ onBothEngines('the index of words', (engine) => {
       indexed: SEARCH_STEP_MESSAGES,
       behind: [inboxId],
     })
-    assert.deepEqual(await foundIn(inboxId), positions(1, SEARCH_STEP_MESSAGES + 10))
+    assert.deepEqual(await foundIn(inboxId), arrivals(1, SEARCH_STEP_MESSAGES + 10))
     assert.deepEqual(await db.write(indexSearchStep, renewing), { indexed: 10, behind: [] })
     assert.deepEqual(await db.write(indexSearchStep, renewing), { indexed: 0, behind: [] })
-    assert.deepEqual(await foundIn(inboxId), positions(1, SEARCH_STEP_MESSAGES + 10))
+    assert.deepEqual(await foundIn(inboxId), arrivals(1, SEARCH_STEP_MESSAGES + 10))
     assert.equal(await countEntries(), before + 3)
     assert.ok(!(await listLagging(db, { after: '', limit: 1_000 })).inboxIds.includes(inboxId))
   })
@@ -147,7 +147,7 @@ onBothEngines('the index of words', (engine) => {
     ])
     await index(db, false)
     for (const [at, inboxId] of inboxIds.entries()) {
-      assert.deepEqual(await foundIn(inboxId), positions(1, at === 2 ? 21 : 80))
+      assert.deepEqual(await foundIn(inboxId), arrivals(1, at === 2 ? 21 : 80))
     }
     assert.equal((await countEntries()) - before, 181)
   })
@@ -181,7 +181,7 @@ onBothEngines('the index of words', (engine) => {
     const { signal } = new AbortController()
     const asked = { ...owner, inboxId, q: 'hello', sort: 'newest', direction: null } as const
     const answers = await Promise.all(
-      positions(1, 20).map(() => searchInbox(deps, { ...asked, limit: 10, offset: 60 }, signal)),
+      arrivals(1, 20).map(() => searchInbox(deps, { ...asked, limit: 10, offset: 60 }, signal)),
     )
     for (const { hits, total, isExact, isComplete } of answers) {
       const summary = { hits: hits.length, total, isExact, isComplete }
@@ -229,7 +229,7 @@ onBothEngines('the index of words', (engine) => {
     await receive(inboxId, 1, 'hello zqleaves')
     await db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: false })
     const { rows } = await sql<{ id: string }>`
-      select id from messages where inbox_id = ${inboxId} order by position desc limit 1
+      select id from messages where inbox_id = ${inboxId} order by arrival desc limit 1
     `.execute(db.read)
     const message = { accountId: owner.accountId, messageId: rows[0]?.id ?? '' }
     const { number } = await stateOf(inboxId)

@@ -179,7 +179,7 @@ export async function copyMessage(
 ): Promise<void> {
   const { domains, count, sizeBytes } = copies
   const { rows } = await sql
-    .raw<{ last: number }>('select max(position) as last from messages')
+    .raw<{ last: number }>('select max(arrival) as last from messages')
     .execute(database.db.read)
   const last = Number(rows[0]?.last)
   const values = domains.map((domain, index) => `select ${index} as d, '${domain}' as domain`)
@@ -190,10 +190,9 @@ export async function copyMessage(
     body_text, body_html, attachments, defects, created_at`
   await runSql(
     database,
-    `${numbers} insert into messages (id, account_id, inbox_id, thread_id, raw_id, direction, position,
-       direction_position, thread_position, status, ${columns})
-     select id || '_' || (${place}), account_id, inbox_id, thread_id, raw_id, direction, ${place},
-       ${place}, ${place}, 'pending', ${columns}
+    `${numbers} insert into messages (id, account_id, inbox_id, thread_id, raw_id, direction, arrival,
+       status, ${columns})
+     select id || '_' || (${place}), account_id, inbox_id, thread_id, raw_id, direction, ${place}, 'pending', ${columns}
      from n, lanes, (select * from messages where id = '${messageId}') as one`,
   )
   await runSql(

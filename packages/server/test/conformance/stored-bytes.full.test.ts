@@ -4,19 +4,16 @@ import { storeReceived } from '#inbound/receive-message-rows.ts'
 import { removeInbox } from '#inboxes/change-inbox-rows.ts'
 import { readStored } from '#mailbox/stored-bytes-rows.ts'
 import { insertSend } from '#outbound/send-message-rows.ts'
-import { countOldStored } from '#removal/removal.ts'
 import { purgeExpiredStep } from '#removal/removal-rows.ts'
 import {
   addAccount,
   addInbox,
   arriving,
   assertStoredCounted,
-  makeId,
   type Owner,
   openDatabase,
   type TestDatabase,
 } from '#test/conformance/open-database.ts'
-import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines } from '#test/world.ts'
 import { sending } from './sending.ts'
 
@@ -60,42 +57,6 @@ onBothEngines('stored octets', (engine) => {
     const left = counters.find((row) => row.inbox_id === staying)?.stored_bytes
     assert.equal((await readStored(db, accountId)).storedBytes, left)
     assert.equal((await readStored(db, (await addAccount(db)).accountId)).storedBytes, 0)
-  })
-
-  test('written by earlier programs are counted once, even during other writes', async () => {
-    await using database = await openDatabase(engine)
-    const { db } = database
-    const owner = await addAccount(db)
-    const inboxIds = [await addInbox(db, owner), await addInbox(db, owner)]
-    await fill(database, owner, inboxIds)
-    const keptOut = inboxIds.map((inboxId) => ({
-      ...owner,
-      inboxId,
-      domainId: null,
-      quarantinedId: makeId('qua'),
-      auditId: makeId('aud'),
-      eventId: makeId('evt'),
-      toAddr: 'someone@mailroom.localhost',
-      recipient: null,
-      through: [],
-      deliveryRole: 'to' as const,
-      reason: 'blocked' as const,
-      ruleId: null,
-    }))
-    await db.write(storeReceived, { ...arriving(owner, []), keptOut })
-    await runSql(
-      database,
-      'update inbox_counters set stored_bytes = 0, counted_position = 0, quarantined_bytes = 0',
-    )
-    await runSql(database, 'update quarantined_messages set size_bytes = null')
-    const { signal } = new AbortController()
-    await Promise.all([
-      fill(database, owner, inboxIds),
-      countOldStored({ db }, signal),
-      countOldStored({ db: await database.openAgain() }, signal),
-    ])
-    await countOldStored({ db }, signal)
-    await assertStoredCounted(db)
   })
 
   test('of the operator’s mail are bounded: the oldest is removed with its bytes', async () => {

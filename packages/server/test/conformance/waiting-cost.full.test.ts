@@ -5,7 +5,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listDueSends } from '#outbound/waiting-send-rows.ts'
 import { hasDueJob } from '#queue/job-rows.ts'
-import { findKeepingInbox } from '#removal/removal-rows.ts'
 import { listExpiredReviews } from '#reviews/review-rows.ts'
 import { openDatabase } from '#test/conformance/open-database.ts'
 import { plansOf } from '#test/conformance/plans.ts'
@@ -26,7 +25,6 @@ onBothEngines('a look for what is due', (engine) => {
       listDueSends(database.db, { nowMs: NOW_MS, except: ['acc_1'], limit: 64 }),
     'ended reviews': () => listExpiredReviews(database.db, { nowMs: NOW_MS, limit: 64 }),
     jobs: () => hasDueJob(database.db, { kind: 'review mail', isExclusive: true, nowMs: NOW_MS }),
-    'deleted inboxes': () => findKeepingInbox(database.db, 'ibx_'),
   }
 
   /** Adds rows up to `until` that are due later, of ten accounts with an inbox each, every tenth held for approval. */

@@ -11,8 +11,8 @@ import {
   type Grouping,
   type Owner,
   openGrouping,
+  readArrivals,
   readCounters,
-  readPositions,
   receiveTogether,
 } from '#test/conformance/open-database.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
@@ -36,7 +36,7 @@ suite('writes of several accounts in groups', { timeout: 120_000 }, () => {
 
   const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
   const countersOf = (inboxId: string) => readCounters(db, inboxId)
-  const positionsOf = (inboxId: string) => readPositions(db, inboxId)
+  const positionsOf = (inboxId: string) => readArrivals(db, inboxId)
   const hold = async (inboxId: string) => {
     await client.query('begin')
     await client.query('select 1 from inbox_counters where inbox_id = $1 for update', [inboxId])

@@ -197,7 +197,6 @@ const TABLES = [
   ['raw_messages', 'id'],
   ['long_bodies', 'raw_id'],
   ['threads', 'id'],
-  ['thread_ranges', 'inbox_id', 'position_range'],
   ['messages', 'id'],
   ['events', 'sequence'],
   ['correspondents', 'inbox_id', 'address_key'],

@@ -33,8 +33,8 @@ import {
   makeId,
   type Owner,
   openGrouping,
+  readArrivals,
   readCounters,
-  readPositions,
   receiveTogether,
 } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
@@ -85,7 +85,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
   const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
   const addInboxes = (count: number) => Promise.all(upTo(count).map(() => addInbox(db, owner)))
   const countersOf = (inboxId: string) => readCounters(db, inboxId)
-  const positionsOf = (inboxId: string) => readPositions(db, inboxId)
+  const positionsOf = (inboxId: string) => readArrivals(db, inboxId)
 
   test('one failing write of a group fails alone, and the others are stored', async () => {
     const inboxId = await addInbox(db, owner)
@@ -130,7 +130,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
       .selectFrom('messages')
       .select('id')
       .where('inbox_id', '=', inboxId)
-      .orderBy('position')
+      .orderBy('arrival')
       .execute()
     assert.deepEqual(
       rows.map(({ id }) => id),
@@ -332,7 +332,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
       .selectFrom('messages')
       .select('subject')
       .where('inbox_id', '=', inboxId)
-      .orderBy('position')
+      .orderBy('arrival')
       .execute()
     const kept = ['\ufffd end', ...subjects.slice(1)]
     // Only the first four, because one beside them failed.
@@ -355,7 +355,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
       // None was retried alone.
       assert.deepEqual(observed.groups, [1, 2])
     }
-    const tables = ['messages', 'threads', 'events', 'raw_messages', 'thread_ranges']
+    const tables = ['messages', 'threads', 'events', 'raw_messages']
     await receive()
     for (const table of tables) {
       await client.query(`alter table ${table} add column later integer not null default 7`)

@@ -64,9 +64,7 @@ async function fill(service: Service): Promise<void> {
   const nowMs = Date.now()
   await copyRow(service, 'messages', message, {
     id: "'msg_queued' || n",
-    position: 'n + 1',
-    direction_position: 'n + 1',
-    thread_position: 'n + 1',
+    arrival: 'n + 1',
     status: "'pending'",
     rfc_message_id: "'<' || n || '@queued.example>'",
   })
@@ -84,12 +82,12 @@ async function fill(service: Service): Promise<void> {
   })
   await runSql(
     service,
-    `update inbox_counters set outbound_count = outbound_count + ${QUEUED}
+    `update inbox_counters set outbound_count = outbound_count + ${QUEUED}, last_arrival = last_arrival + ${QUEUED}
       where inbox_id = '${message.inbox_id}'`,
   )
   await runSql(
     service,
-    `update threads set message_count = message_count + ${QUEUED}, last_position = ${QUEUED + 1}
+    `update threads set message_count = message_count + ${QUEUED}
       where id = '${message.thread_id}'`,
   )
   await runSql(service, `update raw_messages set reference_count = reference_count + ${QUEUED}`)

@@ -16,7 +16,7 @@ export function eventText(id: string, text: string): EventText {
       ...none,
     },
     message: null,
-    messagePosition: null,
+    arrival: null,
     isTruncated: false,
     render: () => text,
     body() {

@@ -21,44 +21,28 @@ const AT_ONCE = 6
 /** Totals of an inbox and the rows that they are of; they must be equal. */
 const TOTALS: Readonly<Record<string, [string, string]>> = {
   inbound: [
-    'select inbound_count - removed_inbound as n from inbox_counters where inbox_id = $',
-    "select count(*) as n from messages where inbox_id = $ and direction = 'inbound' and position > 0",
+    'select inbound_count as n from inbox_counters where inbox_id = $',
+    "select count(*) as n from messages where inbox_id = $ and direction = 'inbound' and is_trashed = 0",
   ],
   outbound: [
-    'select outbound_count - removed_outbound as n from inbox_counters where inbox_id = $',
-    "select count(*) as n from messages where inbox_id = $ and direction = 'outbound' and position > 0",
+    'select outbound_count as n from inbox_counters where inbox_id = $',
+    "select count(*) as n from messages where inbox_id = $ and direction = 'outbound' and is_trashed = 0",
   ],
   threads: [
     'select thread_count as n from inbox_counters where inbox_id = $',
-    'select count(*) as n from threads where inbox_id = $ and last_position > 0',
+    'select count(*) as n from threads where inbox_id = $ and trashed_at is null',
   ],
   unread: [
     'select unread_thread_count as n from inbox_counters where inbox_id = $',
-    'select count(*) as n from threads where inbox_id = $ and last_position > 0 and is_read = 0',
+    'select count(*) as n from threads where inbox_id = $ and trashed_at is null and is_read = 0',
   ],
   trashed: [
     'select trashed_thread_count as n from inbox_counters where inbox_id = $',
-    'select count(*) as n from threads where inbox_id = $ and last_position < 0',
+    'select count(*) as n from threads where inbox_id = $ and trashed_at > 0',
   ],
   trashedUnread: [
     'select trashed_unread_count as n from inbox_counters where inbox_id = $',
-    'select count(*) as n from threads where inbox_id = $ and last_position < 0 and is_read = 0',
-  ],
-  ranges: [
-    'select coalesce(sum(thread_count), 0) as n from thread_ranges where inbox_id = $',
-    'select count(*) as n from threads where inbox_id = $ and last_position != 0',
-  ],
-  unreadRanges: [
-    'select coalesce(sum(unread_count), 0) as n from thread_ranges where inbox_id = $',
-    'select count(*) as n from threads where inbox_id = $ and last_position != 0 and is_read = 0',
-  ],
-  removedRanges: [
-    'select coalesce(sum(removed_count), 0) as n from removed_ranges where list_id = $',
-    'select removed_inbound + removed_outbound as n from inbox_counters where inbox_id = $',
-  ],
-  removedOfThreads: [
-    'select coalesce(sum(r.removed_count), 0) as n from removed_ranges r join threads t on t.id = r.list_id where t.inbox_id = $',
-    'select coalesce(sum(removed_count), 0) as n from threads where inbox_id = $',
+    'select count(*) as n from threads where inbox_id = $ and trashed_at > 0 and is_read = 0',
   ],
   storedBytes: [
     'select stored_bytes as n from inbox_counters where inbox_id = $',
@@ -70,19 +54,19 @@ const TOTALS: Readonly<Record<string, [string, string]>> = {
   ],
   placedMarks: [
     'select count(*) as n from thread_marks where inbox_id = $',
-    'select count(*) as n from thread_marks m join threads t on t.id = m.thread_id and t.last_position = m.last_position where m.inbox_id = $',
+    'select count(*) as n from thread_marks m join threads t on t.id = m.thread_id and t.last_message_at = m.last_message_at and (t.trashed_at is not null) = (m.is_trashed = 1) where m.inbox_id = $',
   ],
   placedLabels: [
     'select count(*) as n from message_labels where inbox_id = $',
-    'select count(*) as n from message_labels l join messages m on m.id = l.message_id and m.position = l.position where l.inbox_id = $',
+    'select count(*) as n from message_labels l join messages m on m.id = l.message_id and m.created_at = l.created_at and m.is_trashed = l.is_trashed where l.inbox_id = $',
   ],
   threadMessages: [
-    'select coalesce(sum(message_count - removed_count), 0) as n from threads where inbox_id = $',
+    'select coalesce(sum(message_count), 0) as n from threads where inbox_id = $',
     'select count(*) as n from messages where inbox_id = $',
   ],
   sides: [
     'select count(*) as n from messages where inbox_id = $',
-    'select count(*) as n from messages m join threads t on t.id = m.thread_id where m.inbox_id = $ and ((m.position > 0 and t.last_position > 0) or (m.position < 0 and t.last_position < 0))',
+    'select count(*) as n from messages m join threads t on t.id = m.thread_id where m.inbox_id = $ and (m.is_trashed = 1) = (t.trashed_at is not null)',
   ],
 }
 

@@ -26,7 +26,11 @@ onEachEngine('lists', (engine) => {
   before(async () => {
     await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
     await multiplyMessage(world, inbox.id, COUNT)
-    await runSql(world, `update threads set is_read = 1 where last_position % 3 = 0`)
+    await runSql(
+      world,
+      `update threads set is_read = 1
+       where (last_message_at - (select min(last_message_at) from threads)) % 3 = 2`,
+    )
     await runSql(world, `update inbox_counters set unread_thread_count = ${COUNT - READ}`)
     const [thread] = (await client.threads.list(inbox.id).page()).data
     const [message] = (await client.messages.list(inbox.id, { limit: 1 }).page()).data

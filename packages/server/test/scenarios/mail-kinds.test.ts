@@ -3,8 +3,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Message } from '@mailroom/sdk'
-import { fillCategories } from '#removal/removal.ts'
-import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { untilReadable } from '#test/scenarios/event-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
@@ -89,62 +87,6 @@ onAnyEngine('the kind of a message', (engine) => {
 function reply(to: string, headers: string[] = []): string {
   return plainMail({ to, headers: ['In-Reply-To: <k1@x>', ...headers] })
 }
-
-onEachEngine('mail that an earlier version received', (engine) => {
-  const world = opened(() => openTenant(engine))
-
-  test('has a kind at once, and its category in lists once the background work is done', async () => {
-    const inbox = await world.inbox()
-    const old = await deliver(world, inbox, plainMail({ to: inbox.address, messageId: '<k1@x>' }))
-    const newest = await deliver(
-      world,
-      inbox,
-      reply(inbox.address, ['Precedence: bulk', 'Auto-Submitted: auto-replied']),
-    )
-    const change = "set category = null, judgement = null where direction = 'inbound'"
-    await runSql(world, `update messages ${change}`)
-    await runSql(world, 'update threads set category = null')
-    const shown = [
-      await world.client.messages.get(old.id),
-      await world.client.messages.get(newest.id),
-    ]
-    assert.deepEqual(shown.map(kindOf), [
-      {
-        category: 'personal',
-        categoryReasons: [],
-        autoReplyable: false,
-        verdict: 'clean',
-        spamScore: null,
-      },
-      {
-        category: 'automated',
-        categoryReasons: [{ rule: 'auto-submitted', detail: '' }],
-        autoReplyable: false,
-        verdict: 'clean',
-        spamScore: null,
-      },
-    ])
-    await untilReadable(world)
-    const everywhere = async () => {
-      const { data: listed } = await world.client.messages.list(inbox.id).page()
-      const { data: events } = await world.client.events.list({ inbox_id: inbox.id }).page()
-      return [old.id, newest.id].map((id) => [
-        listed.find((message) => message.id === id)?.autoReplyable,
-        events.find((event) => event.message?.id === id)?.message?.auto_replyable,
-      ])
-    }
-    const unanswered = [
-      [false, false],
-      [false, false],
-    ]
-    assert.deepEqual(await everywhere(), unanswered, 'its header is not stored')
-    await fillCategories(world.app.deps, new AbortController().signal)
-    assert.deepEqual(await everywhere(), unanswered)
-    const left = "select id from messages where category is null and direction = 'inbound'"
-    assert.deepEqual(await runSql(world, left), [])
-    assert.equal((await world.client.threads.get(old.threadId)).category, 'automated')
-  })
-})
 
 onEachEngine('a filter by category', (engine) => {
   const world = opened(() => openTenant(engine))

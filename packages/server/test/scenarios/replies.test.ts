@@ -48,21 +48,21 @@ onBothEngines('a reply', (engine) => {
     await runSql(
       world,
       `with recursive n (i) as (select 2 union all select i + 1 from n where i < ${total})
-      insert into messages (id, account_id, inbox_id, thread_id, raw_id, direction, position,
-      direction_position, thread_position, status, rfc_message_id, message_key, from_addr, to_addr, cc,
+      insert into messages (id, account_id, inbox_id, thread_id, raw_id, direction, arrival,
+      status, rfc_message_id, message_key, from_addr, to_addr, cc,
       reference_ids, subject, body_length, body_text, body_html, attachments, defects, created_at)
-      select id || '_' || i, account_id, inbox_id, thread_id, raw_id, direction, i, i, i, status,
+      select id || '_' || i, account_id, inbox_id, thread_id, raw_id, direction, i, status,
       '<later' || i || '@friend.example>', message_key || i, from_addr, to_addr, cc, reference_ids, subject,
       body_length, body_text, body_html, attachments, defects, created_at + i from messages, n
       where id = '${id}'`,
     )
     await runSql(
       world,
-      `update threads set message_count = ${total}, last_position = ${total} where id = '${threadId}'`,
+      `update threads set message_count = ${total}, last_message_at = last_message_at + ${total} where id = '${threadId}'`,
     )
     await runSql(
       world,
-      `update inbox_counters set inbound_count = ${total} where inbox_id = '${inbox.id}'`,
+      `update inbox_counters set inbound_count = ${total}, last_arrival = ${total} where inbox_id = '${inbox.id}'`,
     )
   }
 

@@ -107,11 +107,11 @@ onEachEngine('a scheduled send', (engine) => {
     const late = await send(world, inbox, { sendAt: ahead(HOUR_MS), to: 'gone@friend.example' })
     const limited = await runSql(
       world,
-      `select unsent_count from inbox_counters where inbox_id = '${inbox.id}'`,
+      `select send_count from inbox_counters where inbox_id = '${inbox.id}'`,
     )
     assert.deepEqual(
-      limited.map((row) => Number(row.unsent_count)),
-      [1],
+      limited.map((row) => Number(row.send_count)),
+      [0],
     )
     await world.client.suppressions.create({ address: 'gone@friend.example' })
     world.clock.advance(HOUR_MS + 1_000)

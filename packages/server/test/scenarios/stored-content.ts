@@ -66,7 +66,7 @@ export async function multiplyMessage(world: World, inboxId: string, count: numb
   }
   await runSql(
     world,
-    `update inbox_counters set inbound_count = ${count}, thread_count = ${count},
+    `update inbox_counters set inbound_count = ${count}, last_arrival = ${count}, thread_count = ${count},
      unread_thread_count = ${count} where inbox_id = '${inboxId}'`,
   )
 }
@@ -76,8 +76,8 @@ const COPIED: Record<string, string> = {
   raw_id: "raw_id || '_' || i",
   thread_id: "thread_id || '_' || i",
   message_id: "message_id || '_' || i",
-  position: 'i',
-  direction_position: 'i',
-  last_position: 'i',
+  arrival: 'i',
+  created_at: 'created_at + i - 1',
+  last_message_at: 'last_message_at + i - 1',
   receipt_key: 'null',
 }

@@ -364,14 +364,12 @@ onEachEngine('an import', (engine) => {
       `(select count(*) from ${what} where inbox_id = '${inboxId}' ${where})`
     const [row] = await runSql(
       world,
-      `select inbound_count - removed_inbound = ${of('messages', "and direction = 'inbound'")} as inbound,
-        outbound_count - removed_outbound = ${of('messages', "and direction = 'outbound'")} as outbound,
-        unsent_count = outbound_count as unsent,
+      `select inbound_count = ${of('messages', "and direction = 'inbound'")} as inbound,
+        outbound_count = ${of('messages', "and direction = 'outbound'")} as outbound,
+        send_count = 0 as unsent,
         thread_count = ${of('threads')} as threads,
         unread_thread_count = ${of('threads', 'and is_read = 0')} as unread,
-        thread_count = (select sum(thread_count) from thread_ranges where inbox_id = '${inboxId}') as ranges,
-        unread_thread_count = (select sum(unread_count) from thread_ranges where inbox_id = '${inboxId}') as unread_ranges,
-        inbound_count + outbound_count = (select max(position) from messages where inbox_id = '${inboxId}') as positions,
+        last_arrival = (select max(arrival) from messages where inbox_id = '${inboxId}') as arrivals,
         stored_bytes = (select sum(r.size_bytes) from messages m join raw_messages r on r.id = m.raw_id where m.inbox_id = '${inboxId}') as bytes
       from inbox_counters where inbox_id = '${inboxId}'`,
     )

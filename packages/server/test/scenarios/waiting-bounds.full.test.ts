@@ -3,12 +3,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
-import { purgeLeftovers } from '#removal/removal.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { holdSend } from '#test/scenarios/review-world.ts'
 import { openSendingWorld, PLAIN, send, settled } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened, plainMail } from '#test/world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -47,11 +46,6 @@ onEachEngine('what waits in an inbox', (engine) => {
        )
        select 'msg_' || n || '${inbox.id}', account_id, id, ${releaseAtMs}, null, '{}', 0
        from inboxes, numbers where id = '${inbox.id}'`,
-    )
-    await runSql(
-      world,
-      `update inbox_counters set unsent_count = unsent_count + ${count}
-       where inbox_id = '${inbox.id}'`,
     )
   }
 
@@ -141,65 +135,5 @@ onEachEngine('what waits in an inbox', (engine) => {
     assert.deepEqual(await idsOf('waiting_sends', 'message_id', gone), [])
     assert.equal((await refusalOf(world.client.reviews.get(held.reviewId))).code, 'not_found')
     assert.equal((await world.client.reviews.get(kept.reviewId)).status, 'expired')
-  })
-
-  const KEPT = ['drafts', 'reviews', 'waiting_sends', 'thread_marks', 'message_labels']
-
-  /** Labels a thread and a message of the inbox, and removes another message of the thread. */
-  async function mark(inbox: Inbox): Promise<void> {
-    const { client } = world
-    for (const [at, headers] of [[], ['In-Reply-To: <m0@x.example>']].entries()) {
-      const messageId = `<m${at}@x.example>`
-      const raw = plainMail({ to: inbox.address, messageId, headers })
-      await world.send({ to: inbox.address, raw })
-    }
-    const inbound = await client.messages.list(inbox.id, { direction: 'inbound' }).page()
-    const [newest, first] = inbound.data
-    assert.equal(newest?.threadId, first?.threadId)
-    await client.threads.update(newest?.threadId ?? '', { addLabels: ['x'] })
-    await client.messages.update(newest?.id ?? '', { addLabels: ['x'] })
-    await client.messages.delete(first?.id ?? '')
-  }
-
-  test('is removed by the upkeep after an older program removed its inbox', async () => {
-    const [gone, other] = [await world.inbox(), await world.inbox()]
-    const files = [{ filename: 'a', contentType: 'text/plain', data: Buffer.alloc(2_000) }]
-    for (const inbox of [gone, other]) {
-      await holdSend(world, inbox)
-      await send(world, inbox, { sendAt: ahead(HOUR_MS) })
-      await world.client.drafts.create(inbox.id, { ...PLAIN, attachments: files })
-    }
-    await addWaiting(gone, 2 * LEFT, world.clock.now() + HOUR_MS)
-    const rawIds = async (inbox: Inbox) => {
-      const [draft] = await runSql(
-        world,
-        `select attachments from drafts where inbox_id = '${inbox.id}'`,
-      )
-      const [file] = JSON.parse(String(draft?.attachments ?? '[]'))
-      return file?.rawId
-    }
-    const rawId = await rawIds(gone)
-    await mark(gone)
-    await mark(other)
-    await removeAsBefore(gone)
-    await purgeLeftovers(world.app.deps, AbortSignal.timeout(60_000))
-    for (const table of KEPT) {
-      assert.deepEqual(await idsOf(table, 'inbox_id', gone), [], table)
-      assert.ok((await idsOf(table, 'inbox_id', other)).length > 0, table)
-    }
-    const ranges = await runSql(world, 'select list_id from removed_ranges')
-    assert.ok(ranges.length > 0)
-    const ofOther = await runSql(world, `select id from threads where inbox_id = '${other.id}'`)
-    const owners = [other.id, ...ofOther.map(({ id }) => String(id))]
-    assert.deepEqual(
-      ranges.filter(({ list_id }) => !owners.some((id) => String(list_id).startsWith(id))),
-      [],
-    )
-    assert.deepEqual(await runSql(world, `select id from raw_messages where id = '${rawId}'`), [])
-    const [file] = await runSql(
-      world,
-      `select id from raw_messages where id = '${await rawIds(other)}'`,
-    )
-    assert.ok(file !== undefined)
   })
 })
