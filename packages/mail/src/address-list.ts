@@ -2,15 +2,14 @@ import type { Mailbox } from '#mime/parsed-message.ts'
 import { cleanLine } from './charset.ts'
 import { decodeWords } from './encoded-word.ts'
 
-/** Characters of an address; a longer text is none, and is not searched for quoted white space. */
+/** In characters. Longer text is never an address and is not scanned for quoted strings. */
 export const ADDRESS_TEXT_LENGTH_MAX = 1_000
 
 /**
- * The mailboxes of a field, those of groups included, in order. Names without an address are left
- * out; a local part alone counts as an address within brackets only (`<MAILER-DAEMON>`).
- * A quoted string never becomes an address, nor is a comment ever a part of one (RFC 5322 §3.4.1).
- * Never throws; time grows with the length only: what is not closed (quote, comment, bracket) is text
- * from then on.
+ * Reads the mailboxes of an address field in order, including the members of groups. Names without
+ * an address are skipped; a bare local part counts only in angle brackets (`<MAILER-DAEMON>`). Text
+ * in a quoted string or comment never becomes an address (RFC 5322 §3.4.1). Never throws. Runs in
+ * linear time: an unclosed quote, comment or bracket is plain text from there on.
  */
 export function parseAddressList(field: string): Mailbox[] {
   const reader = new AddressReader(field)
@@ -19,8 +18,8 @@ export function parseAddressList(field: string): Mailbox[] {
 }
 
 /**
- * `Name <address>` for display, the bare address without a name. A name with characters that the
- * syntax uses is a quoted string, so that `parseAddressList` reads the same mailbox again.
+ * Formats `Name <address>`, or the bare address without a name. A name with special characters is
+ * quoted, so `parseAddressList` reads the same mailbox back.
  */
 export function formatMailbox({ name, address }: Mailbox): string {
   if (name === '') return address
@@ -35,9 +34,9 @@ class AddressReader {
   #hasQuotes = true
   #hasComments = true
   #hasBrackets = true
-  /** Whether a closing bracket may stand in quotes or comments of an address. */
+  /** False once an exact search for a closing bracket has failed. */
   #isExact = true
-  /** Text of the mailbox being read, as tokens: `isQuoted` ones can not be an address. */
+  /** Tokens of the current mailbox; a quoted token cannot be an address. */
   #tokens: Token[] = []
   #comments: string[] = []
   #angle: string | null = null
@@ -93,7 +92,7 @@ class AddressReader {
   #push(text: string, isQuoted: boolean): void {
     const last = this.#tokens.at(-1)
     if (last !== undefined && !this.#isGapBefore) {
-      // `"john doe"@example.com`: a local part may be quoted, and only there a quote joins an atom.
+      // `"john doe"@example.com`: a quoted local part joins the atom that follows it.
       const isLocalPart = last.isQuoted && !isQuoted && text.startsWith('@')
       if (isLocalPart) {
         last.text = `${quote(last.text)}${text}`
@@ -125,7 +124,7 @@ class AddressReader {
     const end = this.#hasComments ? closingComment(this.#field, this.#position) : -1
     if (end < 0) {
       this.#hasComments = false
-      // An address before it ends here all the same.
+      // An opening parenthesis ends the preceding address even if the comment is never closed.
       this.#isGapBefore = true
       this.#push('(', false)
       this.#position += 1
@@ -148,7 +147,7 @@ class AddressReader {
     }
     const mayClose = this.#hasComments
     const exact = this.#isExact ? readAngle(this.#field, { start, close, mayClose }) : null
-    // After one failed search none is tried again: each may go to the end of the field.
+    // A failed search is not repeated, because each one may scan to the end of the field.
     this.#isExact = exact !== null
     if (exact?.hasOpenComment) this.#hasComments = false
     const angle =
@@ -157,7 +156,7 @@ class AddressReader {
     this.#position = (angle?.close ?? close) + 1
   }
 
-  /** `group: member, member;` unless the text before the colon is an address itself. */
+  /** A colon starts a group (`group: member, member;`) unless the text before it is an address. */
   #readColon(): void {
     this.#position += 1
     if (this.#tokens.some((token) => !token.isQuoted && token.text.includes('@'))) {
@@ -206,7 +205,10 @@ type Token = { text: string; isQuoted: boolean }
 
 const ATOM_END = /[",;:<( \t\r\n]/g
 
-/** RFC 5322 §4.4: `pete @ silly . example` with white space and comments around the signs. */
+/**
+ * Joins addresses with white space or comments around the signs: `pete @ silly . example` (RFC 5322
+ * §4.4).
+ */
 function joinSigns(tokens: readonly Token[]): Token[] {
   const runs: { parts: Token[]; hasAt: boolean }[] = []
   for (const token of tokens) {
@@ -230,7 +232,7 @@ function joinSigns(tokens: readonly Token[]): Token[] {
 function isJoined(before: { last: Token; hasAt: boolean }, { text, isQuoted }: Token): boolean {
   if (isQuoted) return false
   if (!before.hasAt) return text.startsWith('@') || text.startsWith('.')
-  // `Dr. ann@x.example`: a dot at the end is one of an address only within the domain.
+  // `Dr. ann@x.example`: a trailing dot joins the next word only within a domain.
   return !text.includes('@') && (text.startsWith('.') || /[@.]$/.test(before.last.text.slice(-1)))
 }
 
@@ -239,19 +241,20 @@ function quote(text: string): string {
 }
 
 type Angle = {
-  /** The address, as `cleanAddress` leaves it; any text where it is none. */
+  /** The address after `cleanAddress`, or arbitrary text that is not an address. */
   readonly text: string
-  /** Where the bracket is that closes it. */
+  /** Index of the closing bracket. */
   readonly close: number
-  /** Whether a comment was found that nothing closes up to the end of the field. */
+  /** Whether a comment is left open up to the end of the field. */
   readonly hasOpenComment: boolean
 }
 
 /**
- * Reads the text after an opening bracket: `start` is after it, `close` is the first bracket that could close it.
- * Null where that one stands in a quoted string or comment and nothing like an address comes of it.
- * `mayClose`: false where it is known that comments are not closed, so that none is searched again.
- * A quote or comment without an end is text; a comment after an address ends with the bracket.
+ * Reads the text after an opening bracket. `start` is the index after it, `close` the first bracket
+ * that could close it. Returns null if that bracket is inside a quoted string or comment and the
+ * text does not form an address. `mayClose` is false if comments are known to be unclosed, so they
+ * are not searched again. An unclosed quote or comment is text; a comment after an address ends at
+ * the bracket.
  */
 function readAngle(
   field: string,
@@ -288,7 +291,7 @@ function readAngle(
   return isClosed ? { text, close: at, hasOpenComment: !hasComments } : null
 }
 
-/** RFC 5322 §4.4: a source route before the address is ignored; so is white space outside quotes. */
+/** Strips a source route before the address, and white space outside quotes (RFC 5322 §4.4). */
 function cleanAddress(angle: string): string {
   const unrouted = angle.trimStart().startsWith('@') ? angle.slice(angle.indexOf(':') + 1) : angle
   const space = unrouted.length > ADDRESS_TEXT_LENGTH_MAX ? /\s+/g : /"(?:[^"\\]|\\.)*"|\s+/g
@@ -298,7 +301,7 @@ function cleanAddress(angle: string): string {
   return address.toLowerCase().startsWith('mailto:') ? address.slice(7) : address
 }
 
-/** The end of the quoted string whose content begins at `from`; -1 where it has none. */
+/** Index of the closing quote of the string whose content starts at `from`, or -1. */
 function closingQuote(field: string, from: number): number {
   for (let position = from; position < field.length; position += 1) {
     const code = field.charCodeAt(position)
@@ -308,7 +311,7 @@ function closingQuote(field: string, from: number): number {
   return -1
 }
 
-/** The end of the comment that begins at `from`, with the comments within it; -1 where it has none. */
+/** Index at which the comment that starts at `from` ends, including nested comments, or -1. */
 function closingComment(field: string, from: number): number {
   let depth = 0
   for (let position = from; position < field.length; position += 1) {
@@ -320,7 +323,9 @@ function closingComment(field: string, from: number): number {
   return -1
 }
 
-/** Whether a quoted word of a local part may follow: at the start, after a route, after a dot. */
+/**
+ * Whether a quoted word of a local part may follow: at the start, after a route, or after a dot.
+ */
 function isLocalPart(pieces: readonly string[]): boolean {
   const last = pieces.findLast((piece) => piece.trim() !== '')
   return last === undefined || /[.:]\s*$/.test(last.slice(-10))

@@ -1,11 +1,11 @@
-// Mailboxes as RFC 5321 §4.1.2 writes them (RFC 6531 §3.3 for UTF-8): text to its two parts, or the
-// defect that makes it no mailbox. Knows nothing of which mailboxes exist.
+// Parses mailboxes in the syntax of RFC 5321 §4.1.2 (RFC 6531 §3.3 for UTF-8). Knows nothing about
+// which mailboxes exist.
 
 import { domainToASCII } from 'node:url'
 
 /**
- * In octets. The 64 of RFC 5321 §4.5.3.1.1 are what every program must support; forwarders that rewrite the sender and
- * services that write a token into it use more.
+ * In octets. RFC 5321 §4.5.3.1.1 requires support for 64, but forwarders that rewrite the sender
+ * and services that embed a token use more.
  */
 const LOCAL_PART_OCTETS_MAX = 255
 /** RFC 5321 §4.5.3.1.2, in octets. */
@@ -19,7 +19,7 @@ type Mailbox = {
   /** As written: a domain name without a trailing dot, or an address literal in brackets. */
   readonly domain: string
   readonly isAddressLiteral: boolean
-  /** Needs SMTPUTF8: some character is outside ASCII. */
+  /** Whether any character is outside ASCII, so that SMTPUTF8 is needed. */
   readonly isInternational: boolean
 }
 
@@ -39,19 +39,19 @@ const DOT_STRING = new RegExp(`^${ATOM}+(?:\\.${ATOM}+)*$`)
 const UTF8_ATOM = ATOM.replace('A-Z', '\\u0080-\\u{10ffff}A-Z')
 const UTF8_DOT_STRING = new RegExp(`^${UTF8_ATOM}+(?:\\.${UTF8_ATOM}+)*$`, 'u')
 const QUOTED_STRING = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e\u0080-\u{10ffff}]|\\[\x20-\x7e])*"/u
-// The grammar has no underscore, but domains that send mail do.
+// The grammar has no underscore, but domains that send mail use it.
 const LABEL = /^[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?$/
-// Letters, marks and digits of any script, the middle dot and the joiners (RFC 5892, roughly): not
-// the full-width dots that IDNA would read as label separators.
+// Letters, marks and digits of any script, the middle dot and the joiners (roughly RFC 5892).
+// Excludes the full-width dots that IDNA treats as label separators.
 const UTF8_LABEL = /^(?!-)[\p{L}\p{M}\p{N}\p{Join_C}\u00b7-]+(?<!-)$/u
-// Characters that must never reach a header, a log line or a page although UTF-8 can write them.
+// Characters that must never reach a header, a log line or a page, although UTF-8 can encode them.
 const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\u200b\u2060\ufeff\ufffd]|(?! )\p{Zs}/u
 const NON_ASCII = /[^\x00-\x7f]/
 
 /**
- * Parses `local-part@domain` without its angle brackets. Lengths are counted in octets of UTF-8.
- * A path of both maxima is longer than the 256 octets of RFC 5321 §4.5.3.1.3; since a domain of 255
- * alone already is, that figure is taken for what it says, a minimum that everyone must support.
+ * Parses `local-part@domain` without angle brackets. Lengths are in octets of UTF-8. The 256 octets
+ * of RFC 5321 §4.5.3.1.3 are treated as a minimum that servers must support, not as a limit: a path
+ * with a domain of 255 octets already exceeds them.
  */
 export function parseMailbox(text: string): ParsedMailbox {
   const isInternational = NON_ASCII.test(text)
@@ -129,19 +129,23 @@ function isIpv6(text: string): boolean {
   )
 }
 
-/** The domain part of an address as it is compared: lower case, A-labels for U-labels (RFC 5890 §2.3.2.1). */
+/**
+ * The domain of an address in the form used for comparison: lower case, U-labels as A-labels (RFC
+ * 5890 §2.3.2.1).
+ */
 export function asciiDomain(written: string): string {
-  // Only for what is not ASCII yet: the function would read percent signs and drop tabs in the rest.
+  // ASCII input bypasses `domainToASCII`, which decodes percent signs and drops tabs.
   if (/^[\x00-\x7f]*$/.test(written)) return written.toLowerCase()
   return domainToASCII(written) || written.toLowerCase()
 }
 
 /**
- * The same without the dot at the end; null where it is no name, such as an address literal, or longer
- * than a name can be (RFC 1035 §2.3.4).
+ * Normalises a domain name like `asciiDomain`, without a trailing dot. Null for an address literal
+ * or anything else that is not a name, and for a name over the length limit (RFC 1035 §2.3.4).
  */
 export function readDomainName(written: string): string | null {
-  // U-labels may be longer than A-labels, but not by that much: their conversion takes time.
+  // The conversion is slow, so its input is bounded: U-labels may be longer than A-labels, but not
+  // by that much.
   if (written.length > 4 * NAME_LENGTH_MAX) return null
   const name = asciiDomain(written).replace(/\.$/, '')
   if (name.length > NAME_LENGTH_MAX || TOO_LONG_LABEL.test(name)) return null
@@ -154,14 +158,14 @@ const TOO_LONG_LABEL = /[^.]{64}/
 
 type WireAddress = {
   readonly address: string
-  /** The local part is outside ASCII: the transaction needs SMTPUTF8. */
+  /** Whether the local part is outside ASCII, so that the transaction needs SMTPUTF8. */
   readonly isInternational: boolean
 }
 
 /**
- * A mailbox as it is written between `<` and `>`, its domain in A-labels; null when it is none.
- * Angle brackets are refused even within quotes, where RFC 5321 allows them: servers that end the path at the
- * wrong bracket would deliver to somebody else.
+ * The mailbox as written between `<` and `>`, with its domain in A-labels, or null if it is
+ * invalid. Angle brackets are refused even in quotes, where RFC 5321 allows them: a server that
+ * ends the path at the wrong bracket would deliver to another mailbox.
  */
 export function writeAddress(text: string): WireAddress | null {
   if (/[<>]/.test(text)) return null

@@ -1,4 +1,4 @@
-// The results of SPF, DKIM and DMARC for an arriving message (RFC 8601 §2.7), and the header fields that
+// Results of SPF, DKIM and DMARC for an incoming message (RFC 8601 §2.7), and the header fields
 // they depend on.
 
 import { ADDRESS_TEXT_LENGTH_MAX } from './address-list.ts'
@@ -6,7 +6,7 @@ import { bufferOf, cleanLine } from './charset.ts'
 import { decodeWords } from './encoded-word.ts'
 import { HEADER_BYTES_MAX, HEADER_FIELDS_MAX } from './header-fields.ts'
 
-/** How a check ended; `temperror` is a fault of DNS or a time limit, and never the sender's. */
+/** The result of a check. `temperror` is a DNS error or a timeout, never the sender's fault. */
 export type AuthenticationResult =
   | 'none'
   | 'pass'
@@ -19,7 +19,7 @@ export type AuthenticationResult =
 
 export type SpfResult = {
   readonly result: AuthenticationResult
-  /** The domain of the reverse-path, or of EHLO where that is null (RFC 7208 §2.4). */
+  /** The domain of the reverse-path, or of EHLO for a null reverse-path (RFC 7208 §2.4). */
   readonly domain: string | null
 }
 
@@ -31,7 +31,7 @@ export type DkimResult = {
 
 export type DmarcResult = {
   readonly result: AuthenticationResult
-  /** The policy that the domain publishes; null without a record. */
+  /** The policy the domain publishes; null without a record. */
   readonly policy: 'none' | 'quarantine' | 'reject' | null
   /** The domain of the From address. */
   readonly domain: string | null
@@ -39,23 +39,23 @@ export type DmarcResult = {
 
 export type Authentication = {
   readonly spf: SpfResult
-  /** One for each signature, in the order in which they stand. */
+  /** One entry per signature, in header order. */
   readonly dkim: readonly DkimResult[]
   readonly dmarc: DmarcResult
-  /** The chain of RFC 8617, where there is one. */
+  /** The result for the ARC chain (RFC 8617). */
   readonly arc: { readonly result: AuthenticationResult }
-  /** Whether SPF or DKIM passed for a domain aligned with that of the one From address. */
+  /** Whether SPF or DKIM passed for a domain aligned with the single From address. */
   readonly verifiedFrom: boolean
 }
 
-/** Signatures of a message that are shown. */
+/** Signatures reported per message. */
 export const SIGNATURES_SHOWN_MAX = 30
 /** Characters of a sender's domain or selector that are read. */
 export const IDENTIFIER_LENGTH_MAX = 253
 /**
- * Bounds of a header section whose signatures are checked; beyond them the verifier takes quadratic time: its
- * lines, the white space of one stretch with line ends, carriage returns without a line feed, and characters of
- * a From field.
+ * Bounds on a header section whose signatures are checked, because the verifier takes quadratic
+ * time beyond them: lines, consecutive white space with line ends, carriage returns without a line
+ * feed, and characters of a From field.
  */
 const SIGNATURE_HEADER_LINES_MAX = 2_000
 const SIGNATURE_SPACE_LENGTH_MAX = 250
@@ -63,27 +63,36 @@ const SIGNATURE_LONE_RETURNS_MAX = 100
 const SIGNATURE_FROM_LENGTH_MAX = 16 * 1024
 
 export type SignatureFields = {
-  /** DKIM-Signature fields, however many. */
+  /** Total number of DKIM-Signature fields. */
   readonly count: number
   /** The claimed signers of the first SIGNATURES_SHOWN_MAX signatures. */
   readonly signers: readonly { readonly domain: string | null; readonly selector: string | null }[]
-  /** Whether there are fields of RFC 8617. */
+  /** Whether ARC fields (RFC 8617) are present. */
   readonly hasArc: boolean
-  /** Fields that any reader could take for From, malformed ones included. */
+  /** Number of fields that any reader could take for From, including malformed ones. */
   readonly fromCount: number
-  /** Whether the header section is within HEADER_BYTES_MAX and HEADER_FIELDS_MAX, so that all of it is read. */
+  /**
+   * Whether the header section is within HEADER_BYTES_MAX and HEADER_FIELDS_MAX, so all of it is
+   * read.
+   */
   readonly isReadable: boolean
-  /** Whether it is readable, and within the bounds of SIGNATURE_…_MAX, so that checking signatures takes little time. */
+  /**
+   * Whether the section is readable and within the SIGNATURE_…_MAX bounds, so checking signatures
+   * is fast.
+   */
   readonly isCheckable: boolean
 }
 
 const FIELD =
   /(?<![^\n])(dkim-signature|arc-(?:seal|message-signature|authentication-results))[ \t\r\n]*:/gi
 
-/** White space before the first field continues nothing; a line that begins with a colon may belong to the one before. */
+/**
+ * White space before the first field continues nothing. A line that starts with a colon may belong
+ * to the name on the line before.
+ */
 const FROM = /(?:^[ \t]*|\n)from[ \t\r\n]*:/gi
 
-/** Never throws. A header section that is not readable is searched up to HEADER_BYTES_MAX. */
+/** Never throws. An unreadable header section is searched up to HEADER_BYTES_MAX. */
 export function readSignatureFields(raw: Uint8Array): SignatureFields {
   const bytes = bufferOf(raw)
   const { section, isWhole } = headerSection(bytes)
@@ -108,7 +117,7 @@ export function readSignatureFields(raw: Uint8Array): SignatureFields {
   return { count, signers, hasArc, fromCount, isReadable, isCheckable }
 }
 
-/** An identifier for display: lower case, bounded, null where it is empty. */
+/** An identifier for display: lower case, bounded, null if empty. */
 export function cleanIdentifier(text: string | null | undefined): string | null {
   const clean = cleanLine(text ?? '')
     .toLowerCase()
@@ -172,9 +181,10 @@ const TAB = 0x09
 const COLON = 0x3a
 
 /**
- * The message without such fields: the very same octets where there is none. `isOurs` is asked for what
- * some reader could take for the authserv-id of a field, in lower case and without a dot at the end.
- * All else stays as it is, as does what begins past HEADER_BYTES_MAX. Time grows with the length only.
+ * Removes Authentication-Results fields that claim to be ours; returns the same octets if there are
+ * none. `isOurs` is called with every text that a reader could take for a field's authserv-id, in
+ * lower case and without a trailing dot. Everything else is unchanged, including fields that start
+ * beyond HEADER_BYTES_MAX. Runs in linear time.
  */
 export function withoutClaimedResults(
   raw: Uint8Array,
@@ -201,7 +211,10 @@ export function withoutClaimedResults(
 
 const NAME = 'authentication-results'
 
-/** Whether some reader takes it for the name: with what no name may have left out. */
+/**
+ * Whether any reader could take `name` for Authentication-Results; characters that are invalid in a
+ * name are ignored.
+ */
 function isResults(name: Buffer): boolean {
   if (name.length < NAME.length || name.length > HEADER_BYTES_MAX) return false
   const text = name.toString('latin1').replace(/[^\x21-\x7e]/g, '')
@@ -209,8 +222,9 @@ function isResults(name: Buffer): boolean {
 }
 
 /**
- * The words that a reader could take for the authserv-id of a field's value (RFC 8601 §2.2), without comments,
- * folding, controls and quotes: one of a well-formed value, several where comments are ambiguous or not closed.
+ * The texts that a reader could take for the authserv-id (RFC 8601 §2.2), without comments,
+ * folding, controls and quotes. A well-formed value gives one; ambiguous or unclosed comments give
+ * several.
  */
 export function readAuthservIds(value: string): string[] {
   const nested = withoutComments(value)
@@ -221,7 +235,7 @@ export function readAuthservIds(value: string): string[] {
   return [...ids]
 }
 
-/** Words of one field that are read. */
+/** Words read per field. */
 const WORDS_MAX = 50
 
 function wordsOf(text: string, count: number): string[] {
@@ -234,10 +248,10 @@ function wordsOf(text: string, count: number): string[] {
     .slice(0, count)
 }
 
-/** Characters read after comments: more than any name has. */
+/** Characters read after comments; no authserv-id is longer. */
 const TEXT_READ = ADDRESS_TEXT_LENGTH_MAX
 
-/** `value` without the comments of RFC 5322 §3.2.2; the content of a comment that is not closed stays. */
+/** `value` without comments (RFC 5322 §3.2.2); the content of an unclosed comment is kept. */
 function withoutComments(value: string): { text: string; isClosed: boolean } {
   const pieces: string[] = []
   let depth = 0
@@ -261,7 +275,10 @@ function withoutComments(value: string): { text: string; isClosed: boolean } {
   return { text: pieces.join(' '), isClosed: depth === 0 }
 }
 
-/** A field with the lines that continue it; the name goes on to the colon, even one that begins a line. */
+/**
+ * Reads a field with its continuation lines. The name extends to the colon, even if the colon
+ * starts a line.
+ */
 function readField(bytes: Buffer, start: number): { colon: number; end: number } {
   let colon = -1
   for (let at = start; at < bytes.length; at += 1) {

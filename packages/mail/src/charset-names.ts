@@ -3,20 +3,20 @@ import { TextDecoder } from 'node:util'
 import type Iconv from 'iconv-lite'
 import { decodeHz, decodeIso2022 } from './iso-2022.ts'
 
-/** Labels whose charsets are remembered; senders make labels up. */
+/** Number of cached labels; bounded because senders invent labels. */
 const LABELS_MAX = 256
 const LABEL_LENGTH_MAX = 100
 
 export type Charset = {
-  /** The Encoding Standard's name where it has one. */
+  /** The name in the Encoding Standard, if it has one. */
   readonly name: string
-  /** U+FFFD where octets make no text. */
+  /** Decodes octets; invalid ones become U+FFFD. */
   readonly decode: (octets: Uint8Array) => string
-  /** Whether octets below 128 are US-ASCII wherever no other octet precedes them. */
+  /** Whether octets below 128 are US-ASCII, except as trail octets. */
   readonly isAsciiSuperset: boolean
 }
 
-/** Labels in use that neither library knows; letters and digits alone. */
+/** Labels in use that neither library knows, reduced to letters and digits. */
 const ALIASES = new Map([
   ['ascii', 'us-ascii'],
   ['646', 'us-ascii'],
@@ -55,7 +55,7 @@ const ALIASES = new Map([
   ['macroman', 'macintosh'],
   ['thai', 'windows-874'],
 ])
-/** Vendors' numbers of code pages that have names of other forms. */
+/** Vendors' code page numbers for charsets with other names. */
 const CODE_PAGES = new Map([
   ['932', 'shift_jis'],
   ['943', 'shift_jis'],
@@ -85,11 +85,11 @@ const CODE_PAGES = new Map([
   ['65000', 'utf-7'],
   ['65001', 'utf-8'],
 ])
-/** Names that say nothing: what a program calls the charset of its machine, or of octets that it does not know. */
+/** Labels without information: a program's word for its default charset or for unknown octets. */
 const MEANINGLESS =
   /^(?:ansi|default|unknown|x?unknown8?bit|unknown8bit|[78]bit|binary|none|null|text|plain|xuserdefined|userdefined|unicode|auto|asis|charset|system|local)$/
 
-/** Encodings of which TextDecoder of Node reads less than the Encoding Standard has. */
+/** Encodings for which Node's TextDecoder covers less than the Encoding Standard. */
 const EXTENDED = new Map([
   ['euc-kr', 'cp949'],
   ['big5', 'big5-hkscs'],
@@ -98,8 +98,8 @@ const EXTENDED = new Map([
 const known = new Map<string, Charset | null>()
 
 /**
- * The charset of a label as senders write it: with other separators or prefixes, in quotes, with a comment or as an
- * encoded word. Null for no label, and for one that means nothing or is not known.
+ * Finds the charset for a label as senders write it: with other separators or prefixes, in quotes,
+ * with a comment, or as an encoded word. Null for a missing, meaningless or unknown label.
  */
 export function charsetOf(label: string | null): Charset | null {
   if (label === null || label.length > LABEL_LENGTH_MAX) return null
@@ -117,7 +117,7 @@ export function isUtf7(label: string | null): boolean {
   return /^(?:x|cs)?(?:unicode[12][01])?(?:imap4?)?utf7(?:imap)?$/.test(name) || name === 'cp65000'
 }
 
-/** The name itself, in lower case. */
+/** Extracts the name from a label, in lower case. */
 function bareLabel(label: string): string {
   const word = /^\W*=\?[^?]*\?([qb])\?([^?]*)\?=/i.exec(label)
   const [, encoding = '', text = ''] = word ?? []
@@ -143,7 +143,10 @@ function findCharset(label: string): Charset | null {
   return makeCharset(label) ?? makeCharset(bare)
 }
 
-/** `windows1251`, `cp-1251`, `8859_2`, `iso88598i`: families whose members differ by a number. */
+/**
+ * `windows1251`, `cp-1251`, `8859_2`, `iso88598i`: charset families whose members differ by a
+ * number.
+ */
 function numberedName(letters: string): string | null {
   const page =
     /^x?(?:windows|win|cp|ms|ibm|dos|codepage|msdoscp)?(\d{3,5})$/.exec(letters)?.[1] ?? ''
@@ -177,7 +180,7 @@ function makeCharset(name: string): Charset | null {
     const isAsciiSuperset = !encoding.startsWith('utf-16')
     return { name: encoding, decode: (octets) => decoder.decode(octets), isAsciiSuperset }
   } catch {
-    // Not a label of the Encoding Standard.
+    // The Encoding Standard does not have this label.
   }
   const iconv = loadIconv()
   if (!iconv.encodingExists(name)) return null
@@ -189,7 +192,10 @@ function makeCharset(name: string): Charset | null {
 const require = createRequire(import.meta.url)
 let loaded: typeof Iconv | undefined
 
-/** Loads the library at its first use: most mail needs none of its tables, and threads that write parse nothing. */
+/**
+ * Loads the library on first use: most mail does not need its tables, and threads that write never
+ * parse.
+ */
 function loadIconv(): typeof Iconv {
   loaded ??= require('iconv-lite') as typeof Iconv
   return loaded

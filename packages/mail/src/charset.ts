@@ -8,24 +8,27 @@ import { decodeWide } from './utf-16.ts'
 const utf8 = new TextDecoder('utf-8')
 const windows1252 = new TextDecoder('windows-1252')
 
-/** Octets that are looked at before all of a long text is. */
+/** Octets sampled from a long text before all of it is checked. */
 const SAMPLE_BYTES = 64 * 1024
-/** Octets of HTML in which it may name its charset. */
+/** HTML may declare its charset within this many octets. */
 const META_BYTES = 4_096
 
 export type CharsetHints = {
-  /** HTML may name its charset itself, and is never read as UTF-7, which hides markup from filters of octets. */
+  /**
+   * HTML may declare its charset itself. It is never decoded as UTF-7, which hides markup from
+   * byte-level filters.
+   */
   readonly isHtml?: boolean
-  /** Charsets that the sender declares elsewhere, for text that declares none. */
+  /** Charsets declared elsewhere by the sender, for text that declares none. */
   readonly others?: () => readonly (string | null)[]
 }
 
 /**
- * The text of octets that declare the charset `label`, '' or null for none: of a body, a file, a header field. Senders
- * are wrong about it in known ways, so the first of these that reads everything counts: a byte order mark; ISO-2022
- * where its escape sequences are; UTF-8 where that is valid, for no charset of one octet a character makes that by
- * chance; the label; the `<meta>` of HTML; what the sender declares elsewhere; the most usual letters. U+FFFD where
- * nothing makes text of an octet.
+ * Decodes a body, file or header field that declares the charset `label` ('' or null for none).
+ * Senders mislabel text in known ways, so the first of these that decodes everything wins: a byte
+ * order mark; ISO-2022 if its escape sequences occur; valid UTF-8, which text in a single-octet
+ * charset never forms by chance; the label; the `<meta>` of HTML; charsets declared elsewhere; a
+ * guess by letter frequency. Octets that nothing decodes become U+FFFD.
  */
 export function decodeText(
   octets: Uint8Array,
@@ -42,7 +45,7 @@ export function decodeText(
     return utf8.decode(bytes)
   }
   if (isAscii(bytes)) {
-    // Browsers believe the label of HTML here, and its reader must see the same text.
+    // Browsers trust the label of HTML here, and our readers must see the same text.
     const mayBeIso2022 = !isHtml || declared === null || declared.name === 'us-ascii'
     if (mayBeIso2022 && isIso2022(bytes)) return decodeIso2022(bytes)
     return declared === null || declared.isAsciiSuperset
@@ -54,7 +57,7 @@ export function decodeText(
   return decodeEightBit(bytes, declared, hints.map(charsetOf))
 }
 
-/** Octets of at least one character beyond US-ASCII, which are not to be read as UTF-8. */
+/** Decodes octets that contain non-ASCII characters and are not UTF-8. */
 function decodeEightBit(
   bytes: Buffer,
   declared: Charset | null,
@@ -76,7 +79,7 @@ function decodeEightBit(
     if (charset === null || charset.name === 'utf-8' || charset.name === 'us-ascii') continue
     const text = charset.decode(bytes)
     const faults = countFaults(text)
-    // A few damaged characters of several octets do not make the label wrong.
+    // A few damaged multi-octet characters do not make the label wrong.
     const isGood = charset === labelled && !isOneOctet(charset) && faults * 20 < bytes.length
     if (faults === 0 || isGood) return text
     if (best === null || faults < best.faults) best = { text, faults }
@@ -86,12 +89,17 @@ function decodeEightBit(
 
 const ESCAPE = 0x1b
 
-/** U+FFFD and the control characters that ISO 8859 has where Windows has letters. */
+/**
+ * Counts U+FFFD and the control characters that ISO 8859 has where Windows charsets have letters.
+ */
 function countFaults(text: string): number {
   return text.match(/[\ufffd\x80-\x84\x86-\x9f]/g)?.length ?? 0
 }
 
-/** Charsets in which ordinary words can be valid UTF-8 by chance need this many characters of it. */
+/**
+ * In charsets where ordinary words can be valid UTF-8 by chance, UTF-8 needs at least this many
+ * characters.
+ */
 const UTF8_CHARACTERS_MIN = 4
 
 function isMeantAsUtf8(bytes: Buffer, declared: Charset | null): boolean {
@@ -108,7 +116,9 @@ function isOneOctet({ name }: Charset): boolean {
   return !MULTI_OCTET.test(name)
 }
 
-/** What programs of Windows and Hong Kong write under the name of the standard. */
+/**
+ * The charsets that programs on Windows and in Hong Kong actually write under a standard's name.
+ */
 const SIBLINGS: Readonly<Record<string, string>> = {
   'iso-8859-2': 'windows-1250',
   'iso-8859-4': 'windows-1257',
@@ -127,12 +137,13 @@ function siblingOf({ name }: Charset): Charset | null {
 }
 
 /**
- * The text of UTF-8 with a few faults, between at least `perFault` characters for each, or with characters that were cut;
- * else null. An octet within a word is a letter that was added in another charset.
+ * Decodes UTF-8 with a few faults, at least `perFault` characters apart on average, or with
+ * truncated characters; otherwise returns null. An invalid octet within a word is a letter that was
+ * inserted in another charset.
  */
 function mostlyUtf8(bytes: Buffer, perFault: number): string | null {
   if (bytes.length > SAMPLE_BYTES) {
-    // Faults one by one take time; most text of another charset has them from its start.
+    // Checking faults one by one is slow; text in another charset usually has them from its start.
     const sample = bytes.subarray(0, SAMPLE_BYTES)
     if (!isAscii(sample) && !isUtf8(sample) && mostlyUtf8(sample, perFault) === null) return null
   }
@@ -154,7 +165,8 @@ function mostlyUtf8(bytes: Buffer, perFault: number): string | null {
     strays += 1
     const letter = windows1252.decode(octets)
     const [before, after] = [latin1At(bytes, at - 1), latin1At(bytes, at + 1)]
-    // No program writes ÿ (0xff) in a word, or a capital after a small letter: these are faults of UTF-8.
+    // No program writes ÿ (0xff) within a word, or a capital after a small letter, so these are
+    // faults of UTF-8.
     const isLetter = run !== '\xff' && !(/[a-z]/.test(before) && /\p{Lu}/u.test(letter))
     return isLetter && /[a-z]/i.test(before + after) ? letter : '\ufffd'
   })
@@ -163,11 +175,11 @@ function mostlyUtf8(bytes: Buffer, perFault: number): string | null {
   return isMeant || (strays + marks === 0 && perFault <= 1) ? text : null
 }
 
-/** Valid UTF-8, a character of it that was cut, and other octets one by one. */
+/** Matches valid UTF-8, a truncated character, or a single other octet. */
 const UTF8_RUNS =
   /(?:[\x00-\x7f]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}){1,1024}|[\xe0-\xf4][\x80-\xbf]{1,2}|[\x80-\xff]/g
 
-/** Those of windows-1252, which programs put around text of any charset. */
+/** The quotation marks of windows-1252, which programs put around text of any charset. */
 const QUOTATION_MARK = /[\x91-\x94]/
 
 function latin1At(bytes: Buffer, index: number): string {
@@ -175,7 +187,10 @@ function latin1At(bytes: Buffer, index: number): string {
   return octet === undefined ? '' : String.fromCharCode(octet)
 }
 
-/** The charset that HTML or XML names at its start; UTF-16 there means UTF-8, for the name was read as US-ASCII. */
+/**
+ * The charset that HTML or XML declares at its start. A declared UTF-16 means UTF-8, because the
+ * declaration was readable as US-ASCII.
+ */
 function metaCharset(bytes: Buffer): string | null {
   const head = bytes.toString('latin1', 0, META_BYTES)
   const name =
@@ -186,8 +201,8 @@ function metaCharset(bytes: Buffer): string | null {
 }
 
 /**
- * RFC 2152. Only for header text and plain text: decoded as HTML it hides markup from every filter
- * that reads the bytes. A sequence that does not decode stays unchanged.
+ * RFC 2152. Only for header text and plain text: HTML in UTF-7 hides its markup from every
+ * byte-level filter. A sequence that does not decode is unchanged.
  */
 export function decodeUtf7(bytes: Uint8Array): string {
   const text = bufferOf(bytes).toString('latin1')
@@ -200,12 +215,14 @@ export function decodeUtf7(bytes: Uint8Array): string {
   return blocks.join('')
 }
 
-/** A replacement of millions of matches at once takes more memory than V8 will give. */
+/**
+ * UTF-7 is decoded in blocks, because replacing millions of matches at once exceeds V8's memory.
+ */
 const UTF7_BLOCK_LENGTH = 64 * 1024
 const UTF7_SEQUENCE = /[A-Za-z0-9+/]*-?/y
 
 function endOfUtf7Block(text: string, start: number): number {
-  // No block ends within a sequence, the mark that ends it included.
+  // A block never ends within a sequence or before its closing hyphen.
   UTF7_SEQUENCE.lastIndex = start + UTF7_BLOCK_LENGTH
   UTF7_SEQUENCE.test(text)
   return Math.min(text.length, UTF7_SEQUENCE.lastIndex || text.length)
@@ -221,12 +238,12 @@ function decodeUtf7Block(text: string): string {
   })
 }
 
-/** The same memory as a Buffer. */
+/** A Buffer over the same memory. */
 export function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-/** `text` without its percent encoding, or as it is where that is broken. */
+/** Percent-decodes `text`; returns it unchanged if the encoding is invalid. */
 export function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -236,14 +253,17 @@ export function percentDecoded(text: string): string {
 }
 
 /**
- * `text` without NUL (PostgreSQL refuses it, SQLite stops at it) and with lone surrogates replaced
- * by U+FFFD. Any other character stays. Applying it twice changes nothing.
+ * Removes NUL, which PostgreSQL refuses and SQLite stops at, and replaces lone surrogates with
+ * U+FFFD. Idempotent.
  */
 export function cleanText(text: string): string {
   return (text.includes('\0') ? text.replaceAll('\0', '') : text).toWellFormed()
 }
 
-/** Clean text on one line: also without line breaks and other control characters, trimmed. */
+/**
+ * Clean text on one line, trimmed: tabs and line breaks become spaces, other control characters are
+ * removed.
+ */
 export function cleanLine(text: string): string {
   return cleanText(
     text.replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g, '').replace(/[\t\r\n]+/g, ' '),

@@ -12,31 +12,33 @@ import { bufferOf } from './charset.ts'
 
 /** Octets of a body that are hashed before other work may run: 4 ms. */
 const DKIM_BODY_STEP_BYTES = 1024 * 1024
-/** As many as Node's thread pool has threads. */
+/** The number of threads in Node's thread pool. */
 const SIGNATURES_AT_ONCE = 4
-/** RFC 5322 §2.1.1 asks for at most 78; a piece that cannot be folded, such as d=, may exceed it. */
+/**
+ * RFC 5322 §2.1.1 recommends at most 78. A piece that cannot be folded, such as d=, may exceed it.
+ */
 const DKIM_LINE_LENGTH_MAX = 76
 
 export type Signer = {
   /**
-   * The message with a DKIM-Signature field in front, every other octet as it was. `raw` has CRLF
-   * line ends; `nowMs` is the time of the signature, in milliseconds since the epoch. A message
-   * signed twice carries two signatures, and both are good.
+   * Prepends a DKIM-Signature field and leaves every other octet unchanged. `raw` has CRLF line
+   * ends; `nowMs` is the signing time in milliseconds since the epoch. A message can be signed
+   * twice, and both signatures verify.
    */
   sign(raw: Uint8Array, nowMs: number): Promise<Uint8Array>
 }
 
 type SignerOptions = {
-  /** In A-labels, as the next. */
+  /** In A-labels, like `selector`. */
   domain: string
   selector: string
   /** An RSA key of at least 1024 bits (RFC 8301 §3.2). */
   privateKey: KeyObject
 }
 
-// Fields signed once more than they occur, so that nobody can add another above (RFC 6376 §5.4.2, §8.15).
+// Listed once more than they occur, so that another field cannot be added (RFC 6376 §5.4.2, §8.15).
 const OVERSIGNED = ['From', 'To', 'Cc', 'Subject', 'Date', 'Message-ID', 'Reply-To']
-/** Oversigned where present: a second field would let others say where to unsubscribe. */
+/** Oversigned if present: a second field could redirect unsubscriptions. */
 const OVERSIGNED_IF_PRESENT = ['List-Unsubscribe', 'List-Unsubscribe-Post']
 const SIGNED = [
   ...OVERSIGNED,
@@ -48,15 +50,15 @@ const SIGNED = [
   ...OVERSIGNED_IF_PRESENT,
 ]
 
-// With a callback the signature is made in the thread pool: 0.3 ms that other connections do not wait for.
+// With a callback, signing runs in the thread pool and does not block other connections for 0.3 ms.
 const signInPool = promisify(
   (data: Uint8Array, key: KeyObject, done: (error: Error | null, signature: Buffer) => void) =>
     signWithCallback('sha256', data, key, done),
 )
 
 /**
- * One copy of the key for each signature under way: a key is locked while it signs, and the main thread would
- * wait for that lock to begin another signature.
+ * One copy of the key per concurrent signature: a key is locked while it signs, and starting
+ * another signature would block the main thread on that lock.
  */
 class KeyCopies {
   readonly #free: KeyObject[]
@@ -82,7 +84,6 @@ class KeyCopies {
   }
 }
 
-/** A signer for the mail of one domain. */
 export function openSigner({ domain, selector, privateKey }: SignerOptions): Signer {
   const copies = new KeyCopies(privateKey)
   return {
@@ -108,12 +109,12 @@ export function openSigner({ domain, selector, privateKey }: SignerOptions): Sig
   }
 }
 
-/** Entries of `h=` with their separators, and the fields they stand for, in the order of hashing. */
+/** The entries of `h=` with their separators, and the fields they refer to, in hashing order. */
 function chooseFields(fields: readonly RawField[]): { names: string[]; signedFields: RawField[] } {
   const names: string[] = []
   const signedFields: RawField[] = []
   for (const name of SIGNED) {
-    // Of several fields with one name the last is signed first (RFC 6376 §5.4.2).
+    // Of several fields with the same name, the last is signed first (RFC 6376 §5.4.2).
     const present = fields.filter((field) => field.name === name.toLowerCase()).reverse()
     const isOversigned =
       OVERSIGNED.includes(name) || (present.length > 0 && OVERSIGNED_IF_PRESENT.includes(name))
@@ -125,7 +126,7 @@ function chooseFields(fields: readonly RawField[]): { names: string[]; signedFie
   return { names: separated, signedFields }
 }
 
-/** The field with a line end before every piece that would make its line too long. */
+/** Joins the pieces, with a line end before each piece that would make its line too long. */
 function foldTags(pieces: readonly string[]): string {
   let text = 'DKIM-Signature: '
   let lineLength = text.length
@@ -142,7 +143,7 @@ function foldTags(pieces: readonly string[]): string {
   return text
 }
 
-/** White space within `b=` does not count (RFC 6376 §3.5). */
+/** White space within `b=` is ignored (RFC 6376 §3.5). */
 function foldSignature(signature: string): string {
   const lines = signature.match(new RegExp(`.{1,${DKIM_LINE_LENGTH_MAX - 1}}`, 'g')) ?? []
   return lines.map((line) => `\r\n ${line}`).join('')
@@ -153,7 +154,7 @@ const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
 
-/** A header field of a message, one character for each octet, without its last CRLF. */
+/** A header field of a message, one character per octet, without its last CRLF. */
 export type RawField = {
   /** Lower-case. */
   readonly name: string
@@ -162,11 +163,11 @@ export type RawField = {
 
 type RawMessage = {
   readonly fields: readonly RawField[]
-  /** A view of the message; empty when no empty line ends the header section. */
+  /** A view of the message; empty if no empty line ends the header section. */
   readonly body: Uint8Array
 }
 
-/** Splits a message whose lines end in CRLF. Lines that are no field are passed over. */
+/** Splits a message with CRLF line ends. Lines that are not fields are skipped. */
 function splitMessage(raw: Uint8Array): RawMessage {
   const bytes = bufferOf(raw)
   const isBare = bytes.length >= 2 && bytes[0] === CR && bytes[1] === LF
@@ -179,7 +180,10 @@ function splitMessage(raw: Uint8Array): RawMessage {
   }
 }
 
-/** RFC 6376 §3.4.2, without the CRLF at the end. `text` is a whole field, one character an octet. */
+/**
+ * Relaxed canonicalization of a header field (RFC 6376 §3.4.2), without the final CRLF. `text` is a
+ * whole field, one character per octet.
+ */
 export function relaxField(text: string): string {
   const colon = text.indexOf(':')
   const name = text.slice(0, colon).replace(/[ \t]+$/, '')
@@ -191,14 +195,14 @@ export function relaxField(text: string): string {
 }
 
 /**
- * The SHA-256 of a body in the form of RFC 6376 §3.4.4, in base64. Lines end in CRLF; a CR or LF
- * alone is content. Yields to other work after every DKIM_BODY_STEP_BYTES.
+ * Base64 SHA-256 of a body in relaxed canonicalization (RFC 6376 §3.4.4). Lines end in CRLF; a lone
+ * CR or LF is content. Yields to other work after every DKIM_BODY_STEP_BYTES.
  */
 async function hashRelaxedBody(body: Uint8Array): Promise<string> {
   const hash = createHash('sha256')
   const end = contentEnd(body)
   const step = Math.min(end, DKIM_BODY_STEP_BYTES)
-  // One octet more: white space at the end of a step is written in the next.
+  // One octet more, because white space at the end of a step is written in the next.
   const relaxed = new Uint8Array(step + 1)
   for (let start = 0; start < end; start += step) {
     if (start > 0) await setImmediate()
@@ -209,7 +213,7 @@ async function hashRelaxedBody(body: Uint8Array): Promise<string> {
   return hash.digest('base64')
 }
 
-/** Writes a stretch of `body` into `relaxed` and returns the length of what is there now. */
+/** Writes a range of `body` into `relaxed` in relaxed form and returns the resulting length. */
 export function relaxOctets(
   body: Uint8Array,
   { start, end }: { start: number; end: number },
@@ -237,7 +241,7 @@ function isSpace(octet: number | undefined): boolean {
   return octet === SPACE || octet === TAB
 }
 
-/** Where the last line with content ends: empty lines and white space after it do not count. */
+/** End of the last line with content; trailing empty lines and white space do not count. */
 export function contentEnd(body: Uint8Array): number {
   let end = body.length
   for (;;) {
@@ -257,23 +261,23 @@ export function readFields(section: string): RawField[] {
   return fields
 }
 
-/** `text` is collapsed: it has at most one space at either end. */
+/** `text` is collapsed already, with at most one space at either end. */
 function trimSpace(text: string): string {
   return text.slice(text.startsWith(' ') ? 1 : 0, text.endsWith(' ') ? -1 : undefined)
 }
 
-/** RFC 8301 §3.2; a longer key's record does not fit into one DNS answer over UDP everywhere. */
+/** RFC 8301 §3.2. The record of a longer key does not always fit into one DNS answer over UDP. */
 const MODULUS_BITS = 2048
 
 const generate = promisify(generateKeyPair)
 
-/** A new private key, made in the thread pool: 15 to 500 ms. */
+/** Generates a private key in the thread pool, which takes 15 to 500 ms. */
 export async function makeDkimKey(): Promise<KeyObject> {
   const { privateKey } = await generate('rsa', { modulusLength: MODULUS_BITS })
   return privateKey
 }
 
-/** The SubjectPublicKeyInfo of its public half in base64, as the record has it. */
+/** The SubjectPublicKeyInfo of the public key in base64, as in the DNS record. */
 export function publicKeyOf(privateKey: KeyObject): string {
   return createPublicKey(privateKey).export({ type: 'spki', format: 'der' }).toString('base64')
 }
@@ -284,17 +288,23 @@ export function formatKeyRecord(publicKey: string): string {
 }
 
 /**
- * Whether a verifier that finds these TXT records believes an rsa-sha256 signature of a mail made
- * with this key. It may take any of several (RFC 6376 §3.6.2.2), so all have to be good.
+ * Whether a verifier that finds these TXT records accepts an rsa-sha256 signature made with this
+ * key. It may use any of several records (RFC 6376 §3.6.2.2), so all of them must be valid.
  */
 export function recordsHoldKey(texts: readonly string[], publicKey: string): boolean {
   return texts.length > 0 && texts.every((text) => findKeyDefect(text, publicKey) === null)
 }
 
-/** `key`: another key, or none; `test`: the key in test mode; `tags`: the key for another purpose. */
+/**
+ * `key`: another key or none; `test`: the key is in test mode; `tags`: the key is for another
+ * purpose.
+ */
 export type KeyDefect = 'key' | 'test' | 'tags'
 
-/** Why a verifier that finds this record believes no such signature; null when it does. */
+/**
+ * Why a verifier with this record rejects an rsa-sha256 signature of the key; null if it accepts
+ * it.
+ */
 export function findKeyDefect(text: string, publicKey: string): KeyDefect | null {
   const tags = readTags(text)
   const isAmong = (tag: string, name: string, wild?: string): boolean => {
@@ -312,7 +322,10 @@ export function findKeyDefect(text: string, publicKey: string): KeyDefect | null
   return isTest ? 'test' : null
 }
 
-/** The tags of RFC 6376 §3.2, without white space, which has no meaning in the values of a key record. */
+/**
+ * Parses a tag list (RFC 6376 §3.2). White space is removed, because it has no meaning in key
+ * records.
+ */
 function readTags(text: string): ReadonlyMap<string, string> {
   const tags = new Map<string, string>()
   for (const part of text.split(';')) {

@@ -1,16 +1,16 @@
 import { decodeText } from './charset.ts'
 import { charsetOf } from './charset-names.ts'
 
-/** `=?charset*language?Q or B?text?=`; spaces in the text are wrong and common. */
+/** `=?charset*language?Q or B?text?=`. Spaces in the text are invalid but common. */
 const ENCODED_WORD = /=\?([^?\s]{1,80})\?([QqBb])\?([^?]*)\?=/g
 
 type Word = { readonly charset: string; readonly isBase64: boolean; readonly text: string }
 
 /**
- * `value` with its encoded words decoded; other text is kept. White space between two encoded words
- * is dropped (RFC 2047 §6.2). Adjacent words of one charset are decoded as one run of octets,
- * because senders split characters and shift states over words; where that gives more U+FFFD than
- * decoding each alone, each alone counts. Never throws; time grows with the length only.
+ * Decodes the encoded words in `value` and keeps other text. White space between two encoded words
+ * is dropped (RFC 2047 §6.2). Adjacent words in one charset are decoded as one run of octets,
+ * because senders split characters and shift states across words; if that gives more U+FFFD than
+ * decoding each word alone, each is decoded alone. Never throws; runs in linear time.
  */
 export function decodeWords(value: string): string {
   if (!value.includes('=?')) return value
@@ -54,7 +54,7 @@ function decodeRun(run: readonly Word[]): string {
   return decodeText(octets, first.charset)
 }
 
-/** Base64 that goes on in the next word without padding is one text (a split within a quantum). */
+/** Base64 that continues in the next word without padding is one text, split within a quantum. */
 function octetsOf(run: readonly Word[]): Uint8Array {
   const chunks: Buffer[] = []
   let base64: string[] = []
@@ -73,7 +73,10 @@ function octetsOf(run: readonly Word[]): Uint8Array {
 
 const EIGHT_BIT = /[^\x00-\x7f]/
 
-/** Where the sender left letters unencoded they are text already; only what is between is decoded. */
+/**
+ * Letters that the sender left unencoded are already text; only the octets between them are
+ * decoded.
+ */
 function decodeMixed(run: readonly Word[]): string {
   const decode = (word: Word, text: string) =>
     decodeText(octetsOf([{ ...word, text }]), word.charset)
@@ -90,13 +93,13 @@ function decodeMixed(run: readonly Word[]): string {
 const Q_ENCODING: EscapeMarks = { escape: 0x3d, space: 0x5f }
 
 export type EscapeMarks = {
-  /** Octet before two hexadecimal digits. */
+  /** The octet before two hexadecimal digits. */
   readonly escape: number
   /** Octet that stands for a space, or null. */
   readonly space: number | null
 }
 
-/** The octets that `text` stands for; an invalid escape stays as it is. */
+/** Decodes the escapes in `text` to octets; an invalid escape is unchanged. */
 export function decodeEscapes(text: string, marks: EscapeMarks): Buffer {
   const source = Buffer.from(text, 'utf8')
   let length = 0
@@ -116,7 +119,7 @@ export function decodeEscapes(text: string, marks: EscapeMarks): Buffer {
   return source.subarray(0, length)
 }
 
-/** The value of an ASCII hexadecimal digit, -1 for any other octet. */
+/** The value of an ASCII hexadecimal digit, or -1. */
 export function hexValue(octet: number | undefined): number {
   if (octet === undefined) return -1
   if (octet >= 0x30 && octet <= 0x39) return octet - 0x30

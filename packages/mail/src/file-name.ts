@@ -1,11 +1,11 @@
 import { cleanText } from './charset.ts'
 
-/** A file name as listed and downloaded, in characters; most file systems stop at 255 bytes. */
+/** Maximum length of a file name in characters; most file systems stop at 255 bytes. */
 export const FILENAME_LENGTH_MAX = 200
 
 type NamedPart = { readonly filename: string | null; readonly contentType: string }
 
-/** Extensions for parts without a usable name; any other type gets none. */
+/** Extensions for parts without a usable name; other types get none. */
 const EXTENSIONS = new Map([
   ['application/gzip', '.gz'],
   ['application/json', '.json'],
@@ -40,14 +40,14 @@ const EXTENSIONS = new Map([
   ['video/mp4', '.mp4'],
 ])
 const EXTENSION_LENGTH_MAX = 20
-/** Names that Windows takes for devices, with any extension. */
+/** Names that Windows treats as devices, with any extension. */
 const DEVICE_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
 
 /**
- * One name for each part, in order. The last component of a path, without control, bidirectional
- * and invisible characters, at most FILENAME_LENGTH_MAX code points with the extension kept;
- * `attachment` and the type's usual extension where nothing is left. A repeated name (letter case
- * apart) is numbered: `a.pdf`, `a (2).pdf`.
+ * Makes one name per part, in order: the last component of a path, without control, bidirectional
+ * and invisible characters, at most FILENAME_LENGTH_MAX code points with its extension kept. If
+ * nothing is left, the name is `attachment` with the type's usual extension. A repeated name
+ * (ignoring case) is numbered: `a.pdf`, `a (2).pdf`.
  */
 export function safeFileNames(parts: readonly NamedPart[]): string[] {
   const taken = new Set<string>()
@@ -84,7 +84,7 @@ function withNumber(name: string, number: number): string {
   return shorten(name, ` (${number})`)
 }
 
-/** Cuts the stem, never the extension or the number, and never within a character. */
+/** Shortens the stem, never the extension or the number, and never within a character. */
 function shorten(name: string, suffix: string): string {
   const dot = name.lastIndexOf('.')
   const hasExtension = dot > 0 && name.length - dot <= EXTENSION_LENGTH_MAX

@@ -1,11 +1,11 @@
-// The charset of octets that carry no label that helps. Each candidate is scored by how usual the letters are that it
-// makes: the words of a wrong charset mix scripts, cases and signs.
+// Guesses the charset of octets without a helpful label. Each candidate is scored by how common its
+// letters are: text in a wrong charset mixes scripts, cases and signs.
 
 import { type Charset, charsetOf } from './charset-names.ts'
 
-/** Octets that are read for a guess. */
+/** Octets sampled for a guess. */
 const GUESSED_BYTES_MAX = 16 * 1024
-/** A script that is not Latin needs letters of this many octets, and this score, before it is believed. */
+/** A non-Latin script is accepted only with letters of this many octets and this score. */
 const LETTERS_MIN = 4
 const SCORE_MIN = 0.42
 const DEFAULT = 'windows-1252'
@@ -13,15 +13,18 @@ const DEFAULT_BONUS = 0.05
 
 type Candidate = {
   readonly label: string
-  /** Letters of its script. */
+  /** Matches the letters of its script. */
   readonly script: RegExp
-  /** How usual the small letters of its languages are, at most 1. */
+  /** Weights of the small letters of its languages by frequency, at most 1. */
   readonly usual: ReadonlyMap<string, number>
-  /** Octets of a character. */
+  /** Octets per character. */
   readonly width: 1 | 2
 }
 
-/** `usual`: the letters that most words of its languages are made of, the most usual half first. */
+/**
+ * `usual` lists the letters that most words of its languages consist of, the most frequent half
+ * first.
+ */
 function candidate(label: string, script: RegExp, usual: string, width: 1 | 2 = 1): Candidate {
   const letters = [...usual]
   const weights = letters.map((letter, index): [string, number] => [
@@ -45,7 +48,7 @@ const HAN_TRADITIONAL =
 const HANGUL_USUAL =
   '이다는에가의을를하고지은기사리한도로들있어나서시자인일그대아수해정보전제부스니습안녕요세주원성장상구유과여동조공으내만학신경오소해선간면라마미비거것적행중문발화생감위모러용관교연물방계통회금번당개바우국분야때년월명저등요음했됩입합첨파확청드렸까네께씨님진천'
 
-/** If two score alike, the first is taken. */
+/** On equal scores the first candidate wins. */
 const CANDIDATES: readonly Candidate[] = [
   candidate('windows-1252', LATIN, 'éèàçêäöüßñáíóúãõøåæâîôûëïœ'),
   candidate('windows-1250', LATIN, 'ąćęłńóśźżáčéěířšžýůúďňťäöüőűăţş'),
@@ -75,7 +78,10 @@ function isEnough(text: string, score: number, { script, width }: Candidate): bo
 
 export type Guess = { readonly charset: Charset; readonly score: number }
 
-/** The charset whose text of 8-bit octets is the most usual: windows-1252 unless another one is better. */
+/**
+ * Finds the charset that gives 8-bit octets the most plausible text: windows-1252 unless another
+ * scores better.
+ */
 export function guessCharset(octets: Uint8Array): Guess {
   const sample = octets.subarray(0, GUESSED_BYTES_MAX)
   let best: Guess = { charset: charsetOf(DEFAULT) as Charset, score: -Infinity }
@@ -91,21 +97,23 @@ export function guessCharset(octets: Uint8Array): Guess {
   return best
 }
 
-/** The score that the octets have as text of the charset, at most 1; null where it is none of those that are guessed. */
+/**
+ * Score of the octets as text in the charset, at most 1; null if the charset is not a candidate.
+ */
 export function scoreAs(octets: Uint8Array, { name, decode }: Charset): number | null {
   const known = CANDIDATES.find(({ label }) => label === name)
   return known === undefined ? null : scoreOf(decode(octets.subarray(0, GUESSED_BYTES_MAX)), known)
 }
 
-/** Below it the text of a charset is so unusual that another one may be meant. */
+/** Below this score the text is so implausible that another charset may be meant. */
 export const SCORE_DOUBTED = 0.5
-/** By so much a guess is better than a label whose text is doubted. */
+/** The margin by which a guess must beat a doubtful label. */
 const SCORE_MARGIN = 0.4
 const CHARACTERS_SURE = 4
 
 /**
- * Whether the guess is so good that a label with such a score is wrong. Latin letters prove nothing: those of Icelandic
- * are those of Turkish in another charset.
+ * Whether the guess is so good that a label with the score `labelled` must be wrong. Latin letters
+ * prove nothing: Icelandic letters are Turkish ones in another charset.
  */
 export function isSurer({ score, charset }: Guess, octets: Uint8Array, labelled: number): boolean {
   if (CANDIDATES.some(({ label, script }) => label === charset.name && script === LATIN))
@@ -117,11 +125,11 @@ export function isSurer({ score, charset }: Guess, octets: Uint8Array, labelled:
 }
 
 const WORD = /[\p{L}\p{M}]+/gu
-/** A word in one case, or with a capital at its start; every word of a script without cases. */
+/** A word in one case or with only an initial capital, or any word of a script without cases. */
 const USUAL_CASE = /^(?:\p{Lu}?[^\p{Lu}]*|\p{Lu}+)$/u
 const PUNCTUATION = /[\s\u00a0–—‘’“”„…€«»‹›•·°§£№©®™、。，！？：；（）「」『』～・％ᄀ￥¿¡]/u
 
-/** At most 1, in parts of the characters that are not US-ASCII. */
+/** At most 1, relative to the number of non-ASCII characters. */
 function scoreOf(text: string, { label, script, usual, width }: Candidate): number {
   const foreign = text.match(/[^\x00-\x7f]/gu) ?? []
   let score = 0
@@ -142,21 +150,33 @@ function scoreOf(text: string, { label, script, usual, width }: Candidate): numb
 }
 
 const FAULT = /[\ufffd\x80-\x9f]/
-/** Chinese charsets have the letters of their neighbours, too; half-width ones are what Latin letters become. */
+/**
+ * Chinese charsets also contain the letters of neighbouring scripts. Half-width letters are
+ * excluded, because Latin letters turn into them in a wrong charset.
+ */
 const EAST_ASIAN =
   /(?![\uff61-\uff9f])[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]/u
-/** What accents of Latin words become. */
+/** Accented letters in Latin words turn into these in a wrong charset. */
 const WITHIN_LATIN = /(?<=[A-Za-z])[^\x00-\x7f](?=[A-Za-z])/gu
 const SIGN_WITHIN_WORD =
   /(?<=\p{L})[^\p{L}\p{M}\p{P}\p{Z}\p{N}\x00-\x7f](?=\p{L})|[a-z][¿¡¹²³¼½¾](?=[a-z])|[^\x00-\x7f\P{L}](?=\d)|[£¤¥¦](?=\p{L})/gu
 
-/** Cost of a capital within a word: few texts are written in capitals, and every Hebrew one is in the charset of another. */
+/**
+ * Penalty for a capital within a word: few texts are in capitals, but Hebrew in a wrong charset
+ * always is.
+ */
 const CAPITAL_COST = 0.1
 
-/** Wrong charsets make words of one letter, which languages have few of; East Asian ones are not divided into words. */
+/**
+ * Penalty for a word of one letter: wrong charsets produce them, and languages have few. East Asian
+ * text is not divided into words.
+ */
 const SINGLE_LETTER_COST = 0.5
 
-/** Letters of a word that count against it: mixed cases or scripts, or many letters in a row that only accents make. */
+/**
+ * Counts letters that suggest a wrong charset: mixed cases or scripts, or long runs of accented
+ * letters.
+ */
 function oddities(word: string, script: RegExp): number {
   const foreign = word.match(/[^\x00-\x7f]/gu)?.length ?? 0
   if (foreign === 0) return 0

@@ -1,7 +1,9 @@
 import type { Defect } from '#mime/parsed-message.ts'
 import { bufferOf, decodeText } from './charset.ts'
 
-/** Header section of a message or part, in octets; real ones stay under 100 KiB. */
+/**
+ * Maximum size of the header section of a message or part, in octets; real ones stay under 100 KiB.
+ */
 export const HEADER_BYTES_MAX = 256 * 1024
 export const HEADER_FIELDS_MAX = 1_000
 
@@ -14,9 +16,11 @@ export type HeaderField = {
 
 export type HeaderSection = {
   readonly fields: readonly HeaderField[]
-  /** Offset of the first octet of the body; where a bound was broken, of what was not read. */
+  /**
+   * Offset of the first octet of the body, or of the first unread octet if a bound was exceeded.
+   */
   readonly bodyStart: number
-  /** The bound that was broken: nothing from `bodyStart` on belongs to the fields then. */
+  /** The exceeded bound. Nothing from `bodyStart` on belongs to the fields then. */
   readonly defect: 'header-too-large' | 'too-many-header-fields' | null
 }
 
@@ -24,10 +28,10 @@ const LF = 0x0a
 const CR = 0x0d
 
 /**
- * Reads the fields of `raw` from `start` to the first empty line or `end`. Lines that are no field
- * (an mbox `From ` line, rubbish) are left out; when no field follows them up to the empty line,
- * the body begins with them, because then the empty line is what is missing. Stops at
- * HEADER_BYTES_MAX and HEADER_FIELDS_MAX before the field that would break the bound.
+ * Reads the fields of `raw` from `start` to the first empty line or `end`. Lines that are not
+ * fields (an mbox `From ` line, garbage) are skipped. If no field follows them before the empty
+ * line, the body starts with them, because the empty line before it is missing. Stops at
+ * HEADER_BYTES_MAX and HEADER_FIELDS_MAX, before the field that would exceed the bound.
  */
 export function readHeaderSection(
   raw: Uint8Array,
@@ -52,13 +56,13 @@ export function readHeaderSection(
   return { fields: lines.fields, bodyStart, defect: null }
 }
 
-/** The value of the first field called `name` (lower-case), null when there is none. */
+/** The value of the first field with the lower-case `name`, or null. */
 export function firstField(fields: readonly HeaderField[], name: string): string | null {
   for (const field of fields) if (field.name === name) return field.value
   return null
 }
 
-/** The charsets that a header names: in the types of its content, and in the encoded words of its fields. */
+/** The charsets that a header names in its content types and in encoded words. */
 export function charsetsNamed(fields: readonly HeaderField[]): string[] {
   const found = new Set<string>()
   for (const { name, value } of fields) {
@@ -71,10 +75,10 @@ export function charsetsNamed(fields: readonly HeaderField[]): string[] {
   return [...found].slice(0, CHARSETS_NAMED_MAX)
 }
 
-/** Charsets of a header that are tried for a text without a label. */
+/** Charsets of a header that are tried for text without a label. */
 const CHARSETS_NAMED_MAX = 4
 
-/** The fields that must be unique (RFC 5322 §3.6) and occur more than once. */
+/** The fields that must be unique (RFC 5322 §3.6) but occur more than once. */
 export function duplicateDefects(fields: readonly HeaderField[]): Defect[] {
   const isRepeated = (name: string) => fields.filter((field) => field.name === name).length > 1
   return UNIQUE_FIELDS.filter(isRepeated).map((name): Defect => `duplicate-${name}`)
@@ -103,12 +107,12 @@ function findSectionEnd(raw: Uint8Array, start: number, limit: number): SectionE
   return { fieldsEnd: limit, bodyStart: limit, isComplete: false }
 }
 
-/** Collects the fields of a section's lines; offsets are relative to the section. */
+/** Collects the fields of a header section; offsets are relative to the section. */
 class FieldLines {
   readonly fields: HeaderField[] = []
-  /** First line of the rubbish after the last field, null when a field ends the section. */
+  /** Start of the garbage after the last field; null if a field ends the section. */
   rubbishAt: number | null = null
-  /** Start of the field at which a bound was broken. */
+  /** Start of the field at which a bound was exceeded. */
   brokenAt: number | null = null
   readonly #text: string
   readonly #isEightBit: boolean
@@ -146,7 +150,7 @@ class FieldLines {
     const text = this.#text
     const colon = text.indexOf(':', start)
     const isField = colon >= 0 && colon < end
-    // Before the first field white space continues nothing.
+    // Before the first field, leading white space continues nothing.
     const nameStart = this.fields.length === 0 ? skipSpace(text, start) : start
     const name = isField ? fieldName(text, nameStart, colon) : ''
     if (name === '') {
@@ -171,7 +175,7 @@ class FieldLines {
     return decodeText(Buffer.from(value, 'latin1'), null, { others })
   }
 
-  /** The body's charset is the best guess at the one the sender wrote raw header text in. */
+  /** The body's charset is the best guess for header text that the sender left unencoded. */
   #declaredCharset(): string | null {
     if (this.#declared === undefined) {
       const match =
@@ -187,7 +191,10 @@ function endOfLine(text: string, from: number): number {
   return lineFeed < 0 ? text.length : lineFeed
 }
 
-/** RFC 5322 §2.2: printable US-ASCII; white space before the colon, folded or not, is the obsolete form (§4.5). */
+/**
+ * Printable US-ASCII (RFC 5322 §2.2). White space before the colon, folded or not, is the obsolete
+ * form (§4.5).
+ */
 function fieldName(text: string, start: number, colon: number): string {
   let end = colon
   while (end > start && isSpaceOrBreak(text.charCodeAt(end - 1))) end -= 1

@@ -1,5 +1,6 @@
-// Charsets of seven bits that switch between sets of characters by escape sequences: ISO-2022-JP (RFC 1468, RFC 1554),
-// -KR (RFC 1557) and -CN (RFC 1922), and HZ (RFC 1843). The sets are read by the decoders of their eight-bit forms.
+// Seven-bit charsets that switch between character sets by escape sequences: ISO-2022-JP (RFC 1468,
+// RFC 1554), -KR (RFC 1557) and -CN (RFC 1922), and HZ (RFC 1843). The sets are decoded through
+// their eight-bit forms.
 
 import { TextDecoder } from 'node:util'
 
@@ -10,7 +11,7 @@ const shiftJis = new TextDecoder('shift_jis')
 
 type CharacterSet = 'ascii' | 'roman' | 'katakana' | 'jis' | 'jis-supplement' | 'gb' | 'ksc'
 
-/** The sets that an escape sequence announces, without its ESC. */
+/** Character sets by escape sequence, without its ESC. */
 const SETS = new Map<string, CharacterSet>([
   ['(B', 'ascii'],
   ['(J', 'roman'],
@@ -26,7 +27,7 @@ const SETS = new Map<string, CharacterSet>([
   ['$(A', 'gb'],
   ['$(C', 'ksc'],
 ])
-/** The same for the set that SHIFT OUT switches to. */
+/** Character sets that SHIFT OUT switches to, by escape sequence. */
 const SHIFTED_SETS = new Map<string, CharacterSet>([
   ['$)A', 'gb'],
   ['$)C', 'ksc'],
@@ -35,15 +36,17 @@ const SHIFT_OUT = '\x0e'
 const SHIFT_IN = '\x0f'
 
 const SWITCH = /\x1b(\$[@AB]|\$[()*+][A-Z@]|[().-/][A-Z@])|[\x0e\x0f\n]/g
-/** What no text but that of ISO-2022 holds. */
+/** Occurs only in ISO-2022 text. */
 const ANNOUNCEMENT = /\x1b(?:\$[@AB]|\$\([@ABCD]|\$\)[AC]|\([IJ])/
 
-/** Whether octets of seven bits announce a set of ISO-2022, whatever their label. */
+/** Whether seven-bit octets announce a set of ISO-2022, whatever their label. */
 export function isIso2022(octets: Buffer): boolean {
   return octets.includes(0x1b) && ANNOUNCEMENT.test(octets.toString('latin1'))
 }
 
-/** U+FFFD for characters of sets that are not read. A line end leaves every set (RFC 1468, RFC 1557). */
+/**
+ * Characters of unsupported sets become U+FFFD. A line end leaves every set (RFC 1468, RFC 1557).
+ */
 export function decodeIso2022(octets: Uint8Array): string {
   const text = Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength).toString('latin1')
   const pieces: string[] = []
@@ -68,12 +71,15 @@ export function decodeIso2022(octets: Uint8Array): string {
   return pieces.join('')
 }
 
-/** Text between two switches; what is outside of the set (blanks, control characters) stays. */
+/**
+ * Decodes the text between two switches. Characters outside the set (blanks, controls) are
+ * unchanged.
+ */
 function decodeSet(text: string, set: CharacterSet): string {
   if (text === '') return ''
   switch (set) {
     case 'ascii':
-      // Programs of Windows leave katakana in one octet each, which no sequence announces.
+      // Windows programs leave katakana as single octets that no sequence announces.
       return /[\x80-\xff]/.test(text) ? shiftJis.decode(Buffer.from(text, 'latin1')) : text
     case 'roman':
       return text.replaceAll('~', '‾')

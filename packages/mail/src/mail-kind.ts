@@ -1,5 +1,5 @@
-// What kind of mail a message is, by its header and envelope alone: each sign that a program sent it or that a list
-// passed it on, and the category that follows from all signs. Without a sign a message is personal.
+// Classifies a message by its header and envelope alone: collects the signs that a program sent it
+// or a list forwarded it, and derives its category. Without a sign, a message is personal.
 
 import type {
   CategoryReason,
@@ -23,7 +23,7 @@ import {
   TOKEN_TAG,
 } from './kind-senders.ts'
 
-/** Characters of a detail. */
+/** In characters. */
 const DETAIL_LENGTH_MAX = 160
 /** Characters of a subject that are read. */
 const SUBJECT_LENGTH_MAX = 300
@@ -42,7 +42,7 @@ export function readKindSigns(
   }: Pick<ParsedHeaders, 'subject' | 'from' | 'replyTo' | 'to' | 'cc'>,
 ): KindSign[] {
   const isReply = fields.some(({ name, value }) => name === 'in-reply-to' && value !== '')
-  // A list puts its name before the subjects of its posts.
+  // Lists put their name in front of the subjects of their posts.
   const isPost = isReply || /^\s*\[[^\]]{1,40}\]/.test(subject)
   const signs = new Map<string, KindSign>()
   const add = (read: Read, detail: string) => {
@@ -54,7 +54,7 @@ export function readKindSigns(
   const isAlias = fields.some(({ name }) => ALIAS_FORWARDER.test(name))
   for (const { name, value } of fields) {
     if (value === '' && !name.startsWith('x-ms-')) continue
-    // Services for alias addresses add this field to the personal mail that they forward.
+    // Alias services add this field to the personal mail that they forward.
     if (isAlias && name.startsWith('list-unsubscribe')) continue
     const path = NOTED_PATHS.has(name) ? pathIn(value) : null
     if (name === 'sender' && isAddressee(path, context)) {
@@ -79,19 +79,22 @@ export function readKindSigns(
   add(readName(decodeWords(name ?? '')), `From: ${cleanLine(name ?? '')}`)
   const token = replyTo.find(({ address }) => TOKEN_TAG.test(address))
   if (token !== undefined) add(PROGRAM('service-mailbox'), token.address)
-  // There is nobody to answer: mail systems write so.
+  // Mail systems write without an author.
   if (from === null || !/.@./.test(from.address)) {
     add(PROGRAM('no-author'), `From: ${cleanLine(firstField(fields, 'from') ?? '')}`)
   }
   const [onlyTo] = to
   if (to.length === 1 && cc.length === 0 && from !== null && isSame(onlyTo, from)) {
-    // The recipients are hidden, or there is none but a program's own mailbox.
+    // The recipients are hidden, or the only one is the program's own mailbox.
     add(PROGRAM('to-itself'), `To: ${from.address}`)
   }
   return [...signs.values()]
 }
 
-/** Rules about services that send mail of programs and of people, and rules about what programs mostly send. */
+/**
+ * Rules about services that send the mail of both programs and people, and about mail that mostly
+ * programs send.
+ */
 const SENT_BY_SERVICE = new Set([
   'bounce-address',
   'feedback-id',
@@ -101,13 +104,15 @@ const SENT_BY_SERVICE = new Set([
 ])
 const OF_PROGRAM = new Set(['service-mailbox', 'program-subject'])
 
-/** Words in the names of newsletters and numbers in their subjects, which mail of people has too. */
+/** Words in newsletter names, and issue numbers in subjects, that personal mail also contains. */
 const NEWSLETTER_TITLES = [
   /\bnews ?letters?\b|\b(?:news|weekly|daily|deals|offers|bulletin|tips)$/i,
   /\bissue (?:no\.? ?|#)?\d|\bvol(?:ume)?\.? ?\d/i,
 ]
 
-/** Reads two weak signs together: what a program or a newsletter is likely to send, sent by a service for such mail. */
+/**
+ * Combines two weak signs: content typical of a program or newsletter, sent through a bulk service.
+ */
 function joinSigns(
   signs: readonly KindSign[],
   titles: [name: string, subject: string],
@@ -123,14 +128,14 @@ function joinSigns(
   return [...joined, { rule: 'newsletter-words', says: 'unsubscribe', detail: title }]
 }
 
-/** The meaning of a sign on a post of a list or on an answer, which people write. */
+/** The meaning of a sign on a list post or a reply, which people write. */
 function saysOfPost(
   { rule, says }: NonNullable<Read>,
   { isReply, isPost }: { readonly isReply: boolean; readonly isPost: boolean },
 ): Says {
   if (isPost && says === 'host') return 'list'
   if (!isReply || says !== 'bulk') return says
-  // An answer with a low precedence comes from a list of an old kind.
+  // A reply with low precedence comes from an old kind of list.
   return rule === 'precedence' ? 'list' : 'program'
 }
 
@@ -141,18 +146,18 @@ function isSame(one: Mailbox | undefined, other: Mailbox): boolean {
 export type Envelope = {
   /** '' is the null reverse-path. */
   readonly reversePath: string
-  /** The addresses of the inboxes that the message came to. */
+  /** Addresses of the inboxes that received the message. */
   readonly recipients: readonly string[]
 }
 
 export type MailKind = {
   readonly category: MailCategory
   readonly reasons: readonly CategoryReason[]
-  /** False wherever a program, a list or the recipient itself might get the answer. */
+  /** False if a program, a list or the recipient itself might receive the reply. */
   readonly autoReplyable: boolean
 }
 
-/** The kind of a message. In doubt it is personal, and is not answered automatically. */
+/** Classifies a message. In doubt it is personal and gets no automatic reply. */
 export function judgeKind(headers: ParsedHeaders, { reversePath, recipients }: Envelope): MailKind {
   const { kindSigns, from, to, cc, inReplyTo, subject, automaticReason } = headers
   const signs = [...kindSigns]
@@ -161,7 +166,7 @@ export function judgeKind(headers: ParsedHeaders, { reversePath, recipients }: E
   const path = readPath(reversePath, { author, addressees: [...to, ...cc] })
   const isMade = path === null && namesRecipient(reversePath, recipients)
   const read = isMade ? PROGRAM('bounce-address') : path
-  // What the header calls a list is no newsletter of its host, and no answer is one.
+  // Mail that the header marks as list mail is not a newsletter, and neither is a reply.
   const isOfList = read === LIST_HOST && (isReply || signs.some(({ says }) => says === 'list'))
   if (read !== null && !signs.some(({ rule }) => rule === read.rule)) {
     const says = isOfList ? 'list' : read.says
@@ -179,28 +184,28 @@ export function judgeKind(headers: ParsedHeaders, { reversePath, recipients }: E
   }
 }
 
-/** A path made for this recipient (VERP): `news-7-ann=y.example@x.example`. */
+/** Whether the path was made for a recipient (VERP): `news-7-ann=y.example@x.example`. */
 function namesRecipient(reversePath: string, recipients: readonly string[]): boolean {
   const lower = reversePath.toLowerCase()
-  // Gmail does so too with personal mail that it forwards.
+  // Gmail does this too, for personal mail that it forwards.
   if (lower.includes('+caf_=')) return false
   return recipients.some((address) => lower.includes(address.toLowerCase().replace('@', '=')))
 }
 
 type PathContext = {
-  /** The address in From. */
+  /** The address in the From field. */
   readonly author: string
   readonly addressees: readonly Mailbox[]
 }
 
-/** Whether the mail is written to its sender, who is not its author: LISTSERV makes posts so. */
+/** Whether the sender is an addressee but not the author, as in posts from LISTSERV. */
 function isAddressee(path: string | null, { author, addressees }: PathContext): boolean {
   const sender = path?.toLowerCase()
   if (sender === author.toLowerCase()) return false
   return addressees.some(({ address }) => address.toLowerCase() === sender)
 }
 
-/** Reads a reverse-path, of the envelope or of a field that repeats it. */
+/** Reads the envelope's reverse-path or a field that repeats it. */
 function readPath(path: string, { author, addressees }: PathContext): Read {
   if (path === '') return readNullPath(author)
   if (isPathOfList(path, addressees)) return LIST
@@ -208,7 +213,7 @@ function readPath(path: string, { author, addressees }: PathContext): Read {
   return isBounceAddress(path) ? PROGRAM('bounce-address') : null
 }
 
-/** A null reverse-path is for notifications about mail (RFC 5321 §4.5.5). */
+/** Null reverse-paths are for notifications about mail (RFC 5321 §4.5.5). */
 function readNullPath(author: string): NonNullable<Read> {
   const isSystem = /^(?:mailer-?daemon|postmaster)(?:@|$)/i.test(author)
   return { rule: 'null-sender', says: isSystem ? 'bounce' : 'system' }
@@ -221,7 +226,7 @@ function categoryOf(signs: readonly KindSign[]): MailCategory {
   if (has('bounce')) return 'bounce'
   if (has('notification')) return 'automated'
   if (has('mailing')) return 'marketing'
-  // A person wrote what a list passes on, unless its sender is a program.
+  // List mail was written by a person unless its sender is a program.
   if (has('list')) return has('system') ? 'automated' : 'personal'
   if (has('unsubscribe') || has('host')) return 'marketing'
   return has('system') || has('bulk') ? 'automated' : 'personal'
@@ -254,7 +259,7 @@ function readField(name: string, value: string): Read {
     case 'x-auto-response-suppress':
       return /^(?:none)?$/i.test(value) ? null : PROGRAM('auto-response-suppress')
     case 'x-loop':
-      // A mark of this service is on the mail of its users.
+      // The service adds this mark to its users' own mail.
       return isHopMark(value) ? null : PROGRAM('loop-mark')
     case 'x-spam-flag':
       return /^yes\b/i.test(value) ? { rule: 'spam-flag', says: 'spam' } : null
@@ -273,19 +278,19 @@ function readField(name: string, value: string): Read {
   }
 }
 
-/** Whether a value of X-Loop is one that a service like this one writes: 128 bits in base 32. */
+/** Whether an X-Loop value has the form that this service writes: 128 bits in base 32. */
 export function isHopMark(value: string): boolean {
   return /^[0-9a-v]{26}$/.test(value)
 }
 
-/** RFC 3834 §5, RFC 5436; `auto-forwarded` is on mail that a person wrote. */
+/** RFC 3834 §5, RFC 5436. `auto-forwarded` marks mail that a person wrote. */
 function readAutoSubmitted(value: string): Read {
   if (/^no\s*(?:[;(]|$)/i.test(value)) return null
   const says = /^auto-forwarded\b/i.test(value) ? 'program' : 'notification'
   return { rule: 'auto-submitted', says }
 }
 
-/** RFC 6522, RFC 3464, RFC 8098, RFC 5965, RFC 8460. */
+/** Report types of RFC 6522, RFC 3464, RFC 8098, RFC 5965 and RFC 8460. */
 function readContentType(value: string): Read {
   if (/^text\/calendar\b/i.test(value)) return PROGRAM('calendar')
   if (!/^multipart\/report\b/i.test(value)) return null
@@ -299,7 +304,7 @@ function readPrecedence(value: string): Read {
   return /^(?:bulk|junk)\b/i.test(value) ? { rule: 'precedence', says: 'bulk' } : null
 }
 
-/** An address alone proves less: lists of people have it too. */
+/** A mail address alone proves less, because discussion lists have one too. */
 function readUnsubscribe(value: string): Read {
   const says = /https?:/i.test(value) ? 'unsubscribe' : 'host'
   return {
@@ -308,7 +313,7 @@ function readUnsubscribe(value: string): Read {
   }
 }
 
-/** Fields that repeat a reverse-path, or name the address for reports. */
+/** Fields that repeat a reverse-path or name the address for reports. */
 const NOTED_PATHS = new Set([
   'sender',
   'return-path',
@@ -327,9 +332,9 @@ function pathIn(value: string): string {
 const LIST: Read = { rule: 'list', says: 'list' }
 const LIST_HOST: Read = { rule: 'list-host', says: 'host' }
 
-/** Three words and the name of the sender, separated by colons, as Gmail asks of senders of much mail. */
+/** Gmail asks bulk senders for three words and the sender's name, separated by colons. */
 function readFeedbackId(name: string, value: string): Read {
-  // Some providers number the personal mail of their users so.
+  // Some providers write such numbers on their users' personal mail.
   if (/:(?:user:proton|fastmail)$|@/i.test(value)) return null
   const words = value.split(':').filter((word) => word.trim() !== '')
   const isOfPeopleToo = /:(?:amazonses|hubspot)\s*$/i.test(value) || name !== 'feedback-id'
@@ -345,7 +350,7 @@ const PROGRAM_MAILER =
   /php|swiftmailer|symfony|nodemailer|javamail|smtpsend|easendmail|mime::lite|mime-tools|python|perl|ruby|\.net|cdosys|blat|sendemail|^mail v|autorespond|vacation|helpdesk|commerce|mail engine|customer\.io|monit|nagios|zabbix|backup|veeam|synology|qnap|ricoh|mfp|xerox|scan|sap netweaver|ticket|zendesk|otrs|trac|redmine|git-send-email|opendmarc|report|mailenable|james|qualtrics|front \(/i
 const MAILING_PROGRAM =
   /mailchimp|sendinblue|brevo|cleverreach|inxmail|rapidmail|campaign|constant contact|mailerlite|activecampaign|phplist|mautic|sendy\b|acymailing|newsletter|emailvision|scnem|listmonk|mailpoet|getresponse|aweber|dotmailer|mailwizz|mailster|lyris|list ?manager|listserv maestro|sparklist|topica|accucast|worldmerge|group ?mail\b|mail(?:king|loop|up\b)|dmdelivery|responsys|exacttarget|strongmail|bronto|silverpop|eloqua|marketo|pardot|vertical ?response|icontact|sendblaster|mass ?mail|e-?mail ?marketing|maxbulk|oempro|interspire/i
-/** Programs that mail the entries of feeds. */
+/** Programs that send feed entries by mail. */
 const FEED_PROGRAM = /\brss|feed(?:2|burner|blitz)|newspipe|blogtrottr|rawdog/i
 
 function readMailer(value: string): Read {
@@ -354,13 +359,13 @@ function readMailer(value: string): Read {
   return PROGRAM_MAILER.test(value) ? PROGRAM('program-mailer') : null
 }
 
-/** Forms of Message-IDs that libraries make; the web mail of Zimbra has the one of JavaMail. */
+/** Message-ID formats of mail libraries. Zimbra's webmail shares the format of JavaMail. */
 const PROGRAM_MESSAGE_ID =
   /\.JavaMail\.(?!zimbra)|@swift\.generated>?$|^<?[0-9a-f]{12,}_[0-9a-f]+@.*\.mail>?$|^<?\d{12,20}\.\d+\.\d{8,}@/i
 
 const LIST_FIELD =
   /^(?:mailing-list|list-subscribe|x-(?:beenthere|archive-position$|listar-|ecartis-|majordomo|ml-|mlserver$|mail-count$|quickml$|listname$|mailman-|google-group|mailing-?list|list-|sympa))/
-/** Fields of hosts of newsletters and discussions. */
+/** Fields that hosts of newsletters and discussions add. */
 const HOST_FIELD = /^x-(?:list-host|lyris|topica)(?:-|$)/
 const NOTIFICATION_FIELD =
   /^(?:rt-ticket|tls-report-|pp-correlation-id|x-(?:(?:[a-z\d]+-)*(?:autogenerated|auto-?generated|autoresponder|auto-?reply|vacation)$|auto-?respon(?!se-suppress)|auto-?reply-|msexch-correlation-key|github-|gitlab-|jira-|bugzilla-|trac-|redmine-|gerrit-|jenkins-|instance-identity|discourse-|launchpad-|phabricator-|sentry-|servicenow-|fd-ticket|zendesk-|phpbb|asterisk-|cron-env|debian-pr-|svn-|rt-loop-|linkedin-|facebook|stripe-|amazon-mail-relay|notifications|atlassian-|dropbox-|sfdc-|(?:rss|feed|atom|blogtrottr)-))/
@@ -369,7 +374,7 @@ const MAILING_FIELD =
 const SERVICE_FIELD =
   /^(?:bounces-to$|errors-to$|delivered-by-the-graces-of$|x-(?:sg-|smtpapi|ses-outgoing|mailgun-|pm-rcpt|mandrill-|msys|msfbl|report-abuse|report-spam|complaints-to|php-|antiabuse|ms-exchange-inbox-rules-loop|ms-exchange-generated-message-source|delivery-agent|helpscout|lsv-|hs-|hubspot))/
 
-/** Words in the names of fields that programs of any maker add to what they send. */
+/** Words in the names of header fields that programs of any vendor add. */
 const PROGRAM_WORD_IN_FIELD =
   /^x-(?:[a-z\d]+-)*(?:tickets?|case|campaigns?|newsletters?|subscribers?|recip-?id|delivery-id|entity-(?:ref-)?id|challenge|notice)(?:-|$)/
 
@@ -394,32 +399,38 @@ function readOtherField(name: string, value: string): Read {
   return name === 'delivered-to' && /^(?:mailing list|responder for) /i.test(value) ? LIST : null
 }
 
-/** What mail programs write before the subject that they answer, in the languages of their users. */
+/** Subject prefixes of automatic replies, in several languages. */
 const AUTO_REPLY_SUBJECT =
   /^\s*(?:auto(?:matic)?[\s-]?(?:reply|response)|auto|out of office(?: auto-?reply)?|automatische antwort|abwesenheitsnotiz|abwesenheit|automatisch antwoord|afwezigheidsbericht|r[ée]ponse automatique|absence du bureau|respuesta autom[áa]tica|fuera de (?:la )?oficina|risposta automatica|fuori sede|resposta autom[áa]tica|odpowied[źz] automatyczna|automatyczna odpowied[źz]|autosvar|automaattinen vastaus|automatick[áa] odpov[ěe][ďd]|automatikus v[áa]lasz|r[ăa]spuns automat|otomatik yan[ıi]t|автоматический ответ|автоответ|автоматична відповідь|αυτόματη απάντηση|自動応答|自動返信|自动答复|自动回复|自動回覆|자동 회신|자동 응답|رد تلقائي|תשובה אוטומטית)\s*[:：]/iu
 const AWAY_SUBJECT =
   /^\s*(?:.{1,80} is out of the office\.?(?:\s*\(.{0,60}\))?|yahoo! auto response|away from my mail)\s*$/i
-/** What systems for absence write before the subject. */
+/** Subject prefixes of out-of-office systems. */
 const AWAY_PREFIX =
   /^\s*[[(【]?\s*(?:auto(?:mat(?:ic|ed))?[\s-]?(?:reply|response|answer)|ooo|out[\s-]of[\s-](?:the[\s-])?office(?: auto-?reply)?|vacation (?:reply|message|notice)|abwesenheits(?:assistent|meldung|nachricht)|(?:ich bin )?nicht im (?:b[üu]ro|haus)|automatische (?:r[üu]ckmeldung|nachricht)|(?:message|notification|avis) d['’]absence|absent(?:e|\(e\))? du bureau|respuesta autom[áa]tica|ausente de la oficina|mensaje de ausencia|messaggio automatico|fuori ufficio|buiten kantoor|aus[êe]ncia tempor[áa]ria|ausente do escrit[óo]rio|fora do escrit[óo]rio|poza biurem|fr[åa]nvaromeddelande|poissaoloviesti|lomavastaus|mimo kancel[áa][řr]|h[áa]zon k[íi]v[üu]l|ofis d[ıi][şs][ıi]nda|вне офиса|不在(?:通知|のお知らせ)|自動返信|外出自动回复|自动回复|부재\s?중(?: 자동 회신)?|خارج المكتب|מחוץ למשרד)\s*(?:[\])】]|[:：]|\s(?:re|aw|sv|tr|rif)\s?:)/iu
-/** The same, or what a person writes who reports an absence. */
+/** Subject prefixes of out-of-office systems and of people who announce an absence. */
 const ABSENCE_PREFIX =
   /^\s*(?:out[\s-]of[\s-](?:the[\s-])?office|vacation|away|abwesend|absente?|absence|ausente|ausencia|respuesta autom[áa]tica|assente|assenza|afwezig(?:heid)?|niet aanwezig|aus[êe]ncia|nieobecno[śs][ćc]|fr[åa]nvaro|fr[åa]nvarande|frav[æa]r(?:ende)?|ikke til stede|poissa(?:olo)?|nep[řr][íi]tomnost|нет на (?:работе|месте)|отсутствие|不在|外出|休暇|휴가)\s*(?:[:：]|-\s)/iu
-/** Reports about reading, answers to invitations, and what shops, ticket systems and networks write; people may too. */
+/**
+ * Read receipts, replies to invitations, and subjects of shops, ticket systems and social networks;
+ * people may write them too.
+ */
 const PROGRAM_SUBJECT =
   /^\s*(?:read(?: receipt)?|return receipt|delivery receipt|opened|new time proposed|gelesen|lu|le[íi]d[oa]|letto|lida|gelezen|not read|accepted|declined|tentative(?:ly accepted)?|cancell?ed|zugesagt|abgelehnt|mit vorbehalt|accept[ée]|refus[ée]|aceptad[oa]|rechazad[oa]|accettato|rifiutato)\s?:|^\s*(?:\[[^\]]{0,30}[#!:][^\]]{0,10}\d{2,}[^\]]{0,10}\]|\[[^\]]{0,20}\d{4,}\]|##.{1,20}##)|\b(?:ticket|request|case|inquiry) (?:id )?(?:has been|was|is) (?:received|created|opened|logged|registered|updated|resolved|closed)|\bwe(?: have|['’]ve)? received your (?:request|message|email|order|payment)|\b(?:order|booking|payment|reservation) (?:confirmation|received|confirmed)\b(?=\s*(?:[#:–-]|for order|\d|$))|^\s*(?:your )?(?:receipt|invoice) (?:from |for |#|no\.?\s?)?\S*$|\b(?:mentioned|tagged|invited|followed|poked) you\b|\bsent you (?:a|an) \w+|\bstarted following you\b|\baccepted your (?:invitation|request)\b|^\s*auto[\s-]?(?:response|reply) from\b|^\s*thank you for (?:contacting|your (?:message|inquiry|order|email))\b|^\s*vielen dank f[üu]r ihre (?:anfrage|nachricht|bestellung|e-?mail)\b|^\s*(?:eingangs|empfangs)best[äa]tigung\b|\b(?:parcel|package|order|shipment) (?:is on its way|has (?:been )?shipped)\b|\b(?:quarantine|spam) (?:digest|report|summary)\b|\b(?:authentification requise|verification required)\b|^\s*abwesenheits(?:assistent|meldung|nachricht|notiz)\b/i
-/** Codes, confirmations of addresses and orders, and alarms about accounts, in the languages of shops and services. */
+/**
+ * Verification codes, confirmations of addresses and orders, and account alerts, in several
+ * languages.
+ */
 const SERVICE_SUBJECT =
   /\b(?:verification|security|confirmation|log-?in|sign-?in|one-time|activation) (?:code|pin|link)\b|\b(?:verify|confirm) your (?:e-?mail|account|identity|address|device|subscription|registration|sign-?up)|\b(?:booking|order|reservation|appointment|payment|subscription|registration) (?:is|has been|was) (?:confirmed|received|cancell?ed|shipped|placed)\b|^\s*your (?:\p{L}+ ){0,2}(?:order|trip|ride|delivery|statement|bill|receipt|subscription|password|account|payment|booking|reservation|package|parcel)\b|\bmeeting reminder\b|^\s*reminder:|\bincident (?:resolved|update|report)\b|\bihre? (?:\S+ )?(?:paket|sendung|bestellung|buchung)\b|\bvotre (?:commande|colis)\b|\b(?:tu|su|seu) pedido\b|\bil tuo ordine\b|\b(?:je|uw) bestelling\b|\breset your password|\bpassword (?:reset|changed)\b|\bnew (?:sign-?in|log-?in) (?:from|to|on)\b|^\s*security alert\b|(?:best[äa]tigungs|sicherheits|verifizierungs|anmelde)code|passwort zur[üu]cksetzen|best[äa]tigen? (?:sie )?(?:ihre|deine) (?:e-?mail|anmeldung|registrierung)|(?:bestell|auftrags|versand|buchungs|reservierungs|termin|zahlungs)best[äa]tigung|code de (?:v[ée]rification|confirmation|s[ée]curit[ée])|confirmation de (?:votre )?commande|confirmez votre (?:adresse|compte|inscription|e-?mail)|r[ée]initialis\w* (?:de )?votre mot de passe|c[óo]digo de (?:verifica\w+|seguridad|seguran[çc]a|confirma\w+)|confirmaci[óo]n de (?:tu |su )?pedido|confirma[çc][ãa]o d[eo] (?:seu )?pedido|confirma tu (?:correo|cuenta)|codice di (?:verifica|conferma|sicurezza)|conferma (?:d['’]|dell['’]|di )?ordine|verificatiecode|(?:order|bestel)bevestiging|kod weryfikacyjny|potwierdzenie zam[óo]wienia|код подтверждения|подтверждени\S* (?:заказа|регистрации)|do[ğg]rulama kodu|orderbekr[äa]ftelse|ordrebekr[æe]ftelse|tilausvahvistus|vahvistuskoodi|ov[ěe][řr]ovac[íi] k[óo]d|potvrzen[íi] objedn[áa]vky|認証(?:コード|番号)|確認コード|ご注文(?:確認|ありがとう)|验证码|驗證碼|인증\s?(?:번호|코드)|رمز التحقق|קוד אימות/iu
-/** What programs of machines begin a subject with. */
+/** Subject prefixes of machine-generated reports. */
 const MACHINE_SUBJECT =
   /^\s*(?:(?:\[preview\] )?report[ -]domain:|complaint about message from|cron <|anacron job|\*\* (?:problem|recovery|acknowledgement)|\[(?:firing|resolved|problem|recovery|success|failed|warning|pbx|fail2ban|django|monitor|alerting)\b|problem:|resolved:|logwatch for|smart error|degradedarray event|monit alert|jenkins build|build (?:failed|succeeded)|bacula:|fax from|message from "rnp|svn commit:|\[[^\]]{1,40}\] comment:|\[[^\]]{1,60}\] your site has|majordomo results|output of your job)/i
 
-/** Whole subjects of mail systems; a person who writes about such a message adds words. */
+/** Complete subjects of bounces; a person who writes about a bounce adds words. */
 const BOUNCE_SUBJECT =
   /^\s*(?:failure notice|undeliver(?:able|ed) (?:message|mail)|undelivered mail returned to sender|returned mail: .{0,80}|mail delivery (?:failed|failure)(?:: returning message to sender)?|(?:message |permanent )?delivery fail(?:ure|ed)|non-?deliverable (?:mail|message)|delivery status notification\b.{0,40})\s*$/i
 
-/** Subjects under which a postmaster reports a failure; other people use them to write about one. */
+/** Subjects with which postmasters report a failure; other people use them to write about one. */
 const FAILURE_SUBJECT =
   /undeliver|unzustellbar|nicht zugestellt|\bdeliver\w* (?:has )?(?:fail|status|notif|delay|problem|error)|\breturned (?:mail|message)|\b(?:mail|message)\b.{0,20}\b(?:delayed|returned|not delivered)|non (?:remis|distribu)|no se (?:ha )?pud|devuelt|n[aã]o entregue|mancat[ao] (?:consegna|recapito)|onbestelbaar|недоставлен|не доставлен|配信不能|退信/i
 

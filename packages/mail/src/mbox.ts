@@ -1,9 +1,10 @@
-// Mailbox files in the format mbox (RFC 4155), in its reversible form mboxrd: a line that begins with any number of
-// ">" and "From " gets one ">" more. The octets of a message are kept, with their line ends.
+// Mailbox files in mbox format (RFC 4155), in its reversible form mboxrd: a line that starts with
+// any number of ">" and "From " gets one more ">". The octets and line ends of a message are
+// preserved.
 
 import { parseDateTime } from './message-headers.ts'
 
-/** The sender that stands for the null reverse-path. */
+/** The sender that represents the null reverse-path. */
 const NULL_SENDER = 'MAILER-DAEMON'
 const LF = 0x0a
 const CR = 0x0d
@@ -13,19 +14,21 @@ const FROM = Buffer.from('From ')
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** A message with its separator line before it and an empty line after it. `sender` '' is the null reverse-path. */
+/**
+ * A message between its separator line and an empty line. `sender` is '' for the null reverse-path.
+ */
 export function mboxEntry(
   raw: Uint8Array,
   { sender, dateMs }: { sender: string; dateMs: number },
 ): Uint8Array[] {
   const line = Buffer.from(`From ${senderWord(sender)} ${asctime(dateMs)}\n`)
-  // A message that does not end with CRLF gets a line end, which `readMbox` takes away again.
+  // A message that does not end with CRLF gets a line end, which `readMbox` removes again.
   const end = Buffer.from(raw.at(-1) === LF && raw.at(-2) === CR ? '\n' : '\n\n')
   return [line, quoted(raw), end]
 }
 
 function senderWord(sender: string): string {
-  // Nothing that could end the word or the line.
+  // Removes everything that could end the word or the line.
   const word = sender.replace(/[\s\0]/g, '')
   return word === '' ? NULL_SENDER : word
 }
@@ -38,7 +41,10 @@ function asctime(dateMs: number): string {
   return `${WEEKDAYS[date.getUTCDay()]} ${MONTHS[date.getUTCMonth()]} ${day} ${time} ${date.getUTCFullYear()}`
 }
 
-/** With a ">" before each line that needs one. Octet by octet: parts would take far more memory than a line of a few. */
+/**
+ * Adds a ">" to each line that needs one. Works on octets: splitting into lines takes far more
+ * memory.
+ */
 function quoted(raw: Uint8Array): Uint8Array {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
   const lines = fromLines(bytes)
@@ -52,7 +58,7 @@ function quoted(raw: Uint8Array): Uint8Array {
   return whole
 }
 
-/** Where lines begin that are ">" any number of times and "From ". */
+/** Start offsets of the lines that begin with any number of ">" and "From ". */
 function fromLines(bytes: Buffer): number[] {
   const lines: number[] = []
   for (let at = bytes.indexOf(FROM); at !== -1; at = bytes.indexOf(FROM, at + FROM.length)) {
@@ -76,16 +82,16 @@ function unquoted(bytes: Buffer): Buffer {
 }
 
 export type MboxEntry = {
-  /** '' for the null reverse-path; null where the separator line names none. */
+  /** '' for the null reverse-path; null if the separator line has no sender. */
   readonly sender: string | null
   readonly dateMs: number | null
-  /** Null for a message that has more octets than are allowed, as it was before it was quoted. */
+  /** Null for a message larger than the limit, measured without its quoting. */
   readonly raw: Uint8Array | null
-  /** Octets of the file up to the end of this message. */
+  /** Offset in the file at which this message ends. */
   readonly end: number
 }
 
-/** Whether the file can be of this format. */
+/** Whether the file can be in mbox format. */
 export function isMbox(start: Uint8Array): boolean {
   return Buffer.from(start.buffer, start.byteOffset, start.byteLength)
     .subarray(0, FROM.length)
@@ -93,9 +99,10 @@ export function isMbox(start: Uint8Array): boolean {
 }
 
 /**
- * The messages of a file, one in memory at a time. A separator is a line "From " with a time, at the start of the file or
- * after an empty line; where the first one of the file has no time, none needs it. A message with a Content-Length that
- * leads to a separator, or to the end, is so long. Line ends of a message that has no CRLF in its first line become CRLF.
+ * Yields the messages of a file, holding one in memory at a time. A separator is a line "From "
+ * with a time, at the start of the file or after an empty line; if the first one has no time, none
+ * needs it. A Content-Length is trusted if it leads to a separator or to the end of the file. If a
+ * message's first line has no CRLF, its line ends become CRLF.
  */
 export async function* readMbox(
   chunks: AsyncIterable<Uint8Array>,
@@ -106,12 +113,12 @@ export async function* readMbox(
   let isSkipping = false
   let separator: Buffer | null = null
   let isDated = true
-  /** Where the Content-Length of the message ends; null before its header is read. */
+  /** End of the message by its Content-Length; null until the header is read. */
   let named: number | null = null
   // The line end after a message belongs to the separator.
   const heldMax = Math.ceil(bytesMax * QUOTED_GROWTH_MAX) + SEPARATOR_BYTES_MAX
   let searchFrom = 0
-  /** The next message; null when more octets are needed. */
+  /** The next message; null if more octets are needed. */
   const take = (isWhole: boolean): MboxEntry | null => {
     if (separator === null) {
       const lineEnd = rest.indexOf(LF)
@@ -127,7 +134,7 @@ export async function* readMbox(
     if (named === null && !isSkipping) {
       named = namedEnd(rest, isWhole || rest.length > HEADER_BYTES_MAX)
       if (named === null) return null
-      // A longer one is too large in any case, and is found by its separator.
+      // A longer message is too large in any case and is found by its separator.
       if (named > heldMax) named = 0
     }
     if (named !== null && named > searchFrom && !isSkipping) {
@@ -168,16 +175,19 @@ export async function* readMbox(
   }
 }
 
-/** Of a message whose lines are all "From ": each has six octets, and one more when it is quoted. */
+/** Worst case, when every line is "From ": six octets with the line end, seven when quoted. */
 const QUOTED_GROWTH_MAX = 7 / 6
-/** A longer separator line is cut. */
+/** Longer separator lines are cut. */
 const SEPARATOR_BYTES_MAX = 4 * 1024
-/** A header that is longer names no length. */
+/** The Content-Length of a longer header is ignored. */
 const HEADER_BYTES_MAX = 256 * 1024
 
 type Search = { isDated: boolean; isWhole: boolean }
 
-/** The start of the next separator line after an empty line, or -1 and where the search continues with more octets. */
+/**
+ * Start of the next separator line after an empty line, or -1 and the offset at which the search
+ * resumes.
+ */
 function findSeparator(
   bytes: Buffer,
   from: number,
@@ -191,13 +201,13 @@ function findSeparator(
     if (line === null) return { at: -1, searchFrom: Math.max(0, at - 2) }
     if (!isDated || isDatedSeparator(line)) return { at: at + 1, searchFrom: 0 }
   }
-  // A line end and what belongs to it may be cut.
+  // The last octets may be the start of a separator.
   return { at: -1, searchFrom: Math.max(from, bytes.length - SEPARATOR_LOOK_BACK) }
 }
 
 const SEPARATOR_LOOK_BACK = 16
 
-/** Null when the line may go on in the octets that follow. */
+/** Null if the line may continue in later octets. */
 function lineAt(bytes: Buffer, start: number, isWhole: boolean): Buffer | null {
   const end = bytes.indexOf(LF, start)
   if (end !== -1) return bytes.subarray(start, Math.min(end, start + SEPARATOR_BYTES_MAX))
@@ -216,7 +226,7 @@ const TIME_LENGTH_MIN = 20
 
 const CONTENT_LENGTH = /^Content-Length:[ \t]*(\d{1,12})[ \t]*\r?$/im
 
-/** Where the content ends by its Content-Length, 0 without one; null when the header may go on. */
+/** End of the content by its Content-Length; 0 without one, null if the header may continue. */
 function namedEnd(bytes: Buffer, isWhole: boolean): number | null {
   const found = ['\n\n', '\n\r\n'].map((end) => {
     const at = bytes.subarray(0, HEADER_BYTES_MAX).indexOf(end, 0, 'latin1')
@@ -229,8 +239,8 @@ function namedEnd(bytes: Buffer, isWhole: boolean): number | null {
 }
 
 /**
- * The start of the separator that follows a content which ends here, behind the empty line; null when none does, and so
- * the length is wrong.
+ * Start of the separator after content that ends here, past the empty line. Null if there is none,
+ * which means that the length is wrong.
  */
 function separatorAfter(
   bytes: Buffer,
@@ -250,7 +260,9 @@ function separatorAfter(
 /** An empty line, and a line end that the length does not count. */
 const LINE_ENDS_MAX = 4
 
-/** Whether a Content-Length says where it ends, and whether no empty line follows it. */
+/**
+ * Whether the Content-Length gives the exact end, and whether no empty line follows the content.
+ */
 type ContentForm = { isExact: boolean; isBare: boolean }
 
 function entryOf(
@@ -263,7 +275,7 @@ function entryOf(
   const whole = isBare ? body : withoutLastLineEnd(body)
   const isAdded = hasCrlf(whole) && whole.at(-1) === LF && whole.at(-2) !== CR
   const content = isAdded ? whole.subarray(0, -1) : whole
-  // A file that needs its lengths to be read has quoted nothing.
+  // A file that depends on lengths has no quoting.
   const isQuoted = !isExact || !fromLines(content).some((at) => content[at] !== GREATER)
   const raw = withCrlf(isQuoted ? unquoted(content) : content)
   return { ...head, raw: raw.length > bytesMax ? null : raw, end }
@@ -274,14 +286,14 @@ function hasCrlf(raw: Buffer): boolean {
   return first > 0 && raw[first - 1] === CR
 }
 
-/** Without the empty line that ends every message of a file. */
+/** Removes the empty line that ends every message of a file. */
 function withoutLastLineEnd(body: Buffer): Buffer {
   if (body.at(-1) !== LF) return body
   const length = body.at(-2) === CR && body.at(-3) === LF ? 2 : 1
   return body.subarray(0, body.length - length)
 }
 
-/** Files of other programs have line feeds alone; a message of the service keeps its octets. */
+/** Files of other programs have bare line feeds; a message of this service keeps its octets. */
 export function withCrlf(raw: Buffer): Buffer {
   if (raw.indexOf(LF) === -1 || hasCrlf(raw)) return raw
   let bare = 0
@@ -302,7 +314,7 @@ function isBareLf(bytes: Buffer, at: number): boolean {
 const ASCTIME =
   /\s(?:[A-Z][a-z]{2}),?\s+([A-Z][a-z]{2})\s+(\d{1,2})\s+(\d{2}:\d{2}(?::\d{2})?)\s+(?:([A-Z]{1,5}|[+-]\d{4})\s+)?(\d{4})(?:\s+([+-]\d{4}))?/
 
-/** As some programs write it: "Tue, 3 Feb 2015 04:05:06". */
+/** A format that some programs write: "Tue, 3 Feb 2015 04:05:06". */
 const RFC_TIME =
   /\s[A-Z][a-z]{2},?\s+(\d{1,2}\s+[A-Z][a-z]{2}\s+\d{4}\s+\d{2}:\d{2}:\d{2}(?:\s+[+-]\d{4})?)/
 

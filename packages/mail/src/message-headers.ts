@@ -7,12 +7,12 @@ import { firstField, type HeaderField } from './header-fields.ts'
 import { isNoReplyName } from './kind-senders.ts'
 import { readKindSigns } from './mail-kind.ts'
 
-/** X-Loop fields that are read: more than a message has hops, each of which may add one. */
+/** X-Loop fields that are read. A message has fewer hops, each of which may add one. */
 const LOOP_MARKS_MAX = 100
-/** Characters of a mark; the service's own have 26. */
+/** In characters; the service's own marks have 26. */
 const LOOP_MARK_LENGTH_MAX = 100
 
-/** The first field of a name counts, and every To, Cc and Bcc. Never throws. */
+/** Reads the first field of each name, but every To, Cc and Bcc. Never throws. */
 export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
   const first = new Map<string, string>()
   const loopMarks: string[] = []
@@ -52,7 +52,7 @@ export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
   }
 }
 
-/** Fields whose value a sender chooses freely; the others are for servers, or are read by themselves. */
+/** Fields that a sender fills freely. The others are for servers or are read separately. */
 const FREE_FIELD =
   /^(?:x-.*|list-.*|reply-to|comments|keywords|organization|mail-(?:followup|reply)-to|errors-to|disposition-notification-to|return-receipt-to)$/
 
@@ -64,7 +64,7 @@ function freeTextOf(fields: readonly HeaderField[], people: readonly Mailbox[]):
   return cleanText([...names, ...values].filter((text) => text !== '').join('\n'))
 }
 
-/** The mailboxes of all fields of the name, each address once where there are several fields. */
+/** The mailboxes of all fields with the name; among several fields each address counts once. */
 function mailboxesOf(fields: readonly HeaderField[], name: string): Mailbox[] {
   const lists = fields
     .filter((field) => field.name === name)
@@ -87,7 +87,7 @@ function addLoopMark(marks: string[], value: string): void {
 
 type Reason = ParsedHeaders['automaticReason']
 
-/** In order of rank: the plainest statement wins when several fields say it. */
+/** In order of rank: the clearest statement wins if several fields make one. */
 const RANKS: readonly NonNullable<Reason>[] = [
   'auto-submitted',
   'precedence',
@@ -97,8 +97,8 @@ const RANKS: readonly NonNullable<Reason>[] = [
 const SYSTEM_LOCAL_PART = /^(?:mailer-?daemon|postmaster|bounces?)(?:[+=].*)?$/i
 
 /**
- * Whether a program sent the message, so that nobody answers it automatically; the envelope's null sender is
- * for the caller to add. `fromAddress`: the bare address of the From field, null when there is none.
+ * Whether a program sent the message, so that it gets no automatic reply. The caller checks for a
+ * null reverse-path. `fromAddress` is the bare From address, null if there is none.
  */
 export function automaticReason(
   fields: readonly HeaderField[],
@@ -115,7 +115,9 @@ export function automaticReason(
   return SYSTEM_LOCAL_PART.test(name) || isNoReplyName(name) ? 'system-sender' : null
 }
 
-/** The local part; of `MAILER-DAEMON <>` and the like the word that stands for it. */
+/**
+ * The local part of the From address; for `MAILER-DAEMON <>` and similar, the word in its place.
+ */
 function senderName(fields: readonly HeaderField[], fromAddress: string | null): string {
   if (fromAddress === null) return firstField(fields, 'from')?.split(/[\s<]/, 1)[0] ?? ''
   const at = fromAddress.lastIndexOf('@')
@@ -142,7 +144,7 @@ function reasonOfField({ name, value }: HeaderField): Reason {
     case 'x-auto-response-suppress':
       return /^(?:none)?$/i.test(value) ? null : 'auto-response-suppress'
     case 'content-type':
-      // Delivery, disposition and feedback reports (RFC 6522): answering one makes loops.
+      // Replying to delivery, disposition or feedback reports (RFC 6522) causes loops.
       return /^multipart\/report\b/i.test(value) ? 'auto-submitted' : null
     default:
       return null
@@ -152,7 +154,7 @@ function reasonOfField({ name, value }: HeaderField): Reason {
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 const DATE_TIME =
   /(\d{1,2})[\s-]{1,4}([a-z]{3})[a-z]{0,6}\.?[\s-]{1,4}(\d{2,4})[\s,]{1,4}(\d{1,2})[:.](\d{1,2})(?:[:.](\d{1,2}))?(?:\s{0,4}([ap])\.?m\b\.?)?(?:\s{0,4}([+-])(\d{2}):?(\d{2})|\s{0,4}([a-z]{1,5}))?/i
-/** RFC 5322 §4.3: any other name is to be taken for -0000. */
+/** Any other zone name is treated as -0000 (RFC 5322 §4.3). */
 const ZONE_HOURS = new Map([
   ['EDT', -4],
   ['EST', -5],
@@ -165,7 +167,7 @@ const ZONE_HOURS = new Map([
 ])
 const FIELD_LENGTH_MAX = 200
 
-/** Null when the field holds no date, or one that no calendar has. */
+/** Null if the field holds no date or an impossible one. */
 export function parseDateTime(field: string): number | null {
   const match = DATE_TIME.exec(field.slice(0, FIELD_LENGTH_MAX))
   if (match === null) return null
@@ -189,13 +191,13 @@ export function parseDateTime(field: string): number | null {
   return utc - (sign === '-' ? -offsetMinutes : offsetMinutes) * 60_000
 }
 
-/** `half`: the first letter of AM or PM, which some programs write. */
+/** `half` is the first letter of AM or PM, which some programs write. */
 function hourOfDay(hour: number, half: string | undefined): number {
   if (half === undefined || hour > 12) return hour
   return (hour % 12) + (half.toLowerCase() === 'p' ? 12 : 0)
 }
 
-/** RFC 5322 §4.3: two digits below 50 are of this century, three digits count from 1900. */
+/** Two digits below 50 are in this century; three digits count from 1900 (RFC 5322 §4.3). */
 function fullYear(text: string): number {
   const year = Number(text)
   if (text.length === 2) return year < 50 ? 2000 + year : 1900 + year
@@ -204,13 +206,16 @@ function fullYear(text: string): number {
 
 /** Longer identifiers are compared by their SHA-256: PostgreSQL indexes at most 2,704 bytes. */
 const MESSAGE_ID_KEY_LENGTH_MAX = 250
-/** Identifiers read in one field: as many as a header of 64 KiB holds, the maximum of this service's replies. */
+/**
+ * Identifiers read per field: as many as fit in a header of 64 KiB, the maximum for the service's
+ * replies.
+ */
 export const REFERENCES_MAX = 10_000
 
 /**
- * The identifier of a Message-ID field as `<id>`, without white space. Brackets may be missing around
- * one with an `@`; null when the field holds neither. Long identifiers are read in encoded words, as the library of
- * Python writes them.
+ * The identifier of a Message-ID field as `<id>`, without white space. An identifier with an `@`
+ * may lack its brackets; null if the field has neither. Encoded words are decoded, because Python's
+ * library encodes long identifiers.
  */
 export function parseMessageId(value: string): string | null {
   const field = decodeWords(value)
@@ -221,9 +226,9 @@ export function parseMessageId(value: string): string | null {
 }
 
 /**
- * The identifiers of an In-Reply-To or References field as `<id>`, in order, as often as written,
- * for the last one names the parent. Where brackets are missing, words with an `@` count. Of more than REFERENCES_MAX the first and the
- * newest are kept, as RFC 5322 §3.6.4 leaves to the sender.
+ * The identifiers of an In-Reply-To or References field as `<id>`, in order and with repetitions,
+ * because the last one names the parent. Without brackets, words with an `@` count. Of more than
+ * REFERENCES_MAX the first and the newest are kept, as RFC 5322 §3.6.4 permits.
  */
 export function parseMessageIds(value: string): string[] {
   const field = decodeWords(value)
@@ -233,8 +238,8 @@ export function parseMessageIds(value: string): string[] {
 }
 
 /**
- * The key by which identifiers are compared: the text without brackets and white space, or the SHA-256 of more
- * than 250 characters, so that a key fits any index.
+ * The key for comparing identifiers: the text without brackets and white space, or its SHA-256 if
+ * it is longer than 250 characters, so that a key fits any index.
  */
 export function messageIdKey(messageId: string): string {
   const id = messageId.replace(/\s+/g, '').replace(/^</, '').replace(/>$/, '')
@@ -246,7 +251,8 @@ function bracketedIds(field: string): string[] {
   const found: string[] = []
   let close = -1
   for (let open = field.indexOf('<'); open >= 0; ) {
-    // Searched again only after it is passed: else a field of opening brackets would take quadratic time.
+    // Searched again only once passed; otherwise a field of opening brackets would take quadratic
+    // time.
     if (close < open) close = indexOrEnd(field, '>', open)
     const next = indexOrEnd(field, '<', open + 1)
     // `<a@b <c@d>`: an identifier holds no bracket, so the first one was cut off.

@@ -1,7 +1,7 @@
-// MTA-STS texts (RFC 8461): the record that says a domain has a policy, the policy itself, and which
-// hosts it names. Knows nothing of how either was had.
+// Parses MTA-STS (RFC 8461): the record that announces a policy, the policy, and the hosts that it
+// permits. Fetches neither.
 
-/** Real policies list a dozen. */
+/** Real policies list about a dozen. */
 const STS_PATTERNS_MAX = 100
 /** RFC 8461 §3.2: about one year. */
 const STS_MAX_AGE_SECONDS_MAX = 31_557_600
@@ -9,7 +9,7 @@ const STS_MAX_AGE_SECONDS_MAX = 31_557_600
 export type StsPolicy = {
   readonly mode: 'enforce' | 'testing' | 'none'
   readonly maxAgeSeconds: number
-  /** Host names, or `*.` and a name; lower case. */
+  /** Lower-case host names, or `*.` and a name. */
   readonly patterns: readonly string[]
 }
 
@@ -19,7 +19,10 @@ const MAX_AGE = /^\d{1,10}$/
 const PATTERN =
   /^(?:\*\.)?[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)+$/
 
-/** The `id` of the policy by the TXT records at `_mta-sts.`; null unless one alone names one (§3.1). */
+/**
+ * The policy `id` from the TXT records at `_mta-sts.`; null unless exactly one record has one
+ * (§3.1).
+ */
 export function readStsId(texts: readonly string[]): string | null {
   const records = texts.filter((text) => RECORD.test(text))
   const [record] = records
@@ -29,7 +32,7 @@ export function readStsId(texts: readonly string[]): string | null {
   return id !== undefined && ID.test(id) ? id : null
 }
 
-/** Null when the text is no policy of §3.2, or names more than STS_PATTERNS_MAX hosts. */
+/** Null if the text is not a valid policy (§3.2) or names more than STS_PATTERNS_MAX hosts. */
 export function parseStsPolicy(text: string): StsPolicy | null {
   const fields = new Map<string, string>()
   const patterns: string[] = []
@@ -39,7 +42,7 @@ export function parseStsPolicy(text: string): StsPolicy | null {
     const key = line.slice(0, colon).trim()
     const value = line.slice(colon + 1).trim()
     if (key === 'mx') patterns.push(value.toLowerCase().replace(/\.$/, ''))
-    // §3.2: of a field that may stand once, the first counts.
+    // If a field that may occur once is repeated, the first counts (§3.2).
     else if (!fields.has(key)) fields.set(key, value)
   }
   const mode = fields.get('mode')
@@ -52,7 +55,7 @@ export function parseStsPolicy(text: string): StsPolicy | null {
   return { mode, maxAgeSeconds: Math.min(Number(maxAge), STS_MAX_AGE_SECONDS_MAX), patterns }
 }
 
-/** Whether the policy names `host` (lower case); `*` stands for exactly one label (§4.1). */
+/** Whether the policy permits `host` (lower case); `*` matches exactly one label (§4.1). */
 export function isHostInPolicy(policy: StsPolicy, host: string): boolean {
   const parent = host.slice(host.indexOf('.') + 1)
   return policy.patterns.some((pattern) =>

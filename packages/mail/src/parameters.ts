@@ -5,13 +5,15 @@ import { decodeEscapes, decodeWords, type EscapeMarks } from './encoded-word.ts'
 const PERCENT_ENCODING: EscapeMarks = { escape: 0x25, space: null }
 
 export type StructuredValue = {
-  /** The part before the first `;`, lower-case, without comments and white space around it. */
+  /** The part before the first `;`, in lower case, trimmed and without comments. */
   readonly value: string
-  /** By lower-case name; the first of a name counts. A Map, so that `__proto__` is only a name. */
+  /**
+   * By lower-case name; the first of a name counts. A Map, so that `__proto__` is an ordinary name.
+   */
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** Never throws; time grows with the length only. */
+/** Never throws; runs in linear time. */
 export function parseStructured(field: string): StructuredValue {
   const source = endValue(stripComments(field))
   const semicolon = source.indexOf(';')
@@ -33,7 +35,10 @@ export function parseStructured(field: string): StructuredValue {
   return { value, parameters: plain }
 }
 
-/** With the `;` after the value, for which senders write a comma or nothing: `text/plain charset=utf-8`. */
+/**
+ * Adds the `;` after the value, for which senders write a comma or nothing: `text/plain
+ * charset=utf-8`.
+ */
 function endValue(source: string): string {
   const equals = source.indexOf('=')
   const value = source.slice(0, Math.max(0, equals)).trimEnd()
@@ -45,7 +50,10 @@ function endValue(source: string): string {
   return end === 0 || end === nameAt ? source : `${value.slice(0, end)};${source.slice(nameAt)}`
 }
 
-/** A parameter's text with the encoded words that RFC 2047 §5 forbids there and senders write. */
+/**
+ * A parameter's text with encoded words decoded. RFC 2047 §5 forbids them there, but senders write
+ * them.
+ */
 export function readParameter(structured: StructuredValue, name: string): string | null {
   const text = structured.parameters.get(name)
   return text === undefined ? null : decodeWords(text)
@@ -61,14 +69,16 @@ function pushTo(sections: Map<string, Section[]>, name: string, section: Section
   else list.push(section)
 }
 
-/** `*`, `*0`, `*0*`: what stands after the name's first star; null when it is none of these. */
+/** Parses a name's suffix after its first star (`*`, `*0`, `*0*`); null if it is none of these. */
 function sectionOf(suffix: string, text: string): Section | null {
   if (suffix === '') return { index: 0, isEncoded: true, text }
   const match = /^(\d{1,6})(\*?)$/.exec(suffix)
   return match === null ? null : { index: Number(match[1]), isEncoded: match[2] === '*', text }
 }
 
-/** RFC 2231 §4: encoded sections are decoded as one, for a character may be split over two. */
+/**
+ * Encoded sections are decoded together, because a character may be split over two (RFC 2231 §4).
+ */
 function joinSections(sections: Section[]): string {
   sections.sort((a, b) => a.index - b.index)
   let charset: string | null = null
@@ -93,7 +103,7 @@ function joinSections(sections: Section[]): string {
 }
 const STOP = /[=;]/g
 
-/** Name and text of each parameter from `start`; a name without `=` has the text ''. */
+/** Yields the name and text of each parameter from `start`; a name without `=` has the text ''. */
 function* splitParameters(source: string, start: number): Generator<[string, string]> {
   let position = start
   while (position < source.length) {
@@ -113,8 +123,8 @@ function* splitParameters(source: string, start: number): Generator<[string, str
 }
 
 /**
- * A token or quoted string; `end` is the offset of the `;` after it. A quoted string may follow on a
- * token, as senders write it; what follows on a quoted string is dropped.
+ * A token or quoted string; `end` is the offset of the `;` after it. A quoted string may follow a
+ * token, as senders write it; anything after a quoted string is dropped.
  */
 function readText(source: string, start: number): { text: string; end: number } {
   let text = ''
@@ -136,7 +146,10 @@ function readText(source: string, start: number): { text: string; end: number } 
 
 const TEXT_STOP = /[;"]/g
 
-/** From after the opening quote; `end` is the offset after the closing one, or of the end. */
+/**
+ * Reads from after the opening quote; `end` is the offset after the closing one, or the end of the
+ * source.
+ */
 function readQuoted(source: string, start: number): { text: string; end: number } {
   let text = ''
   let from = start
@@ -154,8 +167,9 @@ function readQuoted(source: string, start: number): { text: string; end: number 
 }
 
 /**
- * RFC 5322 §3.2.2. A parenthesis within a token belongs to it (`name=Invoice(1).pdf`), and one that
- * is never closed is no comment, so that it cannot take the boundary with it.
+ * Removes comments (RFC 5322 §3.2.2). A parenthesis within a token belongs to it
+ * (`name=Invoice(1).pdf`). An unclosed one starts no comment, so that it cannot swallow the
+ * boundary.
  */
 export function stripComments(field: string): string {
   if (!field.includes('(')) return field
@@ -181,7 +195,7 @@ export function stripComments(field: string): string {
       result += character
     }
   }
-  // Never closed: it was none, but for rubbish at the very end.
+  // An unclosed parenthesis starts no comment, except for garbage at the very end.
   return depth === 0 || !field.includes(';', commentAt) ? result : field
 }
 

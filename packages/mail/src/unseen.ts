@@ -1,18 +1,27 @@
-// Characters that a person does not see: one class for every face that shows text of strangers. Runs in browsers too.
+// Characters that a person cannot see, defined once for every face that shows untrusted text. Runs
+// in browsers too.
 
 /**
- * What Unicode lets fonts ignore (Default_Ignorable_Code_Point: fillers, joiners, directions, selectors, tags), controls
- * but tabs and line ends, line separators, noncharacters, and characters that fonts draw as nothing.
+ * Characters that fonts may ignore (Default_Ignorable_Code_Point: fillers, joiners, directions,
+ * selectors, tags), controls except tabs and line ends, line separators, noncharacters, and
+ * characters that fonts draw as nothing.
  */
 const UNSEEN =
   '\\p{DI}\\0-\\x08\\v-\\x1f\\x7f-\\x9f\\p{NChar}\\u2028\\u2029\\u2800\\ufff9-\\ufffb\\u{16fe4}\\u{1d159}\\u{e0000}-\\u{e0fff}'
 
-/** Letters and marks that change their form beside a joiner: Arabic to Sinhala, and Tibetan to Mongolian. */
+/**
+ * Letters and marks that change form beside a joiner: Arabic to Sinhala, and Tibetan to Mongolian.
+ */
 const JOINING = '(?=[\\p{L}\\p{M}])[\\u0600-\\u0dff\\u0f00-\\u109f\\u1780-\\u17b3\\u17b6-\\u18af]'
-/** Scripts without spaces, in which one of no width allows a line to end: Thai to Burmese, and Khmer. */
+/**
+ * Scripts without spaces, in which a zero-width space allows a line break: Thai to Burmese, and
+ * Khmer.
+ */
 const UNSPACED = '[\\u0e00-\\u109f\\u1780-\\u17b3\\u17b6-\\u17ff]'
 
-/** Unseen characters that change what a person sees, each where it does: no other text looks the same. */
+/**
+ * Unseen characters that change the visible text in these positions; no other text looks the same.
+ */
 const FORMING = [
   `(?<=${JOINING})[\\u200c\\u200d](?=${JOINING})`,
   '(?<=[\\p{ExtPict}\\p{EMod}]\\ufe0f?)\\u200d(?=\\p{ExtPict})',
@@ -24,20 +33,20 @@ const FORMING = [
   '(?<=\\u{1f3f4})\\u{e0067}\\u{e0062}(?:\\u{e0065}\\u{e006e}\\u{e0067}|\\u{e0073}\\u{e0063}\\u{e0074}|\\u{e0077}\\u{e006c}\\u{e0073})\\u{e007f}',
 ].join('|')
 
-// Runs are bounded, because the stack of a pattern is.
+// Runs are bounded, because the stack of the regular expression engine is.
 const IN_LINE = new RegExp(`(${FORMING})|[\\t\\n${UNSEEN}]{1,1000}`, 'gu')
 const IN_TEXT = new RegExp(`(${FORMING})|[${UNSEEN}]{1,1000}`, 'gu')
 const ANY = /* @__PURE__ */ new RegExp(`[\\t\\n${UNSEEN}]`, 'u')
-/** Most text has none. */
+/** Fast path, because most text has no unseen characters. */
 const PLAIN_LINE = /^[\x20-\x7e]*$/
 const PLAIN_TEXT = /^[\t\n\x20-\x7e]*$/
 
-/** `text` on one line, each unseen character as its number: `[U+E0041]`. */
+/** `text` on one line, with each unseen character as its number: `[U+E0041]`. */
 export function shownLine(text: string): string {
   return PLAIN_LINE.test(text) ? text : text.replace(IN_LINE, (run, kept) => kept ?? marks(run))
 }
 
-/** The same for a text, whose line ends and tabs stay. */
+/** `text` with each unseen character as its number; line ends and tabs are kept. */
 export function shownText(text: string): string {
   return replaceUnseen(text.replaceAll('\r\n', '\n'), marks)
 }
@@ -50,7 +59,7 @@ export function replaceUnseen(text: string, write: (run: string, at: number) => 
   })
 }
 
-/** The unseen characters of a text, in code points. */
+/** Counts the unseen characters of a text in code points. */
 export function countUnseen(text: string): number {
   let count = 0
   replaceUnseen(text.replaceAll('\r\n', '\n'), (run) => {
@@ -60,7 +69,10 @@ export function countUnseen(text: string): number {
   return count
 }
 
-/** The first unseen character, as `U+E0041`; null for none. `isName`: what forms letters and emoji is allowed. */
+/**
+ * The first unseen character as `U+E0041`, or null. `isName` allows characters that form letters
+ * and emoji.
+ */
 export function findUnseen(text: string, { isName = false } = {}): string | null {
   if (!isName) {
     const found = ANY.exec(text)

@@ -5,14 +5,17 @@ import { type Charset, charsetOf } from './charset-names.ts'
 const littleEndian = new TextDecoder('utf-16le')
 const bigEndian = new TextDecoder('utf-16be')
 
-/** Octets that are looked at to find the order of octets. */
+/** Octets sampled to find the byte order. */
 const SAMPLE_BYTES = 4_096
-/** Text of so many octets without a NUL is no UTF-16: hardly any is without digits, blanks and line ends. */
+/**
+ * Text of this size without a NUL is not UTF-16, which has NULs in digits, blanks and line ends.
+ */
 const PRINTABLE_BYTES_MIN = 16
 
 /**
- * The text of octets that are UTF-16 or UTF-32, by their byte order mark, their label or their NULs; else null. Without a
- * mark the octets show their order, which a label often has wrong (RFC 2781 §4.3 takes the big-endian one).
+ * Decodes UTF-16 or UTF-32, recognised by a byte order mark, the label or NULs; else returns null.
+ * Without a mark the octets themselves show their byte order, which labels often get wrong (RFC
+ * 2781 §4.3 assumes big-endian).
  */
 export function decodeWide(octets: Buffer, declared: Charset | null): string | null {
   const mark = octets.toString('latin1', 0, 4)
@@ -29,7 +32,10 @@ export function decodeWide(octets: Buffer, declared: Charset | null): string | n
   return null
 }
 
-/** By the NULs of Latin letters, which are all at even offsets or all at odd ones. */
+/**
+ * Determines the byte order by the NULs of Latin letters, which are all at even or all at odd
+ * offsets.
+ */
 function orderOfNuls(octets: Buffer): TextDecoder | null {
   if (octets.length % 2 !== 0 || !octets.includes(0)) return null
   const sample = octets.subarray(0, SAMPLE_BYTES)
@@ -43,7 +49,10 @@ function orderOfNuls(octets: Buffer): TextDecoder | null {
   return even > odd ? bigEndian : littleEndian
 }
 
-/** The first octets of characters vary less than the second ones: a text has few blocks of Unicode. */
+/**
+ * The high octets of characters vary less than the low ones, because a text uses few Unicode
+ * blocks.
+ */
 function orderOf(octets: Buffer, name: string): TextDecoder {
   const kinds = [new Set<number>(), new Set<number>()]
   for (const [index, octet] of octets.subarray(0, SAMPLE_BYTES).entries()) {
@@ -54,7 +63,7 @@ function orderOf(octets: Buffer, name: string): TextDecoder {
   return even < odd ? bigEndian : littleEndian
 }
 
-/** Whether the octets are text of a charset that has US-ASCII, whose label is wrong. */
+/** Whether the octets are text in a superset of US-ASCII, so that the label is wrong. */
 function isPlain(octets: Buffer): boolean {
   const text = octets.toString('latin1')
   if (/[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]/.test(text)) return false

@@ -21,9 +21,11 @@ import {
   textField,
 } from './header-text.ts'
 
-/** In characters; RFC 2392 gives no bound, and a field has to hold it on one line. */
+/**
+ * In characters. RFC 2392 sets no bound, but a header field must hold the identifier on one line.
+ */
 const CONTENT_ID_LENGTH_MAX = 250
-/** Parameters of an attachment's content type; further and longer ones are left out. */
+/** Further and longer parameters of an attachment's content type are dropped. */
 const CONTENT_TYPE_PARAMETERS_MAX = 10
 const CONTENT_TYPE_PARAMETER_LENGTH_MAX = 100
 
@@ -31,11 +33,11 @@ type OutgoingAttachment = {
   readonly filename: string
   readonly contentType: string
   readonly content: Uint8Array
-  /** With or without angle brackets; one that no field can hold is left out. */
+  /** With or without angle brackets. An identifier that no header field can hold is dropped. */
   readonly contentId: string | null
-  /** A file of type text is never shown inline: receivers would take it for more of the body. */
+  /** Ignored for text files, which receivers would show as part of the body. */
   readonly isInline: boolean
-  /** Whether it is a version of the body that programs read, as a calendar is (RFC 6047 §2.4). */
+  /** Whether it is a machine-readable version of the body, such as a calendar (RFC 6047 §2.4). */
   readonly isAlternative?: boolean
 }
 
@@ -54,44 +56,51 @@ export type OutgoingMessage = {
   readonly messageId: string
   readonly dateMs: number
   readonly attachments: readonly OutgoingAttachment[]
-  /** X-Loop value that identifies the message if it comes back: printable ASCII; null for none. */
+  /**
+   * X-Loop value that identifies the message if it comes back, in printable ASCII; null for none.
+   */
   readonly hopMark: string | null
-  /** Absolute URL that unsubscribes its recipient with one POST (RFC 8058 §3.1); null for none. */
+  /** Absolute URL for one-click unsubscription by POST (RFC 8058 §3.1); null for none. */
   readonly unsubscribeUrl: string | null
-  /** Further fields. Their names are tokens; their texts are encoded where they are not ASCII. */
+  /** Additional header fields. Names are tokens; values outside ASCII are encoded. */
   readonly extraFields: readonly { readonly name: string; readonly value: string }[]
 }
 
 type ComposedMessage = {
   readonly raw: Uint8Array
-  /** Some address in the header is outside ASCII: only a server with SMTPUTF8 may have it. */
+  /**
+   * Whether a header address is outside ASCII, so that only a server with SMTPUTF8 may receive the
+   * message.
+   */
   readonly needsSmtpUtf8: boolean
 }
 
 /**
- * The same octets for the same message, with CRLF line ends only and no line over 998 octets. Bodies
- * are 7-bit; the header is ASCII but for international local parts. No field can add a field:
- * control characters and line separators become spaces or go, and what is not allowed where it
- * stands is left out (characters of addresses and identifiers) or replaced (content types that are
- * none, and those of messages and multiparts, which may not be encoded: application/octet-stream).
- * Names of attachments are made safe and unique as those of received mail are. Rejects with a
- * RangeError when an address, the Message-ID or the link to unsubscribe is longer than
- * HEADER_WORD_LENGTH_MAX. Yields to other work after every COMPOSE_STEP_BYTES of an
- * attachment.
+ * Composes a message deterministically: the same input gives the same octets, with CRLF line ends
+ * and no line over 998 octets. Bodies are 7-bit; the header is ASCII except for international local
+ * parts. Input cannot inject header fields: control characters and line separators become spaces or
+ * are removed. Characters that are not allowed in addresses and identifiers are dropped. An invalid
+ * content type becomes application/octet-stream, as do message and multipart types, which may not
+ * be encoded. Attachment names are made safe and unique like those of received mail. Rejects with a
+ * RangeError if an address, the Message-ID or the unsubscribe link exceeds HEADER_WORD_LENGTH_MAX.
+ * Yields to other work after every COMPOSE_STEP_BYTES of an attachment.
  */
 export async function composeMessage(outgoing: OutgoingMessage): Promise<ComposedMessage> {
   composer ??= (await import('nodemailer/lib/mail-composer')).default
   const root = new composer(optionsOf(outgoing)).compile()
   const pieces: Piece[] = [Buffer.from(`${writeFields(outgoing).join('\r\n')}\r\n`)]
   render(root, pieces)
-  // One line end more than the content has: receivers take the last one for the protocol's.
+  // One line end more than the content has, because receivers drop the last one as the protocol's.
   pieces.push(LINE_END)
   const { from, to, cc, replyTo } = outgoing
   const addresses = [from.address, ...to, ...cc, replyTo ?? '']
   return { raw: await joinPieces(pieces), needsSmtpUtf8: addresses.some(isInternational) }
 }
 
-/** Octets as they are sent, or an attachment's octets, which are encoded when the pieces are joined. */
+/**
+ * Octets that are ready to send, or an attachment's octets that are encoded when the pieces are
+ * joined.
+ */
 type Piece = Buffer | { readonly unencoded: Buffer }
 
 async function joinPieces(pieces: readonly Piece[]): Promise<Uint8Array> {
@@ -118,7 +127,7 @@ const OPAQUE_TYPE = 'application/octet-stream'
 const TOKEN = "[A-Za-z0-9!#$%&'*+.^_`{|}~-]{1,127}"
 const TOKEN_ONLY = new RegExp(`^${TOKEN}$`)
 const CONTENT_TYPE = new RegExp(`^\\s*(${TOKEN}/${TOKEN})\\s*(;.*)?$`, 's')
-/** RFC 2045 §6.4: no encoding may be put on these, so their octets could change on the way. */
+/** Types that may not be encoded (RFC 2045 §6.4), so their octets could change in transit. */
 const COMPOSITE_TYPE = /^(?:message|multipart)\//
 const CONTENT_ID = /^[\x21-\x7e]+$/
 const NO_CONTENT_ID = /[<>()[\]\\",;]/
@@ -127,7 +136,7 @@ const PARAMETER_TEXT = /^[\x20-\x7e]+$/
 /** Parameters that the composer writes itself. */
 const OWN_PARAMETERS = new Set(['name', 'boundary'])
 
-// Loaded with the first message that is sent: it takes some 35 ms.
+// Loaded with the first sent message, because loading takes about 35 ms.
 let composer: Composer | null = null
 
 function writeFields(outgoing: OutgoingMessage): string[] {
@@ -142,7 +151,8 @@ function writeFields(outgoing: OutgoingMessage): string[] {
   pushIds(fields, 'References', references)
   if (hopMark !== null) fields.push(`X-Loop: ${writeUri(hopMark)}`)
   if (unsubscribeUrl !== null) {
-    // RFC 2369 §2: in angle brackets. On one line, because many readers do not unfold.
+    // RFC 2369 §2 requires angle brackets. The URL is on one line, because many readers do not
+    // unfold.
     fields.push(`List-Unsubscribe: <${writeUri(unsubscribeUrl)}>`)
     fields.push('List-Unsubscribe-Post: List-Unsubscribe=One-Click')
   }
@@ -151,7 +161,8 @@ function writeFields(outgoing: OutgoingMessage): string[] {
 }
 
 /**
- * The message with another date. The header is one that `composeMessage` wrote: its Date field is on one line.
+ * Returns the message with another date. `raw` comes from `composeMessage`, which writes the Date
+ * field on one line.
  */
 export function withDate(raw: Uint8Array, dateMs: number): Uint8Array {
   const bytes = bufferOf(raw)
@@ -159,7 +170,7 @@ export function withDate(raw: Uint8Array, dateMs: number): Uint8Array {
   const end = bytes.indexOf('\r\n', start)
   const isInHeader = start > 1 && start < bytes.indexOf('\r\n\r\n')
   if (!isInHeader) throw new RangeError('The message has no Date field')
-  // As the composer writes it.
+  // The composer's own date format.
   const field = `Date: ${new Date(dateMs).toUTCString().replace('GMT', '+0000')}`
   return Buffer.concat([bytes.subarray(0, start), Buffer.from(field), bytes.subarray(end)])
 }
@@ -170,7 +181,7 @@ function writeUri(text: string): string {
   return text.replace(UNBRACKETED, '')
 }
 
-/** Leaves out identifiers outside ASCII, and folds one that no line could hold. */
+/** Drops identifiers outside ASCII and folds overlong ones. */
 function pushIds(fields: string[], name: string, ids: readonly string[]): void {
   const pieces = ids.flatMap((id) =>
     /[^\x00-\x7f]/.test(singleLine(id)) ? [] : pieceOf(writeId(id)),
@@ -183,7 +194,7 @@ function pieceOf(id: string): string[] {
   return [id.length > HEADER_WORD_LENGTH_MAX ? id.replace(LONG_RUN, '$&\r\n ') : id]
 }
 
-/** Characters that cannot stand within angle brackets. */
+/** Characters that are not allowed in angle brackets. */
 const UNBRACKETED = /[^\x21-\x7e]|[<>]/g
 
 const LONG_RUN = new RegExp(`.{${HEADER_WORD_LENGTH_MAX}}(?=.)`, 'g')
@@ -200,7 +211,7 @@ function optionsOf(outgoing: OutgoingMessage): Options {
   const options: Options = {
     messageId,
     date: new Date(dateMs),
-    // `=_` stands in no quoted-printable and no base64, so no body holds a delimiter.
+    // Neither quoted-printable nor base64 contains `=_`, so no body contains a delimiter.
     boundaryPrefix: '=_',
     baseBoundary: createHash('sha256').update(messageId).digest('hex').slice(0, 24),
     disableFileAccess: true,
@@ -216,14 +227,14 @@ function optionsOf(outgoing: OutgoingMessage): Options {
 
 type ComposedFile = {
   readonly filename: string
-  /** With its parameters. */
+  /** The media type with its parameters. */
   readonly contentType: string
   /** Without angle brackets; null for none. */
   readonly contentId: string | null
   readonly content: Uint8Array
 }
 
-/** The files of the composed message in the order of its parts, as their header fields describe them. */
+/** The attached files in the order of the message's parts, as their header fields describe them. */
 export function composedFiles({
   attachments,
   html,
@@ -239,7 +250,7 @@ export function composedFiles({
   return files.sort((a, b) => a.place - b.place).map(({ place: _, ...file }) => file)
 }
 
-/** Beside the HTML, which is an alternative itself; as an alternative; below. */
+/** Sort order of the parts: 0 beside the HTML, 1 as an alternative of the body, 2 after it. */
 function placeOf(attachment: OutgoingAttachment | undefined, isBesideHtml: boolean): number {
   if (attachment?.isAlternative) return 1
   return isBesideHtml ? 0 : 2
@@ -254,16 +265,19 @@ function attachmentParts(attachments: readonly OutgoingAttachment[], hasHtml: bo
   )
 }
 
-/** RFC 2047 §5 has no encoded words in parameters, but readers decode what looks like one. */
+/**
+ * Breaks up `=?` in the file name: RFC 2047 §5 allows no encoded words in parameters, but readers
+ * decode anything that looks like one.
+ */
 function withoutEncodedWord({ filename, contentType }: OutgoingAttachment) {
   return { filename: filename.replaceAll('=?', '=_'), contentType: writeContentType(contentType) }
 }
 
 function textPart(text: string) {
   const contentTransferEncoding = transferOf(text)
-  // The composer recognises 7bit only in strings, and takes '' for no part.
+  // The composer recognises 7bit only in strings, and treats '' as a missing part.
   if (contentTransferEncoding === '7bit') return { content: text, contentTransferEncoding }
-  // Readers drop one line end after decoding; in base64 that would be the text's own.
+  // Readers drop one line end after decoding; with base64 that would be one of the text's own.
   const needsEnd = contentTransferEncoding === 'base64' && text.endsWith('\n')
   const content = Buffer.from(needsEnd ? `${text}\r\n` : text)
   return { content, contentTransferEncoding }
@@ -291,7 +305,7 @@ function attachmentPart(
   return part
 }
 
-/** Without brackets; null for an identifier that cannot be written unchanged. */
+/** The identifier without angle brackets; null if it cannot be written unchanged. */
 function writeContentId(contentId: string): string | null {
   const id = /^<(.*)>$/s.exec(contentId)?.[1] ?? contentId
   if (id.length > CONTENT_ID_LENGTH_MAX || !CONTENT_ID.test(id) || NO_CONTENT_ID.test(id)) {
@@ -300,7 +314,7 @@ function writeContentId(contentId: string): string | null {
   return id
 }
 
-/** `type/subtype` in lower case, with those parameters that are well-formed and say something. */
+/** `type/subtype` in lower case, with its well-formed and meaningful parameters. */
 function writeContentType(contentType: string): string {
   const line = singleLine(contentType)
   const name = CONTENT_TYPE.exec(line)?.[1]?.toLowerCase() ?? OPAQUE_TYPE
@@ -322,7 +336,9 @@ function quoted(text: string): string {
   return TOKEN_ONLY.test(text) ? text : `"${text.replace(/[\\"]/g, '\\$&')}"`
 }
 
-/** Renders at once: the composer's own streams take five times as long for a short message. */
+/**
+ * Renders synchronously: the composer's own streams take five times as long for a short message.
+ */
 function render(node: MimeNode, pieces: Piece[]): void {
   pieces.push(Buffer.from(`${node.buildHeaders()}\r\n\r\n`))
   if (node.boundary) {

@@ -1,25 +1,25 @@
 import { setImmediate } from 'node:timers/promises'
 import { bufferOf } from '#charset.ts'
 
-/** Octets of a message that are encoded, hashed or copied before other work may run: some 5 ms. */
+/** Octets of a message that are encoded, hashed or copied before other work may run: about 5 ms. */
 export const COMPOSE_STEP_BYTES = 1024 * 1024
 
 export type TransferName = '7bit' | 'quoted-printable' | 'base64'
 
 const LINE_LENGTH_MAX = 76
-/** An equals sign ends a line that is broken. */
+/** One octet less for the equals sign of a soft line break. */
 const BROKEN_LENGTH_MAX = LINE_LENGTH_MAX - 1
 const BASE64_LINE_OCTETS = 57
 const HEX = '0123456789ABCDEF'
 const [CR, LF, SPACE, TAB, EQUALS] = [0x0d, 0x0a, 0x20, 0x09, 0x3d]
 
-/** Normalises text as any mail server may: NUL goes, lines end with CRLF. */
+/** Normalises text as any mail server may: removes NUL and ends lines with CRLF. */
 export function normaliseText(text: string): string {
   const clean = text.includes('\0') ? text.replaceAll('\0', '') : text
   return clean.toWellFormed().replace(/\r\n|\r|\n/g, '\r\n')
 }
 
-/** The encoding that is shortest for text of `normaliseText`; quoted-printable for empty text. */
+/** The shortest encoding for text from `normaliseText`; quoted-printable for empty text. */
 export function transferOf(text: string): TransferName {
   if (text !== '' && isPlain(text)) return '7bit'
   let escaped = 0
@@ -30,7 +30,7 @@ export function transferOf(text: string): TransferName {
   return escaped * 6 > text.length + escaped ? 'base64' : 'quoted-printable'
 }
 
-/** The octets that stand for a text; lines of at most 76 octets, each but the last with CRLF. */
+/** Encodes a text in lines of at most 76 octets; every line but the last ends with CRLF. */
 export function encodeTransfer(
   content: Uint8Array,
   transfer: Exclude<TransferName, 'base64'>,
@@ -38,13 +38,13 @@ export function encodeTransfer(
   return transfer === '7bit' ? bufferOf(content) : encodeQuotedPrintable(content)
 }
 
-/** Octets that `writeBase64` writes for `sizeBytes` octets. */
+/** Number of octets that `writeBase64` writes for `sizeBytes` octets. */
 export function base64Length(sizeBytes: number): number {
   const lines = Math.ceil(sizeBytes / BASE64_LINE_OCTETS)
   return Math.ceil(sizeBytes / 3) * 4 + Math.max(0, lines - 1) * 2
 }
 
-/** Writes lines of base64 into `target` from `start`, and yields after every COMPOSE_STEP_BYTES. */
+/** Writes lines of base64 into `target` from `start`, yielding after every COMPOSE_STEP_BYTES. */
 export async function writeBase64(
   content: Uint8Array,
   target: Buffer,
@@ -68,8 +68,9 @@ export async function writeBase64(
 }
 
 /**
- * ASCII in short lines without blanks at their ends, which some servers cut, without `From ` that
- * mailboxes escape, and without what could be taken for a boundary.
+ * Whether a text can be sent as 7bit: ASCII in short lines without trailing blanks (some servers
+ * strip them), without `From ` at the start of a line (mailboxes escape it), and without anything
+ * that looks like a boundary.
  */
 function isPlain(text: string): boolean {
   return !hasLongLine(text) && !/[^\x20-\x7e\r\n]/.test(text) && !/ $|^From |^--/m.test(text)
@@ -126,7 +127,7 @@ function mustEscape(content: Uint8Array, at: number, column: number): boolean {
     return next === undefined || next === CR || next === LF
   }
   if (octet < 0x21 || octet > 0x7e || octet === EQUALS) return true
-  // `From ` at the start of a line is escaped by mailboxes, a dot doubled by the wire.
+  // Mailboxes escape `From ` at the start of a line, and SMTP doubles a leading dot.
   return column === 0 && (octet === 0x46 || octet === 0x2e)
 }
 
@@ -137,7 +138,7 @@ type LineEnds = {
   readonly bareCarriageReturns: number
 }
 
-/** Counts the octets that no client may send; a carriage return with a line feed is a line end. */
+/** Counts carriage returns and line feeds that are not part of a CRLF, which no client may send. */
 export async function countLineEnds(raw: Uint8Array): Promise<LineEnds> {
   let bareLineFeeds = 0
   let bareCarriageReturns = 0
@@ -153,7 +154,7 @@ export async function countLineEnds(raw: Uint8Array): Promise<LineEnds> {
   return { bareLineFeeds, bareCarriageReturns }
 }
 
-/** The same octets with a carriage return before each of the `bareLineFeeds` that were counted. */
+/** Inserts a carriage return before each bare line feed; `bareLineFeeds` is their count. */
 export async function completeLineFeeds(
   raw: Uint8Array,
   bareLineFeeds: number,

@@ -1,28 +1,32 @@
 import { domainToASCII } from 'node:url'
 import { cleanText } from '#charset.ts'
 
-/** RFC 5322 §2.1.1 allows lines of 998; the rest is room for the field's name. */
+/** RFC 5322 §2.1.1 allows lines of 998 characters; the difference is room for the field name. */
 export const HEADER_WORD_LENGTH_MAX = 900
 
-/** RFC 5322 §2.1.1: the recommended maximum of a line, without its CRLF. */
+/** The recommended maximum of a line, without its CRLF (RFC 5322 §2.1.1). */
 const LINE_LENGTH = 78
-/** Characters of an encoded word between its delimiters: with a field name of 12 it ends before column 76. */
+/**
+ * Characters of an encoded word between its delimiters; with a field name of 12 it ends before
+ * column 76.
+ */
 const ENCODED_LENGTH_MAX = 52
 const CONTROLS = /[\p{Cc}\u2028\u2029]/gu
 const SPACE_CONTROLS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g
 const PRINTABLE = /^[\x20-\x7e]*$/
 
 /**
- * `text` on one line: every character that some reader takes for a line end (CR, LF, VT, FF, U+0085, U+2028,
- * U+2029) becomes a space, other control characters and lone surrogates go; trimmed.
+ * `text` on one line, trimmed. Tabs and every character that some readers treat as a line end (CR,
+ * LF, VT, FF, U+0085, U+2028, U+2029) become spaces. Other control characters are removed, and lone
+ * surrogates replaced.
  */
 export function singleLine(text: string): string {
   return cleanText(text.replace(SPACE_CONTROLS, ' ').replace(CONTROLS, '')).trim()
 }
 
 /**
- * `name: text` of an unstructured field, folded, without its last CRLF. The text is decoded again to
- * exactly `singleLine(text)`: it is encoded when it is not ASCII, looks encoded, or has words that
+ * The unstructured field `name: text`, folded, without its last CRLF. The text decodes back to
+ * exactly `singleLine(text)`: it is encoded if it is not ASCII, looks encoded, or has a word that
  * no line could hold.
  */
 export function textField(name: string, text: string): string {
@@ -31,14 +35,14 @@ export function textField(name: string, text: string): string {
   return `${name}: ${encodeWords(line)}`
 }
 
-/** Whether `line` means itself in a header and can be folded. */
+/** Whether `line` can be folded and means the same without encoding. */
 function isSafeAsIs(line: string): boolean {
   return PRINTABLE.test(line) && !line.includes('=?') && !hasLongWord(line)
 }
 
 /**
- * `name:` and the pieces, each of which brings the white space before it along, with a line end
- * before those that would pass the column.
+ * Writes `name:` and the pieces, with a line end before each piece that would exceed the line
+ * length. Each piece includes the white space before it.
  */
 export function fold(name: string, pieces: readonly string[]): string {
   let text = `${name}:`
@@ -50,7 +54,7 @@ export function fold(name: string, pieces: readonly string[]): string {
       column = 0
     }
     text += spaced
-    // A piece may hold line ends of its own.
+    // A piece may contain line ends.
     const lineEnd = spaced.lastIndexOf('\n')
     column = lineEnd < 0 ? column + spaced.length : spaced.length - lineEnd - 1
   }
@@ -58,8 +62,8 @@ export function fold(name: string, pieces: readonly string[]): string {
 }
 
 /**
- * `text` as encoded words of UTF-8, in Q or B whichever is shorter, each on a line of its own, with
- * only the characters that may stand in a phrase as well (RFC 2047 §5 (3)).
+ * Encodes `text` as words of UTF-8, in Q or B, whichever is shorter, one per line. Only characters
+ * that are also allowed in a phrase are used (RFC 2047 §5 (3)).
  */
 function encodeWords(text: string): string {
   const octets = Buffer.byteLength(text)
@@ -109,7 +113,7 @@ function qLengthOf(text: string): number {
   return length
 }
 
-/** Without padding, which comes once a word and has room. */
+/** Excludes the padding, which occurs once per word and always fits. */
 function base64LengthOf(character: string): number {
   return (Buffer.byteLength(character) * 4) / 3
 }
@@ -122,9 +126,9 @@ function hasLongWord(line: string): boolean {
 export type OutgoingMailbox = { readonly name: string | null; readonly address: string }
 
 /**
- * `name: mailbox, mailbox`, folded, without its last CRLF; the display name quoted or encoded, the
- * address as `writeAddress` gives it. Throws a RangeError for an address that no line could hold,
- * which the API refuses earlier.
+ * `name: mailbox, mailbox`, folded, without its last CRLF. Display names are quoted or encoded;
+ * addresses are those of `writeAddress`. Throws a RangeError for an address that no line could
+ * hold, which the API refuses earlier.
  */
 export function addressField(name: string, mailboxes: readonly OutgoingMailbox[]): string {
   const last = mailboxes.length - 1
@@ -135,9 +139,9 @@ export function addressField(name: string, mailboxes: readonly OutgoingMailbox[]
 }
 
 /**
- * `local-part@domain` with the domain in A-labels; a local part outside ASCII stays as it is (RFC
- * 6532). White space and control characters go; a local part that is neither a dot-string nor a
- * quoted string is quoted, and characters that no domain has are left out.
+ * `local-part@domain` with the domain in A-labels; a local part outside ASCII is unchanged (RFC 6532).
+ * White space and control characters are removed. A local part that is neither a dot-string nor a
+ * quoted string is quoted, and characters that are invalid in a domain are dropped.
  */
 export function writeAddress(address: string): string {
   const line = singleLine(address)
@@ -146,7 +150,7 @@ export function writeAddress(address: string): string {
   return `${writeLocalPart(line.slice(0, at))}@${writeDomain(line.slice(at + 1))}`
 }
 
-/** Whether the mailbox's address needs a server that takes UTF-8 in headers (RFC 6531). */
+/** Whether the address needs a server that accepts UTF-8 in headers (RFC 6531). */
 export function isInternational(address: string): boolean {
   return /[^\x00-\x7f]/.test(writeAddress(address))
 }
@@ -156,7 +160,7 @@ const DOT_STRING = new RegExp(`^${ATOM}+(?:\\.${ATOM}+)*$`, 'u')
 const QUOTED_STRING = /^"(?:[^"\\]|\\.)*"$/u
 const UNSEEN = /(?!\x20)[\p{White_Space}\p{Bidi_Control}]/gu
 const PHRASE = /^[A-Za-z0-9!#$%&'*+/?^_`{|}~-]+(?: [A-Za-z0-9!#$%&'*+/?^_`{|}~-]+)*$/
-/** A quoted string is never broken; longer names are encoded instead. */
+/** A quoted string is never folded, so longer names are encoded instead. */
 const QUOTED_NAME_LENGTH_MAX = 60
 
 function writeMailbox({ name, address }: OutgoingMailbox): string {
@@ -178,7 +182,7 @@ function writeLocalPart(localPart: string): string {
 
 function writeDomain(domain: string): string {
   if (/^\[[\x21-\x5a\x5e-\x7e]*\]$/.test(domain)) return domain
-  // ASCII names are left as they are: the URL parser would take some for IPv4 addresses.
+  // ASCII names are unchanged, because the URL parser would take some for IPv4 addresses.
   const ascii = /[^\x00-\x7f]/.test(domain) ? domainToASCII(domain) : domain
   return ascii.replace(/[^A-Za-z0-9._:-]/g, '')
 }
@@ -189,42 +193,46 @@ function quote(text: string): string {
 
 const SUBJECT_LENGTH_MAX = 998
 
-/** `Re:`, `RE :`, `Re[2]:`, `Re^2:`, any number of them. */
+/** `Re:`, `RE :`, `Re[2]:`, `Re^2:`, repeated any number of times. */
 const PREFIXES = /^(?:\s*re\s{0,3}(?:\[\d{1,9}\]|\^\d{1,9}|\(\d{1,9}\))?\s{0,3}[:：])+\s*/i
 
-/** `Re: ` and the thread's subject without its own; at most SUBJECT_LENGTH_MAX UTF-16 units. */
+/**
+ * `Re: ` and the thread's subject without reply prefixes; at most SUBJECT_LENGTH_MAX UTF-16 units.
+ */
 export function replySubject(threadSubject: string): string {
   return bounded(`Re: ${threadSubject.replace(PREFIXES, '').trim()}`)
 }
 
-/** Prefixes of replies and forwards in any order, up to the last one of a forward. */
+/** Reply and forward prefixes in any order, up to the last forward prefix. */
 const UP_TO_FORWARD =
   /^(?:\s*(?:re|fwd?)\s{0,3}(?:\[\d{1,9}\]|\^\d{1,9}|\(\d{1,9}\))?\s{0,3}[:：])*\s*fwd?\s{0,3}[:：]\s*/i
 
-/** `Fwd: ` once, and the subject; at most SUBJECT_LENGTH_MAX UTF-16 units. */
+/** `Fwd: ` and the subject without forward prefixes; at most SUBJECT_LENGTH_MAX UTF-16 units. */
 export function forwardSubject(subject: string): string {
   return bounded(`Fwd: ${subject.replace(UP_TO_FORWARD, '').trim()}`)
 }
 
 function bounded(subject: string): string {
-  // Not within a character.
+  // The cut may have split a surrogate pair.
   return subject
     .slice(0, SUBJECT_LENGTH_MAX)
     .replace(/[\ud800-\udbff]$/, '')
     .trimEnd()
 }
 
-/** Octets of a composed header section: servers refuse larger ones (Postfix cuts at 100 KiB). */
+/**
+ * Maximum size of a composed header section; servers refuse larger ones (Postfix cuts at 100 KiB).
+ */
 export const COMPOSED_HEADER_OCTETS_MAX = 64 * 1024
 
 /** Reserved for the fields that every message has: date, identifier, MIME, List-Unsubscribe, signatures. */
 const OTHER_FIELDS_OCTETS = 6 * 1024
 
 /**
- * `ids`, oldest first, without repetitions and without those that no header can hold: longer than
- * HEADER_WORD_LENGTH_MAX or outside ASCII. The last one stays the last, for it names the parent. Where
- * the header would pass COMPOSED_HEADER_OCTETS_MAX with them, the first and the newest stay. `texts`: the
- * other texts of the header, of any length.
+ * Removes duplicates from `ids` (oldest first), and identifiers that no header can hold because
+ * they are longer than HEADER_WORD_LENGTH_MAX or outside ASCII. The last one stays last, because it
+ * names the parent. If the header would exceed COMPOSED_HEADER_OCTETS_MAX, the first and the newest
+ * are kept. `texts` are the other texts of the header, of any length.
  */
 export function trimReferences(ids: readonly string[], texts: readonly string[] = []): string[] {
   const parent = ids.at(-1)
@@ -243,10 +251,10 @@ export function trimReferences(ids: readonly string[], texts: readonly string[] 
   return [root, ...newest.reverse()]
 }
 
-/** Octets that one octet of text takes at most in encoded words, with folds and marks. */
+/** Octets that one octet of text takes at most in encoded words, with folds and delimiters. */
 const ENCODED_SIZE = 2
 
-/** The identifier on a line of its own. */
+/** Size of the identifier on a line of its own. */
 function octetsOf(id: string): number {
   return id.length + 3
 }

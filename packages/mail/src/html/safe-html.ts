@@ -1,5 +1,5 @@
-// The HTML of a stranger written anew from its tree: elements and attributes that a policy knows, every element
-// closed, and nothing else.
+// Rewrites untrusted HTML from its parsed tree: only elements and attributes that a policy allows,
+// with every element closed.
 
 import { cleanText } from '#charset.ts'
 import type { PruneHtml } from './text.ts'
@@ -13,10 +13,10 @@ import {
   readHtml,
 } from './tree.ts'
 
-/** Text of the result, or a mark that the caller replaces by text. */
+/** Text of the result, or a marker that the caller replaces with text. */
 export type Piece<Mark> = string | Mark
 
-/** Joins adjacent texts, so that fewer values are kept, and copied between threads. */
+/** Joins adjacent texts, so that fewer values are kept and copied between threads. */
 export function joinPieces<Mark>(pieces: readonly Piece<Mark>[]): Piece<Mark>[] {
   const joined: Piece<Mark>[] = []
   let texts: string[] = []
@@ -32,37 +32,44 @@ export function joinPieces<Mark>(pieces: readonly Piece<Mark>[]): Piece<Mark>[] 
 }
 
 export type HtmlPolicy<Mark = never> = {
-  /** Elements that are written. */
+  /** Elements to write. */
   readonly kept: ReadonlySet<string>
-  /** Elements left out with their content; of any other element only the tags are left out. */
+  /**
+   * Elements that are dropped with their content. Any other element that is not kept loses only its
+   * tags.
+   */
   readonly dropped: ReadonlySet<string>
-  /** Called for each of those. */
+  /** Called for each element in `dropped`. */
   onDropped?(element: HtmlElement): void
-  /** HTML of more tags is not read. */
+  /** HTML with more tags is not parsed. */
   readonly tagsMax: number
-  /** The start tag of a kept element, or text that stands for the element; nothing leaves the tags out. */
+  /**
+   * Writes the start tag of a kept element, or text in its place. An empty result drops both tags.
+   */
   startTag(name: string, attributes: Readonly<Record<string, string>>): Piece<Mark>[]
-  /** What is written after the end tag of a kept element. */
+  /** Writes content after the end tag of a kept element. */
   after?(element: HtmlElement): Piece<Mark>[]
-  /** A style element with its tags; without it `style` is an element like others. */
+  /**
+   * Writes a style element with its tags. Without it, `style` is treated like any other element.
+   */
   styleSheet?(css: string, element: HtmlElement): Piece<Mark>[]
 }
 
 export type SafeHtmlOptions = {
-  /** Characters of the result, without `cut` and the end tags after it. */
+  /** Characters of the result, excluding `cut` and the end tags after it. */
   readonly lengthMax: number
-  /** Text that stands where the rest was left out. */
+  /** Text that replaces the omitted rest. */
   readonly cut: string
-  /** Removes nodes before the rest is written. */
+  /** Removes nodes before anything is written. */
   readonly prune?: PruneHtml
-  /** Called once if the rest is left out. */
+  /** Called once if the result is cut. */
   onCut?(): void
 }
 
 /**
- * The content of the document's body, or of the fragment, balanced, as browsers read it. Null for HTML that
- * `readHtml` does not read; HTML beyond HTML_LENGTH_MAX is cut. Elements deeper than HTML_DEPTH_MAX lose their
- * tags. Never throws.
+ * Writes the content of the document's body, or of the fragment, balanced and as browsers parse it.
+ * Null for HTML that `readHtml` does not parse; HTML beyond HTML_LENGTH_MAX is cut. Elements deeper
+ * than HTML_DEPTH_MAX lose their tags. Never throws.
  */
 export function writeSafeHtml<Mark>(
   html: string,
@@ -79,7 +86,7 @@ export function writeSafeHtml<Mark>(
   return writer.pieces
 }
 
-/** `text` as text of HTML, or as the value of an attribute in double quotes. */
+/** Escapes `text` for HTML content or a double-quoted attribute. */
 export function escapeHtml(text: string): string {
   return text
     .replaceAll('&', '&amp;')
@@ -89,14 +96,17 @@ export function escapeHtml(text: string): string {
 }
 
 const VOID: ReadonlySet<string> = new Set(['area', 'br', 'col', 'hr', 'img', 'wbr'])
-/** Characters counted for the text that will replace a mark. */
+/** Characters counted for a marker, whose replacement is not known yet. */
 const MARK_LENGTH = 200
 
 class SafeWriter<Mark> {
   readonly pieces: Piece<Mark>[] = []
   readonly #policy: HtmlPolicy<Mark>
   readonly #options: SafeHtmlOptions
-  /** The parser repeats elements that tags leave open, with the same attributes: a long style is read once. */
+  /**
+   * The parser repeats unclosed elements with the same attributes object, so a long style is
+   * processed once.
+   */
   readonly #startTags = new Map<HtmlElement['attrs'], Piece<Mark>[]>()
   #length = 0
   #depth = 0
@@ -134,7 +144,7 @@ class SafeWriter<Mark> {
       policy.onDropped?.(element)
       return
     }
-    // Every tree has a body; one without attributes says nothing.
+    // Every tree has a body, so one without attributes carries no information.
     const isBare = tagName === 'body' && attrs.length === 0
     const isKept = policy.kept.has(tagName) && !isBare && this.#depth < HTML_DEPTH_MAX
     const tag = isKept ? this.#startTagOf(element) : []
@@ -167,7 +177,7 @@ class SafeWriter<Mark> {
       return false
     }
     this.#length = length
-    // One by one: a style sheet may have more pieces than a call takes arguments.
+    // Pushed one by one, because a style sheet may have more pieces than a call can take arguments.
     for (const piece of pieces) this.pieces.push(piece)
     return true
   }

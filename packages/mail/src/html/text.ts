@@ -12,18 +12,18 @@ import {
   wordSet,
 } from './tree.ts'
 
-/** Quotes and lists within each other that still indent; each adds to every line within it. */
+/** Nested quotes and lists that still indent; each one lengthens every line within it. */
 export const HTML_INDENTS_MAX = 8
-/** Characters of a link's address that is shown; longer ones say nothing to a reader. */
+/** Characters of a link address that are shown; longer addresses are useless to a reader. */
 export const HTML_LINK_LENGTH_MAX = 2_000
 
 /** Removes nodes from a tree before it becomes text. */
 export type PruneHtml = (tree: HtmlParent) => void
 
 /**
- * Readable plain text, without what `prune` removes. Of input and output what is
- * beyond HTML_LENGTH_MAX is left out; what is deeper than HTML_DEPTH_MAX is not laid out, and HTML that is not parsed
- * only loses its tags. Never throws.
+ * Converts HTML to readable plain text, without the nodes that `prune` removes. Input and output
+ * are cut at HTML_LENGTH_MAX. Nodes deeper than HTML_DEPTH_MAX are not laid out, and HTML that is
+ * not parsed only loses its tags. Never throws.
  */
 export function textFromHtml(html: string, prune: PruneHtml = () => {}): string {
   const bounded = html.slice(0, HTML_LENGTH_MAX)
@@ -35,9 +35,9 @@ export function textFromHtml(html: string, prune: PruneHtml = () => {}): string 
   return tidy(writer.block.text)
 }
 
-/** Never shown. */
+/** Elements that are never shown. */
 const SKIPPED = wordSet('iframe noembed noframes noscript script style template title')
-/** Line breaks before and after a block, at least. */
+/** Minimum line breaks before and after a block. */
 const BREAKS: Readonly<Record<string, readonly [number, number]>> = Object.assign(
   Object.create(null),
   breaksOf('article aside div footer form header main nav section', [1, 1]),
@@ -49,12 +49,12 @@ function breaksOf(names: string, breaks: readonly [number, number]) {
   return Object.fromEntries(names.split(' ').map((name) => [name, breaks]))
 }
 
-/** Text being laid out: the document, or a block within it. */
+/** A text being laid out: the document, or a block within it. */
 class Block {
   text = ''
-  /** Line breaks before it, at least. */
+  /** Minimum line breaks before the block. */
   leadingBreaks: number
-  /** Line breaks after what stands in it so far, at least. */
+  /** Minimum line breaks after the block's content so far. */
   dueBreaks = 0
   readonly isPre: boolean
   #isLineStart = true
@@ -65,7 +65,7 @@ class Block {
     this.isPre = isPre
   }
 
-  /** White space is one space between words, and nothing at the end of a line. */
+  /** White space collapses to one space between words and is dropped at the end of a line. */
   addText(text: string): void {
     if (this.isPre) {
       this.text += text
@@ -101,15 +101,15 @@ class Block {
   }
 }
 
-/** The white space of HTML, and the zero-width space. */
+/** HTML white space and the zero-width space. */
 const WHITE_SPACE = /[ \t\r\n\f\u200b]+/g
 
 class TextWriter {
   block = new Block(0, false)
   #depth = 0
-  /** Lists and quotes around what is written. */
+  /** Nesting depth of lists and quotes at the current position. */
   #indents = 0
-  /** The words in the link that is open, as one; null outside of links. */
+  /** Text of the open link without white space; null outside links. */
   #linkText: string | null = null
 
   write(nodes: readonly HtmlNode[]): void {
@@ -125,7 +125,7 @@ class TextWriter {
     this.#depth -= 1
   }
 
-  /** The texts of the nodes, without their layout. */
+  /** Writes the text of the nodes without layout. */
   #writeFlat(nodes: readonly HtmlNode[]): void {
     for (const node of nodes) {
       if (isText(node)) this.#addText(node.value)
@@ -247,7 +247,9 @@ class TextWriter {
     if (outer.text !== '') this.block.addBlock(outer.text, outer.leadingBreaks, isNested ? 1 : 2)
   }
 
-  /** Mail lays itself out with tables: only cells of plain text are set apart by bars, on one line. */
+  /**
+   * Mail uses tables for layout, so only cells of plain text are separated by bars, on one line.
+   */
   #writeRow({ childNodes }: HtmlElement): void {
     const row = this.#inBlock(1, false, () => {
       let isAfterText = false
@@ -269,7 +271,10 @@ class TextWriter {
   }
 }
 
-/** Whether a blockquote only indents the author's own text, as the editors of Gmail and Apple Mail make it. */
+/**
+ * Whether a blockquote only indents the author's own text, as the editors of Gmail and Apple Mail
+ * write it.
+ */
 function isIndent(element: HtmlElement): boolean {
   const style = attributeOf(element, 'style') ?? ''
   if (attributeOf(element, 'type') !== undefined || attributeOf(element, 'cite') !== undefined) {
@@ -291,7 +296,10 @@ function trimBreaks(text: string): string {
   return text.slice(start, end)
 }
 
-/** '' for what cannot be followed from outside the mail: fragments, cid:, scripts, relative paths. */
+/**
+ * Empty for targets that cannot be followed from outside the message: fragments, cid:, scripts,
+ * relative paths.
+ */
 function linkTarget(href: string): string {
   const trimmed = href.trim()
   if (trimmed.length > HTML_LINK_LENGTH_MAX || /[\s<>]/.test(trimmed)) return ''
@@ -308,7 +316,7 @@ function bareTarget(target: string): string {
     .replace(/\/$/, '')
 }
 
-/** The marks of an ordered list's items, one at each call. */
+/** Returns a function that gives the next item marker of an ordered list on each call. */
 function numbersOf(list: HtmlElement): () => string {
   let next = Number(attributeOf(list, 'start') || '1')
   const type = attributeOf(list, 'type') ?? ''
@@ -320,7 +328,7 @@ function numbersOf(list: HtmlElement): () => string {
   }
 }
 
-/** `a`, …, `z`, `aa`; the number itself where it has none. */
+/** `a`, …, `z`, `aa`; the number itself if it has no letters. */
 function lettersOf(number: number): string {
   let letters = ''
   for (let rest = number; rest > 0; rest = Math.floor((rest - 1) / 26)) {
@@ -360,7 +368,7 @@ function romanOf(number: number): string {
 const BLOCK_TAGS = wordSet(
   'table div p ul ol li h1 h2 h3 h4 h5 h6 blockquote pre hr br center section',
 )
-/** Nodes read to decide whether a cell holds data or a layout. */
+/** Nodes examined to decide whether a cell holds data or layout. */
 const CELL_NODES_MAX = 50
 
 function cellContent(cell: HtmlElement): 'empty' | 'text' | 'blocks' {
@@ -404,7 +412,7 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
 ])
 const UNICODE_MAX = 0x10ffff
 
-/** Time is linear in the length of `html`. */
+/** Runs in linear time. */
 export function stripTags(html: string): string {
   const pieces: string[] = []
   let at = 0
@@ -421,7 +429,10 @@ export function stripTags(html: string): string {
   return textOf(pieces)
 }
 
-/** The tag's name and the index after it, with the contents of unseen elements; null at the end. */
+/**
+ * The next tag's name and the index after it, skipping the content of invisible elements; null at
+ * the end.
+ */
 function readTag(html: string, open: number): { name: string; end: number } | null {
   if (html.startsWith('<!--', open)) return endAfter('', html.indexOf('-->', open), 3)
   const close = html.indexOf('>', open)

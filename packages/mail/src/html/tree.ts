@@ -6,18 +6,27 @@ type HtmlText = Tree.TextNode
 export type HtmlNode = Tree.ChildNode
 export type HtmlParent = Tree.ParentNode
 
-/** HTML that is read, in characters; the rest is left out. Real mail stays under 300,000. */
+/** In characters; the rest is ignored. Real mail stays under 300,000. */
 export const HTML_LENGTH_MAX = 1_000_000
-/** HTML of more tags is not parsed: the time to build a tree of unclosed tags is quadratic. */
+/**
+ * HTML with more tags is not parsed, because building a tree of unclosed tags takes quadratic time.
+ */
 export const HTML_TAGS_MAX = 30_000
-/** Newsletters nest tables a dozen deep, four elements each. */
+/** Newsletters nest tables a dozen deep, with four elements each. */
 export const HTML_DEPTH_MAX = 200
-/** The parser repeats elements that tags leave open, so a tree may be deeper and larger than its tags suggest. */
+/**
+ * The parser repeats unclosed elements, so a tree may be deeper and larger than its tags suggest.
+ */
 const TREE_DEPTH_MAX = 4 * HTML_DEPTH_MAX
 const TREE_NODES_MAX = 4 * HTML_TAGS_MAX
-/** A tree has fewer nodes than its HTML has characters, except for those that every tree has. */
+/**
+ * A tree has fewer nodes than its HTML has characters, apart from the nodes that every tree has.
+ */
 const TREE_NODES_MIN = 100
-/** Real mail has a dozen. The rest is left out: each repeated element has all of them again. */
+/**
+ * Real mail has about a dozen. The rest is dropped, because each repeated element copies all of
+ * them.
+ */
 const ATTRIBUTES_MAX = 100
 
 /**
@@ -63,7 +72,7 @@ export function readHtml(html: string, tagsMax = HTML_TAGS_MAX): Tree.Document |
   }
 }
 
-// Loaded with the first HTML: a process that meets plain mail only never needs it.
+// Loaded with the first HTML, so a process that handles only plain mail never loads it.
 const load = createRequire(import.meta.url)
 
 function hasTooManyTags(html: string, tagsMax: number): boolean {
@@ -74,7 +83,7 @@ function hasTooManyTags(html: string, tagsMax: number): boolean {
   return false
 }
 
-/** The words of a list, such as names of elements. */
+/** Makes a set from a list of words separated by white space. */
 export function wordSet(list: string): ReadonlySet<string> {
   return new Set(list.trim().split(/\s+/))
 }
@@ -87,7 +96,7 @@ export function isText(node: HtmlNode | HtmlParent): node is HtmlText {
   return node.nodeName === '#text'
 }
 
-/** `name`: lower case. */
+/** `name` is in lower case. */
 export function attributeOf({ attrs }: HtmlElement, name: string): string | undefined {
   for (const attribute of attrs) if (attribute.name === name) return attribute.value
   return undefined
@@ -97,12 +106,12 @@ const BLOCKS = wordSet(
   'address article blockquote br center dd div dl dt footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table tbody td th tr ul',
 )
 
-/** Whether the element stands on lines of its own. */
+/** Whether the element is laid out on lines of its own. */
 export function isBlock(tagName: string): boolean {
   return BLOCKS.has(tagName)
 }
 
-/** Lines that are not blank, `linesMax` of them at most. */
+/** The node's lines that are not blank, at most `linesMax`. */
 export function textLines(node: HtmlNode, linesMax = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = []
   let line = ''
@@ -125,7 +134,7 @@ export function textLines(node: HtmlNode, linesMax = Number.POSITIVE_INFINITY): 
   return lines
 }
 
-/** All of its text on one line, `lengthMax` characters of it at most. */
+/** The node's text on one line, at most `lengthMax` characters. */
 export function textOf(node: HtmlNode | HtmlParent, lengthMax: number): string {
   let text = ''
   const visit = (inner: HtmlNode | HtmlParent): void => {

@@ -7,8 +7,8 @@ import { type StructuredValue, stripComments } from '#parameters.ts'
 export const MIME_LINES_MAX = 50_000
 
 /**
- * Lines ended by LF. Flowed text and UTF-7 are for plain text only: HTML in UTF-7 hides its markup
- * from every filter that reads the bytes.
+ * Decodes text with LF line ends. Flowed text and UTF-7 apply to plain text only: HTML in UTF-7
+ * hides its markup from every byte-level filter.
  */
 export function decodeTextBody(
   octets: Buffer,
@@ -25,16 +25,16 @@ export function decodeTextBody(
   return unfold(text, parameters.get('delsp')?.toLowerCase() === 'yes')
 }
 
-/** Text of any part as it is stored: LF line ends. */
+/** Normalises line ends to LF, as text is stored. */
 function endLinesWithLineFeed(text: string): string {
   if (!text.includes('\r')) return text
   const normal = text.replaceAll('\r\n', '\n')
-  // `\r\r\n`: left behind by programs that add a return to lines that have one. The look behind
-  // keeps a run of returns from being read anew from each of them.
+  // `\r\r\n` comes from programs that add a CR to lines that have one. The look-behind prevents
+  // rescanning a run of CRs from each of them.
   return normal.includes('\r\n') ? normal.replace(/(?<!\r)\r+\n/g, '\n') : normal
 }
 
-/** Whether a text, which may have been encoded, has more than MIME_LINES_MAX lines: too many to split. */
+/** Whether a decoded text has more than MIME_LINES_MAX lines, too many to split. */
 export function hasTooManyLines(text: string): boolean {
   let lines = 0
   for (const lineEnd of ['\n', '\r']) {
@@ -47,8 +47,8 @@ export function hasTooManyLines(text: string): boolean {
 }
 
 /**
- * RFC 3676 §4: a line that ends in a space goes on in the next of the same quote depth; a stuffed
- * space is taken off first. Quoted lines keep their marks, each at the start of its line.
+ * Format=flowed (RFC 3676 §4): a line that ends in a space continues in the next line of the same
+ * quote depth. A stuffed space is removed first. Quoted lines keep their quote marks at the start.
  */
 function unfold(text: string, dropsSpace: boolean): string {
   const pieces: string[] = []
@@ -77,19 +77,21 @@ function quoteDepth(line: string): number {
 
 export type TransferEncoding = 'base64' | 'quoted-printable' | 'identity'
 
-/** The encoding that a field names first; 7bit, 8bit, binary and unknown ones are the identity. */
+/**
+ * The encoding that a field names first; 7bit, 8bit, binary and unknown encodings are the identity.
+ */
 export function transferEncodingOf(field: string | null): TransferEncoding {
   const name = field === null ? '' : (/[\w-]+/.exec(stripComments(field))?.[0] ?? '')
   if (/base64/i.test(name)) return 'base64'
   return /quoted-printable/i.test(name) ? 'quoted-printable' : 'identity'
 }
 
-/** Octets that are looked at to tell text from base64. */
+/** Octets sampled to tell text from base64. */
 const SAMPLE_BYTES = 4_096
-/** Base64 has fewer other characters, even where a gateway has damaged it. */
+/** Base64 has a smaller share of other characters, even when a gateway damaged it. */
 const STRAY_SHARE_MAX = 1 / 20
 
-/** `identity` for octets that are called base64 and are plain text. */
+/** `identity` for plain text that is declared as base64. */
 export function trueEncoding(octets: Buffer, encoding: TransferEncoding): TransferEncoding {
   return encoding === 'base64' && isPlainText(octets) ? 'identity' : encoding
 }
@@ -102,13 +104,13 @@ function isPlainText(octets: Buffer): boolean {
   if (sample === '') return false
   const strays = sample.match(/[^A-Za-z0-9+/=]/g)?.length ?? 0
   if (strays > 0) return strays > sample.length * STRAY_SHARE_MAX
-  // A word alone has the characters of base64, but decodes to anything.
+  // A single word has only base64 characters, but decodes to arbitrary octets.
   if (octets.length > SAMPLE_BYTES || sample.replace(/=+$/, '').length % 4 !== 1) return false
   const decoded = decodeBase64(octets)
   return !isUtf8(decoded) || /[\x00-\x08\x0e-\x1f]/.test(decoded.toString('latin1'))
 }
 
-/** The octets that were encoded; a view of `octets` where nothing was. */
+/** Decodes the octets; returns a view of them if they were not encoded. */
 export function decodeTransfer(octets: Buffer, encoding: TransferEncoding): Buffer {
   switch (encoding) {
     case 'base64':
@@ -120,13 +122,18 @@ export function decodeTransfer(octets: Buffer, encoding: TransferEncoding): Buff
   }
 }
 
-/** The number of octets that `decodeTransfer` gives; of base64 without the memory for them. */
+/**
+ * Number of octets that `decodeTransfer` gives; for base64 computed without decoding into memory.
+ */
 export function decodedSize(octets: Buffer, encoding: TransferEncoding): number {
   if (encoding === 'base64') return sizeOfBase64(octets)
   return decodeTransfer(octets, encoding).length
 }
 
-/** Characters outside the alphabet are skipped; padding within ends a unit, and the next begins. */
+/**
+ * Skips characters outside the alphabet. Padding in the middle ends a unit, and the next one
+ * begins.
+ */
 export function decodeBase64(encoded: Buffer): Buffer {
   const padding = encoded.indexOf(EQUALS)
   const text = encoded.toString('latin1')
@@ -137,7 +144,7 @@ export function decodeBase64(encoded: Buffer): Buffer {
 
 const EQUALS = 0x3d
 
-/** Octet by octet, in the memory of the result alone, however the input was made. */
+/** Decodes octet by octet, with no memory beyond the result, whatever the input. */
 function decodeIrregularBase64(encoded: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(Math.ceil((encoded.length * 3) / 4))
   let length = 0
@@ -180,8 +187,8 @@ function base64Values(): Uint8Array {
 }
 
 /**
- * RFC 2045 §6.7. An `=` that begins no octet and ends no line stands for itself. Line ends that are
- * not encoded stay as they are.
+ * RFC 2045 §6.7. An `=` that starts no octet and ends no line is literal. Line ends that are not
+ * encoded are unchanged.
  */
 export function decodeQuotedPrintable(encoded: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(encoded.length)
@@ -207,7 +214,7 @@ export function decodeQuotedPrintable(encoded: Buffer): Buffer {
   return decoded.subarray(0, length)
 }
 
-/** Blanks that were added on the way may follow a soft line break (RFC 2045 §6.7, rule 3). */
+/** Blanks added in transit may follow a soft line break (RFC 2045 §6.7, rule 3). */
 function endOfBlanks(octets: Buffer, from: number): number {
   let end = from
   while (octets[end] === 0x20 || octets[end] === 0x09 || octets[end] === 0x0d) end += 1

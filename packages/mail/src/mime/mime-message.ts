@@ -33,7 +33,7 @@ import {
 import type { Defect, MimeMessage, ParsedAttachment, ParsedHeaders } from './parsed-message.ts'
 import { shownParts } from './shown-parts.ts'
 
-/** Up to here a plain message is parsed on the main thread; beyond it a worker does. */
+/** A plain message up to this size is parsed on the main thread, a larger one in a worker. */
 export const INLINE_PARSE_BYTES_MAX = 16 * 1024
 
 export type AttachmentContent = {
@@ -41,18 +41,20 @@ export type AttachmentContent = {
   readonly content: Uint8Array
 }
 
-/** Makes the text body of a message that has HTML alone; never throws. */
+/** Converts HTML to the text body of a message without text; never throws. */
 type TextOfHtml = (html: string) => string
 
 /**
- * Never throws: what cannot be parsed within bounds is one opaque attachment and a defect. Takes
- * up to seconds for large or hostile input.
+ * Never throws: a message that cannot be parsed within bounds is one opaque attachment and a
+ * defect. Takes up to seconds for large or hostile input.
  */
 export function parseMime(raw: Uint8Array, textOfHtml?: TextOfHtml): MimeMessage {
   return messageOf(dissect(raw, textOfHtml))
 }
 
-/** As `parseMime`, and its wanted attachments one by one, decoded as they are read. Never throws. */
+/**
+ * Like `parseMime`, with the wanted attachments one by one, decoded as they are read. Never throws.
+ */
 export function openMime(
   raw: Uint8Array,
   textOfHtml?: TextOfHtml,
@@ -75,8 +77,8 @@ export function openMime(
 }
 
 /**
- * One attachment by its listed name or its place in the list, the same list that `parseMime`
- * gives of the same bytes; null when there is none. Never throws.
+ * One attachment by its listed name or its index in the list that `parseMime` gives for the same
+ * bytes; null if there is none. Never throws.
  */
 export function readAttachment(
   raw: Uint8Array,
@@ -92,14 +94,14 @@ export function readAttachment(
 }
 
 /**
- * A message that a parser could not finish: its header fields, and the whole message as one opaque
- * attachment. Takes time bounded by HEADER_BYTES_MAX; never throws.
+ * The result for a message that a parser could not finish: its header fields, and the whole message
+ * as one opaque attachment. Takes time bounded by HEADER_BYTES_MAX; never throws.
  */
 export function parseDefeatedMime(raw: Uint8Array, defect: Defect): MimeMessage {
   return messageOf(defeat(raw, defect))
 }
 
-/** The attachment of a message that was stored as `parseDefeatedMime` describes it. */
+/** The attachment of a message that was stored as `parseDefeatedMime` returned it. */
 export function readDefeatedAttachment(
   raw: Uint8Array,
   selector: number | string,
@@ -110,8 +112,8 @@ export function readDefeatedAttachment(
 }
 
 /**
- * As `parseMime` for at most INLINE_PARSE_BYTES_MAX octets of one text/plain part, else null. Some
- * ten microseconds for 2 KiB: for the main thread.
+ * Like `parseMime`, for one text/plain part of at most INLINE_PARSE_BYTES_MAX octets, else null.
+ * Fast enough for the main thread: about ten microseconds for 2 KiB.
  */
 export function parseMimeIfPlainAndSmall(raw: Uint8Array): MimeMessage | null {
   if (raw.length > INLINE_PARSE_BYTES_MAX) return null
@@ -120,7 +122,7 @@ export function parseMimeIfPlainAndSmall(raw: Uint8Array): MimeMessage | null {
 }
 
 type File = {
-  /** Decoded, as the sender wrote it; not safe. */
+  /** Decoded, as the sender wrote it; not safe to use. */
   readonly filename: string | null
   /** Lower-case, without parameters. */
   readonly contentType: string
@@ -152,7 +154,7 @@ function dissect(
   }
 }
 
-/** Null unless the message is one text/plain part that cannot break a bound: it has too few octets. */
+/** Null unless the message is one text/plain part with too few octets to exceed a bound. */
 function dissectPlain(raw: Uint8Array): Dissected | null {
   if (raw.length > MIME_LINES_MAX) return null
   const section = readHeaderSection(raw)
@@ -166,7 +168,7 @@ function dissectPlain(raw: Uint8Array): Dissected | null {
   return assemble(section, { text: withoutLastLineEnd(body), html: '' }, [], defects)
 }
 
-/** The message as one text/plain part; null when it is not that. */
+/** The message as one text/plain part, or null. */
 function plainPartOf(section: HeaderSection): PartHead | null {
   if (section.defect !== null) return null
   const head = readPartHead(section.fields)
@@ -182,7 +184,7 @@ function dissectParts(raw: Uint8Array, textOfHtml: TextOfHtml): Dissected {
   const files: File[] = []
   let bodies: Bodies = { text: '', html: '' }
   if (root === undefined || (root.kind === 'multipart' && parts.length === 1)) {
-    // The header is cut, or the boundary never comes: better the raw text than nothing.
+    // The header is cut or the boundary never occurs. Raw text is better than nothing.
     const head = root === undefined ? plainPartOf(section) : readPartHead([])
     const content = octets.subarray(section.bodyStart)
     if (content.length > TEXT_BYTES_MAX) {
@@ -214,8 +216,8 @@ function dissectParts(raw: Uint8Array, textOfHtml: TextOfHtml): Dissected {
 }
 
 /**
- * Whether a text that is shown where it is can also be downloaded: a log, a patch or a page in the middle of a mail. Some
- * programs name the body itself.
+ * Whether a text that is shown inline can also be downloaded: a log, a patch or a page in the
+ * middle of a message. A name on the body itself does not count.
  */
 function isNamedText(part: MimePart, parts: readonly MimePart[]): boolean {
   if (part.kind !== 'text' || part.isVersion || parts.length === 1) return false
@@ -227,12 +229,12 @@ function isNamedText(part: MimePart, parts: readonly MimePart[]): boolean {
 type Text = {
   readonly isHtml: boolean
   readonly body: string
-  /** The parts of an alternative are in one group, any other part is in one of its own. */
+  /** The parts of an alternative share one group; every other part has its own. */
   readonly group: number
   readonly defects: readonly Defect[]
 }
 
-/** A blank text beside another one says nothing and is left out. */
+/** Drops a blank text beside another one. */
 function readTexts(
   raw: Buffer,
   parts: readonly MimePart[],
@@ -241,7 +243,7 @@ function readTexts(
   const texts: Text[] = []
   for (const [index, part] of parts.entries()) {
     if (part.kind !== 'text') continue
-    // With the line end that is the delimiter's, so that texts begin on lines of their own when joined.
+    // Includes the line end of the delimiter, so that joined texts begin on lines of their own.
     const { start, end } = part.content
     const octets = raw.subarray(start, parts.length === 1 ? end : endOfLineAt(raw, end))
     const { body, defects } = readText(part, octets, fields)
@@ -251,7 +253,7 @@ function readTexts(
   return filled.some(({ body }) => !isBlank(body)) ? filled : texts
 }
 
-/** Whether nothing of it is seen: white space, characters without width, and these as HTML writes them. */
+/** Whether nothing is visible: white space and zero-width characters, also as HTML entities. */
 function isBlank(text: string): boolean {
   return !/[^\s\u2800\p{Default_Ignorable_Code_Point}]/u.test(text.replace(BLANK_ENTITIES, ''))
 }
@@ -260,9 +262,8 @@ const BLANK_ENTITIES =
   /&(?:nbsp|ensp|emsp|thinsp|zwnj|zwj|shy|#(?:160|173|820[1-4]|xa0|xad|x200[9a-c]));/gi
 
 /**
- * The text parts joined, as text and as HTML. Of the parts of an alternative those of the wanted type
- * are shown; a part that stands alone, and an alternative without that type, are converted as far as
- * HTML_LENGTH_MAX goes.
+ * Joins the text parts, as text and as HTML. From an alternative the parts of the wanted type are
+ * used; a single part, or an alternative without that type, is converted, up to HTML_LENGTH_MAX.
  */
 function joinBodies(texts: readonly Text[], textOfHtml: TextOfHtml): Bodies {
   const groups = Map.groupBy(texts, ({ group }) => group)
@@ -284,7 +285,10 @@ function joinBodies(texts: readonly Text[], textOfHtml: TextOfHtml): Bodies {
   return { text: joined(false, textOfHtml), html: joined(true, htmlFromText) }
 }
 
-/** The text of a part; charsets that the message names elsewhere help where the part names none. */
+/**
+ * Decodes the text of a part. If it declares no charset, those declared elsewhere in the message
+ * help.
+ */
 function readText(
   { contentType, encoding }: PartHead,
   octets: Buffer,
@@ -293,7 +297,7 @@ function readText(
   const actual = trueEncoding(octets, encoding)
   const body = decodeTextBody(octets, actual, contentType, () => charsetsNamed(fields))
   const defects: Defect[] = actual === encoding ? [] : ['not-base64']
-  // Only some programs decode a sequence of UTF-7.
+  // Only some programs decode UTF-7 sequences.
   const isInUtf7 = isUtf7(contentType.parameters.get('charset')?.trim() ?? null)
   if (isInUtf7 && contentType.value !== 'text/html' && octets.includes('+')) defects.push('utf-7')
   return { body, defects }
@@ -318,7 +322,7 @@ function fileOf(part: MimePart, raw: Buffer, references: ReadonlySet<string>): F
   const { disposition, content } = part
   const type = part.contentType.value
   const contentId = part.contentId?.replace(/^<|>$/g, '') || null
-  // A text that is a file for its size alone is not shown among the others.
+  // A text that is a file only because of its size is not shown inline.
   const isInline = disposition?.value === 'inline' && kindOf(part) === 'file'
   const isShown = part.isRelated && contentId !== null && references.has(contentId.toLowerCase())
   const octets = raw.subarray(content.start, content.end)
@@ -336,7 +340,7 @@ function fileOf(part: MimePart, raw: Buffer, references: ReadonlySet<string>): F
 const OPAQUE_TYPE = 'application/octet-stream'
 const LABEL_LENGTH_MAX = 100
 
-/** RFC 2392: `cid:` URLs in the HTML, lower-case; no more than there can be parts. */
+/** Lower-case `cid:` references in the HTML (RFC 2392), at most as many as there can be parts. */
 function contentIdsIn(html: string): Set<string> {
   const found = new Set<string>()
   for (const match of html.matchAll(/\bcid:([^\s"'<>)]{1,250})/gi)) {
@@ -348,7 +352,7 @@ function contentIdsIn(html: string): Set<string> {
   return found
 }
 
-/** The line end before a boundary belongs to the boundary, the one before the end to the protocol. */
+/** The line end before a boundary belongs to the boundary, and the last one to the protocol. */
 function withoutLastLineEnd(text: string): string {
   let end = text.endsWith('\n') ? text.length - 1 : text.length
   while (end > 0 && text.charCodeAt(end - 1) === 0x0d) end -= 1

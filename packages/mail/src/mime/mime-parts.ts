@@ -8,15 +8,16 @@ import type { Defect } from './parsed-message.ts'
 export const MIME_PARTS_MAX = 1_000
 export const MIME_DEPTH_MAX = 50
 /**
- * Octets of all texts of a message together, as sent; a text beyond is a file. Parsing a text takes up to twenty
- * times its memory, and V8 ends the process, not the thread, when one allocation is too large.
+ * Octets of all texts of a message together, as sent; a text beyond is a file. Parsing a text takes
+ * up to twenty times its memory, and V8 ends the process, not the thread, if one allocation is too
+ * large.
  */
 export const TEXT_BYTES_MAX = 4 * 1024 * 1024
-/** Shorter lines of base64 count among MIME_LINES_MAX; encoders of today write 60 to 76 octets. */
+/** Shorter base64 lines count towards MIME_LINES_MAX; modern encoders write 60 to 76 octets. */
 const BASE64_LINE_BYTES_MIN = 40
 
 export type PartHead = {
-  /** The type of the field, or the type that its absence means. */
+  /** The type in the field, or the default if the field is missing. */
   readonly contentType: StructuredValue
   readonly encoding: TransferEncoding
   /** Null without the field. */
@@ -27,33 +28,35 @@ export type PartHead = {
 
 export type MimePart = PartHead & {
   readonly kind: 'multipart' | 'text' | 'file'
-  /** Index of the closest multipart/alternative around it among the parts; null for none. */
+  /** Index of the nearest enclosing multipart/alternative; null for none. */
   readonly alternative: number | null
-  /** Whether it is one of the versions of a multipart/alternative, not part of one. */
+  /** Whether it is one of the alternatives of a multipart/alternative, not a part of one. */
   readonly isVersion: boolean
-  /** Whether it is within a multipart/related. */
+  /** Whether it is inside a multipart/related. */
   readonly isRelated: boolean
-  /** Indexes of the multiparts around it among the parts, the outermost first. */
+  /** Indexes of the enclosing multiparts, outermost first. */
   readonly within: readonly number[]
-  /** Encoded octets, without the line end that belongs to the delimiter; empty for a multipart. */
+  /** Encoded octets, without the delimiter's line end; empty for a multipart. */
   readonly content: { readonly start: number; readonly end: number }
 }
 
 type MimeBreach = {
-  /** Everything before this offset keeps the bounds; always the start of a line or field. */
+  /** Everything before this offset is within bounds; always the start of a line or field. */
   readonly cutAt: number
   readonly defect: Defect
 }
 
 type MimeScan = {
   readonly breach: MimeBreach | null
-  /** The parts before the cut, the message itself first; empty when its own header is cut. */
+  /** The parts before the cut, the message itself first; empty if its own header is cut. */
   readonly parts: readonly MimePart[]
-  /** Whether a text is a file for its size alone. */
+  /** Whether a text is a file only because of its size. */
   readonly hasLargeText: boolean
 }
 
-/** `typeWithoutField`: what a part is that has no Content-Type (RFC 2045 §5.2, RFC 2046 §5.1.5). */
+/**
+ * `typeWithoutField` is the type of a part without Content-Type (RFC 2045 §5.2, RFC 2046 §5.1.5).
+ */
 export function readPartHead(
   fields: readonly HeaderField[],
   typeWithoutField = 'text/plain',
@@ -70,10 +73,13 @@ export function readPartHead(
   }
 }
 
-/** `type/subtype` of the tokens of RFC 2045 §5.1. */
+/** `type/subtype` with the tokens of RFC 2045 §5.1. */
 const VALID_TYPE = /^[\w!#$%&'+.^`{|}~-]{1,100}\/[\w!#$%&'+.^`{|}~-]{1,100}$/
 
-/** An invalid type is text/plain (RFC 2045 §5.2), but with a boundary a multipart, and with the name of a file no text. */
+/**
+ * An invalid type means text/plain (RFC 2045 §5.2), but a multipart if it has a boundary, and no
+ * text if it has a file name.
+ */
 function validType(
   { value, parameters }: StructuredValue,
   disposition: StructuredValue | null,
@@ -89,7 +95,7 @@ function validType(
   return { value: isNamed ? 'application/octet-stream' : 'text/plain', parameters }
 }
 
-/** The name of the file that a part is, as its header gives it; null for none. */
+/** The file name in a part's header; null for none. */
 export function nameOfPart({ contentType, disposition }: PartHead): string | null {
   const filename = disposition === null ? null : readParameter(disposition, 'filename')
   return filename || readParameter(contentType, 'name')
@@ -100,12 +106,12 @@ export function isHtmlPart({ contentType }: PartHead): boolean {
 }
 
 /**
- * `text` is what the bodies of the message are made of: text/plain and text/html that is not called
- * an attachment. Everything else that has no parts of its own is a `file`.
+ * The bodies of a message are `text`: text/plain and text/html that are not attachments. Everything
+ * else without parts of its own is a `file`.
  */
 export function kindOf({ contentType, disposition }: PartHead): MimePart['kind'] {
   const { value } = contentType
-  // A multipart without a boundary has no parts; its text is all there is to show.
+  // A multipart without a boundary has no parts, so its text is shown.
   if (value.startsWith('multipart/')) return boundaryOf(contentType) === null ? 'text' : 'multipart'
   const isText = value === 'text/plain' || value === 'text/html'
   return isText && disposition?.value !== 'attachment' ? 'text' : 'file'
@@ -116,11 +122,11 @@ function boundaryOf({ value, parameters }: StructuredValue): string | null {
 }
 
 /**
- * The parts, and the first breach of MIME_PARTS_MAX, MIME_DEPTH_MAX, MIME_LINES_MAX or of the bounds
- * of a header section, null when there is none. The scan stops there, so that a bomb costs no more
- * than its harmless beginning. An enclosed message is one file; it counts as one level of depth, and
- * the parts within it count. A text beyond TEXT_BYTES_MAX is a file. Lines of files count only where
- * they begin as a delimiter does, lines of base64 of BASE64_LINE_BYTES_MIN and more not at all.
+ * Scans the parts up to the first breach of MIME_PARTS_MAX, MIME_DEPTH_MAX, MIME_LINES_MAX or the
+ * bounds of a header section. Stopping there makes a bomb no more expensive than its harmless
+ * beginning. An enclosed message is one file, counts as one level of depth, and its parts count. A
+ * text beyond TEXT_BYTES_MAX is a file. Lines of files count only if they begin like a delimiter;
+ * base64 lines of at least BASE64_LINE_BYTES_MIN never count.
  */
 export function scanMime(raw: Uint8Array): MimeScan {
   return new Scanner(raw).scan()
@@ -130,20 +136,20 @@ const LF = 0x0a
 const CR = 0x0d
 const DASH = 0x2d
 
-/** Starts the only lines of a file that matter. */
+/** In a file only lines that start with two dashes matter. */
 const DASHED_LINE = Buffer.from('\n--')
 
-/** A multipart that is open. */
+/** An open multipart. */
 type Level = {
   readonly boundary: Buffer
   readonly depth: number
   readonly type: string
-  /** Within an enclosed message, whose octets are a file as they stand. */
+  /** Whether it is inside an enclosed message, whose octets are one file. */
   readonly isEnclosed: boolean
-  /** The `alternative` of its parts. */
+  /** The `alternative` of its direct parts. */
   readonly alternative: number | null
   readonly isRelated: boolean
-  /** The `within` of its parts. */
+  /** The `within` of its direct parts. */
   readonly within: readonly number[]
 }
 
@@ -157,7 +163,7 @@ class Scanner {
   readonly #levels: Level[] = []
   readonly #parts: OpenPart[] = []
   #position = 0
-  /** Counts the parts of enclosed messages too. */
+  /** Includes the parts of enclosed messages. */
   #partCount = 1
   #lines = 0
   #textBytes = 0
@@ -165,7 +171,7 @@ class Scanner {
   #depth = 0
   #isEnclosed = false
   #breach: MimeBreach | null = null
-  /** The text or file being read. */
+  /** The text or file that is being read. */
   #leaf: OpenPart | null = null
 
   constructor(raw: Uint8Array) {
@@ -218,7 +224,10 @@ class Scanner {
     if (this.#lines > MIME_LINES_MAX) this.#breach = { cutAt: start, defect: 'too-many-lines' }
   }
 
-  /** RFC 2046 §5.1.1: two dashes, the boundary, two more at the end of the multipart, white space. */
+  /**
+   * Delimiter syntax (RFC 2046 §5.1.1): two dashes, the boundary, two more at the end of the
+   * multipart, white space.
+   */
   #readDelimiter(start: number, end: number): boolean {
     const index = this.#levelOf(start, end)
     const level = this.#levels[index]
@@ -243,7 +252,7 @@ class Scanner {
     return true
   }
 
-  /** A delimiter of the message itself ends whatever is enclosed in the part (RFC 2046 §5.1.2). */
+  /** A delimiter of the message itself ends everything enclosed in the part (RFC 2046 §5.1.2). */
   #levelOf(start: number, end: number): number {
     const isOf = (level: Level) => isDelimiter(this.#raw, level, start, end)
     const own = this.#levels.findLastIndex((level) => !level.isEnclosed && isOf(level))
@@ -251,8 +260,8 @@ class Scanner {
   }
 
   /**
-   * Reads the part's header; goes on into an enclosed message, whose header follows at once. A part
-   * that breaks a bound is cut off whole, from its delimiter on.
+   * Reads the part's header and continues into an enclosed message, whose header follows at once. A
+   * part that exceeds a bound is cut off whole, from its delimiter on.
    */
   #enterPart(defaultType: string, delimiter: { at: number; level: Level } | null): void {
     let typeWithoutField = defaultType
@@ -265,7 +274,8 @@ class Scanner {
         this.#breach = { cutAt: partAt ?? section.bodyStart, defect: section.defect }
         return
       }
-      // Text between a part's last field and its empty line is lost: contents must be exact.
+      // Text between a part's last field and its empty line is lost, because contents must be
+      // exact.
       const isPart = this.#levels.length > 0 && section.fields.length > 0
       if (isPart && endsInEmptyLine(this.#raw, headerEnd)) {
         this.#position = headerEnd
@@ -342,13 +352,13 @@ class Scanner {
   }
 }
 
-/** Where the line before `start` ends: its CRLF belongs to the delimiter (RFC 2046 §5.1.1). */
+/** End of the line before `start`, whose CRLF belongs to the delimiter (RFC 2046 §5.1.1). */
 function lineEndBefore(raw: Buffer, start: number): number {
   if (raw[start - 1] !== LF) return start
   return raw[start - 2] === CR ? start - 2 : start - 1
 }
 
-/** Whether an empty line ends at `end`, after at least one line. */
+/** Whether an empty line ends at `end`, after at least one other line. */
 function endsInEmptyLine(raw: Buffer, end: number): boolean {
   const before = lineEndBefore(raw, end)
   return before < end && raw[before - 1] === LF

@@ -1,8 +1,8 @@
-// The value between the parser and everything that stores or shows mail. Its texts are free of NUL and lone
-// surrogates, so that every database keeps them alike.
+// The value that the parser returns to everything that stores or shows mail. Its texts contain no
+// NUL and no lone surrogates, so all databases store them alike.
 
 export type Mailbox = {
-  /** Display name, '' when there is none. */
+  /** Display name; '' for none. */
   readonly name: string
   /** Bare `local-part@domain` as written, or a local part alone; never with angle brackets. */
   readonly address: string
@@ -12,7 +12,7 @@ export type ParsedAttachment = {
   /** Safe and unique within the message. */
   readonly filename: string
   readonly contentType: string
-  /** As its part declares it; absent without one. */
+  /** As the part declares it; absent if undeclared. */
   readonly charset?: string
   readonly sizeBytes: number
   /** Without angle brackets. */
@@ -20,7 +20,7 @@ export type ParsedAttachment = {
   readonly isInline: boolean
 }
 
-/** Why a message counts as sent by a program (RFC 3834 §2 and its relatives). */
+/** Why a message counts as sent by a program (RFC 3834 §2 and similar). */
 type AutomaticReason =
   | 'null-sender'
   | 'auto-submitted'
@@ -29,12 +29,12 @@ type AutomaticReason =
   | 'auto-response-suppress'
   | 'system-sender'
 
-/** A fault of a message that is stored nevertheless. */
+/** A fault in a message that is stored nevertheless. */
 export type Defect =
   | 'too-many-parts'
   | 'too-deep'
   | 'too-many-lines'
-  /** A text was larger than texts may be, and became an attachment. */
+  /** A text exceeded the size limit and became an attachment. */
   | 'text-too-large'
   | 'header-too-large'
   | 'too-many-header-fields'
@@ -45,32 +45,34 @@ export type Defect =
   | 'duplicate-message-id'
   | 'duplicate-content-type'
   | 'missing-from'
-  /** A text that is called base64 and is not was kept as it is. */
+  /** A text that is declared as base64 but is not was kept unchanged. */
   | 'not-base64'
-  /** Mail programs do not show a text: a better alternative or nothing refers to it. It is among the attachments. */
+  /**
+   * Mail programs do not show a text, because a better alternative exists or nothing refers to it.
+   * It is among the attachments.
+   */
   | 'unseen-part'
-  /** The text part says more than the HTML, and its new text is kept. */
+  /** The text part says more than the HTML; its additional text is kept. */
   | 'unsaid-text'
   /** A text was in UTF-7, which many mail programs show undecoded. */
   | 'utf-7'
 
 /**
- * `spam` and `malicious` are the verdicts of scanners, and of servers that the message passed; the others follow
- * from its header and envelope.
+ * `spam` and `malicious` are verdicts of scanners and of servers that relayed the message; the
+ * others follow from its header and envelope.
  */
 export type MailCategory = 'personal' | 'automated' | 'marketing' | 'bounce' | 'spam' | 'malicious'
 
 export type CategoryReason = {
-  /** The name of the rule. */
   readonly rule: string
-  /** What the rule found, in words of the message; '' for nothing that can be shown. */
+  /** What the rule matched in the message; '' if it cannot be shown. */
   readonly detail: string
 }
 
 /**
- * A sign of what kind of mail a message is. `notification`: a program wrote it; `system`: its sender is a program;
- * `mailing`: a program for newsletters sent it; `host`: a host of newsletters and of discussions sent it; `program`: a
- * program may have to do with it, which says nothing of its category.
+ * A sign of the kind of mail. `notification`: a program wrote it; `system`: its sender is a
+ * program; `mailing`: newsletter software sent it; `host`: a host of newsletters and discussions
+ * sent it; `program`: a program may be involved, without effect on the category.
  */
 export type KindSign = CategoryReason & {
   readonly says:
@@ -88,14 +90,14 @@ export type KindSign = CategoryReason & {
 }
 
 export type ParsedHeaders = {
-  /** With angle brackets, white space folded; null when absent or empty. */
+  /** With angle brackets and without white space; null if absent or empty. */
   readonly messageId: string | null
   readonly inReplyTo: readonly string[]
   readonly references: readonly string[]
   readonly subject: string
-  /** The first From field's first mailbox, for display and for authentication alike. */
+  /** The first mailbox of the first From field, for display and authentication alike. */
   readonly from: Mailbox | null
-  /** Mailboxes of the first From field, and one for each further one. */
+  /** Number of mailboxes in the first From field, plus one per further From field. */
   readonly authorCount: number
   readonly to: readonly Mailbox[]
   readonly cc: readonly Mailbox[]
@@ -104,21 +106,24 @@ export type ParsedHeaders = {
   /** RFC 5322 §3.6.1 date in milliseconds since the epoch, null when absent or unreadable. */
   readonly date: number | null
   readonly automaticReason: Exclude<AutomaticReason, 'null-sender'> | null
-  /** Each rule once; an automatic answer needs that there are none. */
+  /** Each rule once. Only a message without signs may get an automatic reply. */
   readonly kindSigns: readonly KindSign[]
   /** Number of Received fields (RFC 5321 §6.3). */
   readonly receivedCount: number
-  /** Values of the first LOOP_MARKS_MAX X-Loop fields that are not longer than a mark can be. */
+  /** Values of the first LOOP_MARKS_MAX X-Loop fields, without those longer than a mark can be. */
   readonly loopMarks: readonly string[]
-  /** Whether a mailing list passed it on (RFC 2919). */
+  /** Whether a mailing list forwarded it (RFC 2919). */
   readonly hasListId: boolean
-  /** Free text of the header, a line each: display names, Reply-To, and fields that any program may fill. */
+  /**
+   * Free text of the header, one line per value: display names, Reply-To, and fields that any
+   * program may fill.
+   */
   readonly freeText: string
 }
 
 export type MimeMessage = {
   readonly headers: ParsedHeaders
-  /** The text body; made from the HTML one when the message has no text. '' when it has neither. */
+  /** The text body, made from the HTML if the message has no text; '' if it has neither. */
   readonly text: string
   readonly html: string
   readonly attachments: readonly ParsedAttachment[]
@@ -126,11 +131,11 @@ export type MimeMessage = {
 }
 
 export type ParsedMessage = MimeMessage & {
-  /** The new text of a reply, without the quoted history; forwards are left whole. */
+  /** The new text of a reply, without quoted history; forwards are kept whole. */
   readonly extractedText: string
-  /** Of its calendar files. */
+  /** The invitations in its calendar files. */
   readonly invites: readonly Invite[]
-  /** The index of the addresses that it mentions; null where the message itself has to be searched for one. */
+  /** Index of the addresses that it mentions; null if the message itself must be searched. */
   readonly mentions: string | null
 }
 
@@ -156,20 +161,20 @@ export const attendeeStatuses = [
 export const attendeeRoles = ['required', 'optional', 'chair', 'informational'] as const
 
 /**
- * An event of a calendar file. Its times have one of three forms: with the offset from UTC
- * (`2026-12-01T10:00:00+01:00`), as a day (`2026-12-01`), or without an offset (`2026-12-01T10:00:00`).
+ * An event in a calendar file. Its times have one of three forms: with an offset from UTC
+ * (`2026-12-01T10:00:00+01:00`), as a day (`2026-12-01`), or local (`2026-12-01T10:00:00`).
  */
 export type Invite = {
   /** Null for a file that only describes events. */
   readonly method: (typeof inviteMethods)[number] | null
   readonly uid: string | null
   readonly sequence: number
-  /** The occurrence of a series that it is about, as the series has it. */
+  /** The occurrence of a series that it concerns, as the series names it. */
   readonly recurrenceId: string | null
   readonly start: string | null
   /** The first moment or day after the event. */
   readonly end: string | null
-  /** The name of the zone in the IANA database; null for days, and for a zone that nobody knows by name. */
+  /** IANA name of the time zone; null for days and for unknown zones. */
   readonly timezone: string | null
   readonly summary: string | null
   readonly location: string | null
@@ -178,7 +183,7 @@ export type Invite = {
   /** The RRULE (RFC 5545 §3.3.10) of a series. */
   readonly recurrence: string | null
   readonly status: (typeof eventStatuses)[number] | null
-  /** What an attendee wrote with a reply. */
+  /** The comment that an attendee sent with a reply. */
   readonly comment: string | null
 }
 

@@ -1,14 +1,14 @@
-// Which texts of a message a mail program shows (RFC 2046 §5.1.4, RFC 2387).
+// Which texts of a message mail programs show (RFC 2046 §5.1.4, RFC 2387).
 
 import { isHtmlPart, type MimePart } from './mime-parts.ts'
 
 type Parts = readonly MimePart[]
 
 /**
- * The parts, with each text that no mail program shows as a file: a component of a multipart/related that is not its
- * root, and HTML that is an alternative to later HTML. A plain text beside HTML stays: the message has two bodies.
- * `hasUnseen`: whether there is such a text, a plain one in a message without HTML included, or a text of another type
- * among alternatives, such as AMP.
+ * Returns the parts, with every text that no mail program shows turned into a file: a component of
+ * a multipart/related that is not its root, and HTML that is an alternative to later HTML. Plain
+ * text beside HTML is kept, because the message has two bodies. `hasUnseen` reports such a text,
+ * including plain text in a message without HTML and an alternative of another type, such as AMP.
  */
 export function shownParts(
   parts: Parts,
@@ -26,7 +26,7 @@ export function shownParts(
       isIn(roots, part, index) && (choices === null || isIn(choices(part), part, index))
     if (isShown || isBlank(part, raw)) return part
     hasUnseen = true
-    // Programs differ on messages of plain texts: some show all of them.
+    // Programs differ on messages of several plain texts; some show all of them.
     if (!hasHtml || (!isHtmlPart(part) && isIn(roots, part, index))) return part
     return { ...part, kind: 'file' as const }
   })
@@ -36,7 +36,7 @@ export function shownParts(
 /** The shown part of each multipart, by index. */
 type Shown = ReadonlyMap<number, number>
 
-/** The part of the multipart at `level` of `within` that is this part, or around it. */
+/** The direct part of the multipart at `level` of `within` that is or contains this part. */
 function childAt({ within }: MimePart, index: number, level: number): number {
   return within[level + 1] ?? index
 }
@@ -52,7 +52,7 @@ function typeOf(parts: Parts, index: number | undefined): string {
   return index === undefined ? '' : (parts[index]?.contentType.value ?? '')
 }
 
-/** RFC 2387 §3.2: the part that `start` names, else the first. */
+/** The part that `start` names, else the first (RFC 2387 §3.2). */
 function rootsOf(parts: Parts): Shown {
   const roots = new Map<number, number>()
   const named = new Set<number>()
@@ -65,7 +65,7 @@ function rootsOf(parts: Parts): Shown {
     roots.set(parent, index)
     if (isNamed) named.add(parent)
   }
-  // Nothing is known about a root that is a file.
+  // If the root is a file, nothing is known about what programs show.
   const texts = new Set(
     parts.flatMap((part, index) => (part.kind === 'text' ? [...part.within, index] : [])),
   )
@@ -77,7 +77,9 @@ function bare(id: string): string {
   return id.trim().replace(/^<|>$/g, '')
 }
 
-/** The last alternative with HTML, or without any HTML the last one with text; null where there is no choice. */
+/**
+ * The last alternative with HTML, or the last with text if none has HTML; null without a choice.
+ */
 function choicesOf(parts: Parts, roots: Shown, raw: Buffer): ((part: MimePart) => Shown) | null {
   const html = new Map<number, number>()
   const plain = new Map<number, number>()
@@ -94,7 +96,7 @@ function choicesOf(parts: Parts, roots: Shown, raw: Buffer): ((part: MimePart) =
   return (part) => (isHtmlPart(part) ? html : plain)
 }
 
-/** AMP and other forms of a text, of which some programs show one. */
+/** AMP and other forms of a text that only some programs show. */
 function isForeignChoice(
   { kind, contentType, disposition, within }: MimePart,
   parts: Parts,

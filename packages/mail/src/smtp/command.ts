@@ -1,20 +1,20 @@
-// One command line of RFC 5321 §4.1.1 to a typed command, or to the reply that refuses its syntax.
-// Knows the extensions SIZE (RFC 1870), 8BITMIME (RFC 6152) and SMTPUTF8 (RFC 6531), and nothing of
-// the order in which commands may come.
+// Parses one command line (RFC 5321 §4.1.1) into a typed command, or into the reply that rejects
+// its syntax. Supports SIZE (RFC 1870), 8BITMIME (RFC 6152) and SMTPUTF8 (RFC 6531); does not check
+// the order of commands.
 
 import { type MailboxDefect, parseMailbox } from '#address.ts'
 import { type Reply, reply } from './reply.ts'
 
 export type LineDefect =
-  /** The line ended in LF without CR. What follows the LF is the next line. */
+  /** The line ended in LF without CR; the next line starts after the LF. */
   | 'bare-line-feed'
   | 'bare-carriage-return'
   /** NUL, TAB or another control character. */
   | 'control-character'
   | 'invalid-utf8'
-  /** Longer than the limit; the whole line has been skipped. */
+  /** Longer than the limit; the whole line was skipped. */
   | 'too-long'
-  /** So long that waiting for its end would only feed an attacker. */
+  /** So long that waiting for its end would only help an attacker. */
   | 'flood'
 
 export type DecodedLine =
@@ -27,7 +27,7 @@ const NOT_PRINTABLE = /[^\x20-\x7e]/
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export class CommandDecoder {
-  /** Offset in the last chunk after what has been consumed. */
+  /** Offset after the octets consumed from the last chunk. */
   end = 0
   readonly #bytesMax: number
   #carry: Buffer | undefined
@@ -40,8 +40,9 @@ export class CommandDecoder {
   }
 
   /**
-   * The next line that ends in `chunk` at or after `offset`, or null when the chunk is used up.
-   * `end` says where to go on. The text has no CRLF and no trailing white space (RFC 5321 §4.1.1).
+   * The next line that ends in `chunk` at or after `offset`, or null if the chunk is used up. `end`
+   * is the offset to continue from. The text has no CRLF and no trailing white space (RFC 5321
+   * §4.1.1).
    */
   decode(chunk: Buffer, offset: number): DecodedLine | null {
     const lineFeed = chunk.indexOf(LF, offset)
@@ -114,7 +115,7 @@ export type Command =
       readonly isInternational: boolean
     }
   | { readonly verb: 'DATA' | 'RSET' | 'NOOP' | 'QUIT' | 'VRFY' | 'HELP' | 'STARTTLS' }
-  /** A browser or proxy that was made to speak to this port. */
+  /** A browser or proxy that was tricked into connecting to this port. */
   | { readonly verb: 'HTTP' }
   | { readonly verb: 'refused'; readonly reply: Reply }
 
@@ -147,7 +148,7 @@ export function parseCommand(line: string): Command {
     case 'EHLO':
     case 'HELO':
       if (argument === '') return ARGUMENT_NEEDED
-      // Not checked further: real clients give host names that are no domain names.
+      // Not validated further, because real clients send host names that are not domain names.
       return HELO_NAME.test(argument) ? { verb, name: argument } : HELO_SYNTAX
     case 'NOOP':
     case 'HELP':
@@ -188,7 +189,7 @@ export function parseCommand(line: string): Command {
 }
 
 const HELO_NAME = /^[\x21-\x7e]{1,255}$/
-// A quoted string may hold '>' and spaces. The alternatives begin with different characters, so
+// A quoted string may contain '>' and spaces. The alternatives start with different characters, so
 // matching takes linear time.
 const PATH = /^ *<((?:"(?:[^"\\]|\\.)*"|[^">])*)>(?: +(.*))?$/u
 
@@ -233,7 +234,7 @@ function parseMailParameters(text: string): MailParameters | Refused {
   return parameters
 }
 
-// Nothing else that a client wrote is shown.
+// Replies repeat only a well-formed keyword of the client.
 const KEYWORD = /^[A-Z0-9][A-Z0-9-]{0,31}$/
 
 function wrongParameter(keyword: string, fault: string, code = 501): Refused {
@@ -245,7 +246,7 @@ function wrongValue(keyword: string): Refused {
   return wrongParameter(keyword, 'has a value that is not valid')
 }
 
-/** `text` begins with the parameter. */
+/** `text` begins with the unrecognized parameter. */
 function unknownParameter(text: string): Refused {
   const [keyword] = splitParameter(text.split(' ', 1)[0] ?? '')
   return wrongParameter(keyword, 'not recognized', 555)
@@ -292,13 +293,13 @@ function refused(code: number, enhanced: string, text: string): Refused {
 
 type MailLine = {
   readonly reversePath: string
-  /** SIZE (RFC 1870), or null to leave it out. */
+  /** Value of SIZE (RFC 1870), or null to omit it. */
   readonly sizeBytes: number | null
   readonly isEightBit: boolean
   readonly isSmtpUtf8: boolean
 }
 
-/** The line of MAIL with its CRLF. `reversePath` is a written address or ''. */
+/** The MAIL command with its CRLF. `reversePath` is a written address or ''. */
 export function formatMail(parameters: MailLine): string {
   const { reversePath, sizeBytes, isEightBit, isSmtpUtf8 } = parameters
   const size = sizeBytes === null ? '' : ` SIZE=${sizeBytes}`
@@ -307,7 +308,7 @@ export function formatMail(parameters: MailLine): string {
   return `MAIL FROM:<${reversePath}>${size}${body}${utf8}\r\n`
 }
 
-/** The line of RCPT with its CRLF. `recipient` is a written address. */
+/** The RCPT command with its CRLF. `recipient` is a written address. */
 export function formatRcpt(recipient: string): string {
   return `RCPT TO:<${recipient}>\r\n`
 }

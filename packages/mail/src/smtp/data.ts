@@ -1,19 +1,19 @@
-// The octets after DATA to a message (RFC 5321 §4.5.2), chunk by chunk: finds the real end, removes
-// stuffed dots, turns a bare LF into CRLF and notes a bare CR. Large runs are handed on as views of
-// the chunk they came in; only crumbs are copied, so that no message becomes millions of views.
+// Decodes the octets after DATA (RFC 5321 §4.5.2) chunk by chunk: finds the end, removes stuffed
+// dots, turns a bare LF into CRLF and records a bare CR. Long runs are views of their chunk; only
+// short ones are copied, so that no message becomes millions of views.
 
 const LF = 10
 const CR = 13
 const DOT = 46
 const CRLF = Buffer.from('\r\n')
 
-/** Shorter runs are copied: a view costs about as much memory as some hundred octets. */
+/** Shorter runs are copied, because a view costs about as much memory as some hundred octets. */
 const VIEW_BYTES_MIN = 4096
 const CRUMBS_BYTES = 16 * 1024
 
-// Where in a line the next octet stands. A dot that may be stuffed, and the CR of a possible end,
-// are never kept before it is known what they are; a plain CR is, since its message is refused
-// when no LF follows.
+// Position of the next octet within its line. A dot that may be stuffed, and the CR of a possible
+// end, are not kept until their meaning is known. A plain CR is kept at once, because its message
+// is refused if no LF follows.
 const LINE_START = 0
 const IN_LINE = 1
 const AFTER_CR = 2
@@ -21,13 +21,13 @@ const AFTER_DOT = 3
 const AFTER_DOT_CR = 4
 
 export class DataDecoder {
-  /** Octets of the decoded message so far, also while they are not kept. */
+  /** Octets of the decoded message so far, including discarded ones. */
   sizeBytes = 0
-  /** Octets kept in memory. */
+  /** Octets held in memory. */
   heldBytes = 0
   bareLineFeeds = 0
   hasBareCarriageReturn = false
-  /** CRLF . CRLF has been read. */
+  /** Whether CRLF . CRLF has been read. */
   isComplete = false
   #state = LINE_START
   #isDiscarding = false
@@ -37,15 +37,15 @@ export class DataDecoder {
   #crumbsTo = 0
 
   /**
-   * Takes octets of `chunk` from `start`; returns the offset after the last one that belongs to
-   * the message or its end. The chunk must not be written to afterwards.
+   * Takes octets of `chunk` from `start` and returns the offset after the last one that belongs to
+   * the message or its end. The chunk must not be modified afterwards.
    */
   decode(chunk: Buffer, start: number): number {
     const end = chunk.length
     let position = start
     // The first octet that is not kept yet.
     let from = start
-    // Found once and reused until passed: a chunk of nothing but CR must not be searched for LF
+    // Found once and reused until passed, so that a chunk of nothing but CR is not searched for LF
     // again at each of them.
     let carriageReturn = -1
     let lineFeed = -1
@@ -110,7 +110,7 @@ export class DataDecoder {
     return end
   }
 
-  /** Forgets what was kept and keeps nothing more; the end is still found and the size counted. */
+  /** Drops the kept octets and keeps no more; the end is still found and the size counted. */
   discard(): void {
     this.#isDiscarding = true
     this.#chunks = []
@@ -120,7 +120,7 @@ export class DataDecoder {
     this.heldBytes = 0
   }
 
-  /** The message; whole once `isComplete`, empty after `discard` or a bare CR. */
+  /** The message: complete once `isComplete`, empty after `discard` or a bare CR. */
   get chunks(): readonly Uint8Array[] {
     return this.#chunks
   }
@@ -167,16 +167,16 @@ function find(chunk: Buffer, octet: number, from: number): number {
 }
 
 type ContentFacts = {
-  /** No CR and no LF but in CRLF. Anything else reads differently to different servers. */
+  /** Whether every CR and LF is part of a CRLF. Servers interpret anything else differently. */
   readonly isCrlfOnly: boolean
   readonly isEightBit: boolean
-  /** Some line begins with a dot. */
+  /** Whether a line begins with a dot. */
   readonly needsStuffing: boolean
   /** As RFC 1870 §5 counts: with the final CRLF that `endOfData` may add, without doubled dots. */
   readonly sizeBytes: number
 }
 
-/** One pass over all octets, whatever they are: about a nanosecond each. */
+/** Takes one pass over all octets, about a nanosecond each. */
 export function inspectContent(raw: Uint8Array): ContentFacts {
   const { length } = raw
   let bits = 0
@@ -201,8 +201,8 @@ export function inspectContent(raw: Uint8Array): ContentFacts {
 }
 
 /**
- * The octets `from` to `to` of a message that has only CRLF, with the dots doubled that begin a
- * line. Blocks may be cut anywhere. Without such a dot it is a view of the message itself.
+ * The octets `from` to `to` of a message that has only CRLF line ends, with leading dots doubled.
+ * Blocks may be cut anywhere. Without such a dot, returns a view of the message.
  */
 export function stuffDots(raw: Uint8Array, from: number, to: number): Uint8Array {
   const stuffed = countLeadingDots(raw, from, to)
@@ -217,7 +217,7 @@ export function stuffDots(raw: Uint8Array, from: number, to: number): Uint8Array
   return block
 }
 
-/** The octets after the message: the final dot, and before it the line end that the message lacks. */
+/** The octets after the message: the final dot, preceded by a line end if the message lacks one. */
 export function endOfData(raw: Uint8Array): '.\r\n' | '\r\n.\r\n' {
   return needsLineEnd(raw) ? '\r\n.\r\n' : '.\r\n'
 }
@@ -234,7 +234,7 @@ function isLineStart(raw: Uint8Array, index: number): boolean {
   return index === 0 || raw[index - 1] === LF
 }
 
-/** An empty message needs none: the dot begins the first line. */
+/** An empty message needs none, because the dot begins the first line. */
 function needsLineEnd(raw: Uint8Array): boolean {
   return raw.length > 0 && raw[raw.length - 1] !== LF
 }

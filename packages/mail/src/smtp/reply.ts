@@ -3,20 +3,19 @@
 export type Reply = {
   /** Three digits, 200 to 599. */
   readonly code: number
-  /** `class.subject.detail`, or '' where RFC 2034 wants none (greeting, EHLO, DATA's 354). */
+  /** `class.subject.detail`, or '' where RFC 2034 requires none (greeting, EHLO, 354). */
   readonly enhanced: string
-  /** One line or several, without line ends. */
+  /** One or more lines, without line ends. */
   readonly text: string | readonly string[]
 }
 
-/** A reply as a value; see `Reply` for what the parts must be. */
 export function reply(code: number, enhanced: string, text: string | readonly string[]): Reply {
   return { code, enhanced, text }
 }
 
 /**
- * The octets of a reply as text, each line ended by CRLF. The enhanced code stands on every line
- * (RFC 2034 §4). Control characters in the text become '?', so that nothing remote can add a line.
+ * Formats a reply with CRLF line ends. The enhanced code is on every line (RFC 2034 §4). Control
+ * characters in the text become '?', so that remote input cannot add a line.
  */
 export function formatReply(reply: Reply): string {
   const enhanced = reply.enhanced === '' ? '' : `${reply.enhanced} `
@@ -34,15 +33,21 @@ function clean(line: string): string {
   return /[^\x20-\x7e]/.test(line) ? line.replace(/[^\x20-\x7e]/g, '?') : line
 }
 
-/** RFC 5321 §4.5.3.1.5 asks for 512 octets of a reply's line; servers of today write longer ones. */
+/**
+ * RFC 5321 §4.5.3.1.5 requires support for reply lines of 512 octets; today's servers write longer
+ * ones.
+ */
 export const REPLY_LINE_BYTES_MAX = 2 * 1024
 export const REPLY_LINES_MAX = 100
 export const REPLY_BYTES_MAX = 64 * 1024
 
 export type PeerReply = {
-  /** Three digits as the server wrote them, 100 to 999. */
+  /** Three digits as the server sent them, 100 to 999. */
   readonly code: number
-  /** At least one, without code and line end. What could do harm on a screen or in a log is '?'. */
+  /**
+   * At least one, without code and line end. Characters that are unsafe on a screen or in a log
+   * become '?'.
+   */
   readonly lines: readonly string[]
 }
 
@@ -53,14 +58,14 @@ type DecodedReply =
   | { readonly kind: 'malformed'; readonly defect: ReplyDefect }
 
 const LF = 10
-// Servers leave out the space before an empty text (§4.2).
+// Servers omit the space before an empty text (§4.2).
 const LINE = /^([1-9]\d\d)(?:([ -])(.*))?$/s
 const NOT_PRINTABLE = /[^\x20-\x7e]/
 const UNSAFE = /[\p{C}\p{Zl}\p{Zp}\ufffd]/gu
 
-/** After a malformed reply nothing that follows can be trusted, so a decoder ends there. */
+/** A decoder ends at a malformed reply, because nothing that follows can be trusted. */
 export class ReplyDecoder {
-  /** Offset in the last chunk after what has been consumed. */
+  /** Offset after the octets consumed from the last chunk. */
   end = 0
   #carry: Buffer | undefined
   #carried = 0
@@ -69,9 +74,9 @@ export class ReplyDecoder {
   #replyBytes = 0
 
   /**
-   * The next reply that ends in `chunk` at or after `offset`, or null when the chunk is used up;
-   * `end` says where to go on. A line may end in LF alone: there are servers that write so, and a
-   * reply carries nobody else's octets that could be hidden behind one.
+   * The next reply that ends in `chunk` at or after `offset`, or null if the chunk is used up;
+   * `end` is the offset to continue from. A line may end in a bare LF, because some servers write
+   * it and a reply has no third party's octets that could hide behind it.
    */
   decode(chunk: Buffer, offset: number): DecodedReply | null {
     let from = offset
@@ -93,7 +98,7 @@ export class ReplyDecoder {
     return null
   }
 
-  /** Octets of an unfinished reply are waiting for the rest of it. */
+  /** Whether octets of an unfinished reply are waiting for the rest. */
   get isWithinReply(): boolean {
     return this.#replyBytes > 0
   }
@@ -142,7 +147,7 @@ function malformed(defect: ReplyDefect): DecodedReply {
   return { kind: 'malformed', defect }
 }
 
-/** UTF-8 is allowed in replies (RFC 6531 §3.7.4.2). */
+/** Replies may contain UTF-8 (RFC 6531 §3.7.4.2). */
 function cleanReplyText(latin1: string): string {
   if (!NOT_PRINTABLE.test(latin1)) return latin1
   return Buffer.from(latin1, 'latin1').toString('utf8').replaceAll('\t', ' ').replace(UNSAFE, '?')
@@ -151,8 +156,8 @@ function cleanReplyText(latin1: string): string {
 const ENHANCED = /^([245])\.\d{1,3}\.\d{1,3}(?=\s|$)/
 
 /**
- * The code of a reply's first line and its text without it, lines joined by LF. The code is null
- * where there is none or where its class contradicts the reply's first digit; the text is then whole.
+ * Splits the enhanced code from a reply's first line; lines are joined by LF. If there is no code,
+ * or its class contradicts the reply's first digit, it is null and the text is complete.
  */
 export function splitEnhancedCode(reply: PeerReply): { enhanced: string | null; text: string } {
   const [first = ''] = reply.lines
@@ -172,7 +177,7 @@ export type Extensions = {
   readonly eightBitMime: boolean
   readonly smtpUtf8: boolean
   readonly starttls: boolean
-  /** Largest message in octets (RFC 1870); null when none is stated. */
+  /** Largest message in octets (RFC 1870); null if not stated. */
   readonly size: number | null
   readonly isSizeOffered: boolean
   readonly enhancedStatusCodes: boolean
@@ -180,7 +185,7 @@ export type Extensions = {
   readonly auth: readonly string[]
 }
 
-/** The extensions of a server that knows HELO only: none. */
+/** The extensions of a server that only knows HELO: none. */
 export const NO_EXTENSIONS: Extensions = {
   pipelining: false,
   eightBitMime: false,
@@ -196,7 +201,7 @@ export const NO_EXTENSIONS: Extensions = {
 export function parseExtensions(lines: readonly string[]): Extensions {
   const parameters = new Map<string, string[]>()
   for (const line of lines.slice(1)) {
-    // Old servers write AUTH=LOGIN, beside the line with a space or without one.
+    // Old servers write AUTH=LOGIN, alone or beside the line with a space.
     const words = line
       .trim()
       .toUpperCase()
@@ -217,7 +222,7 @@ export function parseExtensions(lines: readonly string[]): Extensions {
   }
 }
 
-/** Zero says that no limit is in force (RFC 1870 §3). */
+/** Zero means that no limit is in force (RFC 1870 §3). */
 function parseSize(text: string | undefined): number | null {
   if (text === undefined || !/^\d{1,20}$/.test(text)) return null
   return Number(text) || null
