@@ -8,7 +8,7 @@ import { type SqlBool, sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
-import { countUpTo, type Listed, labelledIn } from './labelled-message-rows.ts'
+import { countUpTo, isAnyTime, type Listed, labelledIn } from './labelled-message-rows.ts'
 import { categoryOfRow, type KindFields, kindOfRow } from './message-kind.ts'
 import { labelsOf } from './thread-mark.ts'
 
@@ -144,6 +144,7 @@ function messagesIn(
     .where('inbox_id', '=', inboxId)
     // Written out, so that the partial indexes serve the query.
     .where('is_trashed', '=', sql.lit(0))
+    .where(isAnyTime('messages.created_at'))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
   if (direction !== null) list = list.where('direction', '=', direction)

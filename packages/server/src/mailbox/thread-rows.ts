@@ -5,7 +5,7 @@ import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { type ExpressionBuilder, type SqlBool, sql } from 'kysely'
 import { metadataOf } from '#inboxes/inboxes-rows.ts'
 import type { ReadDb, Row, Tables } from '#schema/tables.ts'
-import { countUpTo, type Listed } from './labelled-message-rows.ts'
+import { countUpTo, isAnyTime, type Listed } from './labelled-message-rows.ts'
 import { CANCELLED, readCounters, toOf } from './message-rows.ts'
 import { labelsOf } from './thread-mark.ts'
 import type { Participant } from './thread-summary-rows.ts'
@@ -114,6 +114,7 @@ function threadsIn(db: ReadDb, input: ThreadFilter): Listed {
     .select('threads.id')
     .where('threads.inbox_id', '=', input.inboxId)
     .where(input.isTrashed ? IS_TRASHED : IS_LISTED)
+    .where(isAnyTime('threads.last_message_at'))
     .orderBy('threads.last_message_at', 'desc')
     .orderBy('threads.id', 'desc')
   if (input.category !== null) list = list.where('threads.category', '=', input.category)
