@@ -77,7 +77,7 @@ export function kindOfRow(
 }
 
 /** The category of a message that was received without one. */
-export function categoryOfOld({
+function categoryOfOld({
   automatic_reason,
   from_addr,
 }: Pick<Row<'messages'>, 'automatic_reason' | 'from_addr'>): MailCategory {
