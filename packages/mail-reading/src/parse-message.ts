@@ -15,8 +15,9 @@ import { isForward } from '#reply/forward-subject.ts'
 import { extractReply } from '#reply/reply-text.ts'
 
 /**
- * Without its invites, which `readInvites` reads. The text of a message with HTML alone has what a person sees of it.
- * Never throws. Takes up to seconds for large or hostile input.
+ * Parses a message without its invitations, which `readInvites` reads. If a message has only HTML,
+ * its text is the visible text of the HTML. Never throws. Takes up to seconds for large or hostile
+ * input.
  */
 export function parseMessage(raw: Uint8Array): ParsedMessage {
   const opened = openMime(raw, visibleTextOf)
@@ -28,13 +29,16 @@ export function parseMessage(raw: Uint8Array): ParsedMessage {
     unsaidLength(one, html) === 0 && (seen === null || unsaidIn(one, seen) === 0)
   if (isSaid(text)) return withExtractedText(message, mentions)
   const shown = seen ?? visibleTextOf(html)
-  // Some programs give HTML without the quote, so a text part that only says more counts.
+  // Some programs omit the quote from the HTML, so a text part that says more is accepted.
   const read = withExtractedText(message, mentions, holdsAll(text, shown) ? text : shown)
   const isSeen = read.extractedText !== '' && isSaid(read.extractedText)
   return isSeen ? read : { ...read, defects: [...read.defects, 'unsaid-text'] }
 }
 
-/** As `parseMessage` for a small message of one text/plain part, else null; for the main thread. */
+/**
+ * Like `parseMessage`, for a small message of one text/plain part; otherwise null. Fast enough for
+ * the main thread.
+ */
 export function parseIfPlainAndSmall(raw: Uint8Array): ParsedMessage | null {
   const message = parseMimeIfPlainAndSmall(raw)
   if (message === null) return null
@@ -44,12 +48,18 @@ export function parseIfPlainAndSmall(raw: Uint8Array): ParsedMessage | null {
 
 function* noFiles() {}
 
-/** The header fields, and the whole message as one opaque attachment. Takes bounded time; never throws. */
+/**
+ * The header fields, and the whole message as one opaque attachment. Takes bounded time; never
+ * throws.
+ */
 export function parseDefeated(raw: Uint8Array, defect: Defect): ParsedMessage {
   return withExtractedText(parseDefeatedMime(raw, defect), null)
 }
 
-/** People see the HTML: the new text is that of a text part only if this says all that the HTML does. */
+/**
+ * People see the HTML, so the new text comes from the text part only if it says all that the HTML
+ * does.
+ */
 function withExtractedText(
   message: MimeMessage,
   mentions: string | null,

@@ -95,7 +95,7 @@ const Q_ENCODING: EscapeMarks = { escape: 0x3d, space: 0x5f }
 export type EscapeMarks = {
   /** The octet before two hexadecimal digits. */
   readonly escape: number
-  /** Octet that stands for a space, or null. */
+  /** The octet that represents a space; null for none. */
   readonly space: number | null
 }
 

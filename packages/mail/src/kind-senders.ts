@@ -103,7 +103,7 @@ export function isListHostPath(path: string): boolean {
   return isOfHost || LEAVING_NAME.test(lower)
 }
 
-/** What list software adds to a list's name to form the address that its posts come from. */
+/** Affixes that list software adds to a list's name to form the sender of its posts. */
 const AROUND_LIST_NAME =
   /^(?:owner|bounces?|errors)[-.]|[-+.](?:bounces?|owner|request|admin|errors|return|outgoing)(?:[-+.=].*)?$|-\d{4,}[a-z]?$/g
 

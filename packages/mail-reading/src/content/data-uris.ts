@@ -1,8 +1,9 @@
 import { readReferences, readTags } from './markup.ts'
 
 /**
- * Whether an attribute or a style sheet of the HTML has a `data:` URI (RFC 2397), which is a file in the HTML itself. Also
- * with references, escapes of CSS, and the white space that browsers leave out of URIs.
+ * Whether an attribute or style sheet of the HTML has a `data:` URI (RFC 2397), that is, an
+ * embedded file. Also finds URIs with character references, CSS escapes, and the white space that
+ * browsers ignore in URIs.
  */
 export function hasDataUri(html: string): boolean {
   const source = readReferences(readTags(html))
@@ -11,7 +12,7 @@ export function hasDataUri(html: string): boolean {
     .replace(/ +/g, ' ')
   let end = -1
   for (const { index } of source.matchAll(DATA)) {
-    // Searched again only after it is passed, so that the time is linear.
+    // Searched again only once passed, so that the time is linear.
     if (end < index) end = endOf(source, index)
     if (source[end] === ',') return true
   }
@@ -28,7 +29,7 @@ function characterOf(code: number): string {
 
 function endOf(source: string, from: number): number {
   const end = /[,>]/g
-  // The comma of the candidate before is not that of the URI.
+  // Skips the comma of the preceding candidate.
   end.lastIndex = from + 1
   return end.exec(source)?.index ?? source.length
 }

@@ -1,32 +1,40 @@
-// HTML as the characters between its tags, with the place of each in the HTML. It is read as the tokenizer of
-// browsers does (WHATWG HTML §13.2.5), in linear time and without a tree, so that no HTML is too much for it.
+// Extracts the text between the tags of HTML, with the source position of each character. Tokenizes
+// like a browser (WHATWG HTML §13.2.5), in linear time and without a tree, so that it can handle
+// any HTML.
 
 import { isBlock, wordSet } from '@mailroom/mail/html/tree.ts'
 import { type Reading, ReadingWriter } from './reading.ts'
 
 /**
- * The text without tags and comments, references decoded: tags of blocks are line ends, all others nothing, so
- * that a word with tags in its middle is one word. Hidden text, scripts and styles are text.
+ * The text without tags and comments, with references decoded. Tags of blocks become line ends and
+ * other tags nothing, so a word with tags inside is one word. Includes hidden text, scripts and
+ * styles.
  */
 export function readMarkup(html: string): Reading {
   return new MarkupReader(html).read()
 }
 
-/** The source of all tags and comments, and of elements whose content has no tags, such as styles; a line each. */
+/**
+ * The source of all tags, comments, and elements whose content has no tags (such as styles), one
+ * per line.
+ */
 export function readTags(html: string): string {
   const reader = new MarkupReader(html)
   reader.read()
   return reader.sources.join('\n')
 }
 
-/** The HTML with its character references decoded: attributes, comments and scripts are text too. */
+/**
+ * The HTML with its character references decoded, including those in attributes, comments and
+ * scripts.
+ */
 export function readReferences(html: string): Reading {
   const writer = new ReadingWriter(html)
   keepDecoded(writer, html, 0, html.length)
   return writer.finish()
 }
 
-/** Other elements that end a word. */
+/** Elements that are not blocks but still separate words. */
 const APART = wordSet('aside body button caption figcaption figure html option section select')
 /** Elements whose content has no tags. */
 const RAW = wordSet('iframe noembed noframes script style textarea title xmp')
@@ -59,7 +67,7 @@ class MarkupReader {
     const name = nameAt(html, open)
     if (name === null) {
       const end = endOfComment(html, open)
-      // A character like any other.
+      // The `<` is an ordinary character.
       if (end === null) this.#writer.keep(open, open + 1)
       else this.sources.push(html.slice(open, end))
       this.#at = end ?? open + 1
@@ -89,13 +97,13 @@ class MarkupReader {
 
 const NAME = /<(\/?[A-Za-z][^\t\n\f\r />]*)/y
 
-/** The name with its slash; null where no tag begins. */
+/** The tag name with its slash; null if no tag begins here. */
 function nameAt(html: string, open: number): string | null {
   NAME.lastIndex = open
   return NAME.exec(html)?.[1] ?? null
 }
 
-/** The index after a comment or declaration; null where none begins. */
+/** The index after a comment or declaration; null if none begins here. */
 function endOfComment(html: string, open: number): number | null {
   if (!html.startsWith('<!--', open)) {
     if (!/^<(?:[!?]|\/.)/s.test(html.slice(open, open + 3))) return null
@@ -114,7 +122,7 @@ const ATTRIBUTE_NAME = /[^\t\n\f\r />][^\t\n\f\r />=]*/y
 const EQUALS = /[\t\n\f\r ]*=[\t\n\f\r ]*/y
 const UNQUOTED = /[^\t\n\f\r >]*/y
 
-/** The index after a tag whose name ends at `at`. */
+/** The index after the tag whose name ends at `from`. */
 function endOfTag(html: string, from: number): number {
   let at = from
   const skip = (what: RegExp): boolean => {
@@ -163,7 +171,10 @@ function characterOf([, decimal, hex, name, legacy]: RegExpExecArray): string | 
   return code > 0 && code <= UNICODE_MAX ? String.fromCodePoint(code) : null
 }
 
-/** Characters of ASCII, spaces, and what nobody sees; no other can be part of a token or an address. */
+/**
+ * References to ASCII, spaces and invisible characters; no others can be part of a token or an
+ * address.
+ */
 const NAMED: ReadonlyMap<string, string> = new Map(
   Object.entries({
     Tab: '\t',

@@ -1,4 +1,4 @@
-// The texts of a mail: subject, bodies, and files that are text, those of attached messages included.
+// The texts of a message: subject, bodies and textual files, including those of attached messages.
 
 import { isUtf8 } from 'node:buffer'
 import { openMime } from '@mailroom/mail/mime/mime-message.ts'
@@ -10,7 +10,9 @@ type ContentFile = {
 }
 
 export type MailContent = {
-  /** Free text of the header of a received message; of an attached one also its addresses. */
+  /**
+   * Free text from the header of a received message; for an attached message also its addresses.
+   */
   readonly headers?: string
   readonly subject: string
   readonly text: string
@@ -18,33 +20,36 @@ export type MailContent = {
   readonly attachments: Iterable<ContentFile>
 }
 
-/** The content of a mail that is to be sent. */
 export type SendContent = MailContent & { readonly attachments: readonly ContentFile[] }
 
 export type ContentPart = {
   /**
-   * `headers`, `subject`, `bodyText`, `bodyHtml`, `attachment:<index>` for the text of a file and `attachment:<index>/filename`
-   * for its name; of an attached message `attachment:<index>/<part>`.
+   * `headers`, `subject`, `bodyText`, `bodyHtml`, `attachment:<index>` for the text of a file,
+   * `attachment:<index>/filename` for its name, and `attachment:<index>/<part>` within an attached
+   * message.
    */
   readonly part: string
   readonly isHtml: boolean
   windows(): Generator<TextWindow>
 }
 
-/** A stretch of a long text. */
+/** A section of a long text. */
 type TextWindow = {
   readonly text: string
-  /** UTF-16 units before it. */
+  /** Number of UTF-16 units before it. */
   readonly offset: number
   readonly isLast: boolean
 }
 
-/** Octets of files and UTF-16 units of other texts, together. A mail of 25 MiB has fewer. */
+/** Octets of files plus UTF-16 units of other texts. A message of 25 MiB has fewer. */
 export const CONTENT_LENGTH_MAX = 32 * 1024 * 1024
-/** Messages within messages that are read. */
+/** Depth of nested messages that are read. */
 const MESSAGE_DEPTH_MAX = 5
 
-/** Null for a mail with more text than CONTENT_LENGTH_MAX, or messages deeper than MESSAGE_DEPTH_MAX. */
+/**
+ * Null if the texts exceed CONTENT_LENGTH_MAX, or messages are nested deeper than
+ * MESSAGE_DEPTH_MAX.
+ */
 export function partsOf(content: MailContent): ContentPart[] | null {
   const parts: ContentPart[] = []
   let length = 0
@@ -76,11 +81,11 @@ export function partsOf(content: MailContent): ContentPart[] | null {
 }
 
 /**
- * UTF-16 units, and octets, that are read at a time: V8 ends the process, not the thread, when a text of many MiB
- * and its copies exceed the memory of a thread. The HTML of a send is one piece.
+ * Units of text read at a time: V8 ends the process, not the thread, if a text of many MiB and its
+ * copies exceed the thread's memory. The HTML of a send is one piece.
  */
 const PIECE_LENGTH = 512 * 1024
-/** Windows overlap by this much, more than any token has. */
+/** Overlap of two windows, longer than any token. */
 const OVERLAP_LENGTH = 16 * 1024
 
 function* windowsOf(pieces: Iterable<string>): Generator<TextWindow> {
@@ -90,7 +95,7 @@ function* windowsOf(pieces: Iterable<string>): Generator<TextWindow> {
     text += piece
     if (text.length <= PIECE_LENGTH) continue
     yield { text, offset, isLast: false }
-    // At a blank, so that no window begins within a word.
+    // Cuts at white space, so that no window begins within a word.
     const overlap = text.slice(-OVERLAP_LENGTH)
     const next = text.length - overlap.length + (/\s/.exec(overlap)?.index ?? 0)
     offset += next
@@ -111,7 +116,9 @@ function* decodedPieces(content: Uint8Array): Generator<string> {
   }
 }
 
-/** The content of a message, and the addresses of its header, which say who wrote it to whom. */
+/**
+ * The content of a message, with the addresses in its header, which identify author and recipients.
+ */
 export function contentOf({ message, readFiles }: ReturnType<typeof openMime>) {
   const { headers, text, html } = message
   const { from, to, cc, replyTo, subject, freeText } = headers
@@ -149,13 +156,13 @@ const TEXT_TYPE =
   /^(?:text\/|application\/(?:json|xml|javascript|yaml|x-sh|x-pem-file|[\w.-]+\+(?:json|xml))\b)/i
 const PDF = Buffer.from('%PDF-')
 
-/** Whether it is text, whatever its type says. */
+/** Whether the file is text, whatever its declared type. */
 export function isReadAsText({ contentType, content }: ContentFile): boolean {
   if (TEXT_TYPE.test(contentType) || utf16Of(content) !== null) return true
   return isUtf8(content) && !content.includes(0) && !PDF.equals(content.subarray(0, PDF.length))
 }
 
-/** By its mark of the byte order. */
+/** Detects the encoding by the byte order mark. */
 function utf16Of([first, second]: Uint8Array): 'utf-16le' | 'utf-16be' | null {
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   return first === 0xfe && second === 0xff ? 'utf-16be' : null

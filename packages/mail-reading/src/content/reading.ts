@@ -1,15 +1,17 @@
-/** A text that was made of another one. */
+/** A text derived from a source, with a mapping back to it. */
 export type Reading = {
   readonly text: string
-  /** Where the characters `start` to `end` of `text` stand in the other text, with what was removed between them. */
+  /**
+   * The source range of the characters `start` to `end`, including anything removed between them.
+   */
   sourceOf(start: number, end: number): { readonly start: number; readonly end: number }
 }
 
-/** Writes a text from pieces of another one, from its start to its end, and remembers where they stood. */
+/** Builds a text from consecutive pieces of a source and records their source positions. */
 export class ReadingWriter {
   readonly #source: string
   readonly #pieces: string[] = []
-  /** For each piece: its start in the text, its start in the source, and its end there. */
+  /** Three numbers per piece: its start in the text, and its start and end in the source. */
   readonly #places: number[] = []
   #length = 0
 
@@ -17,12 +19,12 @@ export class ReadingWriter {
     this.#source = source
   }
 
-  /** The source from `start` to `end` as it stands. */
+  /** Appends the source from `start` to `end` unchanged. */
   keep(start: number, end: number): void {
     if (start < end) this.#add(this.#source.slice(start, end), start, end)
   }
 
-  /** `text` instead of the source from `start` to `end`. */
+  /** Appends `text` in place of the source from `start` to `end`. */
   replace(start: number, end: number, text: string): void {
     if (text !== '') this.#add(text, start, end)
   }
@@ -44,7 +46,7 @@ export class ReadingWriter {
       const end = places[3 * piece + 2] as number
       const next = places[3 * piece + 3] ?? this.#length
       const begin = places[3 * piece] as number
-      // A replaced piece stands where all of its source stood.
+      // A replaced piece maps to all of its source.
       if (next - begin !== end - start) return [start, end]
       return [start + index - begin, start + index - begin + 1]
     }
@@ -61,12 +63,12 @@ export class ReadingWriter {
   }
 }
 
-/** The text itself. */
+/** A reading identical to its source. */
 export function plainReading(text: string): Reading {
   return { text, sourceOf: (start, end) => ({ start, end }) }
 }
 
-/** `reading`, read once more by `read`. */
+/** Applies `read` to the text of a reading and composes the mappings. */
 export function readAgain(reading: Reading, read: (text: string) => Reading): Reading {
   const again = read(reading.text)
   return {

@@ -1,6 +1,6 @@
 import { plainReading, type Reading, ReadingWriter } from './reading.ts'
 
-/** Characters that are not seen, or look like one of ASCII. CJK, Cyrillic and others are not among them. */
+/** Characters that are invisible or look like ASCII. Excludes CJK, Cyrillic and other scripts. */
 const MASKING =
   /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cc}\p{Pd}\p{Zs}\u2028\u2029\u2212\uff01-\uff5e\u{1d400}-\u{1d7ff}\u2070-\u209f\u2460-\u24ff]/u
 const MASKING_RUNS = new RegExp(`${MASKING.source}{1,1000}`, 'gu')
@@ -9,8 +9,8 @@ const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cc}]/u
 const KEPT = /[\t\n\r\x20-\x7e]/
 
 /**
- * The text without characters that nobody sees (zero-width, soft hyphens, control characters), with ASCII for
- * full-width, mathematical and circled letters, and with plain dashes and spaces.
+ * The text without invisible characters (zero-width, soft hyphens, controls), with ASCII in place
+ * of full-width, mathematical and circled letters, and with plain dashes and spaces.
  */
 export function unmask(text: string): Reading {
   if (PLAIN.test(text)) return plainReading(text)

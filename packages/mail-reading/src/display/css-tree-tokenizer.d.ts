@@ -1,8 +1,8 @@
-// The tokenizer of css-tree alone, which loads without the tables of the language; the library's types
-// describe only all of it.
+// Types for the tokenizer of css-tree, which loads without the tables of the language. The
+// library's own types only cover the whole package.
 
 declare module 'css-tree/tokenizer' {
-  /** Calls with the number of each token's type and where it stands, in order and without a gap. */
+  /** Calls `onToken` with the type and range of each token, in order and without gaps. */
   export function tokenize(
     source: string,
     onToken: (type: number, start: number, end: number) => void,

@@ -1,5 +1,5 @@
-// Compares the page of a mail with the mail: text that a recipient sees and the page does not show, and content that
-// leaves with the mail and is never shown.
+// Compares the displayed page with the message: text that a recipient sees but the page does not
+// show, and content that is sent with the message but never displayed.
 
 import {
   attributeOf,
@@ -19,26 +19,26 @@ import { visibleTextOf } from '#html/visible-text.ts'
 import { countCodePoints, type Removal, RemovalTally } from '#view/removal.ts'
 
 export type Missed = {
-  /** Whether the page has all the text that a reader of the mail sees, in its order. */
+  /** Whether the page has all the text that the recipient sees, in the same order. */
   readonly isShown: boolean
-  /** Text that a reader of the mail does not see. */
+  /** Text that the recipient does not see. */
   readonly hidden: readonly Removal[]
-  /** Invisible characters of the HTML. */
+  /** Number of invisible characters in the HTML. */
   readonly unseen: number
-  /** Characters of the HTML that are no part of any page. */
+  /** Number of characters of the HTML that no page displays. */
   readonly unshown: number
-  /** Style sheets and fonts of other hosts. */
+  /** Number of external style sheets and fonts. */
   readonly blockedStyles: number
 }
 
 type Judged = {
   readonly html: string
   readonly tree: HtmlParent
-  /** The whole document that is shown. */
+  /** The complete displayed document. */
   readonly page: string
-  /** Selectors of rules that give an element a box. */
+  /** Selectors of rules that make an undisplayed element visible. */
   readonly boxing: readonly ComplexSelector[]
-  /** Attributes that selectors name and that no page has. */
+  /** Attributes that selectors use but pages do not keep. */
   readonly omittedAttributes: ReadonlySet<string>
   readonly blockedStyles: number
 }
@@ -65,7 +65,7 @@ function findHidden(html: string): Removal[] {
   return tally.list()
 }
 
-/** Whether `text` has the words of `other` in their order, with others between them. */
+/** Whether `text` contains the words of `other` in order, possibly with others between them. */
 function hasWordsOf(text: string, other: string): boolean {
   const words = wordsOf(text)
   let at = 0
@@ -77,19 +77,19 @@ function hasWordsOf(text: string, other: string): boolean {
   return true
 }
 
-/** Without the marks that only lay out cells, quotes and lists. */
+/** The words without the marks that only lay out cells, quotes and lists. */
 function wordsOf(text: string): string[] {
   return text.split(/\s+/).filter((word) => !/^[|>-]*$/.test(word))
 }
 
-/** Elements whose text no page shows. */
+/** Elements whose text is never displayed. */
 const UNSHOWN = wordSet(`
   applet audio base canvas datalist embed frame frameset iframe input link math meta noembed
   noframes noscript object option rp script select style svg template textarea title video
 `)
-/** Elements without a box whose text a style sheet can show. */
+/** Elements that are not displayed by default but whose text a style sheet can show. */
 const BOXLESS = wordSet('title style script noembed noframes datalist')
-/** Attributes that hold no words of their own, or whose words a page shows. */
+/** Attributes that contain no words, or whose words a page shows. */
 const PLAIN = wordSet(`
   abbr align alink alt background bgcolor border bordercolor cellpadding cellspacing charset cite class color cols
   colspan coords dir face frame headers height href hreflang hspace http-equiv id lang link loading marginheight
@@ -97,22 +97,25 @@ const PLAIN = wordSet(`
   rows rules scope shape size sizes span src srcset start style summary tabindex target text title type usemap valign
   value version vlink vspace width xmlns xml:lang
 `)
-/** Attributes of which real mail has a few words at most. */
+/** Attributes that have only a few words in real mail. */
 const SHORT = wordSet('class id name headers lang role face rel target type media scope')
 const SHORT_LENGTH_MAX = 200
-/** Attributes whose names are those of programs that write and show mail. */
+/** Attribute names used by programs that write and display mail. */
 const NAMED =
   /^(?:(?:data|aria|xmlns|mc|v|o|w)[-:][\w-]{0,16}|x-apple-data-detectors[\w-]{0,16}|item(?:scope|type|prop|id|ref)|on[a-z]{1,20}|content|srcdoc|label|placeholder|contenteditable|spellcheck|dir|slot|hidden|property|prefix)$/
-/** Attribute values that are meant for programs. */
+/** Attribute values meant for programs. */
 const TECHNICAL = /^(?:true|false|yes|no|on|off|auto|[\d.]{1,4}(?:px|%)?|#[0-9a-f]{3,8})?$/i
-/** Fields of `meta` for programs that show mail. */
+/** `meta` fields meant for programs that display mail. */
 const TECHNICAL_META =
   /^(?:viewport|color-scheme|supported-color-schemes|format-detection|x-apple-disable-message-reformatting|generator|progid|originator|content-type|x-ua-compatible|robots)$/i
 
 class UnshownCounts {
   unseen = 0
   unshown = 0
-  /** Whether a style shows text of an element that no page has, or asks for such an attribute. */
+  /**
+   * Whether a style makes the text of an undisplayed element visible, or depends on an omitted
+   * attribute.
+   */
   isOther = false
   readonly #boxing: readonly ComplexSelector[]
   readonly #omittedAttributes: ReadonlySet<string>
@@ -188,12 +191,12 @@ function unshownOf(
   return SHORT.has(name) && value.length > SHORT_LENGTH_MAX ? lengthOf(value) : 0
 }
 
-/** Other images than `src` names are left out. */
+/** Image sources other than `src` are omitted. */
 function isImageOfMail(name: string, value: string): boolean {
   return /^(?:srcset|poster|lowsrc|dynsrc)$/.test(name) && /\b(?:data|cid):/i.test(value)
 }
 
-/** Comments and variables. */
+/** Counts comments and variables. */
 function unshownOfCss(css: string): number {
   let length = 0
   for (let start = css.indexOf('/*'); start !== -1; ) {

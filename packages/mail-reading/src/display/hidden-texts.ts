@@ -1,4 +1,4 @@
-// The text of a message that its readers do not see, for a person who asks for it: as text, by how it is hidden.
+// Lists the hidden text of a message, grouped by how it is hidden, for a person who asks for it.
 
 import { escapeHtml } from '@mailroom/mail/html/safe-html.ts'
 import {
@@ -15,8 +15,8 @@ import { unsaidLength } from '#html/unsaid-text.ts'
 import { kindWords, type RemovalKind } from '#view/removal.ts'
 
 /**
- * The content of a body, without any element of the mail. Null for HTML that `readHtml` does not read. Not for the main
- * thread.
+ * The content of a body, without any element of the message. Null for HTML that `readHtml` does not
+ * parse. Too slow for the main thread.
  */
 export function hiddenTexts({ html, texts }: { html: string; texts: readonly string[] }) {
   const tree = readHtml(html)

@@ -1,8 +1,8 @@
-// Where an image of a mail is: within the mail, elsewhere, or in the address itself.
+// Classifies the source of an image: a part of the message, a remote address, or a data URI.
 
 import { percentDecoded } from '@mailroom/mail/charset.ts'
 
-/** An image whose address the reader of the mail needs. */
+/** An image that must be fetched to be displayed. */
 export type ImageReference =
   | { readonly kind: 'part'; readonly contentId: string }
   /** `url` is absolute, http or https. */
@@ -11,22 +11,28 @@ export type ImageReference =
 type ImageAddress = ImageReference | { readonly kind: 'data'; readonly url: string }
 
 const URL_LENGTH_MAX = 2_000
-/** Formats without a script or a link in them. */
+/** Image formats that cannot contain scripts or links. */
 const DATA =
   /^data:image\/(?:png|jpe?g|gif|webp|avif|bmp|x-icon|vnd\.microsoft\.icon);base64,[A-Za-z0-9+/=%]*$/i
 
-/** `octet-stream` is what some mail programs declare for any file: browsers look at the bytes of an image. */
+/**
+ * Includes `octet-stream`, which some mail programs declare for any file; browsers detect images by
+ * content.
+ */
 const PART =
   /^(?:image\/(?:x-)?(?:png|p?jpe?g|gif|webp|avif|bmp|ms-bmp|icon|vnd\.microsoft\.icon)|application\/octet-stream)$/i
 
-/** Whether a part of the mail with this media type may be shown as an image: no SVG, which can hold links. */
+/**
+ * Whether a part with this media type may be displayed as an image. Excludes SVG, which can contain
+ * links.
+ */
 export function isShownType(contentType: string): boolean {
   return PART.test(contentType)
 }
 
-/** Null for an address of no image that can be shown; RFC 2392 §2 for `cid:`. */
+/** Null if the address is not a displayable image. `cid:` follows RFC 2392 §2. */
 export function readImageAddress(text: string): ImageAddress | null {
-  // As browsers do (WHATWG URL §4.4).
+  // Browsers do the same (WHATWG URL §4.4).
   const address = text.replace(/[\t\r\n]/g, '').trim()
   if (/^data:/i.test(address)) {
     const url = address.replaceAll(' ', '')
@@ -47,7 +53,7 @@ export function readImageAddress(text: string): ImageAddress | null {
 const latin = (bytes: Uint8Array, start: number, end: number): string =>
   String.fromCharCode(...bytes.subarray(start, end))
 
-/** The media type, or null for what is none of these (WHATWG MIME Sniffing §6.1). */
+/** The image media type by content (WHATWG MIME Sniffing §6.1), or null. */
 export function imageType(bytes: Uint8Array): string | null {
   const head = latin(bytes, 0, 12)
   if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png'
@@ -59,7 +65,7 @@ export function imageType(bytes: Uint8Array): string | null {
   return isAvif(bytes) ? 'image/avif' : null
 }
 
-/** ISO/IEC 14496-12 §4.3: the first box names what it can be read as. */
+/** The first box lists the compatible formats (ISO/IEC 14496-12 §4.3). */
 function isAvif(bytes: Uint8Array): boolean {
   if (bytes.length < 16 || latin(bytes, 4, 8) !== 'ftyp') return false
   const size = ((bytes[2] ?? 0) << 8) | (bytes[3] ?? 0)

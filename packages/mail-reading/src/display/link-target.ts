@@ -1,15 +1,16 @@
-// Where a link goes, for links whose text says another host, or whose address is made to be misread.
+// Shows where a link leads if its text names another host or its address is deceptive.
 
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { attributeOf, type HtmlElement, isElement, isText } from '@mailroom/mail/html/tree.ts'
 import { replaceUnseen } from '@mailroom/mail/unseen.ts'
 
-/** Characters of the text of a link that are read. */
+/** Characters of a link's text that are read. */
 const TEXT_LENGTH_MAX = 2_000
 
 /**
- * The target of a link in words, such as `xn--bnk-8cd.example (mixed scripts)`, if its text names another host, its
- * address has a user name before the host, or its host mixes scripts. Null otherwise. Linear.
+ * Describes the target of a link, such as `xn--bnk-8cd.example (mixed scripts)`, if its text names
+ * another host, its address has a user name before the host, or its host mixes scripts. Otherwise
+ * null. Runs in linear time.
  */
 export function misreadTarget(link: HtmlElement): string | null {
   const href = (attributeOf(link, 'href') ?? '').replace(/[\x00-\x20\x7f-\xa0\u2028\u2029]/g, '')
@@ -49,7 +50,10 @@ function textOf(link: HtmlElement): string {
   return text.slice(0, TEXT_LENGTH_MAX)
 }
 
-/** Hosts as A-labels. Invisible characters are not part of a name, and browsers read 。 as a dot. */
+/**
+ * Hosts in the text as A-labels. Invisible characters are not part of a name, and browsers treat 。
+ * as a dot.
+ */
 function hostsIn(text: string): string[] {
   const seen = replaceUnseen(text, () => '')
     .normalize('NFKC')
@@ -62,7 +66,7 @@ function hostsIn(text: string): string[] {
 }
 
 const NAME = /[\p{L}\p{M}\p{N}_-]{1,63}(?:\.[\p{L}\p{M}\p{N}_-]{1,63}){1,20}/gu
-/** Other numbers, such as versions, are no hosts. */
+/** Other dotted numbers, such as versions, are not hosts. */
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/
 const HOST = new RegExp(`(?:^|\\.)(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})$|${IPV4.source}`)
 
@@ -74,14 +78,14 @@ function withoutWww(host: string): string {
   return host.replace(/^www\./, '')
 }
 
-/** Whether letters of several scripts that no language writes together are in the label. */
+/** Whether the label mixes letters of scripts that no language uses together. */
 function isMixedLabel(label: string): boolean {
   if (!label.startsWith('xn--')) return false
   const letters = domainToUnicode(label).replace(/[\p{Script=Common}\p{Script=Inherited}]/gu, '')
   return letters !== '' && !SCRIPTS.some((script) => script.test(letters))
 }
 
-/** The scripts of one language (UTS #39 §5.1), and any single script that domains use. */
+/** Scripts that one language combines (UTS #39 §5.1), and single scripts that domains use. */
 const SCRIPTS = [
   /^[\p{Script=Latin}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]*$/u,
   /^[\p{Script=Latin}\p{Script=Han}\p{Script=Hangul}]*$/u,

@@ -1,19 +1,18 @@
-// Style sheets and style attributes of a mail without anything that is fetched: read token by token
-// (CSS Syntax Level 3 §4), in time that grows with their length. A token that is not known to be harmless
-// removes its segment, up to the next `;`, `{` or `}`, so that the result holds none, however a browser
-// parses it.
+// Removes everything that fetches from style sheets and style attributes. Reads token by token (CSS
+// Syntax Level 3 §4) in linear time. A token that is not known to be harmless removes its segment,
+// up to the next `;`, `{` or `}`, so the result contains none, however a browser parses it.
 
 import { createRequire } from 'node:module'
 import type { Piece } from '@mailroom/mail/html/safe-html.ts'
 import { wordSet } from '@mailroom/mail/html/tree.ts'
 import { type ImageReference, readImageAddress } from './images.ts'
 
-/** The mark that stands for an image, or null to remove its declaration. */
+/** Returns the marker for an image, or null to remove its declaration. */
 export type PlaceImage = (image: ImageReference) => ImageReference | null
 
-/** The safe pieces of a style element or attribute; addresses are in single quotes. */
+/** The safe pieces of a style element or attribute, with addresses in single quotes. */
 export function safeCss(css: string, place: PlaceImage): Piece<ImageReference>[] {
-  // Most styles can neither fetch anything nor end the element that they stand in.
+  // Fast path: most styles can neither fetch anything nor end their own element.
   if (PLAIN.test(css)) return [css]
   const { tokenize, tokenTypes } = load('css-tree/tokenizer') as typeof import('css-tree/tokenizer')
   const names = Object.fromEntries(Object.entries(tokenTypes).map(([name, type]) => [type, name]))
@@ -24,7 +23,7 @@ export function safeCss(css: string, place: PlaceImage): Piece<ImageReference>[]
 
 const load = createRequire(import.meta.url)
 
-/** No functions, escapes, comments, at-rules or tags. */
+/** Styles without functions, escapes, comments, at-rules and tags. */
 const PLAIN = /^[\w\s#%.,:;!'"+>*~=^$|[\]{}-]*$/
 
 const FUNCTIONS = wordSet(`
@@ -47,11 +46,14 @@ const BAD = new Set(['BadString', 'BadUrl'])
 /** Properties that ran scripts in Internet Explorer and old versions of Gecko. */
 const PROPERTY = /^(?:behaviou?r|-moz-binding)$/i
 
-/** Pseudo-classes that depend on the place in the document alone, and parts of elements. */
+/** Pseudo-classes that depend only on document structure, and pseudo-elements. */
 const LASTING =
   /:(?:first|last|only|nth|nth-last)-(?:child|of-type)|:{1,2}(?:before|after|first-line|first-letter|placeholder|marker)|:(?:root|link|any-link|empty|not|is|where|has|lang)/g
 
-/** Whether a selector holds only in a state, such as under a pointer. Escapes may spell one. */
+/**
+ * Whether a selector may depend on a state, such as hovering. Any escape counts, because it can
+ * spell one.
+ */
 export function hasState(selector: string): boolean {
   return /[:\\]/.test(selector.replace(LASTING, ''))
 }
@@ -63,14 +65,14 @@ class CssWriter {
   readonly #written: CssPiece[] = []
   #segment: CssPiece[] = []
   #isBad = false
-  /** For each open block, whether its rules hold only under a condition. */
+  /** For each open block, whether its rules are conditional. */
   readonly #blocks: boolean[] = []
-  /** Whether the segment begins with the name of a variable; null before it begins. */
+  /** Whether the segment starts with the name of a variable; null until it starts. */
   #isVariable: boolean | null = null
   #brackets = 0
-  /** Since a block began within brackets, browsers may see other blocks than these. */
+  /** Set once a block begins within brackets, after which browsers may see different blocks. */
   #isUnsure = false
-  /** The token that `url(` needs next: its string, then its end. */
+  /** The token expected next within `url(`: its string, then its end. */
   #url: 'none' | 'string' | 'end' = 'none'
 
   constructor(place: PlaceImage) {
@@ -83,8 +85,8 @@ class CssWriter {
     if (!BLANK.has(name)) this.#isVariable ??= /^(?:--|.*\\)/.test(text)
     if (ENDS.has(name)) this.#end(text)
     else if (this.#url !== 'none') this.#takeOfUrl(name, text)
-    // Comments of HTML hid style sheets from old browsers. A blank in their place would end an escape before it
-    // and join the text after it to that name.
+    // HTML comments in CSS hid style sheets from old browsers. A space instead would end an escape
+    // before it and join the text after it to that name.
     else if (['Comment', 'CDO', 'CDC'].includes(name)) this.#segment.push('/**/')
     else if (name === 'Url') this.#takeAddress(text.replace(/^url\(|\)$/gi, ''))
     else if (name === 'Function') this.#takeFunction(text)
@@ -130,7 +132,7 @@ class CssWriter {
     else this.#segment.push("url('", placed, "')")
   }
 
-  /** Whether a fetch would reveal the width of the screen, the place of the pointer or the like. */
+  /** Whether a fetch would reveal the screen width, the pointer position or similar. */
   #isConditional(): boolean | null {
     // A variable may be used under any condition.
     return this.#isUnsure || this.#blocks.at(-1) === true || this.#isVariable
@@ -154,13 +156,13 @@ class CssWriter {
     this.#countBlocks(text)
     if (text !== ';') this.#brackets = 0
     this.#isVariable = null
-    // Without its head a rule selects nothing; its block stays and is checked.
+    // Without its head a rule selects nothing; its block is kept and checked.
     const isHead = text === '{'
     const isKept = !this.#isBad && this.#url === 'none'
-    // One by one: there may be more pieces than a call takes arguments.
+    // Pushed one by one, because there may be more pieces than a call can take arguments.
     for (const piece of isKept ? this.#segment : []) this.#written.push(piece)
     if (isKept || text === '}') this.#written.push(text)
-    // Alone at the top of a sheet a `;` would be taken for the beginning of the next rule.
+    // A lone `;` at the top level of a sheet would be parsed as the start of the next rule.
     else if (isHead) this.#written.push('@none{')
     this.#segment = []
     this.#isBad = false

@@ -1,5 +1,5 @@
-// A mail's HTML as a person sees it, in a frame of its own: with its styles and layout, without anything that
-// runs, asks or fetches. Marks stand for the addresses of images, which the caller inserts.
+// Displays a message's HTML in a frame of its own, with its styles and layout but without scripts,
+// forms and fetches. Markers represent image addresses, which the caller inserts.
 
 import {
   escapeHtml,
@@ -25,37 +25,38 @@ import { misreadTarget } from './link-target.ts'
 import { type PlaceImage, safeCss } from './safe-css.ts'
 import { type CssOmission, type StillCss, stillSheet, stillStyle } from './still-css.ts'
 
-/** Characters of the HTML that is shown: HTML_LENGTH_MAX, and room for what is added. */
+/** HTML_LENGTH_MAX, with room for what is added to the HTML, in characters. */
 const SHOWN_HTML_LENGTH_MAX = 4_000_000
 
 export type ShownSource = {
   readonly html: string
   readonly showsRemote: boolean
   /**
-   * Whether the page looks the same in every window, at any time, and hides no more than the reader of hidden text
-   * knows: for mail that a person lets leave.
+   * Whether the page looks the same in every window and at any time, and hides no more than the
+   * hidden text detector understands. Used for mail that a person approves for sending.
    */
   readonly isStill?: boolean
-  /** Subject and text of a message whose hidden text alone is wanted. */
+  /** Subject and text of a message if only its hidden text is wanted. */
   readonly hiddenOf?: readonly string[]
-  /** Whether `missed` is wanted, of a still page. It takes as long again. */
+  /** Whether to compute `missed` for a still page, which doubles the time. */
   readonly findsMissed?: boolean
 }
 
 export type ShownHtml = {
-  /** The content of a body; a mark stands for the address of an image. */
+  /** The content of a body; a marker represents the address of an image. */
   readonly pieces: readonly Piece<ImageReference>[]
-  /** Remote images that are left out, each as often as it occurs. */
+  /** Number of omitted remote images, counting repetitions. */
   readonly blockedCount: number
-  /** False when parts are left out that some mail programs show, or the rest because it is too long. */
+  /** False if parts that some mail programs show are omitted, or the page is cut for its length. */
   readonly isWhole: boolean
-  /** Null unless it was asked for. */
+  /** Null unless requested. */
   readonly missed: Missed | null
 }
 
 /**
- * `showsRemote`: remote images are marked, too, instead of being left out. Null for no HTML, and for HTML with
- * too many tags or too deep; long HTML is cut. Takes up to a second: not on the main thread.
+ * With `showsRemote`, remote images are marked as well instead of omitted. Null for empty HTML, and
+ * for HTML with too many tags or too deep; long HTML is cut. Takes up to a second, so it must not
+ * run on the main thread.
  */
 export function showSource(source: ShownSource): ShownHtml | null {
   const { html, findsMissed = false, hiddenOf } = source
@@ -89,21 +90,21 @@ export function showSource(source: ShownSource): ShownHtml | null {
   }
 }
 
-/** What is written of a mail, and what is left out. */
+/** Decides what of a message is written and what is omitted. */
 class PageWriting implements HtmlPolicy<ImageReference> {
   readonly kept = KEPT
   readonly dropped = DROPPED
   readonly tagsMax = HTML_TAGS_MAX
   readonly boxing: StillCss['boxing'][number][] = []
-  /** Attributes that selectors name and that no page has. */
+  /** Attributes that selectors use but pages do not keep. */
   readonly omittedAttributes = new Set<string>()
   isWhole = true
   blockedCount = 0
-  /** Style sheets and fonts of other hosts. */
+  /** Number of external style sheets and fonts. */
   blockedStyles = 0
   readonly #isStill: boolean
   readonly #showsRemote: boolean
-  /** Mail repeats its styles. */
+  /** Cached, because mail repeats its styles. */
   readonly #stills = new Map<string, string>()
 
   constructor({ isStill = false, showsRemote }: ShownSource) {
@@ -130,7 +131,7 @@ class PageWriting implements HtmlPolicy<ImageReference> {
     else this.blockedStyles += 1
   }
 
-  /** An image without an address stays with its place and its description. */
+  /** An image without an address keeps its size and description. */
   startTag(name: string, attributes: Readonly<Record<string, string>>): Pieces {
     const pieces: Pieces = [`<${name}`]
     let isLink = false
@@ -146,7 +147,7 @@ class PageWriting implements HtmlPolicy<ImageReference> {
     return pieces
   }
 
-  /** The mail's own styles must not hide it. */
+  /** Shows the target so that the message's own styles cannot hide it. */
   after(element: HtmlElement): Pieces {
     const target = element.tagName === 'a' ? misreadTarget(element) : null
     if (target === null) return []
@@ -207,7 +208,7 @@ class PageWriting implements HtmlPolicy<ImageReference> {
       isAll = false
       this.#onOmitted(omission)
     })
-    // What is left out is counted as often as it occurs.
+    // Styles with omissions are not cached, because each omission counts.
     if (isAll) this.#stills.set(style, still)
     return still
   }
@@ -223,7 +224,7 @@ class PageWriting implements HtmlPolicy<ImageReference> {
     return placed && [placed]
   }
 
-  /** An image that is within the mail, and not shown, may be one of words. */
+  /** An embedded image that is not displayed may contain words. */
   #omitImage(value: string): void {
     if (/\b(?:data|cid):/i.test(value)) this.omit()
     else if (value.includes('//')) this.blockedCount += 1
@@ -239,7 +240,9 @@ function isSheet(element: HtmlElement): boolean {
 const TARGET_STYLE =
   'all:initial!important;display:inline!important;font:bold 12px/1.5 system-ui,sans-serif!important;color:#8a1c1c!important;background:#fff!important;overflow-wrap:anywhere!important'
 
-/** What the mail says is compared without the targets, which stay as elements: selectors of the mail see them. */
+/**
+ * Comparison ignores the text of the targets but keeps the elements, because selectors see them.
+ */
 const TARGETS = new RegExp(
   `(<span style="${TARGET_STYLE.replace(/[()]/g, '\\$&')}">)[^<]*(</span>)`,
   'g',
@@ -247,7 +250,10 @@ const TARGETS = new RegExp(
 
 const CUT = '[The rest of this message is too long to be shown.]'
 
-/** `body` may stand again within a body: a browser takes over its attributes (WHATWG HTML §13.2.6.4.7). */
+/**
+ * Includes `body`, which may occur again within a body: browsers merge its attributes (WHATWG HTML
+ * §13.2.6.4.7).
+ */
 const KEPT = wordSet(`
   a abbr acronym address area article aside b bdi bdo big blockquote body br caption center cite code
   col colgroup dd del details dfn dir div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6
@@ -258,14 +264,14 @@ const DROPPED = wordSet(`
   applet audio base canvas datalist embed frame frameset iframe input link math meta noembed
   noframes object option script select svg template textarea title video xmp
 `)
-/** Of those, the ones that some mail programs draw, or whose content they show. */
+/** Dropped elements that some mail programs draw or whose content they show. */
 const SEEN_ELSEWHERE = wordSet(`
   applet audio canvas embed input math object select svg textarea video xmp
 `)
 
 function isSeenElsewhere(element: HtmlElement): boolean {
   const isSet = (attribute: string) => attributeOf(element, attribute) !== undefined
-  // Browsers draw its content in the place of what its parent has.
+  // Browsers draw its content in place of its parent's.
   if (element.tagName === 'template') return isSet('shadowrootmode')
   if (/^i?frame$/.test(element.tagName)) {
     return isSet('srcdoc') || /^\s*data:/i.test(attributeOf(element, 'src') ?? '')
@@ -280,7 +286,7 @@ const ATTRIBUTES = wordSet(`
   scope shape size span src start style text title type usemap valign value vspace width
 `)
 
-/** Attributes that can place text where only scrolling finds it. */
+/** Attributes that can move text to where only scrolling finds it. */
 const LENGTHS = wordSet('border cellpadding cellspacing height hspace vspace width')
 
 type Pieces = Piece<ImageReference>[]
@@ -291,26 +297,27 @@ function escaped(piece: Piece<ImageReference>): Piece<ImageReference> {
   return typeof piece === 'string' ? escapeHtml(piece) : piece
 }
 
-/** Browsers leave white space and control characters out of a scheme. */
+/** Browsers ignore white space and control characters in a scheme. */
 function safeLink(value: string): Pieces | null {
   const url = value.replace(/[\x00-\x20\x7f-\xa0\u2028\u2029]/g, '')
   const isSafe = /^(?:https?:|mailto:|tel:|#)/i.test(url) && url.length <= LINK_LENGTH_MAX
   return isSafe ? [escapeHtml(url)] : null
 }
 
-/** Links of newsletters are long, and cut short they would lead elsewhere. */
+/** Newsletter links are long, and truncated links would lead elsewhere. */
 const LINK_LENGTH_MAX = 8_000
 
 function safeSheet(css: string, place: PlaceImage): Pieces {
   const pieces = joinPieces(safeCss(css, place))
-  // CSS reads the escape in a string as `<`, and has no other need of one: even a browser that read the sheet as
-  // markup would find no tag in it. Comparisons of @media have a space or `=` after theirs.
+  // CSS reads the escape in a string as `<` and otherwise never needs it. Even a browser that
+  // parsed the sheet as markup would find no tag. Comparisons in @media are followed by a space or
+  // `=`.
   return pieces.map((piece) =>
     typeof piece === 'string' ? piece.replace(/<(?![\s=])/g, '\\3c ') : piece,
   )
 }
 
-/** The page of the HTML or, where none can be shown, of the text, which then says so. */
+/** The page of the HTML, or of the text with a notice if the HTML cannot be displayed. */
 export function shownBody(
   shown: ShownHtml | null,
   { html, text }: { html: string; text: string },
@@ -322,10 +329,10 @@ export function shownBody(
 
 const UNSHOWN = `<p><strong>The HTML of this message cannot be shown: it is too large or too complex. This is the text part, which may say something else.</strong></p><hr>`
 
-/** An address of letters, digits and `/ ? & = % . ~ _ -` alone; null for an empty image. */
+/** An address of letters, digits and `/ ? & = % . ~ _ -` only; null for an empty image. */
 export type AddressOf = (image: ImageReference) => string | null
 
-/** The whole page; light, because mail is made for light pages. */
+/** The complete page, in a light scheme because mail is designed for it. */
 function shownDocument(pieces: readonly Piece<ImageReference>[], addressOf: AddressOf): string {
   const body = pieces.map((piece) =>
     typeof piece === 'string' ? piece : (addressOf(piece) ?? EMPTY_IMAGE),
@@ -333,12 +340,12 @@ function shownDocument(pieces: readonly Piece<ImageReference>[], addressOf: Addr
   return `${head('')}<body>${body.join('')}</body></html>\n`
 }
 
-/** A text as it was typed, with its web addresses as links; `notice` is HTML. */
+/** The text as typed, with web addresses as links; `notice` is HTML. */
 function shownText(text: string, notice: string): string {
   return `${head(TEXT_STYLE)}<body>${notice}<pre>${linked(text)}</pre></body></html>\n`
 }
 
-/** An empty image, where an element must have one. */
+/** Placeholder for an element that requires an image. */
 const EMPTY_IMAGE = 'data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=='
 
 const STYLE = `:root{color-scheme:light;background:#fff;color:#1a1a1a;overflow:auto}

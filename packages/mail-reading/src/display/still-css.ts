@@ -1,6 +1,7 @@
-// Style sheets of a page that looks the same in every window, for a person who decides what is sent: only rules and
-// declarations that the reader of hidden text understands stay, and none that depends on a window, a pointer or time.
-// What is left out shows more of a mail, never less, unless it draws text or images of its own: that is reported.
+// Style sheets for a page that looks the same in every window, for a person who approves a send.
+// Keeps only rules and declarations that the hidden text detector understands and that do not
+// depend on window, pointer or time. Omissions show more of a message, never less, unless they draw
+// text or images of their own; those are reported.
 
 import { wordSet } from '@mailroom/mail/html/tree.ts'
 import type { Atrule, CssNode, Declaration, Rule } from 'css-tree'
@@ -12,14 +13,17 @@ import { lengthPx } from '#html/css-values.ts'
 import { readImageAddress } from './images.ts'
 import { hasState } from './safe-css.ts'
 
-/** Text or an image of the mail that the page may not show, or an image or a sheet or font of another host. */
+/**
+ * Text or an image of the message that the page may not show, or an external image, style sheet or
+ * font.
+ */
 export type CssOmission = 'drawn' | 'image' | 'sheet'
 
 export type StillCss = {
   readonly css: string
-  /** Selectors of rules by which an element that is never shown would be. */
+  /** Selectors of rules that would display an element that is never displayed. */
   readonly boxing: readonly ComplexSelector[]
-  /** Attributes that selectors name, in lower case. */
+  /** Attributes used in selectors, in lower case. */
   readonly attributes: ReadonlySet<string>
 }
 
@@ -34,7 +38,7 @@ export function stillSheet(sheet: string, onOmitted: OnOmitted): StillCss {
     const parsed = parse(read, { parseValue: false, parseAtrulePrelude: false })
     if (parsed.type === 'StyleSheet') writer.writeAll(parsed.children, 0)
   } catch {
-    // Nested too deep for the parser.
+    // The sheet is nested too deep for the parser.
     onOmitted('drawn')
   }
   if (sheet.length > SHEET_LENGTH_MAX) onOmitted('drawn')
@@ -42,14 +46,14 @@ export function stillSheet(sheet: string, onOmitted: OnOmitted): StillCss {
   return { css: pieces.join(''), boxing, attributes }
 }
 
-/** The declarations of a style attribute. Never throws. */
+/** The safe declarations of a style attribute. Never throws. */
 export function stillStyle(style: string, onOmitted: OnOmitted): string {
   const { parse } = cssTree()
   try {
     const list = parse(style, { context: 'declarationList', parseValue: false })
     if (list.type === 'DeclarationList') return stillDeclarations(list.children, onOmitted)
   } catch {
-    // Nested too deep for the parser.
+    // The style is nested too deep for the parser.
   }
   onOmitted('drawn')
   return ''
@@ -81,7 +85,10 @@ class StillWriter {
     omit(node, this.#onOmitted, (rule) => this.#add(rule))
   }
 
-  /** Remembers what a rule asks for, and for which elements it makes a box, whether or not it is kept. */
+  /**
+   * Records the attributes that a rule tests and the elements that it displays, even if it is not
+   * kept.
+   */
   #add({ prelude, block }: Rule): void {
     for (const [, name = ''] of cssTree().generate(prelude).matchAll(ATTRIBUTE)) {
       this.attributes.add(name.toLowerCase())
@@ -121,7 +128,7 @@ class StillWriter {
   }
 }
 
-/** An element that has no box by itself, in a selector that is not read. */
+/** An undisplayed element in a selector that is not parsed. */
 const UNSHOWN_NAME =
   /^(?:[:[*]|.*[\s>+~(|*])?(?:head|title|style|script|noembed|noframes|datalist|\*|[:[])/i
 
@@ -135,28 +142,31 @@ function makesBox({ property, value }: Declaration): boolean {
 
 const CONTEXT = { isQuirky: true, isShadow: false, namespaces: new Map<string, string>() }
 
-/** Webmail shows a mail within a page that has a language and a direction of its own. */
+/** Webmail shows a message within a page that has a language and direction of its own. */
 const OF_PAGE_AROUND = /:(?:lang|dir)\(/i
 
-/** Null for one that the reader of hidden text does not understand, or that depends on the page around the mail. */
+/**
+ * Null for a selector that the hidden text detector does not understand, or that depends on the
+ * surrounding page.
+ */
 function readSelector(node: CssNode): ComplexSelector | null {
   if (node.type !== 'Selector' || OF_PAGE_AROUND.test(cssTree().generate(node))) return null
   const compiled = compileSelector(node, CONTEXT)
   return compiled === null || compiled.isUnknown || compiled.isOfPart ? null : compiled.selector
 }
 
-/** Whether the rules within hold in the window that every mail is judged in. */
+/** Whether the rules within hold in the reference window. */
 function holds(name: string, prelude: string): boolean {
   if (name === 'media') return matchesScreen(prelude) === true
   return name === 'supports' && isSupported(prelude) === true
 }
 
-/** Without what browsers and the reader of selectors may read in two ways. */
+/** Excludes selectors that browsers and our selector parser may read differently. */
 function isPlain(selector: string): boolean {
   return !/\\|\|(?!=)|["'\s][a-z]\]/i.test(selector) && !hasState(selector)
 }
 
-/** Only what places no text above, outside of or behind another. */
+/** Keeps only declarations that cannot move text above, outside or behind other text. */
 function stillDeclarations(nodes: Iterable<CssNode>, onOmitted: OnOmitted): string {
   const kept: string[] = []
   for (const node of nodes) {
@@ -172,7 +182,7 @@ function stillDeclaration({ property, value, important }: Declaration, onOmitted
   if (!PROPERTIES.has(name) || value.type !== 'Raw') return null
   let text = value.value.trim()
   if (/^background/.test(name)) {
-    // Without its image a background may still have a colour.
+    // Without its image, a background may still have a colour.
     text = text.replace(ADDRESS, (address) => {
       if (!isRemote(address)) return address
       onOmitted('image')
@@ -184,7 +194,7 @@ function stillDeclaration({ property, value, important }: Declaration, onOmitted
   return `${name}:${text}${important === false ? '' : '!important'}`
 }
 
-/** Those that cannot hide text, or that the reader of hidden text knows. */
+/** Properties that cannot hide text or that the hidden text detector understands. */
 const PROPERTIES = wordSet(`
   display visibility color background background-color background-image background-position
   background-position-x background-position-y background-repeat background-attachment
@@ -208,7 +218,7 @@ const PROPERTIES = wordSet(`
 const SHOWN_DISPLAY =
   /^(?:none|contents|(?:inline-)?(?:block|flex|grid|table)|inline|list-item|flow-root|table-(?:row|cell|caption|(?:row|header|footer)-group))$/
 const WIDE = /^(?:inherit|initial|unset|revert)$/
-/** Words of backgrounds that are no colours. */
+/** Keywords in backgrounds that are not colours. */
 const LAYOUT = wordSet(`
   none transparent currentcolor inherit initial unset repeat no-repeat repeat-x repeat-y space round scroll fixed local
   center top bottom left right cover contain auto border-box padding-box content-box to at from circle ellipse
@@ -217,7 +227,7 @@ const LAYOUT = wordSet(`
   -webkit-linear-gradient( -moz-linear-gradient( -o-linear-gradient( -webkit-radial-gradient(
 `)
 
-/** Whether the reader of hidden text reads the value as a browser does, in any window. */
+/** Whether the hidden text detector evaluates the value as a browser does, in any window. */
 function isRead(property: string, value: string): boolean {
   if (/\\|\/\*|(?:^|[^a-z-])(?:var|env|attr|if|light-dark)\(/.test(value)) return false
   if (LENGTHS.test(property) && FAR.test(value)) return false
@@ -245,7 +255,7 @@ function isRead(property: string, value: string): boolean {
 
 const LENGTHS =
   /^(?:margin|padding|(?:min-|max-)?width|min-height|(?:row-|column-)?gap|(?:word|letter|border)-spacing|flex|vertical)/
-/** Lengths that place text where only scrolling finds it. */
+/** Lengths that move text to where only scrolling finds it. */
 const FAR = /\d{4}|(?!100%)\d{3}(?:%|r?em|ex|ch|v[whib]|in|cm)/
 
 function isLength(value: string): boolean {
@@ -280,7 +290,7 @@ function omit(omitted: CssNode, onOmitted: OnOmitted, onRule: (rule: Rule) => vo
   })
 }
 
-/** Whether a declaration draws text by itself, or an image that the page does not show. */
+/** Whether a declaration draws text of its own, or an image that the page does not show. */
 function draws(property: string, value: string): boolean {
   if (property.includes('\\') || value.length > DRAWN_LENGTH_MAX) return /["'\\(]/.test(value)
   if (property === 'content') return !BLANK_CONTENT.test(value.trim())
@@ -295,13 +305,13 @@ function isShownImage(address: string): boolean {
   return readImageAddress(address.replace(/^url\(\s*["']?|["']?\s*\)$/gi, '')) !== null
 }
 
-/** A longer value is not read. */
+/** Longer values are not parsed. */
 const DRAWN_LENGTH_MAX = 500_000
-/** Properties whose strings are names, and those of old programs. */
+/** Properties whose strings are names, and properties of old programs. */
 const UNDRAWN = /^(?:font|src$|filter$|grid|-ms-|mso-)/
 const BLANK_CONTENT =
   /^(?:none|normal|inherit|initial|unset|revert|(?:\s|"(?:\s|\\0{0,4}(?:a0|20|200b|feff))*"|'(?:\s|\\0{0,4}(?:a0|20|200b|feff))*')*)$/i
-/** What a browser may read in a part that the parser does not. */
+/** Text that may draw something in a part that the parser does not understand. */
 const UNREAD_TEXT = /content|counter|data:|list-style|quotes/i
 const ADDRESS = /url\([^()]*\)/gi
 const IMAGE_OF_MAIL = /\b(?:cid|data):/i

@@ -1,6 +1,7 @@
-// Phrases by language, between commas; one that ends with `*` may go on with any letters.
+// Phrases by language, separated by commas. A phrase that ends with `*` matches any continuation in
+// letters.
 
-/** Words that name a code for signing in or verifying, and nothing else. */
+/** Phrases that always name a code for signing in or verification. */
 export const STRONG_WORDS: Readonly<Record<string, string>> = {
   en: `verification code, verification codes, verification number, verify code, verification pin, verification token, verification passcode,
     security code, security codes, authentication code, authentication codes, authenticator code, auth code, login code, login codes, log-in code, log-in codes,
@@ -126,7 +127,7 @@ export const STRONG_WORDS: Readonly<Record<string, string>> = {
   ur: `تصدیقی کوڈ, توثیقی کوڈ`,
 }
 
-/** Words for a code of any kind; they count where the mail is about signing in or verifying. */
+/** Words for any kind of code; they count in mail about signing in or verification. */
 export const CODE_WORDS: Readonly<Record<string, string>> = {
   en: `code, codes, pin, pin code, passcode, access code, confirmation code, authorization code,
     authorisation code, secret code, token, entry code`,
@@ -156,7 +157,7 @@ export const CODE_WORDS: Readonly<Record<string, string>> = {
   fa: `کد`,
 }
 
-/** Words of a mail about signing in or verifying. */
+/** Words in mail about signing in or verification. */
 export const VERIFYING_WORDS: Readonly<Record<string, string>> = {
   en: `verify*, verifi*, verification, confirm*, sign in, sign-in, signing in, signin, sign on, log in*,
     log-in, logging in, login*, logon, authenticat*, authoriz*, authoris*, two-factor, two factor,
@@ -224,7 +225,7 @@ export const ENTER_WORDS: Readonly<Record<string, string>> = {
   vi: `nhập`,
 }
 
-/** The same in languages that set the verb last. */
+/** Words that ask to enter a code, in languages that put the verb last. */
 export const ENTER_AFTER_WORDS = `girin, giriniz, kullanın, kullanınız, yazın, yazınız, 入力, ご利用ください, 使用して, 입력, दर्ज करें`
 
 /** Words between the label and the code, such as "is". */
@@ -233,16 +234,16 @@ export const LINKING_WORDS = `is, are, was, ist, lautet, lauten, ein, est, sont,
   siguiente, seguente, abaixo, a continuación, は, が, 为, 為, 是, 입니다, 는, 은, yra, este, είναι, είναι:, הוא,
   là, है, คือ, follows, namely, following code, aşağıdadır, :`
 
-/** Words that make the value one example of many. */
+/** Words that introduce the value as one example of many. */
 export const EXAMPLE_WORDS = `for example, for instance, e.g, eg, say, imagine, suppose, zum beispiel, beispielsweise, z.b, z. b, par exemple, p. ex, p.ex,
   por ejemplo, p. ej, p.ej, per esempio, ad esempio, por exemplo, bijvoorbeeld, bijv, na przykład, np, например, наприклад, örneğin, mesela, 例えば, たとえば, 例如, 比如,
   예를 들어, 예컨대, مثل, على سبيل المثال, till exempel, t.ex, t ex, for eksempel, f.eks, esimerkiksi, esim, například, např, napríklad, például, de exemplu, για παράδειγμα, π.χ, למשל, לדוגמה,
   उदाहरण के लिए, जैसे, misalnya, contohnya, ví dụ, chẳng hạn, เช่น, مثلا, برای مثال`
 
-/** Words right before a value that only resembles the codes meant. */
+/** Words directly before a value that only resembles the actual codes. */
 export const LIKENING_WORDS = `such as, like, as in, wie, wie etwa, comme, tel que, telle que, como, tal como, come, quale, zoals, takie jak, jak, такой как, вроде, типа, som, kuten, jako, mint, όπως, כמו, seperti, như`
 
-/** Each names a number or a code of another kind: the nearest number belongs to it. */
+/** Words for a number or code of another kind, to which the nearest number belongs. */
 export const NUMBER_WORDS: Readonly<Record<string, string>> = {
   en: `order, orders, order number, order code, order confirmation code, confirmation number, confirmation no, invoice*, bill number, receipt number, ticket*,
     case, case number, request id, request number, request, reference*, ref, reference code, reference number,
@@ -336,13 +337,13 @@ export const NUMBER_WORDS: Readonly<Record<string, string>> = {
   fa: `شماره, سفارش, کد پستی, کد تخفیف, کد رهگیری, کد ملی, تلفن, مبلغ, فاکتور`,
 }
 
-/** Each makes the number right behind it a name: "account 4821", "section 2026". */
+/** Words that make the number directly after them a name: "account 4821", "section 2026". */
 export const TITLE_WORDS = `account, user, customer, client, section, line, page, room, version, model, form, no, nr, n, number, year, windows,
   office, chapter, article, rule, gate, floor, suite, apt, box, bus, unit, class, level, konto, compte, cuenta, conta, conto, rekening, id, nummer,
   numéro, numero, número, iso, en, din, in, im, since, by, until, before, card, karte, carte, up to, over, about, more than,
   at least, around, than, im jahr, seit, en el año, года, год, with, and get, copyright, ©, (c)`
 
-/** Words of a mail whose codes are for doors, meetings or payments, not for accounts. */
+/** Words in mail whose codes are for doors, meetings or payments, not for accounts. */
 export const ELSEWHERE_WORDS = `meeting id, webinar*, dial-in, dial in, conference*, conference call, toll-free, join by phone, thanks for your order, thank you for your order, host pin, participant pin, réunion*, reunión*, riunion*, reuniã*, vergadering*, spotkani*, встреч*, toplantı*, telefonkonferenz*, einwahl*, teleconferenc*, téléconférence, one tap mobile, join the meeting, passcode:
   meeting, checkout, % off, discount*, coupon*, voucher*, gift card*, redeem*, promo, promo code*, sale, reservation*, booking*, check-in,
   check in, itinerary, boarding, flight, guests, locker, parking, parcel, pickup, pick-up, collect, door, gate, lockbox, wifi, wi-fi, network, merchant,
@@ -351,7 +352,7 @@ export const ELSEWHERE_WORDS = `meeting id, webinar*, dial-in, dial in, conferen
   korting*, boeking*, reservering*, rabat*, paczkomat*, rezerwacj*, скидк*, промокод*, бронь, бронирован*, indirim*, kupon*, rezervasyon*, クーポン, 割引, 予約, ミーティング, 优惠, 優惠, 折扣, 会议, 會議, 预订,
   쿠폰, 할인, 예약, 회의, خصم, قسيمة, حجز, اجتماع, slev*, alennus*, κουπόνι, diskon, giảm giá`
 
-/** After a number: what it counts. */
+/** Units after a number. */
 export const UNIT_WORDS = `%, °, min, mins, minute*, minuti, hour*, hr, hrs, sec, secs, second*, day*, week*, month*, year*, stunde*, tag*, sekunde*, uhr,
   heure*, jour*, seconde*, hora*, día*, segundo*, minuto*, ore, giorni, secondi, dias, uur, dagen, godzin*, dni, sekund*, час*, минут*, секунд*, дн*, лет, год*, года,
   saat, dakika*, gün*, saniye*, 分, 秒, 時間, 日, 年, 月, 人, 件, 個, 枚, 円, 元, 원, 点积分, 小时, 分钟, 분, 시간, 초, 일, 년, 월, 명, 개, 건, دقائق, دقيقة, ساعة, ساعات, يوم, ثانية,
@@ -359,6 +360,6 @@ export const UNIT_WORDS = `%, °, min, mins, minute*, minuti, hour*, hr, hrs, se
   pound*, kb, mb, gb, tb, kib, mib, gib, kwh, mwh, kw, km, cm, mm, kg, mg, ml, mph, ms, px, dpi, points, point, pts, punkte, points de, puntos, pontos, punti, puan, баллов, бонус*, visits, users, people, items,
   pieces, units, stück, customers, words, characters, credits, miles, followers, views, times, sign-ins, signups`
 
-/** Before a number: the money it counts. */
+/** Currencies before a number. */
 export const MONEY_BEFORE =
   /(?:[$€£¥₽₺₩₹₴₫₪]|(?:^|[^a-z])(?:usd|eur|gbp|chf|jpy|cny|inr|r|rs|rp|kr|sek|nok|dkk|pln|tl|us|idr|vnd|aed|sar)[.$]?)\s?$/

@@ -23,7 +23,7 @@ import {
 import { CELL_MARK, ReadLine, readLines } from './lines.ts'
 import { visibleText } from './word-tables.ts'
 
-/** Characters of text and HTML that are read; less than an event holds. */
+/** Characters of text and HTML that are read; smaller than an event. */
 const EXTRACTED_TEXT_LENGTH_MAX = 32 * 1024
 const EXTRACTED_HTML_LENGTH_MAX = 128 * 1024
 
@@ -32,14 +32,16 @@ export const HIDDEN_SEARCH_LENGTH_MAX = 256 * 1024
 
 export type Extracted = { readonly codes: FoundCode[]; readonly links: FoundLink[] }
 
-/** `hidden`: text of subject and bodies that a person does not see; comments of HTML are none. */
+/**
+ * `hidden` is text of the subject and bodies that a person does not see, excluding HTML comments.
+ */
 export type MessageReading = { readonly extracted: Extracted; readonly hidden: readonly Removal[] }
 
 export type ExtractedFrom = {
   readonly subject: string
   readonly text: string
   readonly html: string
-  /** As the parser found them. */
+  /** As the parser reported them. */
   readonly defects?: readonly string[]
 }
 
@@ -47,8 +49,9 @@ const SUBJECT_LENGTH_MAX = 1_000
 const NOTHING: HtmlLayout = { lines: [], links: [], unseenHrefs: new Set(), hidden: '' }
 
 /**
- * What the API tells of a message beside its bodies. HTML that cannot be searched for hidden text, as a whole or
- * because it has more than HIDDEN_SEARCH_LENGTH_MAX characters, is listed as such. Never throws; time is linear.
+ * Derives what the API reports about a message besides its bodies. HTML that cannot be searched for
+ * hidden text, or exceeds HIDDEN_SEARCH_LENGTH_MAX characters, is listed as unread. Never throws;
+ * runs in linear time.
  */
 export function readContent(message: ExtractedFrom): MessageReading {
   const tally = new RemovalTally()
@@ -60,12 +63,12 @@ export function readContent(message: ExtractedFrom): MessageReading {
   const isWholeRead = message.html.length <= EXTRACTED_HTML_LENGTH_MAX
   const extracted = extract(message, isWholeRead ? tally : new RemovalTally())
   if (!isWholeRead) layOut(message.html.slice(0, HIDDEN_SEARCH_LENGTH_MAX), tally)
-  // Lists do not know how much more there is.
+  // Counted as one: lists of messages do not know the full length.
   if (message.html.length > HIDDEN_SEARCH_LENGTH_MAX) tally.add('unread-html', 1)
   return { extracted, hidden: tally.list().filter(({ kind }) => kind !== 'comment') }
 }
 
-/** What `readContent` tells of a message that cannot be read in time. */
+/** The result of `readContent` for a message that cannot be read in time. */
 export function unreadContent({ html }: Pick<ExtractedFrom, 'html'>): MessageReading {
   const tally = new RemovalTally()
   tally.add('unread-html', Math.min(html.length, HIDDEN_SEARCH_LENGTH_MAX))
@@ -73,9 +76,9 @@ export function unreadContent({ html }: Pick<ExtractedFrom, 'html'>): MessageRea
 }
 
 /**
- * The codes and links of a message, read in the first EXTRACTED_TEXT_LENGTH_MAX characters of its text and the
- * first EXTRACTED_HTML_LENGTH_MAX of its HTML. Quotes of earlier messages and hidden text do not count. Never
- * throws; time is linear.
+ * The codes and links in the first EXTRACTED_TEXT_LENGTH_MAX characters of a message's text and the
+ * first EXTRACTED_HTML_LENGTH_MAX of its HTML. Ignores quoted history and hidden text. Never
+ * throws; runs in linear time.
  */
 export function extractFrom(message: ExtractedFrom): Extracted {
   return extract(message, new RemovalTally())
@@ -101,7 +104,7 @@ function layOut(html: string, tally: RemovalTally): HtmlLayout {
   }
 }
 
-/** A code that the HTML hides is none in the text part either. */
+/** A code that the HTML hides does not count in the text part either. */
 function isSeen({ value }: FoundCode, { lines, hidden }: HtmlLayout, subject: string): boolean {
   if (hidden === '' || !hidden.includes(value)) return true
   return subject.includes(value) || lines.some((line) => line.includes(value))
@@ -116,7 +119,7 @@ const LINE_LENGTH_MAX = 4_000
 type HtmlLayout = {
   /** Trimmed lines; lines of quoted history begin with `>`. */
   readonly lines: readonly string[]
-  /** Links with the text in them or, where that is empty, the text before them on their line. */
+  /** Links with their text or, if it is empty, the text before them on their line. */
   readonly links: readonly SeenLink[]
   /** Addresses of links that are hidden or in quoted history. */
   readonly unseenHrefs: ReadonlySet<string>
@@ -125,8 +128,8 @@ type HtmlLayout = {
 }
 
 /**
- * HTML as the lines and links that a reader sees, at most EXTRACTED_HTML_LINES_MAX lines and
- * EXTRACTED_LINKS_SEEN_MAX links; HTML that is not parsed has none. Never throws.
+ * Lays out HTML as the visible lines and links, at most EXTRACTED_HTML_LINES_MAX lines and
+ * EXTRACTED_LINKS_SEEN_MAX links. Unparsed HTML gives none. Never throws.
  */
 function layOutHtml(html: string, tally: RemovalTally): HtmlLayout {
   const layout = new Layout()
@@ -159,7 +162,6 @@ class Layout {
   #hidden = ''
   #link: Link | null = null
 
-  /** Records a hidden node. */
   hide(node: HtmlNode): void {
     const link = linkAround(node)
     if (link !== null) this.#faded.add(link)
@@ -234,7 +236,7 @@ class Layout {
     this.#link = null
     if (link === null || this.#links.length >= EXTRACTED_LINKS_SEEN_MAX) return
     const isEmpty = link.text.trim() === ''
-    // A link without text may have a picture; a link of hidden letters alone is not seen.
+    // A link without text may contain a picture; a link with only hidden letters is invisible.
     if (isEmpty && !link.hasPicture && this.#faded.has(element)) this.#addUnseen(link.href)
     else {
       const text = isEmpty ? link.before.slice(-LINK_TEXT_LENGTH_MAX) : link.text
@@ -263,7 +265,10 @@ function linkAround(node: HtmlNode): HtmlElement | null {
 
 const QUOTE_CLASS = /^(?:gmail_quote|moz-cite|yahoo_quoted|protonmail_quote)$/i
 
-/** Whether mail programs mark the element as history; a plain block quotation may be the message itself. */
+/**
+ * Whether mail programs mark the element as quoted history. A plain blockquote may be the message
+ * itself.
+ */
 function isHistory(element: HtmlElement): boolean {
   if (element.tagName !== 'blockquote') return false
   const isCited = attributeOf(element, 'type')?.toLowerCase() === 'cite'
@@ -272,7 +277,7 @@ function isHistory(element: HtmlElement): boolean {
 
 const SINGLE_CELLS = /^[\p{N}A-Z](?: \| [\p{N}A-Z-]){3,9}$/u
 
-/** A code shown as a row of boxes with a digit or a capital each is one word. */
+/** A row of boxes with one digit or capital each is one code. */
 function joinedCells(text: string): string {
   return SINGLE_CELLS.test(text) ? text.replaceAll(CELL_MARK, '') : text
 }

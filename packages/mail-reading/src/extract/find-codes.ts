@@ -15,11 +15,13 @@ const EXTRACTED_CODES_MAX = 10
 const EXTRACTED_SOURCE_LENGTH_MAX = 200
 
 export type FoundCode = {
-  /** The code as the message writes it. */
+  /** The code as written in the message. */
   readonly value: string
-  /** From 0 to 1, two decimals. */
+  /** From 0 to 1, with two decimals. */
   readonly confidence: number
-  /** The line of the code, or as much around the code as EXTRACTED_SOURCE_LENGTH_MAX allows. */
+  /**
+   * The line that contains the code, or as much around it as EXTRACTED_SOURCE_LENGTH_MAX allows.
+   */
   readonly source: string
 }
 
@@ -28,22 +30,22 @@ type CodeTexts = {
   readonly bodies: readonly (readonly ReadLine[])[]
 }
 
-/** A code that is less sure than the best one by more than this is improbable. */
+/** A code is dropped if its confidence is lower than the best by more than this. */
 const CONFIDENCE_GAP_MAX = 0.22
 const CONFIDENCE_MIN = 0.6
 const CONFIDENCE_MAX = 0.99
-/** Added where the same code stands in the subject and in the body. */
+/** Bonus for a code in both the subject and the body. */
 const AGREEMENT = 0.02
-/** Lines with a candidate that are judged; no mail with a code has as many. */
+/** Lines with candidates that are judged; no mail with a code has as many. */
 const CANDIDATE_LINES_MAX = 200
 
 type Met = { readonly value: string; readonly confidence: number; readonly in: Judged }
 type Finding = { met: Met; place: number; texts: Set<number> }
 
 /**
- * The codes of a message, best first, at most EXTRACTED_CODES_MAX, each once. A candidate counts when a word for a
- * code stands near it, in its line, above it, below it or in the subject, and no word for another number stands
- * nearer. A value is a part of a line, character for character.
+ * The codes of a message, best first, each once, at most EXTRACTED_CODES_MAX. A candidate counts if
+ * a word for a code is near it (in its line, above, below or in the subject) and no word for
+ * another number is nearer. A value is copied verbatim from its line.
  */
 export function findCodes({ subject, bodies }: CodeTexts): FoundCode[] {
   const findings = new Map<string, Finding>()
@@ -62,7 +64,7 @@ export function findCodes({ subject, bodies }: CodeTexts): FoundCode[] {
   return rank([...findings.values()])
 }
 
-/** A candidate, the line that holds it, and the index of the line in its text. */
+/** A candidate, its line, and the index of the line in its text. */
 type Place = {
   readonly context: MessageContext
   readonly at: number
@@ -72,7 +74,7 @@ type Place = {
 
 type Judged = { line: ReadLine; candidate: Candidate; confidence: number }
 
-/** Digits, which alone can be a code where no word names one: "Use 482913 to sign in". */
+/** Digits, which alone can be a code without a label: "Use 482913 to sign in". */
 const DIGITS = /\d(?:[ ·‐‑–-]?\d){3}/
 
 function* judgeLines(context: MessageContext, isNamed: boolean): Generator<Judged> {
@@ -123,7 +125,7 @@ function rank(findings: readonly Finding[]): FoundCode[] {
     }))
 }
 
-/** The trimmed line; of a long one a part that holds the code. */
+/** The trimmed line; for a long line, the section around the code. */
 function sourceOf(line: string, { start, end }: Candidate): string {
   const trimmed = line.trim()
   const points = [...trimmed]
@@ -137,17 +139,17 @@ function sourceOf(line: string, { start, end }: Candidate): string {
 
 const BEFORE_LENGTH_MAX = 240
 const GAP_STRONG_MAX = 70
-/** The maximum where "is" or a colon leads on to the value. */
+/** Maximum gap if "is" or a colon leads to the value. */
 const GAP_LINKED_MAX = 110
 const GAP_CODE_MAX = 60
-/** "Account 4821", where "account: 4821" may end a sentence about a code. */
+/** "Account 4821"; in contrast, "account: 4821" may end a sentence about a code. */
 const TITLE_GAP = /^[\s"'#]*$/
 const BLANK_GAP = /^[\s:=\-"'“”„«»‹›[\]【】「」『』()*_`|<>#]*$/
 
 /**
- * How sure it is, from 0 to 1, that a candidate is a code by the words of its own sentence: "Your code is
- * 482913", "482913 is your code", "Enter 482913 to sign in". Null where none names it, 0 where one names it
- * as something else. A line that was wrapped goes on in the next.
+ * Confidence from 0 to 1 that a candidate is a code, by the words of its own sentence: "Your code
+ * is 482913", "482913 is your code", "Enter 482913 to sign in". Null if nothing names it, 0 if it
+ * is named as something else. A wrapped line continues in the next.
  */
 function judgeInLine(place: Place): number | null {
   return judgeBefore(place) ?? judgeAfter(place) ?? judgeEntering(place)
@@ -155,7 +157,7 @@ function judgeInLine(place: Place): number | null {
 
 type Before = { text: string; labels: readonly Label[]; taken: number }
 
-/** The text before the candidate, with the end of the line above where that was wrapped. */
+/** The text before the candidate, including the end of the previous line if that was wrapped. */
 function textBefore({ context, at, candidate: { start } }: Place): Before {
   const cut = Math.max(0, start - BEFORE_LENGTH_MAX)
   const own = stretchOf(context, at, cut, start)
@@ -177,7 +179,7 @@ function textBefore({ context, at, candidate: { start } }: Place): Before {
   }
 }
 
-/** A part of a line with its labels, and the end of the last code found in it. */
+/** A range of a line with its labels, and the end of the last code found in it. */
 function stretchOf(context: MessageContext, at: number, from: number, to: number): Before {
   const line = context.lineAt(at)
   if (line === null) return { text: '', labels: [], taken: 0 }
@@ -219,8 +221,8 @@ function judgeLabelBefore(place: Place, { text, labels, taken }: Before): number
 }
 
 /**
- * Whether a word without digits is one of a line in capitals alone. There a code follows its label at once and ends
- * the sentence.
+ * Whether a word without digits is in a line of capitals. There, a code must directly follow its
+ * label and end the sentence.
  */
 function isShoutedWord(line: ReadLine, { start, end }: Candidate, isDirect: boolean): boolean {
   if (/\d/.test(line.text.slice(start, end))) return false
@@ -229,14 +231,17 @@ function isShoutedWord(line: ReadLine, { start, end }: Candidate, isDirect: bool
   return !isDirect || !/^[\s"'”»\])】」*_]*(?:[.!]|$)/.test(line.text.slice(end))
 }
 
-/** Whether the candidate is the last word of its clause, or in quotation marks. */
+/** Whether the candidate ends its clause or is in quotation marks. */
 function endsClause({ text }: ReadLine, { start, end }: Candidate): boolean {
   if (/["'“„«‹「『]/.test(text.charAt(start - 1)) && /["'”“»›」』]/.test(text.charAt(end)))
     return true
   return /^["'”»\])】」*_]*\s{0,2}(?:[.!,(。！，（]|$)/.test(text.slice(end))
 }
 
-/** The text between a label and the candidate: `isDirect`: blanks and marks only; `isLinked`: it leads on to a value. */
+/**
+ * The text between a label and the candidate. `isDirect`: only blanks and marks; `isLinked`: it
+ * leads to a value.
+ */
 type Gap = { readonly gap: string; readonly isDirect: boolean; readonly isLinked: boolean }
 
 function judgeStrong({ form }: Candidate, { gap, isDirect, isLinked }: Gap): number | null {
@@ -269,7 +274,7 @@ function judgeCode(
   return form === 'digits' && gap.length <= 30 ? 0.65 : null
 }
 
-/** "Code 4711 of the price list" is no code for signing in. */
+/** "Code 4711 of the price list" is not a sign-in code. */
 function isOfNumber({ labels, folded }: ReadLine, { end }: Candidate): boolean {
   const next = labels.find(({ start }) => start >= end)
   return (
@@ -279,8 +284,8 @@ function isOfNumber({ labels, folded }: ReadLine, { end }: Candidate): boolean {
 }
 
 /**
- * "Your verification code for the mobile app is 482913" names one other thing on the way, and goes on
- * from it with words; "code for order 482913" names the order.
+ * "Your verification code for the mobile app is 482913" mentions one other thing and continues with
+ * words; in "code for order 482913" the number belongs to the order.
  */
 function judgeBehindNumber(
   text: string,
@@ -302,14 +307,16 @@ function judgeBehindNumber(
   return /\p{L}/u.test(gap) && leadsToValue(text) ? 0.85 : 0
 }
 
-/** Whether the sentence gives the value as an example only. */
+/** Whether the sentence gives the value only as an example. */
 function namesExample(text: string, { start, end }: Label): boolean {
   return (
     givesExample(text.slice(Math.max(0, start - EXAMPLE_LENGTH_MAX))) || likensTo(text.slice(end))
   )
 }
 
-/** Whether a quotation holds the label and the value: Phishers send "your code is 123456". */
+/**
+ * Whether a quotation contains both the label and the value: Phishers send "your code is 123456".
+ */
 function isQuoted(text: string, { start }: Label, line: ReadLine, { end }: Candidate): boolean {
   const isOpen = /["“„«][^"”»“„«]{0,60}$/.test(text.slice(Math.max(0, start - 61), start))
   return isOpen && /^[.!]?["”»“]/.test(line.text.slice(end))
@@ -331,7 +338,7 @@ function crossesSentence(gap: string, line: ReadLine, { end }: Candidate): boole
   )
 }
 
-/** The text between codes in a list. */
+/** The text between the codes of a list. */
 const LIST_GAP =
   /^[\s,;/|&、，·-]{1,6}$|^\s?,?\s?(?:and|or|und|oder|et|ou|y|o|e|i|и|ve|と|和|및|و)\s$/
 
@@ -344,7 +351,10 @@ function withoutClosedParentheses(text: string, labels: readonly Label[]): reado
   })
 }
 
-/** Without labels of other numbers that are followed by their number: "TAN for no. 3, amount 1482,90 PLN: 66014". */
+/**
+ * Drops labels of other numbers that are followed by their number: "TAN for no. 3, amount 1482,90
+ * PLN: 66014".
+ */
 function withoutServed(text: string, labels: readonly Label[]): readonly Label[] {
   return labels.filter(({ kind, end }, index) => {
     if (kind !== 'number' && kind !== 'title') return true
@@ -353,13 +363,13 @@ function withoutServed(text: string, labels: readonly Label[]): readonly Label[]
   })
 }
 
-/** Words of logs and programmers, whose codes name errors. */
+/** Words in logs and code, where a code identifies an error. */
 const TECHNICAL =
   /error|errno|exception|refused|return(?:ed|s)|failure|fehler|erreur|ошибк|エラー|错误|錯誤|오류|\b(?:exit|failed|status|http)\b/
 
 const ENTER_GAP_MAX = 16
 
-/** "Use 482913 to sign in": no word for a code at all. */
+/** Judges sentences without a word for a code: "Use 482913 to sign in". */
 function judgeEntering({ context, at, line, candidate }: Place): number | null {
   const { start, end, form } = candidate
   const isInGroups = form === 'word' && /^[A-Z]{3,6}-/.test(line.text.slice(start, end))
@@ -371,7 +381,7 @@ function judgeEntering({ context, at, line, candidate }: Place): number | null {
   return isAboutVerifying(line.folded) && !isElsewhere ? 0.85 : null
 }
 
-/** Shorter lines are not wrapped by a program: they end where the writer ended them. */
+/** Shorter lines were not wrapped by a program but ended by the writer. */
 const WRAPPED_LENGTH_MIN = 40
 const SENTENCE_END = /[.!?…]\s|[。！？;；]|\.$/
 const GAP_AFTER_MAX = 45
@@ -448,17 +458,17 @@ function namesAnother(line: ReadLine, { end }: Label): boolean {
   )
 }
 
-/** Lines with text above and below that may name a candidate. */
+/** Lines with text, above and below, that may name a candidate. */
 const LINES_ABOVE = 5
 const LINES_BELOW = 2
-/** The same with blank lines. */
+/** Maximum distance in lines, including blank ones. */
 const DISTANCE_MAX = 16
 /** A caption such as "Order number:"; longer lines are sentences. */
 const CAPTION_LENGTH_MAX = 45
 
 /**
- * How sure it is, from 0 to 1, that a candidate alone on its line or in its cell is a code: by the nearest line
- * above that names one, the line below, or the subject.
+ * Confidence from 0 to 1 that a candidate alone on its line or in its cell is a code, by the
+ * nearest line above that names one, the line below, or the subject.
  */
 function judgeAlone(place: Place): number {
   const isAlone = place.line.isAlone(place.candidate)
@@ -467,7 +477,10 @@ function judgeAlone(place: Place): number {
   return judgeColumn(place) ?? judgeAbove(place) ?? judgeBelow(place) ?? judgeBySubject(place)
 }
 
-/** Judges a candidate with a remark behind it, which may be any sentence, by the line right above it alone. */
+/**
+ * A candidate followed by a remark, which may be any sentence, is judged only by the line directly
+ * above.
+ */
 function judgeUnderCaption(place: Place): number {
   const { context, at, candidate } = place
   if (candidate.form !== 'digits' && candidate.form !== 'mixed') return 0
@@ -477,7 +490,7 @@ function judgeUnderCaption(place: Place): number {
   return line === null ? 0 : (judgeCaption(place, line, 1) ?? 0)
 }
 
-/** Judges a candidate in a row of cells by the head of its column alone. */
+/** A candidate in a row of cells is judged only by the head of its column. */
 function judgeColumn(place: Place): number | null {
   const { context, at, line, candidate } = place
   const { cells } = line
@@ -504,7 +517,7 @@ function judgeAbove(place: Place): number | null {
     if (line === null || line.isBlank) continue
     const accepted = context.acceptedAt(above)
     if (accepted.length > 0) {
-      // Codes in a list follow each other; what comes after other text is another number.
+      // Codes in a list follow each other directly; a number after other text is not one.
       const isList = !isAfterText && accepted.some((one) => line.isAlone(one))
       if (!isList) return 0
       const last = accepted.at(-1)
@@ -518,7 +531,7 @@ function judgeAbove(place: Place): number | null {
   return null
 }
 
-/** Judges by a line above; null when it does not name the candidate. */
+/** Judges by a line above; null if it does not name the candidate. */
 function judgeCaption(place: Place, line: ReadLine, distance: number): number | null {
   const labels = line.labels.filter(({ kind }) => kind !== 'title')
   const last = labels.at(-1)
@@ -548,7 +561,7 @@ function judgeBelow(place: Place): number | null {
     if (label === undefined) continue
     if (label.kind === 'number' || label.kind === 'title') return null
     if (/[:：|]/.test(line.folded.slice(label.end))) return null
-    // "The PIN pads arrive on Monday" is not about what stands above it.
+    // "The PIN pads arrive on Monday" is not about the number below it.
     const isAbout = line.isVerifying || asksToEnter(line.folded, line.folded)
     if (label.kind === 'code' && !isAbout) return null
     if (line.candidates.some(({ start }) => start >= label.end)) return null

@@ -3,29 +3,30 @@ import { foldLine, WordTable } from './word-tables.ts'
 /** Links that are read, and links that are reported. */
 export const EXTRACTED_LINKS_SEEN_MAX = 1_000
 const EXTRACTED_LINKS_MAX = 50
-/** Characters of a URL; signed links of today have a thousand. */
+/** Characters of a URL; modern signed links have a thousand. */
 const EXTRACTED_URL_LENGTH_MAX = 4_000
 
 export type LinkKind = 'verify' | 'magic' | 'reset' | 'unsubscribe' | 'other'
 export type FoundLink = { readonly url: string; readonly kind: LinkKind }
 
-/** A link's address as written, with the words in the link or before it. */
+/** A link's address as written, and the text in or before the link. */
 export type SeenLink = { readonly href: string; readonly text: string }
 
-/** Links of each kind but `other` that are reported however many other links there are. */
+/** Links of each kind except `other` that are reported even if there are many other links. */
 const KEPT_OF_A_KIND = 10
 
 /**
- * The http and https links of a message in order of appearance, each URL once, at most EXTRACTED_LINKS_MAX; where
- * there are more, links with a kind go first. The words of a link decide its kind. Addresses are kept as written
- * and never followed; one longer than EXTRACTED_URL_LENGTH_MAX is left out.
+ * The http and https links of a message in order of appearance, each URL once, at most
+ * EXTRACTED_LINKS_MAX; if there are more, links with a kind take precedence. The text of a link
+ * decides its kind. Addresses are kept as written and never followed; those longer than
+ * EXTRACTED_URL_LENGTH_MAX are dropped.
  */
 export function findLinks(
   html: { readonly links: readonly SeenLink[]; readonly unseenHrefs: ReadonlySet<string> },
   fromText: readonly SeenLink[],
 ): FoundLink[] {
   const found = new Map<string, FoundLink>()
-  // A text made from the HTML repeats its links, with the punctuation after them.
+  // Text generated from the HTML repeats its links, with trailing punctuation.
   const known = new Set([...html.unseenHrefs].map((href) => bareUrl(urlOf(href) ?? href)))
   for (const [links, isText] of [
     [html.links, false],
@@ -45,13 +46,13 @@ export function findLinks(
   return bounded([...found.values()])
 }
 
-/** Invisible characters of an address, which browsers send percent-encoded. */
+/** Invisible characters in an address, which browsers percent-encode. */
 const UNSEEN = /\p{Default_Ignorable_Code_Point}|[\u2028\u2029\ufff9-\ufffb]/gu
 
 const HTTP_URL = /^https?:\/\/[^\s<>"\\^`{|}]+$/i
 
 function urlOf(href: string): string | null {
-  // Like browsers: line breaks within an address are no part of it.
+  // Browsers also remove line breaks within an address.
   const url = href
     .trim()
     .replace(/[\t\r\n]+/g, '')
@@ -65,10 +66,10 @@ function bareUrl(url: string): string {
   return url.replace(/[).,;:!?'"\]>/]{1,20}$/, '')
 }
 
-/** Pages that explain how something is done. */
+/** Pages that explain how to do something. */
 const ABOUT_PAGES =
   /(?:^|[./])(?:help|support|faq|docs?|blog|article|articles|hc|kb|learn|guide)[./]/
-/** A token of one recipient: a long word of letters and digits, or a parameter for one. */
+/** A recipient's token: a long word of letters and digits, or a parameter for one. */
 const TOKEN =
   /[?&#](?:[a-z_]*token|code|passcode|password|key|otp|ticket|sig|signature|hash|k|t|jwt|nonce|oobcode|secret)=[^&]{4,}|[/=](?=[a-z_-]*\d)[a-z\d_.-]{16,}/
 
@@ -81,7 +82,7 @@ function kindOf(url: string, text: string): LinkKind {
   if (!hasToken && ABOUT_PAGES.test(lower)) {
     return named.has('unsubscribe') ? 'unsubscribe' : 'other'
   }
-  // The text counts before the address, which may name everything that a service does.
+  // The text takes precedence over the address, which may name everything that a service does.
   for (const kind of LINK_KINDS) {
     if (kind === 'unsubscribe' && urlNames(kind, path)) return kind
     if (!named.has(kind)) continue
@@ -111,7 +112,7 @@ const TEXT_URL =
   /https?:\/\/[^\s<>"\\^`{|}\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]{1,8000}/gi
 const BEFORE_LENGTH_MAX = 120
 
-/** The addresses in lines of text; quoted lines are left out. */
+/** The addresses in lines of text, excluding quoted lines. */
 export function linksOfText(lines: readonly string[]): SeenLink[] {
   const links: SeenLink[] = []
   let above = ''
@@ -129,7 +130,7 @@ export function linksOfText(lines: readonly string[]): SeenLink[] {
   return links
 }
 
-/** Without the punctuation of the sentence, and without a closing bracket that the URL does not open. */
+/** Removes sentence punctuation, and a closing bracket that the URL does not open. */
 function withoutEnd(url: string): string {
   let end = url.length
   let closing = url.split(')').length - url.split('(').length
@@ -144,7 +145,7 @@ function withoutEnd(url: string): string {
 
 type NamedKind = Exclude<LinkKind, 'other'>
 
-/** Words in the path and query of a URL, in lower case. */
+/** Words in the lower-case path and query of a URL. */
 const URL_WORDS: Readonly<Record<NamedKind, RegExp>> = {
   unsubscribe:
     /unsub|opt[-_]?out|abmelde|abbestell|austragen|desabonn|desinscri|darse-?de-?baja|cancelar-suscrip|annulla-?iscrizione|disiscri|cancella-iscrizione|descadastr|cancelar-(?:inscri|subscri)|afmelde|uitschrijv|wypisz|otpis|abonelikten|haishin-?teishi|tuiding|remove[-_]?me|list[-_]?manage\/?unsub|stop-?mail/,
@@ -184,14 +185,12 @@ const TEXT_WORDS: Readonly<Record<NamedKind, string>> = {
 
 const LINK_KINDS: readonly NamedKind[] = ['unsubscribe', 'reset', 'magic', 'verify']
 
-/** Whether the lower-case path and query of a URL name the kind. */
 function urlNames(kind: NamedKind, path: string): boolean {
   return URL_WORDS[kind].test(path)
 }
 
 let texts: WordTable<NamedKind> | null = null
 
-/** The kinds that a folded text names. */
 function kindsNamedBy(text: string): Set<NamedKind> {
   texts ??= new WordTable(LINK_KINDS.map((kind) => [kind, [TEXT_WORDS[kind]]] as const))
   const kinds = new Set(texts.findAll(text).map(({ kind }) => kind))
@@ -199,16 +198,15 @@ function kindsNamedBy(text: string): Set<NamedKind> {
   return kinds
 }
 
-/** Longer texts speak of a password and do not lead to a new one. */
+/** Longer texts talk about a password but do not lead to a new one. */
 const PASSWORD_TEXT_LENGTH_MAX = 60
 const PASSWORD =
   /password|passwort|kennwort|mot de passe|contrasena|senha|palavra-passe|wachtwoord|haslo|парол|sifre|parola|losenord|adgangskode|passord|salasana|heslo|kata sandi/
-/** Beginnings of words that change, choose or restore. */
+/** Stems of verbs for changing, choosing or restoring. */
 const CHANGING =
   /(?<![a-zа-я])(?:reset|chang|choos|creat|set|updat|new|forg|recover|restor|zuruck|ander|neu|festleg|vergeb|vergess|erstell|wahl|choisi|creer|nouveau|modifi|reinit|oubli|restabl|cambi|nueva|crea|elig|elegi|olvid|recuper|reimpost|nuov|impost|sceg|redefin|nova|alter|criar|defin|esquec|repor|herstel|wijzig|nieuw|instel|kies|vergeten|zmie|ustaw|nowe|сброс|нов|измен|созда|восстан|забы|sifirla|yeni|degis|aterstall|nytt|byt|valj|nulstil|skift|tilbakestill|endre|vaihda|uusi|zmen|obnov|nastav|atur)/
 const DENYING = /(?<![a-z])(?:not|nicht|never|no longer|pas|didn't|haven't|wasn't|kein)(?![a-z])/
 
-/** Whether a folded text offers a new password. */
 function isAboutNewPassword(text: string): boolean {
   if (text.length > PASSWORD_TEXT_LENGTH_MAX || !PASSWORD.test(text)) return false
   return CHANGING.test(text) && !DENYING.test(text)

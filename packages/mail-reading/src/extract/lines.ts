@@ -11,7 +11,7 @@ import {
 
 /** Separates the cells of a row. */
 export const CELL_MARK = ' | '
-/** Characters of a line; a longer one is split, because no sentence is as long. */
+/** Characters of a line; longer lines are split, because no sentence is that long. */
 const LINE_LENGTH_MAX = 1_000
 
 export class ReadLine {
@@ -30,7 +30,7 @@ export class ReadLine {
     return this.text === '' || this.text.trim() === ''
   }
 
-  /** The text in the form in which words are compared; of the same length. */
+  /** The text folded for comparing words; its length is unchanged. */
   get folded(): string {
     this.#folded ??= foldLine(this.text)
     return this.#folded
@@ -57,8 +57,8 @@ export class ReadLine {
   }
 
   /**
-   * Whether the line, or the cell, holds only the candidate and marks around it; `with-remark` when a remark in
-   * brackets or behind a comma follows, such as "(valid for ten minutes)".
+   * Whether the line, or the cell, contains only the candidate and marks around it. `with-remark`
+   * if a remark follows in brackets or after a comma, such as "(valid for ten minutes)".
    */
   isAlone({ start, end }: Candidate): boolean | 'with-remark' {
     const cell = this.cellAt(start)
@@ -74,7 +74,7 @@ export class ReadLine {
     return this.text.split(CELL_MARK)
   }
 
-  /** The cell around a place; the whole line where it has no cells. */
+  /** The cell at an index; the whole line if it has no cells. */
   cellAt(place: number): { index: number; start: number; end: number } {
     let start = 0
     let index = 0
@@ -94,7 +94,7 @@ const MARKS_MAX = 8
 const REMARK_LENGTH_MAX = 80
 const REMARK = /^["'”»*_]{0,2}(?:\s?[([（【][^()[\]（）【】]+[)\]）】][.。]?\s*$|[,，、;]\s?\p{L})/u
 
-/** The lines of a text; very long ones in parts that end with a word. */
+/** The lines of a text; very long lines are split at the end of a word. */
 export function readLines(text: string): ReadLine[] {
   return text
     .split(/\r\n|\r|\n/)
@@ -114,18 +114,18 @@ function partsOf(line: string): string[] {
   return parts
 }
 
-/** Lines with text before and after a line that decide what it is about; the second bound counts blank ones. */
+/** Lines with text around a line that decide its topic; the second bound includes blank lines. */
 const NEAR_LINES = 6
 const NEAR_LINES_WITH_BLANKS = 4 * NEAR_LINES
-/** Lines of the message's other text that decide it. */
+/** Lines of the message's other text that decide the topic. */
 const OTHER_LINES = 12
 
-/** The topics of a line, the lines around it and the subject. */
+/** Topics of a line, its neighbours and the subject. */
 type About = { readonly isVerifying: boolean; readonly isElsewhere: boolean }
 
 export class MessageContext {
   readonly lines: readonly ReadLine[]
-  /** The subject for a body, the body for a subject. */
+  /** The subject for a body, or the body for a subject. */
   readonly other: readonly ReadLine[]
   readonly isSubject: boolean
   readonly #accepted = new Map<number, Candidate[]>()
@@ -137,7 +137,7 @@ export class MessageContext {
     this.isSubject = isSubject
   }
 
-  /** Records a candidate that counts as a code; called in order. */
+  /** Records a candidate that counts as a code. Must be called in order. */
   accept(at: number, candidate: Candidate): void {
     const known = this.#accepted.get(at)
     if (known === undefined) this.#accepted.set(at, [candidate])
@@ -181,11 +181,11 @@ export class MessageContext {
 }
 
 /**
- * The form of a text that could be typed as a code: dates, amounts, times, phone numbers and addresses have other
- * forms or other neighbours. `digits`: 4 to 8 of them, in
- * one or equal groups; `year`: four that may be one; `odd`: digits in other numbers and groups; `mixed`:
- * letters and digits in upper case; `word`: anything that only a word right before it makes a code; `letters`: the same in
- * lower case without a digit, as sentences hold too.
+ * The form of a text that could be typed as a code; dates, amounts, times, phone numbers and
+ * addresses are excluded by form or context. `digits`: 4 to 8 in one or equal groups; `year`: four
+ * digits that may be a year; `odd`: digits in other numbers and groups; `mixed`: letters and digits
+ * in upper case; `word`: a code only if a label directly precedes it; `letters`: like `word`, but
+ * in lower case without digits, as in ordinary sentences.
  */
 type CandidateForm = 'digits' | 'year' | 'odd' | 'mixed' | 'word' | 'letters'
 
@@ -195,19 +195,19 @@ export type Candidate = {
   readonly end: number
 }
 
-/** Addresses, whose numbers nobody types. */
+/** Addresses, whose numbers are never typed as codes. */
 const ADDRESSES = /(?:https?:\/\/|www\.)[^\s<>"]{1,4000}|[^\s@<>()]{1,64}@[^\s@<>()]{1,255}/gi
 const HAS_DIGIT = /\d/
-/** Capitals, words joined by hyphens, or letters that no word has in a row. */
+/** Capitals, words joined by hyphens, or consonants in a row that no word has. */
 const HAS_LETTERS = /[A-Z]{4}|[A-Za-z]{3}[-‐‑–][A-Za-z]{3}|[bcdfghjklmnpqrstvwxz]{4}/
 const SPACED_GROUPS = /(?<![\p{L}\p{N}])\d{1,5}(?:[ ·]\d{1,5}){1,9}(?![\p{L}\p{N}])/gu
 const TOKEN = /[A-Za-z0-9]+(?:[-‐‑–][A-Za-z0-9]+)*/g
 const LATIN_OR_DIGIT =
   /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Arabic}\p{N}]/u
-/** Candidates of one line. */
+/** Candidates per line. */
 const CANDIDATES_MAX = 20
 
-/** In order. */
+/** The candidates in order. */
 function candidatesOf(line: string, folded: string): Candidate[] {
   const whole = plainForm(line)
   if (!HAS_DIGIT.test(whole) && !HAS_LETTERS.test(whole)) return []
@@ -246,13 +246,13 @@ function formOfGroups(groups: readonly string[]): CandidateForm | null {
   return isPair && total <= 8 ? 'odd' : null
 }
 
-/** A date with days and months in either order. */
+/** A date, with day and month in either order. */
 const DATE =
   /^(?:(?:19|20)\d\d-\d{1,2}-\d{1,2}|(?:(?:0?[1-9]|[12]\d|3[01])-(?:0?[1-9]|1[0-2])|(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12]\d|3[01]))-(?:19|20)?\d\d)$/
 const YEAR = /^(?:19|20)\d\d$/
 const COMPACT_DATE = /^20[0-4]\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$/
 
-/** Amounts with their unit, sizes of pictures, and names with a number: `2700GB`, `32x64`, `SSH2`. */
+/** Amounts with units, picture sizes, and names with a number: `2700GB`, `32x64`, `SSH2`. */
 const TECHNICAL =
   /^(?:\d+(?:[kmgtp]i?b|[kmg]?bits?|[kmg]?bps|[kmg]?hz|[kmg]wh?|mah|[kcm]m|[km]g|ml|dpi|ppi|fps|rpm|px|pt|(?<=480|720|1080|1440|2160)p)|\d{1,5}x\d{1,5}(?:x\d{1,5})?|ssh[12]|https?[123]|ipv[46]|tls1[0-3]?|utf(?:7|8|16|32)|base(?:16|32|58|64|85)|sha(?:1|2|3|224|256|384|512)|aes(?:128|192|256)|rsa(?:1024|2048|3072|4096)|ed25519|crc(?:16|32)|u?int(?:8|16|32|64)|float(?:16|32|64)|win(?:32|64|95|98|2000|10|11)|oauth[12]|wpa[23]|usb[1-4]|ddr[2-6]|html[45]|mpeg[124]|h26[456]|x509|iso\d{3,5}|rfc\d{3,4})$/i
 
@@ -298,12 +298,12 @@ function formOfLetters(token: string, groups: readonly string[]): CandidateForm 
   return groups.every((group) => group.length === first.length) ? 'word' : null
 }
 
-/** Letters that no language says: `qzkrvt`. */
+/** Letters that no language pronounces: `qzkrvt`. */
 function isUnspoken(letters: string): boolean {
   return /^[a-z]+$/.test(letters) && /[bcdfghjklmnpqrstvwxz]{4}/.test(letters)
 }
 
-/** `k7f2-q9wd`, `mgxrt-vbkpw`, and three words or more: `rhino-quilt-otter-lamp`. */
+/** `k7f2-q9wd`, `mgxrt-vbkpw`, or three or more words: `rhino-quilt-otter-lamp`. */
 function formOfLowerGroups(token: string, groups: readonly string[]): CandidateForm | null {
   const isTitled = groups.every((group) => /^[A-Z][a-z]+$/.test(group))
   if ((token !== token.toLowerCase() && !isTitled) || groups.length > 6) return null
@@ -314,7 +314,10 @@ function formOfLowerGroups(token: string, groups: readonly string[]): CandidateF
   return groups.length >= 3 || groups.some(isUnspoken) ? 'letters' : null
 }
 
-/** Whether its neighbours do not make it a part of something else, or an amount. */
+/**
+ * Whether the neighbouring characters allow a code, and do not make it an amount or part of
+ * something else.
+ */
 function isFree(
   plain: string,
   folded: string,
@@ -340,8 +343,9 @@ function isFree(
 const EAST_ASIAN = /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}，。：:]/u
 
 /**
- * Whether the comma after the digits ends a clause, as in "验证码305871,5分钟内有效": in East Asian text a comma
- * separates thousands or clauses, never decimals; after more than three digits it separates clauses.
+ * Whether the comma after the digits ends a clause, as in "验证码305871,5分钟内有效": in East Asian text a
+ * comma separates thousands or clauses, never decimals, and after more than three digits only
+ * clauses.
  */
 function isEastAsianClause(plain: string, start: number, end: number): boolean {
   if (end - start <= 3) return false
@@ -349,7 +353,7 @@ function isEastAsianClause(plain: string, start: number, end: number): boolean {
   return EAST_ASIAN.test(plain.charAt(start - 1)) && EAST_ASIAN.test(next)
 }
 
-/** Whether they are the last digits of a card or phone: "**** 4821", but not "**4821**". */
+/** Whether these are the last digits of a card or phone: "**** 4821", but not "**4821**". */
 function isMasked(plain: string, start: number, end: number): boolean {
   const before = plain.slice(Math.max(0, start - 6), start)
   if (/[•·…xX]{2,}[ -]?$|\.{3}[ ]?$/.test(before)) return true

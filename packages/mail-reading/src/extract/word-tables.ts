@@ -13,11 +13,11 @@ import {
   VERIFYING_WORDS,
 } from './code-words.ts'
 
-/** `strong` and `code` name a code, `number` and `title` another number. */
+/** `strong` and `code` name a code; `number` and `title` name another number. */
 type LabelKind = 'strong' | 'code' | 'number' | 'title'
 export type Label = Found<LabelKind>
 
-/** The labels of a folded line in order; they do not overlap. */
+/** The labels of a folded line in order, without overlaps. */
 export function labelsOf(line: string): Label[] {
   const { labels } = tablesOf()
   const found: Label[] = []
@@ -29,17 +29,17 @@ export function labelsOf(line: string): Label[] {
   return found
 }
 
-/** Whether a folded text may hold a word for a code; `false` is certain. */
+/** Whether a folded text may contain a word for a code; `false` is certain. */
 export function mayNameCode(text: string): boolean {
   return tablesOf().codeStems.test(text)
 }
 
-/** Whether a folded text speaks of signing in, verifying and the like. */
+/** Whether a folded text is about signing in or verification. */
 export function isAboutVerifying(text: string): boolean {
   return tablesOf().verifying.hasAny(text)
 }
 
-/** Whether a folded text speaks of meetings, bookings or coupons, which have other codes. */
+/** Whether a folded text is about meetings, bookings or coupons, which have other codes. */
 export function isAboutElsewhere(text: string): boolean {
   return tablesOf().elsewhere.hasAny(text)
 }
@@ -50,7 +50,7 @@ export function asksToEnter(before: string, after: string): boolean {
   return enter.hasAny(before) || enterAfter.hasAny(after)
 }
 
-/** Whether a folded text ends with a word or sign that leads on to the value. */
+/** Whether a folded text ends with a word or sign that leads to a value. */
 export function leadsToValue(text: string): boolean {
   const ending = text.slice(-LINKING_LENGTH_MAX).replace(OPENING_MARKS, '')
   if (/[:=>-]$/.test(ending)) return true
@@ -61,19 +61,18 @@ export function leadsToValue(text: string): boolean {
   })
 }
 
-/** Whether a folded text says "for example". */
 export function givesExample(text: string): boolean {
   return tablesOf().example.hasAny(text)
 }
 
-/** Whether a folded text ends with "such as". */
+/** Whether a folded text ends with a phrase such as "such as". */
 export function likensTo(text: string): boolean {
   const ending = text.slice(-LINKING_LENGTH_MAX).replace(OPENING_MARKS, '')
   const { likening } = tablesOf()
   return likening.findAll(ending).some(({ end }) => end === ending.length)
 }
 
-/** Whether a folded text, which follows a number, begins with a unit. */
+/** Whether a folded text that follows a number begins with a unit. */
 export function beginsWithUnit(text: string): boolean {
   const start = text.startsWith(' ') || text.startsWith('-') ? 1 : 0
   return tablesOf().units.matchAt(text, start) !== null
@@ -89,11 +88,11 @@ type Tables = {
   readonly likening: WordTable<true>
   readonly units: WordTable<true>
   readonly linking: readonly string[]
-  /** Matches a part of every word for a code. */
+  /** Matches part of every word for a code. */
   readonly codeStems: RegExp
 }
 
-// Made with the first mail that is read.
+// Created on first use.
 let tables: Tables | null = null
 
 function tablesOf(): Tables {
@@ -121,13 +120,13 @@ function phrasesOf(list: string): string[] {
   return list.split(',').map((word) => foldLine(word.trim().replace(/\s+/g, ' ')))
 }
 
-/** Parts of most words for a code, rare in other text. */
+/** Stems of most words for a code, rare in other text. */
 const STEMS =
   'code kod cod[iu] passw \\bpin\\b \\btan\\b \\botp \\u7801 \\u78bc コード 코드 رمز كود код'.split(
     ' ',
   )
 
-/** Words without any of the stems stand for themselves. */
+/** Words without any of the stems are added whole. */
 function stemsOf(lists: readonly string[]): RegExp {
   const stems = new RegExp(STEMS.join('|'))
   const others = lists
@@ -138,7 +137,7 @@ function stemsOf(lists: readonly string[]): RegExp {
 }
 
 const LINKING_LENGTH_MAX = 30
-/** Marks that may stand around a value. */
+/** Marks that may surround a value. */
 const OPENING_MARKS = /[\s"'“”„«»‹›[\]【】「」『』()（）*_`|<>#]+$/
 
 /** The end of a compound word that names another code or number. */
@@ -158,14 +157,14 @@ type Phrase<Kind> = { readonly text: string; readonly isOpen: boolean; readonly 
 type Found<Kind> = { readonly kind: Kind; readonly start: number; readonly end: number }
 
 /**
- * Finds phrases of folded text, the longest at each place, in time linear in the text whatever the
- * table's size. Lists are those of `code-words.ts`.
+ * Finds phrases in folded text, the longest at each position, in time linear in the text whatever
+ * the size of the table. Takes lists in the form of `code-words.ts`.
  */
 export class WordTable<Kind> {
-  /** By their first two characters, the longest first. */
+  /** Phrases by their first two characters, longest first. */
   readonly #phrases = new Map<string, Phrase<Kind>[]>()
 
-  /** The first list that holds a phrase counts. */
+  /** A phrase in several lists belongs to the first. */
   constructor(lists: readonly (readonly [Kind, readonly string[]])[]) {
     const known = new Set<string>()
     for (const [kind, words] of lists) {
@@ -181,7 +180,7 @@ export class WordTable<Kind> {
     }
   }
 
-  /** In order, without overlaps. */
+  /** The phrases in order, without overlaps. */
   findAll(text: string): Found<Kind>[] {
     const found: Found<Kind>[] = []
     for (let at = 0; at < text.length; ) {
@@ -200,7 +199,7 @@ export class WordTable<Kind> {
     return false
   }
 
-  /** The longest phrase that begins at `at`, as a word of its own in scripts with spaces. */
+  /** The longest phrase at `at`; in scripts with spaces it must be a whole word. */
   matchAt(text: string, at: number): Found<Kind> | null {
     if (text.charCodeAt(at) === SPACE) return null
     const isInWord = at > 0 && isSpacedLetter(text, at) && isSpacedLetter(text, at - 1)
@@ -238,7 +237,7 @@ export class WordTable<Kind> {
 const SPACE = 0x20
 const SPACED = /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Nd}]/u
 
-/** Whether the character belongs to a script that separates words by spaces. */
+/** Whether the character belongs to a script that separates words with spaces. */
 function isSpacedLetter(text: string, at: number): boolean {
   const code = text.charCodeAt(at)
   if (Number.isNaN(code)) return false
@@ -249,7 +248,7 @@ function isSpacedLetter(text: string, at: number): boolean {
       (code >= 0x41 && code <= 0x5a)
     )
   }
-  // Folded text has few letters in between: those of Greek, Cyrillic and what has no plain form.
+  // Folded text has few other letters: Greek, Cyrillic, and letters without a plain form.
   return code < 0x0530 || (code >= 0x1e00 && code < 0x2000) ? SPACED.test(text.charAt(at)) : false
 }
 
@@ -259,7 +258,7 @@ const ODD_SPACE = /[\t\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/g
 const BEYOND_ASCII = /[^\x00-\x7f]/g
 const BEYOND_ASCII_ONCE = /[^\x00-\x7f]/
 
-/** Without invisible characters, and with every blank but line breaks as a space. */
+/** The text without invisible characters, with every blank except line breaks as a space. */
 export function visibleText(text: string): string {
   const spaced = text.includes('\t') ? text.replaceAll('\t', ' ') : text
   return BEYOND_ASCII_ONCE.test(spaced)
@@ -267,21 +266,21 @@ export function visibleText(text: string): string {
     : spaced
 }
 
-/** Digits of all scripts and full-width letters as ASCII; of the same length and case. */
+/** Digits of all scripts and full-width letters as ASCII; length and case are unchanged. */
 export function plainForm(line: string): string {
   return BEYOND_ASCII_ONCE.test(line) ? line.replace(BEYOND_ASCII, plainChar) : line
 }
 
 /**
- * The form in which words are compared: lower case, no marks on letters. Each character becomes one character, so
- * that offsets stay the same.
+ * The form in which words are compared: lower case, without diacritics. Each character maps to one
+ * character, so that offsets are unchanged.
  */
 export function foldLine(line: string): string {
   if (!BEYOND_ASCII_ONCE.test(line)) return line.toLowerCase()
   return line.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()).replace(BEYOND_ASCII, foldChar)
 }
 
-/** The zeros of scripts whose ten digits follow each other. */
+/** The zeros of scripts with ten consecutive digits. */
 const ZEROS = [0x0660, 0x06f0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0be6, 0x0c66, 0x0e50, 0xff10]
 const FULL_WIDTH_OFFSET = 0xfee0
 
@@ -292,13 +291,16 @@ function plainChar(char: string): string {
   return code >= 0xff01 && code <= 0xff5e ? String.fromCharCode(code - FULL_WIDTH_OFFSET) : char
 }
 
-/** Letters that Unicode does not decompose, and other forms of one character. */
+/** Letters that Unicode does not decompose, and variants of one character. */
 const SAME_AS: ReadonlyMap<string, string> = new Map(
   "ıi İi łl Łl øo Øo đd Đd ’' ‘' ‐- ‑- –- —- −- أا إا آا"
     .split(' ')
     .map((pair) => [pair.charAt(0), pair.charAt(1)]),
 )
-/** Scripts up to here have letters with marks; beyond, taking a syllable apart would change it. */
+/**
+ * Scripts up to here have letters with diacritics; beyond it, decomposing a syllable would change
+ * it.
+ */
 const MARKED_MAX = 0x0600
 
 const folded = new Map<string, string>()

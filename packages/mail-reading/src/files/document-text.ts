@@ -1,4 +1,4 @@
-// Paragraphs and tables of a document in the order of its file, as Markdown.
+// The paragraphs and tables of a document as Markdown, in file order.
 
 import type { TextWriter } from './file-text.ts'
 
@@ -13,7 +13,7 @@ export class DocumentText {
     this.#writer = writer
   }
 
-  /** `level`: of a heading, 1 to 6; 0 for none. */
+  /** `level` is 1 to 6 for a heading and 0 otherwise. */
   paragraph(
     text: string,
     { level = 0, isItem = false }: { level?: number; isItem?: boolean } = {},
@@ -38,7 +38,7 @@ export class DocumentText {
     this.#tables.at(-1)?.rows.push([])
   }
 
-  /** `repeats`: how many rows are the same. Returns whether the row has text. */
+  /** `repeats` is the number of identical rows. Returns whether the row has text. */
   closeRow(repeats: number): boolean {
     const rows = this.#tables.at(-1)?.rows
     const row = rows?.at(-1)
@@ -52,7 +52,7 @@ export class DocumentText {
     if (table !== undefined) table.cell = []
   }
 
-  /** `repeats`: how many cells are the same. */
+  /** `repeats` is the number of identical cells. */
   closeCell(repeats = 1): void {
     const table = this.#tables.at(-1)
     if (table === undefined || table.cell === null) return
@@ -78,7 +78,7 @@ export class DocumentText {
     this.#writer.addTable(table.rows)
   }
 
-  /** What a damaged file leaves open. */
+  /** Closes what a damaged file leaves open. */
   end(): void {
     while (this.#tables.length > 0) {
       this.closeCell()

@@ -1,4 +1,4 @@
-// What kind of file octets are: by their first octets, and where these say nothing by the name and the declared type.
+// Determines the kind of a file by its first octets, or else by its name and declared type.
 
 export type FileKind =
   | 'pdf'
@@ -15,9 +15,8 @@ export type FileKind =
 export type NamedFile = {
   readonly content: Uint8Array
   readonly filename: string
-  /** As the message declares it. */
   readonly contentType: string
-  /** As the message declares it; absent without one. */
+  /** As the message declares it; absent if undeclared. */
   readonly charset?: string | undefined
 }
 
@@ -83,11 +82,11 @@ function kindsOf(kinds: Readonly<Record<string, FileKind>>): ReadonlyMap<string,
   return new Map(Object.entries(kinds))
 }
 
-/** Octets in which the sign of a PDF may stand; some programs write something before it. */
+/** Octets in which a PDF signature may occur; some programs write something before it. */
 const PDF_SIGN_BYTES_MAX = 1_024
 const SNIFFED_BYTES = 8 * 1_024
 
-/** `other` is not read. */
+/** `other` files are not read. */
 export function kindOfFile(file: NamedFile): FileKind {
   const { content } = file
   const head = Buffer.from(content.subarray(0, SNIFFED_BYTES)).toString('latin1')
@@ -95,7 +94,7 @@ export function kindOfFile(file: NamedFile): FileKind {
   const declared = declaredKind(file)
   if (magic !== undefined && !(magic[1] === 'BM' && declared !== 'other')) return magic[0]
   const isTextual = ['html', 'csv', 'mail', 'text'].includes(declared)
-  // A text may speak of the sign.
+  // A text may mention the signature.
   const sign = head.slice(0, PDF_SIGN_BYTES_MAX).indexOf('%PDF-')
   if (sign === 0 || (sign > 0 && !isTextual)) return 'pdf'
   if (/^RIFF....WEBP/s.test(head)) return 'image'
@@ -104,13 +103,13 @@ export function kindOfFile(file: NamedFile): FileKind {
   return declared
 }
 
-/** By its name and its declared type alone. */
+/** Uses the name and declared type alone. */
 export function declaredKind({ filename, contentType }: Omit<NamedFile, 'content'>): FileKind {
   const type = contentType.toLowerCase()
   const extension = /\.([a-z0-9]{1,8})$/i.exec(filename)?.[1]?.toLowerCase() ?? ''
   const byName = EXTENSIONS.get(extension)
   const byType = TYPES.get(type)
-  // A table is often declared as text, and everything as application/octet-stream.
+  // Tables are often declared as text, and any file as application/octet-stream.
   if (byName !== undefined) return byName
   if (byType !== undefined) return byType
   if (type.startsWith('image/') && type !== 'image/svg+xml') return 'image'

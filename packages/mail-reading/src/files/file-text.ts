@@ -1,6 +1,9 @@
-// The text of a file: what reading it results in, within which bounds.
+// The result of extracting text from a file, and its bounds.
 
-/** `text` is text of any kind, an attached mail included; `unsupported` no kind of file that is read. */
+/**
+ * `text` is any kind of text, including an attached message; `unsupported` is a kind that is not
+ * read.
+ */
 export type FileMethod =
   | 'pdf'
   | 'office'
@@ -14,28 +17,28 @@ export type FileMethod =
 
 export type FileText = {
   readonly method: FileMethod
-  /** Tables are Markdown; '' where nothing could be read. */
+  /** Tables are Markdown; '' if nothing could be read. */
   readonly text: string
-  /** Pages of a PDF, slides of a presentation; null for other files. */
+  /** Pages of a PDF or slides of a presentation; null for other files. */
   readonly pages: number | null
   /** Whether the file has more text. */
   readonly isTruncated: boolean
-  /** Why nothing could be read, as a sentence; null where something was. */
+  /** A sentence that says why nothing could be read; null otherwise. */
   readonly why: string | null
-  /** Whether it may be read another time: the machine may have been busy. */
+  /** Whether a retry may succeed, because the machine may have been busy. */
   readonly mayPass?: true
 }
 
-/** Octets of a file that is read. */
+/** Octets of a file; larger files are not read. */
 export const FILE_BYTES_MAX = 10 * 1024 * 1024
-/** Octets of all parts of a file that are inflated. */
+/** Octets that all parts of a file may have when inflated. */
 export const FILE_INFLATED_BYTES_MAX = 50 * 1024 * 1024
-/** Elements of XML within each other. */
+/** Nesting depth of XML elements. */
 export const FILE_DEPTH_MAX = 64
 /** UTF-16 units of the text of one file. */
 export const FILE_TEXT_LENGTH_MAX = 1_000_000
 
-/** A file that is not read; its message is the sentence that says why. */
+/** A file that cannot be read; the message is the sentence that says why. */
 export class FileFault extends Error {
   readonly method: 'unsupported' | 'failed' | 'too_large'
 
@@ -51,15 +54,15 @@ export function unreadText(method: FileFault['method'], why: string): FileText {
 
 export const UNKNOWN_KIND = 'It is of a kind that is not read.'
 
-/** Of a file with more than FILE_BYTES_MAX. */
+/** The result for a file over FILE_BYTES_MAX. */
 export function tooLarge(): FileText {
   return unreadText('too_large', `It has more than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`)
 }
 
-/** Thrown to end reading once there is enough, as by a TextWriter that has no room. */
+/** Thrown to stop reading once there is enough text, for instance by a full TextWriter. */
 export class EnoughText extends Error {}
 
-/** Collects blocks of text, with an empty line between them, up to FILE_TEXT_LENGTH_MAX. */
+/** Collects blocks of text, separated by empty lines, up to FILE_TEXT_LENGTH_MAX. */
 export class TextWriter {
   readonly #blocks: string[] = []
   #length = 0
@@ -70,7 +73,7 @@ export class TextWriter {
     return this.#isCut
   }
 
-  /** Throws EnoughText once there is no room. Without `isApart`, the block continues the one before. */
+  /** Throws EnoughText once full. Without `isApart`, the block continues the previous one. */
   add(block: string, { isApart = true }: { isApart?: boolean } = {}): void {
     if (block === '') return
     const between = this.#blocks.length === 0 ? '' : isApart ? '\n\n' : '\n'
@@ -83,25 +86,25 @@ export class TextWriter {
     if (kept.length < block.length) this.end()
   }
 
-  /** As `add`, for `tableText`; columns that it leaves out make the text cut. */
+  /** Adds a table as `tableText` writes it. Dropped columns count as omitted text. */
   addTable(rows: readonly (readonly string[])[]): void {
     const isLeftOut = (cell: string) => cell.trim() !== ''
     if (rows.some((row) => row.slice(TABLE_COLUMNS_MAX).some(isLeftOut))) this.leaveOut()
     this.add(tableText(rows))
   }
 
-  /** Notes that some text of the file is left out. */
+  /** Records that some text of the file is omitted. */
   leaveOut(): void {
     this.#isCut = true
   }
 
-  /** Leaves out the rest of the file, also when there is room. */
+  /** Omits the rest of the file, even if there is room. */
   end(): never {
     this.leaveOut()
     throw new EnoughText()
   }
 
-  /** Returns what takes back all that is added from now on. */
+  /** Returns a function that removes everything added since this call. */
   mark(): () => void {
     const [blocks, length, isCut] = [this.#blocks.length, this.#length, this.#isCut]
     return () => {
@@ -125,7 +128,10 @@ export async function untilFull(read: () => void | Promise<void>): Promise<void>
   }
 }
 
-/** The line that says how many hidden things of each name a reader of the file does not see; '' for none. */
+/**
+ * A line with the number of hidden items of each kind that a reader of the file does not see; ''
+ * for none.
+ */
 export function leftOut(
   hidden: Readonly<Record<string, number>>,
   others: Readonly<Record<string, number>> = {},
@@ -138,10 +144,10 @@ export function leftOut(
   return named.length === 0 ? '' : `[left out: ${named.join(', ')}]`
 }
 
-/** Columns of a table; further ones are left out. */
+/** Columns of a table; further ones are dropped. */
 export const TABLE_COLUMNS_MAX = 256
 
-/** A table of GFM, its first row as the header; '' without any text. Rows without text are left out. */
+/** A GFM table with the first row as header; '' without any text. Rows without text are dropped. */
 export function tableText(rows: readonly (readonly string[])[]): string {
   const cells = rows
     .map((row) => row.slice(0, TABLE_COLUMNS_MAX).map(cellText))

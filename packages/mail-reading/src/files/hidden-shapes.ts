@@ -1,5 +1,5 @@
-// Shapes of Office files that are marked as hidden (ECMA-376 part 1 §20.1.2.2.8 and §20.4.2.5; part 4 §19.1.2.19 for
-// VML). The mark is within the shape.
+// Shapes of Office files that are marked as hidden (ECMA-376 part 1 §20.1.2.2.8 and §20.4.2.5; part
+// 4 §19.1.2.19 for VML). The mark is inside the shape.
 
 import type { XmlElement } from './read-xml.ts'
 
@@ -30,17 +30,17 @@ const MARKED = new Set(['cNvPr', 'docPr', 'anchor'])
 
 /** A reader calls it for each element that it does not skip for another reason. */
 export class HiddenShapes {
-  /** Those with a text; a shape within another does not count. */
+  /** Number of hidden shapes with text; nested shapes do not count. */
   count = 0
   #depth = 0
-  /** Depths of the shapes that are open. */
+  /** Depths of the open shapes. */
   readonly #open: number[] = []
-  /** Depth of the shape that is hidden. */
+  /** Depth of the hidden shape; null outside. */
   #hidden: number | null = null
   #isText = false
   #hasText = false
 
-  /** Whether the element is within a hidden shape. */
+  /** Returns whether the element is within a hidden shape. */
   open({ name, attribute }: XmlElement): boolean {
     this.#depth += 1
     if (this.#hidden !== null) {
@@ -57,7 +57,7 @@ export class HiddenShapes {
     return this.#hidden !== null
   }
 
-  /** Whether the element is within a hidden shape. */
+  /** Returns whether the element was within a hidden shape. */
   close(): boolean {
     this.#isText = false
     const isWithin = this.#hidden !== null && this.#depth > this.#hidden
@@ -70,7 +70,7 @@ export class HiddenShapes {
     return isWithin
   }
 
-  /** Whether the text is of a hidden shape. */
+  /** Returns whether the text belongs to a hidden shape. */
   text(text: string): boolean {
     this.#hasText ||= this.#isText && text.trim() !== ''
     return this.#hidden !== null

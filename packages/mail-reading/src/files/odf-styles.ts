@@ -1,5 +1,6 @@
-// What the styles of an OpenDocument file hide: text, tables and slides (ISO/IEC 26300-1 §16 and §20). Common styles
-// are in one part, and the automatic styles, which inherit from them, with the content.
+// Determines which text, tables and slides the styles of an OpenDocument file hide (ISO/IEC 26300-1
+// §16 and §20). Common styles are in one part; the automatic styles that inherit from them are in
+// the content.
 
 import type { XmlElement, XmlReader } from './read-xml.ts'
 import { StyleChains } from './style-chains.ts'
@@ -7,10 +8,10 @@ import { StyleChains } from './style-chains.ts'
 type Scope = 'common' | 'automatic'
 type Style = { key: string; family: string; parent: string | null; isHidden: boolean | null }
 
-/** The style of a paragraph that names none; without it, that of the family. */
+/** The style of a paragraph without a style name; if absent, that of the family. */
 const STANDARD = 'Standard'
 const TEXT = 'text-properties'
-/** Which properties of a style hide what has it. */
+/** The properties that hide the content of each style family. */
 const PROPERTIES: Readonly<Record<string, string>> = {
   paragraph: TEXT,
   text: TEXT,
@@ -25,7 +26,7 @@ export class OdfStyles {
   readonly #chains = new StyleChains()
   readonly #hiddenLayers = new Set<string>()
 
-  /** Of `styles.xml`, whose automatic styles are for headers and footers, which are not read. */
+  /** Reads `styles.xml`. Its automatic styles apply to headers and footers, which are not read. */
   readCommon(): XmlReader {
     const common = new StyleSection('styles', 'common', this.#chains)
     return {
@@ -38,12 +39,12 @@ export class OdfStyles {
     }
   }
 
-  /** Of `content.xml`. */
+  /** Reads the automatic styles of `content.xml`. */
   readAutomatic(): StyleSection {
     return new StyleSection('automatic-styles', 'automatic', this.#chains)
   }
 
-  /** As the style or one that it inherits from says; null where none says anything. */
+  /** Follows inheritance; null if no style in the chain says anything. */
   isHidden(family: string, name: string | null): boolean | null {
     if (name === null) return null
     const automatic = keyOf('automatic', family, name)
@@ -55,7 +56,7 @@ export class OdfStyles {
     return this.isHidden('paragraph', name ?? STANDARD)
   }
 
-  /** Whether text is hidden about which no style says anything. */
+  /** Whether text is hidden if no style says anything. */
   isHiddenByDefault(): boolean {
     return this.#chains.isHidden(keyOf('default', 'paragraph', '')) ?? false
   }
@@ -79,7 +80,7 @@ class StyleSection {
     this.#chains = chains
   }
 
-  /** Whether the element is within the section. */
+  /** Returns whether the element is within the section. */
   open(element: XmlElement): boolean {
     const { name, attribute } = element
     if (name === this.#section) this.#isOpen = true
@@ -102,7 +103,7 @@ class StyleSection {
     return true
   }
 
-  /** Whether the element is within the section. */
+  /** Returns whether the element was within the section. */
   close(name: string): boolean {
     const wasOpen = this.#isOpen
     if (name === this.#section) this.#isOpen = false
@@ -127,12 +128,12 @@ function hidesWhatHasIt({ name, attribute }: XmlElement): boolean | null {
   return display === 'none' || display === 'false' ? true : null
 }
 
-/** Whether something with this value of `display` is not seen on a screen. */
+/** Whether this value of `display` hides something on screen. */
 export function isUnseen(display: string | null): boolean {
   return display === 'none' || display === 'false' || display === 'printer'
 }
 
-/** No part has a NUL: XML cannot write it. */
+/** The parts are unambiguous, because XML cannot contain NUL. */
 function keyOf(scope: Scope | 'default', family: string, name: string): string {
   return `${scope}\0${family}\0${name}`
 }

@@ -1,4 +1,4 @@
-// The parts of an Office Open XML package, and how they refer to each other (ECMA-376 part 2).
+// The parts of an Office Open XML package and their relationships (ECMA-376 part 2).
 
 import { FileFault } from './file-text.ts'
 import { readXml } from './read-xml.ts'
@@ -6,7 +6,7 @@ import type { ZipFile } from './zip-file.ts'
 
 export type Relationship = { readonly type: string; readonly target: string }
 
-/** By id; the targets are names of parts. Relationships to other places are left out. */
+/** Relationships by id, with part names as targets. External relationships are omitted. */
 export function relationshipsOf(zip: ZipFile, part: string): Map<string, Relationship> {
   const slash = part.lastIndexOf('/')
   const folder = part.slice(0, slash + 1)
@@ -27,10 +27,10 @@ export function relationshipsOf(zip: ZipFile, part: string): Map<string, Relatio
   return found
 }
 
-/** Where programs write it; some that make files by hand leave the relationships of the package out. */
+/** The usual main parts; hand-made files sometimes lack the relationships of the package. */
 const USUAL_MAIN_PARTS = ['word/document.xml', 'xl/workbook.xml', 'ppt/presentation.xml']
 
-/** The part that the package is about; null where it is no document. */
+/** The main part of the package; null if it is not a document. */
 export function mainPartOf(zip: ZipFile): string | null {
   for (const { type, target } of relationshipsOf(zip, '').values()) {
     if (type === 'officeDocument' && zip.has(target)) return target

@@ -1,5 +1,5 @@
-// The text of a page of a PDF, which has only pieces of text at places: the lines they make, and the tables that lines
-// with the same columns make.
+// Reconstructs the text of a PDF page from positioned pieces: joins them into lines, and
+// consecutive lines with the same columns into tables.
 
 import { tableText } from './file-text.ts'
 
@@ -20,26 +20,26 @@ type Piece = {
   readonly left: number
   readonly right: number
   readonly y: number
-  /** Of a letter. */
+  /** Size of a letter. */
   readonly size: number
 }
 
-/** Pieces with little between them. */
+/** Adjacent pieces of a line. */
 type Cell = { text: string; left: number; right: number }
 type Line = { cells: Cell[]; size: number }
 
-/** Below this, in points, a letter is a speck. */
+/** In points; smaller letters are specks. */
 const SIZE_MIN = 1
-/** Gaps between two pieces, in sizes of a letter: between words, and between the cells of a table. */
+/** Gaps between two pieces, relative to the letter size: between words, and between table cells. */
 const WORD_GAP = 0.15
 const CELL_GAP = 0.9
-/** By so much of the size of a letter the pieces of a line stand higher or lower. */
+/** Vertical offset, relative to the letter size, up to which pieces belong to one line. */
 const LINE_SHIFT = 0.6
-/** By so much the cells of a column are off, and so many lines are a table. */
+/** Tolerance for aligned cells of a column, and minimum lines of a table. */
 const COLUMN_SHIFT = 0.6
 const TABLE_LINES_MIN = 3
 
-/** Without text outside of the page, which pdf.js leaves out. */
+/** Excludes text outside the page, which pdf.js drops. */
 export async function pageText(page: PdfPage): Promise<string> {
   const { items } = await page.getTextContent({ includeMarkedContent: false })
   const lines = linesOf(items as readonly Item[])
@@ -115,7 +115,7 @@ function add(
   cell.right = Math.max(cell.right, piece.right)
 }
 
-/** Behind the lines from `start` that have the same columns. */
+/** The index after the lines from `start` that have the same columns. */
 function endOfTable(lines: readonly Line[], start: number): number {
   const first = lines[start]
   if (first === undefined || first.cells.length < 2) return start
@@ -124,7 +124,7 @@ function endOfTable(lines: readonly Line[], start: number): number {
   return end
 }
 
-/** Cells stand below each other by their left, their right or their middle. */
+/** Cells are aligned if their left, right or centre matches. */
 function hasColumnsOf(above: Line | undefined, line: Line | undefined): boolean {
   if (above === undefined || line === undefined) return false
   if (above.cells.length !== line.cells.length) return false

@@ -1,10 +1,10 @@
-// A table of separated values (RFC 4180, and what programs write in its place) as Markdown.
+// Converts separated values (RFC 4180 and common variants) to Markdown.
 
 import type { TextWriter } from './file-text.ts'
 import { FILE_TEXT_LENGTH_MAX } from './file-text.ts'
 
 const SEPARATORS = [',', ';', '\t', '|'] as const
-/** Lines by which the separator is found. */
+/** Characters sampled to find the separator. */
 const SNIFFED_LENGTH = 16 * 1024
 
 export function readCsv(text: string, writer: TextWriter): void {
@@ -41,7 +41,7 @@ function rowsOf(
   return { rows, isWhole: body.slice(at).trim() === '' }
 }
 
-/** `end`: the place of the separator or line end behind it. */
+/** `end` is the index of the separator or line end after the cell. */
 function cellAt(body: string, at: number, separator: string): { text: string; end: number } {
   const end = endOfPlain(body, at, separator)
   if (body[at] !== '"') return { text: body.slice(at, end), end }
@@ -49,7 +49,7 @@ function cellAt(body: string, at: number, separator: string): { text: string; en
   let from = at + 1
   for (;;) {
     const quote = body.indexOf('"', from)
-    // A quote that is never closed is no quote, or the rest of the file would be one cell.
+    // An unclosed quote is literal; otherwise the rest of the file would be one cell.
     if (quote === -1) return { text: body.slice(at, end), end }
     pieces.push(body.slice(from, quote))
     if (body[quote + 1] !== '"') {
@@ -69,7 +69,7 @@ function endOfPlain(body: string, at: number, separator: string): number {
   return end
 }
 
-/** The one that most lines have, and of those the one that they have most often. */
+/** The separator that most lines have; among equals, the one that occurs most often. */
 function separatorOf(text: string): string {
   const bare = text.slice(0, SNIFFED_LENGTH).replace(/"(?:[^"]|"")*"/g, '')
   const lines = bare.split(/\r\n?|\n/).filter((line) => line.trim() !== '')

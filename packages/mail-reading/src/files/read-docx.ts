@@ -1,5 +1,5 @@
-// The text of a Word document (WordprocessingML, ECMA-376 part 1 §17): what a reader of the pages sees, in the order of
-// the file, without deleted and hidden text.
+// Extracts the text of a Word document (WordprocessingML, ECMA-376 part 1 §17): everything visible
+// on its pages, in file order, without deleted and hidden text.
 
 import { DocumentText } from './document-text.ts'
 import type { TextWriter } from './file-text.ts'
@@ -15,7 +15,7 @@ export function readDocx(zip: ZipFile, main: string, writer: TextWriter): void {
   const ofType = (type: string) =>
     related.filter((one) => one.type === type).map(({ target }) => target)
   const styles = new WordStyles(zip, ofType('styles'))
-  // The headers of first, middle and other pages are often the same.
+  // The headers of first, middle and other pages are often identical.
   const seen = new Set<string>()
   const readStory = (
     part: string,
@@ -51,8 +51,9 @@ export function readDocx(zip: ZipFile, main: string, writer: TextWriter): void {
 }
 
 /**
- * `Fallback` repeats what its neighbour shows, and changes of properties have the former ones. The properties of a control
- * do not format the text that it has: `sdtPr` is for text that a person enters later, `sdtEndPr` for the mark at its end.
+ * `Fallback` repeats its neighbour, and tracked property changes contain the former properties. The
+ * properties of a content control do not format its text: `sdtPr` is for text that a person enters
+ * later, `sdtEndPr` for the mark at its end.
  */
 const SKIPPED = new Set([
   'Fallback',
@@ -67,10 +68,10 @@ const SKIPPED = new Set([
 const NOTES = new Set(['footnote', 'endnote'])
 const NOT_NOTES = new Set(['separator', 'continuationSeparator', 'continuationNotice'])
 
-/** `isHidden`: as the run itself says; null where it says nothing. */
+/** `isHidden` is what the run itself declares; null if it declares nothing. */
 type Run = { style: string; isHidden: boolean | null }
 
-/** Texts that are apart from what is around them. */
+/** Texts that are separate from the surrounding text. */
 const APART = new Set(['txbxContent', 'footnote', 'endnote', 'comment'])
 
 type Paragraph = {
@@ -78,11 +79,11 @@ type Paragraph = {
   level: number
   isItem: boolean
   style: string
-  /** The style of the table around it; null outside of tables. */
+  /** The style of the enclosing table; null outside tables. */
   table: string | null
-  /** Whether it is in a text box of a text that is hidden. */
+  /** Whether it is in a text box within hidden text. */
   isCovered: boolean
-  /** Those that are open, the innermost last: in `ruby`, a text with its reading above it, a run has runs of its own. */
+  /** The open runs, innermost last: in `ruby`, a run contains runs of its own. */
   readonly runs: Run[]
 }
 
@@ -90,9 +91,12 @@ class Story implements XmlReader {
   readonly #document: DocumentText
   readonly #styles: WordStyles
   readonly #isWanted: (text: string) => boolean
-  /** A text box within a paragraph has paragraphs of its own. */
+  /** The open paragraphs; a text box within a paragraph has paragraphs of its own. */
   readonly #paragraphs: Paragraph[] = []
-  /** The style of each table that is open, and null for a text box, which does not have that of the table around it. */
+  /**
+   * The style of each open table; null for a text box, which does not inherit from the enclosing
+   * table.
+   */
   readonly #tables: (string | null)[] = []
   readonly #shapes = new HiddenShapes()
   readonly #fields: WordFields
@@ -197,7 +201,7 @@ class Story implements XmlReader {
     if (paragraph !== undefined && !this.#isHidden(paragraph)) paragraph.text += text
   }
 
-  /** Whether a text is that is written into the paragraph now. */
+  /** Whether text written to the paragraph now is hidden. */
   #isHidden({ isCovered, runs, table, style }: Paragraph): boolean {
     if (isCovered || this.#fields.isCode) return true
     const hides = (character: string) => this.#styles.hide({ table, paragraph: style, character })

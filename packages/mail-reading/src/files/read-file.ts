@@ -1,5 +1,5 @@
-// The text of a file that came with a mail. Its octets are hostile: it is read in a process of its own, which ends
-// where this takes too much time or memory.
+// Extracts the text of an attached file. Its octets are hostile, so this runs in a separate
+// process, which is killed if it takes too much time or memory.
 
 import { cleanText, decodeText } from '@mailroom/mail/charset.ts'
 import { openMime } from '@mailroom/mail/mime/mime-message.ts'
@@ -28,7 +28,10 @@ import { readRtf } from './read-rtf.ts'
 import { readXlsx } from './read-xlsx.ts'
 import { encrypted, ZipFile } from './zip-file.ts'
 
-/** Never rejects. May take any time and memory for hostile octets, and takes the memory of `content`. */
+/**
+ * Never rejects. May take any time and memory for hostile octets, and takes over the memory of
+ * `content`.
+ */
 export async function readFile(file: NamedFile): Promise<FileText> {
   if (file.content.length > FILE_BYTES_MAX) return tooLarge()
   const writer = new TextWriter()
@@ -56,7 +59,7 @@ async function readKind(kind: FileKind, file: NamedFile, writer: TextWriter): Pr
     case 'zip':
       return readPackage(content, writer)
     case 'old-office':
-      // An encrypted package is in the container of the old formats (MS-OFFCRYPTO §2.3.4).
+      // An encrypted package uses the container of the old formats (MS-OFFCRYPTO §2.3.4).
       if (Buffer.from(content).includes(Buffer.from('EncryptedPackage', 'utf16le')))
         throw encrypted()
       throw unsupported()
@@ -108,7 +111,7 @@ async function readPackage(content: Uint8Array, writer: TextWriter): Promise<Rea
   return { method: 'office', ...(pages > 0 && { pages }) }
 }
 
-/** HTML as a person sees it, as in the view of a mail; returns whether there is more. */
+/** Adds the visible text of HTML, as in the view of a message; returns whether there is more. */
 async function addVisible(
   source: { text: string; html: string },
   writer: TextWriter,
@@ -124,7 +127,7 @@ async function addVisible(
 const MAIL_ADDRESSES_MAX = 20
 const MAIL_FILES_MAX = 100
 
-/** What a mail says, and the names of its files, which are not read. */
+/** Adds the text of a message and the names of its files, which are not read. */
 async function readMail(content: Uint8Array, writer: TextWriter): Promise<boolean> {
   const { message } = openMime(content, visibleTextOf)
   const { from, to, cc, subject, date } = message.headers

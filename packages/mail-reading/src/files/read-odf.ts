@@ -1,5 +1,5 @@
-// The text of OpenDocument files (ISO/IEC 26300): texts, spreadsheets and presentations, without deleted and hidden
-// text.
+// Extracts the text of OpenDocument files (ISO/IEC 26300): texts, spreadsheets and presentations,
+// without deleted and hidden text.
 
 import { DocumentText } from './document-text.ts'
 import { leftOut, type TextWriter } from './file-text.ts'
@@ -9,7 +9,7 @@ import { encrypted, type ZipFile } from './zip-file.ts'
 
 const MANIFEST_BYTES_MAX = 256 * 1024
 
-/** Returns the number of slides, 0 for other files. */
+/** Returns the number of slides; 0 for other files. */
 export function readOdf(zip: ZipFile, writer: TextWriter): number {
   if (zip.readText('META-INF/manifest.xml', MANIFEST_BYTES_MAX).includes('encryption-data')) {
     throw encrypted()
@@ -24,7 +24,7 @@ export function readOdf(zip: ZipFile, writer: TextWriter): number {
   return content.slides
 }
 
-/** Elements whose text a reader does not see, or sees elsewhere. */
+/** Elements whose text is invisible or shown elsewhere. */
 const SKIPPED = new Set([
   'tracked-changes',
   'deletion',
@@ -52,32 +52,32 @@ const SHAPES = new Set([
   'caption',
   'measure',
 ])
-/** Repeated cells and rows that are kept; sheets end with a million empty ones. */
+/** Copies kept of a repeated cell or row; sheets end with a million empty ones. */
 const REPEATS_MAX = 256
-/** Of the largest sheet of LibreOffice. */
+/** The maximum of LibreOffice. */
 const SHEET_COLUMNS_MAX = 16_384
 
 class Content implements XmlReader {
   slides = 0
-  /** How many a reader of the file does not see; shapes with a text. */
+  /** Number of hidden slides, sheets, and shapes with text. */
   readonly hidden = { slide: 0, sheet: 0, shape: 0 }
   readonly #document: DocumentText
   readonly #writer: TextWriter
   readonly #styles: OdfStyles
   readonly #automatic: ReturnType<OdfStyles['readAutomatic']>
-  /** A note or a text box within a paragraph has paragraphs of its own. */
+  /** A note or text box within a paragraph has paragraphs of its own. */
   readonly #paragraphs: { text: string; level: number; isHidden: boolean }[] = []
-  /** Of each element that is open and not skipped, whether text in it is hidden. */
+  /** For each open element that is not skipped, whether its text is hidden. */
   readonly #isHidden: boolean[] = []
-  /** How often the cell that is open stands in its row. */
+  /** Repeat count of each open cell. */
   readonly #repeats: number[] = []
-  /** How often each row that is open stands in its table. */
+  /** Repeat count of each open row. */
   readonly #rowRepeats: number[] = []
-  /** Of each table that is open, how many columns are declared, and which of them are hidden. */
+  /** For each open table, the number of declared columns and which of them are hidden. */
   readonly #columns: { count: number; hidden: Set<number> }[] = []
   #lists = 0
   #skipping = 0
-  /** Whether a shape is skipped that has no text so far. */
+  /** Whether the skipped shape has no text so far. */
   #isEmptyShape = false
 
   constructor(document: DocumentText, writer: TextWriter, styles: OdfStyles) {
@@ -138,7 +138,7 @@ class Content implements XmlReader {
     if (this.#skipping === 0) this.#add(text.replace(/[\t\n\r ]+/g, ' '))
   }
 
-  /** Counts what is left out. */
+  /** Counts what it omits. */
   #isLeftOut(element: XmlElement): boolean {
     const { name, attribute } = element
     if (name === 'page' && this.#styles.isHidden('drawing-page', attribute('style-name'))) {
@@ -151,7 +151,7 @@ class Content implements XmlReader {
       return true
     }
     if (name === 'table-row') return isFolded(attribute('visibility'))
-    // Its columns are counted.
+    // Not omitted, because its columns must be counted.
     if (name === 'table-column-group') return false
     const display = attribute('display')
     if (display === 'condition' || name === 'hidden-text') return wasHidden(element)
@@ -162,7 +162,10 @@ class Content implements XmlReader {
     return true
   }
 
-  /** Whether text in the element is hidden, also where the element is not left out: a part of it may be shown again. */
+  /**
+   * Whether text in the element is hidden. The element is still read, because part of it may be
+   * shown again.
+   */
   #hides({ name, attribute }: XmlElement): boolean {
     const isHidden = this.#isHidden.at(-1) ?? this.#styles.isHiddenByDefault()
     const style = attribute('style-name')
@@ -179,7 +182,7 @@ class Content implements XmlReader {
   #openTablePart({ name, attribute }: XmlElement): void {
     if (name === 'table') {
       const title = attribute('name')
-      // Tables of texts have names that nobody sees.
+      // The names of tables in text documents are invisible.
       if (this.#isSpreadsheet && title !== null) this.#writer.add(`## ${title}`)
       this.#document.openTable()
       this.#columns.push({ count: 0, hidden: new Set() })
@@ -189,7 +192,7 @@ class Content implements XmlReader {
     } else if (name.endsWith('table-cell')) {
       const repeats = Math.min(repeatsOf(attribute('number-columns-repeated')), REPEATS_MAX)
       this.#document.openCell()
-      // What it holds is below the cell that covers it.
+      // Its content is below the cell that covers it.
       if (name === 'covered-table-cell') this.#document.closeCell(repeats)
       else this.#repeats.push(repeats)
     }
@@ -230,7 +233,7 @@ class Content implements XmlReader {
   }
 }
 
-/** 1 for anything but a positive number. */
+/** 1 for anything except a positive number. */
 function repeatsOf(attribute: string | null): number {
   const repeats = Number(attribute ?? '1')
   return Number.isInteger(repeats) && repeats > 0 ? repeats : 1
@@ -240,12 +243,15 @@ function isTablePart(name: string): boolean {
   return name === 'table' || name === 'table-row' || name.endsWith('table-cell')
 }
 
-/** Of what depends on a condition. LibreOffice writes the attribute only for what was hidden when it saved. */
+/**
+ * Whether conditional content was hidden. LibreOffice writes the attribute only for content hidden
+ * at save.
+ */
 function wasHidden({ attribute }: XmlElement): boolean {
   return attribute('is-hidden') === 'true'
 }
 
-/** Of a row or a column. */
+/** Whether a row or column is hidden. */
 function isFolded(visibility: string | null): boolean {
   return visibility === 'collapse' || visibility === 'filter'
 }

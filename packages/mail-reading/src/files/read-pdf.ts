@@ -1,18 +1,18 @@
-// The text of a PDF (ISO 32000), page by page in the order of its content, by pdf.js. Nothing in the file runs, and
-// nothing is loaded.
+// Extracts the text of a PDF (ISO 32000) with pdf.js, page by page in content order. Nothing in the
+// file is executed or loaded.
 
 import { EnoughText, FileFault, type TextWriter } from './file-text.ts'
 import { pageText } from './pdf-page.ts'
 import { encrypted } from './zip-file.ts'
 
-/** Pages that are read of one file. */
+/** Pages read per file. */
 const PAGES_MAX = 2_000
-/** Letters without a place in a font's map come as these, which nobody can read. */
+/** Letters missing in a font's map appear as these characters, which are unreadable. */
 const UNREADABLE = /[\p{Co}\p{Cc}\ufffd]/gu
 
 /** Returns the number of pages. Takes seconds and much memory for hostile files. */
 export async function readPdf(content: Uint8Array, writer: TextWriter): Promise<number> {
-  // Loaded when there is a PDF: it takes 100 ms.
+  // Loaded on demand, because loading takes 100 ms.
   const { getDocumentProxy } = await import('unpdf')
   const pdf = await getDocumentProxy(content, {
     useSystemFonts: false,

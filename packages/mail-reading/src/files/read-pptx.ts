@@ -1,5 +1,5 @@
-// The text of a presentation (PresentationML, ECMA-376 part 1 §19): each visible slide with its notes, in their order,
-// without hidden shapes.
+// Extracts the text of a presentation (PresentationML, ECMA-376 part 1 §19): each visible slide
+// with its notes, in order, without hidden shapes.
 
 import { DocumentText } from './document-text.ts'
 import { leftOut, type TextWriter } from './file-text.ts'
@@ -53,7 +53,7 @@ function readShapes(
   return shapes
 }
 
-/** Number and date of a page are fields, not text of it. */
+/** The number and date of a slide are fields, not text. */
 const FIELD_PLACES = new Set(['sldNum', 'dt'])
 
 class Shapes implements XmlReader {
@@ -64,11 +64,11 @@ class Shapes implements XmlReader {
   #isField = false
   #skipping = 0
   readonly #hidden = new HiddenShapes()
-  /** Of the slide. */
+  /** Whether the slide is hidden. */
   isHidden = false
   readonly #begin: () => void
 
-  /** `begin` is called for a slide that is shown. */
+  /** `begin` is called for each visible slide. */
   constructor(document: DocumentText, begin: () => void) {
     this.#document = document
     this.#begin = begin

@@ -1,16 +1,16 @@
-// The text of a Rich Text Format file (specification 1.9.1), without hidden and deleted text, objects and fields'
-// instructions.
+// Extracts the text of a Rich Text Format file (specification 1.9.1), without hidden and deleted
+// text, objects and field instructions.
 
 import { TextDecoder } from 'node:util'
 import { FileFault, type TextWriter } from './file-text.ts'
 
-/** Destinations whose text is not shown; those that begin with \* are not known and left out too. */
+/** Destinations whose text is not shown. Unknown ones that begin with \* are skipped too. */
 const SKIPPED = new Set(
   'fonttbl colortbl stylesheet listtable listoverridetable info pict object objdata themedata colorschememapping datastore latentstyles rsidtbl generator xmlnstbl fldinst filetbl revtbl pgptbl nonshppict bkmkstart bkmkend atnid atnauthor'.split(
     ' ',
   ),
 )
-/** Groups that begin with \* and are shown all the same. */
+/** Groups that begin with \* but are shown. */
 const SHOWN = new Set(['shppict', 'shptxt', 'pn', 'footnote', 'ud'])
 const CHARACTERS: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -41,7 +41,7 @@ const CODE_PAGES: Readonly<Record<number, string>> = {
   10000: 'macintosh',
   65001: 'utf-8',
 }
-/** Code pages of the character sets of fonts. */
+/** Code pages by font character set. */
 const CHARSETS: Readonly<Record<number, number>> = {
   77: 10000,
   128: 932,
@@ -69,10 +69,10 @@ type Group = {
 
 const TOKEN =
   /([{}])|\\'([0-9a-f]{2})|\\([a-z]{1,32})(-?\d{1,10})? ?|\\([^a-z0-9])|([^{}\\\r\n]+)/giy
-/** Groups within each other; programs write some ten. */
+/** Nesting depth of groups; programs write about ten. */
 const GROUPS_MAX = 1_000
 
-/** `content` as latin1. */
+/** `content` is decoded as latin1. */
 export function readRtf(content: string, writer: TextWriter): void {
   new RtfReader(writer).read(content)
 }
@@ -166,7 +166,7 @@ class RtfReader {
     } else if (!this.#describe(word, number)) this.#structure(word)
   }
 
-  /** How the text of the group is written; false for other words. */
+  /** Applies a word that affects how text is written; returns false for other words. */
   #describe(word: string, number: number | null): boolean {
     const isOn = number !== 0
     if (word === 'uc') this.#group.unicodeSkip = Math.max(0, number ?? 1)
@@ -223,7 +223,7 @@ class RtfReader {
     if (!this.#group.isSkipped && !this.#group.isHidden) this.#text += text
   }
 
-  /** Decodes the octets so far, which are together because one letter may have two of them. */
+  /** Decodes the pending octets together, because one letter may have two of them. */
   #flush(): void {
     if (this.#octets.length === 0) return
     const octets = Uint8Array.from(this.#octets)

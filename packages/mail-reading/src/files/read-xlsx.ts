@@ -1,5 +1,5 @@
-// The text of a workbook (SpreadsheetML, ECMA-376 part 1 §18): each visible sheet as a table, with the values that the
-// program which wrote it has computed.
+// Extracts the text of a workbook (SpreadsheetML, ECMA-376 part 1 §18): each visible sheet as a
+// table, with the values computed by the program that wrote it.
 
 import { format as formatNumber, getFormatFromId } from 'numfmt'
 import {
@@ -44,7 +44,7 @@ export function readXlsx(zip: ZipFile, main: string, writer: TextWriter): void {
   writer.add(leftOut({ sheet: hidden }, { 'formula without a stored result': formulas }))
 }
 
-/** False where the sheet has more text than is kept. */
+/** False if the sheet has more text than is kept. */
 function readSheet(zip: ZipFile, part: string, sheet: Sheet): boolean {
   try {
     readXml(zip, part, sheet)
@@ -71,7 +71,7 @@ function readWorkbook(zip: ZipFile, main: string): { sheets: SheetEntry[]; is190
   return { sheets, is1904 }
 }
 
-/** Strings that the cells of a workbook share, and their UTF-16 units. */
+/** Bounds on the shared strings of a workbook, and on their UTF-16 units. */
 const STRINGS_MAX = 500_000
 const STRINGS_LENGTH_MAX = 8_000_000
 
@@ -108,7 +108,7 @@ function readStrings(zip: ZipFile, part: string): string[] {
 
 type DateFormat = 'date' | 'time' | 'both' | 'elapsed' | null
 type ValueKind = 'positive' | 'negative' | 'zero' | 'text'
-/** How a number is shown as a date, or by the code of a format, and of which values nothing is shown. */
+/** How a number is displayed, as a date or by a format code, and which values it hides. */
 type Format = {
   readonly date: DateFormat
   readonly code: string | null
@@ -121,14 +121,14 @@ const showing = (date: DateFormat, code: string | null = null): Format => ({
   code,
   hidden: NO_KINDS,
 })
-/** A file may have millions of cell formats: those that are built in share these. */
+/** Shared, because a file may have millions of cell formats. */
 const GENERAL = showing(null)
 const DATE = showing('date')
 const TIME = showing('time')
 const BOTH = showing('both')
 const ELAPSED = showing('elapsed')
 
-/** Those of the cells of each style. */
+/** The number format of each cell style. */
 function readFormats(zip: ZipFile, part: string | undefined): Format[] {
   const formats: Format[] = []
   if (part === undefined) return formats
@@ -156,40 +156,43 @@ function readFormats(zip: ZipFile, part: string | undefined): Format[] {
   return formats
 }
 
-/** Those whose section of the code is there and empty, such as all of them in `;;;` (§18.8.31). */
+/**
+ * Kinds of values whose section of the code is present but empty, such as all of them in `;;;`
+ * (§18.8.31).
+ */
 function kindsHiddenBy(code: string): ReadonlySet<ValueKind> {
-  // Sections of conditions are for other values.
+  // Conditional sections apply to other values.
   if (/\[[<>=]/.test(code)) return NO_KINDS
   const sections = code
-    // A bracket that is not closed takes the rest with it: each is looked for once.
+    // An unclosed bracket takes the rest, so each bracket is searched for once.
     .replace(
       /"([^"]*)"|\\(.)|[_*].|\[[^\]]*\]| |(\[.*)/gs,
       (_, quoted = '', letter = '', rest = '') =>
         `${quoted}${letter}${rest}`.trim() === '' ? '' : 'x',
     )
     .split(';')
-  // One alone is for all numbers, and empty for the general format.
+  // A single section applies to all numbers; an empty one is the general format.
   if (sections.length === 1) return NO_KINDS
-  // Of fewer than four, the last one is for text if it has an `@`.
+  // With fewer than four sections, the last one is for text if it has an `@`.
   if (sections.length < 4 && sections.at(-1)?.includes('@')) sections.pop()
   const [positive, negative = positive, zero = positive, text] = sections
   const shown = Object.entries({ positive, negative, zero, text }) as [ValueKind, string?][]
   return new Set(shown.filter(([, section]) => section === '').map(([kind]) => kind))
 }
 
-/** That of Excel; a longer one is of no program. */
+/** The maximum of Excel; no program writes longer codes. */
 const CODE_LENGTH_MAX = 255
 
 /**
- * The code without the languages of its currencies, which would change the signs in a number. Null for one that shows numbers
- * as they are.
+ * The code without currency locales, which would change the separators in a number. Null if it
+ * shows numbers unchanged.
  */
 function numberCode(code: string): string | null {
   if (code.length > CODE_LENGTH_MAX || /^(?:general|@|)$/i.test(code.trim())) return null
   return code.replace(/\[\$([^\]"-]*)(?:-[^\]]*)?\]/g, '"$1"')
 }
 
-/** Built-in formats of numbers that are not dates, such as percentages and thousands. */
+/** Built-in formats for numbers that are not dates, such as percentages and thousands. */
 const BUILT_IN_NUMBERS = new Map(
   [1, 2, 3, 4, 9, 10, 11, 12, 13, 37, 38, 39, 40, 41, 42, 43, 44, 48].map((id) => [
     id,
@@ -197,7 +200,7 @@ const BUILT_IN_NUMBERS = new Map(
   ]),
 )
 
-/** §18.8.30. */
+/** Built-in formats (§18.8.30). */
 function builtInFormat(id: number): Format {
   if (id === 22) return BOTH
   if (id === 46) return ELAPSED
@@ -217,16 +220,16 @@ function dateFormatOf(code: string): DateFormat {
 
 type Cell = { column: number; type: string; style: number; text: string; hasFormula: boolean }
 
-/** Of the largest sheet of the format. */
+/** The maximum of the format. */
 const COLUMNS_MAX = 16_384
 /** UTF-16 units of one sheet; the text of a file is shorter. */
 const SHEET_LENGTH_MAX = 1_200_000
 
 class Sheet implements XmlReader {
   readonly rows: string[][] = []
-  /** Whether columns with a text were left out. */
+  /** Whether columns with text were dropped. */
   hasFurtherColumns = false
-  /** In cells that are shown. */
+  /** Counted in visible cells. */
   formulasWithoutResult = 0
   readonly #strings: readonly string[]
   readonly #formats: readonly Format[]
@@ -325,7 +328,7 @@ function kindOf(value: number): ValueKind {
   return value > 0 ? 'positive' : value < 0 ? 'negative' : 'zero'
 }
 
-/** Of a height or a width. */
+/** Whether a height or width is zero. */
 function isZero(size: string | null): boolean {
   return size !== null && size.trim() !== '' && Number(size) === 0
 }
@@ -342,20 +345,20 @@ function columnOf(reference: string | null): number | null {
   return Math.min(column, COLUMNS_MAX)
 }
 
-/** Programs write 17 digits, of which 15 count. */
+/** Programs write 17 digits, of which 15 are significant. */
 function numberText(text: string, value: number): string {
   if (!Number.isFinite(value)) return text
   return text.length > 15 ? String(Number(value.toPrecision(15))) : text
 }
 
-/** As the format shows it; null for a format that cannot be read, or that shows other text in place of a number. */
+/** The number in its format; null if the format is invalid or replaces the number with text. */
 function formattedNumber(value: number, code: string): string | null {
   const text = formatNumber(code, value, { throws: false })
   return /\d/.test(text) ? text.replace(/\s+/g, ' ').trim() : null
 }
 
 const DAY_MS = 86_400_000
-/** 1899-12-30, because the format takes 1900 for a leap year. */
+/** 1899-12-30, because the format treats 1900 as a leap year. */
 const EPOCH_1900_MS = Date.UTC(1899, 11, 30)
 const EPOCH_1904_MS = Date.UTC(1904, 0, 1)
 /** 9999-12-31 in the format. */
@@ -371,7 +374,7 @@ function dateText(serial: number, format: NonNullable<DateFormat>, is1904: boole
   return format === 'time' ? time : `${date} ${time}`
 }
 
-/** A duration, whose hours may be more than those of a day. */
+/** A duration, which may exceed 24 hours. */
 function elapsedText(seconds: number): string {
   const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60]
   return [hours, minutes, seconds % 60].map((part) => String(part).padStart(2, '0')).join(':')

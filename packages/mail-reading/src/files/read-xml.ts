@@ -1,5 +1,5 @@
-// The elements and the text of a part of XML, as a stream: no tree is built, no entity but those of XML itself is
-// resolved, and nothing is loaded.
+// Streams the elements and text of an XML part. Builds no tree, resolves only the entities of XML
+// itself, and loads nothing.
 
 import { TextDecoder } from 'node:util'
 import { SaxesParser } from 'saxes'
@@ -9,9 +9,12 @@ import type { ZipFile } from './zip-file.ts'
 export type XmlElement = {
   /** Without its prefix. */
   readonly name: string
-  /** With the prefix of the element, or by its name, or by its local name, so that any prefix is understood. */
+  /**
+   * Looks up the attribute with the element's prefix, by name, or by local name, so that any prefix
+   * works.
+   */
   attribute(name: string): string | null
-  /** The attribute `id` with a prefix, which names a relationship. */
+  /** The prefixed attribute `id`, which names a relationship. */
   relation(): string | null
 }
 
@@ -21,10 +24,10 @@ export type XmlReader = {
   text?(text: string): void
 }
 
-/** A file with more faults than that is no XML. */
+/** A file with more faults is not XML. */
 const FAULTS_MAX = 100
 
-/** Throws FileFault for a part that is damaged or nested deeper than FILE_DEPTH_MAX. */
+/** Throws FileFault if a part is damaged or nested deeper than FILE_DEPTH_MAX. */
 export function readXml(zip: ZipFile, part: string, reader: XmlReader): void {
   const parser = new SaxesParser({ position: false })
   let depth = 0

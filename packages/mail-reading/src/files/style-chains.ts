@@ -1,17 +1,20 @@
-// Styles that inherit from each other: what each says about its text being hidden.
+// Resolves, through style inheritance, whether text is hidden.
 
 import { FileFault } from './file-text.ts'
 
 type Style = { isHidden: boolean | null; parent: string | null }
 
-/** Of one file; programs know some thousands. */
+/** Per file; programs define some thousands. */
 const STYLES_MAX = 200_000
 
-/** The keys are the reader's. All look-ups together take time in proportion to the styles, also where these form circles. */
+/**
+ * Keys are defined by the caller. All look-ups together take time proportional to the number of
+ * styles, even if inheritance is circular.
+ */
 export class StyleChains {
   readonly #styles = new Map<string, Style>()
 
-  /** The first style of a key counts. Throws FileFault beyond STYLES_MAX. */
+  /** The first style with a key counts. Throws FileFault beyond STYLES_MAX. */
   add(key: string, style: Readonly<Style>): void {
     if (this.#styles.has(key)) return
     if (this.#styles.size >= STYLES_MAX) throw new FileFault('too_large', 'It has too many styles.')
@@ -22,14 +25,14 @@ export class StyleChains {
     return this.#styles.has(key)
   }
 
-  /** As the style says, or the nearest of those that it inherits from; null where none says anything. */
+  /** Follows inheritance to the nearest style that says so; null if none does. */
   isHidden(key: string): boolean | null {
     const passed: Style[] = []
     let style = this.#styles.get(key)
     while (style !== undefined && style.isHidden === null) {
       passed.push(style)
       const { parent } = style
-      // Nothing is passed twice: not in a circle, and not by a later look-up.
+      // Each style is visited once, even in a circle or by a later look-up.
       style.parent = null
       style = parent === null ? undefined : this.#styles.get(parent)
     }

@@ -1,28 +1,31 @@
-// Fields of a Word document (ECMA-376 part 1 §17.16.18): a beginning, the codes, and after a mark the result, up to the
-// end. The codes are not shown, and may hold text.
+// Fields of a Word document (ECMA-376 part 1 §17.16.18): a begin mark, the codes, a separator, the
+// result, and an end mark. The codes are not shown, although they may contain text.
 
 import { FileFault } from './file-text.ts'
 
-/** Of one part; documents have a few within each other. */
+/** Per part; documents nest a few. */
 const UNCLOSED_MAX = 100_000
 
 export class WordFields {
-  /** Beginnings without an end, by their number in the part. If there are any, the part must be read again without them. */
+  /**
+   * Unclosed fields by number in the part. If there are any, the part must be read again without
+   * them.
+   */
   readonly unclosed = new Set<number>()
   readonly #ignored: ReadonlySet<number>
   #begun = 0
   readonly #open: { number: number; isCode: boolean }[] = []
-  /** How many of those that are open are at their codes. */
+  /** Number of open fields that are at their codes. */
   #codes = 0
-  /** How many fields were open at the beginning of each text that is open. */
+  /** Number of open fields at the start of each open text. */
   readonly #texts: number[] = []
 
-  /** `ignored`: beginnings without an end, which are as if they did not exist. */
+  /** `ignored` lists unclosed fields, which are treated as absent. */
   constructor(ignored: ReadonlySet<number> = new Set()) {
     this.#ignored = ignored
   }
 
-  /** Whether text is of the codes of any field. */
+  /** Whether the current text belongs to the codes of a field. */
   get isCode(): boolean {
     return this.#codes > 0
   }
@@ -48,7 +51,7 @@ export class WordFields {
     }
   }
 
-  /** Of a text that is apart from what is around it, such as a note: fields do not go beyond it. */
+  /** Starts a separate text, such as a note, which fields do not cross. */
   openText(): void {
     this.#texts.push(this.#open.length)
   }

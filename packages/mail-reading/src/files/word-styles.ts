@@ -1,4 +1,4 @@
-// Which styles of a Word document hide its text (ECMA-376 part 1 §17.7).
+// Determines which styles of a Word document hide text (ECMA-376 part 1 §17.7).
 
 import { readXml, type XmlElement, type XmlReader } from './read-xml.ts'
 import { StyleChains } from './style-chains.ts'
@@ -7,19 +7,22 @@ import type { ZipFile } from './zip-file.ts'
 const TYPES = ['table', 'paragraph', 'character'] as const
 type Type = (typeof TYPES)[number]
 
-/** The ids of the styles that affect a text: '' for the default style of the type, null for none, as outside of tables. */
+/**
+ * The style ids that affect a text: '' for the type's default style, null for none, as outside
+ * tables.
+ */
 type StylesOfText = Readonly<Record<Type, string | null>>
 
 export class WordStyles implements XmlReader {
   readonly #chains = new StyleChains()
   readonly #defaults = new Map<string, string>()
-  /** What the defaults of the document say. */
+  /** Whether the document defaults hide text. */
   #isHidden = false
-  /** Of the elements that are open, the innermost last. */
+  /** The open elements, innermost last. */
   readonly #path: string[] = []
   #style: { id: string; type: string; parent: string | null; isHidden: boolean | null } | null =
     null
-  /** Which part of a table the properties are for. */
+  /** The part of a table that the properties apply to. */
   #part = ''
 
   constructor(zip: ZipFile, parts: readonly string[]) {
@@ -27,8 +30,8 @@ export class WordStyles implements XmlReader {
   }
 
   /**
-   * Styles of different types that all say something are combined by exclusive or, unless the defaults hide: §17.7.3.
-   * A style that only parts of a table have is not known.
+   * Combines the styles of different types by exclusive or, unless the defaults hide text
+   * (§17.7.3). Styles of single table parts are not evaluated.
    */
   hide(styles: StylesOfText): boolean {
     const said = TYPES.map((type) => this.#isHiddenBy(type, styles[type])).filter(
@@ -42,7 +45,7 @@ export class WordStyles implements XmlReader {
   #isHiddenBy(type: Type, id: string | null): boolean | null {
     if (id === null) return null
     const key = keyOf(type, id)
-    // For a style that does not exist, programs take the default one.
+    // Programs use the default style in place of a missing one.
     const known = id !== '' && this.#chains.has(key) ? key : this.#defaults.get(type)
     return known === undefined ? null : this.#chains.isHidden(known)
   }
@@ -81,7 +84,7 @@ export class WordStyles implements XmlReader {
     this.#style = null
     if (style === null) return
     const { id, type, parent, isHidden } = style
-    // Programs differ about a style without a type.
+    // Programs differ on styles without a type.
     for (const one of type === '' ? TYPES : [type]) {
       const inherited = parent === null ? null : keyOf(one, parent)
       this.#chains.add(keyOf(one, id), { isHidden, parent: inherited })
@@ -89,12 +92,12 @@ export class WordStyles implements XmlReader {
   }
 }
 
-/** Of an id, in UTF-16 units; programs write shorter ones. */
+/** In UTF-16 units; programs write shorter ids. */
 const ID_LENGTH_MAX = 255
 
-/** Neither part has a NUL: XML cannot write it. */
+/** The parts are unambiguous, because XML cannot contain NUL. */
 function keyOf(type: string, id: string): string {
-  // Each text of a paragraph looks up the id of its style again.
+  // Each text of a paragraph looks up its style id again.
   return `${type}\0${id.slice(0, ID_LENGTH_MAX)}`
 }
 

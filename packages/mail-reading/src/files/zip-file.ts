@@ -1,4 +1,5 @@
-// The parts of a ZIP file (APPNOTE 6.3), inflated one by one, so that a bomb ends where it exceeds the bounds.
+// The parts of a ZIP file (APPNOTE 6.3), inflated piece by piece, so that a bomb is stopped at the
+// bound.
 
 import { inflateRawSync } from 'node:zlib'
 import { FILE_INFLATED_BYTES_MAX, FileFault } from './file-text.ts'
@@ -19,7 +20,7 @@ const LOCAL_SIGNATURE = 0x04034b50
 const COMMENT_BYTES_MAX = 65_535
 /** Parts that a file may list; a workbook of 10,000 sheets has 20,000. */
 const ENTRIES_MAX = 65_535
-/** Octets that one call of `take` gets. */
+/** Octets per call of `take`. */
 const PIECE_BYTES = 64 * 1024
 const STORED = 0
 const DEFLATED = 8
@@ -31,7 +32,7 @@ export class ZipFile {
   readonly #entries: ReadonlyMap<string, Entry>
   #inflatedBytes = 0
 
-  /** Reads the directory. Throws FileFault for a file that is damaged. */
+  /** Reads the directory. Throws FileFault if the file is damaged. */
   constructor(content: Uint8Array) {
     this.#content = content
     this.#view = new DataView(content.buffer, content.byteOffset, content.length)
@@ -43,8 +44,8 @@ export class ZipFile {
   }
 
   /**
-   * Calls `take` with the octets of a part, piece by piece. Throws FileFault where the part is missing or damaged, and
-   * once all parts together have more than FILE_INFLATED_BYTES_MAX.
+   * Calls `take` with the octets of a part, piece by piece. Throws FileFault if the part is missing
+   * or damaged, and once all parts together exceed FILE_INFLATED_BYTES_MAX.
    */
   read(name: string, take: (piece: Uint8Array) => void): void {
     const entry = this.#entries.get(name)
@@ -56,7 +57,7 @@ export class ZipFile {
     }
   }
 
-  /** A small part as text, its first `bytesMax` octets; '' where it is missing. */
+  /** The first `bytesMax` octets of a part as text; '' if it is missing. */
   readText(name: string, bytesMax: number): string {
     if (!this.has(name)) return ''
     const pieces: Uint8Array[] = []
@@ -148,7 +149,10 @@ function findEnd(view: DataView): number {
 
 type Sizes = { inflated: number; compressed: number; offset: number }
 
-/** ZIP64 (APPNOTE 4.5.3): small files have its fields too, from programs that did not know their size. */
+/**
+ * ZIP64 (APPNOTE 4.5.3). Small files have its fields too if their writer did not know the size in
+ * advance.
+ */
 function wideSizes(
   view: DataView,
   sizes: Sizes,

@@ -1,4 +1,4 @@
-// The box of an element as far as it decides whether its text is seen.
+// Computes the properties of an element's box that decide whether its text is visible.
 
 import { attributeOf, type HtmlElement } from '@mailroom/mail/html/tree.ts'
 import type { RemovalKind } from '#view/removal.ts'
@@ -20,37 +20,36 @@ import { blendedWith, type ColourFilter, filterOf } from './css-filters.ts'
 import { type Placement, placementOf, UNMOVED } from './css-transforms.ts'
 import { lengthPx, WIDE_KEYWORD } from './css-values.ts'
 
-/** The computed style of an element's text, which its children inherit. */
+/** The computed text style, which children inherit. */
 export type Box = TextStyle & {
-  /** Why everything within is unseen, whatever it declares, or null. */
+  /** Why everything within is invisible, whatever it declares; null if it is not. */
   readonly hiding: RemovalKind | null
-  /** Why text directly in the box is unseen, or null. */
+  /** Why text directly in the box is invisible; null if it is not. */
   readonly unseen: RemovalKind | null
   readonly variables: Variables
 }
 
 type TextStyle = {
-  /** Null where it is not known. */
+  /** Null if unknown. */
   readonly colour: Colour | null
-  /** That of links. */
   readonly linkColour: Colour
-  /** The fill of letters; undefined where it is the colour, null where it is not known. */
+  /** Fill colour of letters; undefined if it is the text colour, null if unknown. */
   readonly fill: Colour | null | undefined
-  /** Those that may stand behind the text, as they are seen: several on a gradient; null on a picture. */
+  /** Possible backgrounds of the text as displayed: several on a gradient; null on a picture. */
   readonly backgrounds: readonly Colour[] | null
-  /** What the filters around the text make of its colour; null for none. */
+  /** Combined colour filter of the ancestors; null for none. */
   readonly filter: ColourFilter | null
   readonly fontPx: number
-  /** Pixels of the screen that a pixel of the font takes. */
+  /** Screen pixels per font pixel. */
   readonly scale: number
   readonly opacity: number
   readonly isVisible: boolean
   readonly isIndentedAway: boolean
-  /** Whether the letters overlap. */
+  /** Whether letters overlap. */
   readonly isSqueezed: boolean
-  /** Whether the letters are shown as dots. */
+  /** Whether letters are shown as dots. */
   readonly isMasked: boolean
-  /** Whether the colours of the system are those of a dark screen. */
+  /** Whether system colours are those of a dark screen. */
   readonly isDark: boolean
 }
 
@@ -92,7 +91,7 @@ export function boxOf(
   return box
 }
 
-/** Mail gives siblings the same style. */
+/** Siblings in mail often share one style. */
 const lastBoxes = new WeakMap<Styles, { readonly outer: Box; readonly box: Box }>()
 
 function hidingOf(styles: Styles, { fontPx, scale, opacity }: TextStyle): RemovalKind | null {
@@ -108,7 +107,7 @@ function hidingOf(styles: Styles, { fontPx, scale, opacity }: TextStyle): Remova
 }
 
 const OPACITY_MIN = 0.05
-/** The largest letters become smaller than a pixel. */
+/** Below this scale, even the largest letters are smaller than a pixel. */
 const SCALE_MIN = 0.06
 
 function opacityOf(styles: Styles): number {
@@ -135,11 +134,13 @@ function isClipped(styles: Styles, fontPx: number): boolean {
   return isEmptyShape(shape, list, fontPx) || isShapeAway(shape, list, fontPx)
 }
 
-/** What a clip leaves is at most so large, in pixels or in thousandths of the box. */
+/**
+ * A clip hides everything if it leaves at most this much, in pixels or in thousandths of the box.
+ */
 const SHAPE_MAX = 10
 const SHAPE_WHOLE = 1_000
 
-/** CSS Shapes 1 §3.1, of a box whose size is not known. */
+/** Basic shapes (CSS Shapes 1 §3.1) on a box of unknown size. */
 function isEmptyShape(shape: string, list: string, fontPx: number): boolean {
   const lengthsOf = (text: string) =>
     (text.trim().match(/(?:[a-z]+\([^()]*\)|[^\s,()]+)/g) ?? []).map((one) =>
@@ -166,7 +167,7 @@ function isEmptyShape(shape: string, list: string, fontPx: number): boolean {
   }
 }
 
-/** Whether a circle or an ellipse is above the box or to its left. */
+/** Whether a circle or an ellipse is entirely above or to the left of the box. */
 function isShapeAway(shape: string, list: string, fontPx: number): boolean {
   if (shape !== 'circle' && shape !== 'ellipse') return false
   const [size = '', place = ''] = list.split(/(?:^|\s)at\s/)
@@ -190,7 +191,7 @@ function areaOf(points: readonly (readonly (number | null)[])[]): number {
   return Math.abs(area / 2)
 }
 
-/** Whether a mask of gradients lets nothing through; what a picture lets through is not known. */
+/** Whether a gradient mask hides everything; a picture's effect is unknown. */
 function isMasked(styles: Styles): boolean {
   const image = styles.get('mask-image') ?? 'none'
   if (!isPicture(image)) return false
@@ -203,7 +204,7 @@ function isNoSize(size: string | undefined): boolean {
   return lengths.some((length) => length !== null && length <= 0)
 }
 
-/** Whether the box has no room for a letter and lets nothing overflow. */
+/** Whether the box has no room for a letter and hides its overflow. */
 function hasNoSize(styles: Styles, fontPx: number): boolean {
   const isAtMost = (property: string, px: number) => {
     const length = lengthPx(styles.get(property), fontPx)
@@ -212,7 +213,7 @@ function hasNoSize(styles: Styles, fontPx: number): boolean {
   const contained = styles.get('contain') ?? ''
   const isContained =
     /strict|(?:^|\s)size/.test(contained) || /(?:^|\s)size/.test(styles.get('container-type') ?? '')
-  // Its content gives such a box no height.
+  // Contained boxes get no height from their content.
   const hasNoHeight = isContained && !/\d/.test(styles.get('height') ?? '')
   const isLow = (px: number) => hasNoHeight || isAtMost('height', px) || isAtMost('max-height', px)
   const isNarrow = (px: number) => isAtMost('width', px) || isAtMost('max-width', px)
@@ -220,13 +221,13 @@ function hasNoSize(styles: Styles, fontPx: number): boolean {
     /^(?:hidden|clip|scroll|auto)/.test(styles.get(`overflow-${axis}`) ?? '') ||
     /strict|paint|content/.test(contained)
   if (isLow(1) && isNarrow(1) && !/^inline/.test(styles.get('display') ?? '')) return true
-  // A quarter of a letter says nothing.
+  // A quarter of a letter is unreadable.
   const little = Math.max(1, fontPx / 4)
   const hasNoLines = isAtMost('line-height', 0) && !styles.has('height')
   return (hides('y') && (isLow(little) || hasNoLines)) || (hides('x') && isNarrow(little))
 }
 
-/** More than the width of any box of a mail. */
+/** More than the width of any box in mail. */
 const AWAY_PX = 500
 
 function isAway(styles: Styles, fontPx: number): boolean {
@@ -239,7 +240,7 @@ function isAway(styles: Styles, fontPx: number): boolean {
     if (left + xPx <= -AWAY_PX || top + yPx <= -AWAY_PX || left + xPx >= FAR_PX) return true
   }
   if (!isPlaced) return false
-  // What is fixed below the window cannot be scrolled to.
+  // Fixed content below the window cannot be scrolled to.
   const isFixed = styles.get('position') === 'fixed'
   if (isFixed && (length('top') >= BELOW_PX || length('bottom') >= BELOW_PX)) return true
   if (['left', 'top', 'right', 'bottom'].some((side) => length(side) <= -AWAY_PX)) return true
@@ -262,7 +263,7 @@ function movementOf(styles: Styles, fontPx: number): Placement {
   return placementOf({ translate, rotate, scale, transform }, fontPx)
 }
 
-/** By how much an element makes its text smaller; 0 for one that shows its back, which is not visible. */
+/** Factor by which an element shrinks its text; 0 if it shows an invisible back side. */
 function shrinkOf(styles: Styles, fontPx: number): number {
   const { scale, isTurned } = movementOf(styles, fontPx)
   if (isTurned && styles.get('backface-visibility') === 'hidden') return 0
@@ -284,7 +285,7 @@ function textStyleOf(element: HtmlElement, styles: Styles, outer: Box): TextStyl
   const spacing = styles.get('letter-spacing')
   const security = styles.get('-webkit-text-security')
   const isDark = isDarkIn(styles, outer)
-  // A dark page has light letters.
+  // Dark pages default to light letters.
   const isDarkPage = isDark && element.tagName === 'html'
   const base = isDarkPage ? { ...outer, colour: WHITE, backgrounds: [DARK] } : outer
   const colour = colourOf(element, styles, base, isDark)
@@ -314,7 +315,7 @@ function textStyleOf(element: HtmlElement, styles: Styles, outer: Box): TextStyl
   }
 }
 
-/** Whether letters with this spacing overlap or are off the screen. */
+/** Whether letter spacing makes letters overlap or leave the screen. */
 function isUnreadable(spacing: number, fontPx: number): boolean {
   return (spacing <= -0.9 * fontPx && fontPx > TINY_PX) || spacing >= AWAY_PX
 }
@@ -328,7 +329,7 @@ function isDarkIn(styles: Styles, outer: Box): boolean {
   return /\bdark\b/.test(scheme) && !/\blight\b/.test(scheme)
 }
 
-/** The colour in the words of a screen that may be dark. */
+/** Reads a colour, using dark system colours on a dark screen. */
 function schemed(text: string, isDark: boolean): Colour | null {
   if (!isDark) return readColour(text)
   const [, dark] = /^light-dark\((.*)\)$/s.test(text) ? splitTop(text.slice(11, -1)) : []
@@ -342,7 +343,7 @@ const DARK_COLOURS: ReadonlyMap<string, Colour> = new Map([
   ['windowtext', WHITE],
 ])
 
-/** The filters of an element and around it, and the blend mode of BLENDED. */
+/** Combines the filters of an element and its ancestors with the blend mode of BLENDED. */
 function composed(outer: Box, styles: Styles): ColourFilter | null {
   const mode = styles.get(BLENDED)
   const [backdrop] = outer.backgrounds ?? []
@@ -374,7 +375,7 @@ function mayHaveOwnBox({ tagName, attrs }: HtmlElement): boolean {
   return attrs.some(({ name }) => name === 'bgcolor' || name === 'background')
 }
 
-/** Whether a property that inherits by default takes the value of the parent. */
+/** Whether an inherited property takes the parent's value. */
 function isInherited(value: string | undefined): boolean {
   return value === undefined || (WIDE_KEYWORD.test(value) && value !== 'initial')
 }
@@ -435,7 +436,7 @@ function wordOf({ red, green, blue, alpha }: Colour): string {
   return `rgb(${red} ${green} ${blue} / ${alpha})`
 }
 
-/** The colours of the gradients that are seen, with those below where they let them through. */
+/** The visible gradient colours, blended with the layers below where they are translucent. */
 function layered(
   image: string,
   under: Box['backgrounds'],

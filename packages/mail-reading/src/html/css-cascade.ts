@@ -1,4 +1,4 @@
-// The styles of an element: what its rules, its style attribute and its variables make of each property.
+// Computes the styles of an element from rules, style attribute and variables.
 
 import { attributeOf, type HtmlElement } from '@mailroom/mail/html/tree.ts'
 import { type Colour, readColour, splitTop } from './css-colours.ts'
@@ -14,10 +14,10 @@ import { WIDE_KEYWORD } from './css-values.ts'
 
 export type Styles = ReadonlyMap<string, string>
 
-/** Styles that an element may have instead, for all that the reader knows. */
+/** Alternative styles that an element may have in some browsers. */
 type OtherStyles = {
   readonly styles: Styles
-  /** Whether a value that was not evaluated may hide the element. */
+  /** Whether an unevaluated value may hide the element. */
   readonly mayHide: boolean
 }
 
@@ -34,7 +34,7 @@ type Cascaded = {
   readonly unclear: readonly string[]
 }
 
-/** The style of an element whose parent has these variables. */
+/** Computes the style of an element whose parent has the given variables. */
 export function styleOf(
   element: HtmlElement,
   sheet: StyleSheet,
@@ -61,7 +61,7 @@ const NO_OTHERS: readonly OtherStyles[] = []
 function othersOf({ styles, unclear }: Cascaded, sheet: StyleSheet): readonly OtherStyles[] {
   const names = styles.get('animation-name') ?? styles.get('animation')
   const mode = styles.get('mix-blend-mode') ?? 'normal'
-  // What a picture lets through is not known.
+  // The effect of a picture as a mask is unknown.
   const isMasked = styles.get('mask-image')?.includes('url(') === true
   const families = styles.get('font-family') ?? ''
   const isOwnFont = sheet.ownFonts.size > 0 && hasOwnFont(families, sheet.ownFonts)
@@ -84,23 +84,26 @@ function othersOf({ styles, unclear }: Cascaded, sheet: StyleSheet): readonly Ot
     }
   }
   if (isOutlined) others.push({ styles: new Map(styles).set(FILL, 'grey'), mayHide: false })
-  // Text is blended with what is behind it only where that is of the mail.
+  // Text is blended only with a backdrop that belongs to the message.
   if (mode !== 'normal') others.push({ styles: new Map(styles).set(BLENDED, mode), mayHide: false })
   return others
 }
 
 const FILL = '-webkit-text-fill-color'
-/** Shadows and strokes show letters whose own colour is not seen. */
+/** Shadows and strokes show letters whose own colour is invisible. */
 const OUTLINES = ['text-shadow', '-webkit-text-stroke', '-webkit-text-stroke-width']
 
 function hasOwnFont(families: string, own: ReadonlySet<string>): boolean {
   return families.split(',').some((family) => own.has(familyName(family)))
 }
 
-/** A property of this reader: the blend mode that counts. */
+/** Internal property: the effective blend mode. */
 export const BLENDED = '-blended'
 
-/** CSS Cascade 5 §6: rules, the style attribute, then the important declarations of either. */
+/**
+ * Cascade order (CSS Cascade 5 §6): rules, the style attribute, then the important declarations of
+ * both.
+ */
 function cascade(
   rules: readonly StyleRule[],
   inline: readonly Declaration[],
@@ -109,7 +112,7 @@ function cascade(
   const byWeight = (a: StyleRule, b: StyleRule) =>
     a.specificity - b.specificity || a.order - b.order
   const normal = rules.toSorted((a, b) => compareLayers(a.layer, b.layer) || byWeight(a, b))
-  // An important rule is the stronger, the weaker its layer is.
+  // An important rule is stronger in a weaker layer.
   const important = rules.toSorted((a, b) => compareLayers(b.layer, a.layer) || byWeight(a, b))
   const ordered = [
     ...normal.flatMap(({ declarations }) => declarations.filter((one) => !one.isImportant)),
@@ -137,7 +140,7 @@ function variablesOf(ordered: readonly Declaration[], outer: Variables): Variabl
   const own = ordered.filter(({ property }) => property.startsWith('--'))
   if (own.length === 0) return outer
   const scope = new Map<string, string | null>()
-  // Not a copy: elements may have many variables, and each may set one more.
+  // Not copied: elements may have many variables, and each may set one more.
   const variables: Variables = {
     get: (name) => {
       const value = scope.get(name)
@@ -156,10 +159,10 @@ function variablesOf(ordered: readonly Declaration[], outer: Variables): Variabl
   return variables
 }
 
-/** A style attribute by itself. */
+/** Parsed style attribute. */
 type OwnStyle = {
   readonly declarations: readonly Declaration[]
-  /** What it says without rules; null where variables count. */
+  /** Its styles without rules; null if variables are involved. */
   readonly plain: Cascaded | null
 }
 
@@ -168,9 +171,9 @@ const NO_STYLE: OwnStyle = {
   declarations: [],
   plain: { styles: new Map(), variables: NO_VARIABLES, unclear: [] },
 }
-/** Mail repeats its style attributes, within a message and from one to the next. */
+/** Mail repeats its style attributes, within a message and across messages. */
 const known = new Map<string, OwnStyle>()
-/** Characters of all styles that are kept, and of one. */
+/** Characters of all cached styles, and of one. */
 const KNOWN_LENGTH_MAX = 256 * 1024
 const STYLE_LENGTH_MAX = 2_000
 let knownLength = 0
@@ -190,7 +193,7 @@ function ownStyle(style: string): OwnStyle {
     known.clear()
     knownLength = style.length
   }
-  // A copy: a slice would keep the whole HTML in memory.
+  // Copied, because a slice would keep the whole HTML in memory.
   known.set(Buffer.from(style).toString(), own)
   return own
 }
@@ -231,7 +234,7 @@ function put(styles: Map<string, string>, { property, value }: Declaration): voi
   }
 }
 
-/** The sides at the start and, where it counts, at the end. */
+/** Physical sides of logical properties: the start and, if applicable, the end. */
 const FLOW_SIDES: Readonly<Record<string, readonly string[]>> = {
   'inset-inline': ['left', 'right'],
   'inset-block': ['top', 'bottom'],
@@ -252,11 +255,11 @@ const INHERITED =
     ' ',
   )
 
-/** The first length of a valid `font`, or a word for one: weights and angles precede it. */
+/** The first length or size keyword in a valid `font`; weights and angles precede it. */
 const FONT_SIZE =
   /(?:^|\s)(0|[+-]?[\d.]+(?:e[+-]?\d+)?(?!deg|grad|rad|turn)(?:[a-z]+|%)|(?:calc|min|max|clamp)\(.*\)|(?:xx?x?-)?(?:small|large)|medium|smaller|larger)(?:\s|\/)/
 
-/** A gradient, with the functions in it. */
+/** A gradient with nested functions. */
 const GRADIENT = /[a-z-]*gradient\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)/g
 const COLOURS =
   /#[0-9a-f]{3,8}\b|(?:color-mix|light-dark)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|(?:rgb|hsl|hwb|lab|lch|oklab|oklch|color)a?\([^()]*\)|[a-z]+/g
@@ -267,12 +270,12 @@ function colourIn(value: string): string | null {
   )
 }
 
-/** The words that are colours, and others. */
+/** Words of a value that are or may be colours. */
 function coloursIn(value: string): readonly string[] {
   return value.replace(/url\([^)]*\)|"[^"]*"|'[^']*'/g, ' ').match(COLOURS) ?? []
 }
 
-/** The colours of a gradient in order; null where they are not known. */
+/** The colours of a gradient in order; null if unknown. */
 export function stopsOf(layer: string): readonly Colour[] | null {
   if (!layer.includes('gradient(') || /url\(|image-set\(|currentcolor|var\(/.test(layer))
     return null

@@ -8,14 +8,14 @@ export type Colour = {
 
 export const BLACK: Colour = { red: 0, green: 0, blue: 0, alpha: 1 }
 export const WHITE: Colour = { red: 255, green: 255, blue: 255, alpha: 1 }
-/** The colour of a link without a style. */
+/** The default colour of links. */
 export const LINK_BLUE: Colour = { red: 0, green: 0, blue: 238, alpha: 1 }
 
-/** Text of less contrast cannot be read; light grey fine print on white has 1.3 and more. */
+/** Text with less contrast is unreadable; light grey fine print on white has at least 1.3. */
 const CONTRAST_MIN = 1.2
 const ALPHA_MIN = 0.1
 
-/** A colour of CSS in lower case, without surrounding blanks; null for an unknown one. */
+/** Parses a CSS colour in lower case without surrounding blanks; null if unknown. */
 export function readColour(text: string): Colour | null {
   if (text.startsWith('#')) return fromHex(text.slice(1))
   const call = /^(rgb|hsl|hwb|lab|lch|oklab|oklch|color)a?\(([^()]{1,80})\)$/.exec(text)
@@ -27,18 +27,18 @@ export function readColour(text: string): Colour | null {
   return named === undefined ? null : fromHex(named)
 }
 
-/** The colour of an attribute such as `bgcolor`, where the `#` may be missing. */
+/** Parses the colour of an attribute such as `bgcolor`, which may lack the `#`. */
 export function readAttributeColour(text: string): Colour | null {
   const plain = text.trim().toLowerCase()
   return readColour(plain) ?? fromHex(plain.replace(/^#/, ''))
 }
 
-/** Whether text of this colour is too transparent to be seen. */
+/** Whether text of this colour is too transparent to be visible. */
 export function isTransparent({ alpha }: Colour): boolean {
   return alpha < ALPHA_MIN
 }
 
-/** `upper` laid over `lower`, which is opaque. */
+/** Blends `upper` over the opaque `lower`. */
 export function blend(upper: Colour, lower: Colour): Colour {
   const mix = (above: number, below: number) => above * upper.alpha + below * (1 - upper.alpha)
   return {
@@ -49,14 +49,14 @@ export function blend(upper: Colour, lower: Colour): Colour {
   }
 }
 
-/** Whether two colours are so near (WCAG 2 contrast) that one cannot be read on the other. */
+/** Whether two colours are so close (WCAG 2 contrast) that one is unreadable on the other. */
 export function isAlike(one: Colour, other: Colour): boolean {
   if (!isNear(one, other)) return false
   const [light = 0, dark = 0] = [luminance(one), luminance(other)].sort((a, b) => b - a)
   return (light + 0.05) / (dark + 0.05) < CONTRAST_MIN
 }
 
-/** Dark colours have little contrast among each other and may still be told apart by their hue. */
+/** Dark colours have little contrast but may still be distinguished by hue. */
 function isNear(one: Colour, other: Colour): boolean {
   const far = Math.max(
     Math.abs(one.red - other.red),
@@ -120,7 +120,7 @@ function polar(chroma: number, hue: number): readonly [number, number] {
   return [chroma * Math.cos(angle), chroma * Math.sin(angle)]
 }
 
-/** CSS Color 4 §8: light, white and black. */
+/** Converts hue, whiteness and blackness (CSS Color 4 §8). */
 function fromHwb(hue: number, white: number, black: number, alpha: number): Colour | null {
   const sum = white + black
   if (sum >= 1) {
@@ -133,7 +133,7 @@ function fromHwb(hue: number, white: number, black: number, alpha: number): Colo
   return made(mixed(pure.red), mixed(pure.green), mixed(pure.blue), alpha)
 }
 
-/** CSS Color 4 §9.3, with the white point D50. */
+/** Converts Lab with white point D50 (CSS Color 4 §9.3). */
 function fromLab([light, a, b]: Triple, alpha: number): Colour | null {
   const middle = (light + 16) / 116
   const inverse = (value: number) =>
@@ -151,7 +151,7 @@ function fromLab([light, a, b]: Triple, alpha: number): Colour | null {
   )
 }
 
-/** CSS Color 4 §9.4. */
+/** Converts Oklab (CSS Color 4 §9.4). */
 function fromOklab([light, a, b]: Triple, alpha: number): Colour | null {
   const l = (light + 0.39634 * a + 0.2158 * b) ** 3
   const m = (light - 0.10556 * a - 0.06385 * b) ** 3
@@ -174,7 +174,9 @@ function fromLinear(linear: Triple, alpha: number): Colour | null {
   return made(red, green, blue, alpha)
 }
 
-/** `color(srgb 1 1 1)`; wider spaces as if they were sRGB, which leaves white white and black black. */
+/**
+ * `color(srgb 1 1 1)`. Wider colour spaces are treated as sRGB, which preserves white and black.
+ */
 function fromSpace([space = '', ...parts]: readonly string[]): Colour | null {
   const [red = 0, green = 0, blue = 0] = parts.map((part) => shareOf(part, 1))
   const alpha = shareOf(parts[3] ?? '1', 1)
@@ -183,7 +185,10 @@ function fromSpace([space = '', ...parts]: readonly string[]): Colour | null {
   return made(255 * red, 255 * green, 255 * blue, alpha)
 }
 
-/** Mixed as sRGB in every space: colours that are alike stay so. In light-dark() the light one counts. */
+/**
+ * Mixes in sRGB whatever the colour space; similar colours stay similar. light-dark() gives the
+ * light colour.
+ */
 function fromColours(name: string, parts: readonly string[]): Colour | null {
   if (name === 'light-dark') return readColour(parts[0] ?? '')
   const [one, other] = parts.slice(1).map(mixedPart)
@@ -217,7 +222,7 @@ function mixedPart(text: string): { colour: Colour; share: number | null } | nul
   return colour && { colour, share: percent === null ? null : Number(percent[1]) / 100 }
 }
 
-/** The parts between the commas that stand in no brackets, trimmed. */
+/** Splits at commas outside brackets and trims the parts. */
 export function splitTop(text: string): string[] {
   const parts: string[] = []
   let depth = 0
@@ -234,7 +239,7 @@ export function splitTop(text: string): string[] {
   return parts
 }
 
-/** A number, or a percentage of `whole`. */
+/** Parses a number, or a percentage of `whole`. */
 function shareOf(text: string, whole: number): number {
   if (text === 'none') return 0
   const value = Number.parseFloat(text)
@@ -254,7 +259,10 @@ function made(red = Number.NaN, green = Number.NaN, blue = Number.NaN, alpha = 1
   return [red, green, blue, alpha].every(Number.isFinite) ? { red, green, blue, alpha } : null
 }
 
-/** CSS Color 4 §6.1, and of §6.2 and appendix A what stands for light or dark paper. */
+/**
+ * Named colours (CSS Color 4 §6.1), and system colours (§6.2 and appendix A) that represent light
+ * or dark paper.
+ */
 const NAMED: ReadonlyMap<string, string> = new Map(
   `white ffffff snow fffafa ivory fffff0 ghostwhite f8f8ff whitesmoke f5f5f5 floralwhite fffaf0
   mintcream f5fffa azure f0ffff aliceblue f0f8ff seashell fff5ee honeydew f0fff0

@@ -1,4 +1,4 @@
-// The declarations that can hide or show text, with the values that browsers take.
+// The declarations that can hide or show text, with the values that browsers accept.
 
 import { wordSet } from '@mailroom/mail/html/tree.ts'
 import type { CssNode, Declaration as DeclarationNode } from 'css-tree'
@@ -8,12 +8,12 @@ import { endOfCall, isUnevaluated, isValid, WIDE_KEYWORD } from './css-values.ts
 
 export type Declaration = {
   readonly property: string
-  /** In lower case but for variables, without `!important` and surrounding blanks. */
+  /** In lower case except for variables, without `!important` and surrounding blanks. */
   readonly value: string
   readonly isImportant: boolean
-  /** Whether the value is one that browsers compute and this reader does not. */
+  /** Whether browsers compute the value but this code does not. */
   readonly isUnclear: boolean
-  /** Whether variables are to be put in before it has a value. */
+  /** Whether variables must be substituted first. */
   readonly hasVariables: boolean
 }
 
@@ -27,7 +27,7 @@ const RELEVANT = wordSet(`
   text-shadow -webkit-text-stroke -webkit-text-stroke-width font-family
   -webkit-text-security mix-blend-mode backdrop-filter
 `)
-/** Other names of the same properties, for text from left to right and from top to bottom. */
+/** Aliases of properties, for text from left to right and top to bottom. */
 const ALIASES: Readonly<Record<string, string>> = Object.fromEntries(
   `-webkit-transform transform -webkit-filter filter -webkit-clip-path clip-path -webkit-opacity opacity
   -webkit-backdrop-filter backdrop-filter -webkit-animation animation -webkit-animation-name animation-name
@@ -44,7 +44,7 @@ const ALIASES: Readonly<Record<string, string>> = Object.fromEntries(
       return pairs
     }, []),
 )
-/** A longer value counts as invalid: the lexer's time grows with its length. */
+/** Longer values count as invalid, because the lexer's time grows with their length. */
 const VALUE_LENGTH_MAX = 2_000
 
 /** The declarations of a style attribute that may hide text, in order. Never throws. */
@@ -54,7 +54,7 @@ export function readDeclarations(style: string): Declaration[] {
     const list = parse(style, { context: 'declarationList', parseValue: false })
     return list.type === 'DeclarationList' ? declarationsOf(list.children) : []
   } catch {
-    // Nested too deep for the parser.
+    // The style is nested too deep for the parser.
     return []
   }
 }
@@ -68,7 +68,7 @@ export function declarationsOf(nodes: Iterable<CssNode>): Declaration[] {
   return found
 }
 
-/** Null for a property that hides nothing, and for a declaration that a browser drops. */
+/** Null for a property that hides nothing, and for a declaration that browsers drop. */
 function makeDeclaration({ property, value, important }: DeclarationNode): Declaration | null {
   const isImportant = String(important).toLowerCase()
   if (value.type !== 'Raw' || !/^(?:true|false|important)$/.test(isImportant)) return null
@@ -88,13 +88,13 @@ function makeDeclaration({ property, value, important }: DeclarationNode): Decla
   if (raw.length > VALUE_LENGTH_MAX) {
     return base.hasVariables ? { ...base, property: name, value: UNREAD } : null
   }
-  // Names of variables have case.
+  // Variable names are case-sensitive.
   if (base.hasVariables) return { ...base, property: name, value: raw }
   const found = evaluate(name, raw)
   return found === null ? null : { ...base, ...found }
 }
 
-/** The computed form of a value without variables; null for an invalid one. */
+/** The computed form of a value without variables; null if it is invalid. */
 function evaluate(
   property: string,
   raw: string,
@@ -108,16 +108,18 @@ function evaluate(
 const REFERRING = /^(?:clip-path|filter|content)$/
 const COLOURS = /^(?:color|background-color|-webkit-text-fill-color)$/
 
-/** Whether the value is one that browsers compute and this reader does not. */
+/** Whether browsers compute the value but this code does not. */
 function isUnclear(property: string, value: string): boolean {
   if (isUnevaluated(value)) return true
-  // What a reference does is not known without the picture or the shape that it names.
+  // The effect of a reference is unknown without the picture or shape it names.
   if (REFERRING.test(property)) return value.includes('url(')
   if (!COLOURS.test(property) || WIDE_KEYWORD.test(value)) return false
   return value !== 'currentcolor' && readColour(value) === null && isValid(property, value)
 }
 
-/** A value with variables, once these are replaced; invalid ones count as `unset` (CSS Variables 1 §3.1). */
+/**
+ * Substitutes the variables of a value; an invalid result counts as `unset` (CSS Variables 1 §3.1).
+ */
 export function resolve(declaration: Declaration, variables: Variables): Declaration {
   const { property, value } = declaration
   const filled = substitute(value, variables)
@@ -125,15 +127,15 @@ export function resolve(declaration: Declaration, variables: Variables): Declara
   return found === null ? { ...declaration, value: 'unset' } : { ...declaration, ...found }
 }
 
-/** By name; undefined for one that is not set. */
+/** By name; undefined for an unset variable. */
 export type Variables = { readonly get: (name: string) => string | undefined }
 
-/** Real mail has two in a value. */
+/** Real mail has two per value. */
 const SUBSTITUTIONS_MAX = 16
-/** Represents a value that is not read: its effect is unclear. */
+/** Represents a value that is not evaluated, so its effect is unclear. */
 const UNREAD = 'if()'
 
-/** Null where a variable is not set and has no fallback. The insets of a screen are zero, as on a desktop. */
+/** Null if a variable is unset and has no fallback. Screen insets are zero, as on a desktop. */
 export function substitute(value: string, variables: Variables): string | null {
   let text = value
   for (let count = 0; count < SUBSTITUTIONS_MAX; count++) {
@@ -156,20 +158,21 @@ function insetOf(name: string): string | undefined {
   return /^safe-area-inset-/i.test(name) ? '0px' : undefined
 }
 
-/** A comment separates tokens. Within quotes and addresses there are no comments. */
+/** A comment separates tokens. Quotes and addresses contain no comments. */
 function withoutComments(text: string): string {
   if (!text.includes('/*') || /["']|url\(/i.test(text)) return text
   return text.replace(/\/\*.*?(?:\*\/|$)/gs, ' ')
 }
 
-/** CSS Syntax 3 §4.2 knows fewer blanks than JavaScript. */
+/** CSS Syntax 3 §4.2 has fewer blanks than JavaScript. */
 function trimBlanks(text: string): string {
   return text.replace(/^[ \t\r\n\f]+/, '').replace(/(?<![ \t\r\n\f])[ \t\r\n\f]+$/, '')
 }
 
 /**
- * CSS Syntax 3 §4.3.7: `\64 isplay` is `display`. An escape is part of a name: one that stands for no letter, or
- * would make the name a number, becomes a character that no keyword has.
+ * Decodes escapes (CSS Syntax 3 §4.3.7): `\64 isplay` is `display`. An escape is part of a name, so
+ * one that stands for no letter, or would make the name a number, becomes a character that no
+ * keyword has.
  */
 function unescapeCss(text: string): string {
   if (!text.includes('\\')) return text

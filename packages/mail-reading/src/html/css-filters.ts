@@ -1,4 +1,4 @@
-// What filters and blend modes make of a colour (Filter Effects 1, Compositing 1).
+// The effect of filters and blend modes on a colour (Filter Effects 1, Compositing 1).
 
 import { blend, type Colour } from './css-colours.ts'
 import { lengthPx } from './css-values.ts'
@@ -31,7 +31,7 @@ const each =
   (change: (channel: number) => number) =>
   ([red, green, blue]: Triple): Triple => [change(red), change(green), change(blue)]
 
-/** Grey at 0, the colour itself at 1. */
+/** Grey at 0, the original colour at 1. */
 const saturated =
   (amount: number) =>
   ([red, green, blue]: Triple): Triple => {
@@ -58,7 +58,7 @@ const STEPS: Readonly<Record<string, (amount: number) => (channels: Triple) => T
   },
 }
 
-/** Null for a mode that this reader does not calculate. */
+/** Null for an unsupported mode. */
 export function blendedWith(mode: string, backdrop: Colour): ColourFilter | null {
   const step = MODES[mode]
   if (step === undefined) return null
@@ -78,7 +78,7 @@ const screen = (below: number, own: number) => below + own - below * own
 const hardLight = (below: number, own: number) =>
   own <= 0.5 ? 2 * below * own : screen(below, 2 * own - 1)
 
-/** Blend modes: functions of the backdrop and the colour on it, each 0 to 1. */
+/** Blend modes as functions of the backdrop and the colour on it, each 0 to 1. */
 const MODES: Readonly<Record<string, (below: number, own: number) => number>> = {
   multiply: (below, own) => below * own,
   screen,

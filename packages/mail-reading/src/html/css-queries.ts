@@ -1,14 +1,15 @@
-// Conditions of at-rules (Media Queries 4, CSS Conditional 3), for a desktop screen in light colours.
+// Evaluates the conditions of at-rules (Media Queries 4, CSS Conditional 3) for a desktop screen in
+// light colours.
 
 import { isKnownSelector } from './css-selectors.ts'
 import { cssTree } from './css-tree.ts'
 import { isKnownProperty, isUnevaluated, isValid, lengthPx } from './css-values.ts'
 
-/** Characters of a condition that is read. */
+/** Characters of a condition; longer ones are not evaluated. */
 const QUERY_LENGTH_MAX = 1_000
 const DEPTH_MAX = 8
 
-/** Null for a condition that is not known: browsers differ on it, or this reader has no name for it. */
+/** Null for an unknown condition: browsers differ on it, or it is unsupported here. */
 export type Truth = boolean | null
 
 /** Whether one query of the list holds; '' holds. */
@@ -19,7 +20,7 @@ export function matchesScreen(list: string): Truth {
   return all.includes(true) ? true : all.includes(null) ? null : false
 }
 
-/** Whether a browser supports what `@supports` asks for. */
+/** Whether a browser supports the condition of `@supports`. */
 export function isSupported(condition: string): Truth {
   if (condition.length > QUERY_LENGTH_MAX) return null
   return judge(condition.trim(), supportsDeclaration, 0)
@@ -37,9 +38,9 @@ function matchesQuery(query: string): Truth {
   return holds !== (modifier === 'not')
 }
 
-/** Parts in parentheses with `not`, `and` and `or`; `ask` judges the content of the innermost. */
 const SELECTOR_CALL = /^selector\((.*)\)$/is
 
+/** Evaluates `not`, `and`, `or` and parentheses; `ask` evaluates the innermost conditions. */
 function judge(condition: string, ask: (inner: string) => Truth, depth: number): Truth {
   if (depth > DEPTH_MAX) return null
   const text = condition.trim()
@@ -63,7 +64,7 @@ function judge(condition: string, ask: (inner: string) => Truth, depth: number):
   return /^(?:\(|not[\s(]|selector\()/i.test(inner) ? judge(inner, ask, depth + 1) : ask(inner)
 }
 
-/** The parts between the words that stand in no parentheses. */
+/** Splits at the word outside parentheses. */
 function splitAt(text: string, word: string): string[] {
   const parts: string[] = []
   let depth = 0
@@ -102,7 +103,7 @@ function supportsDeclaration(inner: string): Truth {
 const WIDTH_PX = 1_024
 const HEIGHT_PX = 768
 
-/** Features with numbers: pixels, dots for each pixel, bits. */
+/** Numeric features: pixels, dots per pixel, bits. */
 const NUMBERS: Readonly<Record<string, number>> = {
   width: WIDTH_PX,
   height: HEIGHT_PX,
@@ -119,7 +120,7 @@ const NUMBERS: Readonly<Record<string, number>> = {
   monochrome: 0,
   grid: 0,
 }
-/** Features with words. */
+/** Keyword features. */
 const WORDS: Readonly<Record<string, string>> = {
   'prefers-color-scheme': 'light',
   'prefers-reduced-motion': 'no-preference',
@@ -187,7 +188,7 @@ function compare(left: string, relation: string, right: string): Truth {
   }
 }
 
-/** A length in pixels, a ratio, or a resolution in dots for each pixel. */
+/** Parses a length in pixels, a ratio, or a resolution in dots per pixel. */
 function numberOf(text: string): number | null {
   const ratio = /^(\d+(?:\.\d+)?)\s*\/\s*(\d+(?:\.\d+)?)$/.exec(text)
   if (ratio !== null) return Number(ratio[1]) / Number(ratio[2])

@@ -1,4 +1,4 @@
-// The rules of a message's style sheets that can hide or show text.
+// The rules in a message's style sheets that can hide or show text.
 
 import type { HtmlElement, HtmlParent } from '@mailroom/mail/html/tree.ts'
 import type { Atrule, CssNode, Rule, SelectorList } from 'css-tree'
@@ -22,24 +22,24 @@ const AT_RULES_DEPTH_MAX = 10
 export type StyleRule = {
   readonly order: number
   readonly specificity: number
-  /** Its place in the order of the layers, for `compareLayers`. */
+  /** Position in the order of layers, for `compareLayers`. */
   readonly layer: readonly number[]
   readonly declarations: readonly Declaration[]
   readonly selector: ComplexSelector
-  /** Whether it is not known that the rule holds where its selector matches. */
+  /** Whether the rule may not apply even if its selector matches. */
   readonly isUnclear: boolean
 }
 
 /** The rules that match an element, in no order. */
 export type MatchedRules = {
   readonly sure: readonly StyleRule[]
-  /** Rules that may or may not apply, MAYBE_MAX at most. */
+  /** Rules that may or may not apply, at most MAYBE_MAX. */
   readonly unclear: readonly StyleRule[]
 }
 
 /** The sheets of a document. */
 export type SheetTexts = {
-  /** `isUnclear`: of a shadow tree, or for a screen that is not known. */
+  /** `isUnclear`: it belongs to a shadow tree or to an unknown screen. */
   readonly texts: readonly { readonly text: string; readonly isUnclear: boolean }[]
   /** Whether an element of the document is a container for queries. */
   readonly hasContainers: boolean
@@ -56,14 +56,14 @@ export class StyleSheet {
   readonly #byKey = new Map<string, readonly StyleRule[]>()
   #names: ReadonlySet<string> | null = null
 
-  /** The first STYLE_LENGTH_MAX characters count, and RULES_MAX rules. */
+  /** Only the first STYLE_LENGTH_MAX characters and RULES_MAX rules count. */
   constructor(sheets: SheetTexts, tree: HtmlParent) {
     this.#rules = rulesOf(sheets)
     this.#tree = tree
     this.#matcher = new Matcher(sheets.isQuirky)
   }
 
-  /** Characters of rules that were not read, and of all rules once there are too many comparisons. */
+  /** Characters of unread rules; once the comparisons are exhausted, of all rules. */
   get unreadLength(): number {
     return this.#matcher.isSpent ? this.#rules.length : this.#rules.unread
   }
@@ -73,12 +73,12 @@ export class StyleSheet {
     return this.#rules.initialVariables
   }
 
-  /** Families whose letters the mail brings along, so that they may look like anything. */
+  /** Font families that the message brings along, whose letters may look like anything. */
   get ownFonts(): ReadonlySet<string> {
     return this.#rules.ownFonts
   }
 
-  /** The declarations of the frames of an animation. */
+  /** The declarations in the frames of an animation. */
   framesOf(name: string): readonly (readonly Declaration[])[] {
     return this.#rules.animations.get(name) ?? []
   }
@@ -98,7 +98,7 @@ export class StyleSheet {
     return isNothing || this.#matcher.isSpent ? NO_MATCHES : { sure, unclear }
   }
 
-  /** Without the rules whose selector has a part for which the document has no element. */
+  /** Omits rules whose selector requires an element that the document does not have. */
   #rulesWithKey(key: string): readonly StyleRule[] {
     const known = this.#byKey.get(key)
     if (known !== undefined) return known
@@ -117,7 +117,10 @@ export class StyleSheet {
 
 const NO_MATCHES: MatchedRules = { sure: [], unclear: [] }
 
-/** CSS Cascade 5 §6.4.3: the weaker layer first. What is in no layer is stronger than any layer. */
+/**
+ * Orders layers from weak to strong (CSS Cascade 5 §6.4.3). Rules outside layers are stronger than
+ * any layer.
+ */
 export function compareLayers(one: readonly number[], other: readonly number[]): number {
   for (let at = 0; at < Math.max(one.length, other.length); at++) {
     const [a, b] = [one[at] ?? OUTSIDE, other[at] ?? OUTSIDE]
@@ -129,16 +132,16 @@ export function compareLayers(one: readonly number[], other: readonly number[]):
 /** Represents the rules of a layer that are in none of its sublayers. */
 const OUTSIDE = Number.MAX_SAFE_INTEGER
 
-/** Mail repeats its style sheets, from one message of a sender to the next. */
+/** Cached, because senders repeat their style sheets from one message to the next. */
 const knownRules = new Map<string, Rules>()
-/** Characters of all sheets that are kept. */
+/** Characters of all cached sheets. */
 const KNOWN_LENGTH_MAX = 256 * 1024
 let knownLength = 0
 
 function rulesOf(sheets: SheetTexts): Rules {
   const { texts, hasContainers, isQuirky } = sheets
   if (texts.length === 0) return NO_RULES
-  // Markup ends a sheet, so that none holds this.
+  // A sheet cannot contain this text, because markup ends it.
   const parts = texts.map(({ text, isUnclear }) => `${isUnclear}</style>${text}`)
   const key = `${hasContainers}${isQuirky}</style>${parts.join('</style>')}`
   const before = knownRules.get(key)
@@ -150,7 +153,7 @@ function rulesOf(sheets: SheetTexts): Rules {
     knownRules.clear()
     knownLength = key.length
   }
-  // A copy: a slice would keep the whole HTML in memory.
+  // Copied, because a slice would keep the whole HTML in memory.
   knownRules.set(Buffer.from(key).toString(), rules)
   return rules
 }
@@ -158,10 +161,10 @@ function rulesOf(sheets: SheetTexts): Rules {
 const NO_STYLE_RULES: readonly StyleRule[] = []
 const ANIMATIONS_MAX = 100
 
-/** Layers by their names, in the order in which they first occur. */
+/** Layers by name, in order of first occurrence. */
 type Layer = { readonly path: readonly number[]; readonly inner: Map<string, Layer> }
 
-/** Rules as they were read, in order. */
+/** The parsed rules in order. */
 class Rules {
   readonly length: number
   readonly animations = new Map<string, (readonly Declaration[])[]>()
@@ -174,7 +177,7 @@ class Rules {
   #room = STYLE_LENGTH_MAX
   #unread = 0
   #layer: Layer = { path: [], inner: new Map() }
-  /** Whether what is read is of a sheet or an at-rule that is unclear. */
+  /** Whether the current sheet or at-rule is unclear. */
   #isUnclear = false
   #isShadow = false
 
@@ -192,7 +195,6 @@ class Rules {
     return this.#byKey.size === 0
   }
 
-  /** Characters of rules that were not read. */
   get unread(): number {
     return this.#unread
   }
@@ -214,7 +216,7 @@ class Rules {
       const parsed = parse(text, { parseValue: false, parseAtrulePrelude: false })
       if (parsed.type === 'StyleSheet') for (const node of parsed.children) this.#add(node, depth)
     } catch {
-      // Nested too deep for the parser: without rules more is shown, not less.
+      // Nested too deep for the parser. Without the rules more is shown, not less.
       this.#unread += text.length
     }
   }
@@ -258,12 +260,12 @@ class Rules {
     }
   }
 
-  /** Whether the rules within an at-rule of that lower-case name count as if they stood outside of it. */
+  /** Whether the rules within the at-rule (lower-case name) apply as if outside it. */
   #holds(name: string, prelude: string): Truth {
     if (name === 'media') return matchesScreen(prelude)
     if (name === 'supports') return isSupported(prelude)
     if (name === 'layer') return true
-    // A container is as large as the screen, or smaller; its name does not matter.
+    // A container is at most as large as the screen; its name does not matter.
     if (name === 'container') {
       if (!this.#sheets.hasContainers) return /style\(/i.test(prelude) ? null : false
       return matchesScreen(prelude.replace(/^[^(]*?(?=not\s|\()/i, '')) || null
@@ -356,7 +358,7 @@ class Rules {
 
   #addRule({ block, prelude }: Rule, depth: number): void {
     if (prelude.type !== 'SelectorList') {
-      // A browser may know a selector that the parser does not.
+      // A browser may support a selector that the parser does not.
       const text = prelude.type === 'Raw' ? prelude.value : ''
       const mayBeKnown = !INVALID_SELECTOR.test(text) && declarationsOf(block.children).length > 0
       if (mayBeKnown) this.#unread += cssTree().generate(block).length
@@ -377,7 +379,7 @@ class Rules {
     const compiled = prelude.children
       .toArray()
       .map((node) => (node.type === 'Selector' ? compileSelector(node, context) : null))
-    // An invalid selector makes its list invalid, and browsers differ in what they know.
+    // An invalid selector invalidates its whole list, and browsers support different ones.
     const isUnknown = compiled.some((one) => one?.isUnknown)
     for (const one of compiled) {
       if (this.#order >= RULES_MAX) {
@@ -398,7 +400,7 @@ class Rules {
     }
   }
 
-  /** CSS Nesting 1: a nested rule as the equivalent rule without nesting. */
+  /** Rewrites a nested rule as the equivalent rule without nesting (CSS Nesting 1). */
   #addNested(parent: SelectorList, node: CssNode, depth: number): void {
     const { generate } = cssTree()
     const outer = generate(parent)
@@ -412,7 +414,7 @@ class Rules {
   }
 }
 
-/** As families are compared. */
+/** Normalises a font family for comparison. */
 export function familyName(written: string): string {
   return written
     .trim()
@@ -422,10 +424,12 @@ export function familyName(written: string): string {
 
 const NO_RULES = new Rules({ texts: [], hasContainers: false, isQuirky: false })
 
-/** What no selector has, such as the `;` that some programs write between rules. */
+/** Never part of a selector, such as the `;` that some programs write between rules. */
 const INVALID_SELECTOR = /^\s*[;)\]}%\d<!/?]|[;{}]/
 
-/** At-rules that hide nothing. What `@starting-style` sets lasts for a moment, but in some engines longer. */
+/**
+ * At-rules that hide nothing. `@starting-style` applies for a moment, but longer in some engines.
+ */
 const HARMLESS = new Set([
   'charset',
   'font-face',
@@ -443,7 +447,10 @@ const HARMLESS = new Set([
   'position-try',
 ])
 
-/** The content of a nested block as rules of their own, `outer` being the selectors of the rule around it. */
+/**
+ * Rewrites the content of a nested block as separate rules; `outer` is the selectors of the
+ * enclosing rule.
+ */
 function unnested(text: string, outer: string): string {
   let rules = ''
   let own = ''
@@ -499,7 +506,7 @@ function endOfString(text: string, at: number): number {
   return end === -1 ? text.length : end
 }
 
-/** The index after the bracket that closes the one before `from`, of whatever kind. */
+/** The index after the bracket that closes the one before `from`, of any kind. */
 function closingOf(text: string, from: number): number {
   let depth = 1
   for (let at = from; at < text.length; at++) {
@@ -515,7 +522,7 @@ function closingOf(text: string, from: number): number {
 
 const DATA_SHEET = /^data:text\/css[^,]*?(;base64)?,/i
 
-/** Whether a part of the mail may hold what the address names. */
+/** Whether the address may name a part of the message. */
 export function isOfMail(address: string): boolean {
   return /^\s*(?:cid|mid|data|blob):/i.test(address)
 }

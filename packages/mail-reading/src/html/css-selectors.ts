@@ -22,7 +22,7 @@ import { cssTree } from './css-tree.ts'
 /** Comparisons of selectors with elements; beyond it no further element matches a rule. */
 const COMPARISONS_MAX = 500_000
 
-/** Whether a condition holds: 0 for no, 1 where the reader does not know, 2 for yes. */
+/** Whether a condition holds: 0 for no, 1 for unknown, 2 for yes. */
 type Truth = 0 | 1 | 2
 const NO: Truth = 0
 const MAYBE: Truth = 1
@@ -38,7 +38,7 @@ type Test = (element: HtmlElement, matcher: Matcher) => Truth
 /** Conditions on one element; `combinator` is its relation to the part on its left. */
 type Compound = {
   readonly combinator: string
-  /** As `namesOf` gives them; an id first, then classes, then the tag. */
+  /** The names that `namesOf` must contain: an id first, then classes, then the tag. */
   readonly names: readonly string[]
   readonly tests: readonly Test[]
 }
@@ -46,27 +46,26 @@ type Compound = {
 /** From right to left. */
 export type ComplexSelector = readonly Compound[]
 
-/** What a selector means depends on its sheet and its document. */
+/** The meaning of a selector depends on its sheet and document. */
 export type SelectorContext = {
-  /** Documents without a doctype compare classes and ids without case (Selectors 4 §6). */
+  /** In documents without a doctype, classes and ids ignore case (Selectors 4 §6). */
   readonly isQuirky: boolean
-  /** Whether the sheet is in a shadow tree. */
   readonly isShadow: boolean
-  /** Addresses by prefix; that of '' holds for names without one. */
+  /** Namespace addresses by prefix; '' applies to names without one. */
   readonly namespaces: ReadonlyMap<string, string>
 }
 
 export type CompiledSelector = {
   readonly selector: ComplexSelector
   readonly specificity: number
-  /** Whether it selects a part of an element whose text it may hide, such as its first line. */
+  /** Whether it selects part of an element, such as its first line, whose text it may hide. */
   readonly isOfPart: boolean
-  /** Whether a browser may drop the selector, and the list around it, as invalid. */
+  /** Whether a browser may drop the selector, and its whole list, as invalid. */
   readonly isUnknown: boolean
 }
 
 const PARTS_MAX = 20
-/** Selectors listed within `:not()` and the like, and the depth of such lists. */
+/** Selectors listed within `:not()` and similar, and the depth of such lists. */
 const LISTED_MAX = 30
 const LISTS_DEPTH_MAX = 6
 
@@ -83,7 +82,7 @@ function specificityOf(selector: Selector): number {
   return sum
 }
 
-/** Selectors 4 §17: that of the most specific one in its list. */
+/** The specificity of the most specific selector in its list (Selectors 4 §17). */
 function specificityOfPseudoClass({ name, children }: PseudoClassSelector): number {
   const argument = children?.first
   if (/^where$/i.test(name)) return 0
@@ -111,25 +110,28 @@ export function compileSelector(
   }
 }
 
-/** Whether a browser is certain to know the selector; null where that is not known. */
+/** Whether every browser knows the selector; null if unknown. */
 export function isKnownSelector(selector: Selector): true | null {
   const compiler = new Compiler({ isQuirky: false, isShadow: false, namespaces: new Map() })
   compiler.compile(selector, 0)
   return compiler.isUnknown ? null : true
 }
 
-/** Parts whose style hides text of the element itself; a letter or a marker says nothing. */
+/**
+ * Parts whose style hides the element's own text. A single letter or a marker is too little to
+ * count.
+ */
 const TEXT_PARTS = /^(?:first-line|details-content|slotted|part)$/
-/** Parts that have no text of the document. */
+/** Parts without text of the document. */
 const OTHER_PARTS =
   /^(?:before|after|first-letter|marker|selection|placeholder|backdrop|cue|cue-region|file-selector-button|grammar-error|spelling-error|target-text|highlight|view-transition.*|scroll-.*|column|checkmark|picker|picker-icon|search-text|-.*)$/
 
 class Compiler {
   isUnknown = false
-  /** What of the element is selected. */
+  /** Which part of the element is selected. */
   part: 'whole' | 'text' | 'other' = 'whole'
   readonly #context: SelectorContext
-  /** Lists whose unknown selectors are ignored (Selectors 4 §4.2). */
+  /** Depth of lists that ignore unknown selectors (Selectors 4 §4.2). */
   #forgiving = 0
 
   constructor(context: SelectorContext) {
@@ -230,7 +232,7 @@ class Compiler {
       if (listed.length >= LISTED_MAX || depth >= LISTS_DEPTH_MAX || one.type !== 'Selector') {
         return [...listed, [{ ...NO_CONDITIONS, tests: [maybe] }]]
       }
-      // A part of an element is nothing that such a list selects.
+      // Such lists do not select parts of elements.
       this.part = 'whole'
       const compiled = this.compile(one, depth + 1)
       listed.push((this.part as string) === 'whole' ? compiled : [NOTHING])
@@ -306,7 +308,7 @@ function attributeTest({ name, matcher, value, flags }: AttributeSelector): Test
   }
 }
 
-/** WHATWG HTML §4.16.2. */
+/** Attributes whose values ignore case (WHATWG HTML §4.16.2). */
 const CASELESS_ATTRIBUTES = wordSet(`
   accept accept-charset align alink axis bgcolor charset checked clear codetype color compact declare defer dir
   direction disabled enctype face frame hreflang http-equiv lang language link media method multiple nohref noresize
@@ -330,7 +332,7 @@ function wordsOf(nodes: readonly CssNode[]): string[] {
   })
 }
 
-/** Selectors 4 §7.2; engines differ on ranges with a `*`. */
+/** Language ranges (Selectors 4 §7.2); engines differ on ranges with a `*`. */
 function langTest(nodes: readonly CssNode[]): Test {
   const ranges = wordsOf(nodes)
   return (element) => {
@@ -357,7 +359,7 @@ function directionTest(nodes: readonly CssNode[]): Test {
   }
 }
 
-/** The value of the nearest element that has one, the element itself included. */
+/** The value of the nearest element that has one, including the element itself. */
 function inherited(
   element: HtmlElement,
   read: (one: HtmlElement) => string | undefined,
@@ -369,13 +371,13 @@ function inherited(
   return undefined
 }
 
-/** Selectors 4 §4.5, of selectors that are relative to the element: `:has(> img)`. */
+/** Selectors relative to the element, such as `:has(> img)` (Selectors 4 §4.5). */
 function hasTest(listed: readonly ComplexSelector[]): Test {
   let scope: HtmlElement | null = null
   const isScope: Test = (element) => truthOf(element === scope)
   const relative = listed.map((selector) => {
     const leftmost = selector.at(-1)
-    // A combinator at the beginning stands behind a part without conditions.
+    // A leading combinator follows a part without conditions.
     const parts =
       leftmost === NO_CONDITIONS
         ? selector.slice(0, -1)
@@ -400,17 +402,17 @@ function hasTest(listed: readonly ComplexSelector[]): Test {
   }
 }
 
-/** The part before a combinator that begins a selector. */
+/** The part before a leading combinator. */
 const NO_CONDITIONS: Compound = { combinator: '', names: [], tests: [] }
 
 const isLink: Test = (element) =>
   truthOf(/^(?:a|area)$/.test(element.tagName) && attributeOf(element, 'href') !== undefined)
-/** A state that mail at rest is not in. */
+/** A state that never holds without interaction. */
 const never: Test = () => NO
 const maybe: Test = () => MAYBE
 const NOTHING: Compound = { ...NO_CONDITIONS, tests: [never] }
 
-/** Whether the selector asks for a state that mail at rest is not in. */
+/** Whether the selector requires a state that never holds without interaction. */
 export function matchesNothing(selector: ComplexSelector): boolean {
   return selector.some(({ tests }) => tests.includes(never))
 }
@@ -433,7 +435,7 @@ const isWritable = (element: HtmlElement): boolean => {
     typeOf(element),
   )
 }
-/** The states of controls that their values decide. */
+/** The states of form controls, which depend on their values. */
 const isJudged = of('form fieldset input select textarea button output', () => null)
 
 const PSEUDO_CLASSES: Readonly<Record<string, Test>> = {
@@ -484,7 +486,7 @@ const PSEUDO_CLASSES: Readonly<Record<string, Test>> = {
   'out-of-range': of('input', () => null),
 }
 
-/** A disabled fieldset disables what is in it, but for its legend. */
+/** A disabled fieldset disables its content, except its legend. */
 function isInDisabled(element: HtmlElement): boolean | null {
   for (let above = parentOf(element); above !== null; above = parentOf(above)) {
     if (above.tagName === 'fieldset' && has(above, 'disabled')) return null
@@ -499,7 +501,7 @@ const NTH_PLACES: Readonly<Record<string, Exclude<keyof Place, 'siblings'>>> = {
   'nth-last-of-type': 'ofTypeFromEnd',
 }
 
-/** Among its siblings, counted from 1. */
+/** Position among siblings, counted from 1. */
 type Place = {
   readonly siblings: readonly HtmlElement[]
   readonly index: number
@@ -519,11 +521,11 @@ export class Matcher {
     this.#isQuirky = isQuirky
   }
 
-  /** Its tag, its id as `#id` and its classes as `.class`, each once. */
+  /** The tag, the id as `#id` and the classes as `.class`, each once. */
   namesOf(element: HtmlElement): readonly string[] {
     const known = this.#names.get(element)
     if (known !== undefined) return known
-    // Names of SVG have capitals.
+    // SVG names contain capitals.
     const names = [element.tagName.toLowerCase()]
     for (const { name, value: written } of element.attrs) {
       const value = this.#isQuirky ? written.toLowerCase() : written
@@ -535,7 +537,7 @@ export class Matcher {
     return names
   }
 
-  /** Those of all elements. */
+  /** The names of all elements in the tree. */
   namesWithin(tree: HtmlParent): ReadonlySet<string> {
     const names = new Set<string>()
     const visit = ({ childNodes }: HtmlParent): void => {
@@ -584,13 +586,15 @@ export class Matcher {
     for (let above = parentOf(element); above !== null; above = parentOf(above)) {
       truth = either(truth, this.meets(selector, above, at))
       if (truth === YES) return YES
-      // The ancestors of the nearest match are ancestors of all others.
+      // The ancestors of the nearest match are also ancestors of all others.
       if (compound.combinator === ' ' && this.#fits(compound, above) === YES) return truth
     }
     return truth
   }
 
-  /** Whether one of the nodes, `from` on, or an element within them, meets the selector. */
+  /**
+   * Whether one of the nodes from index `from`, or an element within them, matches the selector.
+   */
   anyWithin(nodes: readonly HtmlNode[], selector: ComplexSelector, from = 0): Truth {
     let truth: Truth = NO
     for (let at = from; at < nodes.length && !this.isSpent && truth !== YES; at++) {
@@ -602,7 +606,7 @@ export class Matcher {
     return truth
   }
 
-  /** Computed once for all children of its parent. */
+  /** Computed once for all children of a parent. */
   readonly placeOf = (element: HtmlElement): Place => {
     const known = this.#places.get(element)
     if (known !== undefined) return known
@@ -647,7 +651,7 @@ function parentOf({ parentNode }: HtmlElement): HtmlElement | null {
 
 const CLASSES_MAX = 50
 
-/** The key of a rule: the id, a class or the tag of the element itself, else `*`. */
+/** The lookup key of a rule: the id, class or tag of the element itself, or `*`. */
 export function keyOf([own]: ComplexSelector): string {
   return own?.names[0] ?? '*'
 }

@@ -1,13 +1,13 @@
-// What transformations do to text: how small and how far away they make it (CSS Transforms 2).
+// The effect of transformations on text: how small and how far away it becomes (CSS Transforms 2).
 
 import { lengthPx } from './css-values.ts'
 
 export type Placement = {
-  /** Pixels that a pixel becomes, in the direction in which it becomes the fewest. */
+  /** Scale in the direction in which it is smallest. */
   readonly scale: number
   readonly xPx: number
   readonly yPx: number
-  /** Whether the back of the box is in front. */
+  /** Whether the box shows its back side. */
   readonly isTurned: boolean
 }
 
@@ -23,10 +23,10 @@ export type Transforms = {
 
 /** Functions of a list that count; real mail has two. */
 const FUNCTIONS_MAX = 50
-/** The whole of a percentage: the size of a box. */
+/** Assumed box size, for percentages. */
 const BOX_PX = 600
 
-/** Unknown functions, and perspective, change nothing. */
+/** Unknown functions and perspective are ignored. */
 export function placementOf(
   { translate, rotate, scale, transform }: Transforms,
   fontPx: number,
@@ -54,7 +54,7 @@ export function placementOf(
 
 const CALL = /([a-z]+(?:3d|[xyz])?)\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)/g
 
-/** Three values of one, two or three; missing ones are `rest`, or the first. */
+/** Expands one, two or three values to three; missing ones are `rest`, or the first value. */
 function listed(value: string, rest: string | null): string {
   const [first = '', second, third] = value.split(/\s+(?![^(]*\))/)
   return [first, second ?? rest ?? first, third ?? (rest === null ? '1' : rest)].join(',')
@@ -136,7 +136,7 @@ function scaled(x: number, y: number): Matrix {
   return [x, 0, 0, 0, 0, y, ...IDENTITY.slice(6)]
 }
 
-/** CSS Transforms 2 §13.1. */
+/** A rotation matrix (CSS Transforms 2 §13.1). */
 function turned(axis: readonly number[], angle: number): Matrix {
   const length = Math.hypot(...axis)
   if (length === 0) return IDENTITY
@@ -174,7 +174,7 @@ function radians(text = ''): number {
   return found === null ? 0 : Number(found[1]) * (RADIANS[found[2] ?? ''] ?? 0)
 }
 
-/** Seen from the front, without perspective. */
+/** The placement seen from the front, without perspective. */
 function placed(matrix: Matrix): Placement {
   const [a = 0, b = 0, , , c = 0, d = 0] = matrix
   const area = Math.abs(a * d - b * c)

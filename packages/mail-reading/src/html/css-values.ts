@@ -6,7 +6,7 @@ const SIZE =
   '<length-percentage [0,∞]> | min-content | max-content | fit-content | stretch | -webkit-fill-available'
 const OVERFLOW = 'visible | hidden | clip | scroll | auto | overlay'
 const OFFSET = `auto | ${LENGTH}`
-/** CSS Color 4 appendix A: old names that browsers still take, and Word writes. */
+/** Deprecated system colours (CSS Color 4 appendix A), which browsers accept and Word writes. */
 const COLOUR = `<color> | activeborder | activecaption | appworkspace | background | buttonhighlight | buttonshadow
   | captiontext | inactiveborder | inactivecaption | inactivecaptiontext | infobackground | infotext | menu | menutext
   | scrollbar | threeddarkshadow | threedface | threedhighlight | threedlightshadow | threedshadow | window
@@ -52,19 +52,19 @@ const SYNTAX: Readonly<Record<string, string>> = {
   '-webkit-text-security': 'none | disc | circle | square',
   'mix-blend-mode': `normal | multiply | screen | overlay | darken | lighten | color-dodge | color-burn | hard-light
     | soft-light | difference | exclusion | hue | saturation | color | luminosity | plus-darker | plus-lighter`,
-  // A property of Word and Outlook alone.
+  // Only Word and Outlook have this property.
   'mso-hide': 'all | none | screen | no',
 }
 
-/** The keywords of every property (CSS Cascade 5 §7). */
+/** Keywords that every property accepts (CSS Cascade 5 §7). */
 export const WIDE_KEYWORD = /^(?:inherit|initial|unset|revert|revert-layer)$/
 
-/** Whether the grammar has the property; others may be those of one engine. */
+/** Whether the grammar has the property; others may belong to one engine. */
 export function isKnownProperty(property: string): boolean {
   return property in SYNTAX || cssTree().lexer.getProperty(property, false) !== null
 }
 
-/** `value`: lower case, without comments, blanks around it and `!important`. */
+/** `value` is in lower case, without comments, surrounding blanks and `!important`. */
 export function isValid(property: string, value: string): boolean {
   if (WIDE_KEYWORD.test(value)) return true
   const key = `${property}:${value}`
@@ -76,11 +76,11 @@ export function isValid(property: string, value: string): boolean {
   return valid
 }
 
-/** Mail repeats its values, within a message and from one to the next. */
+/** Cached, because mail repeats its values, within a message and across messages. */
 const known = new Map<string, boolean>()
 const KNOWN_MAX = 5_000
 
-/** Whether the value has a function that browsers compute and this reader does not. */
+/** Whether the value has a function that browsers compute and this code does not. */
 export function isUnevaluated(value: string): boolean {
   return value.includes('(') && UNEVALUATED.test(value)
 }
@@ -106,10 +106,10 @@ function matches(property: string, value: string): boolean {
   return error === null
 }
 
-/** As the lexer uses it: of a text it makes one again for each value. */
+/** Compiled for the lexer, which would otherwise parse the text again for each value. */
 const grammars = new Map<string, DSNode>()
 
-/** Null for a property that SYNTAX has not. */
+/** Null for a property that SYNTAX does not have. */
 function grammarOf(property: string): DSNode | null {
   const syntax = SYNTAX[property]
   if (syntax === undefined) return null
@@ -121,8 +121,9 @@ function grammarOf(property: string): DSNode | null {
 }
 
 /**
- * Numbers without a unit are pixels in a document without a doctype, and invalid in one with it. Mail is read in
- * both: such a number counts where it hides; else an earlier declaration counts.
+ * Numbers without a unit are pixels in documents without a doctype, and invalid otherwise. Mail is
+ * displayed in both modes: such a number counts if it hides text; otherwise an earlier declaration
+ * counts.
  */
 const QUIRKY = new Set(
   'font-size width height max-width max-height left top right bottom text-indent margin-top margin-left'.split(
@@ -136,7 +137,7 @@ function hides(property: string, number: number): boolean {
     : number <= -500 || number >= 3_000
 }
 
-/** Whether all brackets are closed: a browser closes open ones only at the end of a style. */
+/** Whether all brackets are closed; browsers close open ones only at the end of a style. */
 function hasClosedBrackets(value: string): boolean {
   if (!/["'()[\]{}]/.test(value)) return true
   const open: string[] = []
@@ -156,7 +157,10 @@ function hasClosedBrackets(value: string): boolean {
 
 const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' }
 
-/** The value with each calculation replaced by a value of its kind; null where a calculation is invalid. */
+/**
+ * The value with each calculation replaced by a value of its kind; null if a calculation is
+ * invalid.
+ */
 function withoutMath(value: string): string | null {
   let plain = ''
   let rest = value
@@ -209,16 +213,16 @@ const EM_PER_UNIT: Readonly<Record<string, number>> = {
   cap: 0.7,
   lh: 1.2,
 }
-/** A hundredth of the window, in all its forms. */
+/** Viewport units: a hundredth of the window, in all forms. */
 const VIEWPORT_UNIT = /^(?:[sld]?v|cq)(w|h|i|b|min|max)$/
-/** The whole of a percentage where nothing else is known: the width of a window. */
+/** The base of a percentage if nothing else is known: the width of a window. */
 const WHOLE_PX = 1_024
 const VIEWPORT_PX: Readonly<Record<string, number>> = { w: 10.24, i: 10.24, max: 10.24 }
 const VIEWPORT_HEIGHT_PX = 7.68
 
 /**
- * Null for a text that is no length. `fontPx`: one `em`; `wholePx`: 100 %. A number without a unit counts as
- * pixels, as browsers read it in mail without a doctype.
+ * Null for text that is not a length. `fontPx` is one `em`, `wholePx` is 100 %. A number without a
+ * unit counts as pixels, as browsers treat it in mail without a doctype.
  */
 export function lengthPx(
   text: string | undefined,
@@ -231,11 +235,13 @@ export function lengthPx(
 
 type Measured = {
   readonly value: number
-  /** A length or a percentage, and no plain number. */
+  /** True for lengths and percentages, false for plain numbers. */
   readonly isLength: boolean
 }
 
-/** A number, a length, a percentage, or a calculation of those (CSS Values 4 §10); null for all else. */
+/**
+ * Evaluates a number, length, percentage or calculation (CSS Values 4 §10); null for anything else.
+ */
 function measure(text: string, fontPx: number, wholePx = WHOLE_PX): Measured | null {
   if (!text.includes('(')) return term(text, fontPx, wholePx)
   if (text.length > CALCULATION_LENGTH_MAX) return null
@@ -267,7 +273,7 @@ function pxOf(unit: string, fontPx: number, wholePx: number): number | null {
 
 const NESTED_MAX = 8
 
-/** Reads one calculation from left to right. */
+/** Evaluates one calculation from left to right. */
 class Calculation {
   readonly #text: string
   readonly #fontPx: number

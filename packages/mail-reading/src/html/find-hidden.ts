@@ -1,4 +1,4 @@
-// What of a message a person does not see, by kind and number of characters.
+// Counts the hidden characters of a message by kind.
 
 import {
   attributeOf,
@@ -10,7 +10,7 @@ import {
 import { isCarrier, type RemovalKind, type RemovalTally, stripInvisible } from '#view/removal.ts'
 import { hiddenLength, removeHidden } from './hidden.ts'
 
-/** As `removeHidden`, with the removed characters in `tally`. */
+/** Like `removeHidden`, counting the removed characters in `tally`. */
 export function tallyHidden(
   tree: HtmlParent,
   tally: RemovalTally,
@@ -23,12 +23,12 @@ export function tallyHidden(
   tally.add('unread-styles', unread)
 }
 
-/** Adds the invisible characters that can stand for letters. */
+/** Counts the invisible characters that can encode letters. */
 export function tallyCarriers(text: string, tally: RemovalTally): void {
   stripInvisible(text, tally, isCarrier)
 }
 
-/** The same in the texts and descriptions of a tree. */
+/** Does the same in the texts and descriptions of a tree. */
 export function tallyCarriersWithin({ childNodes }: HtmlParent, tally: RemovalTally): void {
   for (const node of childNodes) {
     if (isText(node)) tallyCarriers(node.value, tally)

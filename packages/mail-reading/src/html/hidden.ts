@@ -1,6 +1,6 @@
-// The nodes of a document that a person does not see. The reader knows two documents: one in which only what it
-// understands holds, and one in which the rest holds too. Text that is hidden in both is removed; text that is hidden in
-// one of them stays, and is reported as unclear.
+// Finds the nodes of a document that a person does not see. Evaluates two versions of the document:
+// one in which only supported declarations apply, and one in which the others apply too. Text that
+// is hidden in both is removed; text that is hidden in one is kept and reported as unclear.
 
 import {
   attributeOf,
@@ -18,10 +18,12 @@ import { isOfMail, type SheetTexts, StyleSheet, sheetOfAddress } from './css-rul
 import { lengthPx } from './css-values.ts'
 import { collapsedColumns, drawnValue, isUndrawn, NO_TEXT, openShadowRoots } from './undrawn.ts'
 
-/** Called with each node before it is removed, and with each picture before it loses its description. */
+/**
+ * Called with each node before its removal, and with each picture before it loses its description.
+ */
 type OnRemoved = (kind: RemovalKind, node: HtmlNode) => void
 
-/** Whether HTML has a word without which it hides no text; `false` is certain. */
+/** Whether HTML may hide text; `false` is certain. */
 export function mayHide(html: string): boolean {
   return MAY_HIDE.test(html)
 }
@@ -30,9 +32,9 @@ const MAY_HIDE =
   /style|hidden|popover|<(?:!--|font|noscript|dialog|details|img|head|title|script|template|object|embed|applet|iframe|svg|math|canvas|audio|video|map|select|input|datalist|meter|progress|rp)|bgcolor|background|(?:text|link)\s*=/i
 
 /**
- * Removes from the tree of a document the nodes that a person does not see, and the descriptions of pictures too small
- * to be seen. A visible picture within an element whose text is unseen stays, and so does text of the kind `unclear`.
- * Returns the number of characters of style sheets that were not read, and may hide more.
+ * Removes the nodes that a person does not see, and the descriptions of pictures too small to see.
+ * Visible pictures within elements whose text is hidden are kept, and so is text of the kind
+ * `unclear`. Returns the number of characters of unread style sheets, which may hide more.
  */
 export function removeHidden(tree: HtmlParent, onRemoved: OnRemoved): number {
   const shadows = openShadowRoots(tree)
@@ -48,21 +50,24 @@ export function removeHidden(tree: HtmlParent, onRemoved: OnRemoved): number {
 type Walk = {
   readonly sheet: StyleSheet
   readonly onRemoved: OnRemoved
-  /** Changes of the tree for after the walk: selectors ask for the siblings that the document has. */
+  /** Changes applied after the walk, because selectors depend on the original siblings. */
   readonly changes: (() => void)[]
   readonly shadows: ReturnType<typeof openShadowRoots>
-  /** Cells of columns that are collapsed. */
+  /** Cells of collapsed columns. */
   readonly columns: ReadonlySet<HtmlElement>
 }
 
-/** The box around a node in both documents. */
+/** The box around a node in both versions of the document. */
 type Boxes = {
   readonly box: Seen
-  /** In the other document; null where it is the same. */
+  /** The box in the second version; null if it is the same. */
   readonly other: Seen | null
 }
 
-/** `gone`: why all that the box holds is unseen although it is walked, because the other document shows it. */
+/**
+ * `gone`: why the box's content is hidden although it is walked, because the other version shows
+ * it.
+ */
 type Seen = Box & { readonly gone?: RemovalKind }
 
 function walkWithin(parent: HtmlParent, boxes: Boxes, walk: Walk): void {
@@ -96,7 +101,7 @@ function textKind({ gone, unseen }: Seen): RemovalKind | null {
   return gone ?? unseen
 }
 
-/** Of closed details what is shown, null for nothing; undefined for any other element. */
+/** The visible part of closed details, null for nothing; undefined for any other element. */
 function closedSummary(element: HtmlElement): HtmlElement | null | undefined {
   if (element.tagName !== 'details' || attributeOf(element, 'open') !== undefined) return undefined
   return element.childNodes.filter(isElement).find(({ tagName }) => tagName === 'summary') ?? null
@@ -119,7 +124,7 @@ function isKeptElement(element: HtmlElement, outer: Boxes, walk: Walk): boolean 
   return true
 }
 
-/** An element in one of the documents. */
+/** An element in one version of the document. */
 type Judgement = { readonly kind: RemovalKind | null; readonly box: Seen }
 
 function goneBox({ kind, box }: Judgement): Seen {
@@ -137,7 +142,7 @@ function judge(
   return { kind: hidingKind(element, style.styles, box, walk), box }
 }
 
-/** The element in the other document; null where that is the same. */
+/** The element in the second version; null if it is the same. */
 function otherOf(
   element: HtmlElement,
   style: ElementStyle,
@@ -165,11 +170,11 @@ function otherOf(
   return outer.other === null ? null : plain
 }
 
-/** What an object shows if it can be loaded is not its content. */
+/** An object that loads is shown instead of its content. */
 function isReplaced({ tagName, attrs }: HtmlElement): boolean {
   return (
     (tagName === 'object' && attrs.some(({ name }) => name === 'data')) ||
-    // Web mail leaves drawings out, and some programs show them.
+    // Webmail drops drawings, but some programs show them.
     tagName === 'svg'
   )
 }
@@ -195,10 +200,10 @@ function hidingKind(
   return isHidden ? 'hidden-attribute' : hiding
 }
 
-/** A popover is shown by a script or a button, which mail has not. */
+/** Only a script or button shows a popover, and mail has neither. */
 const HIDING_ATTRIBUTES = ['hidden', 'popover']
 
-/** The description of a picture that is not seen is no text of the mail. */
+/** The description of an invisible picture is not text of the message. */
 function keepPicture(
   element: HtmlElement,
   styles: Styles,
@@ -220,7 +225,7 @@ function keepPicture(
   if (kind !== 'unclear') description.value = ''
 }
 
-/** Pixels of a side that show nothing of a description. */
+/** Pictures with sides of at most this many pixels show nothing. */
 const PIXEL_MAX = 3
 
 function isPixel(element: HtmlElement, styles: Styles, fontPx: number): boolean {
@@ -231,7 +236,7 @@ function isPixel(element: HtmlElement, styles: Styles, fontPx: number): boolean 
   })
 }
 
-/** The text of a control becomes text of the document. */
+/** The text of a form control becomes text of the document. */
 function keepValue(element: HtmlElement, value: string, boxes: Boxes, walk: Walk): void {
   const node = { nodeName: '#text' as const, value, parentNode: element }
   if (!isKept(node, boxes, walk)) return
@@ -242,7 +247,7 @@ function keepValue(element: HtmlElement, value: string, boxes: Boxes, walk: Walk
   })
 }
 
-/** The sheets of a document for a screen, in order. */
+/** The screen style sheets of a document in order. */
 function styleTexts(
   tree: HtmlParent & { readonly mode?: string },
   roots: ReadonlySet<HtmlElement>,
@@ -278,7 +283,9 @@ function sheetHolds(element: HtmlElement) {
   return isCss && matchesScreen(attributeOf(element, 'media') ?? '')
 }
 
-/** '' for a sheet that mail programs do not load; null for one that a part of the mail may hold. */
+/**
+ * '' for a sheet that mail programs do not load; null for one that may be a part of the message.
+ */
 function sheetText(element: HtmlElement): string | null {
   if (element.tagName === 'style') {
     return element.childNodes.map((node) => (isText(node) ? node.value : '')).join('')
@@ -289,7 +296,7 @@ function sheetText(element: HtmlElement): string | null {
   return sheetOfAddress(address) ?? (isOfMail(address) ? null : '')
 }
 
-/** Code points of a node's text for a reader, without the fillers that pad a preview. */
+/** Visible code points in a node's text, without the fillers that pad a preview. */
 export function hiddenLength(node: HtmlNode): number {
   if (isText(node)) return visibleLength(node.value)
   if (node.nodeName === '#comment' && 'data' in node) return visibleLength(node.data)

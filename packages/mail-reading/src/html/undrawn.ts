@@ -1,4 +1,4 @@
-// Elements whose content a browser does not draw, or draws in another place, whatever their style.
+// Elements whose content browsers do not draw, or draw elsewhere, whatever their style.
 
 import {
   attributeOf,
@@ -11,19 +11,19 @@ import {
 import { styleOf } from './css-cascade.ts'
 import type { StyleSheet } from './css-rules.ts'
 
-/** Elements whose content is not read as text of the mail. */
+/** Elements whose content is not text of the message. */
 export const NO_TEXT = wordSet(`
   head title style script template embed iframe canvas audio video datalist noframes noembed frameset meter progress rp
   base link meta param
 `)
 
-/** SVG and MathML elements that describe, or are drawn elsewhere or not at all. */
+/** SVG and MathML elements that are descriptions, or drawn elsewhere or not at all. */
 const UNDRAWN_FOREIGN = wordSet(`
   title desc metadata defs symbol clipPath mask pattern marker linearGradient radialGradient filter mphantom annotation
   annotation-xml
 `)
 
-/** Whether the element is not drawn for what it is and where it is. */
+/** Whether the element's type or position keeps it from being drawn. */
 export function isUndrawn(element: HtmlElement): boolean {
   const { tagName, namespaceURI, parentNode } = element
   const parent = parentNode !== null && isElement(parentNode) ? parentNode : null
@@ -35,7 +35,7 @@ export function isUndrawn(element: HtmlElement): boolean {
   return false
 }
 
-/** In a closed list a person sees the selected option, or else the first one. */
+/** A closed list shows the selected option, or else the first one. */
 function isUnselected(element: HtmlElement): boolean {
   let list: HtmlNode | HtmlParent | null = element.parentNode
   while (list !== null && isElement(list) && list.tagName !== 'select') list = list.parentNode
@@ -62,7 +62,7 @@ function chosenOption(list: HtmlElement): HtmlElement | null {
   return chosen
 }
 
-/** The text in a control, as the sender wrote it; null for any other element and for none. */
+/** The text in a form control as written; null for other elements and if there is none. */
 export function drawnValue(element: HtmlElement): string | null {
   if (element.tagName !== 'input') return null
   const type = attributeOf(element, 'type')?.toLowerCase() ?? 'text'
@@ -75,17 +75,17 @@ const NO_VALUE = wordSet('hidden checkbox radio password file image range color'
 
 /** Declarative shadow roots (WHATWG HTML §4.12.3) of a document. */
 export type ShadowRoots = {
-  /** The elements that hold what the roots hold. */
+  /** Elements that contain the content of the roots. */
   readonly roots: ReadonlySet<HtmlElement>
-  /** Elements beside a root that a browser draws nowhere. */
+  /** Elements beside a root, which browsers do not draw. */
   readonly covered: ReadonlySet<HtmlElement>
 }
 
 const NO_SHADOWS: ShadowRoots = { roots: new Set(), covered: new Set() }
 
 /**
- * Makes the content of shadow roots content of the document, in elements of its own, and puts the text beside them into
- * elements. Programs that insert mail into a page draw the one, others the other.
+ * Moves the content of shadow roots into elements of the document, and the text beside them into
+ * elements too. Programs that insert mail into a page draw one of the two, others the other.
  */
 export function openShadowRoots(tree: HtmlParent): ShadowRoots {
   const templates: HtmlElement[] = []
@@ -100,7 +100,7 @@ export function openShadowRoots(tree: HtmlParent): ShadowRoots {
   if (templates.length === 0) return NO_SHADOWS
   const roots = new Set<HtmlElement>()
   const covered = new Set<HtmlElement>()
-  // The first one of an element counts.
+  // Only the first shadow root of an element counts.
   const hosts = new Set<HtmlParent>()
   for (const template of templates) {
     const host = template.parentNode
@@ -146,10 +146,10 @@ function wrapped(child: HtmlNode, like: HtmlElement): HtmlElement {
   return element
 }
 
-/** Columns of a table that count. */
+/** Columns per table that are evaluated. */
 const COLUMNS_MAX = 1_000
 
-/** The cells of the columns that `visibility: collapse` takes out of their tables (CSS 2 §17.5.5). */
+/** The cells of columns that `visibility: collapse` removes (CSS 2 §17.5.5). */
 export function collapsedColumns(tree: HtmlParent, sheet: StyleSheet): ReadonlySet<HtmlElement> {
   const cells = new Set<HtmlElement>()
   const visit = (parent: HtmlParent): void => {
@@ -166,7 +166,7 @@ export function collapsedColumns(tree: HtmlParent, sheet: StyleSheet): ReadonlyS
   return cells
 }
 
-/** The places of the collapsed columns, from 0. */
+/** Indexes of the collapsed columns, from 0. */
 function columnsOf(table: HtmlElement, sheet: StyleSheet): ReadonlySet<number> {
   const collapsed = new Set<number>()
   let place = 0
@@ -197,7 +197,7 @@ function spanOf(element: HtmlElement, name: string): number {
 }
 
 function addCells(table: HtmlElement, columns: ReadonlySet<number>, cells: Set<HtmlElement>): void {
-  /** Rows that cells of earlier rows still take, by column. */
+  /** Number of further rows that spanning cells occupy, by column. */
   const taken: number[] = []
   for (const row of rowsOf(table)) {
     let place = 0

@@ -1,4 +1,4 @@
-// What a text part says that the HTML beside it does not. People see the HTML.
+// Finds text in the text part that the HTML lacks. People see the HTML.
 
 import { stripTags } from '@mailroom/mail/html/text.ts'
 import {
@@ -12,12 +12,13 @@ import {
 import { countCodePoints } from '#view/removal.ts'
 import { drawnValue, NO_TEXT } from './undrawn.ts'
 
-/** Characters of each body that are compared; of longer ones nothing is said. */
+/** Characters of each body that are compared; longer bodies are not compared. */
 const COMPARED_LENGTH_MAX = 256 * 1024
 
 /**
- * Code points of the stretches of `text` that are not in `html`, hidden text included, which is reported by itself.
- * Addresses of links, quotation marks, pictures and layout count as said. 0 for HTML that is not read. Linear.
+ * Code points of the sections of `text` that are missing in `html`. Hidden text in the HTML counts
+ * as present, because it is reported separately; link addresses, quotation marks, pictures and
+ * layout are ignored. 0 for HTML that is not parsed. Runs in linear time.
  */
 export function unsaidLength(text: string, html: string): number {
   if (text === '' || html === '') return 0
@@ -28,21 +29,21 @@ export function unsaidLength(text: string, html: string): number {
   return tree === null ? 0 : unsaid(words, textWithin(tree))
 }
 
-/** The same for a text that people see. */
+/** Does the same for the visible text. */
 export function unsaidIn(text: string, seen: string): number {
   if (Math.max(text.length, seen.length) > COMPARED_LENGTH_MAX) return 0
   const words = wordsOf(withoutAddresses(text))
   return words.length < RUN_MIN ? 0 : unsaid(words, seen)
 }
 
-/** Whether `text` has all that `other` has, in order. */
+/** Whether `text` contains all of `other`, in order. */
 export function holdsAll(text: string, other: string): boolean {
   return wordsOf(text).join('').includes(wordsOf(other).join(''))
 }
 
-/** Words in a row: fewer are a label, such as that of a link. */
+/** Minimum words in a row; fewer are a label, such as that of a link. */
 const RUN_MIN = 4
-/** Stretches that are compared without regard to blanks. */
+/** Sections that are compared without regard to blanks. */
 const RUNS_MAX = 50
 
 function unsaid(words: readonly string[], other: string): number {
@@ -69,7 +70,7 @@ function unsaid(words: readonly string[], other: string): number {
   return length
 }
 
-/** Letters and digits, folded; each character of a script without blanks is a word. */
+/** Folded letters and digits; in scripts without blanks each character is a word. */
 function wordsOf(text: string): string[] {
   return text.normalize('NFKC').toLowerCase().match(WORD) ?? []
 }
@@ -81,7 +82,7 @@ function withoutAddresses(text: string): string {
   return text.replace(/\b(?:[a-z][a-z0-9+.-]{1,20}:\/\/|www\.|mailto:|cid:)[^\s<>"')\]]*/gi, ' ')
 }
 
-/** The text of a tree and the descriptions of its pictures, hidden or not. */
+/** The text of a tree and its picture descriptions, hidden or not. */
 function textWithin(tree: HtmlParent): string {
   const pieces: string[] = []
   const visit = ({ childNodes }: HtmlParent): void => {

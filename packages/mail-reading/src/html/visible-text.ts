@@ -3,14 +3,14 @@ import { RemovalTally, stripInvisible } from '#view/removal.ts'
 import { mayHide, removeHidden } from './hidden.ts'
 
 /**
- * HTML as plain text, without what a person does not see. HTML beyond a bound of `readHtml` only loses its tags.
- * Never throws; not for the main thread.
+ * Converts HTML to plain text without hidden content. HTML beyond a bound of `readHtml` only loses
+ * its tags. Never throws; too slow for the main thread.
  */
 export function visibleTextOf(html: string): string {
   return stripInvisible(textFromHtml(html, pruneHidden(html)), new RemovalTally())
 }
 
-/** Removes from the tree of `html` what a person does not see. */
+/** Removes hidden content from the tree of `html`. */
 export function pruneHidden(html: string): PruneHtml {
   return (tree) => {
     if (mayHide(html)) removeHidden(tree, () => {})

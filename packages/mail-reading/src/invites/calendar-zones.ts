@@ -1,12 +1,13 @@
-// The time zones of calendar files: their names, which may be those of Windows, and their own definitions.
+// Time zones of calendar files: their names, including those of Windows, and their own definitions.
 
 import { findIana } from 'windows-iana'
 import { type Calendar, type CalendarZone, type Observance, rawValueOf } from './calendar.ts'
 import { DAY_MS, isZoneName, localMsOf } from './zones.ts'
 
 /**
- * The name in the IANA database of the zone with this TZID: the name itself, one at the end of a path
- * (`/freeassociation.sourceforge.net/Europe/Berlin`), one that the definition names, or that of a zone of Windows.
+ * The IANA name for a TZID: the TZID itself, the end of a path
+ * (`/freeassociation.sourceforge.net/Europe/Berlin`), a name in the definition, or the equivalent
+ * of a Windows zone.
  */
 export function ianaZoneOf(tzid: string, { zones }: Pick<Calendar, 'zones'>): string | null {
   const names = [tzid, zones.get(tzid)?.location ?? '', ...tailsOf(tzid)]
@@ -28,7 +29,7 @@ function modernNameOf(windowsName: string): string | null {
   return name === null ? null : (RENAMED.get(name) ?? name)
 }
 
-/** CLDR keeps the first name of a zone; these have another one in the IANA database. */
+/** Zones that CLDR lists under an older name than the IANA database. */
 const RENAMED = new Map([
   ['America/Buenos_Aires', 'America/Argentina/Buenos_Aires'],
   ['America/Godthab', 'America/Nuuk'],
@@ -40,8 +41,8 @@ const RENAMED = new Map([
 ])
 
 /**
- * Minutes by which local time is ahead of UTC by a VTIMEZONE, for zones that have no name: of the yearly rules that such definitions have, the last one that
- * began. Null where that cannot be told.
+ * Minutes ahead of UTC according to a VTIMEZONE, for zones without a known name. Supports the
+ * yearly rules that such definitions use and takes the last one that began. Null if undetermined.
  */
 export function offsetBy({ observances }: CalendarZone, localMs: number): number | null {
   let [latestMs, latest]: [number, Observance | null] = [Number.NEGATIVE_INFINITY, null]
@@ -59,7 +60,7 @@ function minutesOf(offset: string | number | null): number | null {
   return sign === '-' ? -total : total
 }
 
-/** The latest time at or before `localMs` at which the observance begins; null for a rule of another kind. */
+/** The latest start of the observance at or before `localMs`; null for other kinds of rules. */
 function lastOnset(observance: Observance, localMs: number): number | null {
   const startMs = localMsOf(String(rawValueOf(observance.get('dtstart'))))
   if (startMs === null || startMs > localMs) return null

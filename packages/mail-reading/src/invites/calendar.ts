@@ -1,47 +1,47 @@
-// The lines of a calendar file (RFC 5545) as components. Each wanted line is read by itself, so that a wrong one loses
-// nothing but its property; nothing is expanded, and what is beyond the bounds is not read.
+// Reads the lines of a calendar file (RFC 5545) as components. Each wanted line is parsed
+// separately, so an invalid one loses only its property. Nothing is expanded, and anything beyond
+// the bounds is ignored.
 
 import ICAL from 'ical.js'
 
-/** In characters, of all files of a message. The invitation of a thousand guests has 200,000. */
+/** In characters, of all files of a message. An invitation with a thousand guests has 200,000. */
 export const CALENDAR_LENGTH_MAX = 1024 * 1024
-/** Of an unfolded line of text. */
+/** Characters of an unfolded line of text. */
 const LINE_LENGTH_MAX = 8 * 1024
-/** Of any other one. */
+/** Characters of any other unfolded line. */
 const STRUCTURED_LENGTH_MAX = 2 * 1024
-/** Parameters of a line, or parts of a rule: the time to read them grows with the square of their number. */
+/** Parameters of a line, or parts of a rule; reading them takes quadratic time. */
 const PARAMETERS_MAX = 50
-/** Of an event. */
+/** Attendees per event. */
 const ATTENDEES_MAX = 1_000
 export const EVENTS_MAX = 10
 const ZONES_MAX = 20
 const ZONE_LINES_MAX = 200
 
 export type Calendar = {
-  /** As written; null without one. */
+  /** As written; null if absent. */
   readonly method: string | null
-  /** The first EVENTS_MAX. */
+  /** The first EVENTS_MAX events. */
   readonly events: readonly CalendarEvent[]
   /** By TZID. */
   readonly zones: ReadonlyMap<string, CalendarZone>
 }
 
 export type CalendarEvent = {
-  /** Of a property that occurs twice, the first one; by its name in lower case. */
+  /** By lower-case name; the first of a repeated property. */
   readonly properties: ReadonlyMap<string, ICAL.Property>
   readonly attendees: readonly ICAL.Property[]
 }
 
-/** A VTIMEZONE. */
 export type CalendarZone = {
   /** The content lines between BEGIN and END, unfolded. */
   readonly lines: readonly string[]
-  /** A name of the IANA database, as X-LIC-LOCATION gives it; null without one. */
+  /** IANA name from X-LIC-LOCATION; null if absent. */
   readonly location: string | null
   readonly observances: readonly Observance[]
 }
 
-/** A STANDARD or DAYLIGHT component; without properties that cannot be read. */
+/** A STANDARD or DAYLIGHT component, without unreadable properties. */
 export type Observance = ReadonlyMap<string, ICAL.Property>
 
 const EVENT_PROPERTIES = new Set([
@@ -59,7 +59,7 @@ const EVENT_PROPERTIES = new Set([
   'status',
   'comment',
 ])
-/** A longer one is cut; any other that is too long is left out. */
+/** Properties that are cut if too long; others are dropped. */
 const CUT_PROPERTIES = new Set(['summary', 'location', 'comment'])
 const ZONE_PROPERTIES = new Set([
   'tzid',
@@ -72,7 +72,7 @@ const ZONE_PROPERTIES = new Set([
   'rdate',
 ])
 
-/** The calendar objects of a file, of which only those with events count. Never throws. */
+/** The calendar objects of a file that contain events. Never throws. */
 export function readCalendars(text: string): Calendar[] {
   const reader = new CalendarReader()
   for (const line of contentLines(text)) {
@@ -82,7 +82,7 @@ export function readCalendars(text: string): Calendar[] {
   return reader.end()
 }
 
-/** Unfolded (§3.1), each up to LINE_LENGTH_MAX and one more character. */
+/** Unfolded lines (§3.1), each cut at one character more than LINE_LENGTH_MAX. */
 function* contentLines(text: string): Generator<string> {
   let line = ''
   let at = text.charCodeAt(0) === 0xfeff ? 1 : 0
@@ -115,7 +115,7 @@ type OpenCalendar = {
 
 class CalendarReader {
   readonly #calendars: OpenCalendar[] = []
-  /** The names of the open components, in lower case; of those beyond three, their number. */
+  /** Lower-case names of the three outermost open components; deeper ones are only counted. */
   readonly #open: string[] = []
   #deeper = 0
   #event: OpenEvent | null = null
@@ -179,7 +179,7 @@ class CalendarReader {
     if (this.#zone !== null && this.#open.length === 2) {
       this.#zone.lines.push(`END:${closed === 'daylight' ? 'DAYLIGHT' : 'STANDARD'}`)
     }
-    // A component without its end ends with the one around it.
+    // A component without an end ends with the enclosing one.
     if (closed !== name && this.#open.includes(name)) while (this.#open.pop() !== name);
     if (this.#open.length > 1) return
     this.#event = null
@@ -219,7 +219,7 @@ function readInto({ properties, attendees }: OpenEvent, name: string, line: stri
   else properties.set(name, property)
 }
 
-/** Null for one that is beyond the bounds or cannot be read. */
+/** Null for a property that exceeds the bounds or cannot be parsed. */
 function readProperty(line: string): ICAL.Property | null {
   if (line.length > STRUCTURED_LENGTH_MAX) return null
   const partCount = line.split(';', PARAMETERS_MAX + 2).length
@@ -234,7 +234,7 @@ function propertyFrom(line: string): ICAL.Property | null {
   }
 }
 
-/** The value as jCal (RFC 7265) has it, if that is one text or number. */
+/** The jCal value (RFC 7265) if it is a single text or number. */
 export function rawValueOf(property: ICAL.Property | undefined): string | number | null {
   const value: unknown = property?.jCal[3]
   return typeof value === 'string' || typeof value === 'number' ? value : null

@@ -1,4 +1,4 @@
-// The events of the calendar files of a message, as far as an agent needs them.
+// Reads the events in a message's calendar files, with the details that an agent needs.
 
 import { cleanLine, cleanText, decodeText } from '@mailroom/mail/charset.ts'
 import { openMime } from '@mailroom/mail/mime/mime-message.ts'
@@ -24,9 +24,9 @@ import { ianaZoneOf, offsetBy } from './calendar-zones.ts'
 import { addressOfMailto, plainAddress } from './mailto.ts'
 import { localMsOf, offsetIn, offsetText } from './zones.ts'
 
-/** Calendar files of a message that are read. */
+/** Calendar files read per message. */
 const FILES_MAX = 5
-/** Of all invites of a message. */
+/** Attendees of all invitations of a message together. */
 const ATTENDEES_MAX = 200
 /** In characters. */
 const UID_LENGTH_MAX = 1_000
@@ -36,7 +36,7 @@ const ADDRESS_LENGTH_MAX = 320
 const RULE_LENGTH_MAX = 500
 const SEQUENCE_MAX = 2 ** 31 - 1
 
-/** At most EVENTS_MAX, each once. Never throws; calendars beyond its bounds are read up to them. */
+/** At most EVENTS_MAX, each once. Never throws; calendars are read up to their bounds. */
 export function readInvites(raw: Uint8Array): Invite[] {
   const found = new Map<string, Invite>()
   let attendeesLeft = ATTENDEES_MAX
@@ -44,7 +44,7 @@ export function readInvites(raw: Uint8Array): Invite[] {
     for (const event of calendar.events) {
       const invite = inviteOf(event, calendar)
       const { method, uid, sequence, recurrenceId } = invite
-      // Most programs send the same event twice: as a version of the text, and as a file.
+      // Most programs send the same event twice, as an alternative of the text and as a file.
       const key = JSON.stringify([method, uid, sequence, recurrenceId, invite.start])
       if (found.size === EVENTS_MAX) return [...found.values()]
       if (found.has(key)) continue
@@ -56,7 +56,7 @@ export function readInvites(raw: Uint8Array): Invite[] {
   return [...found.values()]
 }
 
-/** Those of the first FILES_MAX calendar files, up to CALENDAR_LENGTH_MAX. */
+/** The calendars of the first FILES_MAX files, up to CALENDAR_LENGTH_MAX. */
 export function* calendarsOf(raw: Uint8Array): Generator<Calendar> {
   let count = 0
   let room = CALENDAR_LENGTH_MAX
@@ -130,7 +130,10 @@ function participantOf(property: ICAL.Property): Invite['organizer'] {
   return { name: name.toWellFormed() || null, address }
 }
 
-/** Of `mailto:`, or of the EMAIL parameter (RFC 7986), which some programs have beside an address of their own. */
+/**
+ * From `mailto:`, or from the EMAIL parameter (RFC 7986) that some programs add to a URI of their
+ * own.
+ */
 export function calendarAddress(property: ICAL.Property): string | null {
   const value = String(rawValueOf(property) ?? '')
   const address = /^\s*mailto:/i.test(value)
@@ -166,7 +169,7 @@ function ruleOf(property: ICAL.Property | undefined): string | null {
   }
 }
 
-/** The parts of a rule as they were written: the library writes them in an order of its own. */
+/** The parts of a rule in their original order, which the library does not preserve. */
 function inOrder(rule: string, written: unknown): string {
   const names = Object.keys(written ?? {}).map((name) => name.toUpperCase())
   const place = (part: string) => {
@@ -181,15 +184,15 @@ function inOrder(rule: string, written: unknown): string {
 
 type Time = {
   readonly text: string
-  /** A name of the IANA database. */
+  /** An IANA name. */
   readonly zone: string | null
 }
 
-/** The parts of a date or a time, whatever type the property declares: some programs leave VALUE=DATE out. */
+/** The parts of a date or time, whatever the declared type: some programs omit VALUE=DATE. */
 const DATE = /^(\d{4}-\d\d-\d\d)(?:T:+)?$/
 const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(Z?)$/
 
-/** Null for what is no time. */
+/** Null if the property is not a time. */
 export function timeOf(
   property: ICAL.Property | undefined,
   calendar: Pick<Calendar, 'zones'>,
@@ -213,7 +216,7 @@ export function timeOf(
   return { text: offset === null ? local : `${local}${offsetText(offset)}`, zone: null }
 }
 
-/** RFC 5545 §3.6.1: a day without an end is one day; a time without one has no length. */
+/** A day without an end lasts one day; a time without one has no duration (RFC 5545 §3.6.1). */
 function endAfter(start: Time | null, duration: ICAL.Property | undefined): string | null {
   if (start === null) return null
   const [local = '', offset = ''] =
@@ -226,7 +229,7 @@ function endAfter(start: Time | null, duration: ICAL.Property | undefined): stri
   if (!(end.getUTCFullYear() <= 9_999)) return null
   if (isDay) return end.toISOString().slice(0, 10)
   const shown = end.toISOString().slice(0, 19)
-  // The offset may change within the event.
+  // The offset may change during the event.
   const isNamed = start.zone !== null && start.zone !== 'UTC'
   return `${shown}${isNamed ? offsetText(offsetIn(start.zone ?? '', end.getTime())) : offset}`
 }

@@ -1,4 +1,4 @@
-// Calendar objects that are sent (RFC 5546): invitations, cancellations and replies.
+// Writes calendar objects (RFC 5546): invitations, cancellations and replies.
 
 import type { Invite } from '@mailroom/mail/mime/parsed-message.ts'
 import ICAL from 'ical.js'
@@ -32,14 +32,14 @@ export type EventToSend = {
   readonly nowMs: number
 }
 
-/** `zone` is a name of the IANA database; null for UTC. */
+/** `zone` is an IANA name; null for UTC. */
 export type EventTime =
   | { readonly day: string }
   | { readonly atMs: number; readonly zone: string | null }
-  /** Without a zone: the same reading of the clock wherever somebody is. */
+  /** A floating time without a zone. */
   | { readonly local: string }
 
-/** The calendar object of an invitation or its cancellation (RFC 5546 §3.2.2, §3.2.5). */
+/** The calendar object of an invitation or cancellation (RFC 5546 §3.2.2, §3.2.5). */
 export function writeEvent(event: EventToSend): string {
   const { method, start, end, organizer } = event
   const calendar = newCalendar(method)
@@ -87,15 +87,16 @@ export type InviteReply =
       readonly invite: Invite
       readonly calendar: string
     }
-  /** Nothing asks for an answer. */
+  /** The message does not ask for a reply. */
   | { readonly kind: 'no-invitation' }
   | { readonly kind: 'cancelled' }
   /** None of the addresses is an attendee. */
   | { readonly kind: 'not-invited' }
 
 /**
- * The reply (RFC 5546 §3.2.3) of the attendee with one of the `addresses`, in lower case, to the first invitation in the
- * message. It answers all occurrences that the invitation names. Never throws.
+ * Writes the reply (RFC 5546 §3.2.3) of the attendee with one of the lower-case `addresses` to the
+ * first invitation in the message. It covers all occurrences that the invitation names. Never
+ * throws.
  */
 export function replyToInvite(raw: Uint8Array, answer: InviteAnswer): InviteReply {
   let isCancelled = false
@@ -131,7 +132,7 @@ function replyTo(calendar: Calendar, first: CalendarEvent, answer: InviteAnswer)
   return { kind: 'reply', organizer: organizer.address, invite, calendar: `${reply}\r\n` }
 }
 
-/** Null where none of the addresses is an attendee. */
+/** Null if none of the addresses is an attendee. */
 function answeredEvent(
   event: CalendarEvent,
   calendar: Calendar,
@@ -179,7 +180,7 @@ function newCalendar(method: string): ICAL.Component {
   return calendar
 }
 
-/** The library writes what is not of type TEXT as it is. */
+/** Sanitises values that are not of type TEXT, which the library writes unescaped. */
 function plain<Value extends string | number>(value: Value): Value | string {
   return typeof value === 'number' ? value : value.replace(/\r\n?/g, '\n').replace(CONTROL, '')
 }
@@ -224,7 +225,7 @@ function definitionOf(zone: string): ICAL.Component {
   return ICAL.Component.fromString(definition)
 }
 
-/** Null if it cannot be read as a whole. */
+/** Null if the definition cannot be parsed completely. */
 function copyOf(id: string, { lines }: CalendarZone): ICAL.Component | null {
   try {
     const text = ['BEGIN:VTIMEZONE', ...lines, 'END:VTIMEZONE'].join('\r\n')

@@ -1,4 +1,4 @@
-// Offsets of time zones, in the form in which messages show times. Loads no library.
+// Time zone offsets, in the format used for message times. Loads no library.
 
 export const DAY_MS = 24 * 60 * 60_000
 const MINUTE_MS = 60_000
@@ -22,7 +22,7 @@ function formatOf(zone: string): Intl.DateTimeFormat | null {
   try {
     format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' })
   } catch {
-    // No such zone.
+    // The zone does not exist.
   }
   formats.set(zone, format)
   return format
@@ -44,8 +44,8 @@ export function localTimeIn(zone: string, timeMs: number): string {
 }
 
 /**
- * Minutes by which the local time is ahead of UTC in a zone of the IANA database. A time that occurs twice is the first
- * one; one that is left out counts from before the gap (RFC 5545 §3.3.5).
+ * Minutes ahead of UTC in an IANA zone. A repeated local time means its first occurrence; a skipped
+ * one uses the offset before the gap (RFC 5545 §3.3.5).
  */
 export function offsetIn(zone: string, localMs: number): number {
   const format = formatOf(zone)
@@ -59,16 +59,18 @@ export function offsetIn(zone: string, localMs: number): number {
 
 const LOCAL_TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)$/
 
-/** The milliseconds of a local time as if it were UTC; null for any other text, and for times that there are not. */
+/**
+ * The milliseconds of a local time as if it were UTC; null for other text and for impossible times.
+ */
 export function localMsOf(text: string): number | null {
   if (!LOCAL_TIME.test(text)) return null
   const timeMs = Date.parse(`${text}Z`)
-  // Date.parse takes some days that a month does not have.
+  // Date.parse accepts some days that a month does not have.
   const isExact = !Number.isNaN(timeMs) && new Date(timeMs).toISOString().startsWith(text)
   return isExact ? timeMs : null
 }
 
-/** `+01:00`; RFC 3339 has `Z` for UTC. */
+/** `+01:00`, or `Z` for UTC (RFC 3339). */
 export function offsetText(minutes: number): string {
   if (minutes === 0) return 'Z'
   const size = Math.abs(minutes)

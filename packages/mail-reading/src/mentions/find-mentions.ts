@@ -1,4 +1,4 @@
-// Addresses in a mail, in any of the spellings that people and models understand.
+// Finds addresses in a message, in any spelling that people and models understand.
 
 import { openMime } from '@mailroom/mail/mime/mime-message.ts'
 import { contentOf, type MailContent, partsOf } from '#content/parts.ts'
@@ -6,12 +6,13 @@ import { readingsOf } from './readings.ts'
 import { folded, NO_LETTERS, type Spelling, spellingsOf } from './spelling.ts'
 
 /**
- * Those of `addresses` that the content mentions: subject, free text of the header, text, HTML (hidden text, attributes and
- * comments too), files that are text, and the messages among them. An address counts with spaces, brackets or words for
- * its signs (`ann at client dot example`), letter by letter, in full-width letters, with unseen characters or of them
- * alone, backwards, in a U-label, in percent signs, escapes, base64 or hexadecimal, with another tag (`ann+x@`), and with
- * its name and its domain apart. `addresses` are in lower case with A-labels. Null when the content could not be read
- * whole, as in `findSecrets`. Time is linear in its length.
+ * Returns the `addresses` that the content mentions in its subject, free header text, text, HTML
+ * (including hidden text, attributes and comments), textual files, and messages among them. Matches
+ * addresses with spaces, brackets or words for signs (`ann at client dot example`), letter by
+ * letter, in full-width letters, with or in invisible characters, backwards, as a U-label,
+ * percent-encoded, escaped, in base64 or hexadecimal, with another tag (`ann+x@`), and with name
+ * and domain apart. `addresses` are in lower case with A-labels. Null if the content could not be
+ * read completely, as in `findSecrets`. Runs in linear time.
  */
 export function findMentions(content: MailContent, addresses: readonly string[]): string[] | null {
   const parts = partsOf(content)
@@ -35,7 +36,7 @@ function dropMentioned(missing: Map<string, Spelling[]>, text: string): void {
   }
 }
 
-/** `findMentions` of a raw message, and of texts of its files that were read from other formats. */
+/** `findMentions` for a raw message, plus texts extracted from its files. */
 export function findMentionsIn(
   raw: Uint8Array,
   { addresses, texts = [] }: { addresses: readonly string[]; texts?: readonly string[] },

@@ -1,6 +1,6 @@
-// What a mail mentions, so short that it can be kept with every message and searched for an address: the letters
-// around each at sign, and the words around a domain that a word such as `host` introduces. The index finds every
-// message in which `findMentions` finds an address, and few others.
+// A compact index of what a message mentions, stored with every message: the letters around each at
+// sign, and the words around a domain introduced by a word such as `host`. It finds every message
+// in which `findMentions` finds an address, and few others.
 
 import { type MailContent, partsOf } from '#content/parts.ts'
 import { readingsOf } from './readings.ts'
@@ -16,16 +16,18 @@ import {
   splitAddress,
 } from './spelling.ts'
 
-/** Letters kept of a name, its last ones, and of a domain, its first ones. */
+/** Letters kept: the last ones of a name and the first ones of a domain. */
 const NAME_LENGTH = 24
 const DOMAIN_LENGTH = 32
-/** Characters in which that many letters are, each with signs behind it and words for some of the signs. */
+/** Characters that contain that many letters, with signs and words for signs between them. */
 const BEFORE_LENGTH = 100
 const AFTER_LENGTH = 160
-/** Some thousand addresses. The index of more is null: the message itself has to be read. */
+/**
+ * Enough for some thousand addresses. A larger index is null: the message itself must be searched.
+ */
 const INDEX_LENGTH_MAX = 256 * 1024
 
-/** '' for content that mentions nothing; null where the content has to be read instead. */
+/** '' for content without mentions; null if the content itself must be searched. */
 export function indexMentions(content: MailContent): string | null {
   const parts = partsOf(content)
   if (parts === null) return null
@@ -44,7 +46,7 @@ export function indexMentions(content: MailContent): string | null {
   return [...lines].join('\n')
 }
 
-/** At-rules of CSS: a style sheet has dozens. */
+/** CSS at-rules, of which a style sheet has dozens. */
 const AT_RULE =
   /@(?:media|font-face|import|page|list|charset|supports|namespace|layer|container|-?[a-z]{0,6}-?keyframes)(?=[ {])/y
 
@@ -69,12 +71,14 @@ function* linesOf(text: string, isSource: boolean): Generator<string> {
   }
 }
 
-/** From the first plus sign on. */
+/** Matches from the first plus sign on. */
 const TAG = /[ ]?(?:\+|(?<![\p{L}\p{N}])plus(?![\p{L}\p{N}]))[^@+]{0,80}$/u
-/** A name, a word for it, and a domain of usual length are in this many characters around the word. */
+/**
+ * Characters around an introducing word that contain the word, a name and a domain of usual length.
+ */
 const AROUND_LENGTH = 2 * APART_LENGTH_MAX
 
-/** An index that may mention the address has all pieces of one of these lists. */
+/** An index that may mention the address contains all pieces of one of these lists. */
 export function indexPiecesOf(address: string): string[][] {
   const { local, domain, unicode } = splitAddress(address)
   const lists = [...new Set([domain, unicode])].flatMap((host) => {

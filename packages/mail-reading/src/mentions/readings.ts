@@ -1,4 +1,4 @@
-// The texts that a part of a mail may be read as: without its markup, and with what is encoded in it decoded.
+// The texts that part of a message may be read as: without markup, and with encoded text decoded.
 
 import { readMarkup, readReferences } from '#content/markup.ts'
 import type { ContentPart } from '#content/parts.ts'
@@ -8,7 +8,7 @@ import { visibleTextOf } from '#html/visible-text.ts'
 
 type MentionReading = {
   readonly text: string
-  /** Source of HTML, with its style sheets and attributes. */
+  /** HTML source with style sheets and attributes. */
   readonly isSource: boolean
 }
 
@@ -23,13 +23,13 @@ export function* readingsOf({ windows, isHtml }: ContentPart): Generator<Mention
   }
 }
 
-/** The last one is what people and models read: hidden text may split an address. */
+/** The last text is what people and models read: hidden text may split an address. */
 function readingsOfHtml(html: string): string[] {
   const readings = [readMarkup(html).text, readReferences(html).text]
   return mayHide(html) ? [...readings, visibleTextOf(html)] : readings
 }
 
-/** A model reads references where no program decodes them. */
+/** A model understands references even if no program decodes them. */
 function readingsOfText(text: string): string[] {
   return /&(?:#|commat|period)/i.test(text) ? [text, readReferences(text).text] : [text]
 }
@@ -39,7 +39,10 @@ function decodedFrom(text: string): string[] {
   return [unescaped === text ? '' : unescaped, decodeRuns(text)].filter((one) => one !== '')
 }
 
-/** Of URLs, strings in code, quoted-printable (the at sign and the dot alone) and CSS (CSS Syntax 3 §4.3.7). */
+/**
+ * Escapes in URLs, code strings, quoted-printable (at sign and dot only) and CSS (CSS Syntax 3
+ * §4.3.7).
+ */
 const ESCAPES = /(?:%|\\x|\\u00|\\u\{0{0,4})([2-7][0-9a-f])\}?|=(40|2e)|\\([0-9a-f]{1,6})[ \t\n]?/gi
 
 function characterOf(
@@ -52,16 +55,16 @@ function characterOf(
   return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole
 }
 
-/** Encoders end their lines after 60 to 76 characters, in the middle of a word. */
+/** Encoders break lines after 60 to 76 characters, within words. */
 const BASE64_LINE_ENDS = /(?<=[A-Za-z0-9+/]{60})\r?\n(?=[A-Za-z0-9+/]{2})/g
-/** Pieces of a multiple of four characters decode by themselves. */
+/** Pieces of a multiple of four characters can be decoded separately. */
 const BASE64_RUNS = /[A-Za-z0-9+/_-]{16,8192}/g
 const HEX_DIGITS = /^(?:[0-9a-f]{2}){8,}$/i
 const SAMPLE_LENGTH = 16
-/** Most mail has no such run, which this finds out in half of the time. */
+/** Fast check, because most mail has no such run. */
 const HAS_RUN = /\b[A-Za-z0-9+/_-]{15}/
 
-/** The runs of base64 and of hexadecimal that are text, a line each. */
+/** The runs of base64 and hexadecimal that decode to text, one per line. */
 function decodeRuns(text: string): string {
   if (!HAS_RUN.test(text)) return ''
   const decoded: string[] = []
@@ -74,7 +77,7 @@ function decodeRuns(text: string): string {
   return decoded.join('\n')
 }
 
-/** Tag characters have the codes of ASCII; the 256 variation selectors can hold octets. */
+/** Tag characters carry ASCII codes; the 256 variation selectors can carry octets. */
 const UNSEEN_TEXTS: readonly (readonly [RegExp, (run: string) => string])[] = [
   [
     /[\u{e0020}-\u{e007e}]{1,8192}/gu,

@@ -1,14 +1,14 @@
-// The spellings of an address that people and models understand: as patterns for a text, and as the letters that all
-// of them have in common.
+// The spellings of an address that people and models understand, as patterns and as the letters
+// that all of them share.
 
 import { domainToUnicode } from 'node:url'
 
-/** Scripts that are written without spaces: an address may follow a word of theirs at once. */
+/** Scripts without spaces, in which an address may directly follow a word. */
 const UNSPACED = '[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Hangul}\\p{sc=Thai}]'
 const BEFORE = `(?<!(?!${UNSPACED})[\\p{L}\\p{N}])`
 const AFTER = `(?!(?!${UNSPACED})[\\p{L}\\p{N}])`
 
-/** What may be between two letters of an address; and around a word for one of its signs. */
+/** Characters allowed between two letters of an address, and around a word for a sign. */
 const LOOSE = '[^\\p{L}\\p{N}@]{0,2}'
 const AROUND = '[^\\p{L}\\p{N}@]{1,4}'
 const ANY_AROUND = AROUND.replace('1', '0')
@@ -27,7 +27,7 @@ const UNSPACED_DOT = '点|點|ドット|닷|점'
 const AT = `(?:${ANY_AROUND}(?:@|${UNSPACED_AT})${ANY_AROUND}|${AROUND}(?:${AT_WORDS})${AROUND})`
 const TAG = `(?:(?:[^\\p{L}\\p{N}@]{0,3}\\+|${AROUND}plus${AROUND})[^@]{0,64}?)?`
 
-/** Where an at sign, or a word for one, is in a folded text. */
+/** An at sign, or a word for it, in a folded text. */
 export const AT_SIGNS = new RegExp(`@|${UNSPACED_AT}|${BEFORE}(?:${AT_WORDS})${AFTER}`, 'gu')
 
 const DOT = `(?:\\.|${AROUND}(?:${SIGNS['.']})${AROUND}|[^\\p{L}\\p{N}@]{0,2}(?:\\.|${UNSPACED_DOT})[^\\p{L}\\p{N}@]{0,2})`
@@ -39,15 +39,15 @@ const USER_WORDS =
   'user(?:[ -]?(?:name|id))?|login|mailbox|account|local[ -]?part|benutzer(?:name)?|usuario|utilisateur|utente'
 const HOST_WORDS =
   'host(?:[ -]?name)?|domain(?:[ -]?name)?|server|provider|domäne|dominio|domaine|servidor|serveur|hôte'
-/** Words that introduce the name or the domain of an address where the two are apart. */
+/** Words that introduce the name or the domain of an address written in two parts. */
 export const APART_WORDS = new RegExp(`${BEFORE}(?:${USER_WORDS}|${HOST_WORDS})${AFTER}`, 'gu')
-/** Characters between the name and the domain, at most. */
+/** Maximum characters between the name and the domain. */
 export const APART_LENGTH_MAX = 60
 
-/** In lower case, lines joined without marks of quotation. */
+/** Lower case, with lines joined and quote marks removed. */
 export function folded(text: string): string {
   const lower = text.normalize('NFKC').toLowerCase()
-  // Single spaces, which are most of all white space, are left as they are.
+  // Single spaces, the most common white space, are left alone.
   return lower.replace(/\n[>|\s]+/g, ' ').replace(/[^\S ]\s*| \s+/g, ' ')
 }
 
@@ -57,7 +57,7 @@ const SIGN_WORDS = new RegExp(
   'gu',
 )
 
-/** Its letters and digits, without words for signs. */
+/** Letters and digits without words for signs. */
 export function lettersOf(text: string): string {
   return text.replace(SIGN_WORDS, ' ').replace(NO_LETTERS, '')
 }
@@ -68,7 +68,7 @@ export type Spelling = {
   readonly pattern: RegExp
 }
 
-/** `local` is without its tag: mail to `eve+x@` is for `eve@`. */
+/** `local` excludes the tag: mail to `eve+x@` is for `eve@`. */
 type Split = { readonly local: string; readonly domain: string; readonly unicode: string }
 
 /** Expects an address in lower case with A-labels. */
@@ -105,7 +105,9 @@ function spelling(words: readonly string[], pattern: string): Spelling {
   return { words: words.map(first), pattern: new RegExp(pattern, 'u') }
 }
 
-/** Name and domain apart, one of them introduced by a word for what it is: `user eve, host client.example`. */
+/**
+ * Name and domain apart, with a word that introduces one of them: `user eve, host client.example`.
+ */
 function apart(local: string, domain: string): string {
   const name = `${BEFORE}${looselySpelled(local)}${AFTER}`
   const labels = domain.split('.').map(looselySpelled)
@@ -121,7 +123,10 @@ function apart(local: string, domain: string): string {
   ].join('|')
 }
 
-/** A pattern of the letters and digits of `text` in order, with any signs or words for them between. */
+/**
+ * A pattern of the letters and digits of `text` in order, with any signs or words for signs between
+ * them.
+ */
 function looselySpelled(text: string): string {
   let pattern = ''
   let between = ''

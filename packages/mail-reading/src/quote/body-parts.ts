@@ -11,44 +11,44 @@ import { mayHide } from '#html/hidden.ts'
 import { pruneHidden, visibleTextOf } from '#html/visible-text.ts'
 import { isCarrier, RemovalTally, stripInvisible } from '#view/removal.ts'
 
-/** Quoted characters with the marks of the quote; the rest of the message is left out. */
+/** Quoted characters including quote marks; the rest of the message is dropped. */
 export const QUOTED_TEXT_LENGTH_MAX = 256 * 1024
 export const QUOTED_HTML_LENGTH_MAX = 512 * 1024
 const QUOTED_LINES_MAX = 10_000
 /** Characters of the quoted sender's name. */
 const QUOTED_NAME_LENGTH_MAX = 200
-/** Characters of HTML that are laid out or quoted on the main thread: 10 ms at worst. */
+/** Characters of HTML that are laid out or quoted on the main thread: 10 ms in the worst case. */
 export const INLINE_HTML_LENGTH_MAX = 8 * 1024
-/** The same of HTML that may hide text: its style sheets take time for each element. */
+/** The limit for HTML that may hide text, because its style sheets take time for each element. */
 const INLINE_STYLED_LENGTH_MAX = 1024
 
 export type BodySource = {
   readonly body: string
-  /** Null or '' when the sender gave one body only. */
+  /** Null or '' if the sender supplied one body only. */
   readonly bodyHtml: string | null
-  /** The message to quote or to pass on, null for none. */
+  /** The message to quote or forward; null for none. */
   readonly quote: Original | Forwarded | null
 }
 
 export type BodyParts = {
   readonly text: string
   readonly html: string
-  /** The text without the quote; with what is passed on, which is no quote of an earlier message. */
+  /** The text without the quote but including a forwarded message. */
   readonly ownText: string
 }
 
 /**
- * With `bodyHtml`, `body` is the text as it stands, whatever it looks like. Without it, `html` is
- * `body` when that is HTML with text or a picture, and `text` is what a person sees of it. The quote, of which the same
- * holds, follows the text, and the HTML when there is any: before its `</body>`, if that is how it ends. A message that is
- * passed on with HTML of its own makes HTML of the text.
- * Takes up to 200 ms: see `isQuick`.
+ * With `bodyHtml`, `body` is plain text, whatever it looks like. Without it, `body` is used as
+ * `html` if it is HTML with text or a picture, and `text` is its visible text. The quoted message
+ * is treated the same way. The quote follows the text and, if present, the HTML, before a final
+ * `</body>`. Forwarding a message with HTML turns plain text into HTML. Takes up to 200 ms: see
+ * `isQuick`.
  */
 export function bodyParts(source: BodySource): BodyParts {
   return assemble(source, visibleTextOf)
 }
 
-/** Whether `bodyParts` may be called on the main thread: there is little HTML to lay out or quote. */
+/** Whether `bodyParts` may run on the main thread: there is little HTML to lay out or quote. */
 export function isQuick({ body, bodyHtml, quote }: BodySource): boolean {
   const own = !bodyHtml && isHtml(body) ? body : ''
   const hasQuotedHtml =
@@ -60,8 +60,9 @@ export function isQuick({ body, bodyHtml, quote }: BodySource): boolean {
 }
 
 /**
- * A quick substitute for a source that `bodyParts` could not finish: HTML loses its tags and is not laid out. Of a
- * message that is quoted its text remains; a mark stands for HTML alone, which may hide text.
+ * A quick substitute if `bodyParts` did not finish: HTML loses its tags without being laid out.
+ * Only the text of a quoted message is kept; a placeholder replaces HTML without text, because it
+ * may hide text.
  */
 export function plainBodyParts({ body, bodyHtml, quote }: BodySource): BodyParts {
   const plainQuote =
@@ -101,7 +102,7 @@ function ownParts(
   if (bodyHtml) return { text: body, html: bodyHtml }
   if (!isHtml(body)) return { text: body, html: '' }
   const text = layOut(body)
-  // `<link to doc>` or `<title> of the doc`: nothing would be left of what was written.
+  // `<link to doc>` or `<title> of the doc`: as HTML it would lose all its text.
   const isEmpty = text.trim() === '' && stripTags(body).trim() === '' && !/<img[\s/>]/i.test(body)
   return isEmpty ? { text: body, html: '' } : { text, html: body }
 }
@@ -116,7 +117,7 @@ function insertAtEnd(html: string, addition: string): string {
   return `${html.slice(0, at)}${addition}${html.slice(at)}`
 }
 
-/** The elements of the living standard, and those that browsers still render. */
+/** Elements of the living standard, and others that browsers still render. */
 const ELEMENTS = wordSet(`
   a abbr address area article aside audio b base bdi bdo blockquote body br button canvas caption
   cite code col colgroup data datalist dd del details dfn dialog div dl dt em embed fieldset
@@ -129,15 +130,15 @@ const ELEMENTS = wordSet(`
   listing marquee menuitem multicol nextid nobr noembed noframes plaintext rb rtc spacer strike tt
   xmp
 `)
-/** `<` and a name up to white space, a slash or the end of the tag, which must come. */
+/** `<` and a name up to white space, a slash or the end of the tag, which must follow. */
 const START_TAG = /<([a-z][a-z0-9]*)(?=[\s/>])[^>]*>/iy
 const DOCTYPE = /<!doctype[\s>]/iy
 const SPACE = /[\s\ufeff]*/y
 
 /**
- * True when the first thing after white space, a byte order mark, comments and processing
- * instructions is a doctype or the start tag of a known element. An end tag is none: `</p>` begins
- * nothing, neither does `<john@example.com>`, `<3` or `<notes>`. Time is linear in the length.
+ * True if the first thing after white space, a byte order mark, comments and processing
+ * instructions is a doctype or the start tag of a known element. An end tag such as `</p>` does not
+ * count, nor does `<john@example.com>`, `<3` or `<notes>`. Runs in linear time.
  */
 export function isHtml(text: string): boolean {
   let at = 0
@@ -156,7 +157,7 @@ export function isHtml(text: string): boolean {
   return name !== undefined && ELEMENTS.has(name.toLowerCase())
 }
 
-/** The index after a comment or what browsers take for one; null for anything else. */
+/** The index after a comment, or after text that browsers treat as one; null otherwise. */
 function endOfComment(text: string, at: number): number | null {
   if (matchesAt(DOCTYPE, text, at)) return null
   if (text.startsWith('<!--', at)) return indexAfter(text, '-->', at + 2)
@@ -183,9 +184,9 @@ export type Original = {
   readonly html: string
 }
 
-/** A message that is passed on whole. */
+/** A message that is forwarded completely. */
 export type Forwarded = {
-  /** Its header lines, in order. */
+  /** Its header lines in order. */
   readonly header: readonly { readonly name: string; readonly value: string }[]
   readonly text: string
   /** '' for none. */
@@ -198,36 +199,36 @@ export type Forwarded = {
 const CUT = '[…]'
 
 /**
- * A blank line, `On <date>, <name> wrote:` and the original's lines behind `> `, with LF line ends; to
- * be appended to text that does not end in a line end. At most QUOTED_LINES_MAX lines and
- * QUOTED_TEXT_LENGTH_MAX characters are quoted, cut at the end of a line.
+ * A blank line, `On <date>, <name> wrote:`, and the original's lines after `> `, with LF line ends,
+ * to be appended to text without a final line end. At most QUOTED_LINES_MAX lines and
+ * QUOTED_TEXT_LENGTH_MAX characters are quoted, cut at a line end.
  */
 export function quoteText(original: Original): string {
   return `\n\n${attributionOf(original)}\n${quoteLines(shownTextOf(original))}`
 }
 
 /**
- * The same as HTML that stands for itself: a `<div>` with the attribution and a `<blockquote>` with
- * the original's visible markup, made safe and balanced (`sanitiseHtml`), or with its text when it has none
- * or too much. At most QUOTED_HTML_LENGTH_MAX characters of markup are quoted.
+ * The quote as self-contained HTML: a `<div>` with the attribution and a `<blockquote>` with the
+ * original's visible markup, made safe and balanced (`sanitiseHtml`), or with its text if it has no
+ * markup or too much. At most QUOTED_HTML_LENGTH_MAX characters of markup are quoted.
  */
 export function quoteHtml(original: Original): string {
   const attribution = escapeHtml(attributionOf(original))
   return `<div class="gmail_quote"><div>${attribution}</div>\n<blockquote type="cite" style="${STYLE}">${contentOf(original, POLICY)}</blockquote></div>`
 }
 
-/** The line of Gmail, which mail programs and our own reader of replies know. */
+/** Gmail's line, which mail programs and our reply parser recognise. */
 const FORWARD_LINE = '---------- Forwarded message ---------'
 /** Characters of a header line: some hundred addresses. */
 const HEADER_LINE_LENGTH_MAX = 5_000
 
-/** As `quoteText`, but with the header lines, and without marks before the original's lines. */
+/** Like `quoteText`, but with the header lines and without quote marks. */
 function forwardText(forwarded: Forwarded): string {
   const lines = boundedLines(shownTextOf(forwarded), (line) => line)
   return [FORWARD_LINE, ...headerLinesOf(forwarded), '', ...lines].join('\n').trimEnd()
 }
 
-/** As `quoteHtml`. */
+/** Like `quoteHtml`, with the header lines. */
 function forwardHtml(forwarded: Forwarded): string {
   const head = [FORWARD_LINE, ...headerLinesOf(forwarded)].map(escapeHtml).join('<br>\n')
   const content = contentOf(forwarded, forwarded.hasFiles ? POLICY_WITH_FILES : POLICY)
@@ -247,12 +248,12 @@ const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const LINE_END = /\r\n|\r|\n/
 
-/** English: mail programs and our own reader of replies know it in this form. */
+/** In English, because mail programs and our reply parser recognise this form. */
 function attributionOf({ dateMs, fromName }: Original): string {
   const date = new Date(dateMs)
   const day = `${DAYS[date.getUTCDay()]}, ${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`
   const time = `${twoDigits(date.getUTCHours())}:${twoDigits(date.getUTCMinutes())} UTC`
-  // Marks of direction would reverse the line.
+  // Bidirectional controls would reverse the line.
   const visible = singleLine(fromName).replace(/\p{Bidi_Control}/gu, '')
   const name = visible.slice(0, QUOTED_NAME_LENGTH_MAX).toWellFormed()
   return `On ${day} ${date.getUTCFullYear()} at ${time}, ${name} wrote:`
@@ -266,7 +267,9 @@ function quoteLines(text: string): string {
   return boundedLines(text, markLine).join('\n')
 }
 
-/** At most QUOTED_LINES_MAX lines and QUOTED_TEXT_LENGTH_MAX characters with what `mark` adds. */
+/**
+ * At most QUOTED_LINES_MAX lines and QUOTED_TEXT_LENGTH_MAX characters, including what `mark` adds.
+ */
 function boundedLines(text: string, mark: (line: string) => string): string[] {
   const bounded = text.slice(0, QUOTED_TEXT_LENGTH_MAX)
   const lines = bounded.trimEnd().split(LINE_END, QUOTED_LINES_MAX + 1)
@@ -279,7 +282,7 @@ function boundedLines(text: string, mark: (line: string) => string): string[] {
     quoted.push(marked)
   }
   if (bounded.length === text.length) return quoted
-  // The last line was cut within; alone it is better than nothing.
+  // The last line was cut; it is kept only if it is the only one.
   if (quoted.length > 1) quoted.pop()
   return [...quoted, mark(CUT)].map((line) => line.toWellFormed())
 }
@@ -298,12 +301,12 @@ function contentOf(original: Original | Forwarded, policy: HtmlPolicy): string {
   return textAsHtml(shownTextOf(original))
 }
 
-/** The text as a person sees it; '' for HTML in which there is nothing to see. */
+/** The visible text; '' for HTML without any. */
 function shownTextOf({ text, html }: Original | Forwarded): string {
   return text === '' ? visibleTextOf(html) : withoutCarriers(text)
 }
 
-/** Without invisible characters that can stand for letters. */
+/** Removes invisible characters that can encode letters. */
 function withoutCarriers(text: string): string {
   return stripInvisible(text, new RemovalTally(), isCarrier)
 }
@@ -325,13 +328,13 @@ function textAsHtml(text: string): string {
   return (isWhole ? quoted : [...quoted, CUT]).join('<br>\n')
 }
 
-/** HTML of more tags is quoted as text. */
+/** HTML with more tags is quoted as text. */
 export const QUOTED_TAGS_MAX = 10_000
 
 /**
- * The content of the document's body, or of the fragment, balanced. Null for more than
- * QUOTED_TAGS_MAX tags, or for a tree beyond the bounds of `readHtml`; of HTML beyond HTML_LENGTH_MAX the rest is not read. Elements deeper than
- * HTML_DEPTH_MAX lose their tags. Never throws.
+ * The content of the document's body, or of the fragment, balanced. Null for HTML with more than
+ * QUOTED_TAGS_MAX tags or beyond the bounds of `readHtml`; HTML beyond HTML_LENGTH_MAX is cut.
+ * Elements deeper than HTML_DEPTH_MAX lose their tags. Never throws.
  */
 export function sanitiseHtml(html: string, options: SafeHtmlOptions): string | null {
   return writeSafeHtml(html, POLICY, options)?.join('').trim() ?? null
@@ -352,7 +355,7 @@ const POLICY: HtmlPolicy = {
   startTag: (name, attributes) => startTag(name, attributes, /^https?:/i),
 }
 
-/** Images that are files of the same message (RFC 2392) are shown too. */
+/** Also allows images that are files of the same message (RFC 2392). */
 const POLICY_WITH_FILES: HtmlPolicy = {
   ...POLICY,
   startTag: (name, attributes) => startTag(name, attributes, /^(?:https?|cid):/i),
@@ -363,7 +366,7 @@ const ATTRIBUTES = wordSet(`
   height href lang open reversed rowspan scope size span src start style title type valign width
 `)
 
-/** An image without an address that its reader could load becomes its description. */
+/** An image without a loadable address becomes its description. */
 function startTag(
   name: string,
   attributes: Readonly<Record<string, string>>,
@@ -380,7 +383,7 @@ function startTag(
 
 function safeValue(attribute: string, value: string, images: RegExp): string {
   if (attribute === 'style') return sanitiseStyle(value)
-  // A closed one would hide what was seen.
+  // A closed element would hide text that was visible.
   if (attribute === 'open') return attribute
   if (attribute === 'href' || attribute === 'cite')
     return safeUrl(value, /^(?:https?|mailto|tel):/i)
@@ -388,7 +391,7 @@ function safeValue(attribute: string, value: string, images: RegExp): string {
   return value.length > HTML_LINK_LENGTH_MAX ? '' : value
 }
 
-/** Browsers leave white space and control characters out of a scheme. */
+/** Browsers ignore white space and control characters in a scheme. */
 function safeUrl(value: string, schemes: RegExp): string {
   const url = value.replace(/[\x00-\x20\x7f-\xa0\u2028\u2029]/g, '')
   return schemes.test(url) && url.length <= HTML_LINK_LENGTH_MAX ? url : ''
@@ -396,10 +399,13 @@ function safeUrl(value: string, schemes: RegExp): string {
 
 const PROPERTY =
   /^(?:color|background(?:-color)?|font(?:-(?:family|size|style|weight|variant))?|line-height|letter-spacing|word-spacing|text-(?:align|decoration|transform|indent)|vertical-align|white-space|direction|unicode-bidi|display|(?:max-|min-)?(?:width|height)|(?:margin|padding)(?:-(?:top|right|bottom|left))?|border(?:-(?:top|right|bottom|left))?(?:-(?:color|style|width))?|border-(?:collapse|spacing|radius)|list-style(?:-type)?|table-layout|word-break|word-wrap|overflow-wrap)$/
-/** Names, numbers, colours and lists of them; functions only for colours. No number below zero. */
+/**
+ * Names, numbers, colours and lists of them. Functions are allowed only for colours, and no
+ * negative numbers.
+ */
 const VALUE = /^(?:[\w#%.,'" !]|(?<=[a-z])-(?=[a-z])|(?<=\brgba?)\(|\))*$/i
 
-/** '' when no declaration is safe, or when the style is longer than text needs. */
+/** '' if no declaration is safe, or if the style is longer than text needs. */
 function sanitiseStyle(style: string): string {
   if (style.length > HTML_LINK_LENGTH_MAX) return ''
   const kept: string[] = []

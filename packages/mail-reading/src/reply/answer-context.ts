@@ -1,18 +1,18 @@
 import { isSentFrom } from './reply-words.ts'
 
-/** What programs set below a quote: the signature, and the footer of a list. */
+/** The signature and list footer that programs put below a quote. */
 const FOOTER = /^\s*(?:--\s?|[-_=]{3,}.*)$/
 
-/** Whether lines between quotes hold something that the author wrote, before a signature. */
+/** Whether the lines between quotes contain text of the author before a signature. */
 export function hasOwnText(lines: readonly string[]): boolean {
   const line = lines.find((one) => one.trim() !== '')
   return line !== undefined && !FOOTER.test(line) && !isSentFrom(line.trim())
 }
 
 /**
- * The quotes that are the context of answers, by whether there is own text before each of them, and after the last:
- * quotes between own text, and the first of several that are answered. A single quote above or below all own text is
- * history.
+ * The quotes that are context for inline answers, given whether own text precedes each quote and
+ * follows the last: quotes between own text, and the first of several that are answered. A single
+ * quote above or below all own text is history.
  */
 export function contextsOf(hasOwn: readonly boolean[]): ReadonlySet<number> {
   const quotes = hasOwn.length - 1

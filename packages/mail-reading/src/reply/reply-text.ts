@@ -14,23 +14,26 @@ import {
   WROTE_PATTERN,
 } from './reply-words.ts'
 
-/** "On … wrote:" as wrapped by mail programs: lines, and characters over all of them. */
+/** "On … wrote:" as wrapped by mail programs: maximum lines, and total characters. */
 const ATTRIBUTION_LINES_MAX = 4
-/** The same with an address that the conversion of HTML set on lines of its own. */
+/** Maximum lines if HTML conversion put the address on lines of its own. */
 const SPLIT_LINES_MAX = 9
 const ATTRIBUTION_LENGTH_MAX = 600
-/** From, Sent, To, Cc, Subject above a quoted message, in lines with their continuations. */
+/**
+ * Lines of the From, Sent, To, Cc and Subject fields above a quoted message, with continuations.
+ */
 const QUOTED_HEADER_LINES_MAX = 24
-/** A closing ("Kind regards") with more lines after it than this does not start a signature. */
+/** A closing ("Kind regards") followed by more lines does not start a signature. */
 const SIGNATURE_LINES_MAX = 10
 const SIGNATURE_LINE_LENGTH_MAX = 120
 
 /**
- * The new text of a reply, without quotes, and without a signature that a line of its own opens. Text without a
- * quote, and a forward with its content, stays whole but for blanks at its end; so does text that would be empty
- * without a quote which is not marked line by line. `isForward`: the subject says that the message passes another one on,
- * whose fields then are no head of a quote. When anything is cut, line ends become LF and blanks before
- * them go. '' for a message of marked quotes alone.
+ * The new text of a reply, without quotes and without a signature introduced by its own line. Text
+ * without a quote, and a forward with its content, are unchanged except for trailing blanks; so is
+ * text that would become empty by removing a quote that is not marked line by line. `isForward`:
+ * the subject marks a forward, so the fields of the forwarded message do not start a quote. If
+ * anything is cut, line ends become LF and blanks before them are removed. '' for a message that
+ * consists of marked quotes.
  */
 export function extractReply(text: string, { isForward = false } = {}): string {
   const stretches = splitReply(text, isForward)
@@ -50,13 +53,13 @@ export function extractReply(text: string, { isForward = false } = {}): string {
 type Stretch = {
   /** Lines that the author wrote. */
   own: string[]
-  /** Lines of quote, with their head, that follow. */
+  /** Number of quoted lines that follow, including their attribution. */
   quotedLines: number
   /** The unchanged quote with its blank lines. */
   quote: string[]
 }
 
-/** The author's text between the quotes, with its signature; null for text that has to stay whole. */
+/** The author's text between the quotes, with signature; null for text that must stay unchanged. */
 export function splitReply(text: string, isForward = false): Stretch[] | null {
   return hasMarks(text) ? newStretches(text.split(LINE_END), isForward) : null
 }
@@ -66,9 +69,9 @@ const SPACE = 0x20
 const TAB = 0x09
 const LINE_END = /\r\n|\r|\n/
 
-/** False for most mail that quotes nothing, without taking it apart. */
+/** A fast check: false for most mail without quotes. */
 function hasMarks(text: string): boolean {
-  // The CR of CRLF does not matter here; a CR alone ends a line.
+  // The CR of CRLF does not matter here; a lone CR ends a line.
   if (text.includes('\r') && /\r(?!\n)/.test(text)) return true
   let start = 0
   let [previous, beforePrevious] = [0, 0]
@@ -95,15 +98,16 @@ function isMark(line: string): boolean {
   )
 }
 
-/** Whether a number or an address stands near before `end`, or dashes stand at it. */
+/** Whether a number or an address occurs shortly before `end`, or dashes directly before it. */
 function mayTellWhen(text: string, start: number, end: number): boolean {
   const from = Math.max(start, end - ATTRIBUTION_LENGTH_MAX)
   return text.charAt(end - 1) === '-' || /[\d@]/.test(text.slice(from, end))
 }
 
 /**
- * The author's text between the quotes, in order; null when the text has to stay whole. A blank line before an
- * attribution stays with the text; one around a bare quote goes with the quote.
+ * The author's text between the quotes, in order; null if the text must stay unchanged. A blank
+ * line before an attribution belongs to the text; blank lines around a bare quote belong to the
+ * quote.
  */
 function newStretches(lines: readonly string[], passesOn: boolean): Stretch[] | null {
   const fields = lines.map(quotedFieldOf)
@@ -136,7 +140,7 @@ function newStretches(lines: readonly string[], passesOn: boolean): Stretch[] | 
     if (head.textBefore !== '') current.push(head.textBefore)
     const start = at - head.linesBefore
     at = skipBlank(lines, head.end)
-    // A quote that is not marked line by line has no end: it takes the rest of the text.
+    // A quote that is not marked line by line has no end, so it extends to the end of the text.
     const isMarked = isQuoted(lines[at] ?? '')
     const end = isMarked ? endOfQuote(lines, at) : lines.length
     finished.push({
@@ -152,7 +156,7 @@ function newStretches(lines: readonly string[], passesOn: boolean): Stretch[] | 
   return finished
 }
 
-/** Whether a quote is a message that is passed on, which Apple Mail marks as it marks quotes. */
+/** Whether a quote is a forwarded message, which Apple Mail marks like a quote. */
 function isMarkedForward(quote: readonly string[], passesOn: boolean): boolean {
   const lines = quote.slice(0, QUOTED_HEADER_LINES_MAX).map((line) => line.replace(/^\s*>\s?/, ''))
   const start = skipBlank(lines, 0)
@@ -160,7 +164,7 @@ function isMarkedForward(quote: readonly string[], passesOn: boolean): boolean {
   return passesOn && endOfQuotedHeader(lines, lines.map(quotedFieldOf), start) !== null
 }
 
-/** The rest of the line after a text that it begins with. */
+/** The rest of the line after its prefix `textBefore`. */
 function afterText(line: string, textBefore: string): string {
   const at = textBefore === '' ? -1 : line.indexOf(textBefore)
   return at === -1 ? line : line.slice(at + textBefore.length).trimStart()
@@ -176,7 +180,7 @@ type Head = {
   readonly end: number
   readonly linesBefore: number
   readonly textBefore: string
-  /** Whether programs write it above a message that is passed on, too. */
+  /** Whether programs also write it above a forwarded message. */
   readonly isForwardable: boolean
 }
 
@@ -210,7 +214,9 @@ function headAt(
   return attribution === null ? null : { end: at + 1, ...attribution, isForwardable: false }
 }
 
-/** The end of an attribution on whose line the quote begins, as programs of phones write it; -1 for none. */
+/**
+ * The end of an attribution that shares its line with the quote, as phones write it; -1 for none.
+ */
 function endOfRunOn(line: string): number {
   if (line.length > RUN_ON_LENGTH_MAX || !line.includes('@')) return -1
   const text = line.slice(0, ATTRIBUTION_LENGTH_MAX)
@@ -229,7 +235,7 @@ function runOnAt(lines: readonly string[], at: number, current: readonly string[
     const isOpened = OPENING_PATTERN.test(text) || DATE_OPENING_PATTERN.test(text)
     if (!isOpened || !YEAR_AND_DAY.test(text) || !TIME_OF_DAY.test(text)) continue
     if (!WROTE_PATTERN.test(text)) continue
-    // The rest of the line is quoted, too.
+    // The rest of the line is quoted as well.
     return { end: at + 1, linesBefore, textBefore: '', isForwardable: false }
   }
   return null
@@ -254,7 +260,10 @@ function isForward(line: string): boolean {
   return line.length <= SEPARATOR_LENGTH_MAX && FORWARD_PATTERN.test(line)
 }
 
-/** Whether the line `>:` or `> wrote:`, which looks quoted, ends an address that was broken before its bracket. */
+/**
+ * Whether the line `>:` or `> wrote:`, which looks quoted, ends an address that was broken before
+ * its bracket.
+ */
 function closesAddress(line: string, current: readonly string[]): boolean {
   if (line.length > 40) return false
   const before = current.slice(1 - SPLIT_LINES_MAX)
@@ -265,7 +274,7 @@ function closesAddress(line: string, current: readonly string[]): boolean {
 
 const WROTE_AFTER_BRACKET = new RegExp(`^\\s*>\\s?(?:${WROTE_PATTERN.source})\\s?[:：]?\\s*$`, 'iu')
 
-/** Whether the line is the bracket of such an address alone. */
+/** Whether the line consists only of the closing bracket of a broken address. */
 function isBracketAlone(line: string, current: readonly string[]): boolean {
   return line.trim() === '>' && hasOpenBracket(current.slice(1 - SPLIT_LINES_MAX))
 }
@@ -277,10 +286,10 @@ function hasOpenBracket(lines: readonly string[]): boolean {
 }
 
 const RULE = /^\s*[-_=*–—#~]{3,200}\s*$/
-/** A rule with words in it, above the fields of a quoted message. */
+/** A rule that contains words, above the fields of a quoted message. */
 const TITLED_RULE = /^\s*[-_=*–—]{3,60}\s?[^-_=*–—]{1,60}\s?[-_=*–—]{3,60}\s*$/
 
-/** The lines at the end of `lines` that are a horizontal rule and the blanks around it. */
+/** Number of final lines that form a horizontal rule and the blanks around it. */
 function ruleLength(lines: readonly string[]): number {
   const last = lines.findLastIndex((line) => line.trim() !== '')
   const line = lines[last] ?? ''
@@ -293,7 +302,7 @@ function isQuoted(line: string): boolean {
   return line.trimStart().startsWith('>') && !line.startsWith('>From ')
 }
 
-/** Whether the line is a prompt of an interpreter, or an ornament. */
+/** Whether the line is an interpreter prompt or an ornament. */
 function isPrompt(line: string): boolean {
   return line.startsWith('>>> ')
 }
@@ -344,7 +353,7 @@ function hasText(lines: readonly string[]): boolean {
   return lines.some((line) => line.trim() !== '')
 }
 
-/** Whether a signature may begin with the line; cheap, because it is called for every line. */
+/** Whether a signature may start with the line; cheap, because it is called for every line. */
 function opensSignature(line: string): boolean {
   if (line.length > SIGNATURE_LINE_LENGTH_MAX) return false
   const words = line.trim()
@@ -356,8 +365,8 @@ const CLOSING_LENGTH_MAX = 60
 const SIGNATURE_MARK_LENGTH = 2
 
 /**
- * The lines without the signature. Lines are no signature without text above them, here or (`isAfterText`) before
- * the lines; but a line that names a device is left out even then.
+ * The lines without the signature. A signature needs text above it, in these lines or before them
+ * (`isAfterText`), but a line that names a device is dropped even without.
  */
 function withoutSignature(lines: readonly string[], isAfterText: boolean): string[] {
   const start = lines.findIndex((line) => line.trim() !== '')
@@ -403,9 +412,9 @@ function isBlankAt(lines: readonly string[], at: number): boolean {
 }
 
 type Attribution = {
-  /** Lines before the last that belong to it. */
+  /** Number of preceding lines that belong to it. */
   readonly linesBefore: number
-  /** New text on its first line, '' for none. */
+  /** New text on its first line; '' for none. */
   readonly textBefore: string
 }
 
@@ -418,7 +427,9 @@ const YEAR_AND_DAY =
   /(?:19|20)\d\d\D{1,20}\d|\d\D{1,20}(?:19|20)\d\d|\d{1,2}[./-]\s?\d{1,2}[./-]\s?\d{2}/
 const TIME_OF_DAY = /\d{1,2}[:.h]\d\d/
 
-/** Whether the line may be the last of an attribution; cheap, because it is called for every line. */
+/**
+ * Whether the line may be the last of an attribution; cheap, because it is called for every line.
+ */
 export function endsLikeAttribution(line: string): boolean {
   const ending = line.length > ATTRIBUTION_LENGTH_MAX ? '' : line.trimEnd()
   if (ending === '') return false
@@ -431,14 +442,14 @@ export function endsLikeAttribution(line: string): boolean {
 const ENDS_WITH_WROTE =
   /(?:^|\s)(?:wrote|schrieb|écrit|escribió|escreveu|ha scritto|geschreven|skrev)$/
 
-/** The last letters of those words. */
+/** The last letters of the words for "wrote". */
 function isLetterOfWrote(code: number): boolean {
   return 'ebtóunov'.includes(String.fromCharCode(code))
 }
 
 /**
- * The attribution that ends with line `end`, or null. `isQuoteNext`: quoted lines follow, so that weaker signs
- * suffice.
+ * The attribution that ends with line `end`, or null. `isQuoteNext`: quoted lines follow, so weaker
+ * signs suffice.
  */
 export function findAttribution(
   lines: readonly string[],
@@ -465,8 +476,8 @@ export function findAttribution(
 }
 
 /**
- * An attribution in words that are not known: an address, a date, a time and a colon, before a quote or as a paragraph of its
- * own.
+ * An attribution in unknown words: an address, a date, a time and a colon, before a quote or as a
+ * paragraph of its own.
  */
 function shapedAttribution(
   candidates: readonly string[],
@@ -487,10 +498,10 @@ function shapedAttribution(
 
 const ADDRESS_IN_BRACKETS = /[<(][^\s<>()@]{1,64}@[^\s<>()]{1,255}[>)]/
 
-/** The zeros of the scripts whose digits mail programs write in dates. */
+/** The zeros of scripts whose digits mail programs use in dates. */
 const ZEROS = [0x0660, 0x06f0, 0x0966, 0x09e6, 0x0e50, 0xff10]
 
-/** With the digits of other scripts as those of ASCII. */
+/** Replaces digits of other scripts with ASCII digits. */
 function withPlainDigits(text: string): string {
   return text.replace(/(?!\d)\p{Nd}/gu, (digit) => {
     const point = digit.codePointAt(0) ?? 0
@@ -499,7 +510,10 @@ function withPlainDigits(text: string): string {
   })
 }
 
-/** Without a colon the words may go on in the next line: a quote follows, or date, time and address are told. */
+/**
+ * Without a colon, the words may continue in the next line: a quote must follow, or date, time and
+ * address be present.
+ */
 function withoutColon(candidates: readonly string[], isQuoteNext: boolean): Attribution | null {
   for (const [linesBefore, text] of candidates.entries()) {
     const isWhole = ADDRESS.test(text) && YEAR_AND_DAY.test(text) && TIME_OF_DAY.test(text)
@@ -510,8 +524,8 @@ function withoutColon(candidates: readonly string[], isQuoteNext: boolean): Attr
 }
 
 /**
- * The text of the last line, of the last two lines, and so on up to a blank one. A blank line before the parts of a
- * split address counts, too.
+ * The text of the last line, of the last two lines, and so on up to a blank line. A blank line
+ * within a split address does not end it.
  */
 function candidatesOf(lines: readonly string[], first: number, end: number): string[] {
   const candidates: string[] = []
@@ -538,7 +552,7 @@ function tellsWhen(line = ''): boolean {
   )
 }
 
-/** A text that begins within the address of an attribution, or after it. */
+/** Text that starts within or after the address of an attribution. */
 const ADDRESS_PART = /^(?:[<>]|mailto:|[^\s@<>]{1,100}@|wrote\b)/i
 
 function openedBy(
@@ -558,7 +572,7 @@ function tellsWhoAndWhen(text: string, isQuoteNext: boolean): boolean {
   if (WROTE_PATTERN.test(text)) {
     return isQuoteNext || ADDRESS.test(text) || YEAR_AND_DAY.test(text)
   }
-  // Some programs leave the verb out: a date, a name and an address.
+  // Some programs omit the verb and write a date, a name and an address.
   if (!ADDRESS_ENDING.test(text)) return false
   return isQuoteNext || (TIME_OF_DAY.test(text) && YEAR_AND_DAY.test(text))
 }
@@ -592,14 +606,14 @@ function withoutDate(candidates: readonly string[], isQuoteNext: boolean): Attri
   return null
 }
 
-/** The colon of East Asian scripts, marks of direction, dashes of word processors. */
+/** The colon of East Asian scripts, bidirectional controls, and dashes of word processors. */
 function isOddEnding(code: number): boolean {
   return code === 0xff1a || (code >= 0x200e && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069)
 }
 
 /**
- * The index after the header fields of a quoted message that begin at `start`, or null when there
- * are none; `fields` names the field of each line. Three fields make a header; so do two when one holds
+ * The index after the header fields of a quoted message that start at `start`, or null if there are
+ * none; `fields` gives the field of each line. Three fields make a header, or two if one contains
  * an address.
  */
 export function endOfQuotedHeader(
@@ -626,7 +640,9 @@ export function endOfQuotedHeader(
   return isHeader(seen, hasAddress) ? end : null
 }
 
-/** A name, a colon and an address in brackets: the first field of a quoted message in any language. */
+/**
+ * A name, a colon and an address in brackets: the first field of a quoted message in any language.
+ */
 const FIELD_WITH_ADDRESS =
   /^[\s*_]{0,4}\p{L}[\p{L}\p{M}\s.'’]{0,30}[*_]{0,2}\s{0,2}[:：][*_]{0,2}\s[^<>@:]{0,100}<[^\s<>@]{1,64}@[^\s<>]{1,255}>/u
 const FIELD_OF_ANY_NAME =
@@ -637,7 +653,10 @@ function isFieldWithAddress(line: string): boolean {
   return line.includes('@') && FIELD_WITH_ADDRESS.test(line.slice(0, ATTRIBUTION_LENGTH_MAX))
 }
 
-/** The index after fields in words that are not known: four and more lines, of which one has a date and a time. */
+/**
+ * The index after fields with unknown names: at least four lines, one of which has a date and a
+ * time.
+ */
 function endOfShapedHeader(lines: readonly string[], start: number): number | null {
   if (!isBlankAt(lines, start - 1) || !isFieldWithAddress(lines[start] ?? '')) return null
   let end = start
@@ -658,7 +677,7 @@ function isHeader(seen: ReadonlySet<QuotedField>, hasAddress: boolean): boolean 
   return seen.has('from') && seen.has('subject') && seen.size >= 3
 }
 
-/** A wrapped field, or the blank line that some programs set between fields. */
+/** A wrapped field, or the blank line that some programs write between fields. */
 function isContinuation(
   line: string,
   fields: readonly (QuotedField | null)[],

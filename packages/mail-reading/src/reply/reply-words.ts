@@ -1,8 +1,8 @@
 const words = (list: string): string[] => list.trim().split(/,\s+/)
 
-/** English ends with the verb: in "I wrote the following:" it is no mark. */
+/** An English attribution ends with the verb; "I wrote the following:" is not one. */
 const WROTE_AT_END = '(?:wrote|writes|sent)(?=[\\s:：*_\\-–—]*$)'
-/** "wrote" in an attribution, without the pronoun or auxiliary where that varies. */
+/** "wrote" in attributions, without the pronoun or auxiliary where that varies. */
 const WROTE = words(`
   schrieb, schreibt, geschrieben, hat geantwortet, a écrit, a ecrit, écrit, écrivait, escribió,
   escribio, ha escrito, escreveu, escreveram, ha scritto, scrive, ha inviato, schreef,
@@ -16,7 +16,7 @@ const WROTE = words(`
   geskryf, sinulat ni, aliandika, ameandika, kiteb, ysgrifennodd, yazıb, yozdi, жазды, бичсэн,
   գրել է, დაწერა
 `)
-/** "wrote" in scripts without spaces between words. */
+/** "wrote" in scripts without spaces. */
 const WROTE_UNSPACED = words(`
   写道, 寫道, 编写, 撰写, 來信, のメール, のメッセージ, さんは書きました, 書きました, が書いた, さんからのメール, 작성, 이(가) 쓴 글, 썼습니다, เขียน, ने लिखा, लिहिले, লিখেছেন, எழுதியது, ຂຽນ
 `)
@@ -27,7 +27,7 @@ const OPENERS = words(`
   Vào lúc, În, Pe, Στις, На, В, Pada, Tarihinde, Í, Ar, בתאריך, في, 在, 於, 于
 `)
 
-/** Names of the fields that mail programs copy above a quoted message, by field. */
+/** Names of the header fields that mail programs copy above a quoted message. */
 const FIELD_NAMES = {
   from: words(`
     from, von, de, da, van, fra, från, lähettäjä, od, feladó, de la, από, от, від, від кого,
@@ -88,7 +88,7 @@ const FORWARDED = words(`
   pesan yang diteruskan, thư được chuyển tiếp, tin nhắn đã chuyển tiếp, 转发的邮件, 轉寄郵件, 轉寄的郵件, 转发邮件,
   转发的信件, 転送されたメッセージ, 転送メッセージ, 전달된 메시지, 전달된 메일, הודעה שהועברה, رسالة معاد توجيهها
 `)
-/** Openings of the line "Begin forwarded message:", which has no dashes. */
+/** First words of the line "Begin forwarded message:", which has no dashes. */
 const FORWARD_OPENINGS = words(`
   begin forwarded message, anfang der weitergeleiteten, début du message,
   inizio messaggio inoltrato, inizio del messaggio inoltrato, inicio del mensaje reenviado,
@@ -98,7 +98,7 @@ const FORWARD_OPENINGS = words(`
   начало пересылаемого, iletilen ileti başlangıcı
 `)
 
-/** Openings of the line that a phone or mail program adds below the text. */
+/** First words of the line that a phone or mail program adds below the text. */
 const SENT_FROM = words(`
   sent from, sent via, sent with, sent using, get outlook for, gesendet von, gesendet mit,
   von meinem iphone gesendet, von meinem ipad gesendet, envoyé de, envoyé depuis, envoyé à partir,
@@ -119,11 +119,11 @@ const SENT_FROM_ENDINGS = words(`
   gesendet, ımdan gönderildi, gönderildi, から送信, 에서 보냄, lähetetty
 `)
 
-/** Names of devices and programs, as opposed to a place that something was "sent from". */
+/** Names of devices and programs, as opposed to places that something was "sent from". */
 export const DEVICE_PATTERN =
   /outlook|iphone|ipad|ipod|android|samsung|galaxy|huawei|xiaomi|pixel|blackberry|nokia|windows|gmail|yahoo|proton|mail\b|mobil|smartphone|tablet/i
 
-/** A closing that stands alone on its line and is followed by a name. */
+/** A closing on a line of its own, followed by a name. */
 const CLOSINGS = words(`
   (?:[\\p{L}&]+ ){0,3}regards, cheers, (?:with )?best wishes, all the best,
   yours (?:sincerely|faithfully|truly), kind wishes,
@@ -165,7 +165,10 @@ export const OPENING_PATTERN = new RegExp(
 /** An opener and a date after other text on the line. */
 export const INNER_OPENING_PATTERN =
   /(?<=[\s\-.!?,])(?:On|Am|Le|El|Il|Em|Op|Den)\s(?=(?:\p{L}{2,10}[.,]{0,2}\s){0,2}\d)/u
-/** Up to three words and a number: how an attribution begins in every language, a date first. */
+/**
+ * Up to three words and a number: the start of an attribution in every language that puts the date
+ * first.
+ */
 export const DATE_OPENING_PATTERN =
   /^[\s"'*\-–—]*(?:[\p{L}\p{M}'’־]{1,12}(?:[.,،、]{1,2}\s?|\s)){0,3}[\p{L}־]{0,3}-?\d/u
 
@@ -176,7 +179,7 @@ const FIELD_BY_NAME: ReadonlyMap<string, QuotedField> = new Map(
 )
 const FIELD_LINE = /^[\s*_]{0,20}([\p{L}][\p{L}\p{M} -]{0,24}?)[\s\u00a0]{0,3}[*_]{0,2}\s?[:：]/u
 
-/** Which field of a quoted header the line holds, null when it holds none. */
+/** The field that a line of a quoted header contains; null for none. */
 export function quotedFieldOf(line: string): QuotedField | null {
   if (!line.includes(':') && !line.includes('：')) return null
   const name = FIELD_LINE.exec(line.length > 60 ? line.slice(0, 60) : line)?.[1]
@@ -187,7 +190,7 @@ export const ORIGINAL_PATTERN = new RegExp(
   `^\\s{0,9}[-_=*–—]{2,60}(?:\\s|&nbsp;){0,3}(?:original|${anyOf(ORIGINAL)})(?:[\\s:]|&nbsp;){0,3}[-_=*–—]{1,60}\\s*$|^\\s{0,9}[-_=*–—]{2,60}\\s{0,3}(?:${anyOf(ORIGINAL)})[\\s:]{0,3}$`,
   'iu',
 )
-/** A request to answer above the line that it is in: the verb or noun, the place, the line, in either order. */
+/** Requests to reply above a line: verb or noun, position and line, in either order. */
 const ANSWER_ABOVE = [
   '(?:reply|respond|answer|write|type)\\b.*\\babove this line',
   '(?:antwort|schreib|eingeben|eintrag).*(?:oberhalb|über) dieser (?:zeile|linie)',
@@ -223,13 +226,13 @@ const ANSWER_ABOVE_ALONE = new RegExp(
   'iu',
 )
 
-/** Characters of such a request; more is a sentence of the author about one. */
+/** Maximum characters of such a request; a longer line is the author's own sentence. */
 const ANSWER_ABOVE_LENGTH_MAX = 100
 const ANSWER_ABOVE_LENGTH_MIN = 8
 
 /**
- * Whether the line asks for an answer above it: within marks of any kind, or (`isBelowRule`) as a sentence alone below a
- * rule.
+ * Whether the line asks to reply above it: between any marks, or (`isBelowRule`) as a single
+ * sentence below a rule.
  */
 export function asksToAnswerAbove(line: string, isBelowRule: boolean): boolean {
   const text = line.trim()
@@ -252,7 +255,7 @@ const SENT_FROM_STARTS = new Set(
   [...SENT_FROM, ...SENT_FROM_SUBJECTS].map((phrase) => phrase.slice(0, 2)),
 )
 
-/** Whether the line, without blanks around it, names the device or program it was sent from. */
+/** Whether the trimmed line names the device or program that sent the message. */
 export function isSentFrom(line: string): boolean {
   const first = line.charCodeAt(0)
   const isFramed =
@@ -262,5 +265,5 @@ export function isSentFrom(line: string): boolean {
 }
 
 export const CLOSING_PATTERN = new RegExp(`^(?:${CLOSINGS.join('|')})\\s?[,.!，！]{0,2}$`, 'iu')
-/** RFC 3676 §4.3 "-- ", with the blank lost or the dashes set by a word processor. */
+/** The signature separator "-- " (RFC 3676 §4.3), possibly trimmed or with typographic dashes. */
 export const SIGNATURE_LINES: ReadonlySet<string> = new Set(['--', '—', '––', '__'])

@@ -1,12 +1,17 @@
-/** hard: the address is dead; full: its mailbox is full; policy: the sender or the mail is unwanted. */
+/**
+ * `hard`: the address is dead; `full`: its mailbox is full; `policy`: the sender or the message is
+ * unwanted.
+ */
 export type BounceClass = 'hard' | 'soft' | 'policy' | 'full'
 
 export type Failure = {
   readonly enhancedCode: string | null
   readonly replyCode: number | null
-  /** The other server's words or, without them, the report's. */
+  /** The remote server's words, or else those of the report. */
   readonly text: string
-  /** `data`: refused after the recipient was accepted; `broken`: the connection to the host broke. */
+  /**
+   * `data`: refused after the recipient was accepted; `broken`: the connection to the host failed.
+   */
   readonly stage: 'data' | 'broken' | 'other'
 }
 
@@ -22,8 +27,8 @@ const AFTER_DATA =
   /\bin (?:reply|response) to (?:the )?(?:end of )?(?:message |mail )?data\b|\b(?:after|at) (?:the )?(?:end of )?(?:message |mail )?data\b|>>> ?(?:data\b|\.\s)|\bsmtp command:? ?data\b|\bsent (?:the )?message body/i
 
 /**
- * Servers put the wrong codes beside the right words, so the words count first. An address is `hard`
- * only where it is dead beyond doubt. Never throws.
+ * Servers combine wrong codes with the right words, so the words take precedence. An address is
+ * `hard` only if it is certainly dead. Never throws.
  */
 export function classifyBounce(failure: Failure): BounceClass {
   const { enhancedCode, replyCode } = failure
@@ -37,7 +42,7 @@ export function classifyBounce(failure: Failure): BounceClass {
   if (!detail.startsWith('.1.') && CLOSED_FOR_NOW.test(text)) return 'soft'
   const isPermanent = replyCode === null ? !enhancedCode?.startsWith('4') : replyCode >= 500
   const isDead = saysDead(failure, text) && !isRefusedAsContent(failure)
-  // A refusal for good may stand beside an earlier attempt that was put off.
+  // A permanent refusal may be reported together with an earlier deferral.
   if (isDead && (replyCode ?? 0) >= 500 && !saysAny(COME_AGAIN, text)) return 'hard'
   if (!isPermanent || saysAny(COME_AGAIN, text) || saysAny(PASSING, text)) {
     return detail === '.2.2' ? 'full' : 'soft'
@@ -48,7 +53,7 @@ export function classifyBounce(failure: Failure): BounceClass {
   return enhancedCode !== null && DEAD_CODES.has(enhancedCode) ? 'hard' : 'soft'
 }
 
-/** The sentence that a reply of several lines makes, without the codes that each of them repeats. */
+/** Joins the lines of a reply, without the codes that each of them repeats. */
 function joinReply(text: string, replyCode: number | null): string {
   const code = replyCode === null ? /$^/ : new RegExp(`\\b${replyCode}[- ]`)
   const [head = '', ...lines] = text.split(code)
@@ -56,26 +61,26 @@ function joinReply(text: string, replyCode: number | null): string {
   return (lines.length < 2 ? text : `${head}${replyCode} ${rest.join(' ')}`).replace(/\s+/g, ' ')
 }
 
-/** The words of a program that could not write, whatever codes stand beside them. */
+/** A program that could not write, whatever the codes say. */
 const AGENT_TROUBLE =
   /\b(?:couldn[’']t|could not|can[’']t|cannot|can not|unable to) (?:create|open|write|lock|append)\b/i
 
-/** RFC 3463 §3.2: the sender's address, not the recipient's. */
+/** Codes about the sender's address (RFC 3463 §3.2). */
 const SENDER_CODES = new Set(['.1.7', '.1.8'])
 
-/** Exchange Online refuses unknown recipients of a domain in these words. */
+/** Exchange Online refuses unknown recipients in these words. */
 function isDeadBeyondPolicy({ enhancedCode, text }: Failure): boolean {
   return enhancedCode === '5.4.1' && /\brecipient address rejected: access denied/i.test(text)
 }
 
-/** Whether the words are about a dead recipient or a dead domain of it. */
+/** Whether the words say that the recipient or its domain is dead. */
 function saysDead({ stage }: Failure, text: string): boolean {
   if (saysDeadAddress(text)) return true
-  // A host that was connected to is known.
+  // A host that accepted a connection exists.
   return stage !== 'broken' && saysAny(DEAD_DOMAIN, text) && !ABOUT_CLIENT.test(text)
 }
 
-/** The words for 5.1.2 and 5.1.10, and those of systems that know their users by a directory. */
+/** Wordings for 5.1.2 and 5.1.10, and those of systems that look up users in a directory. */
 const DEAD_DOMAIN = [
   /\bno ?such ?(?:user|domain|host)\b/i,
   /\b(?:unknown|invalid|illegal) (?:host|domain|e-?mail address|final delivery userid)\b|\b(?:host|domain) (?:name )?(?:is )?(?:unknown|not found)\b/i,
@@ -95,18 +100,18 @@ const DEAD_DOMAIN = [
   /\bnot our user\b/i,
 ]
 
-/** Words which show that DEAD_DOMAIN may be about the client: its address, its name, the domain of its mail. */
+/** Words that show that DEAD_DOMAIN may be about the client: its address, name or sender domain. */
 const ABOUT_CLIENT =
   /\b(?:unknown|invalid|illegal) (?:host|domain)(?: name)?:? \[?\d|\breverse\b|\bhelo\b|\behlo\b|\bdynamic\b|\bclient\b|\b(?:for|of) (?:the |your )?(?:domain of|sender)\b|\bdomain of\b(?! the recipient)|\bsender(?:'s)? (?:domain|address|host)\b|\byour (?:domain|host|address|server)\b/i
 
 /**
- * A server that took the recipient and refuses the message by saying that it does not know the user
- * hides a filter: Japanese carriers do, and one of them then names no user either. A code that says so
- * of its own is believed.
+ * A server that accepted the recipient and then refuses the message with "unknown user" hides a
+ * filter: Japanese carriers do this, one of them without naming a user. An explicit enhanced code
+ * is trusted.
  */
 function isRefusedAsContent({ stage, enhancedCode, text }: Failure): boolean {
   if (enhancedCode !== null && DEAD_CODES.has(enhancedCode)) return false
-  // At the start, or where a server in between quotes the other.
+  // At the start, or where an intermediate server quotes the other.
   if (/(?:^|->)\s{0,4}\d{3} ?: ?user unknown/i.test(text)) return true
   return stage === 'data' && /\b(?:unknown user|user unknown|no such user)\b/i.test(text)
 }
@@ -125,7 +130,7 @@ const FULL = [
   /\bmailbox (?:has )?exceed/i,
 ]
 
-/** Words which say that the mailbox is closed and may be opened again. */
+/** Words that say that the mailbox is closed but may reopen. */
 const CLOSED_FOR_NOW =
   /\b(?:suspended|inactive|dormant|locked|frozen|on hold|(?:temporarily|currently) (?:disabled|deactivated|closed)|(?:disabled|deactivated|closed) (?:temporarily|for now))\b/i
 
@@ -157,14 +162,14 @@ const PASSING = [/\b(?:deferred|timed? ?out|expired|connection refused|not respo
 
 type Refusal = {
   readonly code: number
-  /** RFC 3463, where the server gave one. */
+  /** Enhanced code (RFC 3463), if the server gave one. */
   readonly enhanced: string | null
   readonly text: string
 }
 
 /**
- * No mailbox, no such system, an impossible address, a mailbox that moved and left no address, null MX (RFC 7505),
- * and a mailbox disabled for good.
+ * No mailbox, no such system, an invalid address, a mailbox that moved without a forwarding
+ * address, null MX (RFC 7505), and a permanently disabled mailbox.
  */
 const DEAD_CODES: ReadonlySet<string> = new Set([
   '5.1.1',
@@ -175,24 +180,24 @@ const DEAD_CODES: ReadonlySet<string> = new Set([
   '5.2.1',
 ])
 
-/** A host or a domain that takes no mail (RFC 7504), and a user who is not there (RFC 5321 §4.2.3). */
+/** A host or domain that accepts no mail (RFC 7504), and an absent user (RFC 5321 §4.2.3). */
 const DEAD_REPLIES: ReadonlySet<number> = new Set([521, 551, 556])
 
-/** Enhanced codes that say no more than "no", beside which the wording counts. */
+/** Enhanced codes without information, for which the wording decides. */
 const VAGUE = new Set(['5.0.0', '5.1.0', '5.3.0', '5.5.0', '5.5.1'])
 
-/** Words for a recipient in other languages than English, and words that say that it does not exist. */
+/** Words for a recipient in languages other than English, and words for "does not exist". */
 const NAMES_OF_RECIPIENT =
   'destinat[aá]ri[oa]|usu[aá]rio|utente|buz[oó]n|casella|direcci[oó]n|indirizzo|endere[cç]o|empf(?:ä|ae?)nger|postfach|adresse|benutzer|destinataire|utilisateur|bo[iî]te|adres|gebruiker|ontvanger|u[zż]ytkownik|odbiorca|пользовател|адрес|получател|ящик'
 const IS_UNKNOWN =
   "n[oã]o? existe|non esiste|inexistente|existiert nicht|nicht (?:gefunden|vorhanden|bekannt)|unbekannt|n['’]existe pas|introuvable|inconnu|bestaat niet|onbekend|niet gevonden|non (?:è stat[oa] )?trovat|no (?:se ha )?encontrad|não (?:foi )?encontrad|desconocid|desconhecid|sconosciut|nie istnieje|не (?:найден|существует)"
-/** A character between the two that begins no word for the sender or a domain. */
+/** A character between the two that does not begin a word for the sender or a domain. */
 const BUT_SENDER =
   '(?:(?!absender|exp[eé]diteur|remitente|remetente|mittente|afzender|nadawc|отправител|dom[aäeéií]n).)'
 
-// No bare "account": it is as often the sender's as the recipient's. No host, domain or mail
-// exchanger that is unknown: it may be the client's, and no "valid recipients", which a server misses
-// after whatever refusal. Nor that mail is not accepted, for it may be mail from there.
+// Excludes a bare "account", which is as often the sender's; unknown hosts, domains and mail
+// exchangers, which may be the client's; "valid recipients", which servers miss after any refusal;
+// and "mail not accepted", which may mean mail from there.
 const DEAD_WORDINGS = [
   /\bno such (?:user|recipient|mailbox|address|person)/i,
   /\b(?:user|recipient|mailbox|address|addressee)(?: address)? (?:is )?(?:unknown|not found|not exist|invalid)/i,
@@ -206,7 +211,7 @@ const DEAD_WORDINGS = [
   /\bnot a (?:valid|known) (?:mailbox|recipient)\b|\bwas ?n[o’']t found at\b|\bwas not found at\b/i,
   /\bunrouteable address/i,
   /\b(?:(?<!\bip )address|recipient|mailbox|user)\b(?:(?!\b(?:host|domain|dns|ptr|mx|record|file)\b).){0,60}(?:\bnot|n[’']t) (?:be )?(?:found|located)\b/i,
-  // How appliances refuse a recipient that they do not know.
+  // The wording of appliances that do not know the recipient.
   /#5\.1\.0 address rejected\b/i,
   new RegExp(`(?:${NAMES_OF_RECIPIENT})${BUT_SENDER}{0,50}(?:${IS_UNKNOWN})`, 'i'),
   new RegExp(
@@ -218,8 +223,8 @@ const DEAD_WORDINGS = [
 ]
 
 /**
- * Words which show that the address is good and the sender is refused, or that space is short: "your" addresses
- * the client that sends.
+ * Words that show that the address is good and the sender is refused, or that space is short.
+ * "your" addresses the sending client.
  */
 const OTHER_WORDINGS =
   /\b(?:full|quota|spam|blocked|blacklist|blocklist|denied|policy|reputation|rejected due|too many|try again|temporar|authenticat|(?:your|sender|helo|ehlo)\b)/i
@@ -236,7 +241,7 @@ export function isDeadAddress({ code, enhanced, text }: Refusal): boolean {
   return DEAD_REPLIES.has(code) || saysDeadAddress(words)
 }
 
-/** Whether the words are those of a dead address, which no server says of the sender. */
+/** Whether the words describe a dead address, and could not be about the sender. */
 export function saysDeadAddress(text: string): boolean {
   return DEAD_WORDINGS.some((wording) => wording.test(text))
 }

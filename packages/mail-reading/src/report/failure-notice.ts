@@ -9,18 +9,18 @@ import {
   saysDelayed,
 } from './report-words.ts'
 
-/** Characters of the words in which codes and reasons are searched, for each recipient. */
+/** Characters searched for codes and reasons, per recipient. */
 const REPORT_WORDS_LENGTH_MAX = 8_000
 /** Lines of a report that may be about one recipient. */
 const REPORT_REASON_LINES_MAX = 40
 
 type NoticeContext = {
-  /** Lower-case addresses of the sender and the reporter, which are no recipients. */
+  /** Lower-case addresses of the sender and the reporter, which are not recipients. */
   readonly strangers: ReadonlySet<string>
   readonly subject: string
 }
 
-/** At least one where the lines hold a failure; `recipient` is null where they name none. */
+/** At least one if the lines describe a failure; `recipient` is null if they name none. */
 export function readNotice(lines: readonly string[], context: NoticeContext): ReportedRecipient[] {
   const named = namedRecipients(lines, context.strangers)
   const whole = wholeOf(wordsOf(lines), context.subject)
@@ -38,8 +38,8 @@ export function readNotice(lines: readonly string[], context: NoticeContext): Re
       isOwn: own !== '' && (hasCode || isFailurePhrase(own) || !isAlone),
     }
   })
-  // A statement apart from the list of recipients is about all of them; a server's reply to one recipient is about
-  // no other.
+  // A statement outside the list of recipients applies to all of them; a server's reply to one
+  // recipient applies to no other.
   const isOfOne = read.some(({ isOwn, hasCode }) => isOwn && hasCode)
   const ofOthers = isOfOne && common.bounceClass === 'hard' ? SOFT : null
   return read.map(({ address, own, isOwn }) => ({
@@ -85,7 +85,7 @@ export function wordsOf(lines: readonly string[]): string {
   return words.join(' ').slice(0, REPORT_WORDS_LENGTH_MAX)
 }
 
-/** `own`: the words about the recipient; '' where the whole report is about it. */
+/** `own` is the words about the recipient; '' if the whole report is about it. */
 function failureOf(own: string, whole: Whole): ReportedRecipient {
   const said = own === '' ? whole.words : own
   const codes = own === '' ? whole.codes : findCodes(own)
@@ -118,7 +118,7 @@ function isTemporary(text: string): boolean {
   )
 }
 
-/** The words from the first reply or failure on, without the greeting before it. */
+/** The words from the first reply or failure on, without the preceding greeting. */
 function diagnosticOf(words: string): string {
   const reply = /(?:^|\s)[45]\d\d[ -]/.exec(words)
   if (reply !== null) return words.slice(reply.index)
@@ -130,7 +130,7 @@ function diagnosticOf(words: string): string {
 /** A recipient that the words name, and the lines that may be about it. */
 type NamedRecipient = { readonly address: string; readonly reason: readonly string[] }
 
-/** Every recipient that the lines name, once each, in order. */
+/** Every recipient that the lines name, each once, in order. */
 export function namedRecipients(
   lines: readonly string[],
   strangers: ReadonlySet<string>,
@@ -192,7 +192,7 @@ class Collected implements NamedRecipient {
   }
 }
 
-/** Addresses of a line that it may be about, and characters before one that may say so. */
+/** Addresses examined per line, and characters before an address that may label it. */
 const ADDRESSES_OF_LINE = 4
 const LABEL_LENGTH = 160
 
@@ -211,7 +211,8 @@ function nameIn(text: string, isListed: boolean): Naming | null {
     if (before === '' || /^(?:[-*•>+#.:=]+|\(?\d{1,3}[.)]|>>>)$/.test(before)) {
       return leads(rest) || isListed ? { address, rest } : null
     }
-    // `550 <address>... words`: a reply that begins with whom it is about, in a transcript behind `<<<`.
+    // `550 <address>... words`: a reply that starts with its recipient, in a transcript after
+    // `<<<`.
     if (/^(?:<<< ?)?[45]\d\d[- ]?(?: ?[45]\.\d{1,3}\.\d{1,3})?(?: ?error:)?$/i.test(before)) {
       return { address, rest: `${before} ${rest}` }
     }
@@ -222,14 +223,14 @@ function nameIn(text: string, isListed: boolean): Naming | null {
   return null
 }
 
-/** Without the characters of `set` at its end. A pattern that ends in `+$` would try every start. */
+/** Removes trailing characters of `set`. A pattern that ends in `+$` would try every start. */
 function cutTail(text: string, set: string): string {
   let end = text.length
   while (end > 0 && set.includes(text[end - 1] ?? '')) end -= 1
   return text.slice(0, end)
 }
 
-/** Whether a line that begins with an address and goes on with `rest` is about it. */
+/** Whether a line is about the address that it starts with; `rest` is the text after it. */
 function leads(rest: string): boolean {
   return (
     rest === '' ||
@@ -239,7 +240,9 @@ function leads(rest: string): boolean {
   )
 }
 
-/** Characters before the word that leads to an address in which another word may name a recipient. */
+/**
+ * Characters before the word that leads to an address, searched for another word for a recipient.
+ */
 const LABEL_WORDS_LENGTH = 64
 
 /** `before` has single spaces. */
@@ -273,7 +276,7 @@ function isAboutSender(before: string): boolean {
   )
 }
 
-/** A line after which recipients are listed, each on a line of its own. */
+/** Whether the line introduces a list of recipients, each on its own line. */
 function announcesList(text: string): boolean {
   const words = cutTail(text, ':.-–—) \t').slice(-LABEL_LENGTH).split(/\s+/).slice(-4)
   return words.some(

@@ -10,32 +10,32 @@ import {
   scanMime,
 } from '@mailroom/mail/mime/mime-parts.ts'
 
-/** Octets of a report that are read; its words come before the message that it returns. */
+/** Octets of a report that are read; its words precede the returned message. */
 export const REPORT_BYTES_MAX = 1 * 1024 * 1024
 /** Characters of a header field of a report that are read. */
 const REPORT_FIELD_LENGTH_MAX = 8_000
-/** Lines of a report's words; words for people are shorter. */
+/** Lines of a report's text; text for people is shorter. */
 const REPORT_LINES_MAX = 5_000
-/** Characters of a line of a report that are read; one reply of a server is shorter. */
+/** Characters of a line of a report that are read; a server's reply is shorter. */
 export const REPORT_LINE_LENGTH_MAX = 2_000
 
 export type OpenedReport = {
-  /** Here and below, values are cut at REPORT_FIELD_LENGTH_MAX. */
+  /** Values in this type are cut at REPORT_FIELD_LENGTH_MAX. */
   readonly fields: readonly HeaderField[]
-  /** `type/subtype` of the report itself, lower-case. */
+  /** `type/subtype` of the report itself, in lower case. */
   readonly contentType: string
-  /** The text for people, without the returned message; each line is trimmed at its end. */
+  /** The text for people, without the returned message; trailing white space is trimmed. */
   readonly lines: readonly string[]
-  /** RFC 3464 §2.1: the contents of message/delivery-status parts, in lines. */
+  /** The contents of message/delivery-status parts (RFC 3464 §2.1), in lines. */
   readonly statusParts: readonly (readonly string[])[]
-  /** RFC 5965 §3: the fields of message/feedback-report, null where there is no such part. */
+  /** The fields of message/feedback-report (RFC 5965 §3); null without such a part. */
   readonly feedback: readonly HeaderField[] | null
   /** The header of the returned message, as far as it is present. */
   readonly returned: readonly HeaderField[]
   readonly hasReturned: boolean
-  /** Whether it is returned in a part of its own, not among the words. */
+  /** Whether the message is returned in a part of its own, not within the text. */
   readonly hasReturnedPart: boolean
-  /** The returned message as far as it is present; it may be a report that was passed on. */
+  /** The returned message as far as it is present; it may be a forwarded report. */
   readonly returnedOctets: Uint8Array
 }
 
@@ -106,7 +106,7 @@ class PartCollector {
     }
   }
 
-  /** Whether no part said anything: a multipart without its parts, say. */
+  /** Whether no part has text, as in a multipart without parts. */
   isEmpty(): boolean {
     return (
       this.#plain.every((text) => text.trim() === '') &&
@@ -160,7 +160,9 @@ class PartCollector {
       this.#plain.push(textOf(part, octets))
   }
 
-  /** Adds the parts of a multipart that lost its boundary parameter, by the boundary that its lines show. */
+  /**
+   * Adds the parts of a multipart without a boundary parameter, using the boundary in its lines.
+   */
   #addGuessed(boundary: string, content: Buffer): void {
     const head = `content-type: multipart/mixed; boundary="${boundary}"\n\n`
     const octets = Buffer.concat([Buffer.from(head, 'latin1'), content])
@@ -181,13 +183,13 @@ class PartCollector {
   }
 }
 
-/** The first line with two dashes that the fields of a part follow. */
+/** The first line with two dashes that is followed by the fields of a part. */
 function guessBoundary(octets: Buffer): string | null {
   const text = octets.toString('latin1', 0, BOUNDARY_BYTES)
   return /^--([^\n"\\]{1,100}?)[ \t]*\ncontent-[a-z-]{4,30}:/im.exec(text)?.[1] ?? null
 }
 
-/** Octets of a multipart in which its first part is searched. */
+/** Octets of a multipart that are searched for its first part. */
 const BOUNDARY_BYTES = 4_096
 
 function textOf(part: Pick<PartHead, 'contentType'>, octets: Buffer): string {
@@ -208,7 +210,7 @@ function linesOf(texts: readonly string[]): string[] {
   return lines
 }
 
-/** Programs put empty lines before the header that they return. */
+/** Programs put empty lines before the returned header. */
 function trimStart(octets: Buffer): Buffer {
   let start = 0
   while (start < octets.length && (octets[start] === LF || octets[start] === 0x20)) start += 1
@@ -220,12 +222,12 @@ function trimQuote(line: string): string {
 }
 
 type ReturnedAt = {
-  /** The lines before it are the report's own words. */
+  /** The lines before it are the report's own text. */
   readonly endOfWords: number
   readonly headerAt: number
 }
 
-/** Null when the text returns no message. */
+/** Null if the text returns no message. */
 export function returnedMessageAt(lines: readonly string[]): ReturnedAt | null {
   for (const [index, line] of lines.entries()) {
     if (isAnnouncement(line) && startsHeader(lines, nextFilled(lines, index + 1), 1)) {
@@ -247,7 +249,7 @@ const ANNOUNCED = [
   /\bmessage (?:header|text|content)s?\b/i,
 ]
 
-/** Whether the line is a rule or a short sentence that ends the words of the report. */
+/** Whether the line is a rule or a short sentence that ends the text of the report. */
 function isAnnouncement(line: string): boolean {
   const text = line.trim()
   if (text.length > 120 || text.length < 8) return false
@@ -262,7 +264,7 @@ const MESSAGE_FIELD =
   /^(?:return-path|received|message-id|from|date|mime-version|dkim-signature)\s*:/i
 const LOOK_AHEAD_LINES = 60
 
-/** Whether at least `fieldsMin` fields begin at `from`, among them one that only a message has. */
+/** Whether at least `fieldsMin` fields start at `from`, including one that only a message has. */
 function startsHeader(lines: readonly string[], from: number, fieldsMin: number): boolean {
   let fields = 0
   let isMessage = false
@@ -271,7 +273,7 @@ function startsHeader(lines: readonly string[], from: number, fieldsMin: number)
     if (/^\s+\S/.test(text) && fields > 0) continue
     if (!FIELD.test(text)) break
     fields += 1
-    // One field may be chance where no line announced a message.
+    // A single field may be coincidence if no line announced a message.
     isMessage ||= fieldsMin === 1 ? MESSAGE_FIELD.test(text) || fields > 1 : isTraceOf(text)
     if (isMessage && fields >= fieldsMin) return true
   }

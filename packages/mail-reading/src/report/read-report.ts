@@ -26,7 +26,7 @@ import {
 } from './report-words.ts'
 
 /**
- * The report that the message makes; `none` for ordinary mail and for replies of absent people. Never throws;
+ * The report in a message; `none` for ordinary mail and for out-of-office replies. Never throws;
  * reads at most REPORT_BYTES_MAX octets, in linear time.
  */
 export function readReport(raw: Uint8Array, envelope: ReportEnvelope): Report {
@@ -38,7 +38,7 @@ export function readReport(raw: Uint8Array, envelope: ReportEnvelope): Report {
     namedBy(report).length === 0 &&
     !hasFailedField(report)
   if (isNameless && isFromMailSystem(report.returned)) {
-    // Some systems pass on the report of another system, under a notice that names nobody.
+    // Some systems forward another system's report below a notice without recipients.
     const inner = readOpened(openReport(report.returnedOctets), envelope)
     if (inner?.kind === 'bounce') return inner
   }
@@ -76,7 +76,7 @@ function readStandard(report: OpenedReport, envelope: ReportEnvelope): Report | 
     const own = wordsOf(takeReason(reasons, group))
     const words = isAlone ? own || whole : own
     const read = readRecipientGroup(group, words, isAlone ? whole : words)
-    // Some systems leave out the recipient's field, or write a name in it.
+    // Some systems omit the recipient's field, or write a name in it.
     return { ...read, recipient: read.recipient ?? read.originalRecipient ?? only }
   })
   return bounceOf(report, recipients, isStandard)
@@ -96,7 +96,7 @@ function takeReason(
   return []
 }
 
-/** Fields of a status report among the words of a report with broken structure. */
+/** Fields of a status report within the text of a malformed report. */
 function looseGroups(report: OpenedReport, { hasNullSender }: ReportEnvelope): RecipientFields[] {
   const isLikely = report.lines.some((line) => /^(?:final|original)-recipient\s*:/i.test(line))
   if (!isLikely || !(hasNullSender || isFromMailSystem(report.fields))) return []
@@ -133,9 +133,9 @@ function listedIn(field: string): string[] {
 }
 
 /**
- * Whether a mail system says by subject or words that a message did not arrive. Automatic replies use the null
- * reverse-path, too: beside it alone, and in automatic answers, the report must show the message or a server's
- * reply.
+ * Whether a mail system says by subject or text that a message did not arrive. Automatic replies
+ * also use the null reverse-path: on its own, and in automatic replies, it is not enough, and the
+ * report must show the message or a server's reply.
  */
 function isNotice(
   report: OpenedReport,
@@ -158,7 +158,7 @@ function hasSubstance(report: OpenedReport, recipients: readonly ReportedRecipie
   return findCodes(wordsOf(report.lines)).replyCode !== null || report.lines.some(isFailurePhrase)
 }
 
-/** The recipient of the returned message, where that is one address. */
+/** The recipient of the returned message if it is a single address. */
 function onlyAddressee({ returned }: OpenedReport): string | null {
   const fields = returned.filter(({ name }) => name === 'to' || name === 'cc')
   const boxes = parseAddressList(fields.map(({ value }) => value).join(', '))
@@ -169,7 +169,10 @@ function onlyAddressee({ returned }: OpenedReport): string | null {
   return addresses.size === 1 && only !== undefined ? only : null
 }
 
-/** Addresses of the sender and of the reporter, which are no recipients unless the report lists them as such. */
+/**
+ * Addresses of the sender and the reporter, which are not recipients unless the report lists them
+ * as such.
+ */
 function strangersOf(report: OpenedReport, listed: readonly string[] = []): ReadonlySet<string> {
   const strangers = new Set<string>()
   for (const { name, value } of report.fields) {
@@ -200,7 +203,7 @@ function bounceOf(
 
 type Complaint = Extract<Report, { kind: 'complaint' }>
 
-/** Null where the message is no complaint; words alone make none. */
+/** Null if the message is not a complaint; text alone does not make one. */
 export function readComplaint(report: OpenedReport): Complaint | null {
   const { feedback, returned } = report
   if (feedback !== null) {
@@ -232,7 +235,10 @@ function complaintOf(
   }
 }
 
-/** Recipients that the report names, most reliable first; without them the To of the returned message. */
+/**
+ * Recipients that the report names, most reliable first; without them the To of the returned
+ * message.
+ */
 function recipientsOf(
   fields: readonly HeaderField[],
   feedback: readonly HeaderField[],
@@ -257,9 +263,9 @@ function valuesOf(fields: readonly HeaderField[], names: readonly string[]): str
 }
 
 /**
- * Whether it is a complaint of a provider that returns the message unchanged, marked by its own fields or its
- * sender. The message must show where it came from, because a complaint may be about other mail. An automatic
- * answer is no complaint.
+ * Whether a provider returned the message unchanged as a complaint, marked by its own fields or its
+ * sender. The message must show its origin, because a complaint may be about other mail. An
+ * automatic reply is not a complaint.
  */
 function isProviderComplaint(report: OpenedReport): boolean {
   const { fields, returned, hasReturnedPart } = report
@@ -274,7 +280,9 @@ function isProviderComplaint(report: OpenedReport): boolean {
 
 const IDENTIFYING = new Set(['message-id', 'return-path', 'x-loop'])
 
-/** Whether its type (RFC 5965 §2) says so, although the feedback part is missing. */
+/**
+ * Whether the declared type (RFC 5965 §2) marks a complaint although the feedback part is missing.
+ */
 function isFeedbackReport({ fields, contentType }: OpenedReport): boolean {
   const type = firstField(fields, 'content-type') ?? ''
   return contentType === 'multipart/report' && /report-type ?= ?"?feedback-report/i.test(type)
@@ -286,7 +294,7 @@ function pathOf(value: string): string {
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Reads a notification in JSON, as Amazon SES sends them; null where the words are none. */
+/** Parses a JSON notification as Amazon SES sends it; null for other text. */
 export function readServiceNotice({ lines }: OpenedReport): Report | null {
   const notice = jsonOf(lines)
   if (notice === null) return null
@@ -366,7 +374,7 @@ function messageIdOf(mail: Json): string | null {
   return value === '' ? null : parseMessageId(value)
 }
 
-/** The lines are joined: mail programs wrap the line of JSON. */
+/** Joins the lines, because mail programs wrap the JSON. */
 function jsonOf(lines: readonly string[]): Json | null {
   const start = lines.findIndex((line) => line.trim() !== '')
   if (start < 0 || !(lines[start] ?? '').trimStart().startsWith('{')) return null

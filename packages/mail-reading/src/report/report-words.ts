@@ -3,8 +3,8 @@ import { firstField, type HeaderField } from '@mailroom/mail/header-fields.ts'
 import { isMailSystemName } from '@mailroom/mail/kind-senders.ts'
 
 /**
- * Whether the sender is a mail system, by its mailbox or by exactly one of the usual names. A Return-Path field
- * proves nothing: any writer of a message may write it.
+ * Whether the sender is a mail system, by its mailbox or by exactly one of the usual names. A
+ * Return-Path field proves nothing, because any sender may write it.
  */
 export function isFromMailSystem(fields: readonly HeaderField[]): boolean {
   const field = firstField(fields, 'from') ?? ''
@@ -28,14 +28,14 @@ function isSystemName(name: string): boolean {
   )
 }
 
-/** Whether a program answers a message for somebody (RFC 3834 §5). */
+/** Whether a program replied automatically (RFC 3834 §5). */
 export function isAutomaticAnswer(fields: readonly HeaderField[]): boolean {
   return fields.some(
     ({ name, value }) => name === 'auto-submitted' && /^auto-replied\b/i.test(value),
   )
 }
 
-/** Whether the subject, decoded, is one that mail systems write over a failure. */
+/** Whether the decoded subject is one that mail systems write for a failure. */
 export function isNoticeSubject(subject: string): boolean {
   return NOTICE_SUBJECTS.some((words) => words.test(subject))
 }
@@ -53,7 +53,7 @@ const NOTICE_SUBJECTS = [
   /unzustellbar|nicht zugestellt|zustellung|non remis|non distribu|[ée]chec|onbestelbaar|no se (?:ha )?pud|no entregad|devolvid|mancato recapito|mancata consegna|n[aã]o entregue|не\s?доставлен|недоставлен|не удалось доставить|配信|送信できません|エラーメール|不達|退信|投递失败|无法送达/i,
 ]
 
-/** Whether it is a notice of absence, which reports no failure. */
+/** Whether it is an out-of-office notice, which reports no failure. */
 export function isAbsence(fields: readonly HeaderField[], subject: string): boolean {
   if (ABSENT.test(subject)) return true
   return fields.some(
@@ -87,7 +87,7 @@ const FAILURE_PHRASES = [
   /не (?:может быть |удалось )?(?:быть )?(?:доставлен|отправлен)|nicht zugestellt|konnte nicht|送信できません|失敗|配信でき|送信されませんでした|無法|无法/i,
 ]
 
-/** Whether the message is only late so far. */
+/** Whether the message is only delayed so far. */
 export function saysDelayed(text: string): boolean {
   return LATE.test(text) && !GIVEN_UP.test(text)
 }
@@ -109,8 +109,8 @@ const NOT_LOCAL = /[\s<>()[\]{}:;,"'`@\\|]/
 const NOT_DOMAIN = /[^\p{L}\p{N}.\-_]/u
 
 /**
- * The addresses of a line in order; one without a dot in its domain counts in angle brackets only. Goes from every
- * `@` outwards, so that the time is linear.
+ * The addresses of a line in order; without a dot in its domain, an address counts in angle
+ * brackets only. Scans outwards from every `@`, so that the time is linear.
  */
 export function findAddresses(line: string): FoundAddress[] {
   const found: FoundAddress[] = []
@@ -125,7 +125,7 @@ export function findAddresses(line: string): FoundAddress[] {
   return found
 }
 
-/** The first address of a text that should be one, bare: `<a@b>`, `rfc822; a@b`, `a@b (Name)`. */
+/** The bare first address of a text that should be one: `<a@b>`, `rfc822; a@b`, `a@b (Name)`. */
 export function firstAddress(text: string): string | null {
   const whole = text.trim()
   const bracketed = /^[^<>]*<([^<>]*)>/.exec(whole)?.[1]?.trim()
@@ -150,7 +150,7 @@ function addressAround(line: string, at: number, floor: number): FoundAddress | 
 function localStart(line: string, at: number, floor: number): number {
   if (line[at - 1] === '"') {
     const open = line.lastIndexOf('"', at - 2)
-    // Only a quoted local part stands so; `"a"@b` within other quotes does not occur.
+    // Only a quoted local part looks like this; `"a"@b` within other quotes does not occur.
     if (open >= floor && at - open < ADDRESS_TEXT_LENGTH_MAX) return open
   }
   let start = at
@@ -163,7 +163,7 @@ export type FoundCodes = { readonly enhancedCode: string | null; readonly replyC
 
 const REPLY = /(?:^|[\s:;>'"([#=,|-])([245][0-5]\d)(?=[\s:;,)\]>'"-]|$)/g
 const ENHANCED = /(?<![\w.])([245]\.\d{1,3}\.\d{1,3})(?![\w]|\.\d)/g
-/** Words around an amount, a port or a year, which is no reply code. */
+/** Words around an amount, a port or a year, which is not a reply code. */
 const NOT_REPLY_BEFORE = /\b(?:port|id|size|limit|line|after|code page|attempts?)[:= ]*$/i
 const NOT_REPLY_AFTER =
   /^\s*(?:k?bytes?|octets|[km]b\b|seconds?|minutes?|hours?|days?|messages?|recipients|times|lines|characters)/i
@@ -181,7 +181,10 @@ export function findCodes(text: string): FoundCodes {
   return { enhancedCode, replyCode }
 }
 
-/** Whether the code says no more than its class: RFC 3463 §3.1 and the codes that servers use in its place. */
+/**
+ * Whether the code says no more than its class: RFC 3463 §3.1, and codes that servers use in its
+ * place.
+ */
 export function isVague(code: string): boolean {
   return /^\d\.(?:0\.0|[13567]\.0)$/.test(code)
 }

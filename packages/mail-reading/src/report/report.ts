@@ -3,31 +3,33 @@ import { cleanLine } from '@mailroom/mail/charset.ts'
 import { type BounceClass, classifyBounce, stageOf } from './bounce-class.ts'
 import { findCodes, firstAddress, isVague } from './report-words.ts'
 
-/** RFC 3464 §2.3.3. */
+/** Actions of RFC 3464 §2.3.3. */
 type ReportedAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 
 export type ReportedRecipient = {
-  /** Bare, as the report writes it; null where it names none. */
+  /** The bare address as the report writes it; null if it names none. */
   readonly recipient: string | null
-  /** The bare address as the sender wrote it (RFC 3461 ORCPT); null where the report does not name it. */
+  /**
+   * The bare address as the sender wrote it (RFC 3461 ORCPT); null if the report does not name it.
+   */
   readonly originalRecipient: string | null
   readonly action: ReportedAction
   /**
-   * RFC 3463. Where the report has only a reply code or a plain failure, the undefined code of that class (X.0.0,
-   * RFC 3464 §2.3.4); null when not even the class is known.
+   * RFC 3463. If the report has only a reply code or a plain failure, the undefined code of its
+   * class (X.0.0, RFC 3464 §2.3.4); null if the class is unknown.
    */
   readonly enhancedCode: string | null
   /** SMTP reply code. */
   readonly replyCode: number | null
-  /** The other server's words on one line, at most RESPONSE_LENGTH_MAX characters. */
+  /** The remote server's words on one line, at most RESPONSE_LENGTH_MAX characters. */
   readonly diagnostic: string
-  /** Meaningful for the action `failed` only. */
+  /** Meaningful only for the action `failed`. */
   readonly bounceClass: BounceClass
 }
 
-/** The envelope of a report, which is known for certain; its fields may say anything. */
+/** The envelope of a report, which can be trusted; its header fields may say anything. */
 export type ReportEnvelope = {
-  /** Whether it came with the null reverse-path, as reports must (RFC 5321 §4.5.5). */
+  /** Whether it had the null reverse-path, as reports must (RFC 5321 §4.5.5). */
   readonly hasNullSender: boolean
 }
 
@@ -36,7 +38,7 @@ export type Report =
       readonly kind: 'bounce'
       /** At least one; at most REPORT_RECIPIENTS_MAX. */
       readonly recipients: ReportedRecipient[]
-      /** `<id>` of the message that was sent, null where it is not returned. */
+      /** `<id>` of the original message; null if it is not returned. */
       readonly originalMessageId: string | null
       /** Whether the report has RFC 3464 fields in a part of their own. */
       readonly isStandard: boolean
@@ -44,28 +46,28 @@ export type Report =
   | {
       readonly kind: 'complaint'
       /**
-       * Whether the report has a feedback part (RFC 5965). Without it, somebody returned a message with words of
-       * complaint, or a service sent a notice: believe it only if the fields below show that the message was
-       * sent from here, and only about the recipients that it names.
+       * Whether the report has a feedback part (RFC 5965). Otherwise a person returned a message
+       * with a complaint, or a service sent a notice: trust it only if the fields below show that
+       * the message was sent from here, and only for the recipients that it names.
        */
       readonly isStandard: boolean
-      /** Lower-case; RFC 5965 §7.3. */
+      /** In lower case (RFC 5965 §7.3). */
       readonly feedbackType: string
-      /** Bare; empty where the report hides them, as many do. */
+      /** Bare addresses; empty if the report hides them, as many do. */
       readonly recipients: string[]
       readonly originalMessageId: string | null
-      /** Bare; the null reverse-path is ''. */
+      /** Bare address; '' for the null reverse-path. */
       readonly originalMailFrom: string | null
-      /** The Return-Path of the message complained of, bare. */
+      /** The bare Return-Path of the reported message. */
       readonly reportedReturnPath: string | null
-      /** X-Loop values of the message complained of, as far as its header section is returned. */
+      /** X-Loop values of the reported message, if its header section is returned. */
       readonly returnedLoopMarks: readonly string[]
     }
   | { readonly kind: 'none' }
 
-/** Recipients that are read in one report; the service sends to no more at once. */
+/** Recipients read per report; the service sends to no more at once. */
 export const REPORT_RECIPIENTS_MAX = 100
-/** A server's words, in characters, as kept with a delivery. */
+/** Characters of a server's response that are stored with a delivery. */
 export const RESPONSE_LENGTH_MAX = 1_000
 
 /** Fields of one recipient by lower-case name; the first of a name counts. */
@@ -87,8 +89,8 @@ const OF_RECIPIENT = new Set([
 ])
 
 /**
- * The groups of fields, one for each recipient. An empty line ends a group, and so does a repeated field: senders
- * leave out empty lines, and put some within groups.
+ * Groups of fields, one per recipient. An empty line or a repeated field ends a group, because
+ * senders omit empty lines and put some within groups.
  */
 export function recipientGroups(lines: readonly string[]): RecipientFields[] {
   const groups: Map<string, string>[] = []
@@ -116,7 +118,7 @@ export function recipientGroups(lines: readonly string[]): RecipientFields[] {
       last = name
     } else if (field !== null && /^\S/.test(line)) last = null
     else if (last !== null && /^\s/.test(line)) append(group, last, line)
-    // Programs forget to indent what a server said on several lines.
+    // Programs forget to indent a server's multi-line response.
     else if (last === 'diagnostic-code') append(group, last, line)
   }
   finish()
@@ -153,15 +155,15 @@ function isComplete(group: RecipientFields): boolean {
   )
 }
 
-/** The names of the recipient in the group's fields. */
+/** The recipient's addresses in the group's fields. */
 export function recipientNames(group: RecipientFields): string[] {
   const names = [group.get('final-recipient'), group.get('original-recipient')].map(recipientOf)
   return names.filter((name) => name !== null)
 }
 
 /**
- * `words`: the text for people about the recipient, used where the fields say little; `transcript`: text that may
- * show at which command the server refused.
+ * `words` is the text for people about the recipient, used if the fields say little; `transcript`
+ * is text that may show at which command the server refused.
  */
 export function readRecipientGroup(
   group: RecipientFields,
@@ -221,11 +223,14 @@ function undefinedCode(replyCode: number | null, group: RecipientFields): string
   return action.includes('delay') ? '4.0.0' : null
 }
 
-/** The recipient of RFC 3464 §2.3.1, `rfc822; address`, or of the forms that programs write instead. */
+/**
+ * The recipient as `rfc822; address` (RFC 3464 §2.3.1), or in the forms that programs write
+ * instead.
+ */
 function recipientOf(field: string | undefined): string | null {
   if (field === undefined) return null
   const value = cleanLine(field.replace(/^\s*[\w/-]{1,20}\s*;/, ''))
-  // RFC 822 §6.2.7: a source route, which names the mailbox last.
+  // A source route (RFC 822 §6.2.7) names the mailbox last.
   const route = /^<?@[^:]{1,255}:/.exec(value)?.[0] ?? ''
   const address = value.slice(route.length).replace(/^<|>$/g, '')
   return isOneWord(address) && address.includes('@')
@@ -241,7 +246,10 @@ function isOneWord(value: string): boolean {
   return !/[\s<>]/.test(value) && value.length <= ADDRESS_TEXT_LENGTH_MAX
 }
 
-/** The action that the field names, else the one that the status implies; a report with neither decides nothing. */
+/**
+ * The action in the field, else the one that the status implies; without either, the report decides
+ * nothing.
+ */
 function actionOf(group: RecipientFields, code: string | null): ReportedAction {
   const action = (group.get('action') ?? '').trim().toLowerCase()
   if (action.startsWith('fail')) return 'failed'

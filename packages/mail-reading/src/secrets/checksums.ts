@@ -1,4 +1,4 @@
-// The checks that tell a number or token from others of its form.
+// Checksums that distinguish a number or token from others of its form.
 
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -6,7 +6,9 @@ import { crc32 } from 'node:zlib'
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const CRC_DIGITS = 6
 
-/** Whether the last six digits are the CRC-32 of the others in base 62, as in tokens of GitHub and npm. */
+/**
+ * Whether the last six digits are the CRC-32 of the others in base 62, as in GitHub and npm tokens.
+ */
 export function hasCrc32(body: string): boolean {
   let rest = crc32(body.slice(0, -CRC_DIGITS))
   let digits = ''
@@ -17,7 +19,7 @@ export function hasCrc32(body: string): boolean {
   return body.slice(-CRC_DIGITS) === digits
 }
 
-/** ISO/IEC 7812-1, annex B, for digits alone. */
+/** ISO/IEC 7812-1, annex B. Expects digits only. */
 export function isLuhnValid(digits: string): boolean {
   let sum = 0
   for (let index = 0; index < digits.length; index++) {
@@ -28,7 +30,7 @@ export function isLuhnValid(digits: string): boolean {
   return sum % 10 === 0
 }
 
-/** ISO 13616 (ISO/IEC 7064, MOD 97-10), for upper case without separators. */
+/** ISO 13616 (ISO/IEC 7064, MOD 97-10). Expects upper case without separators. */
 export function isIbanValid(iban: string): boolean {
   let rest = 0
   for (const character of iban.slice(4) + iban.slice(0, 4)) {
@@ -41,7 +43,7 @@ export function isIbanValid(iban: string): boolean {
 const BECH32 = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
 const BECH32_GENERATOR = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3]
 
-/** The checksum of BIP 173, for lower case; `prefix` is what stands before the last `1`. */
+/** The checksum of BIP 173. Expects lower case; `prefix` is the text before the last `1`. */
 export function isBech32Valid(prefix: string, data: string): boolean {
   const codes = Buffer.from(prefix)
   const values = [...codes.map((code) => code >> 5), 0, ...codes.map((code) => code & 31)]
@@ -59,7 +61,9 @@ export function isBech32Valid(prefix: string, data: string): boolean {
 const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 const BASE58_CHECK_BYTES = 4
 
-/** Base58Check of Bitcoin: the last four octets are the first of the SHA-256 of the SHA-256 of the others. */
+/**
+ * Bitcoin's Base58Check: the last four octets are the start of the double SHA-256 of the others.
+ */
 export function isBase58CheckValid(text: string): boolean {
   const octets: number[] = []
   for (const character of text) {

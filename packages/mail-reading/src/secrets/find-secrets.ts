@@ -1,4 +1,4 @@
-// Secrets that a mail would give away: private keys, tokens, numbers of cards and accounts.
+// Finds secrets that a message would leak: private keys, tokens, card and account numbers.
 
 import { readMarkup, readReferences } from '#content/markup.ts'
 import { type ContentPart, type MailContent, partsOf } from '#content/parts.ts'
@@ -8,24 +8,24 @@ import { type FoundSecret, findKeyBlocks, findLabelled, findUrlPasswords } from 
 import { findCardNumbers, findIbans } from './numbers.ts'
 import { LEAD_LENGTH_MAX, TOKEN_RULES, type TokenRule, UNMARKED_RULES } from './token-rules.ts'
 
-/** A secret, never with its value. */
+/** A secret, without its value. */
 export type SecretFinding = {
   readonly kind: string
   /** See `ContentPart`. */
   readonly part: string
-  /** UTF-16 units before it in the text of the part; in HTML, in its source. */
+  /** In UTF-16 units of the text of the part; for HTML, of its source. */
   readonly offset: number
-  /** UTF-16 units from its start to its end, with tags and unseen characters between. */
+  /** In UTF-16 units, including tags and invisible characters within. */
   readonly length: number
 }
 
-/** No more are listed; a mail with as many has said enough. */
+/** Findings listed per message. */
 export const SECRET_FINDINGS_MAX = 100
 
 /**
- * The secrets in subject, bodies, files that are text, and their names; in the order of the parts, then of their
- * offsets. Null when the mail could not be read whole: it has more text than CONTENT_LENGTH_MAX, or messages too
- * deep in one another. Time is linear in the length. Files of other types are not read.
+ * The secrets in subject, bodies, textual files, and file names, ordered by part and offset. Null
+ * if the message could not be read completely, because it has more text than CONTENT_LENGTH_MAX or
+ * messages nested too deep. Files of other types are not read. Runs in linear time.
  */
 export function findSecrets(content: MailContent): SecretFinding[] | null {
   const parts = partsOf(content)
@@ -42,7 +42,7 @@ function findInPart({ part, isHtml, windows }: ContentPart): SecretFinding[] {
   const found: FoundSecret[] = []
   for (const { text, offset, isLast } of windows()) {
     for (const { kind, start, end } of findInText(text, isHtml)) {
-      // What touches the end may go on in the next window, which begins before it.
+      // A finding that touches the end may continue in the next window, which overlaps this one.
       if (end === text.length && !isLast) continue
       addApart(found, { kind, start: offset + start, end: offset + end })
     }
@@ -65,11 +65,11 @@ function placed({ kind, start, end }: FoundSecret, reading: Reading): FoundSecre
   return { kind, ...reading.sourceOf(start, end) }
 }
 
-/** Without those that lie in an earlier one. */
+/** Without findings within an earlier one. */
 function findIn({ text }: Reading): FoundSecret[] {
   const found: FoundSecret[] = []
   const finders = [findKeyBlocks, findTokens, findLabelled, findUrlPasswords]
-  // An account's number may have the digits of a card in it.
+  // An account number may contain the digits of a card number.
   for (const find of [...finders, findIbans, findCardNumbers]) {
     for (const secret of find(text)) addApart(found, secret)
   }
@@ -90,7 +90,10 @@ function* findTokens(text: string): Generator<FoundSecret> {
   for (const rule of TOKEN_RULES) yield* findMarked(text, rule)
 }
 
-/** Before a token may stand anything but a letter or digit, and escapes of code and URLs that end with one. */
+/**
+ * A token may follow anything but a letter or digit, and escapes in code and URLs that end with
+ * one.
+ */
 const BOUNDARY = /(?:^|[^A-Za-z0-9]|\\[nrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2})$/
 const BOUNDARY_LENGTH = 6
 
@@ -120,7 +123,7 @@ function* findMarked(
 
 function isWithinWord(text: string, at: number): boolean {
   const before = text.charCodeAt(at - 1)
-  // Most are blanks and punctuation, decided without the pattern.
+  // Fast check: most are blanks and punctuation.
   if (Number.isNaN(before) || !/[A-Za-z0-9]/.test(String.fromCharCode(before))) return false
   return !BOUNDARY.test(text.slice(Math.max(0, at - BOUNDARY_LENGTH), at))
 }

@@ -1,4 +1,4 @@
-// Private keys, and secrets that only a label or their place tells from other text.
+// Finds private keys, and secrets recognised only by a label or their position.
 
 import { isPlaceholderWord, isReal } from './token-rules.ts'
 
@@ -11,9 +11,9 @@ export function findKeyBlocks(text: string): FoundSecret[] {
 /** RFC 7468, OpenSSH, PGP (RFC 9580), and SSH2 (RFC 4716) with four dashes. */
 const PEM_BEGIN = /-{4,5} ?BEGIN ((?:[A-Z0-9]{1,12} ){0,2})PRIVATE KEY( BLOCK)? ?-{4,5}/g
 const PEM_END = /-{4,5} ?END (?:[A-Z0-9]{1,12} ){0,2}PRIVATE KEY(?: BLOCK)? ?-{4,5}/g
-/** Longer keys are found too; this is how far their end is looked for. */
+/** Longer keys are found too; this bounds the search for their end. */
 const PEM_LENGTH_MAX = 32 * 1024
-/** An Ed25519 key in PKCS #8, the shortest, has 64 characters. */
+/** The shortest key, Ed25519 in PKCS #8, has 64 characters. */
 const PEM_DATA_MIN = 60
 const PEM_HEAD_LENGTH = 600
 
@@ -33,7 +33,7 @@ function findPem(text: string): FoundSecret[] {
   return found
 }
 
-/** The text from `start` to the next `mark`, so that no part is read for two keys. */
+/** The text from `start` to the next `mark`, so that no part belongs to two keys. */
 function upTo(mark: string, text: string, start: number): string {
   const rest = text.slice(start, start + PEM_LENGTH_MAX)
   const next = rest.indexOf(mark)
@@ -45,12 +45,12 @@ function pemKind([, label = '', block]: RegExpMatchArray): string {
   return label.startsWith('OPENSSH') ? 'openssh_private_key' : 'private_key'
 }
 
-/** Encoders write 64 or 76 characters a line; shorter pieces are words. */
+/** Encoders write 64 or 76 characters per line; shorter pieces are words. */
 const PEM_LINE_MIN = 16
 
-/** The start of a key's data; '' where a page only shows what one looks like. */
+/** The start of a key's data; '' if a page only shows the format of a key. */
 function dataOf(block: string): string {
-  // Line ends of strings in code, quote marks, and header fields of RFC 1421, OpenPGP and SSH2.
+  // Line ends in code strings, quote marks, and header fields of RFC 1421, OpenPGP and SSH2.
   const pieces = block.replace(/\\[nr]/g, '\n').split(/[\s>"',\\]+/)
   const data = pieces
     .filter((piece) => piece.length >= PEM_LINE_MIN && /^[A-Za-z0-9+/=]+$/.test(piece))
@@ -74,15 +74,15 @@ function findPutty(text: string): FoundSecret[] {
 
 type LabelledRule = {
   readonly kind: string
-  /** The value is the first group. */
+  /** The first group is the value. */
   readonly pattern: RegExp
-  /** What stands within NEAR_LENGTH before or after it. */
+  /** Must occur within NEAR_LENGTH before or after the match. */
   readonly near?: RegExp
 }
 
 const NEAR_LENGTH = 2_500
 
-/** What stands between a label and its value in settings, code and JSON. */
+/** The text between a label and its value in settings, code and JSON. */
 const IS = '["\']?[ \\t]{0,4}(?:=>|[:=]|is)[ \\t]{0,4}["\']?'
 
 const LABELLED: readonly LabelledRule[] = [
@@ -133,7 +133,7 @@ const LABELLED: readonly LabelledRule[] = [
     kind: 'totp_secret',
     pattern: /otpauth:\/\/[^\s"'<>]{1,300}?[?&]secret=([A-Z2-7]{16,128})/gi,
   },
-  // RFC 7517: the private member of a key; the public ones stand beside it.
+  // The private member of a JWK (RFC 7517), which is next to public ones.
   {
     kind: 'jwk_private_key',
     pattern: /"d" *: *"([\w-]{40,1400})"/g,
@@ -149,7 +149,7 @@ export function findLabelled(text: string): FoundSecret[] {
       if (near !== undefined && !near.test(text.slice(...around))) continue
       const value = match[1] ?? ''
       const start = match.index + match[0].indexOf(value)
-      // Its own examples are in that form; a key in the documentation of AWS counts.
+      // AWS documents example keys in this form, and they count.
       if (kind === 'aws_secret_key' || isReal(value)) {
         found.push({ kind, start, end: start + value.length })
       }
@@ -158,7 +158,7 @@ export function findLabelled(text: string): FoundSecret[] {
   return found
 }
 
-/** RFC 3986 §3.2.1: a user and a password in a URL. */
+/** A user and a password in a URL (RFC 3986 §3.2.1). */
 const USERINFO = /([^\s:@/?#"'<>`]{0,100}):([^\s:@/?#"'<>`]{3,256})@(?=[A-Za-z0-9[])/y
 const SCHEME_END = '://'
 

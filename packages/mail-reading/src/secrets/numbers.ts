@@ -1,14 +1,17 @@
-// Numbers of payment cards and bank accounts.
+// Finds numbers of payment cards and bank accounts.
 
 import { isIbanValid, isLuhnValid } from './checksums.ts'
 
 export type FoundNumber = { readonly kind: 'card_number' | 'iban'; start: number; end: number }
 
-/** Where a number may begin: not within another number, a word or a decimal fraction, nor in an account's number. */
+/**
+ * Where a number may start: not within another number, a word, a decimal fraction or an account
+ * number.
+ */
 const CARD_START =
   /(?<![A-Za-z0-9_+]|\d[.-]|[A-Z]{2}\d{2} )[2-69](?=\d{13}|\d{3}[ .-]\d|\d{5}[ .-]\d{13}|\d{7}[ .-]\d|[ .-]\d[ .-]\d)/g
 
-/** The lengths that issuers use, by the first digits of their numbers. */
+/** The lengths that issuers use, by leading digits. */
 const ISSUERS: readonly (readonly [RegExp, readonly number[]])[] = [
   // Visa
   [/^4/, [16, 19]],
@@ -20,7 +23,7 @@ const ISSUERS: readonly (readonly [RegExp, readonly number[]])[] = [
   [/^(?:30[0-5]|309|36|38|39)/, [14, 16, 19]],
   // Discover, RuPay
   [/^(?:6011|64[4-9]|65|60|81|82|508)/, [16, 19]],
-  // UnionPay; of 18 digits they would be Chinese identity numbers.
+  // UnionPay; with 18 digits these would be Chinese identity numbers.
   [/^62/, [16, 19]],
   // JCB
   [/^35(?:2[89]|[3-8])/, [16, 19]],
@@ -29,7 +32,7 @@ const ISSUERS: readonly (readonly [RegExp, readonly number[]])[] = [
   // Mir, Troy
   [/^(?:220[0-4]|9792)/, [16]],
 ]
-/** Numbers are written alone, in these groups, or digit by digit. */
+/** Numbers are written contiguously, in these groups, or digit by digit. */
 const CARD_FORMS = [
   /\d{14,19}/y,
   /\d{4}([ .-])\d{4}\1\d{4}\1\d{4}\1\d{3}/y,
@@ -67,7 +70,7 @@ function endOfCardNumber(text: string, start: number): number | null {
   return null
 }
 
-/** Whether three more numbers stand on the same line before or after: a row of short numbers. */
+/** Whether three more numbers precede or follow on the same line: a row of short numbers. */
 function isInTable(text: string, start: number, end: number): boolean {
   return (
     /(?:\d{1,8}[ .-]){3}$/.test(text.slice(Math.max(0, start - 27), start)) ||
@@ -79,11 +82,11 @@ function isCardNumber(digits: string): boolean {
   const isIssued = ISSUERS.some(
     ([prefix, lengths]) => lengths.includes(digits.length) && prefix.test(digits),
   )
-  // One digit alone is a placeholder.
+  // A single repeated digit is a placeholder.
   return isIssued && !/^(\d)\1+$/.test(digits) && isLuhnValid(digits)
 }
 
-/** A country, two check digits and up to 30 characters, alone or in groups. */
+/** A country, two check digits and up to 30 characters, contiguous or in groups. */
 const IBAN = /(?<![A-Za-z0-9])([A-Za-z]{2})\d{2}(?=[ -]?[A-Za-z0-9]{2})/g
 const IBAN_WRITTEN = /[A-Za-z0-9]{2}(?:[ -]?[A-Za-z0-9]){9,32}/y
 
@@ -104,7 +107,7 @@ export function findIbans(text: string): FoundNumber[] {
   return found
 }
 
-/** The index after `count` characters that are no separators; null where there are fewer. */
+/** The index after `count` characters other than separators; null if there are fewer. */
 function endOfCharacters(written: string, count: number): number | null {
   for (let [at, seen] = [0, 0]; at < written.length; at++) {
     if (written[at] !== ' ' && written[at] !== '-') seen++
@@ -115,7 +118,10 @@ function endOfCharacters(written: string, count: number): number | null {
 
 type IbanForm = { readonly length: number; readonly pattern: RegExp }
 
-/** The account number after the check digits, from the IBAN registry: n digits, a letters, c either. */
+/**
+ * Format of the account number after the check digits, from the IBAN registry: n digits, a letters,
+ * c either.
+ */
 const IBAN_FORMS: ReadonlyMap<string, IbanForm> = new Map(
   `AD 8n12c,AE 19n,AL 8n16c,AT 16n,AZ 4a20c,BA 16n,BE 12n,BG 4a6n8c,BH 4a14c,BI 23n,BR 23n1a1c,BY 4c4n16c,
   CH 5n12c,CR 18n,CY 8n16c,CZ 20n,DE 18n,DJ 23n,DK 14n,DO 4c20n,EE 16n,EG 25n,ES 20n,FI 14n,FK 2a12n,FO 14n,

@@ -1,22 +1,26 @@
-// The forms of tokens that programs know by a mark in them, mostly their beginning, as their issuers write them.
+// Token formats that are recognisable by a fixed part, usually their prefix, as documented by their
+// issuers.
 
 import { hasCrc32, isBase58CheckValid, isBech32Valid } from './checksums.ts'
 
 export type TokenRule = {
   readonly kind: string
-  /** A part of every token of the kind, letter for letter. */
+  /** A fixed part of every token of the kind. */
   readonly mark: string
-  /** The characters of the token before the mark, at most LEAD_LENGTH_MAX; null where it begins with the mark. */
+  /**
+   * The characters before the mark, at most LEAD_LENGTH_MAX; null if the token starts with the
+   * mark.
+   */
   readonly lead: RegExp | null
-  /** The characters of the token after the mark. */
+  /** The characters after the mark. */
   readonly rest: RegExp
-  /** What else a token must be. */
+  /** Further checks on the token. */
   readonly isValid: (token: string) => boolean
 }
 
 export const LEAD_LENGTH_MAX = 80
 
-/** A rule for each mark. A token begins after, and ends before, what is no letter or digit. */
+/** Makes a rule for each mark. A token is delimited by anything but letters and digits. */
 function rules(
   kind: string,
   marks: string,
@@ -36,26 +40,28 @@ function rules(
 const PLACEHOLDER =
   /example|placeholder|redacted|change.?me|your[_-]|[_-]here|dummy|x{6}|0{8}|\*{3}|\.{3}/i
 
-/** Whether a token is no placeholder. One of few letters may be a key of a test, and counts. */
+/**
+ * Whether a token is not a placeholder. One with few distinct letters may be a test key and counts.
+ */
 export function isReal(token: string): boolean {
   return !PLACEHOLDER.test(token)
 }
 
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 
-/** Tokens of GitHub and npm with 36 characters after the mark end with a checksum. */
+/** GitHub and npm tokens with 36 characters after the mark end with a checksum. */
 function isChecked(token: string): boolean {
   const body = token.slice(token.indexOf('_') + 1)
   return body.length === 36 ? hasCrc32(body) : isReal(token)
 }
 
-/** A bot's token begins with its identifier, a number, in base64. */
+/** A bot token starts with the bot's numeric identifier in base64. */
 function isDiscordToken(token: string): boolean {
   const id = Buffer.from(token.slice(0, token.indexOf('.')), 'base64').toString('latin1')
   return /^\d{17,20}$/.test(id)
 }
 
-/** RFC 7519: two JSON objects, the first with the algorithm. */
+/** Two JSON objects, the first with the algorithm (RFC 7519). */
 function isJwt(token: string): boolean {
   const [head = ''] = token.split('.')
   const text = Buffer.from(head, 'base64url').toString()
@@ -67,7 +73,7 @@ function isBasicPair(header: string): boolean {
   return /^[\x21-\x39\x3b-\x7e]*:[\x20-\x7e]{4,}$/.test(pair) && !isPlaceholderWord(pair)
 }
 
-/** Whether the password of `user:password` only says where one belongs. */
+/** Whether the password in `user:password` is only a placeholder. */
 export function isPlaceholderWord(pair: string): boolean {
   const password = pair.slice(pair.indexOf(':') + 1)
   if (PLACEHOLDER.test(password) || /^[$%<{[(]|[>})\]]$/.test(password)) return true
@@ -78,13 +84,13 @@ export function isPlaceholderWord(pair: string): boolean {
 
 const isAny = () => true
 
-/** In the order in which they count: a token of an earlier rule is none of a later one. */
+/** In order of precedence: a token of an earlier rule does not match a later one. */
 export const TOKEN_RULES: readonly TokenRule[] = [
-  // This service
+  // This service.
   ...rules('mailroom_key', 'mr_', '[A-Za-z0-9]{40}'),
   ...rules('mailroom_approver_token', 'mra_', '[A-Za-z0-9]{40}'),
   ...rules('webhook_secret', 'whsec_', '[A-Za-z0-9+/]{24,88}={0,2}'),
-  // Keys with checksums of their own
+  // Keys with checksums of their own.
   ...rules('age_secret_key', 'AGE-SECRET-KEY-1', '[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}', {
     isValid: (key) => isBech32Valid('age-secret-key-', key.slice(16).toLowerCase()),
   }),
@@ -94,7 +100,7 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   ...rules('bitcoin_extended_key', 'xprv yprv zprv tprv', '[1-9A-HJ-NP-Za-km-z]{107}', {
     isValid: isBase58CheckValid,
   }),
-  // Code and packages
+  // Code and packages.
   ...rules('github_token', 'ghp_ gho_ ghu_ ghs_ ghr_', '[A-Za-z0-9]{36,255}', {
     isValid: isChecked,
   }),
@@ -125,7 +131,7 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   ...rules('readme_key', 'rdme_', '[a-z0-9]{70}'),
   ...rules('prefect_key', 'pnu_ pnb_', '[A-Za-z0-9]{36}'),
   ...rules('infracost_key', 'ico-', '[A-Za-z0-9]{32}', { isValid: hasLettersAndDigits }),
-  // Clouds
+  // Clouds.
   ...rules('aws_access_key', 'AKIA ASIA ABIA ACCA', '[A-Z2-7]{16}', { isValid: isAny }),
   ...rules('aws_bedrock_key', 'ABSK', '[A-Za-z0-9+/]{109,269}={0,2}'),
   ...rules('google_api_key', 'AIza', '[\\w-]{35}'),
@@ -162,14 +168,14 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   ...rules('tailscale_key', 'tskey-', '[a-z]{3,10}-[A-Za-z0-9]{8,20}-[A-Za-z0-9]{20,40}'),
   ...rules('databricks_token', 'dapi', '[0-9a-f]{32}(?:-\\d)?'),
   ...rules('cloudflare_origin_ca_key', 'v1.0-', '[0-9a-f]{24}-[0-9a-f]{146}'),
-  // Watching
+  // Monitoring.
   ...rules('grafana_token', 'glsa_', '[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}'),
   ...rules('grafana_token', 'glc_eyJ', '[A-Za-z0-9+/]{30,400}={0,2}'),
   ...rules('new_relic_key', 'NRAK-', '[A-Z0-9]{27}'),
   ...rules('new_relic_key', 'NRII-', '[\\w-]{32}'),
   ...rules('dynatrace_token', 'dt0c01. dt0s01. dt0s16.', '[A-Z2-7]{24}\\.[A-Z2-7]{64}'),
   ...rules('posthog_key', 'phx_', '[A-Za-z0-9]{40,50}'),
-  // Models
+  // Models.
   ...rules('anthropic_key', 'sk-ant-', '[a-z]{3,5}\\d{2}-[\\w-]{80,120}'),
   ...rules('openrouter_key', 'sk-or-v1-', '[0-9a-f]{64}'),
   ...rules('openai_key', 'sk-proj- sk-svcacct- sk-admin- sk-None-', '[\\w-]{40,200}'),
@@ -182,7 +188,7 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   ...rules('replicate_token', 'r8_', '[A-Za-z0-9]{37}'),
   ...rules('pinecone_key', 'pcsk_', '[A-Za-z0-9]{5,6}_[A-Za-z0-9]{63}'),
   ...rules('langsmith_key', 'lsv2_pt_ lsv2_sk_', '[0-9a-f]{32}_[0-9a-f]{10}'),
-  // Money
+  // Payments.
   ...rules('stripe_key', 'sk_live_ rk_live_ sk_test_ rk_test_', '[A-Za-z0-9]{24,250}'),
   ...rules('square_token', 'sq0atp-', '[\\w-]{22}'),
   ...rules('square_token', 'sq0csp-', '[\\w-]{43}'),
@@ -198,7 +204,7 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   ...rules('easypost_key', 'EZAK EZTK', '[A-Za-z0-9]{54}'),
   ...rules('duffel_token', 'duffel_live_ duffel_test_', '[\\w-]{43}'),
   ...rules('shopify_token', 'shpat_ shpca_ shppa_ shpss_', '[0-9A-Fa-f]{32}'),
-  // Mail and messages
+  // Mail and messaging.
   ...rules('sendgrid_key', 'SG.', '[\\w-]{22}\\.[\\w-]{43}'),
   ...rules('mailgun_key', 'key-', '[0-9a-z]{32}', { isValid: hasLettersAndDigits }),
   ...rules('mailchimp_key', '-us', '\\d{1,2}', { lead: '[0-9a-f]{32}' }),
@@ -224,7 +230,7 @@ export const TOKEN_RULES: readonly TokenRule[] = [
     { lead: '[a-z0-9-]{1,40}' },
   ),
   ...rules('telegram_bot_token', ':AA', '[\\w-]{33}', { lead: '\\d{8,10}' }),
-  // Offices
+  // Office tools.
   ...rules('notion_token', 'ntn_', '\\d{11}[A-Za-z0-9]{35}'),
   ...rules('notion_token', 'secret_', '[A-Za-z0-9]{43}'),
   ...rules('linear_key', 'lin_api_ lin_oauth_', '[A-Za-z0-9]{40,64}'),
@@ -241,12 +247,12 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   ...rules('twitter_bearer_token', 'AAAAAAAAAAAAAAAAAAAAA', '[A-Za-z0-9%]{30,120}'),
   ...rules('mapbox_token', 'sk.eyJ', '[\\w-]{30,200}\\.[\\w-]{20,40}'),
   ...rules('yandex_token', 'y0_ y1_ AQVN', '[\\w-]{36,90}'),
-  // Any service
+  // Any service.
   ...rules('basic_auth', 'Basic', ' [A-Za-z0-9+/]{8,400}={0,2}', { isValid: isBasicPair }),
   ...rules('bearer_token', 'Bearer', ' [\\w.~+/-]{24,2000}=*', { isValid: hasLettersAndDigits }),
 ]
 
-/** Tokens that only all of their parts tell; they count before those with marks. */
+/** Tokens without a fixed part, recognised by their whole form; they take precedence. */
 export const UNMARKED_RULES: readonly Omit<TokenRule, 'mark' | 'lead'>[] = [
   {
     kind: 'discord_bot_token',

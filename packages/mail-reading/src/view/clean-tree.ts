@@ -18,17 +18,17 @@ import { type RemovalTally, stripInvisible } from './removal.ts'
 export type Cleaning = {
   readonly links: LinkShortener
   readonly tally: RemovalTally
-  /** Tracking pixels: pictures too small to be seen. */
+  /** Tracking pixels: pictures too small to be visible. */
   pixels: number
   /** Pictures without a description. */
   pictures: number
-  /** Open lists and quotes. */
+  /** Nesting depth of lists and quotes. */
   indents: number
 }
 
 /**
- * The plain text elements of a mail's tree: layout tables flattened, pictures as their descriptions,
- * links without what a reader cannot use.
+ * The plain text elements of a message's tree: layout tables are flattened, pictures replaced by
+ * their descriptions, and links without a usable target removed.
  */
 export function cleanTree(tree: HtmlParent, cleaning: Cleaning): Root {
   return { type: 'root', children: cleanNodes(tree.childNodes, cleaning, false) }
@@ -38,7 +38,7 @@ const KEPT = wordSet(`
   a b blockquote br code dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i li ol p pre q s strike strong table
   tbody td tfoot th thead tr ul
 `)
-/** Elements that only stand on lines of their own. */
+/** Elements whose only effect is to be on lines of their own. */
 const BLOCK_WRAPPERS = wordSet(`
   address article aside body caption center details dir fieldset figcaption figure footer form header
   html legend main menu nav section summary
@@ -67,7 +67,7 @@ function cleanText(text: string, { tally }: Cleaning, isPre: boolean): Text {
   return { type: 'text', value }
 }
 
-/** Every character that a reader sees as a blank. */
+/** Every character that is displayed as a blank. */
 const BLANKS = /[ \t\n\f\r\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]+/g
 
 function cleanElement(element: HtmlElement, cleaning: Cleaning, isPre: boolean): ElementContent[] {
@@ -111,7 +111,7 @@ function wordsOf(nodes: readonly ElementContent[]): string {
 
 const TEXT_LENGTH_MAX = 10_000
 
-/** Rows of short texts are lines; all other cells are blocks below each other. */
+/** Rows of short texts become lines; all other cells become consecutive blocks. */
 function flatten(table: HtmlElement, cleaning: Cleaning, isPre: boolean): ElementContent[] {
   const blocks: ElementContent[] = []
   const add = (nodes: readonly HtmlNode[]) => {
@@ -144,7 +144,7 @@ function flatten(table: HtmlElement, cleaning: Cleaning, isPre: boolean): Elemen
   return blocks
 }
 
-/** Without the line breaks and blanks that a block begins or ends with. */
+/** Removes line breaks and blanks at the start and end of a block. */
 function withoutBreaks(children: ElementContent[]): ElementContent[] {
   const isBreak = (node: ElementContent | undefined) =>
     node?.type === 'text'
@@ -176,7 +176,7 @@ function linkOf(
   return [{ ...made('a', shown), properties: { href: target } }]
 }
 
-/** Percent-encodes the characters that could end a link in Markdown. */
+/** Percent-encodes the characters that could end a Markdown link. */
 function withoutBrackets(url: string): string {
   return url.replace(/[()<>[\]]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }
@@ -227,8 +227,8 @@ const ROWS_MAX = 1_000
 const NODES_MAX = 40
 
 /**
- * A table of at least two rows and two columns, the same number in each row, whose cells hold short
- * texts without blocks and most of which hold some; never one whose role says that it is layout.
+ * Whether a table has at least two rows and two columns, the same number in each row, with short
+ * texts without blocks in most cells. Never true if its role says that it is layout.
  */
 function isDataTable(table: HtmlElement): boolean {
   const role = attributeOf(table, 'role')
@@ -246,7 +246,7 @@ function isDataTable(table: HtmlElement): boolean {
   return filled >= cells.length * (hasHead ? 0.3 : 0.7)
 }
 
-/** False for rows that no data has: none in a section, cells over several columns. */
+/** False for rows that data tables do not have: empty sections, cells over several columns. */
 function collectRows(element: HtmlElement, rows: HtmlElement[][]): boolean {
   for (const child of element.childNodes) {
     if (!isElement(child)) continue
@@ -281,7 +281,7 @@ function isShortText(cell: HtmlElement, lengthMax: number): boolean {
   return textOf(cell, lengthMax + 1).length <= lengthMax
 }
 
-/** The pixels of an attribute such as `width`; infinite for none and for percentages. */
+/** The pixels of an attribute such as `width`; infinite if absent or a percentage. */
 function cssPixels(value: string | undefined): number {
   if (value === undefined || value.includes('%')) return Number.POSITIVE_INFINITY
   const number = Number.parseFloat(value)

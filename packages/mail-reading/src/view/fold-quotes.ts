@@ -15,7 +15,7 @@ import { contextsOf, hasOwnText } from '#reply/answer-context.ts'
 import { endOfQuotedHeader, endsLikeAttribution, findAttribution } from '#reply/reply-text.ts'
 import { FORWARD_PATTERN, ORIGINAL_PATTERN, quotedFieldOf } from '#reply/reply-words.ts'
 
-/** Enclose the number of folded lines; no text of a mail can hold these characters. */
+/** Enclose the number of folded lines; a message's text cannot contain these characters. */
 export const FOLD_OPENING = '\ufdd0'
 export const FOLD_CLOSING = '\ufdd1'
 
@@ -23,12 +23,15 @@ const QUOTE_CLASSES =
   /^(?:gmail_quote(?:_container)?|yahoo_quoted|protonmail_quote|tutanota_quote|zmail_extra|front-blockquote|moz-forward-container|x_gmail_quote|ms-outlook-mobile-reference-message|quoted-html)$/
 const QUOTE_IDS =
   /^(?:x_)?(?:yahoo_quoted_\w+|OLK_SRC_BODY_SECTION|mail-editor-reference-message-container|isReplyContent)$/
-/** The elements before the quoted message of Outlook, which goes on to the end. */
+/** Elements before Outlook's quoted message, which extends to the end. */
 const REST_IDS = /^(?:x_)?(?:divRplyFwdMsg|appendonsend)$/
 const ATTRIBUTION_CLASSES = /^(?:moz-cite-prefix|gmail_attr|protonmail_quote_attribution)$/
 const HEADER_LINES_MAX = 20
 
-/** Folds quotes of earlier messages that are no context of answers, unless no other text would be left. */
+/**
+ * Folds quotes of earlier messages that are not context for answers, unless no other text would be
+ * left.
+ */
 export function foldQuotes(tree: HtmlParent, earlier: EarlierTexts): void {
   const all: Found[] = []
   findQuotes(tree, all, earlier)
@@ -84,7 +87,6 @@ function withoutAttribution(lines: readonly string[]): string[] {
   return [...lines.slice(0, end - linesBefore), ...(textBefore === '' ? [] : [textBefore])]
 }
 
-/** The element that replaces a quote. */
 function foldOf(lines: number, quote: HtmlElement): HtmlElement {
   const value = `${FOLD_OPENING}${lines}${FOLD_CLOSING}`
   const fold: HtmlElement = { ...quote, nodeName: 'p', tagName: 'p', attrs: [], childNodes: [] }
@@ -95,7 +97,7 @@ function foldOf(lines: number, quote: HtmlElement): HtmlElement {
 
 const folds = new WeakSet<HtmlElement>()
 
-/** Whether `foldQuotes` put the element there. */
+/** Whether `foldQuotes` inserted the element. */
 export function isFold(element: HtmlElement): boolean {
   return folds.has(element)
 }
@@ -132,7 +134,7 @@ function isQuote(element: HtmlElement): boolean {
   return classesOf(element).some((name) => QUOTE_CLASSES.test(name))
 }
 
-/** Outlook's mark, or the copied header fields that the desktop program sets under a line. */
+/** Outlook's mark, or the header fields that its desktop version copies below a line. */
 function opensRest(element: HtmlElement): boolean {
   if (REST_IDS.test(attributeOf(element, 'id') ?? '')) return true
   const style = attributeOf(element, 'style') ?? ''
@@ -173,16 +175,17 @@ function hasTextBeside(parent: HtmlParent, quotes: ReadonlySet<unknown>): boolea
 /** The bodies of a message; '' for none. */
 export type EarlierText = { readonly text: string; readonly html: string }
 
-/** Characters that all searches of a message may read; quotes searched after that are shown. */
+/** Total characters that the searches for one message may read; later quotes are not folded. */
 const SEARCHED_MAX = 50_000_000
 
 /**
- * Whether an earlier message contains a quote: only then folding it loses nothing. Words are compared, not
- * quote marks, blanks, punctuation and addresses, which mail programs change.
+ * Checks whether an earlier message contains a quote, because only then folding loses nothing.
+ * Compares words and ignores quote marks, blanks, punctuation and addresses, which mail programs
+ * change.
  */
 export class EarlierTexts {
   readonly #earlier: readonly EarlierText[]
-  /** The letters and numbers of each body; computed for the first quote. */
+  /** Letters and numbers of each body, computed for the first quote. */
   #words: readonly string[] | null = null
   #searched = 0
 
@@ -190,7 +193,7 @@ export class EarlierTexts {
     this.#earlier = earlier
   }
 
-  /** Whether one body holds the lines of a quote in their order; the attribution does not count. */
+  /** Whether one body contains the lines of a quote in order; the attribution is ignored. */
   hold(quote: readonly string[]): boolean {
     if (this.#earlier.length === 0) return false
     const lines = withoutHead(quote)
@@ -242,7 +245,7 @@ function textOfHtml(html: string): string {
   return texts.join('')
 }
 
-/** Lines before the quoted message in which a program may say who wrote it. */
+/** Lines before the quoted message in which a program may name its author. */
 const HEAD_LINES_MAX = 12
 
 function withoutHead(quote: readonly string[]): readonly string[] {

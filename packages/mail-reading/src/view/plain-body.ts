@@ -1,5 +1,5 @@
-// The body of a plain text mail as a model reads it: without invisible characters, with quoted history folded and
-// long links shortened; and a record of these changes.
+// The body of a plain text message for a model: without invisible characters, with quoted history
+// folded and long links shortened, and with a record of these changes.
 
 import { INLINE_PARSE_BYTES_MAX } from '@mailroom/mail/mime/mime-message.ts'
 import { contextsOf, hasOwnText } from '#reply/answer-context.ts'
@@ -14,37 +14,37 @@ export type ViewSource = {
   readonly text: string
   /** '' for none. */
   readonly html: string
-  /** Whether long links stay whole. */
+  /** Whether long links are kept whole. */
   readonly hasFullLinks: boolean
-  /** Earlier messages of the thread: quotes of their text are folded. */
+  /** Earlier messages of the thread, whose quotes are folded. */
   readonly earlier?: readonly EarlierText[]
-  /** Whether quotes stay whole. */
+  /** Whether quotes are kept whole. */
   readonly isUnfolded?: boolean
-  /** As the parser found them. */
+  /** As the parser reported them. */
   readonly defects?: readonly string[]
 }
 
 export type ViewBody = {
   readonly text: string
-  /** `unread-html`: the HTML could not be read, and the text stands for it. */
+  /** `unread-html`: the HTML could not be read, so the text is used. */
   readonly source: 'text' | 'html' | 'unread-html'
   readonly removed: readonly Removal[]
   readonly foldedLines: number
   readonly shortenedLinks: number
   readonly pixels: number
   readonly pictures: number
-  /** Whether there is more than VIEW_TEXT_LENGTH_MAX of it. */
+  /** Whether the text exceeds VIEW_TEXT_LENGTH_MAX. */
   readonly isCut: boolean
 }
 
-/** Whether `plainBody` may run on the main thread: there is no HTML, and little text. */
+/** Whether `plainBody` may run on the main thread: there is no HTML and little text. */
 export function isQuickView({ text, html, earlier = [] }: ViewSource): boolean {
   if (html !== '') return false
   const lengths = earlier.map((one) => one.text.length + one.html.length)
   return lengths.reduce((sum, length) => sum + length, text.length) <= INLINE_PARSE_BYTES_MAX
 }
 
-/** A body of text alone, at once; linear in its length. Never throws. */
+/** Views a message without HTML synchronously, in linear time. Never throws. */
 export function plainBody({
   text,
   hasFullLinks,
@@ -70,7 +70,7 @@ export function plainBody({
   return isLong ? { ...body, isCut: true } : body
 }
 
-/** The body, cut where it is too long. */
+/** Cuts a body that is too long. */
 export function finishBody(text: string, changes: Omit<ViewBody, 'text' | 'isCut'>): ViewBody {
   const isCut = text.length > VIEW_TEXT_LENGTH_MAX
   const kept = isCut ? text.slice(0, VIEW_TEXT_LENGTH_MAX) : text
@@ -79,12 +79,12 @@ export function finishBody(text: string, changes: Omit<ViewBody, 'text' | 'isCut
 
 export type Folded = { readonly text: string; readonly lines: number }
 
-/** The line that stands for a quote of so many lines. */
+/** The line that replaces a quote. */
 export function foldLine(lines: number): string {
   return `[quoted history folded: ${lines} ${lines === 1 ? 'line' : 'lines'}]`
 }
 
-/** The text stays whole when it is a forward or a quote alone. */
+/** A forward, and a message that is only a quote, are unchanged. */
 function foldText(text: string, earlier: EarlierTexts): Folded {
   const stretches = splitReply(text)
   if (stretches === null || !stretches.some(({ own }) => own.some((line) => line.trim() !== ''))) {
@@ -107,27 +107,27 @@ function foldText(text: string, earlier: EarlierTexts): Folded {
   return lines === 0 ? { text, lines } : { text: kept.join('\n'), lines }
 }
 
-/** An address of more characters is shortened to about VIEW_LINK_KEPT. */
+/** A longer address is shortened to about VIEW_LINK_KEPT. */
 const VIEW_LINK_LENGTH_MAX = 48
 const VIEW_LINK_KEPT = 20
 
-/** Shortens the links of one message, and numbers those in order. */
+/** Shortens the links of one message and numbers them in order. */
 export class LinkShortener {
   readonly #isFull: boolean
   #count = 0
   #dataCount = 0
 
-  /** With `isFull` addresses stay whole; data: URIs never do. */
+  /** With `isFull` addresses are kept whole, except for data: URIs. */
   constructor(isFull: boolean) {
     this.#isFull = isFull
   }
 
-  /** Links shortened so far. */
+  /** Number of links shortened so far. */
   get count(): number {
     return this.#count
   }
 
-  /** data: URIs taken out of text so far. */
+  /** Number of data: URIs removed from text so far. */
   get dataCount(): number {
     return this.#dataCount
   }
@@ -139,7 +139,10 @@ export class LinkShortener {
     return `${beginningOf(url)}…[link ${this.#count}]`
   }
 
-  /** Shortens every address in a text, and replaces data: URIs by their size and type. Time is linear. */
+  /**
+   * Shortens every address in a text, and replaces data: URIs with their size and type. Runs in
+   * linear time.
+   */
   shortenAll(text: string): string {
     const withoutData = text.includes('data:')
       ? text.replace(DATA_URI, (_, type: string, data: string) => {
@@ -158,19 +161,19 @@ const LONG_URL = new RegExp(
   'gi',
 )
 
-/** Host, and of the path what there is room for; a host that is too long loses its beginning. */
+/** The host and as much of the path as fits; a host that is too long loses its beginning. */
 function beginningOf(url: string): string {
   const found = /^([a-z][a-z0-9+.-]{0,20}:\/\/)([^/?#\s]*)(.*)$/is.exec(url)
   if (found === null) return url.slice(0, VIEW_LINK_KEPT)
   const [, , authority = '', rest = ''] = found
-  // The part before an @ is a user name, which only looks like the host.
+  // The part before an @ is a user name that may imitate the host.
   const host = authority.slice(authority.lastIndexOf('@') + 1)
   const shown = host.length > HOST_LENGTH_MAX ? `…${host.slice(-HOST_LENGTH_MAX)}` : host
   const path = rest.replace(/[?#].*$/s, '')
   return `${shown}${path.slice(0, Math.max(0, VIEW_LINK_KEPT - shown.length))}`
 }
 
-/** With the scheme below VIEW_LINK_LENGTH_MAX, so that nothing is shortened twice. */
+/** Together with the scheme below VIEW_LINK_LENGTH_MAX, so that nothing is shortened twice. */
 const HOST_LENGTH_MAX = 36
 
 /** `[image, 12 kB, image/png]`; `length` counts the characters of its base64. */
@@ -179,7 +182,7 @@ export function describeData(type: string, length: number): string {
   return `[${plain.startsWith('image/') ? 'image' : 'data'}, ${kilobytes((length * 3) / 4)}, ${plain}]`
 }
 
-/** `12 kB`; thousands of octets, at least 1. */
+/** `12 kB`: thousands of octets, at least 1. */
 export function kilobytes(sizeBytes: number): string {
   return `${Math.max(1, Math.round(sizeBytes / 1000))} kB`
 }

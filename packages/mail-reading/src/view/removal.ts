@@ -34,21 +34,21 @@ const WORDS = {
 export type RemovalKind = keyof typeof WORDS
 export type Removal = { readonly kind: RemovalKind; readonly characters: number }
 
-/** How text of the kind is hidden, as it follows a number of characters. */
+/** Describes how text of the kind is hidden; follows a number of characters. */
 export function kindWords(kind: RemovalKind): string {
   return WORDS[kind]
 }
 
-/** Counts the characters that were left out. */
+/** Counts omitted characters by kind. */
 export class RemovalTally {
   readonly #counts = new Map<RemovalKind, number>()
 
-  /** `characters`: code points. */
+  /** `characters` counts code points. */
   add(kind: RemovalKind, characters: number): void {
     if (characters > 0) this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + characters)
   }
 
-  /** In the order of the kinds, so that the result is stable. */
+  /** In a fixed order of kinds, so that the result is stable. */
   list(): Removal[] {
     const kinds = Object.keys(WORDS) as RemovalKind[]
     return kinds.flatMap((kind) => {
@@ -58,13 +58,16 @@ export class RemovalTally {
   }
 }
 
-/** Adds the parts that people do not see, or see otherwise; their length is that of the attachments, or not known. */
+/**
+ * Adds parts that people do not see, or see differently. They count as one, because their length is
+ * listed with the attachments or unknown.
+ */
 export function tallyDefects(defects: readonly string[], tally: RemovalTally): void {
   for (const kind of ['unseen-part', 'utf-7'] as const)
     if (defects.includes(kind)) tally.add(kind, 1)
 }
 
-/** `412 characters hidden by display:none, 3 of no width`; holds no text of the mail. */
+/** `412 characters hidden by display:none, 3 of no width`; contains no text of the message. */
 export function describeRemovals(removals: readonly Removal[]): string {
   return removals
     .map(({ kind, characters }, index) => {
@@ -89,8 +92,8 @@ export function countCodePoints(text: string): number {
 }
 
 /**
- * `text` with LF line ends and without invisible characters of the kinds `isStripped`, which are added to `tally`.
- * Applying it twice changes nothing. Time is linear.
+ * `text` with LF line ends and without invisible characters of the kinds `isStripped`, which are
+ * added to `tally`. Idempotent; runs in linear time.
  */
 export function stripInvisible(
   text: string,
@@ -110,12 +113,11 @@ export function stripInvisible(
   })
 }
 
-/** Whether the invisible characters of a kind can stand for letters. */
+/** Whether the invisible characters of a kind can encode letters. */
 export function isCarrier(kind: RemovalKind): boolean {
   return kind === 'tag' || kind === 'selector'
 }
 
-/** The kind of an invisible character. */
 function kindOf(point: string): RemovalKind {
   const code = point.codePointAt(0) ?? 0
   if (code < 0xa0 || /\p{NChar}/u.test(point)) return 'control'
@@ -127,8 +129,8 @@ function kindOf(point: string): RemovalKind {
 }
 
 /**
- * Whether a selector chooses a form of the character before it (Unicode 17 §23.4), which not every font draws. The
- * largest collection of ideographic variations uses twenty for a character.
+ * Whether a selector chooses a variant of the preceding character (Unicode 17 §23.4), which not
+ * every font draws. The largest collection of ideographic variations uses twenty per character.
  */
 function isFormOf(point: string, before: string): boolean {
   if (/^[\ufe00-\ufe02]$/.test(point)) return /[\p{Script=Han}\p{Sm}]$/u.test(before)

@@ -1,5 +1,5 @@
-// The body of one mail as a model reads it: HTML as Markdown, text as it is, without hidden text, with quoted
-// history folded and long links shortened; and a record of these changes.
+// The body of a message for a model: HTML as Markdown, text unchanged, without hidden text, with
+// quoted history folded and long links shortened, and with a record of these changes.
 
 import { readHtml } from '@mailroom/mail/html/tree.ts'
 import type { Root } from 'hast'
@@ -20,8 +20,9 @@ import {
 import { countCodePoints, type Removal, RemovalTally, tallyDefects } from './removal.ts'
 
 /**
- * HTML goes before text, because people see the HTML: a text part beside it may say anything. The text is used
- * where the HTML holds none, or cannot be read within bounds. Never rejects. With HTML not for the main thread.
+ * HTML takes precedence over text, because people see the HTML and a text part may say anything.
+ * The text is used if the HTML has none or exceeds a bound. Never rejects. With HTML, must not run
+ * on the main thread.
  */
 export async function viewBody({ html, ...source }: ViewSource): Promise<ViewBody> {
   const { text, hasFullLinks } = source
@@ -34,8 +35,7 @@ export async function viewBody({ html, ...source }: ViewSource): Promise<ViewBod
   const { pixels, pictures } = markdown
   const folded = foldMarked(links.shortenAll(markdown.text))
   if (folded.text === '' && text.trim() !== '') {
-    // The HTML shows pictures alone.
-    // It is not known whether they say what the text says.
+    // The HTML has only pictures, and it is unknown whether they say the same as the text.
     tally.add('unclear', countCodePoints(text.trim()))
     const plain = plainBody({ ...source, defects: [], isHtmlUnread: false })
     return { ...plain, removed: sum(tally.list(), plain.removed), pixels, pictures }
@@ -57,10 +57,10 @@ function sum(one: readonly Removal[], other: readonly Removal[]): Removal[] {
   return tally.list()
 }
 
-/** The paragraph of a fold; no text of a mail can hold the characters around the number. */
+/** The paragraph of a fold; no message text can contain the characters around the number. */
 const FOLD = new RegExp(`^${FOLD_OPENING}(\\d{1,9})${FOLD_CLOSING}$`)
 
-/** Replaces folded quotes by words, and removes their attributions. */
+/** Replaces folded quotes with words and removes their attributions. */
 function foldMarked(text: string): Folded {
   if (!text.includes(FOLD_OPENING)) return { text, lines: 0 }
   const kept: string[] = []
@@ -93,15 +93,15 @@ function dropAttribution(lines: string[]): number {
 }
 
 type Markdown = {
-  /** A quote is a line of its number of lines between FOLD_OPENING and FOLD_CLOSING. */
+  /** A folded quote is a line with its number of lines between FOLD_OPENING and FOLD_CLOSING. */
   readonly text: string
   readonly pixels: number
   readonly pictures: number
 }
 
 /**
- * Null for HTML that is not parsed: beyond a bound of `readHtml` without its data: URIs. Never rejects.
- * Takes up to a second and much memory: not for the main thread.
+ * Null for HTML beyond a bound of `readHtml`, not counting its data: URIs. Never rejects. Takes up
+ * to a second and much memory, so it must not run on the main thread.
  */
 async function htmlToMarkdown(
   html: string,
@@ -129,11 +129,11 @@ async function htmlToMarkdown(
   }
 }
 
-/** Replaces the octets of data: URIs by their number. */
+/** Replaces the octets of data: URIs with their number. */
 function withoutData(html: string): string {
   if (!html.includes('base64,')) return html
   return html.replace(/(;base64,)([\w+/=%\s]{200,})/gi, (whole, head: string, data: string, at) => {
-    // Style sheets are read.
+    // Style sheets are kept, because they are read.
     const isSheet = /data:text\/css[^,"']*$/i.test(html.slice(Math.max(0, at - 60), at))
     return isSheet ? whole : `${head}length=${data.length}`
   })
@@ -151,7 +151,7 @@ type Libraries = Awaited<ReturnType<typeof load>> & { write(tree: Root): string 
 
 let loaded: Promise<Libraries> | null = null
 
-/** Loads the Markdown libraries once; takes some 300 ms. */
+/** Loads the Markdown libraries once, in about 300 ms. */
 export function loadViewLibraries(): Promise<Libraries> {
   loaded ??= load().then((libraries) => ({ ...libraries, write: (tree) => write(tree, libraries) }))
   return loaded
@@ -162,7 +162,7 @@ function write(
   { toMdast, toMarkdown, gfmToMarkdown }: Omit<Libraries, 'write'>,
 ): string {
   const extensions = gfmToMarkdown({ tablePipeAlign: false }).extensions ?? []
-  // Tables and deletions of GFM; bare addresses need no escapes here.
+  // Only GFM tables and deletions are needed; bare addresses need no escaping here.
   const used = extensions.filter((one) => {
     return one.handlers != null && ('table' in one.handlers || 'delete' in one.handlers)
   })
@@ -171,7 +171,7 @@ function write(
     rule: '-',
     extensions: used,
     handlers: {
-      // Nothing is escaped: a model reads this text itself, not its rendering.
+      // Nothing is escaped, because a model reads the source and not its rendering.
       text: (node: { value: string }, _parent, state) =>
         state.stack.includes('tableCell') ? node.value.replaceAll('|', '\\|') : node.value,
       break: () => '\n',

@@ -65,7 +65,7 @@ export type MailCategory = 'personal' | 'automated' | 'marketing' | 'bounce' | '
 
 export type CategoryReason = {
   readonly rule: string
-  /** What the rule matched in the message; '' if it cannot be shown. */
+  /** Text that the rule matched in the message; '' if it cannot be shown. */
   readonly detail: string
 }
 
