@@ -85,6 +85,10 @@ export async function listMessages(
   const { category = null, labels = [], direction } = input
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
+  // Sent messages have no category.
+  if (category !== null && direction === 'outbound') {
+    return { messages: completed(db, [], input.bodyLengthMax), total: 0 }
+  }
   const list =
     labels.length > 0
       ? await labelledIn(db, { ...input, category, labels })
@@ -138,7 +142,7 @@ function messagesIn(
     category,
   }: { inboxId: string; direction: Direction | null; category: MessageCategory | null },
 ): Listed {
-  let list = db.read
+  const list = db.read
     .selectFrom('messages')
     .select('id')
     .where('inbox_id', '=', inboxId)
@@ -147,9 +151,8 @@ function messagesIn(
     .where(isAnyTime('messages.created_at'))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
-  if (direction !== null) list = list.where('direction', '=', direction)
-  if (category !== null) list = list.where('category', '=', category)
-  return list
+  if (category !== null) return list.where('category', '=', category)
+  return direction === null ? list : list.where('direction', '=', direction)
 }
 
 /** Null also when its inbox was deleted. */

@@ -196,12 +196,16 @@ create table threads (
   claim_expires_at :int,
   created_at :int not null
 ) :clustered;
-create index threads_by_inbox on threads (inbox_id, last_message_at, id) where trashed_at is null;
-create index threads_by_inbox_read on threads (inbox_id, is_read, last_message_at, id)
+-- With trashed_at, because SQLite would read each skipped thread for it.
+create index threads_by_inbox on threads (inbox_id, last_message_at, id, trashed_at)
   where trashed_at is null;
-create index threads_by_category on threads (inbox_id, category, last_message_at, id, is_read)
+create index threads_by_inbox_read on threads (inbox_id, is_read, last_message_at, id, trashed_at)
+  where trashed_at is null;
+create index threads_by_category
+  on threads (inbox_id, category, last_message_at, id, is_read, trashed_at)
   where category is not null and trashed_at is null;
-create index threads_in_trash on threads (inbox_id, last_message_at, id, is_read) where trashed_at > 0;
+create index threads_in_trash on threads (inbox_id, last_message_at, id, is_read, trashed_at)
+  where trashed_at > 0;
 create index threads_by_snooze on threads (inbox_id, snoozed_until, id)
   where snoozed_until is not null;
 create index threads_by_claim on threads (claim_until) where claim_until is not null;
