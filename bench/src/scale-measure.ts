@@ -1,18 +1,18 @@
 // The cost of the service's own queries and transactions on a filled database: time, which depends on the machine's
 // load, and pages and log, which do not. One at a time, on one connection.
 
-import { listEvents, readLog } from '@mailroom/server/events/event-rows.ts'
-import { storeReceived } from '@mailroom/server/inbound/receive-message-rows.ts'
+import { listEvents, readLog } from '@mailroom/server/events/store/events.ts'
+import { storeReceived } from '@mailroom/server/inbound/receive/store/receive-messages.ts'
+import { CUT_READ_LENGTH } from '@mailroom/server/mailbox/messages/present-message.ts'
 import {
   findMessage,
   listMessages,
   listThreadMessages,
-} from '@mailroom/server/mailbox/message-rows.ts'
-import { CUT_READ_LENGTH } from '@mailroom/server/mailbox/present-message.ts'
-import { findThread, listThreads } from '@mailroom/server/mailbox/thread-rows.ts'
-import { deliveryQueue } from '@mailroom/server/outbound/delivery-claim-rows.ts'
-import { insertSend } from '@mailroom/server/outbound/send-message-rows.ts'
-import type { Db } from '@mailroom/server/schema/tables.ts'
+} from '@mailroom/server/mailbox/messages/store/messages.ts'
+import { findThread, listThreads } from '@mailroom/server/mailbox/threads/store/threads.ts'
+import { deliveryQueue } from '@mailroom/server/outbound/deliveries/store/leases.ts'
+import { insertSend } from '@mailroom/server/outbound/send/store/accept-send.ts'
+import type { Db } from '@mailroom/server/store/tables.ts'
 import { arriving, makeId, type Owner } from '@mailroom/server/test/conformance/open-database.ts'
 import { sending } from '@mailroom/server/test/conformance/sending.ts'
 import { sql } from 'kysely'

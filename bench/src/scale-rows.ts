@@ -3,7 +3,7 @@
 // of an inbox make a thread, and two fifths of the second ones were sent. Bodies are short, because rows and
 // indexes are measured, not texts.
 
-import { EVENT_MS } from '@mailroom/server/events/event.ts'
+import { EVENT_MS } from '@mailroom/server/events/model.ts'
 
 export type Size = { messages: number; inboxes: number; endMs: number }
 

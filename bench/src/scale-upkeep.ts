@@ -1,10 +1,10 @@
 // The size and upkeep of a filled database: sizes, the pages that arriving mail keeps in memory, removal of
 // expired rows and partitions, vacuum, and reading everything for a backup.
 
-import { EVENT_MS } from '@mailroom/server/events/event.ts'
+import { EVENT_MS } from '@mailroom/server/events/model.ts'
 import { DAY_MS } from '@mailroom/server/platform/units.ts'
-import { purgeExpiredStep } from '@mailroom/server/removal/removal-rows.ts'
-import type { Db } from '@mailroom/server/schema/tables.ts'
+import { purgeExpiredStep } from '@mailroom/server/removal/store/purge.ts'
+import type { Db } from '@mailroom/server/store/tables.ts'
 import { table } from './figures.ts'
 import type { Run } from './scale-fill.ts'
 import { drawSamples, receive } from './scale-measure.ts'

@@ -9,14 +9,14 @@ import {
   filterMessages,
   filterThreads,
   type MailFilter,
-} from '@mailroom/server/mailbox/filter-mail.ts'
+} from '@mailroom/server/mailbox/store/filters.ts'
 import { systemClock } from '@mailroom/server/platform/clock.ts'
 import type { Engine } from '@mailroom/server/platform/db/db.ts'
-import type { Db } from '@mailroom/server/schema/tables.ts'
+import { openSearchSlots } from '@mailroom/server/search/handlers.ts'
 import { openCatchUps } from '@mailroom/server/search/indexer.ts'
-import { openSearchSlots } from '@mailroom/server/search/search-handlers.ts'
 import { searchInbox } from '@mailroom/server/search/search-inbox.ts'
-import { indexSearchStep } from '@mailroom/server/search/search-rows.ts'
+import { indexSearchStep } from '@mailroom/server/search/store/search-index.ts'
+import type { Db } from '@mailroom/server/store/tables.ts'
 import {
   addAccount,
   addInbox,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { GENERATIONS_MAX, REPEAT_MS } from '@mailroom/mcp/send-once.ts'
 import type { Inbox } from '@mailroom/sdk'
-import { openApp } from '@mailroom/server/app.ts'
+import { openApp } from '@mailroom/server/app/app.ts'
 import { silentLog } from '@mailroom/server/platform/log.ts'
 import {
   onEachEngine,

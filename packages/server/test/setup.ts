@@ -72,7 +72,7 @@ async function hasRoom(): Promise<boolean> {
 async function bundleWriter(folder: string): Promise<string> {
   const outfile = join(folder, 'sqlite-writer.mjs')
   await build({
-    entryPoints: [fileURLToPath(import.meta.resolve('#sqlite-writer-entry.ts'))],
+    entryPoints: [fileURLToPath(import.meta.resolve('#app/sqlite-writer-entry.ts'))],
     outfile,
     bundle: true,
     platform: 'node',

@@ -1,17 +1,17 @@
 import { asciiDomain } from '@mailroom/mail/address.ts'
-import { BASE62, type Chance, randomText } from '#platform/chance.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
-import { notFound, problem } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
-import type { Actor } from './actor.ts'
+import { APPROVER_TOKEN_PREFIX, hashToken } from '#accounts/keys/issue-key.ts'
+import type { Actor } from '#accounts/store/actor.ts'
 import {
   APPROVERS_MAX,
   type Approver,
   insertApprover,
   markApproverDeleted,
-} from './approver-rows.ts'
-import { APPROVER_TOKEN_PREFIX, hashToken } from './key.ts'
+} from '#accounts/store/approvers.ts'
+import { BASE62, type Chance, randomText } from '#platform/chance.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import type { Db } from '#store/tables.ts'
 
 /**
  * Who may create the first approver of an account: an API key, or only the operator on the machine.

@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { replaceAddress } from '#platform/address-text.ts'
 import type { Engine, LongRead } from '#platform/db/db.ts'
 import { mayContain } from '#platform/db/dialect.ts'
-import type { Tables } from '#schema/tables.ts'
+import type { Tables } from '#store/tables.ts'
 
 const STEP_ENTRIES = 500
 

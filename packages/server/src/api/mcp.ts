@@ -7,15 +7,15 @@ import { MCP_PATH } from '@mailroom/contract/vocabulary.ts'
 import type { McpCaller, McpEndpoint } from '@mailroom/mcp/http.ts'
 import type { Restriction } from '@mailroom/mcp/restriction.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions } from 'fastify'
-import { type Identify, payerOf } from '#accounts/accounts.ts'
+import { type Identify, payerOf } from '#accounts/keys/keys.ts'
 import type { AnswerBudget } from '#http/answer-budget.ts'
 import { type BodyBudget, collectBody } from '#http/collect-body.ts'
 import { takeRequest } from '#http/problems.ts'
+import type { RateWindow } from '#limits/limits.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
 import { readStrictJson } from '#platform/strict-json.ts'
-import type { RateWindow } from '#rate-limits/rate-limits.ts'
 
 /** Size of a message of the Model Context Protocol; models attach only small files. */
 const MCP_BODY_BYTES_MAX = 4 * 1024 * 1024

@@ -3,7 +3,8 @@
 import type { IncomingMessage, Server } from 'node:http'
 import { type AddressInfo, BlockList, type Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import { type Authenticate, Identifier, type Sessions } from '#accounts/accounts.ts'
+import { type Authenticate, Identifier } from '#accounts/keys/keys.ts'
+import type { Sessions } from '#accounts/sessions/sessions.ts'
 import { sendJson } from '#http/answer.ts'
 import { type AnswerBounds, AnswerBudget } from '#http/answer-budget.ts'
 import { clientErrors, refuseRepeatedFields } from '#http/client-errors.ts'
@@ -13,12 +14,12 @@ import type { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
 import { type Problem, problemOf } from '#http/problems.ts'
 import { acceptBodies } from '#http/read-body.ts'
+import type { Budgets } from '#limits/limits.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
 import { type OpenSpan, silentTracing, type Tracing } from '#platform/telemetry/tracing.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
-import type { Budgets } from '#rate-limits/rate-limits.ts'
 import {
   addWebSocketPath,
   isWebSocketRequest,

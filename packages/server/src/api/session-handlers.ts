@@ -2,15 +2,14 @@
 // passes the key to nobody else.
 
 import type { CreateSession, Session as SessionShape } from '@mailroom/contract/sessions.ts'
+import { requireOwnOrigin, type SignIn } from '#accounts/keys/keys.ts'
 import {
   endedSessionCookie,
-  requireOwnOrigin,
   type Sessions,
   type SignedIn,
-  type SignIn,
   sessionCookie,
   sessionId,
-} from '#accounts/accounts.ts'
+} from '#accounts/sessions/sessions.ts'
 import type { EventReaders } from '#http/event-readers.ts'
 import type { Answered, Context } from '#http/handler.ts'
 import { presentTime } from '#platform/clock.ts'

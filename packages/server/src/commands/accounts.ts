@@ -1,20 +1,11 @@
 // Accounts and keys from the command line of the machine, whose user is the operator.
 
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
-import {
-  createAccount,
-  createApprover,
-  createKey,
-  deleteApprover,
-  revokeKey,
-} from '#accounts/accounts.ts'
-import {
-  findApproverAccount,
-  findKeyAccount,
-  listAccounts,
-  listApprovers,
-} from '#accounts/accounts-rows.ts'
-import { isDomainHere } from '#domains/domains-rows.ts'
+import { createAccount, createApprover, deleteApprover } from '#accounts/accounts.ts'
+import { createKey, revokeKey } from '#accounts/keys/keys.ts'
+import { findKeyAccount, listAccounts } from '#accounts/store/accounts.ts'
+import { findApproverAccount, listApprovers } from '#accounts/store/approvers.ts'
+import { isDomainHere } from '#domains/store/domains.ts'
 import { createInbox } from '#inboxes/inboxes.ts'
 import { bareAddress, checkEmailAddress } from '#platform/email-address.ts'
 import { CommandFailure, OPERATOR, plainText, told } from './command.ts'

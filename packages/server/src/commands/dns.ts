@@ -4,23 +4,25 @@
 import { readDomainName } from '@mailroom/mail/address.ts'
 import { isReservedDomain } from '#commands/doctor/check-dns.ts'
 import {
-  DKIM_KEY_REREAD_MS,
   DKIM_RETIRING_MS,
   type DkimKey,
   type DkimOwner,
   dkimKeyName,
   dkimKeyRecord,
-  ensureServiceKeys,
-  formatDnsTable,
-  formatZone,
   type KeyRotation,
-  listServiceRecords,
   rotateKey,
   SERVICE_OWNER,
-  serviceOwner,
   settledAt,
-} from '#domains/domains.ts'
-import { findServedDomain, listAllDkimKeys } from '#domains/domains-rows.ts'
+} from '#domains/dkim/dkim.ts'
+import { listAllDkimKeys } from '#domains/dkim/store/dkim-keys.ts'
+import { formatDnsTable, formatZone } from '#domains/records/records.ts'
+import {
+  DKIM_KEY_REREAD_MS,
+  ensureServiceKeys,
+  listServiceRecords,
+  serviceOwner,
+} from '#domains/signing/signing.ts'
+import { findServedDomain } from '#domains/store/domains.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
 import { CommandFailure, formatTable, plainText } from './command.ts'
 import { type CommandStore, withKeys, withStore } from './with-store.ts'

@@ -1,5 +1,6 @@
 // Checks this machine as a mail host, as far as the machine itself can. Changes nothing and sends no mail.
 
+import { openToRead } from '#app/open-store.ts'
 import {
   checkInboxDomain,
   checkNames,
@@ -40,8 +41,7 @@ import {
 import type { Settings } from '#config/settings.ts'
 import { systemClock } from '#platform/clock.ts'
 import { openResolver, type Resolver } from '#platform/dns/resolver.ts'
-import type { ReadDb } from '#schema/tables.ts'
-import { openToRead } from '#wiring/store.ts'
+import type { ReadDb } from '#store/tables.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 
 export type DoctorOptions = { json?: boolean; ntp?: string }

@@ -1,12 +1,12 @@
 // Creates or updates the schema without serving, or shows what that would do.
 
 import { existsSync } from 'node:fs'
+import { databasePath } from '#app/open-store.ts'
 import type { Settings } from '#config/settings.ts'
 import { makePrivateFolder } from '#platform/blobs/durable-folder.ts'
 import { planMigrations, readMigrations, type SchemaState } from '#platform/db/migrate.ts'
 import { inspectPostgres, migratePostgres } from '#platform/db/postgres.ts'
 import { inspectSqlite, migrateSqlite } from '#platform/db/sqlite.ts'
-import { databasePath } from '#wiring/store.ts'
 import { loadSettings } from './command.ts'
 
 /** Exit codes of a check, besides 0 for a current schema and 1 for a database that cannot be read. */

@@ -1,7 +1,10 @@
 // Reads the operator's mailbox: mail to postmaster of the service's domain.
 
-import { findPostmasterMessage, listPostmasterMessages } from '#inbound/inbound-rows.ts'
-import { readRawBytes } from '#mailbox/mailbox.ts'
+import {
+  findPostmasterMessage,
+  listPostmasterMessages,
+} from '#inbound/receive/store/postmaster-messages.ts'
+import { readRawBytes } from '#mailbox/attachments/attachments.ts'
 import { CommandFailure, plainText } from './command.ts'
 import { withStore } from './with-store.ts'
 

@@ -1,7 +1,7 @@
 // Runs the service: settings, log, signals and the exit code.
 
 import type { NewAccount } from '#accounts/accounts.ts'
-import { type Addresses, type App, DRAIN_MS, openApp } from '#app.ts'
+import { type Addresses, type App, DRAIN_MS, openApp } from '#app/app.ts'
 import type { Settings } from '#config/settings.ts'
 import { type Health, openHealth } from '#operating/operating.ts'
 import { systemClock } from '#platform/clock.ts'

@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openApp } from '#app.ts'
+import { openApp } from '#app/app.ts'
 import { readSettings } from '#config/read-settings.ts'
 import { silentLog } from '#platform/log.ts'
 // Only for its modules, which `serve` loads too.

@@ -2,13 +2,13 @@
 
 import { existsSync } from 'node:fs'
 import { makeDkimKey } from '@mailroom/mail/dkim.ts'
+import { databasePath, type OpenStore, openStore, silentObserver } from '#app/open-store.ts'
 import type { Settings } from '#config/settings.ts'
-import type { ServiceKeyDeps } from '#domains/domains.ts'
+import type { ServiceKeyDeps } from '#domains/signing/signing.ts'
 import { systemChance } from '#platform/chance.ts'
 import { systemClock } from '#platform/clock.ts'
 import { idMaker } from '#platform/ids.ts'
 import { openKeys } from '#secrets/secrets.ts'
-import { databasePath, type OpenStore, openStore, silentObserver } from '#wiring/store.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 
 export type CommandStore = OpenStore & {

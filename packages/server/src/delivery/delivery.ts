@@ -1,2 +1,2 @@
 export { type Carrier, openDelivery, readRelayUrl } from './carrier.ts'
-export { openDeliveryQueue } from './deliver.ts'
+export { openDeliveryQueue } from './delivery-queue.ts'

@@ -2,6 +2,15 @@
 // writes the outcome in one transaction.
 
 import type { Domain as DomainShape } from '@mailroom/contract/domains.ts'
+import { type Answered, checkMxRecord, checkTextRecord } from '#domains/records/check-record.ts'
+import type { DnsRecord } from '#domains/records/dns-records.ts'
+import { findDomain } from '#domains/store/domains.ts'
+import {
+  claimDomainChecks,
+  type DomainSettled,
+  hasDueDomains,
+  settleDomain,
+} from '#domains/store/settle-checks.ts'
 import { onAbort, raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
@@ -10,19 +19,10 @@ import type { Log } from '#platform/log.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import { domains } from '#schema/nouns.ts'
-import type { Db } from '#schema/tables.ts'
-import { type Answered, checkMxRecord, checkTextRecord } from './check-record.ts'
-import type { DnsRecord } from './dns-records.ts'
-import { type Domain, nextStatus, type RecordCheck } from './domain.ts'
-import { findDomain } from './domain-rows.ts'
+import { domains } from '#store/nouns.ts'
+import type { Db } from '#store/tables.ts'
+import { type Domain, nextStatus, type RecordCheck } from './model.ts'
 import { findCheck, presentDomain, presentRecord, recordsOf } from './present-domain.ts'
-import {
-  claimDomainChecks,
-  type DomainSettled,
-  hasDueDomains,
-  settleDomain,
-} from './settle-domain-rows.ts'
 
 type CheckDeps = {
   db: Db

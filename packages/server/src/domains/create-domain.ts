@@ -1,18 +1,18 @@
-import { findPod } from '#accounts/accounts-rows.ts'
-import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
-import { readCustomDomain } from '#platform/domain-name.ts'
-import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
-import { Semaphore } from '#platform/semaphore.ts'
-import type { Db } from '#schema/tables.ts'
-import { type MakeKeyDeps, makeDomainKeys } from './dkim-key.ts'
-import type { Domain } from './domain.ts'
+import { findPod } from '#accounts/store/pods.ts'
+import { type MakeKeyDeps, makeDomainKeys } from '#domains/dkim/dkim-key.ts'
 import {
   countDomains,
   DOMAINS_PER_ACCOUNT_MAX,
   findDomainsNamed,
   findTaker,
   insertDomain,
-} from './domain-rows.ts'
+} from '#domains/store/domains.ts'
+import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
+import { readCustomDomain } from '#platform/domain-name.ts'
+import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
+import { Semaphore } from '#platform/semaphore.ts'
+import type { Db } from '#store/tables.ts'
+import type { Domain } from './model.ts'
 
 /** Generating keys takes long, so few domains are created at once. */
 export const DOMAIN_CREATIONS_AT_ONCE = 1

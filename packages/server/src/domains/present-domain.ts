@@ -1,13 +1,13 @@
 // A custom domain as the API shows it: the records to publish, with the last check of each.
 
 import type { DomainRecord, Domain as DomainShape } from '@mailroom/contract/domains.ts'
-import { domains } from '#schema/nouns.ts'
-import type { Db } from '#schema/tables.ts'
-import { hintToPublish } from './check-record.ts'
-import type { DkimKey } from './dkim-key.ts'
-import { listKeysOfDomains } from './dkim-key-rows.ts'
-import { type DnsRecord, domainDnsRecords } from './dns-records.ts'
-import type { Domain, RecordCheck } from './domain.ts'
+import type { DkimKey } from '#domains/dkim/dkim-key.ts'
+import { listKeysOfDomains } from '#domains/dkim/store/dkim-keys.ts'
+import { hintToPublish } from '#domains/records/check-record.ts'
+import { type DnsRecord, domainDnsRecords } from '#domains/records/dns-records.ts'
+import { domains } from '#store/nouns.ts'
+import type { Db } from '#store/tables.ts'
+import type { Domain, RecordCheck } from './model.ts'
 
 type Deps = { db: Db; smtpHostname: string }
 

@@ -1,1 +1,1 @@
-export { draftHandlers } from './draft-handlers.ts'
+export { draftHandlers } from './handlers.ts'

@@ -1,11 +1,12 @@
+import { type Draft, findDraft, sendDraft } from '#drafts/store/drafts.ts'
 import type { Context } from '#http/handler.ts'
 import { isAnyMatch, isMatch } from '#http/if-match.ts'
-import { readRawBytes } from '#mailbox/mailbox.ts'
-import { hashOfLeaseToken } from '#mailbox/mailbox-rows.ts'
-import { findReplay, messageOf, type SendDeps, sendMessage } from '#outbound/outbound.ts'
+import { readRawBytes } from '#mailbox/attachments/attachments.ts'
+import { hashOfLeaseToken } from '#mailbox/claims/store/lease.ts'
+import { messageOf } from '#outbound/outbound.ts'
+import { findReplay, type SendDeps, sendMessage } from '#outbound/send/send.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { AppError, notFound, problem, wrongField } from '#platform/problem.ts'
-import { type Draft, findDraft, sendDraft } from './draft-rows.ts'
 
 /** Attempts to send a draft that is being changed at the same time. */
 const ATTEMPTS_MAX = 5

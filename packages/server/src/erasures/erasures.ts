@@ -1,2 +1,2 @@
-export { erasureHandlers } from './erasure-handlers.ts'
+export { erasureHandlers } from './handlers.ts'
 export { erasureWork } from './run-erasure.ts'

@@ -5,23 +5,7 @@ import { createHmac } from 'node:crypto'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
-import { removeDraft } from '#drafts/drafts-rows.ts'
-import { removeQuarantined } from '#inbound/inbound-rows.ts'
-import { readRawBytes } from '#mailbox/mailbox.ts'
-import { raceAbort } from '#platform/abort.ts'
-import { ERASED_ADDRESS, replaceAddress } from '#platform/address-text.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
-import { addressKey } from '#platform/email-address.ts'
-import { AppError } from '#platform/problem.ts'
-import type { FeatureWork } from '#queue/background.ts'
-import type { Held } from '#queue/job-rows.ts'
-import type { JobKind } from '#queue/work-jobs.ts'
-import { REMOVE_STEP_MESSAGES } from '#removal/removal-rows.ts'
-import type { Db } from '#schema/tables.ts'
-import { removeUnreferenced } from '#schema/unreferenced-blobs.ts'
-import { eraseSearchStep } from '#search/search-rows.ts'
-import { purgeTransfers } from '#transfers/transfers.ts'
+import { removeDraft } from '#drafts/store/drafts.ts'
 import {
   type ErasureRow,
   type EventsStep,
@@ -36,14 +20,30 @@ import {
   noteErased,
   OPEN_ERASURES_MAX,
   type TextsStep,
-} from './erasure-rows.ts'
+} from '#erasures/store/erasures.ts'
 import {
   type Addressed,
   listAccountInboxes,
   scanDrafts,
   scanMessages,
   scanQuarantined,
-} from './erasure-scan-rows.ts'
+} from '#erasures/store/scans.ts'
+import { removeQuarantined } from '#inbound/quarantine/store/quarantined-mail.ts'
+import { readRawBytes } from '#mailbox/attachments/attachments.ts'
+import { raceAbort } from '#platform/abort.ts'
+import { ERASED_ADDRESS, replaceAddress } from '#platform/address-text.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import type { Clock } from '#platform/clock.ts'
+import { addressKey } from '#platform/email-address.ts'
+import { AppError } from '#platform/problem.ts'
+import type { FeatureWork } from '#queue/background.ts'
+import type { Held } from '#queue/jobs.ts'
+import type { JobKind } from '#queue/work-jobs.ts'
+import { REMOVE_STEP_MESSAGES } from '#removal/store/remove-mail.ts'
+import { eraseSearchStep } from '#search/store/search-index.ts'
+import type { Db } from '#store/tables.ts'
+import { removeUnreferenced } from '#store/unreferenced-blobs.ts'
+import { purgeTransfers } from '#transfers/transfers.ts'
 
 type Deps = {
   db: Db

@@ -1,11 +1,11 @@
 // Follows the log of events: does work once for each event, and decides when to read again.
 
+import { findReaderPosition, isUnsettledAfter, type LogReaderName } from '#events/store/events.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Db } from '#schema/tables.ts'
-import { comparePositions, type LogPosition } from './event.ts'
-import { findReaderPosition, isUnsettledAfter, type LogReaderName } from './event-rows.ts'
+import type { Db } from '#store/tables.ts'
+import { comparePositions, type LogPosition } from './model.ts'
 
 /** Events that one query reads. */
 export const LOG_STEP_EVENTS = 100

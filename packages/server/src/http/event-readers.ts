@@ -1,10 +1,10 @@
 // The connections that receive events: WebSockets, server-sent events and waiting requests. An account has a
 // limited number of places for them, and they end when the key is revoked, the session ends or the service stops.
 
+import type { HeldSlot, KeyedSlots } from '#limits/limits.ts'
 import { Cache } from '#platform/cache.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { HeldSlot, KeyedSlots } from '#rate-limits/rate-limits.ts'
 
 /** Keys looked up by one query. */
 const KEY_CHECK_STEP = 1_000

@@ -14,7 +14,7 @@ import type {
   ResponseOf,
 } from '@mailroom/contract/operations.ts'
 import type { AttachmentToSend } from '@mailroom/contract/sending.ts'
-import type { Actor } from '#accounts/accounts-rows.ts'
+import type { Actor } from '#accounts/store/actor.ts'
 import type { AnswerKind } from './answer-budget.ts'
 import type { CallerSession } from './event-readers.ts'
 import type { Upload } from './read-body.ts'

@@ -4,6 +4,7 @@
 import type { ErrorBody } from '@mailroom/contract/error.ts'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import type { LimitScope } from '@mailroom/contract/vocabulary.ts'
+import type { Allowance, Budgets, RateWindow } from '#limits/limits.ts'
 import type { Clock } from '#platform/clock.ts'
 import {
   AppError,
@@ -14,7 +15,6 @@ import {
   withStorageProblem,
 } from '#platform/problem.ts'
 import { MINUTE_MS } from '#platform/units.ts'
-import type { Allowance, Budgets, RateWindow } from '#rate-limits/rate-limits.ts'
 
 export type Problem = {
   readonly status: number

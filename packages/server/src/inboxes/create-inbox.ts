@@ -1,21 +1,21 @@
 import { readDomainName } from '@mailroom/mail/address.ts'
+import {
+  type DomainDefect,
+  findInboxDomain,
+  type InboxWebhook,
+  insertInbox,
+} from '#inboxes/store/change-inboxes.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import { readNamedDomain } from '#platform/domain-name.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { limitFields, problem, wrongField } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
-import type { EditsOf } from '#schema/columns.ts'
-import type { inboxes } from '#schema/nouns.ts'
-import type { Db } from '#schema/tables.ts'
+import type { EditsOf } from '#store/columns.ts'
+import type { inboxes } from '#store/nouns.ts'
+import type { Db } from '#store/tables.ts'
 import { makeNewSecret, requireWebhookUrl } from '#webhooks/webhooks.ts'
-import {
-  type DomainDefect,
-  findInboxDomain,
-  type InboxWebhook,
-  insertInbox,
-} from './change-inbox-rows.ts'
-import { inboxAddressOf, isMailboxName, makeMailboxName, type ShownInbox } from './inbox.ts'
+import { inboxAddressOf, isMailboxName, makeMailboxName, type ShownInbox } from './model.ts'
 import { isReservedName, isServiceName } from './service-names.ts'
 
 /** Random names collide once in 10^12; more attempts than this mean that something is broken. */

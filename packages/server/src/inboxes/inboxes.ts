@@ -1,10 +1,10 @@
 export { createInbox } from './create-inbox.ts'
+export { inboxHandlers } from './handlers.ts'
 export {
   type Inbox,
   inboxAddressOf,
   type ReachedInbox,
   type Screening,
   tagOf,
-} from './inbox.ts'
-export { inboxHandlers } from './inbox-handlers.ts'
+} from './model.ts'
 export { SERVICE_NAME } from './service-names.ts'

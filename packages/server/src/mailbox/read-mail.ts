@@ -2,22 +2,9 @@
 
 import { LABELS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
-import { notFound, problem } from '#platform/problem.ts'
-import type { Semaphore } from '#platform/semaphore.ts'
-import { SECOND_MS } from '#platform/units.ts'
-import type { FeatureWork } from '#queue/background.ts'
-import type { QueueClock } from '#queue/queue-clock.ts'
-import type { Db, Page } from '#schema/tables.ts'
-import {
-  type ChangeOutcome,
-  changeMessageLabels,
-  changeThread,
-  type ThreadChange,
-} from './change-thread-rows.ts'
-import { EXPIRED_STEP, expireClaims, hasDueClaim } from './claim-rows.ts'
-import { type Filtered, filterMessages, filterThreads } from './filter-mail.ts'
+import { EXPIRED_STEP, expireClaims, hasDueClaim } from '#mailbox/claims/store/claims.ts'
+import type { LabelChange } from '#mailbox/labels/store/filter-marks.ts'
+import { CUT_READ_LENGTH } from '#mailbox/messages/present-message.ts'
 import {
   type Direction,
   findMessage,
@@ -26,9 +13,14 @@ import {
   listThreadMessages,
   type Message,
   readCounters,
-} from './message-rows.ts'
-import { CUT_READ_LENGTH } from './present-message.ts'
-import type { LabelChange } from './thread-mark.ts'
+} from '#mailbox/messages/store/messages.ts'
+import { type Filtered, filterMessages, filterThreads } from '#mailbox/store/filters.ts'
+import {
+  type ChangeOutcome,
+  changeMessageLabels,
+  changeThread,
+  type ThreadChange,
+} from '#mailbox/threads/store/change-threads.ts'
 import {
   findShownThread,
   findShownThreads,
@@ -36,7 +28,15 @@ import {
   listThreads as listThreadRows,
   type ShownThread,
   type Thread,
-} from './thread-rows.ts'
+} from '#mailbox/threads/store/threads.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import type { Semaphore } from '#platform/semaphore.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import type { FeatureWork } from '#queue/background.ts'
+import type { QueueClock } from '#queue/queue-clock.ts'
+import type { Db, Page } from '#store/tables.ts'
 
 type ThreadDeps = { db: Db }
 

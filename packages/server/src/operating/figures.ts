@@ -1,20 +1,8 @@
 // Metrics of the queues of this process, and of the queues in the database. For each scrape, queries read the latter one
 // after the other, within a time limit.
 
-import { findUnsettledSince } from '#events/events-rows.ts'
-import type { MailListener } from '#inbound/inbound.ts'
-import { raceAbort } from '#platform/abort.ts'
-import type { Clock } from '#platform/clock.ts'
-import { STRAINED_WRITE_MS, type StorePressure } from '#platform/db/paced-db.ts'
-import type { GaugeName, GaugeValue, Metrics } from '#platform/telemetry/metrics.ts'
-import { SECOND_MS } from '#platform/units.ts'
-import type { Dispatcher } from '#queue/dispatcher.ts'
-import type { QueueClock } from '#queue/queue-clock.ts'
-import type { Db } from '#schema/tables.ts'
-import type { Indexer } from '#search/search.ts'
-import { findUncounted } from '#stats/stats-rows.ts'
-import type { EventHub } from '#streams/streams.ts'
-import type { Webhooks } from '#webhooks/webhooks.ts'
+import { findUnsettledSince } from '#events/store/events.ts'
+import type { MailListener } from '#inbound/intake/intake.ts'
 import {
   readDueDomainChecks,
   readFanOutLag,
@@ -22,7 +10,19 @@ import {
   readQueueFigures,
   readRetentionFigures,
   readWorkFigures,
-} from './queue-figures-rows.ts'
+} from '#operating/store/queue-figures.ts'
+import { raceAbort } from '#platform/abort.ts'
+import type { Clock } from '#platform/clock.ts'
+import { STRAINED_WRITE_MS, type StorePressure } from '#platform/db/paced-db.ts'
+import type { GaugeName, GaugeValue, Metrics } from '#platform/telemetry/metrics.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import type { Dispatcher } from '#queue/dispatcher.ts'
+import type { QueueClock } from '#queue/queue-clock.ts'
+import type { Indexer } from '#search/search.ts'
+import { findUncounted } from '#stats/store/stats.ts'
+import type { Db } from '#store/tables.ts'
+import type { EventHub } from '#streams/streams.ts'
+import type { Webhooks } from '#webhooks/webhooks.ts'
 
 /** Time for all queries of one scrape together. */
 const FIGURES_MS_MAX = 5 * SECOND_MS

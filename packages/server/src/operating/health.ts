@@ -6,10 +6,10 @@ import { createServer, type Server } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Handlers } from '#http/handler.ts'
-import type { MailListener } from '#inbound/inbound.ts'
+import type { MailListener } from '#inbound/intake/intake.ts'
 import type { Log } from '#platform/log.ts'
 import { problem } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 
 export type Life = {
   phase: 'starting' | 'serving' | 'draining'

@@ -5,11 +5,11 @@ import { timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { clientGroup, plainAddress } from '@mailroom/smtp/client-address.ts'
-import { bearerToken, digest } from '#accounts/accounts.ts'
+import { bearerToken, digest } from '#accounts/keys/keys.ts'
+import type { RateWindow } from '#limits/limits.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { RateWindow } from '#rate-limits/rate-limits.ts'
 
 /** Enough for a few probes and scrapers. */
 const SERVICE_CONNECTIONS_MAX = 50

@@ -1,13 +1,13 @@
 import type { InboxLimits } from '@mailroom/contract/limits.ts'
-import { findAccount } from '#accounts/accounts-rows.ts'
+import { findAccount } from '#accounts/store/accounts.ts'
 import type { Handlers } from '#http/handler.ts'
-import { findInbox } from '#inboxes/inboxes-rows.ts'
+import { findInbox } from '#inboxes/store/inboxes.ts'
+import { limitsOf } from '#outbound/send/sender.ts'
+import type { SendSettings } from '#outbound/send/store/check-send.ts'
+import { readUsedLimits, type UsedLimit } from '#outbound/send/store/send-limits.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import { notFound } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
-import type { SendSettings } from './check-send-rows.ts'
-import { readUsedLimits, type UsedLimit } from './send-limits-rows.ts'
-import { limitsOf } from './sender.ts'
+import type { Db } from '#store/tables.ts'
 
 export function limitHandlers(deps: {
   db: Db

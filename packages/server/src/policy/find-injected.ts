@@ -4,19 +4,15 @@
 
 import { indexPiecesOf } from '@mailroom/mail-reading/mentions/mention-index.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
-import { readRawBytes } from '#mailbox/mailbox.ts'
-import {
-  findCopied,
-  findMentioning,
-  findThread,
-  findUnreadFile,
-  listWholeTexts,
-} from '#mailbox/mailbox-rows.ts'
+import { readRawBytes } from '#mailbox/attachments/attachments.ts'
+import { listWholeTexts } from '#mailbox/attachments/store/texts.ts'
+import { findCopied, findMentioning, findUnreadFile } from '#mailbox/messages/store/mentions.ts'
+import { findThread } from '#mailbox/threads/store/threads.ts'
 import { SECOND_MS } from '#platform/units.ts'
+import { findWrittenTo, type ThreadMessage } from '#policy/store/send-policies.ts'
 import { CannotExamine } from './cannot-examine.ts'
 import type { GuardDeps } from './judged-message.ts'
 import { findProvenWriters, proofMinOf, readThread, recipientsOf } from './known-people.ts'
-import { findWrittenTo, type ThreadMessage } from './send-policy-rows.ts'
 
 /** Threads that may mention a recipient. If there are more, the send is held. */
 const THREADS_MAX = 200

@@ -6,11 +6,11 @@ import type { GuardName } from '@mailroom/contract/vocabulary.ts'
 import { hasDataUri } from '@mailroom/mail-reading/content/data-uris.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { addressKey } from '#platform/email-address.ts'
+import { findWriters, findWrittenTo, SENDER_PROOFS } from '#policy/store/send-policies.ts'
 import { findInjected } from './find-injected.ts'
 import type { GuardDeps, JudgedAddress, JudgedMessage } from './judged-message.ts'
 import { findProvenWriters, peopleOf, readThread } from './known-people.ts'
 import { readDocuments } from './read-documents.ts'
-import { findWriters, findWrittenTo, SENDER_PROOFS } from './send-policy-rows.ts'
 
 type Guarded = {
   inbox: Inbox

@@ -4,9 +4,10 @@
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import { type GuardName, guardNames } from '@mailroom/contract/vocabulary.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
-import { findOwnInbox } from '#inboxes/inboxes-rows.ts'
+import { findOwnInbox } from '#inboxes/store/inboxes.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { Log } from '#platform/log.ts'
+import { findRecipientRules, findSendPolicy, type SendPolicy } from '#policy/store/send-policies.ts'
 import { CannotExamine } from './cannot-examine.ts'
 import { guards } from './guards.ts'
 import {
@@ -17,8 +18,7 @@ import {
   type JudgedAddress,
   type JudgedMessage,
 } from './judged-message.ts'
-import { decidingRecipientRule, recipientValuesOf } from './recipient-rule.ts'
-import { findRecipientRules, findSendPolicy, type SendPolicy } from './send-policy-rows.ts'
+import { decidingRecipientRule, recipientValuesOf } from './match-recipient.ts'
 
 export type SendJudgement = {
   decision: 'allow' | 'hold' | 'reject'

@@ -7,7 +7,7 @@ import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import type { FileReader } from '#platform/workers/file-reader.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 
 export type GuardDeps = {
   db: Db

@@ -4,15 +4,15 @@
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { addressKey } from '#platform/email-address.ts'
-import { CannotExamine } from './cannot-examine.ts'
-import type { GuardDeps } from './judged-message.ts'
 import {
   findWriters,
   readThreadMessages,
   SENDER_PROOFS,
   type SenderProof,
   type ThreadMessage,
-} from './send-policy-rows.ts'
+} from '#policy/store/send-policies.ts'
+import { CannotExamine } from './cannot-examine.ts'
+import type { GuardDeps } from './judged-message.ts'
 
 /** The message of a longer thread is held instead of reading the thread. */
 const THREAD_MESSAGES_MAX = 5_000

@@ -1,8 +1,8 @@
 import type { PolicyDecision, PolicyDirection } from '@mailroom/contract/vocabulary.ts'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
-import type { AuditEntry, NewAuditEntry } from '#accounts/accounts-rows.ts'
-import { auditEntries } from '#schema/nouns.ts'
-import type { Page, ReadDb, Row } from '#schema/tables.ts'
+import type { AuditEntry, NewAuditEntry } from '#accounts/store/audit.ts'
+import { auditEntries } from '#store/nouns.ts'
+import type { Page, ReadDb, Row } from '#store/tables.ts'
 
 /** The decisions that entries of each direction have. */
 const DECISIONS: Readonly<Record<PolicyDirection, readonly PolicyDecision[]>> = {

@@ -1,4 +1,4 @@
+export { getPolicy, policyHandlers, putPolicy } from './handlers.ts'
 export { judgeApproved, judgeSend, type SendJudgement } from './judge-send.ts'
 export type { JudgedMessage } from './judged-message.ts'
-export { getPolicy, policyHandlers, putPolicy } from './policy-handlers.ts'
-export { senderRuleHandlers } from './sender-rules.ts'
+export { senderRuleHandlers } from './sender-rule-handlers.ts'

@@ -3,9 +3,9 @@
 import type { Log } from '#platform/log.ts'
 import { storageErrorKind } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import type { Head, Share } from './dispatched-queue.ts'
-import type { LeasedQueue } from './leased-queue-rows.ts'
+import type { LeasedQueue } from './leased-queue.ts'
 import type { QueueClock } from './queue-clock.ts'
 
 /** A lease that ends sooner is renewed before anything is sent under it. */

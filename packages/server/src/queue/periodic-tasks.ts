@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
-import { type Job, recordJob } from './job-rows.ts'
+import { type Job, recordJob } from './jobs.ts'
 import type { QueueClock } from './queue-clock.ts'
 import { type JobDeps, type JobKind, openJobWorker, type Work } from './work-jobs.ts'
 import { openWorkerLoop } from './worker-loop.ts'

@@ -4,7 +4,7 @@
 import type { Clock } from '#platform/clock.ts'
 import { readSharedTime } from '#platform/db/dialect.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 
 /** A larger difference means that the process was suspended; a smaller one is measuring error. */
 const SHARED_CLOCK_DRIFT_MS = 2 * SECOND_MS

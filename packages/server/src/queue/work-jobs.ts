@@ -4,7 +4,7 @@
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addJobs,
   claimJobs,
@@ -14,7 +14,7 @@ import {
   type Outcome,
   renewJobs,
   settleJob,
-} from './job-rows.ts'
+} from './jobs.ts'
 import { failureOf, type Trouble } from './trouble.ts'
 import { openWorkerLoop } from './worker-loop.ts'
 

@@ -1,12 +1,10 @@
 // Removes messages and threads, at once or by way of the trash. Threads with many messages take several steps.
 
-import type { Lease } from '#mailbox/mailbox-rows.ts'
+import type { Lease } from '#mailbox/claims/store/lease.ts'
 import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
-import { inSteps } from '#schema/purge-steps.ts'
-import type { Db } from '#schema/tables.ts'
 import {
   findMovingThread,
   moveThreadStep,
@@ -18,7 +16,9 @@ import {
   restoreThread,
   TRASH_MS,
   trashThread,
-} from './trash-rows.ts'
+} from '#removal/store/trash.ts'
+import { inSteps } from '#store/purge-steps.ts'
+import type { Db } from '#store/tables.ts'
 
 type Deps = { db: Db; blobs: BlobStore | null; clock: Clock }
 

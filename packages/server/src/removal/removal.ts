@@ -1,10 +1,11 @@
 // Removes deleted inboxes and webhooks, expired rows, and blobs without references.
 
-import type { Actor } from '#accounts/accounts-rows.ts'
+import type { Actor } from '#accounts/store/actor.ts'
 import type { Handlers, KeyContext } from '#http/handler.ts'
-import { removeInbox } from '#inboxes/inboxes-rows.ts'
+import { removeInbox } from '#inboxes/store/change-inboxes.ts'
+import { hashOfLeaseToken, type Lease } from '#mailbox/claims/store/lease.ts'
 import { getThread, presentThread } from '#mailbox/mailbox.ts'
-import { existingRawIds, hashOfLeaseToken, type Lease } from '#mailbox/mailbox-rows.ts'
+import { existingRawIds } from '#mailbox/messages/store/raw-messages.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { type BlobStore, removeBlobs, type StoredBlob } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -15,12 +16,13 @@ import { DAY_MS, HOUR_MS, SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { JobKind } from '#queue/work-jobs.ts'
-import { inSteps } from '#schema/purge-steps.ts'
-import type { Db } from '#schema/tables.ts'
-import { removeUnreferenced } from '#schema/unreferenced-blobs.ts'
+import { purgeExpiredStep, purgeInboxStep } from '#removal/store/purge.ts'
+import { inSteps } from '#store/purge-steps.ts'
+import type { Db } from '#store/tables.ts'
+import { removeUnreferenced } from '#store/unreferenced-blobs.ts'
 import type { EventHub } from '#streams/streams.ts'
-import { existingChunkIds } from '#transfers/transfers-rows.ts'
-import { purgeWebhookStep } from '#webhooks/webhooks-rows.ts'
+import { existingChunkIds } from '#transfers/store/file-chunks.ts'
+import { purgeWebhookStep } from '#webhooks/store/deliveries.ts'
 import {
   deleteMessage,
   deleteThread,
@@ -29,7 +31,6 @@ import {
   purgeTrash,
   restore,
 } from './delete-mail.ts'
-import { purgeExpiredStep, purgeInboxStep } from './removal-rows.ts'
 import { expireInboxes, removeOverdue } from './retention.ts'
 
 /** Steps of a purge within the request; a job does the rest of a large mailbox. */

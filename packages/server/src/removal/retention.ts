@@ -1,19 +1,19 @@
 // Deletes inboxes at their time, and messages that are older than the retention of their inbox.
 
-import { expireInbox, findExpired } from '#inboxes/inboxes-rows.ts'
+import { expireInbox, findExpired } from '#inboxes/store/change-inboxes.ts'
 import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
-import { inSteps } from '#schema/purge-steps.ts'
-import type { Db } from '#schema/tables.ts'
-import type { EventHub } from '#streams/streams.ts'
 import {
   listOverdue,
   listRetained,
   type RetainedInbox,
   removeOverdueStep,
-} from './retention-rows.ts'
+} from '#removal/store/retention.ts'
+import { inSteps } from '#store/purge-steps.ts'
+import type { Db } from '#store/tables.ts'
+import type { EventHub } from '#streams/streams.ts'
 
 type ExpiryDeps = {
   db: Db

@@ -1,16 +1,17 @@
 // How a review ends: an approver approves or rejects it, or it expires. Time alone never sends
 // anything.
 
-import { approverDeleted } from '#accounts/accounts.ts'
-import { approveHeld, type SendDeps } from '#outbound/outbound.ts'
-import { endWaiting } from '#outbound/outbound-rows.ts'
+import { approverDeleted } from '#accounts/keys/keys.ts'
+import type { SendDeps } from '#outbound/send/send.ts'
+import { endWaiting } from '#outbound/waiting/store/waiting-sends.ts'
+import { approveHeld } from '#outbound/waiting/waiting.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
-import type { Db } from '#schema/tables.ts'
-import { findEqual, findReview, listExpiredReviews, type Review } from './review-rows.ts'
+import { findEqual, findReview, listExpiredReviews, type Review } from '#reviews/store/reviews.ts'
+import type { Db } from '#store/tables.ts'
 
 type Decision = { accountId: string; reviewId: string; approverId: string }
 

@@ -3,20 +3,22 @@
 // programs follow links in mail.
 
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
-import { findApprover } from '#accounts/accounts-rows.ts'
+import { findApprover } from '#accounts/store/approvers.ts'
 import type { BinaryResponse, Context, Handlers } from '#http/handler.ts'
 import { unknownLink } from '#http/link-page.ts'
 import { limiter } from '#http/problems.ts'
-import { attachmentUrl, MESSAGE_PAGE_HEADERS, showMessage } from '#mailbox/mailbox.ts'
-import { findMessage } from '#mailbox/mailbox-rows.ts'
-import type { SendDeps } from '#outbound/outbound.ts'
+import type { Budgets } from '#limits/limits.ts'
+import { attachmentUrl } from '#mailbox/attachments/attachments.ts'
+import { MESSAGE_PAGE_HEADERS } from '#mailbox/mailbox.ts'
+import { showMessage } from '#mailbox/messages/messages.ts'
+import { findMessage } from '#mailbox/messages/store/messages.ts'
+import type { SendDeps } from '#outbound/send/send.ts'
 import { AppError } from '#platform/problem.ts'
 import { openText, type Sealer, sealText } from '#platform/seal.ts'
-import type { Budgets } from '#rate-limits/rate-limits.ts'
+import { findReview, type Review } from '#reviews/store/reviews.ts'
 import { approveReview, rejectReview } from './decide-review.ts'
 import { readDisplay } from './read-display.ts'
 import { changedPage, decidedPage, refusedPage, reviewPage } from './review-page.ts'
-import { findReview, type Review } from './review-rows.ts'
 
 const LINK_USES_PER_MINUTE_MAX = 120
 

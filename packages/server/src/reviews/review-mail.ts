@@ -5,9 +5,10 @@
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
 import { isInternational } from '@mailroom/mail/compose/header-text.ts'
 import { shownLine } from '@mailroom/mail/unseen.ts'
-import { findApprover } from '#accounts/accounts-rows.ts'
-import { SERVICE_OWNER, type Signers } from '#domains/domains.ts'
-import { isDomainHere } from '#domains/domains-rows.ts'
+import { findApprover } from '#accounts/store/approvers.ts'
+import { SERVICE_OWNER } from '#domains/dkim/dkim.ts'
+import type { Signers } from '#domains/signing/signing.ts'
+import { isDomainHere } from '#domains/store/domains.ts'
 import { SERVICE_NAME } from '#inboxes/inboxes.ts'
 import { raceAbort } from '#platform/abort.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -18,14 +19,18 @@ import type { Log } from '#platform/log.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
-import type { Job } from '#queue/job-rows.ts'
+import type { Job } from '#queue/jobs.ts'
 import { nextAttemptAt } from '#queue/retry-schedules.ts'
 import { failureOf } from '#queue/trouble.ts'
 import type { JobKind } from '#queue/work-jobs.ts'
-import type { Db } from '#schema/tables.ts'
+import {
+  findAccountWithNews,
+  gatherReviewMail,
+  type ReviewMail,
+} from '#reviews/store/review-mail.ts'
+import { findReview, type Review } from '#reviews/store/reviews.ts'
+import type { Db } from '#store/tables.ts'
 import { reviewUrl } from './review-link.ts'
-import { findAccountWithNews, gatherReviewMail, type ReviewMail } from './review-mail-rows.ts'
-import { findReview, type Review } from './review-rows.ts'
 
 /** From the first held message to the mail, which lists all that were held until then. */
 const GATHER_MS = 2 * MINUTE_MS

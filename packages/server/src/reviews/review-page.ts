@@ -6,10 +6,10 @@ import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
 import { escapeHtml } from '#http/answer.ts'
 import type { BinaryResponse } from '#http/handler.ts'
 import { linkPage } from '#http/link-page.ts'
-import type { Message } from '#mailbox/mailbox-rows.ts'
+import type { Message } from '#mailbox/messages/store/messages.ts'
 import { presentTime } from '#platform/clock.ts'
 import type { AppError } from '#platform/problem.ts'
-import type { Review } from './review-rows.ts'
+import type { Review } from '#reviews/store/reviews.ts'
 
 type Shown = { review: Review; message: Message; display: ReviewDisplay }
 

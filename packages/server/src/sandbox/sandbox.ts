@@ -10,28 +10,32 @@ import type { Carrier } from '#delivery/delivery.ts'
 import type { Handlers, Input } from '#http/handler.ts'
 import {
   type AcceptedRecipient,
-  findAtReturnPath,
   findRecipient,
   type Loop,
   type ReceiveDeps,
   receiveMail,
-} from '#inbound/inbound.ts'
-import { findOwnInbox } from '#inboxes/inboxes-rows.ts'
+} from '#inbound/receive/receive.ts'
+import { findAtReturnPath } from '#inbound/reports/reports.ts'
+import { findOwnInbox } from '#inboxes/store/inboxes.ts'
+import type { UrlSigner } from '#mailbox/attachments/attachments.ts'
 import {
   CUT_READ_LENGTH,
   cutBodies,
   type Extractions,
   presentAttachments,
   presentListed,
-  type StorageQuota,
-  type UrlSigner,
-} from '#mailbox/mailbox.ts'
-import { findMessage, type Message } from '#mailbox/mailbox-rows.ts'
-import { type Captured, listCaptured, removeCaptured } from '#outbound/outbound-rows.ts'
+} from '#mailbox/messages/messages.ts'
+import { findMessage, type Message } from '#mailbox/messages/store/messages.ts'
+import type { StorageQuota } from '#mailbox/messages/store/storage-quota.ts'
+import {
+  type Captured,
+  listCaptured,
+  removeCaptured,
+} from '#outbound/deliveries/store/captured-messages.ts'
 import { presentTime } from '#platform/clock.ts'
 import { checkEmailAddress, domainOf } from '#platform/email-address.ts'
 import { notFound, problem } from '#platform/problem.ts'
-import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
+import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
 
 type SandboxDeps = ReceiveDeps &
   UrlSigner & {

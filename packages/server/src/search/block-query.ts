@@ -1,10 +1,10 @@
 // A search query as the index is asked it: what the words of an entry must be, what its message is asked beside, and
 // the period in which all matches lie.
 
-import type { Period } from '#mailbox/mailbox-rows.ts'
+import type { Period } from '#mailbox/store/filters.ts'
 import type { TextQuery } from '#platform/db/text-index.ts'
-import type { SearchNode, SearchPhrase } from './search-query.ts'
-import type { BlockQuery, MessageQuery } from './search-query-rows.ts'
+import type { BlockQuery, MessageQuery } from '#search/store/query-index.ts'
+import type { SearchNode, SearchPhrase } from './parse-query.ts'
 
 /** Without `hasSigns` the entries may be of an earlier version, which has no words with signs. */
 export function toBlockQuery(root: SearchNode, { hasSigns }: { hasSigns: boolean }): BlockQuery {

@@ -2,15 +2,14 @@
 // of an inbox whose index is behind.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { LOG_STEP_EVENTS, type LogPosition } from '#events/events.ts'
-import { readLog, readLogHead } from '#events/events-rows.ts'
+import { LOG_STEP_EVENTS } from '#events/events.ts'
+import type { LogPosition } from '#events/model.ts'
+import { readLog, readLogHead } from '#events/store/events.ts'
 import type { Clock } from '#platform/clock.ts'
 import { storageErrorKind } from '#platform/problem.ts'
 import { DAY_MS, HOUR_MS, SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
-import { paced } from '#schema/purge-steps.ts'
-import type { Db } from '#schema/tables.ts'
-import { findSearchState, listLagging, type SearchState } from './search-query-rows.ts'
+import { findSearchState, listLagging, type SearchState } from '#search/store/query-index.ts'
 import {
   eraseSearchStep,
   forgetPurgedSearch,
@@ -19,7 +18,9 @@ import {
   listPurgedNumbers,
   listRemovedEntries,
   type RemovedEntries,
-} from './search-rows.ts'
+} from '#search/store/search-index.ts'
+import { paced } from '#store/purge-steps.ts'
+import type { Db } from '#store/tables.ts'
 
 /** Inboxes that one transaction indexes, and inboxes that one query of a sweep reads. */
 const SEARCH_STEP_INBOXES = 20

@@ -2,17 +2,14 @@
 // to a limit of time.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { findPod } from '#accounts/accounts-rows.ts'
-import { type Direction, findArrivalsOf } from '#mailbox/mailbox-rows.ts'
+import { findPod } from '#accounts/store/pods.ts'
+import type { Direction } from '#mailbox/messages/store/messages.ts'
+import { findArrivalsOf } from '#mailbox/store/filters.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { LongRead } from '#platform/db/db.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Db, Page, ReadDb, Tables } from '#schema/tables.ts'
-import { periodOf, toBlockQuery } from './block-query.ts'
-import type { CatchUps } from './indexer.ts'
-import { labelsIn, readQuery, type SearchQuery, wantedPhrases } from './search-query.ts'
 import {
   type BlockMatch,
   type BlockSearch,
@@ -24,8 +21,12 @@ import {
   readFound,
   readTimes,
   type SearchState,
-} from './search-query-rows.ts'
-import { BLOCKS } from './search-rows.ts'
+} from '#search/store/query-index.ts'
+import { BLOCKS } from '#search/store/search-index.ts'
+import type { Db, Page, ReadDb, Tables } from '#store/tables.ts'
+import { periodOf, toBlockQuery } from './block-query.ts'
+import type { CatchUps } from './indexer.ts'
+import { labelsIn, readQuery, type SearchQuery, wantedPhrases } from './parse-query.ts'
 import { makeSnippet, type Snippet } from './search-snippet.ts'
 
 /** The highest total of a search. */

@@ -6,7 +6,7 @@ import {
   type SearchPhrase,
   type SearchQuery,
   wantedPhrases,
-} from './search-query.ts'
+} from './parse-query.ts'
 import {
   type FoundWord,
   findWords,

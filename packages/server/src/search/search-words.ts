@@ -1,7 +1,7 @@
 // The words by which messages are found. Mail and queries are cut into words by the same rules, and both
 // databases index nothing but these words.
 
-import type { Message } from '#mailbox/mailbox-rows.ts'
+import type { Message } from '#mailbox/messages/store/messages.ts'
 
 /** UTF-16 units of a message's text that are indexed: later text is quoted history or data. */
 export const SEARCH_BODY_LENGTH_MAX = 64 * 1024

@@ -13,8 +13,8 @@ import { SETTINGS, type Settings } from '#config/settings.ts'
 import { makePrivateFolder, syncFolder } from '#platform/blobs/durable-folder.ts'
 import { type Chance, LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.ts'
 import { SEALING_KEY_BYTES, type Sealer, sealer as sealerOf } from '#platform/seal.ts'
-import type { Db, ReadDb } from '#schema/tables.ts'
-import { ensureSecret, findSecret, replaceSecret } from './secrets-rows.ts'
+import { ensureSecret, findSecret, replaceSecret } from '#secrets/store/secrets.ts'
+import type { Db, ReadDb } from '#store/tables.ts'
 
 export type Keys = {
   sealer: Sealer

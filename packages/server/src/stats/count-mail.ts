@@ -1,20 +1,20 @@
 // Counts the events of the log: in the hours of accounts, and in the days of inboxes.
 
-import { LOG_START, type LogPosition, type LogReader, openLogReader } from '#events/events.ts'
+import { type LogReader, openLogReader } from '#events/events.ts'
+import { LOG_START, type LogPosition } from '#events/model.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addLatencies, latencyClass } from '#platform/telemetry/latency.ts'
 import { DAY_MS, HOUR_MS, SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
-import type { Db, Row } from '#schema/tables.ts'
 import {
   type AccountHour,
-  addInboxDays,
   addMailHours,
   type CountedEvent,
   type CounterName,
   readLogToCount,
-} from './stats-rows.ts'
-import { NO_MAIL } from './usage-rows.ts'
+} from '#stats/store/stats.ts'
+import { addInboxDays, NO_MAIL } from '#stats/store/usage.ts'
+import type { Db, Row } from '#store/tables.ts'
 
 export const STATS_STEP_EVENTS = 500
 

@@ -1,3 +1,3 @@
 export { statsWork } from './count-mail.ts'
-export { statsHandlers } from './stats-handlers.ts'
+export { statsHandlers } from './handlers.ts'
 export { usageHandlers } from './usage-handlers.ts'

@@ -1,12 +1,12 @@
 import { USAGE_DAYS_MAX } from '@mailroom/contract/usage.ts'
 import type { Handlers } from '#http/handler.ts'
-import { readFileBytes, readStored } from '#mailbox/mailbox-rows.ts'
+import { readFileBytes, readStored } from '#mailbox/messages/store/stored-bytes.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import { wrongQuery } from '#platform/problem.ts'
 import { DAY_MS } from '#platform/units.ts'
-import type { Db } from '#schema/tables.ts'
-import { findUncounted, sumMailHours } from './stats-rows.ts'
-import { type Days, listInboxUsage } from './usage-rows.ts'
+import { findUncounted, sumMailHours } from '#stats/store/stats.ts'
+import { type Days, listInboxUsage } from '#stats/store/usage.ts'
+import type { Db } from '#store/tables.ts'
 
 /** With today. */
 const DAYS_DEFAULT = 30

@@ -3,15 +3,16 @@
 import type { Claim, RenewedClaim } from '@mailroom/contract/claims.ts'
 import type { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
-import { getThread, labelMark, presentThread } from '#mailbox/mailbox.ts'
 import {
   claimThread,
-  findShownThreads,
-  hashOfLeaseToken,
   type MadeClaim,
   releaseClaim,
   renewClaim,
-} from '#mailbox/mailbox-rows.ts'
+} from '#mailbox/claims/store/claims.ts'
+import { hashOfLeaseToken } from '#mailbox/claims/store/lease.ts'
+import { labelMark } from '#mailbox/labels/store/filter-marks.ts'
+import { getThread, presentThread } from '#mailbox/mailbox.ts'
+import { findShownThreads } from '#mailbox/threads/store/threads.ts'
 import { presentTime } from '#platform/clock.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import {

@@ -2,16 +2,16 @@
 // claims for those that came first, whenever the hub says that there may be something, or a lease or snooze ends. Nothing
 // is polled.
 
-import type { LoggedEvent } from '#events/events.ts'
-import { findInbox } from '#inboxes/inboxes-rows.ts'
+import type { LoggedEvent } from '#events/model.ts'
+import { findInbox } from '#inboxes/store/inboxes.ts'
 import {
   type ClaimedBatch,
   type ClaimRequest,
   claimOldest,
-  hashOfLeaseToken,
   type MadeClaim,
   releaseClaim,
-} from '#mailbox/mailbox-rows.ts'
+} from '#mailbox/claims/store/claims.ts'
+import { hashOfLeaseToken } from '#mailbox/claims/store/lease.ts'
 import { onAbort } from '#platform/abort.ts'
 import { BASE62, type Chance, randomText } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -19,7 +19,7 @@ import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound } from '#platform/problem.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import type { EventHub, Listening } from './event-hub.ts'
 import { countWaiter } from './wait-for-message.ts'
 

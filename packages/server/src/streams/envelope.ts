@@ -2,19 +2,20 @@
 
 import type { Event, EventMessage } from '@mailroom/contract/events.ts'
 import type { Authentication, Message as MessageShape } from '@mailroom/contract/messages.ts'
-import type { LoggedEvent } from '#events/events.ts'
+import type { LoggedEvent } from '#events/model.ts'
 import { tagOf } from '#inboxes/inboxes.ts'
+import { attachmentUrl } from '#mailbox/attachments/attachments.ts'
 import {
-  attachmentUrl,
   CUT_READ_LENGTH,
   cutBodies,
   type Extractions,
   presentReading,
   withParsedTexts,
-} from '#mailbox/mailbox.ts'
-import { existingThreadIds, findMessagesCut, type Message } from '#mailbox/mailbox-rows.ts'
+} from '#mailbox/messages/messages.ts'
+import { findMessagesCut, type Message } from '#mailbox/messages/store/messages.ts'
+import { existingThreadIds } from '#mailbox/threads/store/threads.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 
 /** The members of an envelope that differ for each attempt to deliver it. */
 type AttemptStamp = { readonly deliveredAtMs: number; readonly attempt: number }

@@ -1,10 +1,10 @@
 // Handlers of events: lists, server-sent events, and waiting for a message.
 
 import { Readable } from 'node:stream'
-import type { CheckedFilter, EventFilter } from '#events/events.ts'
+import type { CheckedFilter, EventFilter } from '#events/model.ts'
 import type { EventReader, EventReaders } from '#http/event-readers.ts'
 import type { Handlers, KeyContext } from '#http/handler.ts'
-import { presentMessage } from '#mailbox/mailbox.ts'
+import { presentMessage } from '#mailbox/messages/messages.ts'
 import type { Clock } from '#platform/clock.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { type AppError, problem, RETRY_AFTER_SECONDS, wrongQuery } from '#platform/problem.ts'

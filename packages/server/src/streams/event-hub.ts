@@ -2,16 +2,9 @@
 // it wants, in the order of the log. Reads nothing while there are no listeners.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import {
-  LOG_POLL_MS,
-  LOG_START,
-  LOG_STEP_EVENTS,
-  type LoggedEvent,
-  type LogPosition,
-  openStall,
-  type Stall,
-} from '#events/events.ts'
-import { isUnsettledAfter, isUntold, readLog, readLogHead } from '#events/events-rows.ts'
+import { LOG_POLL_MS, LOG_STEP_EVENTS, openStall, type Stall } from '#events/events.ts'
+import { LOG_START, type LoggedEvent, type LogPosition } from '#events/model.ts'
+import { isUnsettledAfter, isUntold, readLog, readLogHead } from '#events/store/events.ts'
 import type { Log } from '#platform/log.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'

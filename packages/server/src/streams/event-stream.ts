@@ -3,17 +3,17 @@
 // events wait in memory. A WebSocket and an HTTP response are both such connections.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { LOG_POLL_MS } from '#events/events.ts'
 import {
   type CheckFilter,
   comparePositions,
   type EventFilter,
-  LOG_POLL_MS,
   LOG_START,
   type LoggedEvent,
   type LogPosition,
   makeIsWanted,
-} from '#events/events.ts'
-import { findNewestEventId, scanLog } from '#events/events-rows.ts'
+} from '#events/model.ts'
+import { findNewestEventId, scanLog } from '#events/store/events.ts'
 import type { Log } from '#platform/log.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 import type { EventHub, Listening } from './event-hub.ts'

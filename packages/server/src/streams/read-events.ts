@@ -8,16 +8,16 @@ import {
   type MessageCategory,
   messageCategories,
 } from '@mailroom/contract/vocabulary.ts'
-import { findPodIds } from '#accounts/accounts-rows.ts'
+import { findPodIds } from '#accounts/store/pods.ts'
+import { LOG_STALL_MS } from '#events/events.ts'
 import {
   type AskedFilter,
   type CheckedFilter,
   type EventFilter,
-  LOG_STALL_MS,
   LOG_START,
   type LoggedEvent,
   type LogPosition,
-} from '#events/events.ts'
+} from '#events/model.ts'
 import {
   countEvents,
   countShown,
@@ -31,11 +31,11 @@ import {
   positionBefore,
   scanLog,
   unreadOf,
-} from '#events/events-rows.ts'
-import { findInboxIds } from '#inboxes/inboxes-rows.ts'
+} from '#events/store/events.ts'
+import { findInboxIds } from '#inboxes/store/inboxes.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { wrongQuery } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 import type { EventHub } from './event-hub.ts'
 import { EVENTS_LOADED_AT_ONCE } from './event-hub.ts'

@@ -1,15 +1,15 @@
 // Waits for a message of an inbox: the first match after the caller's cursor, an existing message or a later one. The
 // hub notifies of new messages, so nothing is polled.
 
+import { LOG_STEP_EVENTS } from '#events/events.ts'
 import {
   comparePositions,
   type EventKind,
-  LOG_STEP_EVENTS,
   type LoggedEvent,
   type LogPosition,
   type MessageCategory,
-} from '#events/events.ts'
-import { readLogHeadOf, scanLog } from '#events/events-rows.ts'
+} from '#events/model.ts'
+import { readLogHeadOf, scanLog } from '#events/store/events.ts'
 import {
   type Direction,
   findMessage,
@@ -19,11 +19,11 @@ import {
   type Message,
   type MessageHead,
   readCounters,
-} from '#mailbox/mailbox-rows.ts'
+} from '#mailbox/messages/store/messages.ts'
 import { onAbort } from '#platform/abort.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { notFound, problem, RETRY_AFTER_SECONDS, wrongQuery } from '#platform/problem.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import type { EventText } from './envelope.ts'
 import type { EventHub, Listening } from './event-hub.ts'
 import { findCursor } from './read-events.ts'

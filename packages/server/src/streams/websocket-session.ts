@@ -4,7 +4,7 @@
 import type { Socket } from 'node:net'
 import { FILTER_IDS_MAX } from '@mailroom/contract/webhooks.ts'
 import type { RawData, WebSocket } from 'ws'
-import type { EventFilter } from '#events/events.ts'
+import type { EventFilter } from '#events/model.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { AppError, withStorageProblem } from '#platform/problem.ts'

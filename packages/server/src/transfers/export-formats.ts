@@ -4,7 +4,7 @@ import type { ExportFormat } from '@mailroom/contract/transfers.ts'
 import { mboxEntry } from '@mailroom/mail/mbox.ts'
 import { packTar, type TarEntry } from 'modern-tar'
 import { presentTime } from '#platform/clock.ts'
-import type { ExportedMessage } from './exported-rows.ts'
+import type { ExportedMessage } from '#transfers/store/exported-messages.ts'
 
 type WholeMessage = ExportedMessage & { readonly raw: Uint8Array }
 

@@ -1,18 +1,24 @@
 // Writes the file of an export in steps of about a mebibyte. Each is stored with the position where
 // the next one begins.
 
-import { findInbox } from '#inboxes/inboxes-rows.ts'
-import { readRawBytes, type StorageQuota } from '#mailbox/mailbox.ts'
-import { readCounters } from '#mailbox/mailbox-rows.ts'
+import { findInbox } from '#inboxes/store/inboxes.ts'
+import { readRawBytes } from '#mailbox/attachments/attachments.ts'
+import { readCounters } from '#mailbox/messages/store/messages.ts'
+import type { StorageQuota } from '#mailbox/messages/store/storage-quota.ts'
 import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
-import type { Held } from '#queue/job-rows.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Held } from '#queue/jobs.ts'
+import type { Db } from '#store/tables.ts'
+import { readExported } from '#transfers/store/exported-messages.ts'
+import {
+  addExported,
+  type ExportDetails,
+  type ExportRow,
+  finishTransfer,
+} from '#transfers/store/transfers.ts'
 import { exportFormats } from './export-formats.ts'
-import { readExported } from './exported-rows.ts'
 import { CHUNK_BYTES, idsOfBlobs, storeChunks } from './transfer-file.ts'
-import { addExported, type ExportDetails, type ExportRow, finishTransfer } from './transfer-rows.ts'
 
 export type TransferDeps = {
   db: Db

@@ -6,29 +6,26 @@ import type { SkipReason } from '@mailroom/contract/transfers.ts'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { parseDateTime } from '@mailroom/mail/message-headers.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
-import { contentOf, keyOfBytes, mentionsOf, parentKeysOf } from '#inbound/inbound.ts'
-import type { ImportedArrival } from '#inbound/inbound-rows.ts'
+import { contentOf, keyOfBytes, mentionsOf, parentKeysOf } from '#inbound/receive/receive.ts'
+import type { ImportedArrival } from '#inbound/receive/store/receive-messages.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
-import { findInbox } from '#inboxes/inboxes-rows.ts'
-import {
-  digestInSteps,
-  isLabel,
-  NOT_SCANNED,
-  ownBytes,
-  type StorageQuota,
-} from '#mailbox/mailbox.ts'
+import { findInbox } from '#inboxes/store/inboxes.ts'
+import { isLabel } from '#mailbox/labels/store/filter-marks.ts'
+import { NOT_SCANNED } from '#mailbox/messages/store/message-kind.ts'
+import type { StorageQuota } from '#mailbox/messages/store/storage-quota.ts'
+import { digestInSteps, ownBytes } from '#mailbox/messages/store/with-raw-bytes.ts'
 import type { Parser } from '#parser/parser.ts'
 import { ROW_BLOB_BYTES_MAX, removeBlobs } from '#platform/blobs/blob-store.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { derivedId } from '#platform/ids.ts'
 import { storageErrorKind } from '#platform/problem.ts'
-import { SENDER_PROOFS } from '#policy/policy-rows.ts'
-import type { Held } from '#queue/job-rows.ts'
-import { addImported } from './import-rows.ts'
+import { SENDER_PROOFS } from '#policy/store/send-policies.ts'
+import type { Held } from '#queue/jobs.ts'
+import { addImported } from '#transfers/store/imports.ts'
+import { finishTransfer, type ImportFailure, type ImportRow } from '#transfers/store/transfers.ts'
 import { type ReadItem, readImport, type Stated } from './read-import.ts'
 import type { TransferDeps, Turn } from './run-export.ts'
 import { readFile } from './transfer-file.ts'
-import { finishTransfer, type ImportFailure, type ImportRow } from './transfer-rows.ts'
 
 export type ImportDeps = TransferDeps & {
   parser: Parser

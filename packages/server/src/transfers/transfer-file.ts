@@ -4,9 +4,9 @@
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import type { MakeId } from '#platform/ids.ts'
-import type { ReadDb } from '#schema/tables.ts'
-import { findChunk } from './transfer-chunk-rows.ts'
-import type { NewChunk } from './transfer-rows.ts'
+import type { ReadDb } from '#store/tables.ts'
+import { findChunk } from '#transfers/store/file-chunks.ts'
+import type { NewChunk } from '#transfers/store/transfers.ts'
 
 export const CHUNK_BYTES = 1024 * 1024
 /** Octets that are passed to a client at once; it may be slow. */

@@ -1,2 +1,2 @@
-export { transferHandlers } from './transfer-handlers.ts'
+export { transferHandlers } from './handlers.ts'
 export { purgeTransfers, transferWork } from './work-transfers.ts'

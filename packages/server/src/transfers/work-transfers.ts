@@ -4,10 +4,10 @@ import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { HOUR_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
 import type { JobKind } from '#queue/work-jobs.ts'
-import { inSteps } from '#schema/purge-steps.ts'
+import { inSteps } from '#store/purge-steps.ts'
+import { failTransfer, purgeTransfersStep, startTransfer } from '#transfers/store/transfers.ts'
 import { runExport, type TransferDeps } from './run-export.ts'
 import { type ImportDeps, runImport } from './run-import.ts'
-import { failTransfer, purgeTransfersStep, startTransfer } from './transfer-rows.ts'
 
 /**
  * With the waits between attempts, a transfer fails after twenty minutes of faults without

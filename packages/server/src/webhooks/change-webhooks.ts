@@ -1,4 +1,4 @@
-import type { AskedFilter, CheckFilter, EventFilter } from '#events/events.ts'
+import type { AskedFilter, CheckFilter, EventFilter } from '#events/model.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
@@ -6,13 +6,12 @@ import type { Log } from '#platform/log.ts'
 import { notFound, problem, wrongField } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
-import type { Db } from '#schema/tables.ts'
-import { requireWebhookUrl, type Webhook } from './webhook.ts'
+import type { Db } from '#store/tables.ts'
 import {
   findWebhookDelivery,
   retryWebhookDelivery,
   type WebhookDelivery,
-} from './webhook-delivery-rows.ts'
+} from '#webhooks/store/deliveries.ts'
 import {
   changeWebhook,
   findOwnWebhook,
@@ -20,7 +19,8 @@ import {
   removeWebhook,
   replaceWebhookSecrets,
   WEBHOOKS_PER_ACCOUNT_MAX,
-} from './webhook-rows.ts'
+} from '#webhooks/store/webhooks.ts'
+import { requireWebhookUrl, type Webhook } from './model.ts'
 import {
   makeNewSecret,
   makeWebhookSecret,

@@ -1,8 +1,8 @@
 // Delivers webhooks: the queue of one worker, and an attempt, which posts a signed event and records the outcome.
 
 import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/messages.ts'
-import type { LoggedEvent } from '#events/events.ts'
-import { findEvent, isEventShown } from '#events/events-rows.ts'
+import type { LoggedEvent } from '#events/model.ts'
+import { findEvent, isEventShown } from '#events/store/events.ts'
 import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
@@ -16,22 +16,22 @@ import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import { giveBack, openLeaseKeeper, retryUntilStored } from '#queue/lease-keeper.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import { nextWebhookAttemptAt, WEBHOOK_WAIT_MS_MAX } from '#queue/retry-schedules.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
+import { dropWebhookDeliveries } from '#webhooks/store/deliveries.ts'
+import {
+  findEventSizes,
+  type HeldWebhookDelivery,
+  settleWebhookDelivery,
+  webhookQueue,
+} from '#webhooks/store/queue.ts'
+import { findWebhook } from '#webhooks/store/webhooks.ts'
 import {
   checkWebhookUrl,
   type Webhook,
   type WebhookDeliveryStatus,
   type WebhookError,
   type WebhookRequest,
-} from './webhook.ts'
-import { dropWebhookDeliveries } from './webhook-delivery-rows.ts'
-import {
-  findEventSizes,
-  type HeldWebhookDelivery,
-  settleWebhookDelivery,
-  webhookQueue,
-} from './webhook-queue-rows.ts'
-import { findWebhook } from './webhook-rows.ts'
+} from './model.ts'
 import { openSecrets, signWebhook, withoutSignatures } from './webhook-secrets.ts'
 
 /** With an estimate of the octets that its event takes while it is under way. */

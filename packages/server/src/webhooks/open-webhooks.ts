@@ -5,18 +5,20 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import { ownNamesOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import {
-  comparePositions,
-  isWanted,
   LOG_POLL_MS,
-  LOG_START,
   LOG_STEP_EVENTS,
-  type LoggedEvent,
-  type LogPosition,
   type LogReader,
   openLogReader,
   openStall,
 } from '#events/events.ts'
-import { readLog } from '#events/events-rows.ts'
+import {
+  comparePositions,
+  isWanted,
+  LOG_START,
+  type LoggedEvent,
+  type LogPosition,
+} from '#events/model.ts'
+import { readLog } from '#events/store/events.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import { type HttpPoster, openHttpPoster } from '#platform/egress/http-post.ts'
@@ -27,11 +29,11 @@ import { openDispatcher } from '#queue/dispatcher.ts'
 import { WEBHOOK_BOUNDS } from '#queue/dispatcher-bounds.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
+import { addWebhookDeliveries, type NewWebhookDelivery } from '#webhooks/store/queue.ts'
+import { findEnabledWebhooks } from '#webhooks/store/webhooks.ts'
 import { type DeliverWebhookDeps, openWebhookQueue } from './deliver-webhooks.ts'
-import { enabledAfter, type Webhook } from './webhook.ts'
-import { addWebhookDeliveries, type NewWebhookDelivery } from './webhook-queue-rows.ts'
-import { findEnabledWebhooks } from './webhook-rows.ts'
+import { enabledAfter, type Webhook } from './model.ts'
 
 /**
  * The longest pause between reads of the log while many events arrive. Events of one pause share a

@@ -1,15 +1,15 @@
 // Testing a webhook: sends an event of its own, at once and only once.
 
+import type { Budgets } from '#limits/limits.ts'
 import { WEBHOOK_MS_MAX } from '#platform/egress/http-post.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
-import type { Budgets } from '#rate-limits/rate-limits.ts'
+import { findWebhookDelivery, type WebhookDelivery } from '#webhooks/store/deliveries.ts'
+import { addWebhookTest } from '#webhooks/store/queue.ts'
 import { getWebhook } from './change-webhooks.ts'
 import { type DeliverWebhookDeps, deliverWebhook } from './deliver-webhooks.ts'
-import type { WebhookError } from './webhook.ts'
-import { findWebhookDelivery, type WebhookDelivery } from './webhook-delivery-rows.ts'
-import { addWebhookTest } from './webhook-queue-rows.ts'
+import type { WebhookError } from './model.ts'
 
 export type TestDeps = DeliverWebhookDeps & { webhookTests: WebhookTests }
 type Named = { accountId: string; webhookId: string }

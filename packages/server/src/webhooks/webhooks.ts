@@ -1,5 +1,5 @@
+export { webhookHandlers } from './handlers.ts'
+export { requireWebhookUrl } from './model.ts'
 export { openWebhookPoster, openWebhooks, type Webhooks } from './open-webhooks.ts'
 export { openWebhookTests } from './test-webhook.ts'
-export { requireWebhookUrl } from './webhook.ts'
-export { webhookHandlers } from './webhook-handlers.ts'
 export { makeNewSecret } from './webhook-secrets.ts'

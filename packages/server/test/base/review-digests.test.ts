@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import fc from 'fast-check'
-import { digestOf, type ReviewContent } from '#outbound/review-content.ts'
+import { digestOf, type ReviewContent } from '#outbound/waiting/review-content.ts'
 import { canonicalJson, type JsonValue } from '#platform/canonical-json.ts'
 
 type Example = { readonly name: string; readonly content: ReviewContent; readonly digest: string }

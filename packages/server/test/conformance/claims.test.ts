@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import pg from 'pg'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import {
   type ClaimRequest,
   claimOldest,
@@ -11,8 +11,8 @@ import {
   expireClaims,
   type MadeClaim,
   releaseClaim,
-} from '#mailbox/claim-rows.ts'
-import { LEASE_LEFT_MS_MAX } from '#mailbox/lease.ts'
+} from '#mailbox/claims/store/claims.ts'
+import { LEASE_LEFT_MS_MAX } from '#mailbox/claims/store/lease.ts'
 import {
   addAccount,
   addInbox,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import * as nouns from '#schema/nouns.ts'
+import * as nouns from '#store/nouns.ts'
 import { openDatabase } from '#test/conformance/open-database.ts'
 
 const { ownPolicy, ...others } = nouns

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { insertAccount } from '#accounts/account-rows.ts'
-import { insertPod } from '#accounts/pod-rows.ts'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import { addJobs, claimJobs } from '#queue/job-rows.ts'
-import { purgeInboxStep } from '#removal/removal-rows.ts'
+import { insertAccount } from '#accounts/store/accounts.ts'
+import { insertPod } from '#accounts/store/pods.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { removeInbox } from '#inboxes/store/change-inboxes.ts'
+import { addJobs, claimJobs } from '#queue/jobs.ts'
+import { purgeInboxStep } from '#removal/store/purge.ts'
 import {
   addAccount,
   addInbox,
@@ -15,7 +15,7 @@ import {
   readArrivals,
 } from '#test/conformance/open-database.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
-import { insertWebhook, listWebhooks, WEBHOOKS_PER_ACCOUNT_MAX } from '#webhooks/webhook-rows.ts'
+import { insertWebhook, listWebhooks, WEBHOOKS_PER_ACCOUNT_MAX } from '#webhooks/store/webhooks.ts'
 
 onBothEngines('concurrent transactions', (engine) => {
   const database = opened(() => openDatabase(engine))

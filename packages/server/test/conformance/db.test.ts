@@ -6,18 +6,18 @@ import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel, Worker } from 'node:worker_threads'
-import { endSession } from '#accounts/account-rows.ts'
-import { insertPod } from '#accounts/pod-rows.ts'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import { findInboxByAddress } from '#inboxes/inbox-rows.ts'
+import { endSession } from '#accounts/store/accounts.ts'
+import { insertPod } from '#accounts/store/pods.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { findInboxByAddress } from '#inboxes/store/inboxes.ts'
 import { declaredTransactions, transaction } from '#platform/db/db.ts'
 import { onConnection } from '#platform/db/postgres.ts'
 import { COMMIT_GROUP_MAX, type GroupReport, runSqliteWriter } from '#platform/db/sqlite-writer.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
-import { addJobs } from '#queue/job-rows.ts'
-import { purgeInboxStep } from '#removal/removal-rows.ts'
-import type { Tx } from '#schema/tables.ts'
-import { ensureSecret } from '#secrets/secrets-rows.ts'
+import { addJobs } from '#queue/jobs.ts'
+import { purgeInboxStep } from '#removal/store/purge.ts'
+import { ensureSecret } from '#secrets/store/secrets.ts'
+import type { Tx } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -280,7 +280,7 @@ test('the writer thread has every declared transaction', async () => {
     const isDeclaring = / = (transaction|groupTransaction|leasedQueue)\(/
     if (isDeclaring.test(await readFile(path, 'utf8'))) await import(path)
   }
-  const entry = import.meta.resolve('#wiring/transactions.ts')
+  const entry = import.meta.resolve('#app/transactions.ts')
   // A thread loads its modules anew, and only those that the writer thread would load.
   const code = `import(${JSON.stringify(entry)}).then(({ transactions }) =>
     require('node:worker_threads').parentPort.postMessage([...transactions.keys()]))`

@@ -7,11 +7,11 @@ import { bodyParts } from '@mailroom/mail-reading/quote/body-parts.ts'
 import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'
 import type { Stage } from '@mailroom/smtp/client/outgoing-mail.ts'
 import type { Carrier, CarryOutcome, Consignment } from '#delivery/carrier.ts'
-import type { DeliverDeps } from '#delivery/deliver.ts'
+import type { DeliverDeps } from '#delivery/delivery-queue.ts'
 import type { Clock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import type { DispatchedQueue, Item } from '#queue/dispatched-queue.ts'
-import type { Db, Row } from '#schema/tables.ts'
+import type { Db, Row } from '#store/tables.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 
 export type StillClock = Clock & {

@@ -9,16 +9,16 @@ import {
   dkimKeyName,
   dkimKeyRecord,
   makeDomainKeys,
-} from '#domains/dkim-key.ts'
-import { ensureDkimKeys, listDkimKeys } from '#domains/dkim-key-rows.ts'
-import { type KeyRotation, rotateDueKeys, rotateKey } from '#domains/rotate-keys.ts'
-import { openSigners } from '#domains/signers.ts'
+} from '#domains/dkim/dkim-key.ts'
+import { type KeyRotation, rotateDueKeys, rotateKey } from '#domains/dkim/rotate-keys.ts'
+import { ensureDkimKeys, listDkimKeys } from '#domains/dkim/store/dkim-keys.ts'
+import { openSigners } from '#domains/signing/signing.ts'
 import { type Chance, systemChance } from '#platform/chance.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
 import type { Log, LogFields } from '#platform/log.ts'
 import { sealer as sealerOf } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
-import type { Db, NewRow } from '#schema/tables.ts'
+import type { Db, NewRow } from '#store/tables.ts'
 import { keySupply, MAIL } from '#test/conformance/keys-place.ts'
 import { makeId, type TestDatabase } from '#test/conformance/open-database.ts'
 import { type Dns, openDns } from '#test/peers/dns.ts'

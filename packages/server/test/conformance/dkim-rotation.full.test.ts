@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
-import { dkimKeyName, makeDomainKeys } from '#domains/dkim-key.ts'
-import { ensureDkimKeys, switchDkimKeys } from '#domains/dkim-key-rows.ts'
-import { rotateDueKeys } from '#domains/rotate-keys.ts'
-import { DKIM_KEY_REREAD_MS } from '#domains/signers.ts'
+import { dkimKeyName, makeDomainKeys } from '#domains/dkim/dkim-key.ts'
+import { rotateDueKeys } from '#domains/dkim/rotate-keys.ts'
+import { ensureDkimKeys, switchDkimKeys } from '#domains/dkim/store/dkim-keys.ts'
+import { DKIM_KEY_REREAD_MS } from '#domains/signing/signing.ts'
 import { DAY_MS } from '#platform/units.ts'
 import {
   type DkimPlace,

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { findErasure, insertErasure } from '#erasures/erasure-rows.ts'
 import { erasureJobs } from '#erasures/run-erasure.ts'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
+import { findErasure, insertErasure } from '#erasures/store/erasures.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
-import { claimJobs } from '#queue/job-rows.ts'
+import { claimJobs } from '#queue/jobs.ts'
 import { openJobWorker } from '#queue/work-jobs.ts'
-import { purgeTrashStep, trashThread } from '#removal/trash-rows.ts'
+import { purgeTrashStep, trashThread } from '#removal/store/trash.ts'
 import {
   addAccount,
   addInbox,
@@ -20,7 +20,7 @@ import {
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'
-import { addUploadedChunk, finishTransfer, insertTransfer } from '#transfers/transfer-rows.ts'
+import { addUploadedChunk, finishTransfer, insertTransfer } from '#transfers/store/transfers.ts'
 
 const ADDRESS = 'eve@erased.example'
 const OPERATOR = { kind: 'operator' } as const

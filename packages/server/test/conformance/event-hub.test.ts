@@ -4,14 +4,14 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { comparePositions } from '#events/event.ts'
 import { LOG_POLL_MS, LOG_STALL_MS, LOG_UNSETTLED_MS, openStall } from '#events/follow-log.ts'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import { openExtractions } from '#mailbox/extractions.ts'
+import { comparePositions } from '#events/model.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { openExtractions } from '#mailbox/messages/extractions.ts'
 import { systemClock } from '#platform/clock.ts'
 import { onConnection } from '#platform/db/postgres.ts'
 import { silentLog } from '#platform/log.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import {
   CATCH_UPS_AT_ONCE,
   type EventHub,

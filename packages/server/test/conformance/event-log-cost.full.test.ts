@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { type EventFilter, LOG_START, type LogPosition } from '#events/event.ts'
+import { LOG_STEP_EVENTS } from '#events/follow-log.ts'
+import { type EventFilter, LOG_START, type LogPosition } from '#events/model.ts'
 import {
   countEvents,
   LOG_COUNT_EVENTS_MAX,
@@ -8,8 +9,7 @@ import {
   readLog,
   readLogHead,
   scanLog,
-} from '#events/event-rows.ts'
-import { LOG_STEP_EVENTS } from '#events/follow-log.ts'
+} from '#events/store/events.ts'
 import {
   addAccount,
   addInbox,

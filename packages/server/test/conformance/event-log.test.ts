@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import pg from 'pg'
-import { comparePositions, type EventFilter, LOG_START, type LoggedEvent } from '#events/event.ts'
-import { settleEventOrder } from '#events/event-order-rows.ts'
+import { comparePositions, type EventFilter, LOG_START, type LoggedEvent } from '#events/model.ts'
 import {
   countEvents,
   findEvent,
@@ -14,9 +13,10 @@ import {
   readLog,
   readLogHead,
   readLogHeadOf,
-} from '#events/event-rows.ts'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import type { Db } from '#schema/tables.ts'
+} from '#events/store/events.ts'
+import { settleEventOrder } from '#events/store/restored-order.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,
@@ -30,8 +30,8 @@ import {
 import { addWebhook } from '#test/conformance/webhooking.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
-import { enabledAfter } from '#webhooks/webhook.ts'
-import { findWebhook } from '#webhooks/webhook-rows.ts'
+import { enabledAfter } from '#webhooks/model.ts'
+import { findWebhook } from '#webhooks/store/webhooks.ts'
 
 const EVERYTHING: EventFilter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
 

@@ -1,24 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { removeInbox } from '#inboxes/store/change-inboxes.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { systemClock } from '#platform/clock.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { silentLog } from '#platform/log.ts'
-import {
-  addJobs,
-  claimJobs,
-  hasDueJob,
-  releaseJobs,
-  renewJobs,
-  settleJob,
-} from '#queue/job-rows.ts'
+import { addJobs, claimJobs, hasDueJob, releaseJobs, renewJobs, settleJob } from '#queue/jobs.ts'
 import { failureOf } from '#queue/trouble.ts'
 import { type JobKind, openJobWorker } from '#queue/work-jobs.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'
 import { purgeExpired, purgeJobs, sweepBlobs } from '#removal/removal.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,

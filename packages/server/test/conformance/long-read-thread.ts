@@ -3,8 +3,8 @@
 import { parentPort, threadId, workerData } from 'node:worker_threads'
 import type { LongRead } from '#platform/db/db.ts'
 import { type ReaderData, runSqliteReader } from '#platform/db/sqlite-reader.ts'
-import type { Tables } from '#schema/tables.ts'
 import { loadLongReads } from '#search/search.ts'
+import type { Tables } from '#store/tables.ts'
 
 type TestRead<Value> = LongRead<Tables, Record<never, never>, Value>
 

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { threadId } from 'node:worker_threads'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { systemClock } from '#platform/clock.ts'
 import { openSqlite } from '#platform/db/sqlite.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
-import type { Db, Tables } from '#schema/tables.ts'
+import { openSearchSlots } from '#search/handlers.ts'
 import { openCatchUps } from '#search/indexer.ts'
-import { openSearchSlots } from '#search/search-handlers.ts'
 import { searchInbox } from '#search/search-inbox.ts'
+import type { Db, Tables } from '#store/tables.ts'
 import {
   endThread,
   failRead,
@@ -50,7 +50,7 @@ suite('long reads of SQLite', () => {
     const errors: Error[] = []
     const db = await openSqlite<Tables>({
       path: database.place,
-      writerEntry: new URL(import.meta.resolve('#sqlite-writer-entry.ts')),
+      writerEntry: new URL(import.meta.resolve('#app/sqlite-writer-entry.ts')),
       readerEntry: new URL(import.meta.resolve('#test/conformance/long-read-thread.ts')),
       reservePath: null,
       observer: { committed: () => {} },

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { postponeSend } from '#outbound/outbound-rows.ts'
+import { postponeSend } from '#outbound/waiting/store/waiting-sends.ts'
 import { systemClock } from '#platform/clock.ts'
 import { expireReviews } from '#reviews/decide-review.ts'
 import { makeId, openDatabase } from '#test/conformance/open-database.ts'

@@ -4,14 +4,14 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import fc from 'fast-check'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import {
   type Filtered,
   filterMessages,
   filterThreads,
   type MailFilter,
-} from '#mailbox/filter-mail.ts'
-import { findShownThreads } from '#mailbox/thread-rows.ts'
+} from '#mailbox/store/filters.ts'
+import { findShownThreads } from '#mailbox/threads/store/threads.ts'
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'
 

@@ -10,6 +10,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { watchSchema } from '#app/open-store.ts'
 import { describeState } from '#commands/migrate-database.ts'
 import type { Engine } from '#platform/db/db.ts'
 import {
@@ -27,7 +28,6 @@ import { createTestDatabase } from '#test/peers/postgres.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onBothEngines } from '#test/world.ts'
-import { watchSchema } from '#wiring/store.ts'
 
 const SECOND = `-- Without a transaction.
 create table if not exists colours (

@@ -4,19 +4,19 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { insertAccount } from '#accounts/account-rows.ts'
-import { isUnsettledAfter, readLogHead } from '#events/event-rows.ts'
-import { type ReceiveInput, storeReceived } from '#inbound/receive-message-rows.ts'
-import { insertInbox } from '#inboxes/change-inbox-rows.ts'
-import { changeThread } from '#mailbox/change-thread-rows.ts'
+import { insertAccount } from '#accounts/store/accounts.ts'
+import { isUnsettledAfter, readLogHead } from '#events/store/events.ts'
+import { type ReceiveInput, storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { insertInbox } from '#inboxes/store/change-inboxes.ts'
+import { changeThread } from '#mailbox/threads/store/change-threads.ts'
 import { systemChance } from '#platform/chance.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { Engine } from '#platform/db/db.ts'
 import { openPostgres } from '#platform/db/postgres.ts'
 import { openSqlite } from '#platform/db/sqlite.ts'
 import { idMaker } from '#platform/ids.ts'
-import { SENDER_PROOFS } from '#policy/policy-rows.ts'
-import type { Db, Tables } from '#schema/tables.ts'
+import { SENDER_PROOFS } from '#policy/store/send-policies.ts'
+import type { Db, Tables } from '#store/tables.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { prepareSqlite } from '#test/peers/sqlite.ts'
 
@@ -76,8 +76,8 @@ export function openAt(engine: Engine, place: string): Promise<Db> {
   }
   return openSqlite<Tables>({
     path: place,
-    writerEntry: new URL(import.meta.resolve('#sqlite-writer-entry.ts')),
-    readerEntry: new URL(import.meta.resolve('#sqlite-reader-entry.ts')),
+    writerEntry: new URL(import.meta.resolve('#app/sqlite-writer-entry.ts')),
+    readerEntry: new URL(import.meta.resolve('#app/sqlite-reader-entry.ts')),
     reservePath: null,
     observer,
     onError: () => {},

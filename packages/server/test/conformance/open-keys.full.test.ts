@@ -4,8 +4,8 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { join } from 'node:path'
 import { afterEach, beforeEach, suite, test } from 'node:test'
 import { splitSigned, tag } from '@mailroom/mail/test/dkim-samples.ts'
-import { ensureDkimKeys } from '#domains/dkim-key-rows.ts'
-import { findSecret } from '#secrets/secrets-rows.ts'
+import { ensureDkimKeys } from '#domains/dkim/store/dkim-keys.ts'
+import { findSecret } from '#secrets/store/secrets.ts'
 import {
   dkimOf,
   KEY_A,

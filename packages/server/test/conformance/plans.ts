@@ -1,7 +1,7 @@
 // The plans that the database makes for the statements of the service.
 
 import { sql } from 'kysely'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 
 /** The statements that `run` sends, recorded. */
 async function statementsOf(db: Db, run: () => Promise<unknown>) {

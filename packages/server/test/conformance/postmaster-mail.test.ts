@@ -3,11 +3,14 @@ import { test } from 'node:test'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { readHeaderSection } from '@mailroom/mail/header-fields.ts'
 import { readHeaders } from '@mailroom/mail/message-headers.ts'
-import { addPostmasterMessage, listPostmasterMessages } from '#inbound/postmaster-message-rows.ts'
-import { authenticateArriving } from '#inbound/receive-mail.ts'
-import type { ReachedInbox } from '#inboxes/inbox.ts'
+import { authenticateArriving } from '#inbound/receive/receive-mail.ts'
+import {
+  addPostmasterMessage,
+  listPostmasterMessages,
+} from '#inbound/receive/store/postmaster-messages.ts'
+import type { ReachedInbox } from '#inboxes/model.ts'
 import { openSqliteConnection, queriesOn } from '#platform/db/sqlite-connection.ts'
-import type { Tables, Tx } from '#schema/tables.ts'
+import type { Tables, Tx } from '#store/tables.ts'
 import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
 import { onEachEngine } from '#test/world.ts'
 

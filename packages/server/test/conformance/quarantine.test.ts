@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { QUARANTINE_MS, removeQuarantined, storeReleased } from '#inbound/quarantine-rows.ts'
-import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import { purgeExpiredStep, purgeInboxStep } from '#removal/removal-rows.ts'
-import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
-import type { Db } from '#schema/tables.ts'
+import {
+  QUARANTINE_MS,
+  removeQuarantined,
+  storeReleased,
+} from '#inbound/quarantine/store/quarantined-mail.ts'
+import type { ReceiveInput } from '#inbound/receive/store/receive-messages.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { removeInbox } from '#inboxes/store/change-inboxes.ts'
+import { purgeExpiredStep, purgeInboxStep } from '#removal/store/purge.ts'
+import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { insertPod } from '#accounts/pod-rows.ts'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
+import { insertPod } from '#accounts/store/pods.ts'
+import { openPressure } from '#app/receiving-parts.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import {
   QUEUE_COUNT_MAX,
   readDueDomainChecks,
@@ -12,10 +13,10 @@ import {
   readQueueFigures,
   readRetentionFigures,
   readWorkFigures,
-} from '#operating/queue-figures-rows.ts'
+} from '#operating/store/queue-figures.ts'
 import { silentMetrics } from '#platform/telemetry/metrics.ts'
 import { DAY_MS } from '#platform/units.ts'
-import { claimJobs } from '#queue/job-rows.ts'
+import { claimJobs } from '#queue/jobs.ts'
 import {
   addAccount,
   addInbox,
@@ -26,7 +27,6 @@ import {
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'
-import { openPressure } from '#wiring/receiving-parts.ts'
 
 const ROWS = 400
 /** More than are counted one by one in a quick run, and many more in a long one. */

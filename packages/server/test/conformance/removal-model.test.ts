@@ -3,13 +3,13 @@ import { test } from 'node:test'
 import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import { LONG_LIMIT, sizeOf } from '@mailroom/mail/test/size-of.ts'
 import { sql } from 'kysely'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import type { ImportedAs } from '#inbound/receive-plan-rows.ts'
-import { findShownInbox } from '#inboxes/inbox-rows.ts'
-import { changeMessageLabels, changeThread } from '#mailbox/change-thread-rows.ts'
-import { listMessages, listThreadMessages } from '#mailbox/message-rows.ts'
-import { findThread, listThreads } from '#mailbox/thread-rows.ts'
-import { insertSend } from '#outbound/send-message-rows.ts'
+import type { ImportedAs } from '#inbound/receive/store/plan.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { findShownInbox } from '#inboxes/store/inboxes.ts'
+import { listMessages, listThreadMessages } from '#mailbox/messages/store/messages.ts'
+import { changeMessageLabels, changeThread } from '#mailbox/threads/store/change-threads.ts'
+import { findThread, listThreads } from '#mailbox/threads/store/threads.ts'
+import { insertSend } from '#outbound/send/store/accept-send.ts'
 import { systemClock } from '#platform/clock.ts'
 import {
   moveThreadStep,
@@ -19,8 +19,8 @@ import {
   removeThreadStep,
   restoreThread,
   trashThread,
-} from '#removal/trash-rows.ts'
-import { indexSearchStep } from '#search/search-rows.ts'
+} from '#removal/store/trash.ts'
+import { indexSearchStep } from '#search/store/search-index.ts'
 import {
   addAccount,
   addInbox,

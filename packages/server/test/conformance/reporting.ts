@@ -3,18 +3,18 @@
 import { after, before, beforeEach } from 'node:test'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
-import type { CountedReport } from '#inbound/find-reported.ts'
+import type { CountedReport } from '#inbound/reports/find-reported.ts'
 import {
   type Arrived,
   processAtAbuse,
   processAtReturnPath,
   type ReportDeps,
-} from '#inbound/process-reports.ts'
-import type { SendInput } from '#outbound/send-message-rows.ts'
-import { hopMarkOf, makeReturnPath } from '#outbound/sent-marks.ts'
+} from '#inbound/reports/process-reports.ts'
+import type { SendInput } from '#outbound/send/store/accept-send.ts'
+import { hopMarkOf, makeReturnPath } from '#outbound/send/store/loop-marks.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { Engine } from '#platform/db/db.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import { deliverDeps, deliveriesOf } from '#test/conformance/delivering.ts'
 import {
   addAccount,

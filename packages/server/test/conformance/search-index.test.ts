@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { removeInbox } from '#inboxes/store/change-inboxes.ts'
 import { systemClock } from '#platform/clock.ts'
 import { HOUR_MS } from '#platform/units.ts'
-import { purgeInboxStep } from '#removal/removal-rows.ts'
-import { removeMessage } from '#removal/trash-rows.ts'
-import type { Db } from '#schema/tables.ts'
+import { purgeInboxStep } from '#removal/store/purge.ts'
+import { removeMessage } from '#removal/store/trash.ts'
+import { openSearchSlots } from '#search/handlers.ts'
 import { openCatchUps, openIndexer } from '#search/indexer.ts'
-import { openSearchSlots } from '#search/search-handlers.ts'
 import { searchInbox } from '#search/search-inbox.ts'
-import { findInBlock, findSearchState, listLagging } from '#search/search-query-rows.ts'
+import { findInBlock, findSearchState, listLagging } from '#search/store/query-index.ts'
 import {
   eraseSearchStep,
   indexSearchStep,
   listPurgedNumbers,
   listRemovedEntries,
   SEARCH_STEP_MESSAGES,
-} from '#search/search-rows.ts'
+} from '#search/store/search-index.ts'
+import type { Db } from '#store/tables.ts'
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
-import { DKIM_KEYS_MADE_AT_ONCE, makeFewAtOnce } from '#domains/dkim-key.ts'
+import { DKIM_KEYS_MADE_AT_ONCE, makeFewAtOnce } from '#domains/dkim/dkim-key.ts'
 import { onAbort, raceAbort } from '#platform/abort.ts'
 import { type Acquire, Semaphore, type SemaphoreOptions } from '#platform/semaphore.ts'
 import { testKey } from '#test/world.ts'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import { insertSend, type SendOutcome } from '#outbound/send-message-rows.ts'
-import { insertSuppression } from '#outbound/suppression-rows.ts'
-import { purgeInboxStep } from '#removal/removal-rows.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { removeInbox } from '#inboxes/store/change-inboxes.ts'
+import { insertSend, type SendOutcome } from '#outbound/send/store/accept-send.ts'
+import { insertSuppression } from '#outbound/suppressions/store/suppressions.ts'
+import { purgeInboxStep } from '#removal/store/purge.ts'
 import {
   addAccount,
   addInbox,

@@ -2,12 +2,12 @@
 
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
-import type { SendLimits } from '#outbound/check-send-rows.ts'
-import { insertSend, type SendInput } from '#outbound/send-message-rows.ts'
+import { insertSend, type SendInput } from '#outbound/send/store/accept-send.ts'
+import type { SendLimits } from '#outbound/send/store/check-send.ts'
 import { systemClock } from '#platform/clock.ts'
 import { addressKey, domainOf } from '#platform/email-address.ts'
 import { DAY_MS } from '#platform/units.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import { makeId, type Owner, type TestDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KyselyPlugin } from 'kysely'
-import { findServingDomain } from '#domains/domains-rows.ts'
+import { findServingDomain } from '#domains/store/domains.ts'
 import { addAccount, makeId, openDatabase } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import type { CarryOutcome } from '#delivery/carrier.ts'
-import { openDeliveryQueue } from '#delivery/deliver.ts'
-import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import type { SettleInput } from '#outbound/settle-deliveries-rows.ts'
-import { FAILURE_REASON_LENGTH_MAX, settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
+import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import { removeInbox } from '#inboxes/store/change-inboxes.ts'
+import type { SettleInput } from '#outbound/deliveries/store/settle.ts'
+import { FAILURE_REASON_LENGTH_MAX, settleDeliveries } from '#outbound/deliveries/store/settle.ts'
 import { systemClock } from '#platform/clock.ts'
 import { measureWrites } from '#platform/db/paced-db.ts'
 import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import {
   ACCEPTED,
   AMBIGUOUS,

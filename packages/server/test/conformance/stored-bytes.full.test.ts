@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import { removeInbox } from '#inboxes/change-inbox-rows.ts'
-import { readStored } from '#mailbox/stored-bytes-rows.ts'
-import { insertSend } from '#outbound/send-message-rows.ts'
-import { purgeExpiredStep } from '#removal/removal-rows.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { removeInbox } from '#inboxes/store/change-inboxes.ts'
+import { readStored } from '#mailbox/messages/store/stored-bytes.ts'
+import { insertSend } from '#outbound/send/store/accept-send.ts'
+import { purgeExpiredStep } from '#removal/store/purge.ts'
 import {
   addAccount,
   addInbox,

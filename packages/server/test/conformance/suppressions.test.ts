@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { openDeliveryQueue } from '#delivery/deliver.ts'
-import { listCaptured, removeCaptured } from '#outbound/captured-message-rows.ts'
+import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import { listCaptured, removeCaptured } from '#outbound/deliveries/store/captured-messages.ts'
 import {
   deleteSuppression,
   insertSuppression,
   listSuppressions,
-} from '#outbound/suppression-rows.ts'
+} from '#outbound/suppressions/store/suppressions.ts'
 import { deliverDeps, deliveriesOf, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
-import type { ReceiveInput } from '#inbound/receive-message-rows.ts'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import { findShownInbox, listInboxes } from '#inboxes/inbox-rows.ts'
-import { findShownThread, listThreads } from '#mailbox/thread-rows.ts'
+import type { ReceiveInput } from '#inbound/receive/store/receive-messages.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { findShownInbox, listInboxes } from '#inboxes/store/inboxes.ts'
+import { findShownThread, listThreads } from '#mailbox/threads/store/threads.ts'
 import { systemClock } from '#platform/clock.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,

@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { listDueSends } from '#outbound/waiting-send-rows.ts'
-import { hasDueJob } from '#queue/job-rows.ts'
-import { listExpiredReviews } from '#reviews/review-rows.ts'
+import { listDueSends } from '#outbound/waiting/store/waiting-sends.ts'
+import { hasDueJob } from '#queue/jobs.ts'
+import { listExpiredReviews } from '#reviews/store/reviews.ts'
 import { openDatabase } from '#test/conformance/open-database.ts'
 import { plansOf } from '#test/conformance/plans.ts'
 import { runSql } from '#test/peers/sql.ts'

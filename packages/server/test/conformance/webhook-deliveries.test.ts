@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, suite, test } from 'node:test'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import pg from 'pg'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { systemClock } from '#platform/clock.ts'
 import { measureWrites } from '#platform/db/paced-db.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
-import { purgeExpiredStep, purgeInboxStep } from '#removal/removal-rows.ts'
-import { PURGE_STEP_ROWS } from '#schema/purge-steps.ts'
-import type { Db } from '#schema/tables.ts'
+import { purgeExpiredStep, purgeInboxStep } from '#removal/store/purge.ts'
+import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
+import type { Db } from '#store/tables.ts'
 import {
   claimGroup,
   claimReady,
@@ -46,14 +46,14 @@ import {
   listWebhookDeliveries,
   purgeWebhookStep,
   retryWebhookDelivery,
-} from '#webhooks/webhook-delivery-rows.ts'
+} from '#webhooks/store/deliveries.ts'
 import {
   addWebhookTest,
   type SettledWebhookDelivery,
   settleWebhookDelivery,
   webhookQueue,
-} from '#webhooks/webhook-queue-rows.ts'
-import { findWebhook } from '#webhooks/webhook-rows.ts'
+} from '#webhooks/store/queue.ts'
+import { findWebhook } from '#webhooks/store/webhooks.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const NEVER = AbortSignal.any([])

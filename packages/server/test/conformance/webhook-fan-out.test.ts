@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { findReaderPosition, readLogHead } from '#events/event-rows.ts'
 import { LOG_STEP_EVENTS, LOG_UNKEPT_EVENTS_MAX } from '#events/follow-log.ts'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import { changeInbox } from '#inboxes/change-inbox-rows.ts'
+import { findReaderPosition, readLogHead } from '#events/store/events.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { changeInbox } from '#inboxes/store/change-inboxes.ts'
 import { MINUTE_MS } from '#platform/units.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import { type StillClock, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
@@ -21,8 +21,8 @@ import { addWebhook, webhookDeliveriesOf, webhookDeps } from '#test/conformance/
 import { runSql } from '#test/peers/sql.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'
 import { openFanOut } from '#webhooks/open-webhooks.ts'
-import { addWebhookTest } from '#webhooks/webhook-queue-rows.ts'
-import { changeWebhook } from '#webhooks/webhook-rows.ts'
+import { addWebhookTest } from '#webhooks/store/queue.ts'
+import { changeWebhook } from '#webhooks/store/webhooks.ts'
 
 const START_MS = Date.UTC(2026, 10, 20, 12)
 const HOUR_MS = 60 * MINUTE_MS

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/messages.ts'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { openSqliteConnection, queriesOn } from '#platform/db/sqlite-connection.ts'
-import type { Tables, Tx } from '#schema/tables.ts'
+import type { Tables, Tx } from '#store/tables.ts'
 import { stillClock } from '#test/conformance/delivering.ts'
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { addWebhook, webhookDeps } from '#test/conformance/webhooking.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { onBothEngines } from '#test/world.ts'
 import { openWebhookQueue } from '#webhooks/deliver-webhooks.ts'
-import { listWebhookDeliveries } from '#webhooks/webhook-delivery-rows.ts'
-import * as store from '#webhooks/webhook-queue-rows.ts'
+import { listWebhookDeliveries } from '#webhooks/store/deliveries.ts'
+import * as store from '#webhooks/store/queue.ts'
 
 onBothEngines('the queue of webhooks', (engine) => {
   test('a claim estimates the size of its events, rather too high, up to the limit of an event', async () => {

@@ -1,8 +1,8 @@
 // Webhooks, events and their delivery, without a service around them: the test plays the receivers.
 
 import { randomBytes } from 'node:crypto'
-import type { EventFilter } from '#events/event.ts'
-import { openExtractions } from '#mailbox/extractions.ts'
+import type { EventFilter } from '#events/model.ts'
+import { openExtractions } from '#mailbox/messages/extractions.ts'
 import { systemChance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
@@ -10,11 +10,11 @@ import { silentLog } from '#platform/log.ts'
 import { sealer as makeSealer } from '#platform/seal.ts'
 import type { Tracing } from '#platform/telemetry/tracing.ts'
 import { silentTracing } from '#platform/telemetry/tracing.ts'
-import type { Db, Row } from '#schema/tables.ts'
+import type { Db, Row } from '#store/tables.ts'
 import { readEnvelopes } from '#streams/envelope.ts'
 import { makeId, type Owner } from '#test/conformance/open-database.ts'
 import type { DeliverWebhookDeps } from '#webhooks/deliver-webhooks.ts'
-import { insertWebhook } from '#webhooks/webhook-rows.ts'
+import { insertWebhook } from '#webhooks/store/webhooks.ts'
 import { makeNewSecret } from '#webhooks/webhook-secrets.ts'
 
 const sealer = makeSealer(randomBytes(32))

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { afterEach, beforeEach, suite, test } from 'node:test'
 import { openSqliteConnection } from '#platform/db/sqlite-connection.ts'
-import type { Db } from '#schema/tables.ts'
-import { ensureSecret, findSecret, replaceSecret } from '#secrets/secrets-rows.ts'
+import { ensureSecret, findSecret, replaceSecret } from '#secrets/store/secrets.ts'
+import type { Db } from '#store/tables.ts'
 import {
   dkimOf,
   KEY_A,

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import pg from 'pg'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
-import type { Db } from '#schema/tables.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Dice, seededDice } from '@mailroom/mail/test/seeded-dice.ts'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
-import { insertAccount } from '#accounts/account-rows.ts'
-import { type ReceiveInput, storeReceived } from '#inbound/receive-message-rows.ts'
-import { insertInbox, removeInbox } from '#inboxes/change-inbox-rows.ts'
-import { ROW_BODY_LENGTH_MAX } from '#mailbox/message-statements.ts'
+import { insertAccount } from '#accounts/store/accounts.ts'
+import { type ReceiveInput, storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { insertInbox, removeInbox } from '#inboxes/store/change-inboxes.ts'
+import { ROW_BODY_LENGTH_MAX } from '#mailbox/messages/store/write-messages.ts'
 import { systemClock } from '#platform/clock.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import {
   arriving,
   makeId,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { insertSend } from '#outbound/send-message-rows.ts'
+import { insertSend } from '#outbound/send/store/accept-send.ts'
 import { addAccount, addInbox, openDatabase } from '#test/conformance/open-database.ts'
 import { sending } from '#test/conformance/sending.ts'
 import { onEachEngine } from '#test/world.ts'

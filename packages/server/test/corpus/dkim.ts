@@ -4,7 +4,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { asClientSends } from '@mailroom/mail-reading/test/corpus/message-files.ts'
-import { openAuthenticator } from '#inbound/authenticate/authenticator.ts'
+import { openAuthenticator } from '#inbound/authenticate/authenticate.ts'
 import { openCachingResolver } from '#platform/dns/caching-resolver.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
 import { openDns, type Zone } from '#test/peers/dns.ts'

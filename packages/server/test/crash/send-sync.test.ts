@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
-import { databasePath } from '#wiring/store.ts'
+import { databasePath } from '#app/open-store.ts'
 import { composeNumber } from './outbound-mail.ts'
 import { Sink } from './outbound-sink.ts'
 import { Service } from './service.ts'

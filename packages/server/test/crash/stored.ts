@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
+import { databasePath, type OpenStore, openStore, silentObserver } from '#app/open-store.ts'
 import { openSqliteConnection } from '#platform/db/sqlite-connection.ts'
-import type { Row } from '#schema/tables.ts'
-import { databasePath, type OpenStore, openStore, silentObserver } from '#wiring/store.ts'
+import type { Row } from '#store/tables.ts'
 import type { Service } from './service.ts'
 
 export type ReceivedMessage = {

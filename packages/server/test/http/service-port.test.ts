@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openOwnBudgets } from '#limits/budgets.ts'
 import { openServicePort } from '#operating/service-port.ts'
 import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import { MINUTE_MS } from '#platform/units.ts'
-import { openOwnBudgets } from '#rate-limits/budgets.ts'
 
 const TOKEN = 'the-operator-0123456789'
 const FAILURES = 3

@@ -2,14 +2,14 @@
 
 import type { Operation } from '@mailroom/contract/operation.ts'
 import { type OperationId, operationIds, operationOf } from '@mailroom/contract/operations.ts'
-import type { Sessions, SignedIn } from '#accounts/session.ts'
+import type { Sessions, SignedIn } from '#accounts/sessions/sign-in.ts'
 import type { RequestPorts } from '#api/routes.ts'
 import { type HttpServer, type HttpServerOptions, openHttpServer } from '#api/server.ts'
 import { EventReaders, type EventReadersOptions } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
+import { openOwnBudgets } from '#limits/budgets.ts'
 import { systemClock } from '#platform/clock.ts'
 import { type Log, silentLog } from '#platform/log.ts'
-import { openOwnBudgets } from '#rate-limits/budgets.ts'
 import { SOCKETS_PER_ACCOUNT_MAX } from '#streams/event-stream.ts'
 
 export const GOOD_KEY = 'mr_good0000000000000000000000000000000000000'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { slidingWindow } from '#rate-limits/budgets.ts'
+import { slidingWindow } from '#limits/budgets.ts'
 
 const WINDOW_MS = 60_000
 

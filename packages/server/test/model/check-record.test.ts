@@ -6,8 +6,8 @@ import {
   FOUND_RECORDS_MAX,
   FOUND_TEXT_LENGTH_MAX,
   type MailHost,
-} from '#domains/check-record.ts'
-import { type DnsRecord, domainDnsRecords } from '#domains/dns-records.ts'
+} from '#domains/records/check-record.ts'
+import { type DnsRecord, domainDnsRecords } from '#domains/records/dns-records.ts'
 
 const KEY = 'QUJD'.repeat(90)
 const records = domainDnsRecords({

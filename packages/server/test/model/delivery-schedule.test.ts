@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DELIVERY_MS_MAX } from '#outbound/sender.ts'
+import { DELIVERY_MS_MAX } from '#outbound/send/sender.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import {
   BACKOFF_MS_MAX,

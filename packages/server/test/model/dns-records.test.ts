@@ -6,7 +6,7 @@ import {
   formatDnsTable,
   formatZone,
   serviceDnsRecords,
-} from '#domains/dns-records.ts'
+} from '#domains/records/dns-records.ts'
 
 const KEY = `v=DKIM1; k=rsa; p=${'A'.repeat(392)}`
 const key = (domain: string, selector: string, isRequired: boolean) => ({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type DomainStatus, nextCheckAt, nextStatus } from '#domains/domain.ts'
+import { type DomainStatus, nextCheckAt, nextStatus } from '#domains/model.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type DeliveryStatus, deliveryStatuses } from '@mailroom/contract/vocabulary.ts'
-import { FAILURE_REASON_LENGTH_MAX, messageStateOf } from '#outbound/settle-deliveries-rows.ts'
+import { FAILURE_REASON_LENGTH_MAX, messageStateOf } from '#outbound/deliveries/store/settle.ts'
 
 const recipient = (status: DeliveryStatus, index = 0, response = 'words') => ({
   recipient: `r${index}@far.example`,

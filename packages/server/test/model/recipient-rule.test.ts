@@ -4,7 +4,7 @@ import {
   decidingRecipientRule,
   type RecipientRule,
   recipientValuesOf,
-} from '#policy/recipient-rule.ts'
+} from '#policy/match-recipient.ts'
 
 type Width = 'account' | 'pod' | 'inbox'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { makeReturnPath, RETURN_PATH_MS, readReturnPath } from '#outbound/sent-marks.ts'
+import { makeReturnPath, RETURN_PATH_MS, readReturnPath } from '#outbound/send/store/loop-marks.ts'
 import { makeId } from '#test/conformance/open-database.ts'
 
 const KEY = new Uint8Array(32).fill(7)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { WORD_CHARACTERS } from '#platform/db/text-index.ts'
-import { readQuery, type SearchQuery } from '#search/search-query.ts'
+import { readQuery, type SearchQuery } from '#search/parse-query.ts'
 import { makeSnippet, SNIPPET_LENGTH_MAX } from '#search/search-snippet.ts'
 import {
   findWords,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { coldAccountLimit, isYoung } from '#outbound/check-send-rows.ts'
+import { coldAccountLimit, isYoung } from '#outbound/send/store/check-send.ts'
 import { DAY_MS } from '#platform/units.ts'
 
 test('the limits on strangers of an account depend on its plan and age', () => {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { decidingRecipientRule } from '#policy/recipient-rule.ts'
+import { decidingRecipientRule } from '#policy/match-recipient.ts'
 import { compareValue, DOMAIN_LENGTH_MAX, readRuleValue, ruleValuesOf } from '#policy/rule-value.ts'
 import {
   candidateValuesOf,
   type DecidingRule,
   judgeSender,
   type Sender,
-} from '#policy/sender-rule.ts'
+} from '#policy/store/match-sender.ts'
 
 const VALUES: [text: string, value: string][] = [
   ['ann@sender.example', 'ann@sender.example'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addParticipants, type Participant, snippetOf } from '#mailbox/thread-summary-rows.ts'
+import { addParticipants, type Participant, snippetOf } from '#mailbox/threads/store/summaries.ts'
 
 const OWN = 'agent@mailroom.localhost'
 

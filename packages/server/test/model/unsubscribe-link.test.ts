@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hopMarkOf } from '#outbound/sent-marks.ts'
-import { readUnsubscribeToken, unsubscribeUrl } from '#outbound/unsubscribe.ts'
+import { hopMarkOf } from '#outbound/send/store/loop-marks.ts'
+import { readUnsubscribeToken, unsubscribeUrl } from '#outbound/unsubscribe/unsubscribe.ts'
 import { SEALING_KEY_BYTES, sealer } from '#platform/seal.ts'
 
 const SEALER = sealer(new Uint8Array(SEALING_KEY_BYTES).fill(7))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkWebhookUrl, WEBHOOK_URL_LENGTH_MAX } from '#webhooks/webhook.ts'
+import { checkWebhookUrl, WEBHOOK_URL_LENGTH_MAX } from '#webhooks/model.ts'
 
 const check = (url: string) => checkWebhookUrl(url, { allowPrivate: false })
 const checkPrivate = (url: string) => checkWebhookUrl(url, { allowPrivate: true })

@@ -3,7 +3,7 @@
 import type { TestContext } from 'node:test'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { parseMessage } from '@mailroom/mail-reading/parse-message.ts'
-import { type Authenticator, openAuthenticator } from '#inbound/authenticate/authenticator.ts'
+import { type Authenticator, openAuthenticator } from '#inbound/authenticate/authenticate.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import { openCachingResolver } from '#platform/dns/caching-resolver.ts'
 import { openResolver } from '#platform/dns/resolver.ts'

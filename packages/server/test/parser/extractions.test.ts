@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { readContent, unreadContent } from '@mailroom/mail-reading/extract/extract.ts'
-import { openExtractions } from '#mailbox/extractions.ts'
+import { openExtractions } from '#mailbox/messages/extractions.ts'
 import { openParserPool } from '#parser/parser.ts'
 
 const pool = openParserPool()

@@ -1,7 +1,7 @@
 // A thread that receives mail, and that ends or hangs when a test names its index on the channel.
 
 import { workerData } from 'node:worker_threads'
-import '#intake-thread-entry.ts'
+import '#app/intake-thread-entry.ts'
 
 const channel = new BroadcastChannel('mailroom test: intake threads')
 channel.unref()

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
-import { changeAccount, listAccounts } from '#accounts/account-rows.ts'
+import { changeAccount, listAccounts } from '#accounts/store/accounts.ts'
+import { openStore, silentObserver } from '#app/open-store.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { inStrings } from '#test/conformance/dkim-place.ts'
 import { type Dns, openDns } from '#test/peers/dns.ts'
@@ -13,7 +14,6 @@ import {
   type ServiceProcess,
 } from '#test/scenarios/service-process.ts'
 import { onEachEngine, prepared } from '#test/world.ts'
-import { openStore, silentObserver } from '#wiring/store.ts'
 
 const KEY = 'the-key-of-this-test-0123456789'
 

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { openApp } from '#app.ts'
+import { openApp } from '#app/app.ts'
+import { databasePath } from '#app/open-store.ts'
 import { readSettings } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { silentLog } from '#platform/log.ts'
@@ -11,7 +12,6 @@ import { certificateSettings } from '#test/peers/certificate.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { clientOf, emptyPlace, type Place } from '#test/scenarios/service-process.ts'
 import { OPERATOR_TOKEN, onEachEngine } from '#test/world.ts'
-import { databasePath } from '#wiring/store.ts'
 
 const KEY = /mr_[0-9A-Za-z]{40}/
 

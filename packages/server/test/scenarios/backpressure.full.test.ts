@@ -3,11 +3,11 @@ import { suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MailroomError } from '@mailroom/sdk'
 import pg from 'pg'
+import { databasePath } from '#app/open-store.ts'
 import { STRAINED_WRITES_MIN } from '#platform/db/paced-db.ts'
 import { lockDatabase } from '#test/crash/database-lock.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { OPERATOR_TOKEN, opened, openWorld, plainMail, type World } from '#test/world.ts'
-import { databasePath } from '#wiring/store.ts'
 
 /** STRAINED_WRITES_MIN exceeds the connections that one address may have. */
 const CLIENTS = 12

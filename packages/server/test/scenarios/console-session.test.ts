@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { openApp } from '#app.ts'
+import { openApp } from '#app/app.ts'
 import { silentLog } from '#platform/log.ts'
 import { purgeExpired } from '#removal/removal.ts'
 import { openSocket } from '#test/http/socket-client.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { removeInbox } from '#inboxes/change-inbox-rows.ts'
+import { removeInbox } from '#inboxes/store/change-inboxes.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import {

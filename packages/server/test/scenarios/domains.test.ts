@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DOMAINS_PER_ACCOUNT_MAX } from '#domains/domain-rows.ts'
+import { DOMAINS_PER_ACCOUNT_MAX } from '#domains/store/domains.ts'
 import type { ZoneName } from '#test/peers/dns.ts'
 import { runSql } from '#test/peers/sql.ts'
 import {

@@ -2,8 +2,8 @@
 // in the order of delivery.
 
 import type { Inbox } from '@mailroom/sdk'
-import type { EventFilter } from '#events/event.ts'
-import { storeReceived } from '#inbound/receive-message-rows.ts'
+import type { EventFilter } from '#events/model.ts'
+import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import type { EventText } from '#streams/envelope.ts'
 import { type EventStream, openEventStream } from '#streams/event-stream.ts'
 import {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { test } from 'node:test'
+import { databasePath } from '#app/open-store.ts'
 import { lockDatabase } from '#test/crash/database-lock.ts'
 import { figure, hangUp, MANY, openIntake, THREADS } from '#test/scenarios/intake-world.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
-import { databasePath } from '#wiring/store.ts'
 
 onEachEngine('threads that receive mail', (engine) => {
   const world = opened(() => openTenant(engine))

@@ -2,7 +2,7 @@
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { IntakeThreads } from '#inbound/inbound.ts'
+import { IntakeThreads } from '#inbound/intake/intake.ts'
 import { systemClock } from '#platform/clock.ts'
 import { type Log, type LogFields, silentLog } from '#platform/log.ts'
 import { type Metrics, openMetrics } from '#platform/telemetry/metrics.ts'

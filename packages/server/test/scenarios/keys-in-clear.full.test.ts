@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { listServiceRecords } from '#domains/signers.ts'
+import { listServiceRecords } from '#domains/signing/signing.ts'
 import { openLog } from '#platform/log.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { filesHolding, rowsHolding } from '#test/scenarios/stored-content.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { makeAuthenticate } from '#accounts/key.ts'
+import { makeAuthenticate } from '#accounts/keys/issue-key.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { countOutcomes, outcomeOf, refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { OPERATOR_TOKEN, onEachEngine, opened, openWorld } from '#test/world.ts'

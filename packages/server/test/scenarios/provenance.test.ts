@@ -6,7 +6,7 @@ import { filePart, messageOf, multipart, type Part, textPart } from '@mailroom/m
 import * as files from '@mailroom/mail-reading/test/files/sample-files.ts'
 import type { MessageToSend } from '@mailroom/sdk'
 import { DAY_MS, HOUR_MS } from '#platform/units.ts'
-import { purgeExpiredStep } from '#removal/removal-rows.ts'
+import { purgeExpiredStep } from '#removal/store/purge.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'

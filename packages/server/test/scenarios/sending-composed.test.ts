@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
-import { listServiceRecords } from '#domains/signers.ts'
+import { listServiceRecords } from '#domains/signing/signing.ts'
 import { refusalOf } from '#test/scenarios/outcomes.ts'
 import {
   arrived,

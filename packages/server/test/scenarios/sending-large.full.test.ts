@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { MessageToSend } from '@mailroom/sdk'
-import { sendMessage } from '#outbound/send-message.ts'
+import { sendMessage } from '#outbound/send/send-message.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
 import { refusal } from '#test/scenarios/outcomes.ts'

@@ -18,7 +18,7 @@ import {
   openMta,
 } from '@mailroom/smtp/test/peers/mta.ts'
 import PostalMime, { type Email } from 'postal-mime'
-import { openDeliveryQueue } from '#delivery/deliver.ts'
+import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import type { Engine } from '#platform/db/db.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
 import { openTenantOf, openWorld, type World, type WorldOptions } from '#test/world.ts'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { IMAGE_BYTES_MAX } from '#app/parts.ts'
 import { openReceiver, type Script } from '#test/peers/receiver.ts'
 import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'
 import { onAnyEngine, opened, openTenant, openWorld, plainMail } from '#test/world.ts'
-import { IMAGE_BYTES_MAX } from '#wiring/parts.ts'
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',

@@ -15,8 +15,8 @@ import {
   openWorld,
   type World,
 } from '#test/world.ts'
-import { WEBHOOK_ATTEMPTS_KEPT } from '#webhooks/webhook-queue-rows.ts'
-import { findWebhook, WEBHOOKS_PER_ACCOUNT_MAX } from '#webhooks/webhook-rows.ts'
+import { WEBHOOK_ATTEMPTS_KEPT } from '#webhooks/store/queue.ts'
+import { findWebhook, WEBHOOKS_PER_ACCOUNT_MAX } from '#webhooks/store/webhooks.ts'
 import {
   openSecrets,
   WEBHOOK_OLD_SECRET_MS,

@@ -95,6 +95,5 @@ export const BANNED_WORDS: readonly BannedWord[] = [
   },
 ]
 
-/** Folders whose fronts export more names than others. */
-export const WIDE_FRONTS =
-  /^packages\/server\/src\/(accounts|domains|inboxes|events|mailbox|search|removal|inbound|outbound)\//
+/** Fronts of which others use more names than they should. */
+export const WIDE_FRONTS = /(accounts\/store\/accounts|events\/store\/events)\.ts$/

@@ -6,18 +6,22 @@ import type { Finding, SourceFile } from './source-file.ts'
 /** From the lowest to the highest. `app` means the files that are in no folder. */
 const FLOORS = [
   'config platform',
-  'schema queue rate-limits',
+  'store queue limits',
   'http secrets accounts domains inboxes webhooks events',
-  'parser mailbox search stats attachment-texts',
+  'parser mailbox search stats',
   'inbound policy outbound reviews drafts delivery streams transfers sandbox removal erasures',
-  'api commands operating wiring app',
+  'api commands operating app',
 ].map((folders) => folders.split(' '))
 
 /** All files of these folders may be imported. */
-const WITHOUT_FRONT = /^(config|platform|schema|queue|http|wiring|commands|app)$/
+const WITHOUT_FRONT = /^(config|platform|store|queue|limits|http|commands|app)$/
 
-/** `F/F.ts` and `F/F-rows.ts`: what other folders may import of a folder F. */
-export const FRONT_FILE = /^packages\/server\/src\/([a-z-]+)\/\1(-rows)?\.ts$/
+/** What other folders may import of a folder F or its room R: `F/F.ts`, `F/model.ts`, `F/store/…`, `F/R/R.ts`, `F/R/store/…`. */
+export const FRONT_FILE =
+  /^packages\/server\/src\/([\w-]+)\/(?:\1\.ts|model\.ts|store\/[\w-]+\.ts|([\w-]+)\/(?:\2\.ts|store\/[\w-]+\.ts))$/
+
+export const isFeatureFront = (path: string) =>
+  FRONT_FILE.test(path) && !WITHOUT_FRONT.test(folderOf(path))
 
 /** A folder imports the fronts of the folders on its own floor and on those below. */
 export function findFloorBreaches(files: readonly SourceFile[]): Finding[] {

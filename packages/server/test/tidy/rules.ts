@@ -67,17 +67,28 @@ export function findBarrels(files: readonly SourceFile[]): Finding[] {
 
 export const FRONT_NAMES_MAX = 15
 
-/** A front with more names does not say what other folders may rely on. */
-export function findWideFronts(fronts: readonly SourceFile[]): Finding[] {
-  return fronts.flatMap(({ path, code }) => {
-    const lists = [...code.matchAll(/\bexport\s+(?:type\s+)?\{([^}]*)\}/g)]
-    const listed = lists.flatMap(([, names = '']) => names.split(',').filter((name) => name.trim()))
-    const declared = code.match(/^export (async )?(function|const|type|class)\b/gm) ?? []
-    const count = listed.length + declared.length
-    if (count <= FRONT_NAMES_MAX) return []
-    return [{ path, line: 1, message: `exports ${count} names, over ${FRONT_NAMES_MAX}` }]
-  })
+/** A front of which other folders use more names does not say what they may rely on. */
+export function findWideFronts(
+  files: readonly SourceFile[],
+  isFront: (path: string) => boolean,
+): Finding[] {
+  const used = new Map<string, Set<string>>()
+  for (const { path, text } of files) {
+    for (const [, list = '', target = ''] of text.matchAll(IMPORTED_NAMES)) {
+      const front = `packages/server/src/${target}`
+      if (!isFront(front) || front.split('/')[3] === path.split('/')[3]) continue
+      const names = list.split(',').map((name) => name.trim().replace(/^type | as .*/g, ''))
+      used.set(front, new Set([...(used.get(front) ?? []), ...names.filter(Boolean)]))
+    }
+  }
+  return [...used].flatMap(([path, { size }]) =>
+    size <= FRONT_NAMES_MAX
+      ? []
+      : [{ path, line: 1, message: `others use ${size} names, over ${FRONT_NAMES_MAX}` }],
+  )
 }
+
+const IMPORTED_NAMES = /^import (?:type )?\{([^}]*)\} from '#([^']+)'/gm
 
 /** A file is found by its folder and its noun: no suffix, and no name that is one letter from another. */
 export function findUnclearNames(paths: readonly string[]): Finding[] {

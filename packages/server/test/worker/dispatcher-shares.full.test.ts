@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CarryOutcome } from '#delivery/carrier.ts'
-import type { DeliveryQueue } from '#delivery/deliver.ts'
+import type { DeliveryQueue } from '#delivery/delivery-queue.ts'
 import { silentLog } from '#platform/log.ts'
 import { openDispatcher } from '#queue/dispatcher.ts'
 import { MAIL_BOUNDS } from '#queue/dispatcher-bounds.ts'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { settleDeliveries } from '#outbound/settle-deliveries-rows.ts'
+import { settleDeliveries } from '#outbound/deliveries/store/settle.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { MAIL_BOUNDS } from '#queue/dispatcher-bounds.ts'
 import { LANE_ATTEMPTS_MAX } from '#queue/lane.ts'
-import type { Db } from '#schema/tables.ts'
+import type { Db } from '#store/tables.ts'
 import { ACCEPTED, AMBIGUOUS, UNSENT } from '#test/conformance/delivering.ts'
 import {
   type Answer,

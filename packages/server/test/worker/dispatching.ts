@@ -1,13 +1,13 @@
 // A dispatcher over a real queue in a database of its own; the test plays the far end of every connection.
 
 import type { CarryOutcome } from '#delivery/carrier.ts'
-import { type DeliveryQueue, openDeliveryQueue } from '#delivery/deliver.ts'
-import { deliveryQueue } from '#outbound/delivery-claim-rows.ts'
+import { type DeliveryQueue, openDeliveryQueue } from '#delivery/delivery-queue.ts'
+import { deliveryQueue } from '#outbound/deliveries/store/leases.ts'
 import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
 import type { DispatcherBounds } from '#queue/dispatcher-bounds.ts'
-import type { Db, Row } from '#schema/tables.ts'
+import type { Db, Row } from '#store/tables.ts'
 import { ACCEPTED, deliverDeps, openFarEnd, UNSENT } from '#test/conformance/delivering.ts'
 import {
   addAccount,

@@ -2,19 +2,15 @@
 // mail from here, and the addresses and names of this machine.
 
 import { isIPv4 } from 'node:net'
-import {
-  type AskedRecord,
-  askRecords,
-  type DnsRecord,
-  type Domain,
-  domainDnsRecords,
-  SERVICE_OWNER,
-  serviceDnsRecords,
-} from '#domains/domains.ts'
-import { countEveryDomain, listDkimKeys, listEveryDomain } from '#domains/domains-rows.ts'
+import { SERVICE_OWNER } from '#domains/dkim/dkim.ts'
+import { listDkimKeys } from '#domains/dkim/store/dkim-keys.ts'
+import { type AskedRecord, askRecords } from '#domains/domains.ts'
+import type { Domain } from '#domains/model.ts'
+import { type DnsRecord, domainDnsRecords, serviceDnsRecords } from '#domains/records/records.ts'
+import { countEveryDomain, listEveryDomain } from '#domains/store/domains.ts'
 import { systemClock } from '#platform/clock.ts'
 import { isSpecialAddress } from '#platform/egress/address-guard.ts'
-import type { ReadDb } from '#schema/tables.ts'
+import type { ReadDb } from '#store/tables.ts'
 import {
   type Aim,
   advice,

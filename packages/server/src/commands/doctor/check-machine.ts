@@ -3,14 +3,14 @@
 import { createSocket } from 'node:dgram'
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { databasePath } from '#app/open-store.ts'
 import type { Settings } from '#config/settings.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { SchemaState } from '#platform/db/migrate.ts'
 import { inspectPostgres } from '#platform/db/postgres.ts'
 import { inspectSqlite } from '#platform/db/sqlite.ts'
-import type { ReadDb } from '#schema/tables.ts'
 import { inspectDataKey, secretKeyPath } from '#secrets/secrets.ts'
-import { databasePath } from '#wiring/store.ts'
+import type { ReadDb } from '#store/tables.ts'
 import { type Aim, advice, bad, type Finding, good, notNeeded, unknown } from './finding.ts'
 
 const OTHERS = 0o077

@@ -47,7 +47,7 @@ export type MigrationPlan = {
 
 /** All migrations in the words of one engine, in order. */
 export function readMigrations(engine: Engine): Migration[] {
-  const folder = fileURLToPath(new URL('../../schema/', import.meta.url))
+  const folder = fileURLToPath(new URL('../../store/', import.meta.url))
   return readdirSync(folder)
     .filter((file) => file.endsWith('.sql'))
     .sort()

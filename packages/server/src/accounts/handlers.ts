@@ -1,0 +1,126 @@
+import { createKey, refuseScopedKey, revokeKey } from '#accounts/keys/issue-key.ts'
+import { listAccounts, listKeys } from '#accounts/store/accounts.ts'
+import { listApprovers } from '#accounts/store/approvers.ts'
+import {
+  changePod,
+  findPod,
+  insertPod,
+  listPods,
+  type Pod,
+  type PodRefusal,
+  removePod,
+} from '#accounts/store/pods.ts'
+import type { EventReaders } from '#http/event-readers.ts'
+import type { HandlersOf } from '#http/handler.ts'
+import type { Chance } from '#platform/chance.ts'
+import type { Clock } from '#platform/clock.ts'
+import { presentTimes } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { notFound, problem } from '#platform/problem.ts'
+import { accounts } from '#store/nouns.ts'
+import type { Db } from '#store/tables.ts'
+import { createApprover, deleteApprover, type FirstApprover, type OwnDomains } from './approver.ts'
+import { createAccount, updateAccount } from './create-account.ts'
+
+type Deps = {
+  db: Db
+  clock: Clock
+  chance: Chance
+  makeId: MakeId
+  wakeEvents(): void
+} & OwnDomains &
+  FirstApprover
+
+export function accountHandlers(
+  deps: Deps,
+  readers: EventReaders,
+): HandlersOf<'apiKeys' | 'approvers' | 'pods' | 'admin.accounts'> {
+  return {
+    'apiKeys.create': async ({ body }, { accountId }) => {
+      const { key, token } = await createKey(deps, { accountId, name: body.name ?? null })
+      return { ...presentTimes(key), token }
+    },
+    'apiKeys.list': async ({ query }, { accountId }) => {
+      const { keys, total } = await listKeys(deps.db, { accountId, ...query })
+      return { data: keys.map(presentTimes), total }
+    },
+    'apiKeys.delete': async ({ path }, { accountId }) => {
+      await revokeKey(deps, { accountId, keyId: path.id })
+      readers.endReadersOfKey(path.id)
+    },
+
+    'approvers.create': async ({ body }, { accountId, actor }) => {
+      const { name, email = null } = body
+      const { approver, token } = await createApprover(deps, { accountId, name, email, actor })
+      deps.wakeEvents()
+      return { ...presentTimes(approver), token }
+    },
+    'approvers.list': async ({ query }, { accountId }) => {
+      const { approvers, total } = await listApprovers(deps.db, { accountId, ...query })
+      return { data: approvers.map(presentTimes), total }
+    },
+    'approvers.delete': async ({ path }, { accountId, actor }) => {
+      await deleteApprover(deps, { accountId, approverId: path.id, actor })
+      deps.wakeEvents()
+    },
+
+    ...podHandlers(deps),
+
+    'admin.accounts.create': async ({ body }) => {
+      const { account, key, token } = await createAccount(deps, body)
+      return { account: accounts.present(account), apiKey: { ...presentTimes(key), token } }
+    },
+    'admin.accounts.list': async ({ query }) => {
+      const { accounts: found, total } = await listAccounts(deps.db, query)
+      return { data: found.map(accounts.present), total }
+    },
+    'admin.accounts.update': async ({ path, body }) =>
+      accounts.present(await updateAccount(deps, { id: path.id, ...body })),
+  }
+}
+
+function podHandlers(deps: Deps): HandlersOf<'pods'> {
+  const refuseKey = refuseScopedKey((accountId, { idOrClientId }: { idOrClientId: string }) =>
+    getPod(deps, accountId, idOrClientId),
+  )
+  return {
+    'pods.list': async ({ query }, { accountId }) => {
+      const { pods, total } = await listPods(deps.db, { accountId, ...query })
+      return { data: pods.map(presentTimes), total }
+    },
+    'pods.create': async ({ body }, { accountId }) => {
+      const made = { podId: deps.makeId('pod'), nowMs: deps.clock.now() }
+      return presentPod(await deps.db.write(insertPod, { accountId, ...body, ...made }))
+    },
+    'pods.get': async ({ path }, { accountId }) =>
+      presentTimes(await getPod(deps, accountId, path.idOrClientId)),
+    'pods.update': async ({ path, body }, { accountId }) =>
+      presentPod(await deps.db.write(changePod, { accountId, pod: path.idOrClientId, ...body })),
+    'pods.delete': async ({ path }, { accountId, actor }) => {
+      const removed = { accountId, pod: path.idOrClientId, actor, nowMs: deps.clock.now() }
+      const outcome = await deps.db.write(removePod, removed)
+      if (outcome === 'not_found') throw notFound()
+      if (outcome === 'approver_required') throw problem(outcome, POLICY_LEFT)
+      if (outcome !== 'deleted') throw problem(outcome)
+    },
+    'pods.createApiKey': refuseKey,
+    'pods.listApiKeys': refuseKey,
+    'pods.deleteApiKey': refuseKey,
+  }
+}
+
+const POLICY_LEFT =
+  'The pod has a policy. An approver has to remove that first: a new pod could have the same clientId without it.'
+
+async function getPod({ db }: { db: Db }, accountId: string, pod: string): Promise<Pod> {
+  const found = await findPod(db, accountId, pod)
+  if (found === null) throw notFound()
+  return found
+}
+
+function presentPod(outcome: Pod | PodRefusal) {
+  if (outcome === 'not_found') throw notFound()
+  if (outcome === 'client_id_taken') throw problem('client_id_taken')
+  if (outcome === 'too_many_pods') throw problem('pod_limit_reached')
+  return presentTimes(outcome)
+}

@@ -1,0 +1,189 @@
+// Pairings in the database. A key is created in the transaction that returns it, so that no token
+// is ever stored, and each is returned once.
+
+import {
+  ACTIVE_KEYS_MAX,
+  findActiveKeys,
+  insertKey,
+  listKeys,
+  type NewKey,
+} from '#accounts/store/accounts.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { type ReadDb, type Row, readIn, type Tx } from '#store/tables.ts'
+
+export type Pairing = {
+  userCode: string
+  clientName: string | null
+  clientAddress: string
+  createdAtMs: number
+  expiresAtMs: number
+}
+
+/** For all addresses together. */
+const PAIRINGS_PENDING_MAX = 10_000
+
+/** `taken` if another pairing has this code; `too_many` if PAIRINGS_PENDING_MAX are pending. */
+export const insertPairing = transaction({
+  name: 'startPairing',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    input: {
+      requestHash: Uint8Array
+      userCode: string
+      clientName: string | null
+      clientAddress: string
+      nowMs: number
+      expiresAtMs: number
+    },
+  ): Promise<'started' | 'taken' | 'too_many'> {
+    const { waiting } = await tx.query
+      .selectFrom('pairings')
+      .select(({ fn }) => fn.countAll<number>().as('waiting'))
+      .where('expires_at', '>', input.nowMs)
+      .executeTakeFirstOrThrow()
+    if (waiting >= PAIRINGS_PENDING_MAX) return 'too_many'
+    const added = await tx.query
+      .insertInto('pairings')
+      .values({
+        request_hash: input.requestHash,
+        user_code: input.userCode,
+        client_name: input.clientName,
+        client_address: input.clientAddress,
+        status: 'pending',
+        account_id: null,
+        approved_by: null,
+        created_at: input.nowMs,
+        expires_at: input.expiresAtMs,
+      })
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('user_code')
+      .execute()
+    return added.length === 1 ? 'started' : 'taken'
+  },
+})
+
+/** The undecided pairing with this code, or null. */
+export async function findPendingPairing(
+  db: ReadDb,
+  { userCode, nowMs }: { userCode: string; nowMs: number },
+): Promise<Pairing | null> {
+  const row = await db.read
+    .selectFrom('pairings')
+    .selectAll()
+    .where('user_code', '=', userCode)
+    .where('status', '=', 'pending')
+    .where('expires_at', '>', nowMs)
+    .executeTakeFirst()
+  return row === undefined ? null : toPairing(row)
+}
+
+type Decision = { userCode: string; accountId: string; keyId: string; nowMs: number }
+
+/**
+ * Approves for the account. Idempotent for the same account. `limit_reached` if the account may
+ * have no further key.
+ */
+export const markPairingApproved = transaction({
+  name: 'approvePairing',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    { userCode, accountId, keyId, nowMs }: Decision,
+  ): Promise<'approved' | 'not_found' | 'limit_reached'> {
+    const row = await lockPairing(tx, userCode, nowMs)
+    if (row === null || (row.status !== 'pending' && row.account_id !== accountId))
+      return 'not_found'
+    const { total } = await listKeys(readIn(tx), { accountId, limit: 1, offset: 0 })
+    if (total >= ACTIVE_KEYS_MAX) return 'limit_reached'
+    await tx.query
+      .updateTable('pairings')
+      .set({ status: 'approved', account_id: accountId, approved_by: keyId })
+      .where('request_hash', '=', row.request_hash)
+      .execute()
+    return 'approved'
+  },
+})
+
+/**
+ * Ends the pairing, even if it is approved but its key was not fetched yet. False if there is none.
+ */
+export const markPairingDenied = transaction({
+  name: 'denyPairing',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, { userCode, accountId, nowMs }: Omit<Decision, 'keyId'>): Promise<boolean> {
+    const row = await lockPairing(tx, userCode, nowMs)
+    if (row === null || (row.status !== 'pending' && row.account_id !== accountId)) return false
+    await removePairing(tx, row)
+    return true
+  },
+})
+
+type Taking = { requestHash: Uint8Array; key: Omit<NewKey, 'name'>; nowMs: number }
+type Taken =
+  | { outcome: 'taken'; accountId: string; approvedBy: string; pairing: Pairing }
+  | { outcome: 'pending' }
+  | { outcome: 'not_found' }
+  | { outcome: 'limit_reached' }
+
+/**
+ * Creates the key of an approved pairing and ends the pairing. `not_found` if the approving key has
+ * been revoked.
+ */
+export const takePairing = transaction({
+  name: 'takePairing',
+  accountOf: () => null,
+  async run(tx: Tx, { requestHash, key, nowMs }: Taking): Promise<Taken> {
+    const query = tx.query
+      .selectFrom('pairings')
+      .selectAll()
+      .where('request_hash', '=', requestHash)
+      .where('expires_at', '>', nowMs)
+    const row = await lockRows(tx, query).executeTakeFirst()
+    if (row === undefined) return { outcome: 'not_found' }
+    const { account_id: accountId, approved_by: approvedBy } = row
+    if (accountId === null || approvedBy === null) return { outcome: 'pending' }
+    const isGood = (await findActiveKeys(readIn(tx), [approvedBy])).length === 1
+    if (!isGood) {
+      await removePairing(tx, row)
+      return { outcome: 'not_found' }
+    }
+    const name = row.client_name ?? UNNAMED
+    const outcome = await insertKey.run(tx, { accountId, key: { ...key, name }, nowMs })
+    if (outcome === 'limit_reached') return { outcome }
+    await removePairing(tx, row)
+    if (outcome === 'no_account') return { outcome: 'not_found' }
+    return { outcome: 'taken', accountId, approvedBy, pairing: toPairing(row) }
+  },
+})
+
+/** The name of a key whose client gave none. */
+const UNNAMED = 'Paired client'
+
+async function lockPairing(
+  tx: Tx,
+  userCode: string,
+  nowMs: number,
+): Promise<Row<'pairings'> | null> {
+  const query = tx.query
+    .selectFrom('pairings')
+    .selectAll()
+    .where('user_code', '=', userCode)
+    .where('expires_at', '>', nowMs)
+  return (await lockRows(tx, query).executeTakeFirst()) ?? null
+}
+
+async function removePairing(tx: Tx, { request_hash }: Row<'pairings'>): Promise<void> {
+  await tx.query.deleteFrom('pairings').where('request_hash', '=', request_hash).execute()
+}
+
+function toPairing(row: Row<'pairings'>): Pairing {
+  return {
+    userCode: row.user_code,
+    clientName: row.client_name,
+    clientAddress: row.client_address,
+    createdAtMs: row.created_at,
+    expiresAtMs: row.expires_at,
+  }
+}

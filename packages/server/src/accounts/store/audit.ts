@@ -1,0 +1,97 @@
+// The audit: decisions of policies and approvers, and changes to both. Entries are only removed by
+// age; an erasure replaces the address in them.
+
+import type { PolicyChange } from '@mailroom/contract/policy.ts'
+import type { HoldReason } from '@mailroom/contract/sending.ts'
+import { transaction } from '#platform/db/db.ts'
+import { forEachRow, rowInsert } from '#platform/db/statement.ts'
+import { DAY_MS } from '#platform/units.ts'
+import type { Fields } from '#store/columns.ts'
+import { auditEntries } from '#store/nouns.ts'
+import { removeOldest } from '#store/purge-steps.ts'
+import type { Row, Tables, Tx } from '#store/tables.ts'
+import type { Actor } from './actor.ts'
+
+export const AUDIT_MS = 90 * DAY_MS
+
+type DecisionDetails = {
+  messageId: string | null
+  /** Only for quarantined mail. */
+  sender: string | null
+  recipients: string[]
+  reasons: HoldReason[]
+}
+
+type ReviewDetails = { reviewId: string; messageId: string; note: string | null }
+
+type AuditDetails =
+  | DecisionDetails
+  | ReviewDetails
+  | { change: PolicyChange }
+  | { approver: { id: string; name: string } }
+  | { erasureId: string }
+
+export type NewAuditEntry = Omit<Fields<typeof auditEntries>, 'actor' | 'details'> & {
+  actor: Actor | null
+  details: AuditDetails
+}
+export type AuditEntry = Omit<NewAuditEntry, 'accountId'>
+
+const insertRows = forEachRow(
+  rowInsert<Tables, Row<'policy_audit'>>('policy_audit', auditEntries.names),
+)
+
+export async function insertAudit(tx: Tx, entries: readonly NewAuditEntry[]): Promise<void> {
+  await insertRows(tx, entries.map(auditEntries.write))
+}
+
+/** The only trace of a refused send. */
+export const noteRejection = transaction({
+  name: 'noteRejection',
+  accountOf: ({ accountId }) => accountId,
+  run: (tx: Tx, entry: NewAuditEntry): Promise<void> => insertAudit(tx, [entry]),
+})
+
+/** Removes some of the expired entries; returns their number. */
+export async function purgeAudit(tx: Tx, nowMs: number): Promise<number> {
+  const removed = await removeOldest(tx, 'policy_audit', {
+    key: ['id'],
+    time: 'created_at',
+    until: nowMs - AUDIT_MS,
+    returning: 'id',
+  })
+  return removed.length
+}
+
+/** Records the end of a review, which happens once. `actor` is null if it expired. */
+export async function noteReviewEnd(
+  tx: Tx,
+  review: Pick<Row<'reviews'>, 'id' | 'account_id' | 'inbox_id' | 'message_id'>,
+  end: {
+    status: 'approved' | 'rejected' | 'expired'
+    approverId: string | null
+    note: string | null
+    nowMs: number
+  },
+): Promise<void> {
+  const { status, approverId, note, nowMs } = end
+  await insertAudit(tx, [
+    {
+      id: review.id.replace('hld_', 'aud_'),
+      accountId: review.account_id,
+      direction: 'outbound',
+      decision: status,
+      podId: null,
+      inboxId: review.inbox_id,
+      actor: approverId === null ? null : { kind: 'approver', approverId },
+      details: { reviewId: review.id, messageId: review.message_id, note },
+      createdAtMs: nowMs,
+    },
+  ])
+}
+
+export function accountEntry(
+  entry: Pick<NewAuditEntry, 'id' | 'accountId' | 'decision' | 'actor' | 'details' | 'createdAtMs'>,
+): NewAuditEntry {
+  return { ...entry, direction: 'outbound', podId: null, inboxId: null }
+}

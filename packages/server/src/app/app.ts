@@ -1,0 +1,265 @@
+// The composition root: opens every part in order, joins them, and closes them in reverse order.
+
+import type { KeyObject } from 'node:crypto'
+import { createFirstAccount, type NewAccount } from '#accounts/accounts.ts'
+import { openConsole } from '#api/api.ts'
+import { publicUrlOf } from '#config/read-settings.ts'
+import type { Settings } from '#config/settings.ts'
+import { dnsStartLog } from '#domains/records/records.ts'
+import { listServiceRecords } from '#domains/signing/signing.ts'
+import { IntakeThreads } from '#inbound/intake/intake.ts'
+import { findObstacle, type Life, watchQueues } from '#operating/operating.ts'
+import { type Chance, systemChance } from '#platform/chance.ts'
+import { type Clock, systemClock } from '#platform/clock.ts'
+import type { Log } from '#platform/log.ts'
+import { openAll } from '#platform/open-all.ts'
+import { type Metrics, silentMetrics } from '#platform/telemetry/metrics.ts'
+import { openServerTls, type ServerTls } from '#platform/tls/server-tls.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import { openKeys } from '#secrets/secrets.ts'
+import {
+  openStore,
+  releaseOwnLeases,
+  type SchemaWatch,
+  settleLog,
+  watchSchema,
+} from './open-store.ts'
+import { openParts, type Parts } from './parts.ts'
+import { openServers, openWork, type Servers } from './roles.ts'
+
+/** From SIGTERM to the exit; ten seconds are promised. */
+export const DRAIN_MS = 8 * SECOND_MS
+
+export type Seams = {
+  log: Log
+  clock?: Clock
+  chance?: Chance
+  metrics?: Metrics
+  /** Makes the private keys that sign mail. */
+  makeKey?: () => Promise<KeyObject>
+  /** Folder of the built console, instead of the one in its own package. */
+  consoleFolder?: string
+  /** Whether the service builds the console when it is missing. */
+  buildsConsole?: boolean
+  /** Called when a newer program has changed the schema so that this one does not work with it. */
+  onOutdated?(text: string): void
+  /** Called on the first start with the account and its token, before they are committed. */
+  announceFirstAccount?(made: NewAccount, addresses: Addresses): void
+}
+
+export type Addresses = {
+  /** Base of absolute URLs, without a slash at the end. */
+  readonly publicUrl: string
+  /** Host and port; null when this process receives no mail. */
+  readonly smtp: string | null
+}
+
+export type App = {
+  /** The account that this start made, with its token; null when there was one already. */
+  readonly firstAccount: NewAccount | null
+  /** Engine, version and place of the database. */
+  readonly database: string
+  /** Base of absolute URLs, without a slash at the end. */
+  readonly publicUrl: string
+  /** Null when this process has no such role. */
+  readonly http: { readonly address: string; readonly port: number } | null
+  readonly smtp: { readonly host: string; readonly port: number } | null
+  /** The port for health and metrics alone; null when the settings name none. */
+  readonly service: { readonly port: number } | null
+  /** All parts in one object, for tests and commands; no feature gets it. */
+  readonly deps: AllParts
+  /** Why the service is not ready, or null. */
+  findObstacle(): Promise<string | null>
+  /** Reads the certificate's files now; runs by itself every CERTIFICATE_CHECK_MS. */
+  reloadCertificate(): Promise<void>
+  /** Ends sockets, streams and waits whose key was revoked elsewhere; runs by itself every KEY_CHECK_MS. */
+  checkKeys(): Promise<void>
+  /** Lets work under way finish for up to `drainMs`, then cuts it. A second call waits for the first. */
+  close(drainMs?: number): Promise<void>
+}
+
+/**
+ * Starts the service; resolves when it takes mail and requests. Rejects when a part cannot be opened, after
+ * closing the parts that could.
+ */
+export function openApp(settings: Settings, seams: Seams): Promise<App> {
+  return openAll((opened) => start(settings, seams, opened))
+}
+
+async function start(settings: Settings, seams: Seams, opened: AsyncDisposableStack): Promise<App> {
+  const { log, clock = systemClock, chance = systemChance, metrics = silentMetrics } = seams
+  // Made while the database opens: on the first start both take their time.
+  const tls = settings.roles.has('smtp')
+    ? openServerTls(settings, { now: systemClock.now, log })
+    : null
+  opened.defer(async () => (await tls?.catch(() => null))?.close())
+  tls?.catch(() => {})
+  // The clock and the randomness of a test do not reach other threads.
+  const mayThread = clock === systemClock && chance === systemChance
+  const intake = mayThread ? startIntake(settings, log) : null
+  opened.defer(() => intake?.end())
+  const store = await openOwnStore(settings, { log, metrics })
+  opened.defer(() => store.close())
+  // After the drain the threads close their parts while this one closes its own.
+  opened.defer(() => intake?.end())
+  const servers: Servers = { smtp: null, http: null, service: null }
+  // Closed late: its port answers for health until the service has ended.
+  opened.defer(() => servers.service?.close())
+  const keys = await openKeys({ settings, db: store.db, chance })
+  if (keys.warning !== null) log.warn({}, keys.warning)
+  const publicUrl = () => publicUrlOf(settings, servers.http?.port ?? settings.httpPort)
+  const { makeKey } = seams
+  const options = { log, clock, chance, metrics, makeKey, store, keys, publicUrl }
+  const parts = await openParts(settings, options, opened)
+  const life: Life = { phase: 'starting', drainMs: 0 }
+  const busy: Busy = { parts, servers, work: null, schema: null }
+  opened.defer(() => drain(busy, life))
+  const started = Promise.withResolvers<void>()
+  started.promise.catch(() => {})
+  const findOwnObstacle = () => findObstacle(life, servers, store)
+  const console = openConsole({ folder: seams.consoleFolder, mayBuild: seams.buildsConsole, log })
+  let firstAccount: NewAccount | null
+  try {
+    await openServers(parts, servers, {
+      ...{ settings, metrics, console, tls, intake, instance: store.instance },
+      started: started.promise,
+      findObstacle: findOwnObstacle,
+    })
+    firstAccount = await makeFirstAccount(parts, settings, { ...seams, smtp: servers.smtp })
+    await settleLog(store, log)
+    await releaseOwnLeases(store, log)
+  } catch (error) {
+    started.reject(error)
+    throw error
+  }
+  const work = openWork(parts, settings, store)
+  busy.work = work
+  busy.schema = watchSchema(parts.base, (text) => seams.onOutdated?.(text))
+  if (settings.delivery === 'direct') void logDnsRecords(parts, settings)
+  watchQueues(metrics, {
+    ...{ ...parts.base, ...parts.streams, ...work },
+    parserQueue: parts.parserQueue,
+    smtp: servers.smtp,
+  })
+  life.phase = 'serving'
+  started.resolve()
+
+  return running({
+    parts,
+    servers,
+    ...{ tls, firstAccount, database: store.db.description },
+    findObstacle: findOwnObstacle,
+    close(drainMs) {
+      Object.assign(life, { phase: 'draining', drainMs })
+      return opened.disposeAsync()
+    },
+  })
+}
+
+/** The service as its starter sees it. */
+function running({
+  parts,
+  servers: { smtp, http, service },
+  tls,
+  close,
+  ...app
+}: Pick<App, 'firstAccount' | 'database' | 'findObstacle'> & {
+  parts: Parts
+  servers: Servers
+  tls: Promise<ServerTls> | null
+  close: (drainMs: number) => Promise<void>
+}): App {
+  let closing: Promise<void> | null = null
+  return {
+    ...app,
+    publicUrl: parts.service.publicUrl(),
+    http,
+    smtp: smtp === null ? null : { host: smtp.address.address, port: smtp.address.port },
+    service,
+    deps: allOf(parts),
+    reloadCertificate: async () => (await tls)?.reload(),
+    checkKeys: async () => http?.checkKeys(),
+    close(drainMs = DRAIN_MS) {
+      closing ??= close(drainMs)
+      return closing
+    },
+  }
+}
+
+/** They load their modules while the database opens. */
+function startIntake(settings: Settings, log: Log): IntakeThreads | null {
+  const { roles, intakeThreads: threads } = settings
+  if (!roles.has('smtp') || threads === 0) return null
+  const entry = new URL(import.meta.resolve('./intake-thread-entry.ts'))
+  return new IntakeThreads({ entry, threads, log })
+}
+
+function openOwnStore(settings: Settings, { log, metrics }: { log: Log; metrics: Metrics }) {
+  return openStore({
+    settings,
+    as: 'service',
+    observer: { committed: (size, durationMs) => metrics.observeCommit({ size, durationMs }) },
+    onError: (error) => log.warn({ error }, 'a database connection was lost'),
+    onBlobsAway: (found) => log.warn({ found }, 'large messages are deferred until S3 is back'),
+  })
+}
+
+/** The parts that may have work under way. */
+type Busy = {
+  readonly parts: Parts
+  readonly servers: Servers
+  work: ReturnType<typeof openWork> | null
+  schema: SchemaWatch | null
+}
+
+/** All at once: a step of background work has as long to end as a message that is being received. */
+async function drain(
+  { parts, servers: { smtp, http }, work, schema }: Busy,
+  { drainMs }: Life,
+): Promise<void> {
+  await Promise.all([
+    parts.streams.events.close(),
+    smtp?.close({ drainMs }),
+    http?.close(drainMs),
+    work?.close(drainMs),
+    schema?.close(),
+  ])
+}
+
+function makeFirstAccount(
+  { base, service }: Parts,
+  settings: Settings,
+  { announceFirstAccount, smtp }: Pick<Seams, 'announceFirstAccount'> & Pick<Servers, 'smtp'>,
+) {
+  const at = smtp === null ? null : `${smtp.address.address}:${smtp.address.port}`
+  return createFirstAccount(base, {
+    plan: settings.bootstrapPlan,
+    token: settings.bootstrapApiKey,
+    announce: (made) => announceFirstAccount?.(made, { publicUrl: service.publicUrl(), smtp: at }),
+  })
+}
+
+/** Direct delivery needs the records of the service in DNS. */
+async function logDnsRecords(
+  { base, service, domains }: Parts,
+  { smtpHostname }: Settings,
+): Promise<void> {
+  const { log } = base
+  try {
+    const deps = { ...base, ...service, ...domains }
+    const { fields, text } = dnsStartLog(await listServiceRecords(deps, { smtpHostname }))
+    log.info(fields, text)
+  } catch (error) {
+    log.warn({ error }, 'the DKIM key could not be read')
+  }
+}
+
+type AllParts = ReturnType<typeof allOf>
+
+function allOf(parts: Parts) {
+  const { base, service, reading, domains, receiving, sending, limits, webhooks, streams } = parts
+  return {
+    ...{ ...base, ...service, ...reading, ...domains, ...receiving },
+    ...{ ...sending, ...limits, ...webhooks, ...streams },
+  }
+}

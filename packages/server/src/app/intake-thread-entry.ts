@@ -1,0 +1,130 @@
+// A thread that receives mail starts here.
+
+import type { SecureContext } from 'node:tls'
+import { parentPort, workerData } from 'node:worker_threads'
+import { PortCounts } from '@mailroom/smtp/server/port-counts.ts'
+import type { FromIntakeThread, IntakeThreadData, ToIntakeThread } from '#inbound/intake/intake.ts'
+import { systemChance } from '#platform/chance.ts'
+import { systemClock } from '#platform/clock.ts'
+import type { Signals } from '#platform/db/db.ts'
+import { describeError, type Log, type LogFields } from '#platform/log.ts'
+import { openAll } from '#platform/open-all.ts'
+import { type MetricCall, recordMetrics } from '#platform/telemetry/metrics.ts'
+import { makeServerTls } from '#platform/tls/server-tls.ts'
+import { openKeys } from '#secrets/secrets.ts'
+import { openThreadStore } from './open-store.ts'
+import { openMailServer, openReceivingParts } from './receiving-parts.ts'
+
+if (parentPort === null) throw new Error('This module is started as a worker thread.')
+const port = parentPort
+/** A scrape of the metrics may be this old. */
+const FIGURES_MS = 250
+
+const post = (message: FromIntakeThread) => port.postMessage(message)
+
+const logAt =
+  (level: keyof Log): Log['info'] =>
+  ({ error, ...fields }, text) =>
+    post({ kind: 'log', level, line: [toPlain({ ...fields, error: describeError(error) }), text] })
+const log: Log = {
+  debug: logAt('debug'),
+  info: logAt('info'),
+  warn: logAt('warn'),
+  error: logAt('error'),
+}
+
+/** An error itself would lose its class and its code on the way to the main thread. */
+function toPlain(fields: LogFields): LogFields {
+  try {
+    return JSON.parse(JSON.stringify(fields))
+  } catch {
+    return { error: String(fields.error) }
+  }
+}
+
+/** One wake-up for all messages of an iteration of the event loop. */
+function openSignals(): Signals {
+  let isDue = false
+  return {
+    notify() {
+      if (isDue) return
+      isDue = true
+      setImmediate(() => {
+        isDue = false
+        post({ kind: 'wake' })
+      })
+    },
+    listen: () => {},
+    close: () => Promise.resolve(),
+  }
+}
+
+const given = Promise.withResolvers<IntakeThreadData>()
+const started = Promise.withResolvers<void>()
+let tls: SecureContext | null = null
+let calls: MetricCall[] = []
+
+port.on('message', (message: ToIntakeThread) => {
+  switch (message.kind) {
+    case 'open':
+      tls = makeServerTls(message.data.certificate)
+      given.resolve(message.data)
+      break
+    case 'started':
+      started.resolve()
+      break
+    case 'certificate':
+      tls = makeServerTls(message.certificate)
+      break
+    case 'close':
+      void running.then((opened) => close(opened, message.drainMs))
+  }
+})
+
+const running = openAll(async (opened) => {
+  const { settings, counts, ...data } = await given.promise
+  const metrics = recordMetrics((call) => void calls.push(call))
+  const store = await openThreadStore({
+    ...{ ...data, settings, signals: openSignals() },
+    observer: { committed: (size, durationMs) => metrics.observeCommit({ size, durationMs }) },
+    onError: (error) => log.warn({ error }, 'a database connection was lost'),
+  })
+  opened.defer(() => store.close())
+  const { deriveKey } = await openKeys({ settings, db: store.db, chance: systemChance })
+  const seams = { log, clock: systemClock, chance: systemChance, metrics, store }
+  // Parsers take up to 200 MiB each under load.
+  const parsing = data.threads > 1 ? { parsersMax: 1 } : {}
+  const parts = await openReceivingParts(settings, { ...seams, ...parsing }, opened)
+  const server = await openMailServer(parts, settings, {
+    ...{ metrics, deriveKey, started: started.promise },
+    tls: () => tls as SecureContext,
+    counts: new PortCounts(counts, workerData),
+  })
+  postFigures(parts)
+  const timer = setInterval(() => postFigures(parts), FIGURES_MS)
+  opened.defer(() => clearInterval(timer))
+  post({ kind: 'listening', address: server.address })
+  return { server, parts, opened }
+})
+type Running = Awaited<typeof running>
+await running
+
+function postFigures({ base, parserPool }: Running['parts']): void {
+  const { storePressure, db } = base
+  const { waiting, oldestMs } = storePressure.load()
+  const load = {
+    ...{ waiting, oldestMs, isStrained: storePressure.isStrained() },
+    parserQueue: parserPool.waiting(),
+    connections: db.connections?.() ?? null,
+  }
+  post({ kind: 'figures', calls, load })
+  calls = []
+}
+
+async function close({ server, parts, opened }: Running, drainMs: number): Promise<void> {
+  await server.close({ drainMs })
+  postFigures(parts)
+  post({ kind: 'drained' })
+  await opened.disposeAsync()
+  port.close()
+}

@@ -1,0 +1,310 @@
+// Opens the database and the blob store of the settings and finds the name of this service: for the service, and for
+// commands that run beside it.
+
+import { hash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import type { MessagePort } from 'node:worker_threads'
+import type { Settings } from '#config/settings.ts'
+import { settleEventOrder } from '#events/store/restored-order.ts'
+import { deliveryQueue } from '#outbound/deliveries/store/leases.ts'
+import { raceAbort } from '#platform/abort.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import { openDiskBlobs } from '#platform/blobs/disk-blobs.ts'
+import { makePrivateFolder } from '#platform/blobs/durable-folder.ts'
+import type { S3Obstacle } from '#platform/blobs/s3-blobs.ts'
+import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.ts'
+import { type DbObserver, openOwnSignals, type ReadingDb, type Signals } from '#platform/db/db.ts'
+import { findSchemaChange } from '#platform/db/migrate.ts'
+import { openSqlite, openSqliteInThread, openSqliteToRead } from '#platform/db/sqlite.ts'
+import { takeProcessLock } from '#platform/db/sqlite-connection.ts'
+import type { Log } from '#platform/log.ts'
+import { openAll } from '#platform/open-all.ts'
+import { storageErrorKind } from '#platform/problem.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import { releaseJobs } from '#queue/jobs.ts'
+import { openWorkerLoop } from '#queue/worker-loop.ts'
+import type { Db, Tables } from '#store/tables.ts'
+import { endUploads } from '#transfers/store/transfers.ts'
+import { webhookQueue } from '#webhooks/store/queue.ts'
+
+type StoreSettings = Pick<Settings, 'dataDir' | 'databaseUrl' | 'blobStore'>
+
+export type OpenStore = {
+  db: Db
+  /** Name of this service: the same after a restart, unless another process has the data directory. */
+  instance: string
+  blobs: BlobStore | null
+  /** Wakes the readers of events, in all processes. */
+  signals: Signals
+  close(): Promise<void>
+}
+
+type OpenStoreOptions = {
+  settings: StoreSettings
+  /** The service owns the data directory; a command works beside it. */
+  as: 'service' | 'command'
+  observer: DbObserver
+  onError(error: Error): void
+  /** Called for a blob store that is unreachable now, and may recover. */
+  onBlobsAway?(text: string): void
+}
+
+export const silentObserver: DbObserver = { committed: () => {} }
+
+/** Path of the embedded database. */
+export function databasePath({ dataDir }: Pick<Settings, 'dataDir'>): string {
+  return join(dataDir, 'mailroom.db')
+}
+
+/**
+ * Creates a missing database, applies migrations and opens. Throws when another process serves the same
+ * data directory, or the database cannot be opened.
+ */
+export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
+  const { settings, as, onBlobsAway: warn = () => {} } = options
+  makePrivateFolder(settings.dataDir)
+  return openAll(async (opened) => {
+    const { instance, unlock } = as === 'command' ? openNameless() : openInstance(settings)
+    opened.defer(unlock)
+    const db = await openDb(options)
+    opened.defer(() => db.close())
+    const signals = await openSignals(options)
+    opened.defer(() => signals.close())
+    // Opened last and so closed first: requests that wait for its server fail while the database is still open.
+    const blobs = await openBlobs(settings, { as, warn })
+    opened.defer(() => blobs?.close())
+    return { db, instance, blobs, signals, close: () => opened.disposeAsync() }
+  })
+}
+
+/**
+ * Opens an existing database with the current schema for reading. Creates no folder, changes no mode and migrates
+ * nothing.
+ */
+export async function openToRead(settings: StoreSettings): Promise<ReadingDb<Tables>> {
+  const { databaseUrl } = settings
+  if (databaseUrl === null) return openSqliteToRead(databasePath(settings))
+  const { openPostgresToRead } = await import('#platform/db/postgres.ts')
+  return openPostgresToRead(databaseUrl)
+}
+
+async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Promise<Db> {
+  if (settings.databaseUrl !== null) {
+    // Loaded only here: it costs 10 MB and part of the time of a start.
+    const { openPostgres, nameServer } = await import('#platform/db/postgres.ts')
+    const url = settings.databaseUrl
+    return openPostgres<Tables>({ url, observer, onError }).catch((error: unknown) => {
+      throw nameServer(error, url)
+    })
+  }
+  return openSqlite<Tables>({
+    path: databasePath(settings),
+    writerEntry: new URL(import.meta.resolve('./sqlite-writer-entry.ts')),
+    readerEntry: new URL(import.meta.resolve('./sqlite-reader-entry.ts')),
+    reservePath: as === 'service' ? join(settings.dataDir, 'reserve') : null,
+    observer,
+    onError,
+  })
+}
+
+type ThreadStoreOptions = Pick<OpenStoreOptions, 'settings' | 'observer' | 'onError'> & {
+  instance: string
+  /** Threads of the process that have the store, besides the main one. */
+  threads: number
+  /** From `shareWriter` in the main thread; null where threads connect by themselves. */
+  writer: MessagePort | null
+  /** Wakes the readers of events, in the main thread and other processes. */
+  signals: Signals
+}
+
+/** The same store in another thread. */
+export function openThreadStore(options: ThreadStoreOptions): Promise<OpenStore> {
+  const { settings, instance, signals } = options
+  return openAll(async (opened) => {
+    const db = await openThreadDb(options)
+    opened.defer(() => db.close())
+    const blobs = await openBlobs(settings, { as: 'command', warn: () => {} })
+    opened.defer(() => blobs?.close())
+    return { db, instance, blobs, signals, close: () => opened.disposeAsync() }
+  })
+}
+
+/** On PostgreSQL: connections of all threads together, unless each would have too few. */
+const THREADS_POOL_MAX = 10
+const THREAD_POOL_MIN = 5
+
+async function openThreadDb({ settings, threads, writer, ...options }: ThreadStoreOptions) {
+  if (writer !== null) {
+    return openSqliteInThread<Tables>({ path: databasePath(settings), writer, ...options })
+  }
+  const { openPostgres } = await import('#platform/db/postgres.ts')
+  const connectionsMax = Math.max(THREAD_POOL_MIN, Math.floor(THREADS_POOL_MAX / threads))
+  const url = settings.databaseUrl ?? ''
+  return openPostgres<Tables>({ url, migrates: false, connectionsMax, ...options })
+}
+
+async function openSignals({ settings, as, onError }: OpenStoreOptions): Promise<Signals> {
+  if (settings.databaseUrl === null || as === 'command') return openOwnSignals()
+  const { openPostgresSignals } = await import('#platform/db/postgres-signals.ts')
+  const sender = randomText(systemChance, LOWER_ALPHANUMERIC, 20)
+  return openPostgresSignals({ url: settings.databaseUrl, sender, onError })
+}
+
+/** Makes the event log of a database that was restored from another server readable here. */
+export async function settleLog({ db }: OpenStore, log: Log): Promise<void> {
+  if (db.engine === 'sqlite') return
+  const events = await db.write(settleEventOrder, {})
+  if (events > 0) log.warn({ events }, 'the event log was adopted from another database server')
+}
+
+/** Releases all leases that this service had when its last process ended. */
+export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): Promise<void> {
+  try {
+    const own = { instance: db.engine === 'sqlite' ? null : instance }
+    await db.write(releaseJobs, own)
+    await db.write(deliveryQueue.release, own)
+    await db.write(webhookQueue.release, own)
+    if (db.engine === 'sqlite') await db.write(endUploads, {})
+  } catch (error) {
+    // On a full disk the service still reads and deletes; the leases end by themselves.
+    if (storageErrorKind(error) !== 'full') throw error
+    log.warn({ error }, 'the disk is full')
+  }
+}
+
+type OpenBlobsOptions = {
+  /** The service checks that the store can be written to; a command finds out when it writes. */
+  as: 'service' | 'command'
+  /** Called for a store that is unreachable now, and may recover. */
+  warn(text: string): void
+  /** How long a start waits for a server that does not answer, instead of START_MS_MAX. */
+  startMs?: number
+}
+
+const START_MS_MAX = 5_000
+
+/** Folder of large raw messages on disk. */
+export function blobsPath({ dataDir }: Pick<Settings, 'dataDir'>): string {
+  return join(dataDir, 'blobs')
+}
+
+/**
+ * Null when large messages are in the database. Throws when the server refuses the bucket as the settings
+ * give it. A server that does not answer does not stop the start; a refusal found later is a warning.
+ */
+export async function openBlobs(
+  settings: Pick<Settings, 'dataDir' | 'blobStore'>,
+  { as, warn, startMs = START_MS_MAX }: OpenBlobsOptions,
+): Promise<BlobStore | null> {
+  const { blobStore } = settings
+  if (blobStore === 'database') return null
+  if (blobStore === 'disk') return openDiskBlobs(blobsPath(settings))
+  const { openS3Blobs } = await import('#platform/blobs/s3-blobs.ts')
+  const blobs = await openS3Blobs(blobStore)
+  if (as === 'command') return blobs
+  const obstacle = await findObstacleIn(startMs, blobs.findObstacle({ writes: true }), warn)
+  if (obstacle?.kind === 'refused') {
+    await blobs.close()
+    throw new Error(`Large messages cannot be stored: ${obstacle.text}.`)
+  }
+  if (obstacle !== null) warn(obstacle.text)
+  return blobs
+}
+
+/** A server without an answer within `ms` counts as unreachable; a later refusal is a warning. */
+async function findObstacleIn(
+  ms: number,
+  finding: Promise<S3Obstacle | null>,
+  warn: OpenBlobsOptions['warn'],
+): Promise<S3Obstacle | null> {
+  const answer = finding.then((obstacle) => ({ obstacle }))
+  const inTime = await raceAbort(answer, { timeoutMs: ms })
+  if (inTime !== null) return inTime.obstacle
+  void finding.then((late) => late?.kind === 'refused' && warn(late.text))
+  return { kind: 'away', text: `the S3 server has not answered within ${ms / 1_000} seconds` }
+}
+
+type Instance = {
+  readonly instance: string
+  /** Releases the data directory for another process. */
+  unlock(): void
+}
+
+/**
+ * Locks the data directory for this process. When another process has it, throws for an embedded database;
+ * with PostgreSQL that process keeps the name, and this one gets a name until it ends.
+ */
+function openInstance(settings: Pick<Settings, 'dataDir' | 'databaseUrl'>): Instance {
+  const { dataDir, databaseUrl } = settings
+  try {
+    const unlock = takeProcessLock(join(dataDir, 'service.lock'))
+    return { instance: `${readName(join(dataDir, 'instance'))}-${hostMark()}`, unlock }
+  } catch (error) {
+    if (databaseUrl === null) throw error
+    return openNameless()
+  }
+}
+
+/** A name for this process alone. */
+function openNameless(): Instance {
+  return { instance: makeName(), unlock: () => {} }
+}
+
+/** Tells two machines apart when a data directory was copied from one to the other. */
+function hostMark(): string {
+  return hash('sha256', hostname()).slice(0, 8)
+}
+
+function makeName(): string {
+  return randomText(systemChance, LOWER_ALPHANUMERIC, 20)
+}
+
+const NAME = /^[a-z0-9]{20}$/
+
+/** The name in the file, made if missing. If it cannot be written, the next process waits until these leases expire. */
+function readName(path: string): string {
+  try {
+    const kept = readFileSync(path, 'utf8').trim()
+    if (NAME.test(kept)) return kept
+  } catch {
+    // The first start.
+  }
+  const made = makeName()
+  try {
+    writeFileSync(path, `${made}\n`, { mode: 0o600 })
+  } catch {
+    // A full disk.
+  }
+  return made
+}
+
+const SCHEMA_CHECK_MS = 10 * SECOND_MS
+
+export type SchemaWatch = { close(): Promise<void> }
+
+/**
+ * Checks the schema at once and every SCHEMA_CHECK_MS. Calls `onOutdated` once, with the reason, when a newer
+ * program has changed the schema so that this one does not work with it.
+ */
+export function watchSchema(
+  { db, log }: { db: Db; log: Log },
+  onOutdated: (text: string) => void,
+): SchemaWatch {
+  let isOutdated = false
+  return openWorkerLoop({
+    name: 'schema',
+    everyMs: SCHEMA_CHECK_MS,
+    async step() {
+      if (isOutdated) return false
+      // Everything that needs the database reports that it is away.
+      const text = await findSchemaChange(db).catch(() => null)
+      if (text === null) return false
+      isOutdated = true
+      onOutdated(text)
+      return false
+    },
+    log,
+  })
+}

@@ -1,0 +1,213 @@
+// The parts that receive mail, for the main thread and for threads of their own, which load nothing else.
+
+import type { SecureContext } from 'node:tls'
+import { isMainThread } from 'node:worker_threads'
+import type { PortCounts } from '@mailroom/smtp/server/port-counts.ts'
+import { openSmtpServer, type SmtpServer } from '@mailroom/smtp/server/server.ts'
+import type { Settings } from '#config/settings.ts'
+import { type Authenticator, openAuthenticator } from '#inbound/authenticate/authenticate.ts'
+import { makeReceiver, outcomeCounter } from '#inbound/receive/receive.ts'
+import { openMailScanner } from '#inbound/scan/scan.ts'
+import { isReadOnArrival } from '#mailbox/attachments/store/extract-on-arrival.ts'
+import { openStorageQuota } from '#mailbox/messages/store/storage-quota.ts'
+import type { DeriveKey } from '#outbound/send/store/loop-marks.ts'
+import { openParserPool } from '#parser/parser.ts'
+import type { Chance } from '#platform/chance.ts'
+import { type Clock, systemClock } from '#platform/clock.ts'
+import { openOwnSignals, type Signals } from '#platform/db/db.ts'
+import { measureWrites, openStorePressure, type StorePressure } from '#platform/db/paced-db.ts'
+import { openCachingResolver } from '#platform/dns/caching-resolver.ts'
+import { openResolver } from '#platform/dns/resolver.ts'
+import { idMaker } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import type { Metrics } from '#platform/telemetry/metrics.ts'
+import { silentTracing, type Tracing, traceMethods } from '#platform/telemetry/tracing.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import { type ImageReader, openImageReader } from '#platform/workers/read-image.ts'
+import { openQueueClock } from '#queue/queue-clock.ts'
+import type { Db } from '#store/tables.ts'
+import type { OpenStore } from './open-store.ts'
+
+/** The seams that tests replace, what is counted, and the store. */
+export type ReceivingOptions = {
+  readonly log: Log
+  readonly clock: Clock
+  readonly chance: Chance
+  readonly metrics: Metrics
+  readonly store: OpenStore
+  /** Threads that parse mail, for this thread; as many as usual when absent. */
+  readonly parsersMax?: number
+}
+
+export type ReceivingParts = Awaited<ReturnType<typeof openReceivingParts>>
+
+/** Defers on `opened` how each part is closed. */
+export async function openReceivingParts(
+  settings: Settings,
+  options: ReceivingOptions,
+  opened: AsyncDisposableStack,
+) {
+  const { store, log, clock, chance, metrics } = options
+  const { parsersMax } = options
+  const ownThread = isMainThread ? 'main' : 'intake'
+  const parserPool = openParserPool({
+    log,
+    onParsed: ({ isInline, durationMs }) =>
+      metrics.observeParse({ thread: isInline ? ownThread : 'worker', durationMs }),
+    ...(parsersMax !== undefined && { workersMax: parsersMax }),
+  })
+  opened.defer(() => parserPool.close())
+  const authenticator = openInboundAuthenticator(settings, { clock, chance, log })
+  opened.defer(() => authenticator?.close())
+  const images = openImageReader(settings.programFolders)
+  const tracing = await openTracing(settings, { log, clock, instance: store.instance })
+  opened.defer(() => tracing.close())
+  const wakes = { delivery: openOwnSignals(), webhooks: openOwnSignals(), worker: openOwnSignals() }
+  const base = await openBase(options, tracing, wakes)
+  const quota = { bytes: settings.limits.storedBytesPerAccount, wakeEvents: base.wakeEvents }
+  return {
+    base,
+    wakes,
+    parserPool,
+    images,
+    parser: traceMethods(parserPool, tracing, {
+      parse: 'parse',
+      makeBodies: 'make bodies',
+      readReport: 'read report',
+      findSecrets: 'find secrets',
+      findMentions: 'find mentions',
+    }),
+    storageQuota: openStorageQuota(base, quota),
+    receiving: {
+      authenticator:
+        authenticator && traceMethods(authenticator, tracing, { authenticate: 'authenticate' }),
+      rejectDmarcFailures: settings.rejectDmarcFailures,
+      scanner: openMailScanner({ ...settings, log }),
+      countReport: metrics.countReport,
+      readsFiles: readsFilesOf(settings, images),
+    },
+  }
+}
+
+type MailServerOptions = DeriveKey & {
+  tls: () => SecureContext
+  /** Of all servers on the port; absent when there is one. */
+  counts?: PortCounts
+  metrics: Metrics
+  /** Recipients are looked up once it has resolved. */
+  started: Promise<void>
+}
+
+export function openMailServer(
+  { base, parser, receiving, storageQuota }: ReceivingParts,
+  settings: Settings,
+  { deriveKey, metrics, started, ...options }: MailServerOptions,
+): Promise<SmtpServer> {
+  const { inboxDomain } = settings
+  const deps = { ...base, ...receiving, inboxDomain, deriveKey, parser, storageQuota }
+  return openSmtpServer({
+    host: settings.smtpHost,
+    port: settings.smtpPort,
+    reusePort: settings.reusePort,
+    hostname: settings.smtpHostname,
+    receiver: makeReceiver(deps, { started, metrics }),
+    clock: base.clock,
+    log: base.log,
+    onOutcome: outcomeCounter(metrics),
+    ...options,
+  })
+}
+
+/** By the names and types of attachments, so that nothing is done for a picture that nobody reads. */
+function readsFilesOf(
+  { readAttachments }: Settings,
+  images: ImageReader | null,
+): (attachments: readonly { filename: string; contentType: string }[]) => boolean {
+  if (!readAttachments) return () => false
+  const readsImages = images !== null
+  return (attachments) => attachments.some((one) => isReadOnArrival(one, { readsImages }))
+}
+
+/** Each wake-up is sent after the commit, carries nothing, and costs only time when it is lost. */
+async function openBase(
+  { store, log, clock, chance, metrics }: ReceivingOptions,
+  tracing: Tracing,
+  wakes: Record<'delivery' | 'webhooks' | 'worker', Signals>,
+) {
+  const { db, storePressure } = openPressure(store.db, metrics)
+  return {
+    db: traceDb(db, tracing),
+    storePressure,
+    /** Null when raw messages of every size are in the database. */
+    blobs:
+      store.blobs && traceMethods(store.blobs, tracing, { put: 'store bytes', get: 'read bytes' }),
+    clock,
+    chance,
+    makeId: idMaker(clock, chance),
+    log,
+    tracing,
+    queueClock: await openQueueClock({ db: store.db, clock }),
+    wakeEvents: () => store.signals.notify(),
+    wakeDelivery: wakes.delivery.notify,
+    wakeWebhooks: wakes.webhooks.notify,
+    wakeWorker: wakes.worker.notify,
+  }
+}
+
+/** Half of the longest time for a DNS query of sender authentication. */
+const AUTHENTICATE_DNS_TRY_MS_MAX = 2 * SECOND_MS
+
+/** Null where the settings have arriving mail taken as it is. Its resolver is its own, and caches. */
+function openInboundAuthenticator(
+  settings: Settings,
+  { clock, chance, log }: { clock: Clock; chance: Chance; log: Log },
+): Authenticator | null {
+  if (!settings.authenticateInbound) return null
+  const resolver = openResolver({
+    servers: settings.dnsServers,
+    timeoutMs: AUTHENTICATE_DNS_TRY_MS_MAX,
+    chance,
+  })
+  return openAuthenticator({
+    resolver: openCachingResolver(resolver, clock),
+    hostname: settings.smtpHostname,
+    log,
+    clock,
+  })
+}
+
+/** The same database with its writes measured, and whether the store keeps up with them. */
+export function openPressure(
+  db: Db,
+  { observeWrite, countStoreRefusal }: Metrics,
+): { db: Db; storePressure: StorePressure } {
+  // The real clock: how long a write waits must not depend on tests that move time.
+  const loads = measureWrites(db, systemClock, observeWrite)
+  const options = { loads, clock: systemClock, onRefused: countStoreRefusal }
+  return { db: loads.db, storePressure: openStorePressure(options) }
+}
+
+async function openTracing(
+  { otlpEndpoint: endpoint, traceShare: share, roles }: Settings,
+  { log, clock, instance }: { log: Log; clock: Clock; instance: string },
+): Promise<Tracing> {
+  if (endpoint === null) return silentTracing
+  const { openOtlpTracing } = await import('#platform/telemetry/otlp-tracing.ts')
+  const attributes = { 'service.instance.id': instance, 'mailroom.roles': [...roles].join(',') }
+  return openOtlpTracing({ endpoint, share, attributes, log, clock })
+}
+
+/** A named transaction within a trace writes the id of its span into its rows. */
+function traceDb(db: Db, tracing: Tracing): Db {
+  if (!tracing.isOn) return db
+  const attributes = { 'db.system.name': db.engine === 'sqlite' ? 'sqlite' : 'postgresql' }
+  return {
+    ...db,
+    write: (transaction, input) =>
+      tracing.step(`commit ${transaction.name}`, { attributes }, ({ traceParent }) =>
+        traceParent === ''
+          ? db.write(transaction, input)
+          : db.write(transaction, input, traceParent),
+      ),
+  }
+}

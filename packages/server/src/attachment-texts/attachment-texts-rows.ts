@@ -1,3 +1,0 @@
-export { isReadOnArrival } from './read-on-arrival.ts'
-
-import './attachment-text-rows.ts'

@@ -1,0 +1,74 @@
+// A custom domain: its holder, its status, and when it is checked. Pure.
+
+import type { DomainStatus } from '@mailroom/contract/vocabulary.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
+import type { Domain, RecordCheck } from '#store/nouns.ts'
+
+export type { Domain, DomainStatus, RecordCheck }
+
+/**
+ * Whether mail from an inbox here to the domain stays here. Mail for a failed domain goes to its MX
+ * hosts: an account cannot keep the mail of a domain that it has lost.
+ */
+export function isLocal(domain: Pick<Domain, 'status' | 'isHolder' | 'checks'>): boolean {
+  if (isUsable(domain)) return true
+  return (
+    domain.isHolder && domain.checks.some((one) => one.purpose === 'mx' && one.status === 'valid')
+  )
+}
+
+/** Whether inboxes may be created on the domain and send from it. */
+export function isUsable({ status, isHolder }: Pick<Domain, 'status' | 'isHolder'>): boolean {
+  return isHolder && (status === 'verified' || status === 'degraded')
+}
+
+/** A new domain fails if DNS does not have its records after this time. */
+const DOMAIN_PENDING_MS_MAX = 14 * DAY_MS
+/** A degraded domain fails after this time. From then on, no mail is sent from it. */
+const DOMAIN_DEGRADED_MS_MAX = 72 * HOUR_MS
+export const DOMAIN_CHECK_EVERY_MS = 6 * HOUR_MS
+/** A new domain is checked more often on its first day, while its owner publishes the records. */
+const NEW_DOMAIN_CHECK_EVERY_MS = 10 * MINUTE_MS
+const NEW_DOMAIN_MS = DAY_MS
+
+type DomainState = {
+  readonly status: DomainStatus
+  readonly createdAtMs: number
+  /** Null unless `degraded`. */
+  readonly degradedAtMs: number | null
+}
+
+type DnsAnswers = {
+  isRight: boolean
+  /** Whether two DNS answers agree, if the status changes. */
+  isSure: boolean
+  nowMs: number
+}
+
+/** The status after a check. Contradictory answers change nothing, and do not extend a deadline. */
+export function nextStatus(
+  state: DomainState,
+  { isRight, isSure, nowMs }: DnsAnswers,
+): DomainStatus {
+  if (isRight && isSure) return 'verified'
+  if (nowMs >= deadlineOf(state)) return 'failed'
+  return state.status === 'verified' && isSure ? 'degraded' : state.status
+}
+
+/**
+ * When the next periodic check is due: not after the deadline of a domain with wrong records, and
+ * never in the past.
+ */
+export function nextCheckAt(state: DomainState, nowMs: number): number {
+  const isNew = state.status === 'pending' && nowMs < state.createdAtMs + NEW_DOMAIN_MS
+  const regular = nowMs + (isNew ? NEW_DOMAIN_CHECK_EVERY_MS : DOMAIN_CHECK_EVERY_MS)
+  const deadline = deadlineOf(state)
+  return deadline > nowMs ? Math.min(regular, deadline) : regular
+}
+
+/** When the domain fails unless DNS has its records. */
+function deadlineOf({ status, createdAtMs, degradedAtMs }: DomainState): number {
+  if (status === 'pending') return createdAtMs + DOMAIN_PENDING_MS_MAX
+  if (status === 'degraded' && degradedAtMs !== null) return degradedAtMs + DOMAIN_DEGRADED_MS_MAX
+  return Number.POSITIVE_INFINITY
+}

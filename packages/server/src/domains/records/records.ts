@@ -1,0 +1,8 @@
+export {
+  type DnsRecord,
+  dnsStartLog,
+  domainDnsRecords,
+  formatDnsTable,
+  formatZone,
+  serviceDnsRecords,
+} from './dns-records.ts'

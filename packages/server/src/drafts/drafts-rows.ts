@@ -1,1 +1,0 @@
-export { purgeDraftsOf, removeDraft } from './draft-rows.ts'

@@ -1,1 +1,0 @@
-import './erasure-rows.ts'

@@ -1,0 +1,517 @@
+// The rows of the log of events. No event appears later before a position that was read. An erased event
+// keeps its position and nothing else.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
+import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
+import {
+  type EventFilter,
+  type EventKind,
+  LOG_START,
+  type LoggedEvent,
+  type LogPosition,
+  type MessageCategory,
+} from '#events/model.ts'
+import { inLog, inLogOrder, logOrder, selectPositions } from '#platform/db/log-order.ts'
+import { forEachRow, rowInsert } from '#platform/db/statement.ts'
+import { idTimeMs } from '#platform/ids.ts'
+import type { NewRow, ReadDb, Row, Tables, Tx } from '#store/tables.ts'
+
+/** Events that one query scans for those that pass a filter. */
+export const LOG_WINDOW_EVENTS = 2_000
+/** Events after a full page that are scanned for its total, where there is a filter. */
+export const LOG_COUNT_EVENTS_MAX = 10 * LOG_WINDOW_EVENTS
+
+/**
+ * The kind of an event that tells nothing, or nothing any more: readers may continue from its position. One with an inbox
+ * says only that threads came into its list.
+ */
+export const ERASED = 'erased'
+
+/** For threads that come without an event of their own; claims that wait in the inbox look for them. */
+export async function insertUntold(
+  tx: Tx,
+  told: { id: string; accountId: string; inboxId: string; nowMs: number },
+): Promise<void> {
+  await insertEvent(tx, {
+    id: told.id,
+    kind: ERASED,
+    account_id: told.accountId,
+    pod_id: null,
+    inbox_id: told.inboxId,
+    thread_id: null,
+    message_id: null,
+    occurred_at: told.nowMs,
+    details: null,
+  })
+}
+
+export function isUntold({ kind, inboxId }: { kind: string; inboxId: string | null }): boolean {
+  return kind === ERASED && inboxId !== null
+}
+
+const NO_FILTER: EventFilter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
+
+/** Written as in the condition of the index. */
+const IS_NOT_ERASED = sql<SqlBool>`kind <> 'erased'`
+
+/** The account's event with this id, or null. */
+export async function findEvent(
+  db: ReadDb,
+  accountId: string,
+  eventId: string,
+): Promise<LoggedEvent | null> {
+  const row = await findRow(db, accountId, eventId)
+  return row === undefined || row.kind === ERASED ? null : toEvent(row)
+}
+
+/** The position of the account's event with this id, erased or not, or null. */
+export async function findEventPosition(
+  db: ReadDb,
+  accountId: string,
+  eventId: string,
+): Promise<LogPosition | null> {
+  const row = await findRow(db, accountId, eventId)
+  return row === undefined ? null : positionOf(row)
+}
+
+/**
+ * Clocks of processes differ, and an event is written shortly after its id was made. The search for the position of
+ * an id begins this many milliseconds before it.
+ */
+const ID_ORDER_SLACK_MS = 60_000
+
+/**
+ * The position before the account's first event with a later id than `eventId`, which the log does not have;
+ * the end of the settled log where there is no later one.
+ */
+export async function findPositionOfId(
+  db: ReadDb,
+  accountId: string,
+  eventId: string,
+): Promise<LogPosition> {
+  const end = await readLogHead(db)
+  const before = await selectPositions(db, db.read.selectFrom('events'))
+    .where('occurred_at', '<', idTimeMs(eventId) - ID_ORDER_SLACK_MS)
+    .orderBy('occurred_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  const filter = NO_FILTER
+  const after = before === undefined ? LOG_START : positionOf(before)
+  const later = rowsIn(db, { accountId, after, filter }).where('id', '>', eventId)
+  const first = await inLogOrder(db, selectPositions(db, later), 'asc').limit(1).executeTakeFirst()
+  if (first === undefined) return end
+  const { transactionId, sequence } = positionOf(first)
+  return { transactionId, sequence: sequence - 1 }
+}
+
+function findRow(db: ReadDb, accountId: string, eventId: string) {
+  return db.read
+    .selectFrom('events')
+    .selectAll()
+    .where('id', '=', eventId)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+}
+
+export type EventRange = {
+  readonly accountId: string
+  readonly after: LogPosition
+  /** Up to and including this one; to the end when left out. */
+  readonly until?: LogPosition
+  /** Its inboxes and pods must belong to the account. */
+  readonly filter: EventFilter
+  /** Oldest first, unless it is 'desc'. */
+  readonly order?: EventOrder
+}
+
+export type EventOrder = 'asc' | 'desc'
+
+/** The rest of the range, once `reached` was read. */
+export function unreadOf<Range extends EventRange>(range: Range, reached: LogPosition): Range {
+  return range.order === 'desc'
+    ? { ...range, until: positionBefore(reached) }
+    : { ...range, after: reached }
+}
+
+/** No event is between this position and that one, because sequences are integers. */
+export function positionBefore({ transactionId, sequence }: LogPosition): LogPosition {
+  return { transactionId, sequence: sequence - 1 }
+}
+
+export type LogScan = {
+  /** Events that pass the filter, in the order of the range. */
+  readonly events: LoggedEvent[]
+  /** Everything up to here was scanned. */
+  readonly reached: LogPosition
+  /** Whether that is the end of the range, or of its settled part. */
+  readonly isEnd: boolean
+}
+
+/**
+ * One query of the range: up to `limit` events of the next LOG_WINDOW_EVENTS, a bounded effort, because a
+ * filter may leave out nearly all of a log of millions. It reads settled events only, also newest first:
+ * all events before a settled event are settled, so a later page misses none.
+ */
+export async function scanLog(
+  db: ReadDb,
+  { limit, ...range }: EventRange & { limit: number },
+): Promise<LogScan> {
+  const end = await findWindowEnd(db, range)
+  const { order = 'asc' } = range
+  const rows = await inLogOrder(db, eventsIn(db, range, end), order)
+    .selectAll()
+    .limit(limit)
+    .execute()
+  const events = rows.map(toEvent).filter(({ accountId }) => accountId === range.accountId)
+  const last = events.at(-1)?.position
+  if (last !== undefined && events.length === limit) return { events, reached: last, isEnd: false }
+  const farEnd = order === 'asc' ? range.until : range.after
+  return { events, reached: end ?? farEnd ?? last ?? range.after, isEnd: end === null }
+}
+
+/** The events of the range that pass the filter, up to `limit`, in its order. */
+export async function listEvents(
+  db: ReadDb,
+  { limit, ...range }: EventRange & { limit: number },
+): Promise<LoggedEvent[]> {
+  const found: LoggedEvent[] = []
+  for (let rest: EventRange = range; ; await nextTurn()) {
+    const scan = await scanLog(db, { ...rest, limit: limit - found.length })
+    found.push(...scan.events)
+    if (scan.isEnd || found.length >= limit) return found
+    rest = unreadOf(rest, scan.reached)
+  }
+}
+
+/**
+ * The number of events of the range that pass the filter and whose message or thread is left, up to `max`. With a filter it scans
+ * LOG_COUNT_EVENTS_MAX events. Ends early when `signal` is aborted.
+ */
+export async function countEvents(
+  db: ReadDb,
+  { max = COUNTED_MAX, signal, ...range }: EventRange & { max?: number; signal?: AbortSignal },
+): Promise<number> {
+  let counted = 0
+  let rest: EventRange = range
+  for (let scanned = 0; scanned < LOG_COUNT_EVENTS_MAX; scanned += LOG_WINDOW_EVENTS) {
+    const end = await findWindowEnd(db, rest)
+    const matching = eventsIn(db, rest, end)
+      .where(IS_SHOWN)
+      .select('sequence')
+      .limit(max - counted)
+    const row = await db.read
+      .selectFrom(matching.as('matching'))
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .executeTakeFirst()
+    counted += row?.count ?? 0
+    if (end === null || counted >= max || signal?.aborted === true) break
+    rest = unreadOf(rest, end)
+    await nextTurn()
+  }
+  return counted
+}
+
+/** Up to `limit` settled events of all accounts, in the order of the log; with `hasUntold` also those of `insertUntold`. */
+export async function readLog(
+  db: ReadDb,
+  { after, limit, hasUntold = false }: { after: LogPosition; limit: number; hasUntold?: boolean },
+): Promise<LoggedEvent[]> {
+  const found: LoggedEvent[] = []
+  for (let from = after; ; await nextTurn()) {
+    const query = inLog(db, db.read.selectFrom('events'), { after: from, until: null })
+    const rows = await inLogOrder(db, query, 'asc').selectAll().limit(limit).execute()
+    const isRead = (row: Row<'events'>) =>
+      row.kind !== ERASED || (hasUntold && row.inbox_id !== null)
+    found.push(...rows.filter(isRead).map(toEvent))
+    const last = rows.at(-1)
+    if (found.length >= limit || rows.length < limit || last === undefined) {
+      return found.slice(0, limit)
+    }
+    from = positionOf(last)
+  }
+}
+
+/** Where the settled part of the log ends. */
+export async function readLogHead(db: ReadDb): Promise<LogPosition> {
+  const row = await selectHead(db).executeTakeFirst()
+  return row === undefined ? LOG_START : positionOf(row)
+}
+
+/** The id of the account's newest event up to and including this position, or null. */
+export async function findNewestEventId(
+  db: ReadDb,
+  { accountId, until }: { accountId: string; until: LogPosition },
+): Promise<string | null> {
+  const filter = NO_FILTER
+  const places = rowsIn(db, { accountId, after: LOG_START, until, filter })
+  const newest = inLogOrder(db, places, 'desc').select('id').limit(1)
+  return (await newest.executeTakeFirst())?.id ?? null
+}
+
+function selectHead(db: ReadDb) {
+  const query = inLog(db, db.read.selectFrom('events'), { after: LOG_START, until: null })
+  return inLogOrder(db, selectPositions(db, query), 'desc').limit(1)
+}
+
+/**
+ * Whether events after this position cannot be read yet because an older transaction is under way. A reader
+ * then polls, because nothing notifies of the end of that transaction.
+ */
+export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<boolean> {
+  const { isSettled, isAfter } = logOrder(db.reading)
+  if (isSettled === null) return false
+  const query = db.read.selectFrom('events').where(isAfter(after))
+  // In this order the index is used, also while the table has no statistics and a scan seems to end soon.
+  const first = query.select('sequence').orderBy('transaction_id').orderBy('sequence').limit(1)
+  return (await first.executeTakeFirst()) !== undefined
+}
+
+/**
+ * Where the settled part of the log ends, and the ids of committed events of an inbox after it. One
+ * statement reads both, so that no event is in neither.
+ */
+export async function readLogHeadOf(
+  db: ReadDb,
+  inboxId: string,
+): Promise<{ position: LogPosition; unsettledIds: string[] }> {
+  const { isUnsettled: condition } = logOrder(db.reading)
+  if (condition === null) return { position: await readLogHead(db), unsettledIds: [] }
+  const head = db.read
+    .selectFrom(selectHead(db).as('head'))
+    .select(sql<string | null>`null`.as('id'))
+  const waiting = db.read
+    .selectFrom('events')
+    .select('id')
+    .where('inbox_id', '=', inboxId)
+    .where(condition)
+  const rows = await selectPositions(db, head).unionAll(selectPositions(db, waiting)).execute()
+  const settled = rows.find(({ id }) => id === null)
+  return {
+    position: settled === undefined ? LOG_START : positionOf(settled),
+    unsettledIds: rows.flatMap(({ id }) => id ?? []),
+  }
+}
+
+/**
+ * The position of the newest event of the account, or of the one inbox of the filter, that was committed and cannot be read
+ * yet; up to and including `until` if given. Null for none.
+ */
+export async function findNewestUnsettled(
+  db: ReadDb,
+  {
+    accountId,
+    filter,
+    until,
+  }: { accountId: string; filter: EventFilter; until?: LogPosition | undefined },
+): Promise<LogPosition | null> {
+  const { isUnsettled: condition, isUpTo } = logOrder(db.reading)
+  if (condition === null) return null
+  const query = ofOneIndex(db.read.selectFrom('events'), { accountId, filter }).where(condition)
+  const bounded = until === undefined ? query : query.where(isUpTo(until))
+  const newest = inLogOrder(db, selectPositions(db, bounded), 'desc').limit(1)
+  const row = await newest.executeTakeFirst()
+  return row === undefined ? null : positionOf(row)
+}
+
+/** The time of the first event that was committed and cannot be read yet; null for none. */
+export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
+  const { isUnsettled: condition } = logOrder(db.reading)
+  if (condition === null) return null
+  const row = await db.read
+    .selectFrom('events')
+    .select('occurred_at')
+    .where(condition)
+    // The index in this order begins with that event; by time all events would be read.
+    .orderBy('transaction_id')
+    .orderBy('sequence')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.occurred_at ?? null
+}
+
+/** The inbox of a filter that names one inbox alone, which has an index of its own; else null. */
+function onlyInboxOf({ podIds, inboxIds }: EventFilter): string | null {
+  const [inboxId = null] = inboxIds
+  return podIds.length === 0 && inboxIds.length === 1 ? inboxId : null
+}
+
+/** The rows that the filter is applied to, which an index has in the order of the log. */
+function rowsIn(db: ReadDb, { accountId, after, until, filter }: EventRange) {
+  const range = { after, until: until ?? null }
+  return ofOneIndex(inLog(db, db.read.selectFrom('events'), range), {
+    accountId,
+    filter,
+  })
+}
+
+function ofOneIndex<Row>(
+  query: SelectQueryBuilder<Tables, 'events', Row>,
+  { accountId, filter }: { accountId: string; filter: EventFilter },
+): SelectQueryBuilder<Tables, 'events', Row> {
+  const inboxId = onlyInboxOf(filter)
+  // Without the account, because an engine might then scan all events of the account.
+  return inboxId !== null
+    ? query.where('inbox_id', '=', inboxId).where('kind', '!=', ERASED)
+    : query.where('account_id', '=', accountId).where(IS_NOT_ERASED)
+}
+
+function eventsIn(db: ReadDb, range: EventRange, end: LogPosition | null) {
+  const { kinds, podIds, inboxIds, categories } = range.filter
+  const scanned = end === null ? range : windowOf(range, end)
+  let query = rowsIn(db, scanned)
+  if (kinds.length > 0) query = query.where('kind', 'in', kinds)
+  if (categories.length > 0) {
+    query = query.where(({ eb, or }) =>
+      or([eb('category', 'is', null), eb('category', 'in', categories)]),
+    )
+  }
+  if (onlyInboxOf(range.filter) !== null || podIds.length + inboxIds.length === 0) return query
+  return query.where(({ eb, or }) =>
+    or([
+      ...(podIds.length > 0 ? [eb('pod_id', 'in', podIds)] : []),
+      ...(inboxIds.length > 0 ? [eb('inbox_id', 'in', inboxIds)] : []),
+    ]),
+  )
+}
+
+/** That its message was not removed, nor its thread if it is about no message. */
+const IS_SHOWN = sql<SqlBool>`(
+  case when message_id is not null
+    then not exists (select 1 from removed_messages where removed_messages.id = message_id)
+    else thread_id is null or exists (
+      select 1 from threads
+      where threads.id = events.thread_id and (threads.trashed_at is null or threads.trashed_at > 0))
+  end)`
+
+/** How many of the events `countEvents` counts. */
+export async function countShown(db: ReadDb, events: readonly LoggedEvent[]): Promise<number> {
+  if (events.length === 0) return 0
+  const ids = events.map(({ id }) => id)
+  const row = await db.read
+    .selectFrom('events')
+    .where('id', 'in', ids)
+    .where(IS_SHOWN)
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .executeTakeFirst()
+  return Number(row?.count ?? 0)
+}
+
+/** Whether the log has the account's event, and what it tells of was not removed. */
+export async function isEventShown(
+  db: ReadDb,
+  accountId: string,
+  eventId: string,
+): Promise<boolean> {
+  const row = await db.read
+    .selectFrom('events')
+    .select('id')
+    .where('id', '=', eventId)
+    .where('account_id', '=', accountId)
+    .where('kind', '!=', ERASED)
+    .where(IS_SHOWN)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** The part of the range up to and including the end of a scan, in its order. */
+function windowOf(range: EventRange, end: LogPosition): EventRange {
+  return range.order === 'desc'
+    ? { ...range, after: positionBefore(end) }
+    : { ...range, until: end }
+}
+
+/** Where a scan of the range must end; null when it may go to the end of the range. */
+async function findWindowEnd(db: ReadDb, range: EventRange): Promise<LogPosition | null> {
+  const { kinds, podIds, inboxIds, categories } = range.filter
+  const isSparse =
+    kinds.length > 0 || categories.length > 0 || podIds.length > 0 || inboxIds.length > 1
+  if (!isSparse) return null
+  const { order = 'asc' } = range
+  const row = await inLogOrder(db, selectPositions(db, rowsIn(db, range)), order)
+    .offset(LOG_WINDOW_EVENTS - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return row === undefined ? null : positionOf(row)
+}
+
+export function positionOf(row: Pick<Row<'events'>, 'transaction_id' | 'sequence'>): LogPosition {
+  return { transactionId: row.transaction_id, sequence: row.sequence }
+}
+
+function toEvent(row: Row<'events'>): LoggedEvent {
+  return {
+    position: positionOf(row),
+    id: row.id,
+    kind: row.kind as EventKind,
+    accountId: row.account_id,
+    podId: row.pod_id,
+    inboxId: row.inbox_id,
+    threadId: row.thread_id,
+    messageId: row.message_id,
+    category: row.category as MessageCategory | null,
+    occurredAtMs: row.occurred_at,
+    details: row.details === null ? null : JSON.parse(row.details),
+    traceParent: row.trace_parent,
+  }
+}
+
+export type NewEvent = Omit<
+  NewRow<'events'>,
+  'sequence' | 'transaction_id' | 'trace_parent' | 'category'
+>
+
+export type TracedEvent = NewEvent & {
+  trace_parent: string | null
+  /** Of the received message. */
+  category: string | null
+}
+
+/** Adds an event with the trace of the transaction. */
+export async function insertEvent(tx: Tx, event: NewEvent): Promise<void> {
+  await insertEvents(tx, [{ ...event, trace_parent: tx.traceParent ?? null, category: null }])
+}
+
+export const EVENTS = rowInsert<Tables, TracedEvent>('events', [
+  'id',
+  'kind',
+  'account_id',
+  'pod_id',
+  'inbox_id',
+  'thread_id',
+  'message_id',
+  'occurred_at',
+  'details',
+  'trace_parent',
+  'category',
+])
+
+export const insertEvents = forEachRow(EVENTS)
+
+export type LogReaderName = 'webhooks' | 'figures' | 'inbox_days'
+
+/** The position up to which this reader has read the log. */
+export async function findReaderPosition(db: ReadDb, name: LogReaderName): Promise<LogPosition> {
+  const row = await db.read
+    .selectFrom('event_readers')
+    .select(['transaction_id', 'sequence'])
+    .where('name', '=', name)
+    .executeTakeFirstOrThrow()
+  return { transactionId: row.transaction_id, sequence: row.sequence }
+}
+
+/** False when another process has moved the reader from `from` already. */
+export async function moveReader(
+  tx: Tx,
+  { name, from, to }: { name: LogReaderName; from: LogPosition; to: LogPosition },
+): Promise<boolean> {
+  const moved = await tx.query
+    .updateTable('event_readers')
+    .set({ transaction_id: to.transactionId, sequence: to.sequence })
+    .where('name', '=', name)
+    .where('transaction_id', '=', from.transactionId)
+    .where('sequence', '=', from.sequence)
+    .returning('name')
+    .execute()
+  return moved.length === 1
+}

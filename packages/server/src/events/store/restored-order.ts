@@ -1,0 +1,104 @@
+// The order of the log in a database that was restored from another server. Events may have numbers of
+// transactions that this server has not reached yet, and readers would wait for those to end.
+
+import { comparePositions, type LogPosition } from '#events/model.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { logOrder } from '#platform/db/log-order.ts'
+import type { Row, Tx } from '#store/tables.ts'
+import { positionOf } from './events.ts'
+
+const STEP_ROWS = 10_000
+
+/**
+ * Gives events of transactions that this server never had the number of this transaction, as if it had
+ * written them all, and moves readers and webhooks with them: unread events, and events after a webhook was
+ * enabled, stay after their positions; some earlier events may be read again. Returns the number of events.
+ * Runs when a service starts.
+ */
+export const settleEventOrder = transaction({
+  name: 'settleEventOrder',
+  accountOf: () => null,
+  async run(tx: Tx, _input: object): Promise<number> {
+    const { numbers } = logOrder(tx)
+    if (numbers === null) return 0
+    const { own, isForeign } = numbers
+    const readers = await lockRows(
+      tx,
+      tx.query.selectFrom('event_readers').selectAll().where(isForeign).orderBy('name'),
+    ).execute()
+    const moves: Move[] = []
+    for (const reader of readers) {
+      const sequence = await findSequence(tx, reader)
+      moves.push({ from: positionOf(reader), sequence })
+      await tx.query
+        .updateTable('event_readers')
+        .set({ transaction_id: own, sequence })
+        .where('name', '=', reader.name)
+        .execute()
+    }
+    await settleWebhooks(tx, numbers, moves)
+    for (let moved = 0; ; ) {
+      const step = tx.query
+        .selectFrom('events')
+        .select('sequence')
+        .where(isForeign)
+        .limit(STEP_ROWS)
+      const some = await tx.query
+        .updateTable('events')
+        .set({ transaction_id: own })
+        .where('sequence', 'in', step)
+        .returning('sequence')
+        .execute()
+      if (some.length === 0) return moved
+      moved += some.length
+    }
+  },
+})
+
+/** From a position in the old order to a sequence within this transaction. */
+type Move = { from: LogPosition; sequence: number }
+type Numbers = NonNullable<ReturnType<typeof logOrder>['numbers']>
+type Place = Pick<Row<'event_readers'>, 'transaction_id' | 'sequence'>
+
+/**
+ * Webhooks that were enabled before the position of a reader take the position of the reader, so only the
+ * few that were enabled since need a query each.
+ */
+async function settleWebhooks(tx: Tx, { own, isForeign }: Numbers, readers: Move[]) {
+  const places = tx.query
+    .selectFrom('webhooks')
+    .select([
+      'enabled_after_transaction_id as transaction_id',
+      'enabled_after_sequence as sequence',
+    ])
+    .distinct()
+    .as('places')
+  const foreign = await tx.query.selectFrom(places).selectAll().where(isForeign).execute()
+  for (const place of foreign) {
+    const behind = readers.find(({ from }) => comparePositions(positionOf(place), from) <= 0)
+    await tx.query
+      .updateTable('webhooks')
+      .set({
+        enabled_after_transaction_id: own,
+        enabled_after_sequence: behind?.sequence ?? (await findSequence(tx, place)),
+      })
+      .where('enabled_after_transaction_id', '=', place.transaction_id)
+      .where('enabled_after_sequence', '=', place.sequence)
+      .execute()
+  }
+}
+
+/** The last sequence before the first event that a reader at this position had not read. */
+async function findSequence(tx: Tx, reader: Place): Promise<number> {
+  const { numbers, isAfter } = logOrder(tx)
+  if (numbers === null) return reader.sequence
+  const foreign = tx.query.selectFrom('events').where(numbers.isForeign)
+  const unread = await foreign
+    .where(isAfter(positionOf(reader)))
+    .select(({ fn }) => fn.min('sequence').as('first'))
+    .executeTakeFirst()
+  if (unread?.first != null) return unread.first - 1
+  const all = await foreign.select(({ fn }) => fn.max('sequence').as('last')).executeTakeFirst()
+  return all?.last ?? reader.sequence
+}

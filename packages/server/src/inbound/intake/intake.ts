@@ -1,0 +1,308 @@
+// The threads that receive mail. Each listens on the same port, has its own connections to the database, and passes
+// what it accepted to the one writer. A thread that ends or hangs loses its connections and is replaced.
+
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { type MessagePort, Worker } from 'node:worker_threads'
+import { makePortCounts, PortCounts } from '@mailroom/smtp/server/port-counts.ts'
+import type { SmtpServer } from '@mailroom/smtp/server/server.ts'
+import type { Settings } from '#config/settings.ts'
+import { raceAbort } from '#platform/abort.ts'
+import type { Log, LogFields } from '#platform/log.ts'
+import { type MetricCall, type Metrics, repeatCalls } from '#platform/telemetry/metrics.ts'
+import type { Certificate, ServerTls } from '#platform/tls/server-tls.ts'
+import type { Db } from '#store/tables.ts'
+
+export type IntakeThreadData = {
+  readonly settings: Settings
+  /** The name of this service, for traces. */
+  readonly instance: string
+  readonly certificate: Certificate
+  readonly counts: SharedArrayBuffer
+  readonly threads: number
+  /** See `shareWriter` of the database. */
+  readonly writer: MessagePort | null
+}
+
+export type ToIntakeThread =
+  /** The first message; until then the thread loads its modules. */
+  | { readonly kind: 'open'; readonly data: IntakeThreadData }
+  /** The service has started: recipients may be looked up. */
+  | { readonly kind: 'started' }
+  | { readonly kind: 'certificate'; readonly certificate: Certificate }
+  | { readonly kind: 'close'; readonly drainMs: number }
+
+export type FromIntakeThread =
+  | { readonly kind: 'listening'; readonly address: AddressInfo }
+  /** New events are in the log. */
+  | { readonly kind: 'wake' }
+  | { readonly kind: 'log'; readonly level: keyof Log; readonly line: [LogFields, string] }
+  /** Sent several times a second: a thread that sends nothing hangs. */
+  | {
+      readonly kind: 'figures'
+      readonly calls: readonly MetricCall[]
+      readonly load: IntakeLoad
+    }
+  /** No connection is left; the thread closes the rest by itself. */
+  | { readonly kind: 'drained' }
+
+export type IntakeLoad = {
+  /** Writes that wait, and how long the oldest has waited. */
+  readonly waiting: number
+  readonly oldestMs: number
+  readonly isStrained: boolean
+  readonly parserQueue: number
+  /** To the database; null where it has none of its own. */
+  readonly connections: Readonly<Record<'busy' | 'idle' | 'waiting', number>> | null
+}
+
+type IntakeThreadsOptions = {
+  /** The module of a thread. */
+  readonly entry: URL
+  readonly threads: number
+  readonly log: Log
+  /** A thread that has sent nothing for so long is replaced. */
+  readonly silenceMsMax?: number
+}
+
+type IntakeOptions = {
+  readonly settings: Settings
+  readonly instance: string
+  readonly tls: ServerTls
+  readonly db: Db
+  readonly started: Promise<void>
+  readonly metrics: Metrics
+  readonly onEvents: () => void
+}
+
+/** The pause before a thread that ended is replaced; twice as long after each that did not listen. */
+const RESTART_MS = 500
+const RESTART_MS_MAX = 30_000
+/** The longest time that a thread takes to end after its connections have ended. */
+const END_MS_MAX = 1_000
+/**
+ * A thread that hangs would still be given connections, because the kernel accepts them for it. A parse or a query of a
+ * thread takes milliseconds, so only a fault takes this long.
+ */
+const SILENCE_MS_MAX = 30_000
+/** A thread is replaced when so many checks in a row found that it sent nothing; ready is one with a third of them. */
+const SILENT_CHECKS_MAX = 6
+
+/** Receives mail in this thread, or in several of its own. */
+export type MailListener = SmtpServer | IntakeThreads
+
+/** The threads load their modules at once, and receive mail after `open`. */
+export class IntakeThreads {
+  readonly #options: IntakeThreadsOptions
+  readonly #counts: SharedArrayBuffer
+  readonly #threads: IntakeThread[]
+  #address: AddressInfo | null = null
+  #phase: 'opening' | 'open' | 'ending' = 'opening'
+  /** Threads that ended since one has listened. */
+  #failures = 0
+  #watch: NodeJS.Timeout | undefined
+
+  constructor(options: IntakeThreadsOptions) {
+    const { entry, threads } = options
+    this.#options = options
+    this.#counts = makePortCounts(threads)
+    this.#threads = Array.from({ length: threads }, (_, index) => new IntakeThread(entry, index))
+  }
+
+  /** Rejects when the address cannot be listened on. */
+  async open(intake: IntakeOptions): Promise<void> {
+    const { tls, settings } = intake
+    const { silenceMsMax = SILENCE_MS_MAX } = this.#options
+    tls.listen(() => {
+      const certificate = tls.certificate()
+      for (const thread of this.#threads) thread.post({ kind: 'certificate', certificate })
+    })
+    try {
+      await this.#requireFreePort(settings)
+      // The first one may choose the port.
+      const [first, ...others] = this.#threads
+      if (first) await this.#open(first, intake)
+      await Promise.all(others.map((thread) => this.#open(thread, intake)))
+    } catch (error) {
+      await this.end()
+      throw error
+    }
+    this.#phase = 'open'
+    const check = () => {
+      for (const thread of this.#threads) thread.check(silenceMsMax)
+    }
+    this.#watch = setInterval(check, silenceMsMax / SILENT_CHECKS_MAX).unref()
+  }
+
+  get address(): AddressInfo {
+    if (this.#address === null) throw new Error('SMTP is not listening')
+    return this.#address
+  }
+
+  isListening(): boolean {
+    return this.#threads.some((thread) => thread.isListening)
+  }
+
+  stats(): { connections: number; heldBytes: number } {
+    const { connections, heldBytes } = new PortCounts(this.#counts, 0)
+    return { connections, heldBytes }
+  }
+
+  /** As the threads reported them last. */
+  loads(): IntakeLoad[] {
+    return this.#threads.flatMap(({ load }) => load ?? [])
+  }
+
+  /** Drains all threads as `SmtpServer.close` does. */
+  async close({ drainMs }: { drainMs: number }): Promise<void> {
+    this.#stop()
+    await Promise.all(this.#threads.map((thread) => thread.close(drainMs)))
+  }
+
+  /** Ends the threads: at once, or soon after `close`, so that they can still close what they have. */
+  async end(): Promise<void> {
+    this.#stop()
+    await Promise.all(this.#threads.map((thread) => thread.end()))
+  }
+
+  #stop(): void {
+    clearInterval(this.#watch)
+    this.#phase = 'ending'
+  }
+
+  /** A port that threads share would also admit another process of the same user by accident. */
+  async #requireFreePort({ smtpHost: host, smtpPort: port, reusePort }: Settings): Promise<void> {
+    if (reusePort || port === 0 || this.#threads.length === 1) return
+    const probe = createServer()
+    probe.listen({ host, port })
+    await once(probe, 'listening')
+    probe.close()
+    await once(probe, 'close')
+  }
+
+  async #open(thread: IntakeThread, intake: IntakeOptions): Promise<void> {
+    const { settings, instance, tls, db } = intake
+    const { log, threads } = this.#options
+    void thread.ended.then((reason) => this.#replace(thread.index, intake, reason))
+    const data = {
+      settings: {
+        ...settings,
+        smtpPort: this.#address?.port ?? settings.smtpPort,
+        reusePort: settings.reusePort || threads > 1,
+        // A block list of proxies is no plain data, and of no use to SMTP.
+        trustedProxies: null,
+      },
+      ...{ instance, threads, counts: this.#counts, certificate: tls.certificate() },
+      writer: db.shareWriter?.() ?? null,
+    }
+    this.#address = await thread.open(data, { ...intake, log })
+    this.#failures = 0
+  }
+
+  #replace(index: number, intake: IntakeOptions, reason: unknown): void {
+    const { log, entry } = this.#options
+    new PortCounts(this.#counts, index).clear()
+    if (this.#phase !== 'open') return
+    log.error({ error: reason }, 'a thread that receives mail ended; another is started')
+    const pauseMs = Math.min(RESTART_MS * 2 ** this.#failures, RESTART_MS_MAX)
+    this.#failures += 1
+    const start = () => {
+      if (this.#phase === 'ending') return
+      const thread = new IntakeThread(entry, index)
+      this.#threads[index] = thread
+      this.#open(thread, intake).catch(() => {})
+    }
+    setTimeout(start, pauseMs).unref()
+  }
+}
+
+class IntakeThread {
+  readonly index: number
+  /** Resolves with the reason when the thread has ended. */
+  readonly ended: Promise<unknown>
+  /** Null before it listens and after its end. */
+  load: IntakeLoad | null = null
+  readonly #worker: Worker
+  readonly #listened = Promise.withResolvers<AddressInfo>()
+  readonly #drained = Promise.withResolvers<void>()
+  #isClosing = false
+  #silentChecks = 0
+  #reason: unknown = new Error('The thread ended.')
+
+  constructor(entry: URL, index: number) {
+    this.index = index
+    this.#worker = new Worker(entry, { workerData: index, execArgv: [] })
+    this.#listened.promise.catch(() => {})
+    this.#worker.on('error', (error) => {
+      this.#reason = error
+    })
+    this.ended = new Promise((resolve) => this.#worker.on('exit', resolve)).then(() => {
+      this.load = null
+      this.#listened.reject(this.#reason)
+      this.#drained.resolve()
+      return this.#reason
+    })
+  }
+
+  /** Resolves when it listens; rejects with the reason if it ends before. */
+  open(data: IntakeThreadData, intake: IntakeOptions & { log: Log }): Promise<AddressInfo> {
+    this.#worker.on('message', (message: FromIntakeThread) => this.#receive(message, intake))
+    const transferred = data.writer === null ? [] : [data.writer]
+    this.#worker.postMessage({ kind: 'open', data } satisfies ToIntakeThread, transferred)
+    intake.started.then(
+      () => this.post({ kind: 'started' }),
+      () => {},
+    )
+    return this.#listened.promise
+  }
+
+  get isListening(): boolean {
+    return this.load !== null && this.#silentChecks <= SILENT_CHECKS_MAX / 3
+  }
+
+  /** Ends the thread if it has listened and has sent nothing since SILENT_CHECKS_MAX calls. */
+  check(silenceMsMax: number): void {
+    if (this.load === null) return
+    this.#silentChecks += 1
+    if (this.#silentChecks <= SILENT_CHECKS_MAX) return
+    const text = `The thread did not answer for ${silenceMsMax / 1_000} seconds.`
+    this.#reason = new Error(text)
+    void this.#worker.terminate()
+  }
+
+  post(message: ToIntakeThread): void {
+    this.#worker.postMessage(message)
+  }
+
+  async close(drainMs: number): Promise<void> {
+    this.#isClosing = true
+    this.post({ kind: 'close', drainMs })
+    await raceAbort(this.#drained.promise, { timeoutMs: drainMs + END_MS_MAX })
+  }
+
+  async end(): Promise<void> {
+    if (this.#isClosing) await raceAbort(this.ended, { timeoutMs: END_MS_MAX })
+    await this.#worker.terminate()
+  }
+
+  #receive(message: FromIntakeThread, { log, metrics, onEvents }: IntakeOptions & { log: Log }) {
+    this.#silentChecks = 0
+    switch (message.kind) {
+      case 'listening':
+        this.#listened.resolve(message.address)
+        break
+      case 'wake':
+        onEvents()
+        break
+      case 'log':
+        log[message.level](...message.line)
+        break
+      case 'figures':
+        this.load = message.load
+        repeatCalls(metrics, message.calls)
+        break
+      case 'drained':
+        this.#drained.resolve()
+    }
+  }
+}

@@ -1,0 +1,285 @@
+import type { QuarantineReason } from '@mailroom/contract/vocabulary.ts'
+import type { Authentication } from '@mailroom/mail/authentication.ts'
+import type { ReceivedContent } from '#inbound/receive/store/plan.ts'
+import { receiveKept } from '#inbound/receive/store/receive-messages.ts'
+import type { ReceivedMentions } from '#mailbox/messages/store/mentions.ts'
+import type { DeliveryRole } from '#mailbox/messages/store/messages.ts'
+import { dropRawReferences } from '#mailbox/messages/store/raw-messages.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { statement } from '#platform/db/statement.ts'
+import { DAY_MS } from '#platform/units.ts'
+import { SENDER_PROOFS } from '#policy/store/send-policies.ts'
+import { idsOf } from '#queue/leased-queue.ts'
+import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
+import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
+
+export const QUARANTINE_MS = 30 * DAY_MS
+
+/** Mail that a sender rule, or the lack of one, kept out of an inbox. */
+export type Quarantined = {
+  id: string
+  accountId: string
+  podId: string
+  inboxId: string
+  rawId: string
+  reason: QuarantineReason
+  /** Null where it was kept out for want of a rule. */
+  ruleId: string | null
+  fromAddr: string
+  toAddr: string
+  recipient: string | null
+  deliveryRole: DeliveryRole
+  subject: string
+  /** '' is the null reverse-path. */
+  reversePath: string
+  /** Null where it was not checked. */
+  authentication: Authentication | null
+  /** As judged on arrival. */
+  category: string
+  judgement: string
+  createdAtMs: number
+}
+
+export type OfAccount = { accountId: string; quarantinedId: string }
+
+/** Newest first; of one inbox when `inboxId` is given. */
+export async function listQuarantined(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string | null; limit: number; offset: number },
+): Promise<{ quarantined: Quarantined[]; total: number }> {
+  const total = await countQuarantined(db, input)
+  const limit = Math.min(input.limit, total - input.offset)
+  if (limit <= 0) return { quarantined: [], total }
+  let query = selectShown(db, input.accountId)
+  if (input.inboxId !== null) query = query.where('inbox_id', '=', input.inboxId)
+  const rows = await query
+    .orderBy('quarantined_messages.id', 'desc')
+    .limit(limit)
+    .offset(input.offset)
+    .execute()
+  return { quarantined: rows.map(toQuarantined), total }
+}
+
+/** Null when the account has no such message, or its inbox is deleted. */
+export async function findQuarantined(
+  db: ReadDb,
+  { accountId, quarantinedId }: OfAccount,
+): Promise<Quarantined | null> {
+  const row = await selectShown(db, accountId)
+    .where('quarantined_messages.id', '=', quarantinedId)
+    .executeTakeFirst()
+  return row === undefined ? null : toQuarantined(row)
+}
+
+/** Leaves out messages of deleted inboxes. */
+function selectShown(db: ReadDb, accountId: string) {
+  return db.read
+    .selectFrom('quarantined_messages')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('inboxes')
+          .select('inboxes.id')
+          .whereRef('inboxes.id', '=', 'quarantined_messages.inbox_id'),
+      ),
+    )
+}
+
+/** The sum of the inboxes' counters; an account has only as many inboxes as its plan allows. */
+async function countQuarantined(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string | null },
+): Promise<number> {
+  let query = db.read
+    .selectFrom('inboxes')
+    .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
+    .select('quarantined_count')
+    .where('inboxes.account_id', '=', input.accountId)
+  if (input.inboxId !== null) query = query.where('inboxes.id', '=', input.inboxId)
+  const rows = await query.execute()
+  return rows.reduce((total, row) => total + row.quarantined_count, 0)
+}
+
+/** Removes the row; the caller takes over its reference to the raw message. Null when there is no such row. */
+async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarantined | null> {
+  const known = await tx.query
+    .selectFrom('quarantined_messages')
+    .select('inbox_id')
+    .where('account_id', '=', input.accountId)
+    .where('id', '=', input.quarantinedId)
+    .executeTakeFirst()
+  if (known === undefined) return null
+  // Locks the inbox before the row, in the order of all transactions on its messages.
+  if (!(await countInInbox(tx, known.inbox_id, { by: 0, bytes: 0 }))) return null
+  const row = await tx.query
+    .deleteFrom('quarantined_messages')
+    .where('account_id', '=', input.accountId)
+    .where('id', '=', input.quarantinedId)
+    .returningAll()
+    .executeTakeFirst()
+  // Another transaction took it while this one waited for the lock.
+  if (row === undefined) return null
+  await countInInbox(tx, row.inbox_id, { by: -1, bytes: -row.size_bytes })
+  return toQuarantined(row)
+}
+
+type ReleaseInput = {
+  accountId: string
+  quarantinedId: string
+  content: ReceivedContent
+  parentKeys: string[]
+  senderKey: string | null
+  messageId: string
+  /** Id of the thread, should the message start one. */
+  threadId: string
+  eventId: string
+  /** Whether its attachments are read later. */
+  readsFiles: boolean
+  mentions: ReceivedMentions
+  nowMs: number
+}
+
+type ReleaseOutcome = {
+  /** Id of the message in the inbox, be it new or there already. */
+  messageId: string
+  isNew: boolean
+  /** Blobs that nothing refers to any more. */
+  blobIds: string[]
+}
+
+/** Stores the message in its inbox. Null when the account has no such message in quarantine. */
+export const storeReleased = transaction({
+  name: 'releaseQuarantined',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: ReleaseInput): Promise<ReleaseOutcome | null> {
+    const taken = await takeQuarantined(tx, input)
+    if (taken === null) return null
+    const { rawId } = taken
+    const { messageId, threadId, eventId, ...arrival } = input
+    const result = await receiveKept(tx, {
+      ...arrival,
+      // Else a key could make a correspondent of everybody whom a policy keeps out.
+      senderProof: SENDER_PROOFS.none,
+      raw: { id: rawId, size_bytes: await sizeOf(tx, rawId), reverse_path: taken.reversePath },
+      receipts: [{ ...taken, messageId, threadId, eventId }],
+    })
+    // The message takes over the quarantine's reference to the raw message.
+    if (result?.kind === 'stored') return { messageId, isNew: true, blobIds: [] }
+    if (result?.kind !== 'duplicate' || result.messageId === null) {
+      throw new Error('An inbox with mail in quarantine is not there.')
+    }
+    const blobIds = await dropRawReferences(tx, [rawId])
+    return { messageId: result.messageId, isNew: false, blobIds }
+  },
+})
+
+async function sizeOf(tx: Tx, rawId: string): Promise<number> {
+  const raw = await tx.query
+    .selectFrom('raw_messages')
+    .select('size_bytes')
+    .where('id', '=', rawId)
+    .executeTakeFirstOrThrow()
+  return raw.size_bytes
+}
+
+/** Null when the account has no such message in quarantine. */
+export const removeQuarantined = transaction({
+  name: 'deleteQuarantined',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(tx: Tx, input: OfAccount): Promise<{ blobIds: string[] } | null> {
+    const taken = await takeQuarantined(tx, input)
+    return taken === null ? null : { blobIds: await dropRawReferences(tx, [taken.rawId]) }
+  },
+})
+
+/** Removes up to `PURGE_STEP_ROWS` messages that came until `untilMs`; returns the ids of their raw messages. */
+export async function purgeQuarantined(tx: Tx, untilMs: number): Promise<string[]> {
+  const expired = await tx.query
+    .selectFrom('quarantined_messages')
+    .select(['id', 'inbox_id'])
+    .where('created_at', '<=', untilMs)
+    .orderBy('created_at')
+    .limit(PURGE_STEP_ROWS)
+    .execute()
+  if (expired.length === 0) return []
+  const inboxIds = [...new Set(expired.map((row) => row.inbox_id))].sort()
+  const counters = tx.query.selectFrom('inbox_counters').select('inbox_id').orderBy('inbox_id')
+  await lockRows(tx, counters.where('inbox_id', 'in', inboxIds)).execute()
+  const removed = await tx.query
+    .deleteFrom('quarantined_messages')
+    .where('id', 'in', idsOf(expired))
+    .returning(['inbox_id', 'raw_id', 'size_bytes'])
+    .execute()
+  for (const inboxId of inboxIds) {
+    const gone = removed.filter((row) => row.inbox_id === inboxId)
+    const bytes = gone.reduce((sum, row) => sum + row.size_bytes, 0)
+    if (gone.length > 0) await countInInbox(tx, inboxId, { by: -gone.length, bytes: -bytes })
+  }
+  return removed.map((row) => row.raw_id)
+}
+
+/** The same for a deleted inbox, whose counters went with it. */
+export async function purgeQuarantinedOf(tx: Tx, inboxId: string): Promise<string[]> {
+  const removed = await tx.query
+    .deleteFrom('quarantined_messages')
+    .where('id', 'in', (row) =>
+      row
+        .selectFrom('quarantined_messages')
+        .select('id')
+        .where('inbox_id', '=', inboxId)
+        .limit(PURGE_STEP_ROWS),
+    )
+    .returning('raw_id')
+    .execute()
+  return removed.map((row) => row.raw_id)
+}
+
+/** False when the inbox is deleted. */
+async function countInInbox(
+  tx: Tx,
+  inboxId: string,
+  added: { by: number; bytes: number },
+): Promise<boolean> {
+  return (await addToCount(tx, { inboxId, ...added })).length > 0
+}
+
+const addToCount = statement<
+  Tables,
+  { inboxId: string; by: number; bytes: number },
+  { inbox_id: string }
+>((query, place) =>
+  query
+    .updateTable('inbox_counters')
+    .set((row) => ({
+      quarantined_count: row('quarantined_count', '+', place('by')),
+      quarantined_bytes: row('quarantined_bytes', '+', place('bytes')),
+    }))
+    .where('inbox_id', '=', place('inboxId'))
+    .returning('inbox_id'),
+)
+
+function toQuarantined(row: Row<'quarantined_messages'>): Quarantined {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    podId: row.pod_id,
+    inboxId: row.inbox_id,
+    rawId: row.raw_id,
+    reason: row.reason as QuarantineReason,
+    ruleId: row.rule_id,
+    fromAddr: row.from_addr,
+    toAddr: row.to_addr,
+    recipient: row.recipient,
+    deliveryRole: row.delivery_role as DeliveryRole,
+    subject: row.subject,
+    reversePath: row.reverse_path,
+    authentication:
+      row.authentication === null ? null : (JSON.parse(row.authentication) as Authentication),
+    category: row.category,
+    judgement: row.judgement,
+    createdAtMs: row.created_at,
+  }
+}

@@ -1,0 +1,76 @@
+import { asciiDomain } from '@mailroom/mail/address.ts'
+import { findServingDomain, type ServingDomain } from '#domains/store/domains.ts'
+import type { ReachedInbox } from '#inboxes/inboxes.ts'
+import { inboxAddressOf } from '#inboxes/model.ts'
+import { findInboxByAddress, findReachedInbox } from '#inboxes/store/inboxes.ts'
+import { isReturnPath } from '#outbound/send/store/loop-marks.ts'
+import { unquote } from '#platform/email-address.ts'
+import type { Db } from '#store/tables.ts'
+
+/** The custom domain by which an address reaches an inbox: its own, or the one of a subdomain or a catch-all. */
+export type ReachedThrough = {
+  /** The domain that the address has. */
+  name: string
+  /** The id of the domain that takes its mail. */
+  domainId: string
+}
+
+export type Recipient =
+  /** `through` is null on the domain of the service. */
+  | { kind: 'inbox'; inbox: ReachedInbox; through: ReachedThrough | null }
+  /** RFC 5321 §4.5.1: always accepted. */
+  | { kind: 'postmaster' }
+  /** For reports about sent mail. Any address of this form is accepted, forged or not. */
+  | { kind: 'return_path'; localPart: string }
+  /** For complaints (RFC 2142 §4); with the inbox of this name, where there is one. */
+  | { kind: 'abuse'; inbox: ReachedInbox | null }
+  | { kind: 'unknown_mailbox' }
+  | { kind: 'foreign_domain' }
+
+export type AcceptedRecipient = Exclude<
+  Recipient,
+  { kind: 'unknown_mailbox' | 'foreign_domain' }
+> & {
+  /** In the client's spelling. */
+  readonly address: string
+}
+
+/** A recipient that gets the message as mail, not as a report. */
+export type MailRecipient = Extract<AcceptedRecipient, { kind: 'inbox' | 'postmaster' }>
+
+/** Where mail for `local-part@domain`, or for the bare `postmaster` of RFC 5321 §4.5.1, goes. */
+export async function findRecipient(
+  deps: { db: Db; inboxDomain: string },
+  address: string,
+): Promise<Recipient> {
+  const at = address.lastIndexOf('@')
+  const localPart = unquote(at < 0 ? address : address.slice(0, at))
+  const domain = at < 0 ? deps.inboxDomain : asciiDomain(address.slice(at + 1))
+  const mailbox = inboxAddressOf(localPart, domain)
+  const isAbuse = mailbox === `abuse@${domain}`
+  const inbox = isReturnPath(localPart) ? null : await findInboxByAddress(deps.db, mailbox)
+  if (inbox !== null) {
+    const { domainId } = inbox
+    const through = domainId === null ? null : { name: domain, domainId }
+    return isAbuse ? { kind: 'abuse', inbox } : { kind: 'inbox', inbox, through }
+  }
+  // Looked up last: most mail is for an inbox, whose address has the domain.
+  const isOwnDomain = domain === deps.inboxDomain
+  const serving = isOwnDomain ? null : await findServingDomain(deps, domain)
+  if (serving === null && !isOwnDomain) return { kind: 'foreign_domain' }
+  if (isReturnPath(localPart)) return { kind: 'return_path', localPart }
+  const isSubdomain = serving !== null && serving.domain !== domain
+  const named = isSubdomain
+    ? await findInboxByAddress(deps.db, inboxAddressOf(localPart, serving.domain))
+    : null
+  if (isAbuse) return { kind: 'abuse', inbox: named }
+  if (named === null && mailbox === `postmaster@${domain}`) return { kind: 'postmaster' }
+  const reached = named ?? (await findCatchAll(deps.db, serving))
+  if (reached === null || serving === null) return { kind: 'unknown_mailbox' }
+  return { kind: 'inbox', inbox: reached, through: { name: domain, domainId: serving.domainId } }
+}
+
+async function findCatchAll(db: Db, serving: ServingDomain | null): Promise<ReachedInbox | null> {
+  if (serving === null || serving.catchAllInboxId === null) return null
+  return findReachedInbox(db, serving.accountId, serving.catchAllInboxId)
+}

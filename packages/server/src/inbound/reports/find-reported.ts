@@ -1,0 +1,309 @@
+// Finds the sent message and the recipients that a report is about, and how far it can be believed. A complaint
+// to abuse@ needs a proof: our return path, or our hop mark, which only a recipient of the message has.
+
+import type { Authentication } from '@mailroom/mail/authentication.ts'
+import { messageIdKey } from '@mailroom/mail/message-headers.ts'
+import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
+import { findRecipient } from '#inbound/receive/find-recipient.ts'
+import {
+  findSent,
+  findSentByDelivery,
+  type SentMessage,
+} from '#outbound/deliveries/store/deliveries.ts'
+import {
+  hopMarkOf,
+  isReturnPath,
+  RETURN_PATH_MS,
+  readReturnPath,
+} from '#outbound/send/store/loop-marks.ts'
+import type { Clock } from '#platform/clock.ts'
+import { isPublicSuffix } from '#platform/domain-name.ts'
+import { addressKey, checkEmailAddress, domainOf } from '#platform/email-address.ts'
+import { idTimeMs, isIdOf } from '#platform/ids.ts'
+import type { Db } from '#store/tables.ts'
+
+type Named = { readonly id: string; readonly recipient: string }
+
+export type Finding = { delivery: Named } & (
+  | { kind: 'bounce'; reported: ReportedRecipient }
+  | {
+      kind: 'complaint'
+      feedbackType: string
+      /** Whether the message went to nobody else at this domain who could have forged the complaint. */
+      isAlone: boolean
+    }
+)
+
+/** The sent message of a return path, with the recipients that reports to it may be about; or why there is none. */
+export async function findAtReturnPath(
+  deps: { db: Db; clock: Clock; deriveKey: (purpose: string) => Uint8Array },
+  localPart: string,
+): Promise<{ sent: SentMessage; group: Named[] } | 'forged' | 'expired' | 'unknown_message'> {
+  const key = deps.deriveKey('return-path')
+  const read = readReturnPath(key, { localPart, nowMs: deps.clock.now() })
+  if (read?.kind !== 'delivery') return read?.kind ?? 'forged'
+  const { deliveryId } = read
+  const sent = await findSentByDelivery(deps.db, deliveryId)
+  const named = sent?.deliveries.find(({ id }) => id === deliveryId)
+  if (sent === null || named === undefined) return 'unknown_message'
+  // Only the server of this domain got this return path, so it cannot report on other domains.
+  const domain = domainOf(named.recipient)
+  const group = sent.deliveries.filter(({ recipient }) => domainOf(recipient) === domain)
+  return { sent, group }
+}
+
+type BounceDeps = { db: Db; inboxDomain: string; countReport: (outcome: CountedReport) => void }
+
+/**
+ * Each bounced delivery once, however often the report names it; counts the rest of the report. Recipients who
+ * share a return path can all forge reports to it, so their bounces are never hard: only a report to the return
+ * path of a single recipient suppresses its address.
+ */
+export async function findBounced(
+  deps: BounceDeps,
+  { recipients }: Extract<Report, { kind: 'bounce' }>,
+  group: readonly Named[],
+): Promise<Finding[]> {
+  const findings = new Map<string, Finding>()
+  const [only] = group.length === 1 ? group : []
+  for (const reportedRecipient of recipients) {
+    const { recipient, originalRecipient, action } = reportedRecipient
+    if (action !== 'failed') {
+      deps.countReport('not_final')
+      continue
+    }
+    const isUnnamed = recipient === null && originalRecipient === null && recipients.length === 1
+    const delivery = isUnnamed ? only : matchRecipient(group, [originalRecipient, recipient])
+    if (delivery === undefined || delivery === null) {
+      deps.countReport('unknown_recipient')
+      continue
+    }
+    const reported = await believed(deps, reportedRecipient, delivery)
+    if (reported === null) deps.countReport('ignored')
+    else if (!findings.has(delivery.id)) {
+      findings.set(delivery.id, {
+        kind: 'bounce',
+        delivery,
+        reported: only === undefined ? softened(reported) : reported,
+      })
+    }
+  }
+  return [...findings.values()]
+}
+
+/**
+ * The part of the report that is believed of the recipient, or null. Where mail was forwarded, the mailbox at
+ * the end may be dead while the original address is not. If that mailbox is here, this service itself refused
+ * its own mail that came back.
+ */
+async function believed(
+  deps: BounceDeps,
+  said: ReportedRecipient,
+  { recipient: sentTo }: Named,
+): Promise<ReportedRecipient | null> {
+  const { recipient } = said
+  if (recipient === null || !isElsewhere(recipient, sentTo)) return said
+  if (await isHere(deps, recipient)) return null
+  return softened(said)
+}
+
+/** A hard bounce would suppress the address. */
+function softened(said: ReportedRecipient): ReportedRecipient {
+  return said.bounceClass === 'hard' ? { ...said, bounceClass: 'soft' } : said
+}
+
+async function isHere(deps: BounceDeps, name: string): Promise<boolean> {
+  for (const address of new Set(spellingsOf(name))) {
+    if (checkEmailAddress(address) !== null) continue
+    const { kind } = await findRecipient(deps, address)
+    if (kind !== 'foreign_domain' && kind !== 'unknown_mailbox') return true
+  }
+  return false
+}
+
+export type Complaint = Extract<Report, { kind: 'complaint' }>
+
+type ComplaintDeps = {
+  db: Db
+  clock: Clock
+  deriveKey: (purpose: string) => Uint8Array
+  inboxDomain: string
+  countReport: (outcome: CountedReport) => void
+}
+
+type About = {
+  sent: SentMessage
+  /** The recipients that the complaint may be about. */
+  group: readonly Named[]
+  /** Only the server of these recipients has the return path; any recipient has the mark. */
+  proof: 'return_path' | 'mark'
+}
+
+/** The message that the complaint proves to be about; null, with the reason counted, when it proves none. */
+export async function findComplained(
+  deps: ComplaintDeps,
+  complaint: Complaint,
+): Promise<About | null> {
+  const { originalMailFrom, reportedReturnPath } = complaint
+  const found = await Promise.all(
+    [originalMailFrom, reportedReturnPath]
+      .map(localPartOf)
+      .filter(isReturnPath)
+      .map((localPart) => findAtReturnPath(deps, localPart)),
+  )
+  for (const one of found) if (typeof one !== 'string') return { ...one, proof: 'return_path' }
+  const [faulty] = found.filter((one) => typeof one === 'string')
+  const about = faulty ?? (await findMarked(deps, complaint))
+  if (typeof about !== 'string') return { sent: about, group: about.deliveries, proof: 'mark' }
+  deps.countReport(about)
+  return null
+}
+
+/** Later recipients of the thread know the Message-ID too; only the message itself has the mark. */
+async function findMarked(
+  deps: ComplaintDeps,
+  { originalMessageId, returnedLoopMarks }: Complaint,
+): Promise<SentMessage | 'unknown_message' | 'unproven' | 'expired'> {
+  const messageId = messageIdOf(originalMessageId)
+  const sent = messageId === null ? null : await findSent(deps.db, messageId)
+  if (sent === null) return 'unknown_message'
+  if (!returnedLoopMarks.includes(hopMarkOf(deps, sent.inboxId))) return 'unproven'
+  return deps.clock.now() - idTimeMs(sent.messageId) > RETURN_PATH_MS ? 'expired' : sent
+}
+
+/** Whether the complaint returns this message. */
+export function returnsMessage(
+  deps: { deriveKey: (purpose: string) => Uint8Array },
+  { originalMessageId, returnedLoopMarks, reportedReturnPath }: Complaint,
+  sent: SentMessage,
+  returnPath: string,
+): boolean {
+  return (
+    messageIdOf(originalMessageId) === sent.messageId ||
+    returnedLoopMarks.includes(hopMarkOf(deps, sent.inboxId)) ||
+    localPartOf(reportedReturnPath).toLowerCase() === returnPath.toLowerCase()
+  )
+}
+
+/** The believed complaints. `authenticate` is costly, and gives null where it is impossible. */
+export async function complaintsOf(
+  deps: { inboxDomain: string; countReport: (outcome: CountedReport) => void },
+  { recipients, feedbackType, isStandard }: Complaint,
+  {
+    group,
+    proof,
+    authenticate,
+  }: Pick<About, 'group' | 'proof'> & { authenticate(): Promise<Authentication | null> },
+): Promise<Finding[]> {
+  const [only] = group.length === 1 ? group : []
+  // Standard complaints often hide the recipient. One in free text counts only for recipients that it names.
+  const isUnnamed = isStandard && recipients.length === 0
+  const meant = new Set<Named>()
+  if (isUnnamed && only !== undefined) meant.add(only)
+  for (const name of recipients) {
+    const delivery = matchRecipient(group, [name])
+    if (delivery !== null) meant.add(delivery)
+  }
+  if (meant.size === 0) deps.countReport('unknown_recipient')
+  const findings: Finding[] = []
+  for (const delivery of meant) {
+    const isBelieved =
+      proof === 'return_path' ||
+      only !== undefined ||
+      (await isAuthorised(deps, await authenticate(), domainOf(delivery.recipient)))
+    if (isBelieved) {
+      const domain = domainOf(delivery.recipient)
+      const isAlone = group.filter(({ recipient }) => domainOf(recipient) === domain).length === 1
+      findings.push({ kind: 'complaint', delivery, feedbackType, isAlone })
+    } else deps.countReport('unproven')
+  }
+  return findings
+}
+
+/** Whether the sender may report for the domain. Nobody may for the inbox domain, which many accounts share. */
+async function isAuthorised(
+  { inboxDomain }: { inboxDomain: string },
+  authentication: Authentication | null,
+  domain: string,
+): Promise<boolean> {
+  if (authentication === null || domain === inboxDomain) return false
+  const { spf, dkim, dmarc, verifiedFrom } = authentication
+  const proven = [spf, ...dkim].filter(({ result }) => result === 'pass').map((one) => one.domain)
+  if (verifiedFrom) proven.push(dmarc.domain)
+  for (const name of proven) {
+    if (name === domain) return true
+    if (name === null || !domain.endsWith(`.${name}`)) continue
+    if (!(await isPublicSuffix(name))) return true
+  }
+  return false
+}
+
+/** The local part of the Message-ID is the id of the message. */
+function messageIdOf(original: string | null): string | null {
+  const [localPart = ''] = messageIdKey(original ?? '').split('@')
+  const messageId = `msg_${localPart}`
+  return isIdOf('msg', messageId) ? messageId : null
+}
+
+function localPartOf(address: string | null): string {
+  return address?.slice(0, Math.max(0, address.lastIndexOf('@'))) ?? ''
+}
+
+/**
+ * The delivery to the first of `names` that is a recipient; null when none is. Names may have the address type
+ * of RFC 3464 §2.3.2 and be encoded as xtext (RFC 3461 §4).
+ */
+function matchRecipient<Delivery extends Named>(
+  deliveries: readonly Delivery[],
+  names: readonly (string | null)[],
+): Delivery | null {
+  const byKey = new Map(deliveries.map((delivery) => [addressKey(delivery.recipient), delivery]))
+  for (const key of names.flatMap((name) => (name === null ? [] : spellingsOf(name)))) {
+    const found = byKey.get(addressKey(key))
+    if (found !== undefined) return found
+  }
+  return null
+}
+
+/**
+ * Whether the name is another mailbox than the address, as of forwarded mail. A name without a domain is at the
+ * reporting host, and is the same mailbox when the local parts are equal.
+ */
+function isElsewhere(name: string, address: string): boolean {
+  const domain = address.slice(address.lastIndexOf('@'))
+  const own = addressKey(address)
+  return spellingsOf(name).every(
+    (spelling) => addressKey(spelling.includes('@') ? spelling : `${spelling}${domain}`) !== own,
+  )
+}
+
+/** The possible meanings of the name. The literal one comes first, because a tag may look like xtext. */
+function spellingsOf(name: string): string[] {
+  const bare = name.trim().replace(/^<(.*)>$/s, '$1')
+  const address = bare.replace(/^(?:rfc822|utf-8)\s*;\s*/i, '').replace(/^<(.*)>$/s, '$1')
+  const decoded = address.replace(/\+([0-9A-F]{2})/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  )
+  return [bare, address, decoded]
+}
+
+/**
+ * Outcomes of reports as the metrics count them. `bounced` and `complained` changed a delivery; `repeated` had
+ * been settled so before. All others change nothing: the return path is `forged`, `expired` or of an
+ * `unknown_message`; the report names an `unknown_recipient`, is `not_final`, or is `ignored` for its type or
+ * because it is about an inbox here; its delivery is `deferred` and retried; a complaint is `unproven` when
+ * knowing the Message-ID suffices to write it, and left to people; `too_early` reports have to be sent again.
+ */
+export type CountedReport =
+  | 'bounced'
+  | 'complained'
+  | 'repeated'
+  | 'forged'
+  | 'expired'
+  | 'unknown_message'
+  | 'unknown_recipient'
+  | 'not_final'
+  | 'ignored'
+  | 'deferred'
+  | 'unproven'
+  | 'too_early'

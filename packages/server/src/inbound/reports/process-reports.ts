@@ -1,0 +1,260 @@
+// Processes reports about sent mail that came to a return path or to abuse@. The service answers none of them,
+// and does not tell a sender that a return path is forged.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Authentication } from '@mailroom/mail/authentication.ts'
+import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
+import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/report.ts'
+import type { AcceptedRecipient, MailRecipient } from '#inbound/receive/find-recipient.ts'
+import {
+  type ReportedDelivery,
+  type ReportOutcome,
+  settleReport,
+} from '#inbound/reports/store/settle-report.ts'
+import { findReachedInbox } from '#inboxes/store/inboxes.ts'
+import type { SentMessage } from '#outbound/deliveries/store/deliveries.ts'
+import { newSuppression } from '#outbound/suppressions/suppressions.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import type { Db } from '#store/tables.ts'
+import {
+  type Complaint,
+  type CountedReport,
+  complaintsOf,
+  type Finding,
+  findAtReturnPath,
+  findBounced,
+  findComplained,
+  returnsMessage,
+} from './find-reported.ts'
+
+/** First wait for a delivery whose own attempt is not recorded yet; doubles each time. */
+const REPORT_RETRY_MS = 50
+
+export type ReportDeps = {
+  db: Db
+  clock: Clock
+  makeId: MakeId
+  log: Log
+  countReport: (outcome: CountedReport) => void
+  wakeEvents: () => void
+  deriveKey: (purpose: string) => Uint8Array
+  inboxDomain: string
+}
+
+export type Arrived = {
+  /** Parses the message, which is costly. */
+  readReport(): Promise<Report>
+  /** Authenticates the sender by DNS; null where that is impossible. */
+  authenticate(): Promise<Authentication | null>
+  /** How long to wait for our own outcome, on the monotonic clock. */
+  deadlineMs: number
+}
+
+/** `done`: recorded, or dropped; `too_early`: its delivery is not settled, so the report has to be sent again. */
+type Processed = { kind: 'done' } | { kind: 'too_early' }
+
+const DONE: Processed = { kind: 'done' }
+
+/**
+ * Processes the message as a report where its recipients are addresses for reports. Returns the recipients
+ * that get it as mail, or `too_early` when it has to be sent again.
+ */
+export async function processReports(
+  deps: ReportDeps,
+  recipients: readonly AcceptedRecipient[],
+  arrived: Arrived,
+): Promise<MailRecipient[] | 'too_early'> {
+  const mailRecipients: MailRecipient[] = []
+  for (const recipient of recipients) {
+    const result = await processFor(deps, recipient, arrived)
+    if (result.kind === 'too_early') return 'too_early'
+    if (result.kind !== 'done') mailRecipients.push(result)
+  }
+  return mailRecipients
+}
+
+async function processFor(
+  deps: ReportDeps,
+  recipient: AcceptedRecipient,
+  arrived: Arrived,
+): Promise<MailRecipient | Processed> {
+  const { address } = recipient
+  switch (recipient.kind) {
+    case 'inbox':
+    case 'postmaster':
+      return recipient
+    case 'return_path': {
+      const result = await processAtReturnPath(deps, recipient.localPart, arrived)
+      if (result.kind !== 'mail') return result
+      // Programs answer to the reverse-path: the answer is for the inbox that sent the message.
+      const { accountId, inboxId } = result.sent
+      const inbox = await findReachedInbox(deps.db, accountId, inboxId)
+      if (inbox !== null) return { kind: 'inbox', inbox, through: null, address }
+      deps.countReport('unknown_message')
+      return DONE
+    }
+    case 'abuse': {
+      const { inbox } = recipient
+      const result = await processAtAbuse(deps, arrived)
+      if (result !== null) return result
+      if (inbox === null) return { kind: 'postmaster', address }
+      return { kind: 'inbox', inbox, through: null, address }
+    }
+  }
+}
+
+/**
+ * `mail`: no report, but a message for the inbox that sent. A report may only be about recipients at the domain
+ * that its return path names.
+ */
+export async function processAtReturnPath(
+  deps: ReportDeps,
+  localPart: string,
+  { readReport, authenticate, deadlineMs }: Arrived,
+): Promise<Processed | { kind: 'mail'; sent: SentMessage }> {
+  const found = await findAtReturnPath(deps, localPart)
+  if (typeof found === 'string') {
+    deps.countReport(found)
+    return DONE
+  }
+  const report = await readReport()
+  const { sent, group } = found
+  switch (report.kind) {
+    case 'none':
+      return { kind: 'mail', sent }
+    case 'bounce': {
+      const findings = await findBounced(deps, report, group)
+      return settleReported(deps, { sent, findings, deadlineMs })
+    }
+    case 'complaint': {
+      // A person may write words of complaint, and so may a program that quotes them.
+      const isReport = report.isStandard || returnsMessage(deps, report, sent, localPart)
+      if (!isReport) return { kind: 'mail', sent }
+      if (isIgnored(deps, report)) return DONE
+      const about = { group, proof: 'return_path', authenticate } as const
+      const findings = await complaintsOf(deps, report, about)
+      return settleReported(deps, { sent, findings, deadlineMs })
+    }
+  }
+}
+
+/**
+ * Processes a complaint that came to abuse@ and proves that it is about a message sent from here. Null when it
+ * is no complaint or proves nothing, and people have to read it.
+ */
+export async function processAtAbuse(
+  deps: ReportDeps,
+  { readReport, authenticate, deadlineMs }: Arrived,
+): Promise<Processed | null> {
+  const report = await readReport()
+  if (report.kind !== 'complaint') return null
+  const about = await findComplained(deps, report)
+  if (about === null) return null
+  if (isIgnored(deps, report)) return DONE
+  const findings = await complaintsOf(deps, report, { ...about, authenticate })
+  if (findings.length === 0) return null
+  return settleReported(deps, { sent: about.sent, findings, deadlineMs })
+}
+
+/** Feedback types that are no complaint of a recipient (RFC 5965 §7.3, RFC 6430). */
+const IGNORED = new Set(['not-spam', 'auth-failure'])
+
+function isIgnored(deps: ReportDeps, { feedbackType }: Complaint): boolean {
+  if (!IGNORED.has(feedbackType)) return false
+  deps.countReport('ignored')
+  return true
+}
+
+/**
+ * `too_early` when an attempt for one of the deliveries is still under way at `deadlineMs` of the monotonic
+ * clock. Settled deliveries are recorded even then, and a repeated report changes nothing.
+ */
+async function settleReported(
+  deps: ReportDeps,
+  { sent, findings, deadlineMs }: { sent: SentMessage; findings: Finding[]; deadlineMs: number },
+): Promise<Processed> {
+  const { accountId, messageId } = sent
+  let deliveries = findings.map((finding) => reportedOf(deps, accountId, finding))
+  let retryMs = REPORT_RETRY_MS
+  while (deliveries.length > 0) {
+    const ids = { accountId, messageId, eventId: deps.makeId('evt') }
+    const input = { ...ids, deliveries, nowMs: deps.clock.now() }
+    const outcomes = await deps.db.write(settleReport, input)
+    countOutcomes(deps, { messageId, deliveries, outcomes })
+    deliveries = deliveries.filter((_, index) => outcomes[index] === 'underway')
+    if (deliveries.length === 0) return DONE
+    const leftMs = deadlineMs - deps.clock.monotonic()
+    if (leftMs <= 0) {
+      deps.countReport('too_early')
+      return { kind: 'too_early' }
+    }
+    await pause(Math.min(retryMs, leftMs))
+    retryMs *= 2
+  }
+  return DONE
+}
+
+function countOutcomes(
+  deps: ReportDeps,
+  {
+    messageId: message,
+    deliveries,
+    outcomes,
+  }: { messageId: string; deliveries: ReportedDelivery[]; outcomes: ReportOutcome[] },
+): void {
+  for (const [index, { deliveryId: delivery, status }] of deliveries.entries()) {
+    const outcome = outcomes[index]
+    switch (outcome) {
+      case 'settled':
+        deps.countReport(status)
+        deps.log.info({ message, delivery, status }, 'a delivery report was processed')
+        break
+      case 'repeated':
+      case 'deferred':
+        deps.countReport(outcome)
+        break
+      case 'gone':
+        deps.countReport('unknown_message')
+    }
+  }
+  if (outcomes.includes('settled')) deps.wakeEvents()
+}
+
+function reportedOf(deps: ReportDeps, accountId: string, finding: Finding): ReportedDelivery {
+  const { id: deliveryId, recipient: address } = finding.delivery
+  const event = { deliveryId, eventId: deps.makeId('evt') }
+  if (finding.kind === 'complaint') {
+    const response = `Reported as ${finding.feedbackType}`.slice(0, RESPONSE_LENGTH_MAX)
+    const why = { accountId, address, type: 'complaint', reason: response } as const
+    const suppression = finding.isAlone ? newSuppression(deps, why) : null
+    return { ...event, status: 'complained', response, suppression }
+  }
+  const { bounceClass, replyCode, enhancedCode } = finding.reported
+  const response = wordsOf(finding.reported).slice(0, RESPONSE_LENGTH_MAX)
+  const reason = [replyCode, enhancedCode, response].filter((part) => part !== null).join(' ')
+  const why = { accountId, address, type: 'bounce', reason } as const
+  return {
+    ...event,
+    status: 'bounced',
+    bounceClass,
+    responseCode: replyCode,
+    enhancedCode,
+    response,
+    suppression: bounceClass === 'hard' ? newSuppression(deps, why) : null,
+  }
+}
+
+/** The diagnostic text without the codes in front, which have fields of their own. */
+function wordsOf({ replyCode, enhancedCode, diagnostic }: ReportedRecipient): string {
+  const code = replyCode === null ? '' : String(replyCode)
+  const words = diagnostic.startsWith(code)
+    ? diagnostic.slice(code.length).replace(/^[ -]+/, '')
+    : diagnostic
+  const enhanced = enhancedCode ?? ''
+  const text = words.startsWith(enhanced) ? words.slice(enhanced.length).trimStart() : words
+  return text === '' ? NO_WORDS : text
+}
+
+const NO_WORDS = 'Reported as undeliverable'

@@ -1,0 +1,1 @@
+export { type CountedReport, findAtReturnPath } from './find-reported.ts'

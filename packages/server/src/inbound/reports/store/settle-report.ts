@@ -1,0 +1,168 @@
+// The transaction that records a report: the outcome of each recipient, and with it the message's state, its
+// events and suppressions.
+
+import type { BounceClass } from '@mailroom/contract/vocabulary.ts'
+import { insertEvents } from '#events/store/events.ts'
+import {
+  eventsOf,
+  type LockedMessage,
+  lockSentMessages,
+  settleMessages,
+} from '#outbound/deliveries/store/settle.ts'
+import { addSuppressions, type NewSuppression } from '#outbound/suppressions/store/suppressions.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { statement } from '#platform/db/statement.ts'
+import type { Row, Tables, Tx } from '#store/tables.ts'
+
+export type ReportedDelivery = {
+  deliveryId: string
+  eventId: string
+  suppression: NewSuppression | null
+} & (
+  | {
+      status: 'bounced'
+      bounceClass: BounceClass
+      responseCode: number | null
+      enhancedCode: string | null
+      response: string
+    }
+  | { status: 'complained'; response: string }
+)
+
+type SettleReportInput = {
+  accountId: string
+  messageId: string
+  deliveries: ReportedDelivery[]
+  /** Id of the event, should the message's state change. */
+  eventId: string
+  nowMs: number
+}
+
+/**
+ * `settled`: recorded; `repeated`: reported before, or refused by its server; `underway`: an attempt is under way, due
+ * or not recorded yet; `deferred`: no server has accepted the message, which is retried later; `gone`: deleted.
+ */
+export type ReportOutcome = 'settled' | 'repeated' | 'underway' | 'deferred' | 'gone'
+
+/** One outcome for each delivery, in their order. A delivery that is under way does not delay the others. */
+export const settleReport = transaction({
+  name: 'settleReport',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: SettleReportInput): Promise<ReportOutcome[]> {
+    const message = (await lockSentMessages(tx, [input.messageId])).get(input.messageId)
+    if (message === undefined || message.account_id !== input.accountId) {
+      return input.deliveries.map(() => 'gone')
+    }
+    const outcomes: ReportOutcome[] = []
+    for (const { deliveryId: id } of input.deliveries) {
+      const [row] = await selectDelivery(tx, { id, messageId: message.id })
+      outcomes.push(outcomeOf(row))
+    }
+    const settled = input.deliveries.filter((_, index) => outcomes[index] === 'settled')
+    if (settled.length > 0) await record(tx, input, { message, settled })
+    return outcomes
+  },
+})
+
+function outcomeOf(
+  row: Pick<Row<'deliveries'>, 'status' | 'queue_state'> | undefined,
+): ReportOutcome {
+  if (row === undefined) return 'gone'
+  switch (row.status) {
+    case 'queued':
+    case 'deferred':
+      return row.queue_state === 'waiting' ? 'deferred' : 'underway'
+    case 'accepted':
+    case 'unknown':
+      return 'settled'
+    default:
+      // The first report counts, whatever later reports say.
+      return 'repeated'
+  }
+}
+
+async function record(
+  tx: Tx,
+  input: SettleReportInput,
+  { message, settled }: { message: LockedMessage; settled: ReportedDelivery[] },
+): Promise<void> {
+  const { eventId, nowMs } = input
+  const recipients = new Map<string, string>()
+  for (const reported of settled) {
+    const { deliveryId: id, response } = reported
+    const [row] =
+      reported.status === 'bounced'
+        ? await updateBounced(tx, {
+            id,
+            bounce_class: reported.bounceClass,
+            response_code: reported.responseCode,
+            enhanced_code: reported.enhancedCode,
+            response,
+          })
+        : await updateComplained(tx, { id, response })
+    if (row !== undefined) recipients.set(id, row.recipient)
+  }
+  const suppressions = settled.flatMap(({ suppression }) => suppression ?? [])
+  await addSuppressions(tx, message.account_id, suppressions)
+  const settledMessage = { message, eventId, traceParent: tx.traceParent ?? null, nowMs }
+  const events = settled.flatMap((reported) => {
+    const recipient = recipients.get(reported.deliveryId)
+    return recipient === undefined ? [] : eventsOf(settledMessage, eventOf(reported, recipient))
+  })
+  await insertEvents(tx, events)
+  await settleMessages(tx, [settledMessage])
+}
+
+function eventOf(reported: ReportedDelivery, recipient: string) {
+  const { eventId: id } = reported
+  if (reported.status === 'complained') {
+    return { id, kind: 'message.complained', details: { recipient } } as const
+  }
+  const { bounceClass, enhancedCode, response } = reported
+  const bounce = { class: bounceClass, enhanced_code: enhancedCode, response }
+  return { id, kind: 'message.bounced', details: { recipient, bounce } } as const
+}
+
+const selectDelivery = statement<
+  Tables,
+  { id: string; messageId: string },
+  Pick<Row<'deliveries'>, 'status' | 'queue_state'>
+>((query, place, engine) =>
+  lockRows(
+    { engine },
+    query
+      .selectFrom('deliveries')
+      .select(['status', 'queue_state'])
+      .where('id', '=', place('id'))
+      .where('message_id', '=', place('messageId')),
+  ),
+)
+
+type Bounce = Pick<
+  Row<'deliveries'>,
+  'id' | 'bounce_class' | 'response_code' | 'enhanced_code' | 'response'
+>
+
+const updateBounced = statement<Tables, Bounce, { recipient: string }>((query, place) =>
+  query
+    .updateTable('deliveries')
+    .set({
+      status: 'bounced',
+      bounce_class: place('bounce_class'),
+      response_code: place('response_code'),
+      enhanced_code: place('enhanced_code'),
+      response: place('response'),
+    })
+    .where('id', '=', place('id'))
+    .returning('recipient'),
+)
+
+const updateComplained = statement<Tables, { id: string; response: string }, { recipient: string }>(
+  (query, place) =>
+    query
+      .updateTable('deliveries')
+      .set({ status: 'complained', response: place('response') })
+      .where('id', '=', place('id'))
+      .returning('recipient'),
+)

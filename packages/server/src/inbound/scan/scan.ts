@@ -1,0 +1,82 @@
+// Scanners of arriving mail, where the operator has set them up: rspamd for spam, clamd for viruses. A scanner that is
+// away or slow never holds up mail for longer than SCAN_MS_MAX, and never loses any.
+
+import type { CategoryReason } from '@mailroom/mail/mime/parsed-message.ts'
+import type { ScanResult } from '#mailbox/messages/store/message-kind.ts'
+import type { Log } from '#platform/log.ts'
+import { SECOND_MS } from '#platform/units.ts'
+import { askClamd, clamdPlaceOf } from './ask-clamd.ts'
+import { askRspamd } from './ask-rspamd.ts'
+import type { ArrivingBytes, ScanAnswer } from './scan-answer.ts'
+
+const SCAN_MS_MAX = 2 * SECOND_MS
+
+export type MailScanner = {
+  /** Never rejects. */
+  scan(mail: ArrivingBytes): Promise<ScanResult>
+}
+
+/** Null where no scanner is set up. */
+export function openMailScanner({
+  rspamdUrl,
+  clamdUrl,
+  log,
+}: {
+  rspamdUrl: string | null
+  clamdUrl: string | null
+  log: Log
+}): MailScanner | null {
+  const ask: ((mail: ArrivingBytes) => Promise<ScanAnswer | Failure>)[] = []
+  if (rspamdUrl !== null) {
+    ask.push(guarded('rspamd', log, (mail, signal) => askRspamd(rspamdUrl, mail, signal)))
+  }
+  if (clamdUrl !== null) {
+    const place = clamdPlaceOf(clamdUrl)
+    ask.push(guarded('clamd', log, ({ raw }, signal) => askClamd(place, raw, signal)))
+  }
+  if (ask.length === 0) return null
+  return { scan: async (mail) => join(await Promise.all(ask.map((one) => one(mail)))) }
+}
+
+type Failure = { readonly verdict: null; readonly spamScore: null; readonly reason: CategoryReason }
+
+/** Turns a failure into a reason, and logs the first of several and its end. */
+function guarded(
+  rule: string,
+  log: Log,
+  ask: (mail: ArrivingBytes, signal: AbortSignal) => Promise<ScanAnswer>,
+): (mail: ArrivingBytes) => Promise<ScanAnswer | Failure> {
+  let isFailing = false
+  return async (mail) => {
+    try {
+      const answer = await ask(mail, AbortSignal.timeout(SCAN_MS_MAX))
+      if (isFailing) log.info({ scanner: rule }, 'a scanner of mail answers again')
+      isFailing = false
+      return answer
+    } catch (error) {
+      if (!isFailing) log.warn({ scanner: rule, error }, 'a scanner of mail does not answer')
+      isFailing = true
+      return { verdict: null, spamScore: null, reason: { rule, detail: describe(error) } }
+    }
+  }
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return 'not available'
+  if (error.name === 'TimeoutError') return `not available: no answer within ${SCAN_MS_MAX} ms`
+  const { code } = (error.cause ?? error) as { code?: unknown }
+  if (typeof code === 'string') return `not available: ${code}`
+  return `not available: ${error.message.slice(0, 100)}`
+}
+
+function join(answers: readonly (ScanAnswer | Failure)[]): ScanResult {
+  const verdicts = answers.map(({ verdict }) => verdict)
+  const worst = (['malicious', 'spam', null, 'clean'] as const).find((one) =>
+    verdicts.includes(one),
+  )
+  return {
+    verdict: worst ?? null,
+    spamScore: answers.find(({ spamScore }) => spamScore !== null)?.spamScore ?? null,
+    reasons: answers.flatMap(({ reason }) => reason ?? []),
+  }
+}

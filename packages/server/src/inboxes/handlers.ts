@@ -1,0 +1,129 @@
+import { FILTER_MARKS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
+import { refuseScopedKey } from '#accounts/keys/keys.ts'
+import { findPod } from '#accounts/store/pods.ts'
+import type { HandlersOf } from '#http/handler.ts'
+import { changeInbox } from '#inboxes/store/change-inboxes.ts'
+import { findShownInbox, listInboxes } from '#inboxes/store/inboxes.ts'
+import { type MetadataChange, metadataMarks } from '#inboxes/store/metadata.ts'
+import { type Clock, INSTANT_RULE, parseInstant } from '#platform/clock.ts'
+import { notFound, problem, wrongField, wrongQuery } from '#platform/problem.ts'
+import { DAY_MS } from '#platform/units.ts'
+import type { EditsOf } from '#store/columns.ts'
+import { inboxes } from '#store/nouns.ts'
+import {
+  type ChangedInbox,
+  type CreateDeps,
+  checkDisplayName,
+  createInbox,
+  makeInboxWebhook,
+} from './create-inbox.ts'
+import type { ShownInbox } from './model.ts'
+
+type Deps = CreateDeps & { wakeWorker: () => void }
+
+export function inboxHandlers(
+  deps: Deps,
+): Pick<
+  HandlersOf<'inboxes'>,
+  | 'inboxes.create'
+  | 'inboxes.list'
+  | 'inboxes.get'
+  | 'inboxes.update'
+  | 'inboxes.createApiKey'
+  | 'inboxes.listApiKeys'
+  | 'inboxes.deleteApiKey'
+> {
+  const getInbox = async (accountId: string, inboxId: string): Promise<ShownInbox> => {
+    const inbox = await findShownInbox(deps.db, accountId, inboxId)
+    if (inbox === null) throw notFound()
+    return inbox
+  }
+  const refuseKey = refuseScopedKey((accountId, { id }: { id: string }) => getInbox(accountId, id))
+  return {
+    'inboxes.create': async ({ body }, { accountId }) => {
+      const { expiresAt, ...given } = body
+      const expiring = readExpiry(deps, expiresAt)
+      return presentChanged(await createInbox(deps, { accountId, ...given, ...expiring }))
+    },
+    'inboxes.list': async ({ query }, { accountId }) => {
+      const { podId: name, metadata = {}, ...page } = query
+      const marks = metadataMarks(metadata)
+      if (marks.length > FILTER_MARKS_MAX) {
+        throw wrongQuery('metadata', `must have at most ${FILTER_MARKS_MAX} keys`)
+      }
+      const pod = name === undefined ? null : await findPod(deps.db, accountId, name)
+      if (name !== undefined && pod === null) return { data: [], total: 0 }
+      const podId = pod?.id ?? null
+      const { inboxes: shown, total } = await listInboxes(deps.db, {
+        accountId,
+        podId,
+        marks,
+        ...page,
+      })
+      return { data: shown.map(inboxes.present), total }
+    },
+    'inboxes.get': async ({ path }, { accountId }) =>
+      inboxes.present(await getInbox(accountId, path.id)),
+    'inboxes.update': async ({ path, body }, { accountId }) => {
+      // A missing inbox is reported before an invalid URL.
+      if (typeof body.webhookUrl === 'string') await getInbox(accountId, path.id)
+      const { expiresAt, ...rest } = body
+      const change = { ...rest, ...readExpiry(deps, expiresAt) }
+      return presentChanged(await updateInbox(deps, { accountId, inboxId: path.id, ...change }))
+    },
+    'inboxes.createApiKey': refuseKey,
+    'inboxes.listApiKeys': refuseKey,
+    'inboxes.deleteApiKey': refuseKey,
+  }
+}
+
+/** Documented in the API, so it is not a setting. */
+const EXPIRES_MS_MAX = 36_500 * DAY_MS
+
+function readExpiry(
+  { clock }: { clock: Clock },
+  text: string | null | undefined,
+): { expiresAtMs?: number | null } {
+  if (text === undefined) return {}
+  if (text === null) return { expiresAtMs: null }
+  const expiresAtMs = parseInstant(text)
+  if (expiresAtMs === null) throw wrongField('expiresAt', INSTANT_RULE)
+  const aheadMs = expiresAtMs - clock.now()
+  if (aheadMs > 0 && aheadMs <= EXPIRES_MS_MAX) return { expiresAtMs }
+  throw wrongField('expiresAt', 'must be in the future, at most 36500 days ahead')
+}
+
+type UpdateInbox = EditsOf<typeof inboxes> & {
+  accountId: string
+  inboxId: string
+  /** null removes it. A new URL keeps the secret. */
+  webhookUrl?: string | null
+  metadata?: MetadataChange
+}
+
+/** Changes the named fields. `invalid_webhook_url`, `not_found`, `metadata_limit_reached`. */
+async function updateInbox(
+  deps: Deps,
+  { webhookUrl, ...input }: UpdateInbox,
+): Promise<ChangedInbox> {
+  checkDisplayName(input.displayName)
+  const made = typeof webhookUrl === 'string' ? makeInboxWebhook(deps, webhookUrl) : null
+  const changed = await deps.db.write(changeInbox, {
+    ...input,
+    ...(webhookUrl !== undefined && { webhook: made?.webhook ?? null }),
+    nowMs: deps.clock.now(),
+  })
+  if (changed === null) throw notFound()
+  if (changed === 'metadata_limit_reached') {
+    throw problem(
+      'metadata_limit_reached',
+      `At most ${METADATA_KEYS_MAX} keys of metadata are allowed.`,
+    )
+  }
+  if (webhookUrl === null) deps.wakeWorker()
+  return { inbox: changed.inbox, webhookSecret: changed.isWebhookNew && made ? made.secret : null }
+}
+
+function presentChanged({ inbox, webhookSecret }: ChangedInbox) {
+  return { ...inboxes.present(inbox), ...(webhookSecret === null ? {} : { webhookSecret }) }
+}

@@ -1,0 +1,55 @@
+// An inbox: an address that receives mail, and the rules for its name.
+
+import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
+import { asciiDomain } from '@mailroom/mail/address.ts'
+import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
+import { unquote } from '#platform/email-address.ts'
+import type { Inbox } from '#store/nouns.ts'
+import { RETURN_PATH_NAME } from './service-names.ts'
+
+export type { Inbox }
+
+export type Screening = { filterMode: FilterMode }
+
+export type ReachedInbox = Inbox & {
+  /** Null if every sender is accepted. */
+  screening: Screening | null
+}
+
+export type ShownInbox = Inbox & {
+  webhookUrl: string | null
+  unreadThreads: number
+  lastMessageAtMs: number | null
+  /** Null: mail is kept forever. */
+  effectiveRetentionDays: number | null
+}
+
+const MAILBOX_NAME = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$/
+
+/** 3 to 30 lower-case letters, digits, dots and hyphens. */
+export function isMailboxName(name: string): boolean {
+  return MAILBOX_NAME.test(name)
+}
+
+export function makeMailboxName(chance: Chance): string {
+  return randomText(chance, LOWER_ALPHANUMERIC, 8)
+}
+
+/**
+ * `name+tag@domain` reaches `name@domain` (RFC 5233 sub-addressing). The result is in lower case,
+ * with the domain in A-labels.
+ */
+export function inboxAddressOf(localPart: string, domain: string): string {
+  const plus = localPart.indexOf('+')
+  const name = plus > 0 ? localPart.slice(0, plus) : localPart
+  return `${name.toLowerCase()}@${asciiDomain(domain)}`
+}
+
+/** The sub-address after the `+`. Null if there is none, or if the address is a return path. */
+export function tagOf(address: string): string | null {
+  const at = address.lastIndexOf('@')
+  const localPart = unquote(at < 0 ? address : address.slice(0, at))
+  const plus = localPart.indexOf('+')
+  if (plus <= 0 || localPart.slice(0, plus).toLowerCase() === RETURN_PATH_NAME) return null
+  return localPart.slice(plus + 1) || null
+}

@@ -1,0 +1,102 @@
+// The stored texts of attachments.
+
+import type { ExtractionMethod } from '@mailroom/contract/vocabulary.ts'
+import { sql } from 'kysely'
+import { statement } from '#platform/db/statement.ts'
+import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
+
+/** Of a file in a message; `text` may be cut. */
+export type ParsedText = {
+  readonly filename: string
+  readonly method: ExtractionMethod
+  readonly text: string
+}
+
+/** The first PARSED_TEXT_LENGTH_MAX characters of each file of a message, which the caller has found in its account. */
+export async function listParsedTexts(db: ReadDb, messageId: string): Promise<ParsedText[]> {
+  return selectParsedTexts(db.reading, { messageId })
+}
+
+const selectParsedTexts = statement<Tables, { messageId: string }, ParsedText>((query, place) =>
+  query
+    .selectFrom('attachment_texts')
+    .select(['filename', 'text', sql<ExtractionMethod>`method`.as('method')])
+    .where('message_id', '=', place('messageId')),
+)
+
+/** Null until the file was read. */
+export async function findAttachmentText(
+  db: ReadDb,
+  { accountId, messageId, filename }: { accountId: string; messageId: string; filename: string },
+): Promise<Row<'attachment_texts'> | null> {
+  const row = await db.read
+    .selectFrom('attachment_texts')
+    .selectAll()
+    .where('message_id', '=', messageId)
+    .where('filename', '=', filename)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** The names of the files of a message that were read. */
+export async function listReadFiles(db: ReadDb, messageId: string): Promise<string[]> {
+  const rows = await db.read
+    .selectFrom('attachment_texts')
+    .select('filename')
+    .where('message_id', '=', messageId)
+    .execute()
+  return rows.map(({ filename }) => filename)
+}
+
+/** The whole texts of the files of a message. */
+export async function listWholeTexts(db: ReadDb, messageId: string): Promise<string[]> {
+  const rows = await db.read
+    .selectFrom('attachment_texts')
+    .select(['text', 'rest'])
+    .where('message_id', '=', messageId)
+    .execute()
+  return rows.map(({ text, rest }) => text + (rest ?? ''))
+}
+
+/** The beginnings of the texts of all files of a message, `lengthMax` UTF-16 units together. */
+export async function readAttachedText(
+  query: ReadDb['read'],
+  { messageId, lengthMax }: { messageId: string; lengthMax: number },
+): Promise<string> {
+  const rows = await query
+    .selectFrom('attachment_texts')
+    .select('text')
+    .where('message_id', '=', messageId)
+    .orderBy('filename')
+    .execute()
+  let text = ''
+  for (const one of rows) {
+    if (text.length >= lengthMax) break
+    if (one.text !== '') text += `${one.text.slice(0, lengthMax)}\n`
+  }
+  return text.slice(0, lengthMax)
+}
+
+/**
+ * Removes the texts of messages that are about to be removed, and what the messages mention. Returns the octets that were
+ * counted for the texts.
+ */
+export async function removeAttachmentTexts(
+  tx: Tx,
+  messageIds: readonly string[],
+): Promise<number> {
+  if (messageIds.length === 0) return 0
+  await tx.query
+    .deleteFrom('jobs')
+    .where('kind', '=', 'extraction')
+    .where('key', 'in', messageIds)
+    .execute()
+  await tx.query.deleteFrom('mentions').where('message_id', 'in', messageIds).execute()
+  const removed = await tx.query
+    .deleteFrom('attachment_texts')
+    .where('message_id', 'in', messageIds)
+    .returning('stored_bytes')
+    .execute()
+  return removed.reduce((sum, { stored_bytes }) => sum + Number(stored_bytes), 0)
+}

@@ -1,0 +1,77 @@
+// Reads the attachments of mail after it has arrived, one message at a time in each process.
+
+import { isReadOnArrival } from '#mailbox/attachments/store/extract-on-arrival.ts'
+import { listReadFiles } from '#mailbox/attachments/store/texts.ts'
+import { findMessage } from '#mailbox/messages/store/messages.ts'
+import { raceAbort } from '#platform/abort.ts'
+import { Cache } from '#platform/cache.ts'
+import { addressKey } from '#platform/email-address.ts'
+import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
+import type { FeatureWork } from '#queue/background.ts'
+import type { JobKind } from '#queue/work-jobs.ts'
+import type { AttachmentTexts, ReadingDeps } from './extract-text.ts'
+
+/** Files of a message; further ones are read on request. */
+const FILES_MAX = 20
+/**
+ * Timeouts of a message, or of a sender to an account, after which further files are read on
+ * request.
+ */
+const TIMEOUTS_MAX = 2
+/** How long the timeouts of a sender count, and for how many senders. */
+const SENDER_MS = HOUR_MS
+const SENDERS_MAX = 10_000
+/** Time for all files of a message. */
+const MESSAGE_MS_MAX = MINUTE_MS
+
+type Deps = ReadingDeps & { attachmentTexts: AttachmentTexts }
+
+export function attachmentTextWork(
+  deps: Deps,
+  { readAttachments }: { readAttachments: boolean },
+): FeatureWork {
+  return { jobs: readAttachments ? [extractionJobs(deps)] : [] }
+}
+
+/** The key of a job is the id of a message whose attachments have not been read. */
+export function extractionJobs(deps: Deps): JobKind {
+  const now = () => deps.clock.monotonic()
+  const timeouts = new Cache<number>({ entriesMax: SENDERS_MAX, now })
+  return {
+    name: 'extraction',
+    faultsMax: 3,
+    async run([{ accountId, key }], { signal }) {
+      const isRead = await readFiles({ ...deps, timeouts }, { accountId, messageId: key, signal })
+      return isRead ? 'done' : 'again'
+    },
+  }
+}
+
+/** False if `signal` ended it. */
+async function readFiles(
+  deps: Deps & { timeouts: Cache<number> },
+  { accountId, messageId, signal }: { accountId: string; messageId: string; signal: AbortSignal },
+): Promise<boolean> {
+  const message = await findMessage(deps.db, accountId, messageId, { lengthMax: 0 })
+  if (message === null) return true
+  const known = new Set(await listReadFiles(deps.db, messageId))
+  const wanted = message.attachments
+    .filter((one) => isReadOnArrival(one, deps.fileReader))
+    .slice(0, FILES_MAX)
+    .filter(({ filename }) => !known.has(filename))
+  const { clock, timeouts } = deps
+  const sender = `${accountId} ${addressKey(message.fromAddr)}`
+  const untilMs = clock.monotonic() + MESSAGE_MS_MAX
+  for (const attachment of wanted) {
+    if (signal.aborted) return false
+    const isCostly = (timeouts.get(sender) ?? 0) >= TIMEOUTS_MAX
+    if (isCostly || clock.monotonic() > untilMs) return true
+    const { rawId, inboxId } = message
+    const found = { messageId, rawId, inboxId, attachment }
+    // A file may take ten seconds, which a shutdown should not wait for.
+    const text = await raceAbort(deps.attachmentTexts.of(deps, accountId, found), { signal })
+    if (text?.mayPass !== true) continue
+    timeouts.set(sender, (timeouts.get(sender) ?? 0) + 1, { ttlMs: SENDER_MS })
+  }
+  return !signal.aborted
+}

@@ -1,0 +1,386 @@
+// Claims of threads, under leases. They lock threads one by one and nothing else, so that workers do not wait for each
+// other, nor mail for them.
+
+import { type SqlBool, sql } from 'kysely'
+import { insertEvent } from '#events/store/events.ts'
+import {
+  applyChange,
+  type LockedThread,
+  lockThread,
+  lockThreadAlone,
+} from '#mailbox/threads/store/change-threads.ts'
+import { presentTime } from '#platform/clock.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows, mayPassOver } from '#platform/db/dialect.ts'
+import type { ReadDb, Row, Tx } from '#store/tables.ts'
+import { isLive, LEASE_LEFT_MS_MAX, mayChange } from './lease.ts'
+
+/** A claim that nobody knows of yet. */
+type NewClaim = {
+  readonly tokenHash: Uint8Array
+  readonly eventId: string
+  /** Of the event that the lease of the worker before has run out, if it has. */
+  readonly expiredEventId: string
+}
+
+type Terms = { readonly owner: string; readonly leaseMs: number }
+
+/** `queueMs` is the time of the queue, by which leases run; `nowMs` that of the wall. */
+type Now = { readonly queueMs: number; readonly nowMs: number }
+
+export type MadeClaim = {
+  threadId: string
+  inboxId: string
+  owner: string
+  fence: number
+  expiresAtMs: number
+}
+
+type ThreadKey = { readonly accountId: string; readonly threadId: string }
+
+export const claimThread = transaction({
+  name: 'claimThread',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: ThreadKey & Terms & Now & NewClaim,
+  ): Promise<
+    | { kind: 'claimed'; claim: MadeClaim }
+    | { kind: 'taken'; expiresAtMs: number }
+    | { kind: 'not_found' }
+    | { kind: 'trashed' }
+  > {
+    const locked = await lockThreadAlone(tx, input)
+    if (locked === null) return { kind: 'not_found' }
+    const { thread } = locked
+    if (thread.trashed_at !== null) return { kind: 'trashed' }
+    if (isLive(thread.claim_until, input.queueMs)) {
+      return { kind: 'taken', expiresAtMs: thread.claim_expires_at ?? input.nowMs }
+    }
+    return { kind: 'claimed', claim: await writeClaim(tx, locked, { ...input, claim: input }) }
+  },
+})
+
+/** The caller has locked the thread, which nobody has. */
+async function writeClaim(
+  tx: Tx,
+  locked: LockedThread,
+  { owner, leaseMs, queueMs, nowMs, claim }: Terms & Now & { claim: NewClaim },
+): Promise<MadeClaim> {
+  const { thread } = locked
+  await tellExpired(tx, locked, { eventId: claim.expiredEventId, nowMs })
+  const fence = thread.claim_fence + 1
+  const expiresAtMs = nowMs + leaseMs
+  await tx.query
+    .updateTable('threads')
+    .set({
+      claim_owner: owner,
+      claim_token_hash: claim.tokenHash,
+      claim_fence: fence,
+      claim_lease_ms: leaseMs,
+      claim_until: queueMs + leaseMs,
+      claim_expires_at: expiresAtMs,
+    })
+    .where('id', '=', thread.id)
+    .execute()
+  const made = { threadId: thread.id, inboxId: thread.inbox_id, owner, fence, expiresAtMs }
+  await tell(tx, locked, { kind: 'thread.claimed', eventId: claim.eventId, nowMs, made })
+  return made
+}
+
+/** Of a claim that has run out, and which nobody has told of. */
+async function tellExpired(
+  tx: Tx,
+  locked: LockedThread,
+  { eventId, nowMs }: { eventId: string; nowMs: number },
+): Promise<void> {
+  const made = claimIn(locked.thread)
+  if (made === null) return
+  await tell(tx, locked, { kind: 'thread.released', eventId, nowMs, made, reason: 'expired' })
+}
+
+function claimIn(thread: Row<'threads'>): MadeClaim | null {
+  const { id, inbox_id, claim_owner: owner, claim_expires_at: expiresAtMs } = thread
+  if (owner === null || expiresAtMs === null) return null
+  return { threadId: id, inboxId: inbox_id, owner, fence: thread.claim_fence, expiresAtMs }
+}
+
+async function tell(
+  tx: Tx,
+  { thread, podId }: LockedThread,
+  {
+    kind,
+    eventId,
+    nowMs,
+    made: { owner, fence, expiresAtMs },
+    reason,
+  }: {
+    kind: 'thread.claimed' | 'thread.released'
+    eventId: string
+    nowMs: number
+    made: MadeClaim
+    reason?: 'released' | 'expired'
+  },
+): Promise<void> {
+  const claim = { owner, fence, expires_at: presentTime(expiresAtMs), reason }
+  await insertEvent(tx, {
+    id: eventId,
+    kind,
+    account_id: thread.account_id,
+    pod_id: podId,
+    inbox_id: thread.inbox_id,
+    thread_id: thread.id,
+    message_id: null,
+    occurred_at: nowMs,
+    details: JSON.stringify({ claim }),
+  })
+}
+
+type Held = ThreadKey & Now & { readonly tokenHash: Uint8Array | null }
+
+type Kept<Value> = { kind: 'kept'; value: Value } | { kind: 'not_found' } | { kind: 'lease_lost' }
+
+/** `leaseMs` null: as in the claim. */
+export const renewClaim = transaction({
+  name: 'renewClaim',
+  accountOf: ({ accountId }) => accountId,
+  async run(tx: Tx, input: Held & { leaseMs: number | null }): Promise<Kept<MadeClaim>> {
+    const locked = await lockThreadAlone(tx, input)
+    if (locked === null) return { kind: 'not_found' }
+    const made = claimIn(locked.thread)
+    if (made === null || !holds(locked, input)) return { kind: 'lease_lost' }
+    const leaseMs = input.leaseMs ?? locked.thread.claim_lease_ms ?? 0
+    const expiresAtMs = input.nowMs + leaseMs
+    await tx.query
+      .updateTable('threads')
+      .set({
+        claim_lease_ms: leaseMs,
+        claim_until: input.queueMs + leaseMs,
+        claim_expires_at: expiresAtMs,
+      })
+      .where('id', '=', input.threadId)
+      .execute()
+    return { kind: 'kept', value: { ...made, expiresAtMs } }
+  },
+})
+
+/** Ends the claim, and sets the read flag if one is given. */
+export const releaseClaim = transaction({
+  name: 'releaseClaim',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: Held & { isRead: boolean | null; eventId: string; changeEventId: string },
+  ): Promise<Kept<null>> {
+    const { isRead, nowMs, changeEventId } = input
+    const locked = await (isRead === null ? lockThreadAlone : lockThread)(tx, input)
+    if (locked === null) return { kind: 'not_found' }
+    if (!holds(locked, input)) return { kind: 'lease_lost' }
+    if (isRead !== null) {
+      await applyChange(tx, locked, { change: { isRead }, eventId: changeEventId, nowMs })
+    }
+    await endClaim(tx, locked, { eventId: input.eventId, nowMs, reason: 'released' })
+    return { kind: 'kept', value: null }
+  },
+})
+
+/** Without a token while nobody has the thread is not enough here. */
+function holds({ thread }: LockedThread, { tokenHash, queueMs }: Held): boolean {
+  return tokenHash !== null && mayChange(thread, { tokenHash, queueMs })
+}
+
+async function endClaim(
+  tx: Tx,
+  locked: LockedThread,
+  { eventId, nowMs, reason }: { eventId: string; nowMs: number; reason: 'released' | 'expired' },
+): Promise<void> {
+  const made = claimIn(locked.thread)
+  await tx.query
+    .updateTable('threads')
+    .set({
+      claim_owner: null,
+      claim_token_hash: null,
+      claim_lease_ms: null,
+      claim_until: null,
+      claim_expires_at: null,
+    })
+    .where('id', '=', locked.thread.id)
+    .execute()
+  if (made === null) return
+  await tell(tx, locked, { kind: 'thread.released', eventId, nowMs, made, reason })
+}
+
+/** Which threads of an inbox a worker takes. */
+type ClaimFilter = {
+  readonly category: string | null
+  /** All of them. */
+  readonly marks: readonly string[]
+}
+
+/** `claims` has one for each thread that may be claimed. */
+export type ClaimRequest = Terms & ClaimFilter & { readonly claims: readonly NewClaim[] }
+
+export type ClaimedBatch = {
+  /** Of each request, in their order; the claims are its first ones. */
+  made: MadeClaim[][]
+  /** Milliseconds until a lease or a snooze ends, after which more may be found; null for none. */
+  moreInMs: number | null
+}
+
+/**
+ * Claims the oldest threads that are unread, not snoozed and not claimed, for several requests one after the other. On
+ * PostgreSQL threads that another transaction works on are passed over. Null when the account has no such inbox.
+ */
+export const claimOldest = transaction({
+  name: 'claimOldest',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; inboxId: string; requests: readonly ClaimRequest[] } & Now,
+  ): Promise<ClaimedBatch | null> {
+    const { inboxId, queueMs, nowMs } = input
+    const inbox = await tx.query
+      .selectFrom('inboxes')
+      .select('pod_id')
+      .where('id', '=', inboxId)
+      .where('account_id', '=', input.accountId)
+      .executeTakeFirst()
+    if (inbox === undefined) return null
+    const made: MadeClaim[][] = []
+    let isAnyHeld = false
+    const exhausted = new Set<string>()
+    for (const { owner, leaseMs, claims, ...filter } of input.requests) {
+      const key = JSON.stringify(filter)
+      const own: MadeClaim[] = []
+      made.push(own)
+      if (exhausted.has(key)) continue
+      const threads = await lockOldest(tx, { ...input, filter, limit: claims.length })
+      if (threads.length < claims.length) exhausted.add(key)
+      for (const [index, thread] of threads.entries()) {
+        const claim = claims[index]
+        if (claim === undefined) break
+        const locked = { thread, podId: inbox.pod_id }
+        own.push(await writeClaim(tx, locked, { owner, leaseMs, queueMs, nowMs, claim }))
+      }
+      if (exhausted.has(key) && mayPassOver(tx)) {
+        const held = await selectOldest(tx, { ...input, filter, limit: 1 }).executeTakeFirst()
+        if (held !== undefined) isAnyHeld = true
+      }
+    }
+    return { made, moreInMs: isAnyHeld ? HELD_RETRY_MS : await findMoreIn(tx, input) }
+  },
+})
+
+/** When threads are looked at again that another transaction held: it may end without a claim. */
+const HELD_RETRY_MS = 20
+
+type Oldest = { inboxId: string; filter: ClaimFilter; limit: number } & Now
+
+function lockOldest(tx: Tx, oldest: Oldest): Promise<Row<'threads'>[]> {
+  return lockRows(tx, selectOldest(tx, oldest), { skipLocked: true }).execute()
+}
+
+function selectOldest(tx: Tx, { inboxId, queueMs, nowMs, filter, limit }: Oldest) {
+  let query = tx.query
+    .selectFrom('threads')
+    .selectAll()
+    .where('inbox_id', '=', inboxId)
+    .where('is_read', '=', 0)
+    .where('trashed_at', 'is', null)
+    .where(sql<SqlBool>`(snoozed_until is null or snoozed_until <= ${nowMs})`)
+    .where(isUnclaimed(queueMs))
+    .orderBy('last_message_at')
+    .orderBy('id')
+    .limit(limit)
+  if (filter.category !== null) query = query.where('category', '=', filter.category)
+  for (const mark of filter.marks) {
+    query = query.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('thread_marks')
+          .select('thread_marks.mark')
+          .whereRef('thread_marks.thread_id', '=', 'threads.id')
+          .where('thread_marks.mark', '=', mark),
+      ),
+    )
+  }
+  return query
+}
+
+/** See `isLive`. */
+function isUnclaimed(queueMs: number) {
+  return sql<SqlBool>`(claim_until is null or claim_until <= ${queueMs} or claim_until > ${queueMs + LEASE_LEFT_MS_MAX})`
+}
+
+async function findMoreIn(
+  tx: Tx,
+  { inboxId, queueMs, nowMs }: { inboxId: string } & Now,
+): Promise<number | null> {
+  const { until } = await tx.query
+    .selectFrom('threads')
+    .select(({ fn }) => fn.min<number | null>('claim_until').as('until'))
+    .where('inbox_id', '=', inboxId)
+    .where('claim_until', '>', queueMs)
+    .executeTakeFirstOrThrow()
+  const { snoozed } = await tx.query
+    .selectFrom('threads')
+    .select(({ fn }) => fn.min<number | null>('snoozed_until').as('snoozed'))
+    .where('inbox_id', '=', inboxId)
+    .where('snoozed_until', '>', nowMs)
+    .executeTakeFirstOrThrow()
+  const waits = [
+    ...(until === null ? [] : [until - queueMs]),
+    ...(snoozed === null ? [] : [snoozed - nowMs]),
+  ]
+  return waits.length === 0 ? null : Math.min(...waits)
+}
+
+/** Leases of all accounts that are told in one step to have run out. */
+export const EXPIRED_STEP = 100
+
+/** Whether `expireClaims` would find something. */
+export async function hasDueClaim(db: ReadDb, queueMs: number): Promise<boolean> {
+  const row = await db.read
+    .selectFrom('threads')
+    .select('id')
+    .where('claim_until', '<=', queueMs)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Ends claims whose lease has run out, up to as many as there are `eventIds`; the number of them. */
+export const expireClaims = transaction({
+  name: 'expireClaims',
+  accountOf: () => null,
+  async run(tx: Tx, input: { eventIds: readonly string[] } & Now): Promise<number> {
+    const over = tx.query
+      .selectFrom('threads')
+      .selectAll()
+      .where('claim_until', '<=', input.queueMs)
+      .orderBy('claim_until')
+      .limit(input.eventIds.length)
+    const threads = await lockRows(tx, over, { skipLocked: true }).execute()
+    if (threads.length === 0) return 0
+    const inboxes = await tx.query
+      .selectFrom('inboxes')
+      .select(['id', 'pod_id'])
+      .where('id', 'in', [...new Set(threads.map(({ inbox_id }) => inbox_id))])
+      .execute()
+    const podOf = new Map(inboxes.map(({ id, pod_id }) => [id, pod_id]))
+    for (const [index, thread] of threads.entries()) {
+      const eventId = input.eventIds[index] ?? ''
+      const podId = podOf.get(thread.inbox_id)
+      // Nobody is told of a deleted inbox.
+      const locked = {
+        thread: podId === undefined ? withoutOwner(thread) : thread,
+        podId: podId ?? '',
+      }
+      await endClaim(tx, locked, { eventId, nowMs: input.nowMs, reason: 'expired' })
+    }
+    return threads.length
+  },
+})
+
+function withoutOwner(thread: Row<'threads'>): Row<'threads'> {
+  return { ...thread, claim_owner: null }
+}

@@ -1,0 +1,406 @@
+// Handlers of threads, messages and attachments.
+
+import type { MailFilters } from '@mailroom/contract/mail-filters.ts'
+import type { ViewQuery } from '@mailroom/contract/messages.ts'
+import { PAGE_SIZE_MAX } from '@mailroom/contract/page.ts'
+import type { Thread as ThreadShape, UpdateThread } from '@mailroom/contract/threads.ts'
+import type { ViewPage } from '@mailroom/mail-reading/view/view-page.ts'
+import { fileHeaders, planDownload } from '#http/download.ts'
+import {
+  type BinaryResponse,
+  type HandlersOf,
+  type SignedContext,
+  untilGone,
+} from '#http/handler.ts'
+import { metadataMarks } from '#inboxes/store/metadata.ts'
+import type { Downloads } from '#mailbox/attachments/downloads.ts'
+import { isSignatureGood } from '#mailbox/attachments/signed-url.ts'
+import { hashOfLeaseToken, isLive } from '#mailbox/claims/store/lease.ts'
+import {
+  assigneeMark,
+  labelMark,
+  readLabelsFilter,
+  requireClearLabels,
+  requireFewMarks,
+} from '#mailbox/labels/store/filter-marks.ts'
+import type { Extractions } from '#mailbox/messages/extractions.ts'
+import { presentListed, presentMessage } from '#mailbox/messages/present-message.ts'
+import { findAttachment, readAttachment, readRaw } from '#mailbox/messages/read-content.ts'
+import { fetchImage, showMessage } from '#mailbox/messages/show-message.ts'
+import type { ViewOptions } from '#mailbox/messages/view-mail.ts'
+import type { MailFilter } from '#mailbox/store/filters.ts'
+import type { ThreadChange } from '#mailbox/threads/store/change-threads.ts'
+import type { ShownThread, ThreadClaim } from '#mailbox/threads/store/threads.ts'
+import type { Parser } from '#parser/parser.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import type { Chance } from '#platform/chance.ts'
+import {
+  type Clock,
+  INSTANT_RULE,
+  parseInstant,
+  presentTime,
+  presentTimes,
+} from '#platform/clock.ts'
+import type { HttpGet } from '#platform/egress/http-get.ts'
+import type { MakeId } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import { problem, wrongField } from '#platform/problem.ts'
+import type { Semaphore } from '#platform/semaphore.ts'
+import type { QueueClock } from '#queue/queue-clock.ts'
+import type { Db } from '#store/tables.ts'
+import {
+  filterMessagesOf,
+  filterThreadsOf,
+  getMessage,
+  getThread,
+  listMessages,
+  listThreads,
+  readThread,
+  updateMessage,
+  updateThread,
+} from './read-mail.ts'
+
+type Deps = {
+  db: Db
+  clock: Clock
+  queueClock: QueueClock
+  makeId: MakeId
+  wakeEvents: () => void
+  chance: Chance
+  log: Log
+  parser: Parser
+  downloads: Downloads
+  extractions: Extractions
+  blobs: BlobStore | null
+  inboxDomain: string
+  smtpHostname: string
+  publicUrl: () => string
+  urlKey: Uint8Array
+  deriveKey: (purpose: string) => Uint8Array
+  getImage: HttpGet
+  imageFetches: Semaphore
+  searchSlots: Semaphore
+}
+
+/** Search, sends and removals have handlers of their own. */
+type MessageHandlers = Omit<
+  HandlersOf<'messages'>,
+  | 'messages.search'
+  | 'messages.deliveries'
+  | 'messages.forward'
+  | 'messages.rsvp'
+  | 'messages.cancel'
+  | 'messages.delete'
+>
+
+/** Claims and removals have handlers of their own. */
+type ThreadHandlers = Omit<
+  HandlersOf<'threads'>,
+  | 'threads.claim'
+  | 'threads.renewClaim'
+  | 'threads.releaseClaim'
+  | 'threads.delete'
+  | 'threads.restore'
+>
+
+export function mailHandlers(
+  deps: Deps,
+): ThreadHandlers & MessageHandlers & Pick<HandlersOf<'attachments'>, 'attachments.get'> {
+  return { ...threadHandlers(deps), ...messageHandlers(deps), ...attachmentHandlers(deps) }
+}
+
+function threadHandlers(deps: Deps): ThreadHandlers {
+  return {
+    'threads.list': async ({ path, query }, context) => {
+      const { is_read: isRead = null, category = null, snoozed: isSnoozed = null } = query
+      const { trashed: isTrashed = false, labels, metadata, assignee, limit, offset } = query
+      const { accountId } = context
+      const marks = marksOfQuery({ labels, metadata, assignee })
+      const nowMs = deps.clock.now()
+      const page = { inboxId: path.id, limit, offset }
+      const list = { accountId, isRead, category, isTrashed, marks, isSnoozed, nowMs, ...page }
+      const filter = filterOf(query)
+      const { threads, ...counted } =
+        filter === null
+          ? await listThreads(deps, list)
+          : await filterThreadsOf(deps, { ...list, filter }, untilGone(context))
+      return { data: threads.map((thread) => presentThread(thread, deps)), ...counted }
+    },
+    'threads.get': async ({ path }, { accountId }) =>
+      presentThread(await getThread(deps, { accountId, threadId: path.id }), deps),
+    'threads.update': async ({ path, body }, { accountId, headers }) => {
+      const change = changeOf(body, deps.clock.now())
+      const tokenHash = hashOfLeaseToken(headers['lease-token'])
+      const asked = { accountId, threadId: path.id, change, tokenHash }
+      return presentThread(await updateThread(deps, asked), deps)
+    },
+    'threads.messages': async ({ path, query }, { accountId, takeSlot }) => {
+      const { limit = null, offset = 0 } = query
+      const page = { accountId, threadId: path.id, limit, offset }
+      await takeSlot()
+      const { thread, count, messages } = await readThread(deps, page)
+      const shown = presentListed(messages, deps, deps.clock.now())
+      return {
+        threadId: thread.id,
+        inboxId: thread.inboxId,
+        subject: thread.subject,
+        isRead: thread.isRead,
+        data: count > PAGE_SIZE_MAX ? shown : await Array.fromAsync(shown),
+      }
+    },
+    'threads.view': async ({ path, query }, { accountId, takeSlot }) => {
+      await takeSlot('view')
+      const { viewThread } = await import('#mailbox/messages/view-mail.ts')
+      const asked = { ...viewOptions(query, accountId), threadId: path.id }
+      return presentView(await viewThread(deps, asked))
+    },
+  }
+}
+
+/** Null when nothing is filtered by. */
+function filterOf({
+  from,
+  to,
+  subject,
+  since,
+  until,
+  has_attachment,
+}: MailFilters): MailFilter | null {
+  const given = [from, to, subject, since, until, has_attachment]
+  if (given.every((value) => value === undefined)) return null
+  return {
+    from: from ?? null,
+    to: to ?? null,
+    subject: subject ?? null,
+    sinceMs: since === undefined ? null : Date.parse(since),
+    untilMs: until === undefined ? null : Date.parse(until),
+    hasAttachment: has_attachment ?? null,
+  }
+}
+
+/** What has ended is not shown. */
+export function presentThread(
+  { claim, snoozedUntilMs, ...thread }: ShownThread,
+  { clock, queueClock }: { clock: Clock; queueClock: QueueClock },
+): ThreadShape {
+  const isSnoozed = snoozedUntilMs !== null && snoozedUntilMs > clock.now()
+  return {
+    ...presentTimes(thread),
+    snoozedUntil: isSnoozed ? presentTime(snoozedUntilMs) : null,
+    claim: claim !== null && isLive(claim.untilMs, queueClock.now()) ? presentClaim(claim) : null,
+  }
+}
+
+function presentClaim({ owner, fence, expiresAtMs }: ThreadClaim): ThreadShape['claim'] {
+  return { owner, fence, expiresAt: presentTime(expiresAtMs) }
+}
+
+type MarksQuery = { labels?: string; metadata?: Record<string, string>; assignee?: string }
+
+function marksOfQuery({ labels, metadata = {}, assignee }: MarksQuery): string[] {
+  const marks = [
+    ...readLabelsFilter(labels).map(labelMark),
+    ...(assignee === undefined ? [] : [assigneeMark(assignee)]),
+    ...metadataMarks(metadata),
+  ]
+  requireFewMarks('metadata', marks)
+  return marks
+}
+
+function changeOf(body: UpdateThread, nowMs: number): ThreadChange {
+  const { is_read: _, isRead: __, snoozedUntil, ...rest } = body
+  const isRead = readStateOf(body)
+  const change = {
+    ...rest,
+    ...(isRead !== undefined && { isRead }),
+    ...(snoozedUntil !== undefined && { snoozedUntilMs: readSnooze(snoozedUntil, nowMs) }),
+  }
+  requireClearLabels(change)
+  if (Object.values(change).some((value) => value !== undefined)) return change
+  throw problem('bad_request', 'The request changes nothing.', {
+    details: [{ path: 'is_read', message: 'is required, or another field of a thread' }],
+  })
+}
+
+/** A time that is past ends the pause. */
+function readSnooze(snoozedUntil: string | null, nowMs: number): number | null {
+  if (snoozedUntil === null) return null
+  const untilMs = parseInstant(snoozedUntil)
+  if (untilMs === null) throw wrongField('snoozedUntil', INSTANT_RULE)
+  return untilMs > nowMs ? untilMs : null
+}
+
+/** Newer clients spell the field as responses do. Undefined without it. */
+function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean | undefined {
+  const wanted = isRead ?? alias
+  if (alias === undefined || alias === wanted) return wanted
+  throw problem('bad_request', 'The fields "is_read" and "isRead" differ.', {
+    details: [{ path: 'isRead', message: 'must equal is_read if both are given' }],
+  })
+}
+
+function messageHandlers(deps: Deps): MessageHandlers {
+  return {
+    'messages.list': async ({ path, query }, context) => {
+      const { direction = null, category = null, limit, offset } = query
+      const { accountId } = context
+      const labels = readLabelsFilter(query.labels)
+      const list = { accountId, inboxId: path.id, direction, category, labels, limit, offset }
+      const filter = filterOf(query)
+      await context.takeSlot()
+      const { messages, ...counted } =
+        filter === null
+          ? await listMessages(deps, list)
+          : await filterMessagesOf(deps, { ...list, filter }, untilGone(context))
+      const shown = presentListed(messages, deps, deps.clock.now())
+      return { data: await Array.fromAsync(shown), ...counted }
+    },
+    'messages.get': async ({ path }, { accountId, takeSlot }) => {
+      const asked = { accountId, messageId: path.id, beforeLong: takeSlot }
+      const message = await getMessage(deps, asked)
+      return presentMessage(message, deps, deps.clock.now())
+    },
+    'messages.update': async ({ path, body }, { accountId, headers }) => {
+      requireClearLabels(body)
+      if (body.addLabels === undefined && body.removeLabels === undefined) {
+        throw wrongField('addLabels', 'is required, or removeLabels')
+      }
+      const tokenHash = hashOfLeaseToken(headers['lease-token'])
+      const asked = { accountId, messageId: path.id, change: body, tokenHash }
+      return presentMessage(await updateMessage(deps, asked), deps, deps.clock.now())
+    },
+    'messages.raw': async ({ path }, { accountId }) => ({
+      headers: fileHeaders('message/rfc822', 'message.eml'),
+      ...(await readRaw(deps, { accountId, messageId: path.id })),
+    }),
+    // The code of views is loaded with the first one.
+    'messages.view': async ({ path, query }, { accountId, takeSlot }) => {
+      await takeSlot('view')
+      const { viewMessage } = await import('#mailbox/messages/view-mail.ts')
+      const asked = { ...viewOptions(query, accountId), messageId: path.id }
+      return presentView(await viewMessage(deps, asked))
+    },
+    'messages.html': async ({ path, query }, { accountId, takeSlot, headers }) => {
+      const showsRemote = query.images === 'show'
+      const showsHidden = query.text === 'hidden'
+      const shows = { showsRemote, showsHidden, beforeLong: takeSlot }
+      const asked = { accountId, messageId: path.id, ...shows }
+      const { document, blockedCount } = await showMessage(deps, asked)
+      return {
+        headers: {
+          ...MESSAGE_PAGE_HEADERS,
+          ...(isOwnFrame(headers) && { 'content-security-policy': policyOfPage('own-frame') }),
+          'x-blocked-images': String(blockedCount),
+        },
+        content: document,
+      }
+    },
+    'messages.image': async ({ path, query }) => {
+      const { url = '', expires, signature } = query
+      const image = { messageId: path.id, url, expires, signature }
+      const { content, contentType } = await fetchImage(deps, image)
+      const length = String(content.length)
+      const headers = { 'content-type': contentType, 'content-length': length }
+      return { headers: { ...IMAGE_HEADERS, ...headers }, content }
+    },
+  }
+}
+
+function attachmentHandlers(deps: Deps): Pick<HandlersOf<'attachments'>, 'attachments.get'> {
+  return {
+    'attachments.get': async ({ path, query }, context) => {
+      if (context.isSigned) {
+        const { expires, signature } = query
+        const { messageId, filename: name } = path
+        const signed = { messageId, name, nowMs: deps.clock.now() }
+        const isGood = isSignatureGood(deps.urlKey, { expires, signature }, signed)
+        if (!isGood) throw problem('invalid_signature')
+      }
+      const answer = await download(deps, path, context)
+      // Browsers send Sec-Fetch-Dest only to https and to their own machine.
+      const isPicture = context.isSigned && /^image\//.test(String(context.headers.accept))
+      return isPicture ? { ...answer, headers: embeddable(answer.headers) } : answer
+    },
+  }
+}
+
+/** The page of a message is sandboxed, so that it has no origin but in our own frames; all that it loads are pictures. */
+function embeddable(headers: BinaryResponse['headers']): BinaryResponse['headers'] {
+  return { ...headers, 'cross-origin-resource-policy': 'cross-origin' }
+}
+
+async function download(
+  deps: Deps,
+  path: { messageId: string; filename: string },
+  context: SignedContext,
+): Promise<BinaryResponse> {
+  const accountId = context.isSigned ? null : context.accountId
+  const found = await findAttachment(deps, { accountId, ...path })
+  const { messageId, attachment } = found
+  let plan = planDownload({ ...attachment, messageId }, context.headers)
+  if (plan.part === null || !context.wantsContent) return { ...plan, content: null }
+  const { content, release } = await readAttachment(deps, found)
+  if (content.length !== attachment.sizeBytes) {
+    // The parser has changed since the attachment was listed; the answer to a range may be the whole.
+    plan = planDownload({ ...attachment, messageId, sizeBytes: content.length }, {})
+  }
+  return { ...plan, content: content.subarray(plan.part?.start, plan.part?.end), release }
+}
+
+/** Whether a page of our origin shows the answer in a frame. Browsers send these fields, and pages cannot set them. */
+function isOwnFrame(headers: SignedContext['headers']): boolean {
+  return headers['sec-fetch-dest'] === 'iframe' && headers['sec-fetch-site'] === 'same-origin'
+}
+
+/**
+ * The sandbox holds wherever the page is opened: links open new windows, and nothing else is allowed. A frame may
+ * restrict the page further. In a frame of our own pages the page keeps its origin, so that the page around it can read
+ * its height; without scripts it can do nothing with an origin.
+ */
+function policyOfPage(place: 'anywhere' | 'own-frame'): string {
+  const rights = `allow-popups allow-popups-to-escape-sandbox${place === 'own-frame' ? ' allow-same-origin' : ''}`
+  return `sandbox ${rights}; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'`
+}
+
+export const MESSAGE_PAGE_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': policyOfPage('anywhere'),
+  'cache-control': 'private, no-store',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'x-dns-prefetch-control': 'off',
+  'x-robots-tag': 'noindex, nofollow',
+}
+
+const IMAGE_HEADERS = {
+  'content-security-policy': "sandbox; default-src 'none'",
+  'content-disposition': 'inline',
+  'cache-control': 'private, max-age=900',
+  'referrer-policy': 'no-referrer',
+  // The page that shows the image is sandboxed, so that it may have no origin.
+  'cross-origin-resource-policy': 'cross-origin',
+}
+
+function viewOptions(query: ViewQuery, accountId: string): ViewOptions {
+  const { max_chars: maxChars, offset, links, unfold } = query
+  return {
+    accountId,
+    maxChars,
+    offset,
+    hasFullLinks: links === 'full',
+    isUnfolded: unfold === true,
+  }
+}
+
+function presentView({ text, totalChars, nextOffset }: ViewPage): BinaryResponse {
+  return {
+    headers: {
+      'content-type': 'text/markdown; charset=utf-8',
+      'cache-control': 'private, no-store',
+      'x-content-type-options': 'nosniff',
+      'x-view-total-chars': String(totalChars),
+      ...(nextOffset === null ? {} : { 'x-view-next-offset': String(nextOffset) }),
+    },
+    content: text,
+  }
+}

@@ -1,0 +1,83 @@
+// Marks of threads: what lists are filtered by, as a text for each label, assignee and value of metadata.
+
+import {
+  FILTER_MARKS_MAX,
+  LABEL_PATTERN,
+  LABEL_RULE,
+  LABELS_MAX,
+} from '@mailroom/contract/labels.ts'
+import { metadataMarks } from '#inboxes/store/metadata.ts'
+import { wrongField, wrongQuery } from '#platform/problem.ts'
+
+export function labelMark(label: string): string {
+  return `label=${label}`
+}
+
+export function assigneeMark(assignee: string): string {
+  return `assignee=${assignee}`
+}
+
+type Marked = {
+  readonly labels: readonly string[]
+  readonly metadata: Readonly<Record<string, string>>
+  readonly assignee: string | null
+}
+
+export function marksOf({ labels, metadata, assignee }: Marked): string[] {
+  const assigned = assignee === null ? [] : [assigneeMark(assignee)]
+  return [...labels.map(labelMark), ...assigned, ...metadataMarks(metadata)]
+}
+
+export type LabelChange = {
+  readonly addLabels?: readonly string[]
+  readonly removeLabels?: readonly string[]
+}
+
+export function labelsOf({ labels }: { labels: string | null }): string[] {
+  return labels === null ? [] : JSON.parse(labels)
+}
+
+/** The labels after the change, sorted; null when there would be more than are allowed. */
+export function changedLabels(
+  labels: readonly string[],
+  { addLabels = [], removeLabels = [] }: LabelChange,
+): string[] | null {
+  const kept = labels.filter((label) => !removeLabels.includes(label))
+  const changed = [...new Set([...kept, ...addLabels])].sort()
+  return changed.length > LABELS_MAX ? null : changed
+}
+
+/** `bad_request` when a label is both added and removed. */
+export function requireClearLabels({ addLabels = [], removeLabels = [] }: LabelChange): void {
+  const index = removeLabels.findIndex((label) => addLabels.includes(label))
+  if (index < 0) return
+  const label = JSON.stringify(removeLabels[index])
+  throw wrongField(`removeLabels[${index}]`, `is ${label}, which addLabels has too`)
+}
+
+const LABEL = new RegExp(LABEL_PATTERN)
+
+export function isLabel(text: string): boolean {
+  return LABEL.test(text)
+}
+
+/** The labels of a filter, each once. `bad_request` names one that is no label. */
+export function readLabelsFilter(list: string | undefined): string[] {
+  const words = (list?.split(',') ?? []).map((word) => word.trim()).filter((word) => word !== '')
+  const wrong = words.find((word) => !LABEL.test(word))
+  if (wrong !== undefined) {
+    throw wrongQuery(
+      'labels',
+      `contains ${JSON.stringify(wrong.slice(0, 100))}: each ${LABEL_RULE}`,
+    )
+  }
+  const labels = [...new Set(words)]
+  requireFewMarks('labels', labels)
+  return labels
+}
+
+export function requireFewMarks(path: string, marks: readonly string[]): void {
+  if (marks.length > FILTER_MARKS_MAX) {
+    throw wrongQuery(path, `must name at most ${FILTER_MARKS_MAX}`)
+  }
+}

@@ -1,0 +1,98 @@
+// Messages with labels, from an index that alone has what is counted and skipped; and the count of a filtered list.
+
+import { COUNTED_MAX, type MessageCategory } from '@mailroom/contract/vocabulary.ts'
+import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
+import type { ReadDb, Tables } from '#store/tables.ts'
+
+/** The messages with all of the labels, outside of the trash. */
+export async function labelledIn(
+  db: ReadDb,
+  input: {
+    inboxId: string
+    direction: 'inbound' | 'outbound' | null
+    category: MessageCategory | null
+    labels: readonly string[]
+  },
+): Promise<Listed> {
+  const { inboxId, direction, category } = input
+  const [first = '', ...others] = await rarestFirst(db, input)
+  let inList = labelledWith(db, inboxId, first)
+  for (const label of others) {
+    inList = inList.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('message_labels as other')
+          .select('other.label')
+          .whereRef('other.message_id', '=', 'message_labels.message_id')
+          .where('other.label', '=', label),
+      ),
+    )
+  }
+  if (direction !== null || category !== null) {
+    inList = inList.where(({ exists, selectFrom }) => {
+      let passing = selectFrom('messages')
+        .select('messages.id')
+        .whereRef('messages.id', '=', 'message_labels.message_id')
+      if (direction !== null) passing = passing.where('messages.direction', '=', direction)
+      if (category !== null) passing = passing.where('messages.category', '=', category)
+      return exists(passing)
+    })
+  }
+  return inList
+    .select('message_labels.message_id as id')
+    .orderBy('message_labels.created_at', 'desc')
+    .orderBy('message_labels.message_id', 'desc')
+}
+
+/** The other labels are looked up for each message that has the first. */
+async function rarestFirst(
+  db: ReadDb,
+  { inboxId, labels }: { inboxId: string; labels: readonly string[] },
+): Promise<readonly string[]> {
+  if (labels.length < 2) return labels
+  const counted: { label: string; count: number }[] = []
+  for (const label of labels) {
+    const messages = labelledWith(db, inboxId, label).select('message_labels.message_id')
+    counted.push({ label, count: await countUpTo(db, messages) })
+  }
+  return counted.sort((one, other) => one.count - other.count).map(({ label }) => label)
+}
+
+function labelledWith(db: ReadDb, inboxId: string, label: string) {
+  return db.read
+    .selectFrom('message_labels')
+    .where('message_labels.inbox_id', '=', inboxId)
+    .where('message_labels.label', '=', label)
+    .where('message_labels.is_trashed', '=', 0)
+}
+
+/** The ids of a list, newest first. */
+export type Listed = SelectQueryBuilder<
+  Tables,
+  'messages' | 'message_labels' | 'threads' | 'thread_marks',
+  { id: string }
+>
+
+/**
+ * True for every time. PostgreSQL has no figures of a table before it first analyzes it; with a range on both sides it
+ * reads the index in its order all the same, instead of sorting the inbox.
+ */
+export function isAnyTime(column: 'messages.created_at' | 'threads.last_message_at') {
+  const max = sql.lit(Number.MAX_SAFE_INTEGER)
+  return sql<SqlBool>`${sql.ref(column)} >= -${max} and ${sql.ref(column)} <= ${max}`
+}
+
+/** The rows of a query, counted up to COUNTED_MAX. */
+export async function countUpTo<Found>(
+  db: ReadDb,
+  query: SelectQueryBuilder<
+    Tables,
+    'messages' | 'threads' | 'thread_marks' | 'message_labels' | 'inboxes',
+    Found
+  >,
+): Promise<number> {
+  const { count } = await db.read
+    .selectFrom(query.clearOrderBy().limit(COUNTED_MAX).as('counted'))
+    .select(({ fn }) => fn.countAll<number | string>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}

@@ -1,0 +1,11 @@
+export { type Extractions, openExtractions } from './extractions.ts'
+export {
+  CUT_READ_LENGTH,
+  cutBodies,
+  presentAttachments,
+  presentListed,
+  presentMessage,
+  presentReading,
+  withParsedTexts,
+} from './present-message.ts'
+export { openImageFetches, showMessage } from './show-message.ts'

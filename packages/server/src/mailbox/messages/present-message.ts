@@ -1,0 +1,143 @@
+// Messages as the API shows them: whole, or cut for lists and events.
+
+import {
+  type Attachment,
+  type Authentication,
+  type Message as MessageShape,
+  PARSED_TEXTS_LENGTH_MAX,
+  SHOWN_BODY_BYTES_MAX,
+} from '@mailroom/contract/messages.ts'
+import type { ExtractionMethod } from '@mailroom/contract/vocabulary.ts'
+import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
+import { tagOf } from '#inboxes/inboxes.ts'
+import { attachmentUrl, type UrlSigner } from '#mailbox/attachments/signed-url.ts'
+import { listParsedTexts } from '#mailbox/attachments/store/texts.ts'
+import type { Message } from '#mailbox/messages/store/messages.ts'
+import { presentTime } from '#platform/clock.ts'
+import type { ReadDb } from '#store/tables.ts'
+import type { Extractions } from './extractions.ts'
+
+type FilePresenter = UrlSigner & { readonly db: ReadDb }
+type MessagePresenter = FilePresenter & { readonly extractions: Extractions }
+
+/** A whole message; the URLs of its attachments are signed anew each time. */
+export function presentMessage(
+  message: Message,
+  presenter: MessagePresenter,
+  nowMs: number,
+): Promise<MessageShape> {
+  return presentBodies(message, { message, isTruncated: false }, presenter, nowMs)
+}
+
+/** Messages as lists show them, with bodies of SHOWN_BODY_BYTES_MAX at most. */
+export async function* presentListed(
+  messages: Iterable<Message> | AsyncIterable<Message>,
+  presenter: MessagePresenter,
+  nowMs: number,
+): AsyncGenerator<MessageShape> {
+  for await (const message of messages) {
+    yield await presentBodies(message, cutBodies(message), presenter, nowMs)
+  }
+}
+
+/** `extracted` is found in the uncut message, so that lists and the message itself agree. */
+async function presentBodies(
+  read: Message,
+  { message, isTruncated }: ReturnType<typeof cutBodies>,
+  presenter: MessagePresenter,
+  nowMs: number,
+): Promise<MessageShape> {
+  const { authentication, createdAtMs, scheduledAtMs, rawId: _, invites: __, ...rest } = message
+  const { extracted, hiddenTextParts } = await presentReading(read, presenter)
+  return {
+    ...rest,
+    tag: rest.recipient === null ? null : tagOf(rest.recipient),
+    isTruncated,
+    attachments: await presentAttachments(message, presenter, nowMs),
+    extracted,
+    hiddenText: hiddenTextParts.length > 0,
+    hiddenTextParts,
+    authentication: authentication as Authentication | null,
+    automatic: rest.automaticReason !== null,
+    scheduledAt: scheduledAtMs === null ? null : presentTime(scheduledAtMs),
+    createdAt: presentTime(createdAtMs),
+  }
+}
+
+/** What a message tells beside its bodies; nothing of an outbound one. */
+export async function presentReading(
+  message: Message,
+  { extractions }: Pick<MessagePresenter, 'extractions'>,
+): Promise<Pick<MessageShape, 'extracted' | 'hiddenTextParts'>> {
+  const reading = await extractions.of(message)
+  if (reading === null) return { extracted: null, hiddenTextParts: [] }
+  return {
+    extracted: { ...reading.extracted, invites: message.invites },
+    hiddenTextParts: reading.hidden.map(({ kind, characters }) => ({ kind, characters })),
+  }
+}
+
+/** With the text of those that were read. The URLs are signed anew each time. */
+export async function presentAttachments(
+  message: Pick<Message, 'id' | 'attachments'>,
+  presenter: FilePresenter,
+  nowMs: number,
+): Promise<MessageShape['attachments']> {
+  const { id: messageId } = message
+  const files = await withParsedTexts(presenter.db, message)
+  return files.map(({ filename, isInline, ...file }) => ({
+    filename,
+    ...file,
+    url: attachmentUrl(presenter, { messageId, filename, nowMs }),
+    isInline,
+    inline: isInline,
+  }))
+}
+
+/** The attachments of a message with the beginnings of their texts, PARSED_TEXTS_LENGTH_MAX together. */
+export async function withParsedTexts(
+  db: ReadDb,
+  { id, attachments }: Pick<Message, 'id' | 'attachments'>,
+): Promise<(ParsedAttachment & Pick<Attachment, 'parsedText' | 'extractionMethod'>)[]> {
+  if (attachments.length === 0) return []
+  const read = new Map((await listParsedTexts(db, id)).map((one) => [one.filename, one]))
+  let room = PARSED_TEXTS_LENGTH_MAX
+  return attachments.map(({ charset: _, ...attachment }) => {
+    const { text = '', method = null } = read.get(attachment.filename) ?? {}
+    const kept = text.slice(0, room).toWellFormed()
+    room -= kept.length
+    const isRead = method !== null && !UNREAD.has(method)
+    return { ...attachment, parsedText: isRead ? kept : null, extractionMethod: method }
+  })
+}
+
+const UNREAD = new Set<ExtractionMethod>(['unsupported', 'failed', 'too_large'])
+
+/**
+ * Characters of a long body that are read to show its beginning: one more than is shown, so that a longer body
+ * is recognised, and enough to find the codes and links of the whole message.
+ */
+export const CUT_READ_LENGTH = SHOWN_BODY_BYTES_MAX + 1
+
+/** At most SHOWN_BODY_BYTES_MAX octets of UTF-8 of each body, and no half of a character. */
+export function cutBodies(message: Message): { message: Message; isTruncated: boolean } {
+  const bodyText = cut(message.bodyText)
+  const bodyHtml = cut(message.bodyHtml)
+  const extractedText = cut(message.extractedText)
+  const isTruncated =
+    bodyText.length < message.bodyText.length ||
+    bodyHtml.length < message.bodyHtml.length ||
+    extractedText.length < message.extractedText.length
+  return isTruncated
+    ? { message: { ...message, bodyText, bodyHtml, extractedText }, isTruncated }
+    : { message, isTruncated }
+}
+
+function cut(text: string): string {
+  const bytesMax = SHOWN_BODY_BYTES_MAX
+  // A UTF-16 unit has three octets at most.
+  if (text.length * 3 <= bytesMax || Buffer.byteLength(text, 'utf8') <= bytesMax) return text
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytesMax))
+  // Not a slice of the long text, which would keep all of it in memory.
+  return Buffer.from(text.slice(0, read), 'utf8').toString('utf8')
+}

@@ -1,0 +1,118 @@
+// Reads the bytes of a message: its raw form and its attachments.
+
+import { asciiDomain } from '@mailroom/mail/address.ts'
+import { withoutClaimedResults } from '@mailroom/mail/authentication.ts'
+import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
+import type { Downloads, HeldContent } from '#mailbox/attachments/downloads.ts'
+import { findMessage, findSignedMessage, type Message } from '#mailbox/messages/store/messages.ts'
+import { findRawMessage } from '#mailbox/messages/store/raw-messages.ts'
+import type { Parser } from '#parser/parser.ts'
+import type { BlobStore } from '#platform/blobs/blob-store.ts'
+import { domainOf } from '#platform/email-address.ts'
+import { notFound } from '#platform/problem.ts'
+import type { Db } from '#store/tables.ts'
+
+/**
+ * The raw message. A received one comes without Authentication-Results that name this service, which never writes
+ * any.
+ */
+export async function readRaw(
+  deps: {
+    db: Db
+    blobs: BlobStore | null
+    downloads: Downloads
+    inboxDomain: string
+    smtpHostname: string
+  },
+  input: { accountId: string; messageId: string },
+): Promise<HeldContent> {
+  const message = await findMessage(deps.db, input.accountId, input.messageId, WITHOUT_BODIES)
+  if (message === null) throw notFound()
+  const { rawId, direction } = message
+  if (direction === 'outbound') {
+    return deps.downloads.hold('raw', rawId, () => readRawBytes(deps, rawId))
+  }
+  return readReceivedRaw(deps, message)
+}
+
+/** The raw form of a message that was received for `toAddr`, also of one in quarantine. */
+export function readReceivedRaw(
+  deps: {
+    db: Db
+    blobs: BlobStore | null
+    downloads: Downloads
+    inboxDomain: string
+    smtpHostname: string
+  },
+  { rawId, toAddr }: { rawId: string; toAddr: string },
+): Promise<HeldContent> {
+  // Inboxes of other domains may have the same octets.
+  const ownDomain = domainOf(toAddr)
+  const ours = new Set([deps.smtpHostname, deps.inboxDomain, ownDomain])
+  return deps.downloads.hold('raw', `${rawId} ${ownDomain}`, async () => {
+    const raw = await readRawBytes(deps, rawId)
+    return withoutClaimedResults(raw, (id) => ours.has(asciiDomain(id)))
+  })
+}
+
+export type FoundAttachment = {
+  readonly messageId: string
+  readonly inboxId: string
+  readonly rawId: string
+  readonly attachment: ParsedAttachment
+}
+
+/**
+ * An attachment of a message of the account, or of any account when `accountId` is null: the caller has then
+ * verified a signature. `not_found` when there is none of this name.
+ */
+export async function findAttachment(
+  deps: { db: Db },
+  input: { accountId: string | null; messageId: string; filename: string },
+): Promise<FoundAttachment> {
+  const message = await findOwned(deps, input)
+  const attachment = message?.attachments.find(({ filename }) => filename === input.filename)
+  if (message === null || attachment === undefined) throw notFound()
+  return { messageId: message.id, inboxId: message.inboxId, rawId: message.rawId, attachment }
+}
+
+export async function readAttachment(
+  deps: { db: Db; blobs: BlobStore | null; parser: Parser; downloads: Downloads },
+  { messageId, rawId, attachment }: FoundAttachment,
+): Promise<HeldContent> {
+  const { filename } = attachment
+  return deps.downloads.hold('attachment', `${messageId} ${filename}`, async () => {
+    const raw = await readRawBytes(deps, rawId)
+    const found = await deps.parser.readAttachment(raw, filename)
+    if (found === null) throw notFound()
+    return found.content
+  })
+}
+
+/**
+ * The bytes of a raw message; ids must come from rows. `not_found` when it was deleted, also during the read.
+ */
+export async function readRawBytes(
+  deps: { db: Db; blobs: BlobStore | null },
+  rawId: string,
+): Promise<Uint8Array> {
+  const raw = await findRawMessage(deps.db, rawId)
+  if (raw === null) throw notFound()
+  const content = raw.content ?? (await deps.blobs?.get(rawId)) ?? null
+  if (content !== null) return content
+  // A deletion removes the row before the bytes.
+  if ((await findRawMessage(deps.db, rawId)) === null) throw notFound()
+  throw new Error(`The bytes of ${rawId} are not in the blob store.`)
+}
+
+/** Long bodies are not needed to find a message or an attachment. */
+const WITHOUT_BODIES = { lengthMax: 0 }
+
+function findOwned(
+  deps: { db: Db },
+  input: { accountId: string | null; messageId: string },
+): Promise<Message | null> {
+  return input.accountId === null
+    ? findSignedMessage(deps.db, input.messageId, WITHOUT_BODIES)
+    : findMessage(deps.db, input.accountId, input.messageId, WITHOUT_BODIES)
+}

@@ -1,0 +1,126 @@
+// A message as a page for people. Its own images come through the signed URLs of attachments; images of other
+// hosts, where the reader wants them, are fetched by the service, so that the hosts learn nothing of the reader.
+
+import { imageType, isShownType } from '@mailroom/mail-reading/display/images.ts'
+import type { AddressOf } from '@mailroom/mail-reading/display/shown-html.ts'
+import {
+  attachmentUrl,
+  encodeAll,
+  imageUrl,
+  isSignatureGood,
+  type Signature,
+} from '#mailbox/attachments/signed-url.ts'
+import { findMessageAccount, type Message } from '#mailbox/messages/store/messages.ts'
+import { getMessage } from '#mailbox/read-mail.ts'
+import type { Parser } from '#parser/parser.ts'
+import type { Clock } from '#platform/clock.ts'
+import type { HttpGet } from '#platform/egress/http-get.ts'
+import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
+import { Semaphore } from '#platform/semaphore.ts'
+import type { Db } from '#store/tables.ts'
+
+type DeriveKey = (purpose: string) => Uint8Array
+
+const IMAGE_KEY_PURPOSE = 'message-images'
+
+/** `blockedCount` counts the images of other hosts that were left out. */
+export async function showMessage(
+  deps: { db: Db; parser: Parser; clock: Clock; urlKey: Uint8Array; deriveKey: DeriveKey },
+  input: {
+    accountId: string
+    messageId: string
+    showsRemote: boolean
+    /** Whether only the text is shown that readers do not see. */
+    showsHidden?: boolean
+    /** Awaited before a long body is read. */
+    beforeLong?: () => Promise<void>
+  },
+): Promise<{ document: string; blockedCount: number }> {
+  const message = await getMessage(deps, input)
+  const { bodyHtml: html, bodyText, subject } = message
+  const { showsRemote, showsHidden = false } = input
+  // An approver sees mail that leaves, in whatever window.
+  const isStill = message.direction === 'outbound'
+  // Loaded with the first message that is shown.
+  const { shownBody } = await import('@mailroom/mail-reading/display/shown-html.ts')
+  const shown =
+    html === '' && !showsHidden
+      ? null
+      : await deps.parser.show({
+          html,
+          showsRemote,
+          isStill,
+          ...(showsHidden && { hiddenOf: [subject, bodyText] }),
+        })
+  return {
+    document: shownBody(shown, { html, text: bodyText }, addresses(deps, message)),
+    blockedCount: shown?.blockedCount ?? 0,
+  }
+}
+
+function addresses(
+  { clock, urlKey, deriveKey }: { clock: Clock; urlKey: Uint8Array; deriveKey: DeriveKey },
+  { id: messageId, attachments }: Message,
+): AddressOf {
+  const nowMs = clock.now()
+  const imageKey = deriveKey(IMAGE_KEY_PURPOSE)
+  const parts = new Map(attachments.map((attachment) => [attachment.contentId, attachment]))
+  return (image) => {
+    if (image.kind === 'remote') return imageUrl(imageKey, { messageId, url: image.url, nowMs })
+    const part = parts.get(image.contentId)
+    if (part === undefined || !isShownType(part.contentType)) return null
+    // Without a host, because readers may reach the service under several names.
+    const url = attachmentUrl({ publicUrl: () => '', urlKey }, { ...part, messageId, nowMs })
+    return url.replace(/[!'()*]/g, encodeAll)
+  }
+}
+
+/** Images that a process, and one account, fetch at once: each may hold IMAGE_BYTES_MAX. */
+const IMAGES_AT_ONCE = 16
+const IMAGES_PER_ACCOUNT_AT_ONCE = 8
+/** More images than a newsletter has. */
+const IMAGES_WAITING_MAX = 200
+
+/** One for a process. */
+export function openImageFetches(): Semaphore {
+  const text = `${IMAGES_WAITING_MAX} images of the account are already waiting to be fetched.`
+  return new Semaphore({
+    limit: IMAGES_AT_ONCE,
+    limitPerKey: IMAGES_PER_ACCOUNT_AT_ONCE,
+    waitingPerKeyMax: IMAGES_WAITING_MAX,
+    refuse: () => problem('rate_limit_exceeded', text, { retryAfterSeconds: RETRY_AFTER_SECONDS }),
+  })
+}
+
+/**
+ * An image of another host. `invalid_signature` for a URL that the service did not sign or that expired,
+ * `not_found` once the message is deleted, `image_unavailable` when the host returns no image.
+ */
+export async function fetchImage(
+  deps: { db: Db; clock: Clock; deriveKey: DeriveKey; getImage: HttpGet; imageFetches: Semaphore },
+  { messageId, url, ...signature }: { messageId: string; url: string } & Signature,
+): Promise<{ contentType: string; content: Uint8Array }> {
+  const key = deps.deriveKey(IMAGE_KEY_PURPOSE)
+  const signed = { messageId, name: url, nowMs: deps.clock.now() }
+  if (!isSignatureGood(key, signature, signed)) throw problem('invalid_signature')
+  const accountId = await findMessageAccount(deps.db, messageId)
+  if (accountId === null) throw notFound()
+  const outcome = await deps.imageFetches.run({ key: accountId }, () => deps.getImage(url))
+  if (outcome.kind === 'failed') throw problem('image_unavailable', FAILURE_TEXTS[outcome.error])
+  const contentType = imageType(outcome.content)
+  if (contentType === null) throw problem('image_unavailable', 'The host did not return an image.')
+  return { contentType, content: outcome.content }
+}
+
+const FAILURE_TEXTS = {
+  timeout: 'The image did not arrive in time.',
+  forbidden_address: 'The address of the image is not public.',
+  dns_failed: 'DNS has no address for the host of the image.',
+  connection_failed: 'The host of the image could not be reached.',
+  tls_failed: 'The host of the image has no trusted certificate.',
+  status: 'The host of the image refused the request.',
+  redirect: 'The URL of the image redirects too often, or to a URL that cannot be fetched.',
+  too_large: 'The image is too large.',
+  protocol_error: 'The host of the image did not respond with valid HTTP.',
+  cut: 'The service is shutting down.',
+} as const

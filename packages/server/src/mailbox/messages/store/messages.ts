@@ -1,0 +1,624 @@
+// Messages, from rows. Lists are in the order of time: an index alone has what is counted and skipped.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
+import { parseAddressList } from '@mailroom/mail/address-list.ts'
+import type { Invite, ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
+import { type SqlBool, sql } from 'kysely'
+import { labelsOf } from '#mailbox/labels/store/filter-marks.ts'
+import {
+  countUpTo,
+  isAnyTime,
+  type Listed,
+  labelledIn,
+} from '#mailbox/labels/store/labelled-messages.ts'
+import { statement } from '#platform/db/statement.ts'
+import { addressKey } from '#platform/email-address.ts'
+import type { ReadDb, Row, Tables } from '#store/tables.ts'
+import { categoryOfRow, type KindFields, kindOfRow } from './message-kind.ts'
+
+/** Failure reason of a sent message that was cancelled. */
+export const CANCELLED = 'cancelled'
+
+export type Direction = 'inbound' | 'outbound'
+type MessageStatus = 'pending' | 'sent' | 'received' | 'failed'
+export type DeliveryRole = 'to' | 'cc'
+
+export type Message = KindFields & {
+  id: string
+  threadId: string
+  inboxId: string
+  rawId: string
+  direction: Direction
+  status: MessageStatus
+  rfcMessageId: string | null
+  fromAddr: string
+  toAddr: string
+  /** Received: the addresses of the To field; sent: all recipients but those of cc and bcc. */
+  to: string[]
+  /** The address at RCPT, in the client's spelling; null for sent mail. */
+  recipient: string | null
+  headerTo: string | null
+  deliveryRole: DeliveryRole | null
+  cc: string[]
+  /** Empty for received mail. */
+  bcc: string[]
+  replyTo: string | null
+  references: string[]
+  subject: string
+  bodyText: string
+  bodyHtml: string
+  extractedText: string
+  attachments: ParsedAttachment[]
+  authentication: unknown
+  automaticReason: string | null
+  failureReason: string | null
+  defects: string[]
+  labels: string[]
+  invites: Invite[]
+  /** When it is to be sent, if a time was given. */
+  scheduledAtMs: number | null
+  createdAtMs: number
+}
+
+/** How bodies that are too long for a row are read. */
+type LongBodies = {
+  /** Characters of each body; all of it when left out. */
+  readonly lengthMax?: number
+  /** Awaited before a long body is read. */
+  readonly before?: () => Promise<void>
+}
+
+/**
+ * Messages of an inbox, newest first; long bodies are read one by one while the messages are iterated. Null when
+ * the account has no such inbox.
+ */
+export async function listMessages(
+  db: ReadDb,
+  input: {
+    accountId: string
+    inboxId: string
+    direction: Direction | null
+    category?: MessageCategory | null
+    /** All of them. */
+    labels?: readonly string[]
+    limit: number
+    offset: number
+    bodyLengthMax: number
+  },
+): Promise<{ messages: AsyncIterable<Message>; total: number } | null> {
+  const { category = null, labels = [], direction } = input
+  const counters = await readCounters(db, input.accountId, input.inboxId)
+  if (counters === null) return null
+  // Sent messages have no category.
+  if (category !== null && direction === 'outbound') {
+    return { messages: completed(db, [], input.bodyLengthMax), total: 0 }
+  }
+  const list =
+    labels.length > 0
+      ? await labelledIn(db, { ...input, category, labels })
+      : messagesIn(db, { ...input, category })
+  const total =
+    labels.length > 0 || category !== null
+      ? await countUpTo(db, list)
+      : totalOf(counters, direction)
+  if (input.offset >= total) return { messages: completed(db, [], input.bodyLengthMax), total }
+  const page = list.limit(input.limit).offset(input.offset)
+  const rows = await db.read
+    .selectFrom(page.as('page'))
+    .innerJoin('messages', 'messages.id', 'page.id')
+    .selectAll('messages')
+    .where('messages.account_id', '=', input.accountId)
+    .orderBy('messages.created_at', 'desc')
+    .orderBy('messages.id', 'desc')
+    .execute()
+  return { messages: completed(db, rows, input.bodyLengthMax), total }
+}
+
+/** The existing ones among these messages, newest first; long bodies are read while they are iterated. */
+export async function findMessagesOf(
+  db: ReadDb,
+  input: { accountId: string; messageIds: readonly string[]; bodyLengthMax: number },
+): Promise<AsyncIterable<Message>> {
+  if (input.messageIds.length === 0) return completed(db, [], input.bodyLengthMax)
+  const rows = await db.read
+    .selectFrom('messages')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .where('id', 'in', input.messageIds)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+  return completed(db, rows, input.bodyLengthMax)
+}
+
+function totalOf(counters: Row<'inbox_counters'>, direction: Direction | null): number {
+  const { inbound_count: inbound, outbound_count: outbound } = counters
+  if (direction === null) return inbound + outbound
+  return direction === 'inbound' ? inbound : outbound
+}
+
+/** The messages of the inbox outside of the trash, from an index in the order of their time. */
+function messagesIn(
+  db: ReadDb,
+  {
+    inboxId,
+    direction,
+    category,
+  }: { inboxId: string; direction: Direction | null; category: MessageCategory | null },
+): Listed {
+  const list = db.read
+    .selectFrom('messages')
+    .select('id')
+    .where('inbox_id', '=', inboxId)
+    // Written out, so that the partial indexes serve the query.
+    .where('is_trashed', '=', sql.lit(0))
+    .where(isAnyTime('messages.created_at'))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+  if (category !== null) return list.where('category', '=', category)
+  return direction === null ? list : list.where('direction', '=', direction)
+}
+
+/** Null also when its inbox was deleted. */
+export async function findMessage(
+  db: ReadDb,
+  accountId: string,
+  messageId: string,
+  longBodies: LongBodies = {},
+): Promise<Message | null> {
+  const row = await selectMessage(db, messageId)
+    .selectAll('messages')
+    .where('messages.account_id', '=', accountId)
+    .executeTakeFirst()
+  return row === undefined ? null : complete(db, row, longBodies)
+}
+
+/** A message of any account, for a caller with a valid signature. */
+export async function findSignedMessage(
+  db: ReadDb,
+  messageId: string,
+  longBodies: LongBodies = {},
+): Promise<Message | null> {
+  const row = await selectMessage(db, messageId).selectAll('messages').executeTakeFirst()
+  return row === undefined ? null : complete(db, row, longBodies)
+}
+
+/** The account of a message, for a caller with a valid signature. Null also once its inbox is deleted. */
+export async function findMessageAccount(db: ReadDb, messageId: string): Promise<string | null> {
+  const row = await selectMessage(db, messageId).select('messages.account_id').executeTakeFirst()
+  return row?.account_id ?? null
+}
+
+function selectMessage(db: ReadDb, messageId: string) {
+  return db.read
+    .selectFrom('messages')
+    .innerJoin('inboxes', 'inboxes.id', 'messages.inbox_id')
+    .where('messages.id', '=', messageId)
+}
+
+/**
+ * The existing messages among these, each with its arrival number in its inbox, in no order. Long bodies are read one
+ * message at a time, up to `bodyLengthMax` characters.
+ */
+export async function* findMessagesCut(
+  db: ReadDb,
+  input: { accountIds: readonly string[]; messageIds: readonly string[]; bodyLengthMax: number },
+): AsyncGenerator<{
+  message: Message
+  accountId: string
+  arrival: number
+  isTrashed: boolean
+  sentAtMs: number
+}> {
+  const rows = await db.read
+    .selectFrom('messages')
+    .innerJoin('inboxes', 'inboxes.id', 'messages.inbox_id')
+    .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+    .selectAll('messages')
+    .select('raw_messages.created_at as raw_created_at')
+    .where('messages.id', 'in', input.messageIds)
+    .where('messages.account_id', 'in', input.accountIds)
+    .execute()
+  for (const row of rows) {
+    const message = await complete(db, row, { lengthMax: input.bodyLengthMax })
+    if (message === null) continue
+    // The release of a message that waited writes its bytes anew, with their date.
+    const sentAtMs = row.is_imported === null ? row.raw_created_at : row.created_at
+    const { account_id: accountId, arrival } = row
+    yield { message, accountId, arrival, isTrashed: row.is_trashed === 1, sentAtMs }
+  }
+}
+
+/** The fields that search and waits compare, without the bodies. */
+export type MessageHead = {
+  id: string
+  arrival: number
+  isTrashed: boolean
+  threadId: string
+  fromAddr: string
+  subject: string
+  direction: Direction
+  category: Message['category']
+}
+
+type HeadsAfter = {
+  accountId: string
+  inboxId: string
+  direction: Direction
+  after: number
+  limit: number
+}
+
+/** Messages that arrived after this number, in that order, without pending and imported ones. */
+export async function listMessageHeads(db: ReadDb, input: HeadsAfter): Promise<MessageHead[]> {
+  return (await selectHeadsAfter(db.reading, input)).map(toHead)
+}
+
+const selectHeadsAfter = statement<Tables, HeadsAfter, HeadRow>((query, place) =>
+  selectHeads(query)
+    .where('account_id', '=', place('accountId'))
+    .where('inbox_id', '=', place('inboxId'))
+    .where('direction', '=', place('direction'))
+    .where('status', '!=', 'pending')
+    .where('is_imported', 'is', null)
+    .where('arrival', '>', place('after'))
+    .orderBy('arrival')
+    .limit(place('limit')),
+)
+
+/** The existing ones among these messages of an inbox, in no order. */
+export async function findMessageHeads(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string; messageIds: readonly string[] },
+): Promise<MessageHead[]> {
+  if (input.messageIds.length === 0) return []
+  const rows = await selectHeads(db.read)
+    .where('account_id', '=', input.accountId)
+    .where('inbox_id', '=', input.inboxId)
+    .where('id', 'in', input.messageIds)
+    .execute()
+  return rows.map(toHead)
+}
+
+/** The arrival number of a removed message of the inbox, or null. */
+export async function findRemoved(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string; messageId: string },
+): Promise<number | null> {
+  const row = await db.read
+    .selectFrom('removed_messages')
+    .select('arrival')
+    .where('id', '=', input.messageId)
+    .where('account_id', '=', input.accountId)
+    .where('inbox_id', '=', input.inboxId)
+    .where('arrival', '>', 0)
+    .executeTakeFirst()
+  return row?.arrival ?? null
+}
+
+const HEAD_COLUMNS = [
+  'id',
+  'arrival',
+  'is_trashed',
+  'thread_id',
+  'from_addr',
+  'subject',
+  'direction',
+  'category',
+  'automatic_reason',
+] as const
+
+type HeadRow = Pick<Row<'messages'>, (typeof HEAD_COLUMNS)[number]>
+
+function selectHeads(query: ReadDb['read']) {
+  return query.selectFrom('messages').select(HEAD_COLUMNS)
+}
+
+function toHead(row: HeadRow): MessageHead {
+  return {
+    id: row.id,
+    arrival: row.arrival,
+    isTrashed: row.is_trashed === 1,
+    threadId: row.thread_id,
+    fromAddr: row.from_addr,
+    subject: row.subject,
+    direction: row.direction as Direction,
+    category: categoryOfRow(row),
+  }
+}
+
+/** A thread of up to so many messages is read by one query. */
+const PAGE_MESSAGES = 100
+/**
+ * Messages of a longer thread that are read by one query: rows of up to 192 KiB each are in memory while a slow
+ * client reads them.
+ */
+const THREAD_STEP_MESSAGES = 20
+
+/**
+ * Messages of a thread, oldest first, read step by step while they are iterated. The caller has found the thread
+ * in its account.
+ */
+export async function* listThreadMessages(
+  db: ReadDb,
+  input: {
+    accountId: string
+    threadId: string
+    limit: number
+    offset: number
+    bodyLengthMax: number
+  },
+): AsyncGenerator<Message> {
+  const step = input.limit <= PAGE_MESSAGES ? input.limit : THREAD_STEP_MESSAGES
+  let last: Row<'messages'> | undefined
+  for (let left = input.limit; left > 0; ) {
+    const limit = Math.min(step, left)
+    let next = messagesOf(db, input).selectAll().limit(limit)
+    if (last === undefined) {
+      const skipped = messagesOf(db, input).select('id').limit(limit).offset(input.offset)
+      next = next.where('id', 'in', (query) =>
+        query.selectFrom(skipped.as('page')).select('page.id'),
+      )
+    } else next = next.where(isAfter(last))
+    const rows = await next.execute()
+    yield* completed(db, rows, input.bodyLengthMax)
+    left -= limit
+    last = rows.at(-1)
+    if (rows.length < limit) return
+  }
+}
+
+/** The messages of a thread, oldest first. */
+function messagesOf(db: ReadDb, { accountId, threadId }: { accountId: string; threadId: string }) {
+  return db.read
+    .selectFrom('messages')
+    .where('account_id', '=', accountId)
+    .where('thread_id', '=', threadId)
+    .orderBy('created_at')
+    .orderBy('id')
+}
+
+type Moment = Pick<Row<'messages'>, 'created_at' | 'id'>
+
+function isAfter({ created_at, id }: Moment) {
+  return sql<SqlBool>`(created_at, id) > (${created_at}, ${id})`
+}
+
+/** Long bodies are read while the messages are iterated. */
+async function* completed(
+  db: ReadDb,
+  rows: Row<'messages'>[],
+  lengthMax: number,
+): AsyncGenerator<Message> {
+  for (const row of rows) {
+    // SQLite takes some 10 ms for each in this thread: other requests are served in between.
+    const message = await complete(db, row, { lengthMax, before: nextTurn })
+    if (message !== null) yield message
+  }
+}
+
+/** Decided by the row: the limit may have been another one when it was written. */
+function isLong(row: Row<'messages'>): boolean {
+  return row.body_length > row.body_text.length + row.body_html.length
+}
+
+/** Null when the message was deleted since its row was read. */
+async function complete(
+  db: ReadDb,
+  row: Row<'messages'>,
+  { lengthMax, before }: LongBodies,
+): Promise<Message | null> {
+  if (!isLong(row)) return toMessage(row)
+  await before?.()
+  const whole = db.read.selectFrom('long_bodies').where('raw_id', '=', row.raw_id)
+  const bodies =
+    lengthMax === undefined
+      ? await whole.select(['body_text', 'body_html', 'extracted_text']).executeTakeFirst()
+      : await whole
+          .select([
+            sql<string>`substr(body_text, 1, ${lengthMax})`.as('body_text'),
+            sql<string>`substr(body_html, 1, ${lengthMax})`.as('body_html'),
+            sql<string | null>`substr(extracted_text, 1, ${lengthMax})`.as('extracted_text'),
+          ])
+          .executeTakeFirst()
+  return bodies === undefined ? null : toMessage({ ...row, ...bodies })
+}
+
+/** Null when the account has no such inbox. */
+export async function readCounters(
+  db: ReadDb,
+  accountId: string,
+  inboxId: string,
+): Promise<Row<'inbox_counters'> | null> {
+  const [row] = await selectCounters(db.reading, { accountId, inboxId })
+  return row ?? null
+}
+
+const selectCounters = statement<
+  Tables,
+  { accountId: string; inboxId: string },
+  Row<'inbox_counters'>
+>((query, place) =>
+  query
+    .selectFrom('inbox_counters')
+    .innerJoin('inboxes', 'inboxes.id', 'inbox_counters.inbox_id')
+    .selectAll('inbox_counters')
+    .where('inboxes.id', '=', place('inboxId'))
+    .where('inboxes.account_id', '=', place('accountId')),
+)
+
+function toMessage(row: Row<'messages'>): Message {
+  return {
+    id: row.id,
+    threadId: row.thread_id,
+    inboxId: row.inbox_id,
+    rawId: row.raw_id,
+    direction: row.direction as Direction,
+    status: row.status as MessageStatus,
+    rfcMessageId: row.rfc_message_id,
+    fromAddr: row.from_addr,
+    toAddr: row.to_addr,
+    to: toOf(row),
+    recipient: row.recipient,
+    headerTo: row.header_to,
+    deliveryRole: row.delivery_role as DeliveryRole | null,
+    cc: JSON.parse(row.cc) as string[],
+    bcc: hiddenRecipientsOf(row),
+    replyTo: row.reply_to,
+    references: JSON.parse(row.reference_ids) as string[],
+    subject: row.subject,
+    bodyText: row.body_text,
+    bodyHtml: row.body_html,
+    extractedText: row.extracted_text ?? row.body_text,
+    attachments: JSON.parse(row.attachments) as ParsedAttachment[],
+    authentication: row.authentication === null ? null : JSON.parse(row.authentication),
+    automaticReason: row.automatic_reason,
+    ...kindOfRow(row),
+    failureReason: row.failure_reason,
+    defects: JSON.parse(row.defects) as string[],
+    labels: labelsOf(row),
+    invites: row.invites === null ? [] : (JSON.parse(row.invites) as Invite[]),
+    scheduledAtMs: row.scheduled_at,
+    createdAtMs: row.created_at,
+  }
+}
+
+/** Of a sent message; the Bcc fields of a received one are for erasures. */
+export function hiddenRecipientsOf({
+  direction,
+  bcc,
+}: Pick<Row<'messages'>, 'direction' | 'bcc'>): string[] {
+  return direction === 'outbound' && bcc !== null ? (JSON.parse(bcc) as string[]) : []
+}
+
+export function toOf({
+  direction,
+  to_addr,
+  to_addrs,
+  header_to,
+}: Pick<Row<'messages'>, 'direction' | 'to_addr' | 'to_addrs' | 'header_to'>): string[] {
+  if (direction === 'outbound') return to_addrs === null ? [to_addr] : JSON.parse(to_addrs)
+  return parseAddressList(header_to ?? '').map(({ address }) => address)
+}
+
+export type StoredView = {
+  readonly message: Message
+  readonly inboxAddress: string
+  /** Null when unknown: the message has no address, or arrived before first contacts were recorded. */
+  readonly isFirstContact: boolean | null
+}
+
+/** A message as a view reads it. Null also once its inbox is deleted. */
+export async function findViewedMessage(
+  db: ReadDb,
+  input: { accountId: string; messageId: string; bodyLengthMax: number },
+): Promise<StoredView | null> {
+  const [view] = await readViews(db, { ...input, messageIds: [input.messageId] })
+  return view ?? null
+}
+
+/** Short bodies lie in the rows, so only a few rows are read by one query. */
+const VIEW_STEP_MESSAGES = 10
+
+/**
+ * Up to `limit` messages of a thread after the first `after`, oldest first. `readLength` is called before each
+ * step and bounds the characters of its bodies. The caller has found the thread in its account.
+ */
+export async function* listViewedMessages(
+  db: ReadDb,
+  input: {
+    readonly accountId: string
+    readonly threadId: string
+    readonly after: number
+    readonly limit: number
+    readLength(): number
+  },
+): AsyncGenerator<StoredView> {
+  const { accountId } = input
+  const rows = await messagesOf(db, input)
+    .select('id')
+    .limit(input.limit)
+    .offset(input.after)
+    .execute()
+  for (let at = 0; at < rows.length; at += VIEW_STEP_MESSAGES) {
+    const messageIds = rows.slice(at, at + VIEW_STEP_MESSAGES).map(({ id }) => id)
+    const bodyLengthMax = Math.max(1, input.readLength())
+    yield* await readViews(db, { accountId, messageIds, bodyLengthMax })
+  }
+}
+
+/** The `limit` messages of the thread directly before this one, oldest first. */
+export async function listEarlierMessages(
+  db: ReadDb,
+  input: {
+    readonly accountId: string
+    readonly threadId: string
+    readonly messageId: string
+    readonly limit: number
+    readonly bodyLengthMax: number
+  },
+): Promise<Message[]> {
+  const { accountId, threadId, bodyLengthMax } = input
+  const rows = await db.read
+    .selectFrom('messages')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('thread_id', '=', threadId)
+    .where(
+      sql<SqlBool>`(created_at, id) < (
+        (select created_at from messages where id = ${input.messageId} and account_id = ${accountId}), ${input.messageId})`,
+    )
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(input.limit)
+    .execute()
+  const messageIds = rows.map(({ id }) => id).reverse()
+  return findInOrder(db, { accountId, messageIds, bodyLengthMax })
+}
+
+type Named = { accountId: string; messageIds: readonly string[]; bodyLengthMax: number }
+
+async function readViews(db: ReadDb, named: Named): Promise<StoredView[]> {
+  const views: StoredView[] = []
+  for (const message of await findInOrder(db, named)) {
+    views.push({ message, ...(await findContact(db, named.accountId, message)) })
+  }
+  return views
+}
+
+/** The messages that exist, in the order of the ids. */
+async function findInOrder(
+  db: ReadDb,
+  { accountId, messageIds, bodyLengthMax }: Named,
+): Promise<Message[]> {
+  if (messageIds.length === 0) return []
+  const found = new Map<string, Message>()
+  const cut = findMessagesCut(db, { accountIds: [accountId], messageIds, bodyLengthMax })
+  for await (const { message } of cut) found.set(message.id, message)
+  return messageIds.map((id) => found.get(id)).filter((message) => message !== undefined)
+}
+
+async function findContact(
+  db: ReadDb,
+  accountId: string,
+  { id, inboxId, fromAddr, direction }: Message,
+): Promise<Omit<StoredView, 'message'>> {
+  const key = addressKey(/<([^<>]*)>$/.exec(fromAddr)?.[1] ?? fromAddr)
+  const row = await db.read
+    .selectFrom('inboxes')
+    .leftJoin('correspondents', (join) =>
+      join
+        .onRef('correspondents.inbox_id', '=', 'inboxes.id')
+        .on('correspondents.address_key', '=', key),
+    )
+    .select(['inboxes.address', 'correspondents.first_message_id'])
+    .where('inboxes.id', '=', inboxId)
+    .where('inboxes.account_id', '=', accountId)
+    .executeTakeFirst()
+  const first = row?.first_message_id ?? null
+  return {
+    inboxAddress: row?.address ?? '',
+    isFirstContact: direction === 'outbound' || first === null ? null : first === id,
+  }
+}

@@ -1,0 +1,70 @@
+// Raw messages: the bytes as they arrived, kept while a row refers to them.
+
+import { statement } from '#platform/db/statement.ts'
+import type { ReadDb, Tables, Tx } from '#store/tables.ts'
+import { noteUnreferenced } from '#store/unreferenced-blobs.ts'
+
+export type RawMessage = {
+  id: string
+  sizeBytes: number
+  sha256: Uint8Array
+  reversePath: string
+  /** Null when the bytes are in the blob store, under the raw message's id. */
+  content: Uint8Array | null
+}
+
+/** `rawId` must come from a row of an account, never from a caller. */
+export async function findRawMessage(db: ReadDb, rawId: string): Promise<RawMessage | null> {
+  const [raw = null] = await selectRaw(db.reading, { id: rawId })
+  return raw
+}
+
+const selectRaw = statement<Tables, { id: string }, RawMessage>((query, place) =>
+  query
+    .selectFrom('raw_messages')
+    .select(['id', 'size_bytes as sizeBytes', 'sha256', 'reverse_path as reversePath', 'content'])
+    .where('id', '=', place('id')),
+)
+
+/** The ids among these that belong to raw messages; the others are orphans of the blob store. */
+export async function existingRawIds(db: ReadDb, ids: string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await db.read
+    .selectFrom('raw_messages')
+    .select('id')
+    .where('id', 'in', ids)
+    .execute()
+  return new Set(rows.map((row) => row.id))
+}
+
+/**
+ * Subtracts a reference of a raw message for each time that its id is listed, and removes raw messages without
+ * references. Notes and returns the removed ids whose bytes are in the blob store.
+ */
+export async function dropRawReferences(tx: Tx, rawIds: string[]): Promise<string[]> {
+  if (rawIds.length === 0) return []
+  for (let named = rawIds; named.length > 0; named = repeatedOf(named)) {
+    await tx.query
+      .updateTable('raw_messages')
+      .set((row) => ({ reference_count: row('reference_count', '-', 1) }))
+      .where('id', 'in', named)
+      .execute()
+  }
+  const removed = await tx.query
+    .deleteFrom('raw_messages')
+    .where('id', 'in', rawIds)
+    .where('reference_count', '<=', 0)
+    .returning((row) => ['id', row('content', 'is', null).as('is_blob')])
+    .execute()
+  const ids = removed.map((row) => row.id)
+  if (ids.length > 0) await tx.query.deleteFrom('long_bodies').where('raw_id', 'in', ids).execute()
+  const blobIds = removed.filter((row) => Boolean(row.is_blob)).map((row) => row.id)
+  await noteUnreferenced(tx, blobIds)
+  return blobIds
+}
+
+/** The ids without the first occurrence of each. */
+function repeatedOf(ids: string[]): string[] {
+  const seen = new Set<string>()
+  return ids.filter((id) => seen.size === seen.add(id).size)
+}

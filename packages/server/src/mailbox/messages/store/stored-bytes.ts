@@ -1,0 +1,112 @@
+// The storage of an account: octets of its raw messages, stored or in quarantine, each once for every inbox that has it,
+// of its drafts, and of the text of attachments. Inboxes count them, so the deletion of an inbox frees its share at
+// once. Files of exports and imports come on top.
+
+import { insertEvent } from '#events/store/events.ts'
+import { transaction } from '#platform/db/db.ts'
+import { statement } from '#platform/db/statement.ts'
+import type { ReadDb, Tables, Tx } from '#store/tables.ts'
+
+export type Stored = {
+  /** Bytes of mail and drafts. */
+  storedBytes: number
+  /** Since when mail to the account is refused, as in its event; null while it is not. */
+  exceededAtMs: number | null
+}
+
+/** Adds up the counters of the account's inboxes; a plan allows some hundred. */
+export async function readStored(db: ReadDb, accountId: string): Promise<Stored> {
+  const [row] = await selectStored(db.reading, { accountId })
+  const stored = Number(row?.stored ?? 0) + Number(row?.kept ?? 0)
+  return { storedBytes: stored, exceededAtMs: row?.exceeded_at ?? null }
+}
+
+const selectStored = statement<
+  Tables,
+  { accountId: string },
+  { stored: number | string | null; kept: number | string | null; exceeded_at: number | null }
+>((query, place) =>
+  query
+    .selectFrom('accounts')
+    .leftJoin('inboxes', 'inboxes.account_id', 'accounts.id')
+    .leftJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
+    .select(({ fn, eb, ref, selectFrom }) => [
+      fn
+        .sum<number | string | null>(
+          eb(ref('inbox_counters.stored_bytes'), '+', ref('inbox_counters.quarantined_bytes')),
+        )
+        .as('stored'),
+      selectFrom('reviews')
+        .select((row) => row.fn.sum<number | string | null>('kept_bytes').as('bytes'))
+        .whereRef('reviews.account_id', '=', 'accounts.id')
+        .where('reviews.kept_until', 'is not', null)
+        .as('kept'),
+      'accounts.quota_exceeded_at as exceeded_at',
+    ])
+    .where('accounts.id', '=', place('accountId'))
+    .groupBy(['accounts.id', 'accounts.quota_exceeded_at']),
+)
+
+/** Octets of the files of exports and imports, as far as they are there. */
+export async function readFileBytes(db: ReadDb, accountId: string): Promise<number> {
+  const [row] = await selectFileBytes(db.reading, { accountId })
+  return Number(row?.bytes ?? 0)
+}
+
+const selectFileBytes = statement<Tables, { accountId: string }, { bytes: number | string | null }>(
+  (query, place) =>
+    query
+      .selectFrom('transfers')
+      .select(({ fn }) => fn.sum<number | string | null>('size_bytes').as('bytes'))
+      .where('account_id', '=', place('accountId'))
+      .where('kind', 'in', ['export', 'import'])
+      .where(({ eb, or, and }) =>
+        or([
+          eb('completed_at', 'is', null),
+          and([eb('kind', '=', 'export'), eb('status', '=', 'done')]),
+        ]),
+      ),
+)
+
+/**
+ * Records that mail to the account is refused from now on, or no longer. True for a change; a refusal adds an event.
+ */
+export const noteQuota = transaction({
+  name: 'noteQuota',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: {
+      accountId: string
+      eventId: string
+      isExceeded: boolean
+      storedBytes: number
+      limitBytes: number
+      nowMs: number
+    },
+  ): Promise<boolean> {
+    const { accountId, isExceeded, nowMs } = input
+    const changed = await tx.query
+      .updateTable('accounts')
+      .set({ quota_exceeded_at: isExceeded ? nowMs : null })
+      .where('id', '=', accountId)
+      .where('quota_exceeded_at', isExceeded ? 'is' : 'is not', null)
+      .returning('id')
+      .executeTakeFirst()
+    if (changed === undefined) return false
+    if (!isExceeded) return true
+    const storage = { stored_bytes: input.storedBytes, limit_bytes: input.limitBytes }
+    await insertEvent(tx, {
+      id: input.eventId,
+      kind: 'account.quota_exceeded',
+      account_id: accountId,
+      pod_id: null,
+      inbox_id: null,
+      thread_id: null,
+      message_id: null,
+      occurred_at: nowMs,
+      details: JSON.stringify({ storage }),
+    })
+    return true
+  },
+})

@@ -1,0 +1,77 @@
+// Stores the bytes of a message with the rows that refer to them: few bytes in the same transaction, many in the blob
+// store before it. If the transaction fails, the blob is removed again.
+
+import { createHash, hash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { COMPOSE_STEP_BYTES } from '@mailroom/mail/compose/encode-transfer.ts'
+import { type BlobStore, ROW_BLOB_BYTES_MAX, removeBlobs } from '#platform/blobs/blob-store.ts'
+import type { Clock } from '#platform/clock.ts'
+import { StorageError } from '#platform/db/storage-error.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { storageErrorKind } from '#platform/problem.ts'
+import { HOUR_MS } from '#platform/units.ts'
+import type { NewRow } from '#store/tables.ts'
+
+/** Time from storing a blob to the commit that refers to it. Far below ORPHAN_MS, at which a sweep removes it. */
+export const BLOB_COMMIT_MS_MAX = HOUR_MS
+
+type RawRow = Pick<NewRow<'raw_messages'>, 'id' | 'sha256' | 'size_bytes' | 'content'>
+
+/**
+ * Runs `write` with the columns of these bytes; `isKept` returns whether its outcome means that the row was written.
+ * Rejects as `write` and the blob store do.
+ */
+export async function withRawBytes<Outcome>(
+  deps: { blobs: BlobStore | null; clock: Clock; makeId: MakeId },
+  raw: Uint8Array,
+  steps: { write(row: RawRow): Promise<Outcome>; isKept(outcome: Outcome): boolean },
+): Promise<Outcome> {
+  const id = deps.makeId('raw')
+  const sha256 = await digestInSteps(raw)
+  const isBlob = deps.blobs !== null && raw.length > ROW_BLOB_BYTES_MAX
+  const isInTime = deadline(deps.clock)
+  if (isBlob) await deps.blobs?.put(id, raw)
+  try {
+    // The machine may have been suspended for a day, and the sweep may have removed the blob.
+    if (isBlob && !isInTime()) throw new StorageError('busy', 'The bytes were stored too long ago.')
+    const outcome = await steps.write({
+      id,
+      sha256,
+      size_bytes: raw.length,
+      content: isBlob ? null : ownBytes(raw),
+    })
+    if (isBlob && !steps.isKept(outcome)) await removeBlobs(deps, [id])
+    return outcome
+  } catch (error) {
+    // After a connection is lost at the commit, it is unknown whether the row exists: the blob stays, and the sweep
+    // removes it if no row refers to it.
+    if (isBlob && storageErrorKind(error) !== 'unavailable') await removeBlobs(deps, [id])
+    throw error
+  }
+}
+
+/** By either clock: the wall clock also counts while the machine is suspended. */
+function deadline(clock: Clock): () => boolean {
+  const [startMs, startSteadyMs] = [clock.now(), clock.steady()]
+  return () => Math.max(clock.now() - startMs, clock.steady() - startSteadyMs) < BLOB_COMMIT_MS_MAX
+}
+
+/** SHA-256, in steps: 25 MiB at once take up to 60 ms, in which no connection would be served. */
+export async function digestInSteps(raw: Uint8Array): Promise<Uint8Array> {
+  // Without an object to collect.
+  if (raw.length <= COMPOSE_STEP_BYTES) return ownBytes(hash('sha256', raw, 'buffer'))
+  const steps = createHash('sha256')
+  for (let start = 0; start < raw.length; start += COMPOSE_STEP_BYTES) {
+    if (start > 0) await nextTurn()
+    steps.update(raw.subarray(start, start + COMPOSE_STEP_BYTES))
+  }
+  return ownBytes(steps.digest())
+}
+
+/**
+ * The same bytes in memory of their own. A slice of a socket's buffer or of a shared pool would be sent to the
+ * writer thread with all of that memory.
+ */
+export function ownBytes(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+}

@@ -1,0 +1,292 @@
+// The rows of received and sent messages, and the statements that write them.
+
+import { sql } from 'kysely'
+import { EVENTS, type TracedEvent } from '#events/store/events.ts'
+import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
+import { rowInsert, rowUpdate, together } from '#platform/db/statement.ts'
+import type { NewRow, Row, Tables, Tx } from '#store/tables.ts'
+
+/** The columns that are the same for every inbox that has the message. */
+export type MessageContent = Pick<
+  Row<'messages'>,
+  | 'rfc_message_id'
+  | 'message_key'
+  | 'receipt_key'
+  | 'from_addr'
+  | 'header_to'
+  | 'cc'
+  | 'bcc'
+  | 'reply_to'
+  | 'reference_ids'
+  | 'subject'
+  | 'body_length'
+  | 'body_text'
+  | 'body_html'
+  | 'extracted_text'
+  | 'attachments'
+  | 'authentication'
+  | 'automatic_reason'
+  | 'category'
+  | 'judgement'
+  | 'invites'
+  | 'defects'
+>
+
+/** The columns of a thread that follow from its messages: read before one is added, and written after it. */
+const THREAD_STATE = [
+  'is_read',
+  'message_count',
+  'unread_count',
+  'read_arrival',
+  'last_message_at',
+  'participants',
+  'snippet',
+  'category',
+] as const
+
+/** A thread as the next message finds it. */
+export type ThreadState = Pick<Row<'threads'>, 'id' | 'mark_count' | (typeof THREAD_STATE)[number]>
+
+/** The columns of a `ThreadState`. */
+export const THREAD_STATE_COLUMNS = [
+  'threads.id',
+  'threads.mark_count',
+  ...THREAD_STATE.map((column) => `threads.${column}` as const),
+] as const
+
+const NEW_THREAD_COLUMNS = [
+  'id',
+  'account_id',
+  'inbox_id',
+  'subject',
+  'created_at',
+  ...THREAD_STATE,
+] as const
+
+export type NewThread = Pick<Row<'threads'>, (typeof NEW_THREAD_COLUMNS)[number]>
+
+const NEW_MESSAGE_COLUMNS = [
+  'id',
+  'account_id',
+  'inbox_id',
+  'thread_id',
+  'raw_id',
+  'direction',
+  'arrival',
+  'status',
+  'rfc_message_id',
+  'message_key',
+  'receipt_key',
+  'from_addr',
+  'to_addr',
+  'to_addrs',
+  'recipient',
+  'header_to',
+  'delivery_role',
+  'cc',
+  'bcc',
+  'reply_to',
+  'reference_ids',
+  'subject',
+  'body_length',
+  'body_text',
+  'body_html',
+  'extracted_text',
+  'attachments',
+  'authentication',
+  'automatic_reason',
+  'category',
+  'judgement',
+  'failure_reason',
+  'invites',
+  'defects',
+  'scheduled_at',
+  'is_imported',
+  'created_at',
+] as const
+
+export type NewMessage = Pick<Row<'messages'>, (typeof NEW_MESSAGE_COLUMNS)[number]>
+
+/** Numbers to add to the totals of an inbox; every message that is added takes the next arrival number. */
+export type CounterChange = Pick<
+  Row<'inbox_counters'>,
+  | 'inbox_id'
+  | 'inbound_count'
+  | 'outbound_count'
+  | 'send_count'
+  | 'thread_count'
+  | 'unread_thread_count'
+  | 'quarantined_count'
+  | 'quarantined_bytes'
+  | 'stored_bytes'
+>
+
+export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {
+  inbound_count: 0,
+  outbound_count: 0,
+  send_count: 0,
+  thread_count: 0,
+  unread_thread_count: 0,
+  quarantined_count: 0,
+  quarantined_bytes: 0,
+  stored_bytes: 0,
+}
+
+/** `thread_marks` repeat the time of their thread, by which they are listed. */
+type MarkTime = Pick<Row<'thread_marks'>, 'thread_id' | 'last_message_at'>
+
+/** Changes inboxes and threads, whose counters the caller locked before it read anything. */
+export const changeInboxes = together<
+  Tables,
+  { counters: CounterChange; threads: ThreadState; marks: MarkTime }
+>({
+  counters: rowUpdate<Tables, CounterChange>('inbox_counters', (query, given) =>
+    query
+      .updateTable('inbox_counters as counters')
+      .set(({ eb, ref }) => {
+        const plus = (column: Exclude<keyof CounterChange, 'inbox_id'>) =>
+          eb(ref(`counters.${column}`), '+', given(column))
+        return {
+          inbound_count: plus('inbound_count'),
+          outbound_count: plus('outbound_count'),
+          last_arrival: sql<number>`counters.last_arrival + ${given('inbound_count')} + ${given('outbound_count')}`,
+          send_count: plus('send_count'),
+          thread_count: plus('thread_count'),
+          unread_thread_count: plus('unread_thread_count'),
+          quarantined_count: plus('quarantined_count'),
+          quarantined_bytes: plus('quarantined_bytes'),
+          stored_bytes: plus('stored_bytes'),
+        }
+      })
+      .where('counters.inbox_id', '=', given('inbox_id')),
+  ),
+  threads: rowUpdate<Tables, ThreadState>('threads', (query, given) =>
+    query
+      .updateTable('threads')
+      .set(({ ref }) => ({
+        ...Object.fromEntries(THREAD_STATE.map((column) => [column, given(column)])),
+        // Received mail ends the pause of its thread.
+        snoozed_until: sql<number | null>`case when ${given('is_read')} = 0 then null
+          else ${ref('threads.snoozed_until')} end`,
+      }))
+      .where('threads.id', '=', given('id')),
+  ),
+  marks: rowUpdate<Tables, MarkTime>('thread_marks', (query, given) =>
+    query
+      .updateTable('thread_marks')
+      .set({ last_message_at: given('last_message_at') })
+      .where('thread_marks.thread_id', '=', given('thread_id')),
+  ),
+})
+
+/** Rows of new messages, and the other rows that they bring with them. */
+export type NewRows = {
+  threads: NewThread[]
+  messages: NewMessage[]
+  /** Each address of an inbox once. */
+  correspondents: Row<'correspondents'>[]
+  quarantined: NewRow<'quarantined_messages'>[]
+  events: TracedEvent[]
+  raws: NewRow<'raw_messages'>[]
+}
+
+const insertSmall = together<Tables, { [Kind in keyof NewRows]: NewRows[Kind][number] }>({
+  threads: rowInsert('threads', NEW_THREAD_COLUMNS),
+  messages: rowInsert('messages', NEW_MESSAGE_COLUMNS),
+  // The first message of an address to an inbox stays noted, and the best proof.
+  correspondents: rowInsert(
+    'correspondents',
+    ['inbox_id', 'address_key', 'first_message_id', 'proof'],
+    `on conflict (inbox_id, address_key) do update set proof = excluded.proof
+     where correspondents.proof < excluded.proof`,
+  ),
+  quarantined: rowInsert('quarantined_messages', [
+    'id',
+    'account_id',
+    'pod_id',
+    'inbox_id',
+    'raw_id',
+    'receipt_key',
+    'reason',
+    'rule_id',
+    'from_addr',
+    'to_addr',
+    'recipient',
+    'delivery_role',
+    'subject',
+    'reverse_path',
+    'authentication',
+    'size_bytes',
+    'category',
+    'judgement',
+    'created_at',
+  ]),
+  events: EVENTS,
+  raws: rowInsert('raw_messages', [
+    'id',
+    'sha256',
+    'size_bytes',
+    'content',
+    'reference_count',
+    'reverse_path',
+    'client_address',
+    'helo',
+    'tls',
+    'origin',
+    'is_marked',
+    'created_at',
+  ]),
+})
+
+/** Large raw bytes without a blob store are inserted one by one: as JSON they would be three times as long. */
+export async function insertMessages(
+  tx: Tx,
+  { raws = [], ...rows }: Partial<NewRows>,
+): Promise<void> {
+  const isLarge = ({ content }: NewRow<'raw_messages'>) =>
+    content != null && content.length > ROW_BLOB_BYTES_MAX
+  for (const raw of raws.filter(isLarge)) {
+    await tx.query.insertInto('raw_messages').values(raw).execute()
+  }
+  await insertSmall(tx, {
+    ...rows,
+    raws: raws.filter((raw) => !isLarge(raw)).map((raw) => ({ is_marked: 0, ...raw })),
+  })
+}
+
+/** Text and HTML longer than this, in UTF-16 units, are stored once for the raw message, not in each recipient's row. */
+export const ROW_BODY_LENGTH_MAX = 64 * 1024
+
+/** The content for a message's row, without long bodies. */
+export function bodiesForRow<Content extends Pick<MessageContent, 'body_length'>>(
+  content: Content,
+): Content {
+  if (!isLong(content)) return content
+  return { ...content, body_text: '', body_html: '', extracted_text: null }
+}
+
+/** Stores the bodies of a raw message if they are long and not stored yet. */
+export async function insertLongBodies(
+  tx: Tx,
+  rawId: string,
+  content: MessageContent,
+): Promise<void> {
+  const row = longBodyOf(rawId, content)
+  if (row === null) return
+  await tx.query
+    .insertInto('long_bodies')
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Null when the bodies are short. */
+export function longBodyOf(rawId: string, content: MessageContent): NewRow<'long_bodies'> | null {
+  if (!isLong(content)) return null
+  const { body_text, body_html, extracted_text } = content
+  return { raw_id: rawId, body_text, body_html, extracted_text }
+}
+
+function isLong(content: Pick<MessageContent, 'body_length'>): boolean {
+  return content.body_length > ROW_BODY_LENGTH_MAX
+}

@@ -1,0 +1,229 @@
+// Summaries of threads for lists: the participants, how the newest message begins, and the category of the newest received
+// one. A message that becomes the newest of its thread changes the summary that is known; after any other change it is
+// read from the messages.
+
+import { parseAddressList } from '@mailroom/mail/address-list.ts'
+import type { Defect } from '@mailroom/mail/mime/parsed-message.ts'
+import { RemovalTally, stripInvisible } from '@mailroom/mail-reading/view/removal.ts'
+import { sql } from 'kysely'
+import { addressKey } from '#platform/email-address.ts'
+import { type ReadDb, type Row, readIn, type Tx } from '#store/tables.ts'
+
+/** Only the newest messages of a thread are read to sum it up. */
+const SUMMED_UP_MESSAGES_MAX = 100
+
+export type ThreadSummary = Pick<
+  Row<'threads'>,
+  'id' | 'last_message_at' | 'participants' | 'snippet' | 'category'
+> & { first: Pick<Row<'messages'>, 'id' | 'created_at' | 'subject'> }
+
+/** Renews the summaries of threads of an inbox whose counters are locked. */
+export async function renewSummaries(tx: Tx, threadIds: readonly string[]): Promise<void> {
+  for (const { id, first: _, ...summary } of await sumUp(readIn(tx), threadIds)) {
+    await tx.query.updateTable('threads').set(summary).where('id', '=', id).execute()
+  }
+}
+
+/** The summaries of the threads that have messages. */
+export async function sumUp(db: ReadDb, threadIds: readonly string[]): Promise<ThreadSummary[]> {
+  if (threadIds.length === 0) return []
+  const ends = await selectEnds(db, threadIds)
+  const byThread = Map.groupBy(await selectNewest(db, threadIds), ({ thread_id }) => thread_id)
+  const newest = [...byThread.values()].flatMap((messages) => messages.at(-1)?.id ?? [])
+  const texts = new Map((await selectTexts(db, newest)).map((text) => [text.thread_id, text]))
+  return ends.flatMap(({ thread_id: id, category, ...first }) => {
+    let participants: Participant[] = []
+    const messages = byThread.get(id) ?? []
+    for (const message of messages) participants = addParticipants(participants, message)
+    const last = messages.at(-1)
+    const text = texts.get(id)
+    if (last === undefined || text === undefined) return []
+    return {
+      id,
+      last_message_at: last.created_at,
+      participants: JSON.stringify(participants),
+      snippet: snippetOf(text),
+      category,
+      first,
+    }
+  })
+}
+
+/** The oldest message of each thread, and the category of the newest received one. */
+function selectEnds(db: ReadDb, threadIds: readonly string[]) {
+  return db.read
+    .selectFrom('threads')
+    .innerJoin('messages', (join) =>
+      join.on('messages.id', '=', ({ selectFrom }) =>
+        selectFrom('messages as oldest')
+          .select('oldest.id')
+          .whereRef('oldest.thread_id', '=', 'threads.id')
+          .orderBy('oldest.created_at')
+          .orderBy('oldest.id')
+          .limit(1),
+      ),
+    )
+    .select(['messages.id', 'messages.thread_id', 'messages.created_at', 'messages.subject'])
+    .select(({ selectFrom }) =>
+      selectFrom('messages as received')
+        .select('received.category')
+        .whereRef('received.thread_id', '=', 'threads.id')
+        .where('received.direction', '=', 'inbound')
+        .orderBy('received.created_at', 'desc')
+        .orderBy('received.id', 'desc')
+        .limit(1)
+        .as('category'),
+    )
+    .where('threads.id', 'in', threadIds)
+    .execute()
+}
+
+/** The newest SUMMED_UP_MESSAGES_MAX messages of each thread, oldest first. */
+function selectNewest(db: ReadDb, threadIds: readonly string[]) {
+  const oldest = (column: 'created_at' | 'id') => sql`(
+    select ${sql.ref(`newest.${column}`)} from messages as newest where newest.thread_id = threads.id
+    order by newest.created_at desc, newest.id desc limit 1 offset ${sql.lit(SUMMED_UP_MESSAGES_MAX - 1)})`
+  return db.read
+    .selectFrom('threads')
+    .innerJoin('messages', 'messages.thread_id', 'threads.id')
+    .select([
+      'messages.id',
+      'messages.thread_id',
+      'messages.created_at',
+      'messages.direction',
+      'messages.from_addr',
+      'messages.to_addr',
+      'messages.to_addrs',
+      // Only sent messages need their Cc; strangers choose the length of received ones.
+      sql<string>`case when messages.direction = 'outbound' then messages.cc else '[]' end`.as(
+        'cc',
+      ),
+    ])
+    .where('threads.id', 'in', threadIds)
+    .where(
+      sql<boolean>`(messages.created_at, messages.id) >= (
+        coalesce(${oldest('created_at')}, ${sql.lit(-Number.MAX_SAFE_INTEGER)}), coalesce(${oldest('id')}, ''))`,
+    )
+    .orderBy('messages.created_at')
+    .orderBy('messages.id')
+    .execute()
+}
+
+function selectTexts(db: ReadDb, messageIds: readonly string[]) {
+  const beginning = (column: 'body_text' | 'extracted_text') =>
+    sql<string>`substr(case when long_bodies.raw_id is null then ${sql.ref(`messages.${column}`)}
+      else ${sql.ref(`long_bodies.${column}`)} end, 1, ${sql.lit(SNIPPET_SOURCE_LENGTH)})`.as(
+      column,
+    )
+  return db.read
+    .selectFrom('messages')
+    .leftJoin('long_bodies', 'long_bodies.raw_id', 'messages.raw_id')
+    .select(['messages.thread_id', 'messages.defects'])
+    .select([beginning('body_text'), beginning('extracted_text')])
+    .where('messages.id', 'in', messageIds)
+    .execute()
+}
+
+/** `name` is null when no message names them. */
+export type Participant = { name: string | null; address: string }
+
+/** The columns of a message that name its participants. */
+type Correspondence = {
+  direction: string
+  from_addr: string
+  to_addr: string
+  /** A JSON list of a sent message; without it, `to_addr` alone. */
+  to_addrs?: string | null
+  /** A JSON list. */
+  cc: string
+}
+
+/** Part of the API. */
+const PARTICIPANTS_MAX = 10
+/** In code points. Part of the API. */
+const THREAD_SNIPPET_LENGTH = 160
+/** In UTF-16 units: a snippet is made from so much of a text, invisible characters included. */
+const SNIPPET_SOURCE_LENGTH = 8_192
+
+/** In code points; strangers choose the names, and every list shows them. */
+const NAME_LENGTH_MAX = 100
+/** In code points; RFC 5321 §4.5.3.1 allows 64 octets before the @ and 255 after it. */
+const ADDRESS_LENGTH_MAX = 320
+
+/**
+ * The participants of a thread after this message: its sender or, for a sent message, its recipients (to, then cc)
+ * come first, each address once, at most PARTICIPANTS_MAX. The inbox itself is a participant only while there is no
+ * other.
+ */
+export function addParticipants(
+  known: readonly Participant[],
+  message: Correspondence,
+): Participant[] {
+  const byKey = new Map<string, Participant>()
+  for (const participant of [...namedIn(message), ...known]) {
+    const key = addressKey(participant.address)
+    const newer = byKey.get(key)
+    if (newer === undefined) byKey.set(key, { ...participant })
+    // A later message without the name does not remove it.
+    else newer.name ??= participant.name
+  }
+  if (byKey.size > 1) byKey.delete(addressKey(ownAddressOf(message)))
+  return [...byKey.values()].slice(0, PARTICIPANTS_MAX)
+}
+
+/**
+ * The beginning of a message's extracted text, on one line and without invisible characters; of the whole text when
+ * nothing was extracted. Empty where people see another text in the HTML, because a snippet has no mark.
+ */
+export function snippetOf(text: {
+  body_text: string
+  extracted_text?: string | null
+  /** JSON list. */
+  defects?: string
+}): string {
+  const { body_text: whole, extracted_text: own, defects = '[]' } = text
+  if (defects !== '[]' && (JSON.parse(defects) as Defect[]).includes('unsaid-text')) return ''
+  return onOneLine(own ?? whole, THREAD_SNIPPET_LENGTH) || onOneLine(whole, THREAD_SNIPPET_LENGTH)
+}
+
+function ownAddressOf({ direction, from_addr, to_addr }: Correspondence): string {
+  return direction === 'inbound' ? to_addr : (parseAddressList(from_addr)[0]?.address ?? from_addr)
+}
+
+function namedIn(message: Correspondence): Participant[] {
+  const { direction, from_addr, to_addr, to_addrs = null, cc } = message
+  const to: string[] = to_addrs === null ? [to_addr] : JSON.parse(to_addrs)
+  const fields = direction === 'inbound' ? [from_addr] : [...to, ...(JSON.parse(cc) as string[])]
+  return fields.map(readParticipant).filter(({ address }) => address !== '')
+}
+
+function readParticipant(field: string): Participant {
+  // A text that is no mailbox, such as a reverse-path, is taken as the address.
+  const { name, address } = parseAddressList(field)[0] ?? { name: '', address: field }
+  return {
+    name: onOneLine(name, NAME_LENGTH_MAX) || null,
+    address: onOneLine(address, ADDRESS_LENGTH_MAX),
+  }
+}
+
+function onOneLine(text: string, lengthMax: number): string {
+  const beginning = 4 * lengthMax
+  let line = joinLines(text.slice(0, beginning))
+  // A code point has at most two units, and what is visible depends on the few characters that follow.
+  const isEnough = text.length <= beginning || line.length >= 3 * lengthMax
+  if (!isEnough) line = joinLines(text.slice(0, SNIPPET_SOURCE_LENGTH))
+  if (line.length <= lengthMax) return line
+  const start = line.slice(0, 2 * lengthMax)
+  if (!SURROGATE.test(start)) return start.slice(0, lengthMax).trimEnd()
+  return Array.from(start).slice(0, lengthMax).join('').trimEnd()
+}
+
+function joinLines(text: string): string {
+  const whole = text.replace(/[\ud800-\udbff]$/, '')
+  const seen = stripInvisible(whole, new RemovalTally()).toWellFormed()
+  return seen.replace(WIDE_SPACE, ' ').trim()
+}
+
+const SURROGATE = /[\ud800-\udfff]/
+/** White space other than single blanks. */
+const WIDE_SPACE = /\s{2,}|[^\S ]/g

@@ -1,0 +1,425 @@
+// Threads, to and from rows: the messages of one inbox that answer each other, with a read flag.
+
+import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
+import { parseAddressList } from '@mailroom/mail/address-list.ts'
+import { type ExpressionBuilder, type SqlBool, sql } from 'kysely'
+import { metadataOf } from '#inboxes/store/metadata.ts'
+import { labelsOf } from '#mailbox/labels/store/filter-marks.ts'
+import { countUpTo, isAnyTime, type Listed } from '#mailbox/labels/store/labelled-messages.ts'
+import { CANCELLED, readCounters, toOf } from '#mailbox/messages/store/messages.ts'
+import type { ReadDb, Row, Tables } from '#store/tables.ts'
+import type { Participant } from './summaries.ts'
+
+export type Thread = {
+  id: string
+  inboxId: string
+  subject: string
+  isRead: boolean
+  messageCount: number
+  /** Of the newest received message. */
+  category: MessageCategory | null
+  lastMessageAtMs: number
+  labels: string[]
+  metadata: Record<string, string>
+  assignee: string | null
+  /** May be past. */
+  snoozedUntilMs: number | null
+  /** May have run out; null when nobody has the thread. */
+  claim: ThreadClaim | null
+  createdAtMs: number
+  /** Null while the thread is not in the trash. */
+  trashedAtMs: number | null
+}
+
+/** A thread with the number of messages that were removed from it. */
+export type StoredThread = Thread & { removedCount: number }
+
+export type ThreadClaim = {
+  owner: string
+  fence: number
+  /** The end of the lease by the clock of the queue. */
+  untilMs: number
+  expiresAtMs: number
+}
+
+export type ShownThread = Thread & {
+  /** The last writer comes first. */
+  participants: Participant[]
+  snippet: string
+  unreadCount: number
+}
+
+/** By the time of their last message, newest first; null when the account has no such inbox. */
+export async function listThreads(
+  db: ReadDb,
+  input: {
+    accountId: string
+    inboxId: string
+    isRead: boolean | null
+    category?: MessageCategory | null
+    /** The threads in the trash, instead of all others. */
+    isTrashed?: boolean
+    marks?: readonly string[]
+    isSnoozed?: boolean | null
+    nowMs?: number
+    limit: number
+    offset: number
+  },
+): Promise<{ threads: ShownThread[]; total: number } | null> {
+  const counters = await readCounters(db, input.accountId, input.inboxId)
+  if (counters === null) return null
+  const { category = null, isTrashed = false, marks = [], isSnoozed = null, nowMs = 0 } = input
+  const filter = { ...input, category, isTrashed, marks, isSnoozed, nowMs }
+  const list = marks.length > 0 ? await markedIn(db, filter) : threadsIn(db, filter)
+  const isCounted = category === null && marks.length === 0 && isSnoozed === null
+  const total = isCounted ? totalOf(counters, filter) : await countUpTo(db, list)
+  if (input.offset >= total) return { threads: [], total }
+  const page = list.limit(input.limit).offset(input.offset)
+  const rows = await db.read
+    .selectFrom(page.as('page'))
+    .innerJoin('threads', 'threads.id', 'page.id')
+    .selectAll('threads')
+    .where('threads.account_id', '=', input.accountId)
+    .orderBy('threads.last_message_at', 'desc')
+    .orderBy('threads.id', 'desc')
+    .execute()
+  return { threads: rows.map(toShown), total }
+}
+
+function totalOf(
+  counters: Row<'inbox_counters'>,
+  { isTrashed, isRead }: { isTrashed: boolean; isRead: boolean | null },
+): number {
+  const { all, unread } = isTrashed
+    ? { all: counters.trashed_thread_count, unread: counters.trashed_unread_count }
+    : { all: counters.thread_count, unread: counters.unread_thread_count }
+  return isRead === null ? all : isRead ? all - unread : unread
+}
+
+export type ThreadFilter = {
+  inboxId: string
+  isRead: boolean | null
+  category: MessageCategory | null
+  isTrashed: boolean
+  /** All of them. */
+  marks: readonly string[]
+  isSnoozed: boolean | null
+  nowMs: number
+}
+
+/** Threads of the inbox that pass the filter, apart from marks, from an index in the order of their time. */
+function threadsIn(db: ReadDb, input: ThreadFilter): Listed {
+  let list = db.read
+    .selectFrom('threads')
+    .select('threads.id')
+    .where('threads.inbox_id', '=', input.inboxId)
+    .where(input.isTrashed ? IS_TRASHED : IS_LISTED)
+    .where(isAnyTime('threads.last_message_at'))
+    .orderBy('threads.last_message_at', 'desc')
+    .orderBy('threads.id', 'desc')
+  if (input.category !== null) list = list.where('threads.category', '=', input.category)
+  if (input.isRead !== null) list = list.where('threads.is_read', '=', input.isRead ? 1 : 0)
+  if (input.isSnoozed === null) return list
+  // The index of snoozed threads is small, and the one of the list does not have the column.
+  const snoozed = db.read
+    .selectFrom('threads as snoozed')
+    .select('snoozed.id')
+    .where('snoozed.inbox_id', '=', input.inboxId)
+    .where('snoozed.snoozed_until', '>', input.nowMs)
+  return list.where('threads.id', input.isSnoozed ? 'in' : 'not in', snoozed)
+}
+
+/** Threads that are being removed are neither listed nor in the trash. Written out, so that partial indexes serve. */
+export const IS_LISTED = sql<SqlBool>`threads.trashed_at is null`
+export const IS_TRASHED = sql<SqlBool>`threads.trashed_at > 0`
+
+async function markedIn(db: ReadDb, input: ThreadFilter): Promise<Listed> {
+  const [first = '', ...others] = await rarestFirst(db, input)
+  let list = markedWith(db, input, first)
+  for (const mark of others) {
+    list = list.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('thread_marks as other')
+          .select('other.mark')
+          .whereRef('other.thread_id', '=', 'thread_marks.thread_id')
+          .where('other.mark', '=', mark),
+      ),
+    )
+  }
+  if (input.isRead !== null || input.category !== null || input.isSnoozed !== null) {
+    const passing = threadsIn(db, input)
+      .clearOrderBy()
+      .where('threads.id', '=', sql.ref<string>('thread_marks.thread_id'))
+    list = list.where(({ exists }) => exists(passing))
+  }
+  return list
+    .select('thread_marks.thread_id as id')
+    .orderBy('thread_marks.last_message_at', 'desc')
+    .orderBy('thread_marks.thread_id', 'desc')
+}
+
+/** The other marks are looked up for each thread that has the first. */
+async function rarestFirst(
+  db: ReadDb,
+  { marks, ...list }: ThreadFilter,
+): Promise<readonly string[]> {
+  if (marks.length < 2) return marks
+  const counted: { mark: string; count: number }[] = []
+  for (const mark of marks) {
+    const threads = markedWith(db, list, mark).select('thread_marks.thread_id')
+    counted.push({ mark, count: await countUpTo(db, threads) })
+  }
+  return counted.sort((one, other) => one.count - other.count).map(({ mark }) => mark)
+}
+
+function markedWith(
+  db: ReadDb,
+  { inboxId, isTrashed }: Pick<ThreadFilter, 'inboxId' | 'isTrashed'>,
+  mark: string,
+) {
+  return db.read
+    .selectFrom('thread_marks')
+    .where('thread_marks.inbox_id', '=', inboxId)
+    .where('thread_marks.mark', '=', mark)
+    .where('thread_marks.is_trashed', '=', isTrashed ? 1 : 0)
+}
+
+/** Also in the trash. Null once it is being removed or its inbox is deleted. */
+export async function findThread(
+  db: ReadDb,
+  accountId: string,
+  threadId: string,
+): Promise<StoredThread | null> {
+  const row = await findRow(db, accountId, threadId)
+  return row === undefined ? null : { ...toThread(row), removedCount: row.removed_count }
+}
+
+/** Which of these threads exist, in the trash or not. */
+export async function existingThreadIds(
+  db: ReadDb,
+  { accountIds, threadIds }: { accountIds: readonly string[]; threadIds: readonly string[] },
+): Promise<Set<string>> {
+  if (threadIds.length === 0) return new Set()
+  const found = await db.read
+    .selectFrom('threads')
+    .select('id')
+    .where('account_id', 'in', accountIds)
+    .where('id', 'in', threadIds)
+    .where(isKept)
+    .execute()
+  return new Set(found.map(({ id }) => id))
+}
+
+/** The existing threads among these, in this order. */
+export async function findShownThreads(
+  db: ReadDb,
+  { accountId, threadIds }: { accountId: string; threadIds: readonly string[] },
+): Promise<ShownThread[]> {
+  if (threadIds.length === 0) return []
+  const found = await db.read
+    .selectFrom('threads')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', 'in', threadIds)
+    .where(isKept)
+    .execute()
+  const byId = new Map(found.map((row) => [row.id, row]))
+  return threadIds.flatMap((id) => byId.get(id) ?? []).map(toShown)
+}
+
+/** Null where there is no such thread. */
+export async function findShownThread(
+  db: ReadDb,
+  accountId: string,
+  threadId: string,
+): Promise<ShownThread | null> {
+  const row = await findRow(db, accountId, threadId)
+  return row === undefined ? null : toShown(row)
+}
+
+function findRow(
+  db: ReadDb,
+  accountId: string,
+  threadId: string,
+): Promise<Row<'threads'> | undefined> {
+  return db.read
+    .selectFrom('threads')
+    .innerJoin('inboxes', 'inboxes.id', 'threads.inbox_id')
+    .selectAll('threads')
+    .where('threads.id', '=', threadId)
+    .where('threads.account_id', '=', accountId)
+    .where(isKept)
+    .executeTakeFirst()
+}
+
+const isKept = ({ eb, or }: ExpressionBuilder<Tables, 'threads'>) =>
+  or([eb('threads.trashed_at', 'is', null), eb('threads.trashed_at', '>', 0)])
+
+function toShown(row: Row<'threads'>): ShownThread {
+  return {
+    ...toThread(row),
+    participants: JSON.parse(row.participants) as Participant[],
+    snippet: row.snippet,
+    // A thread that was marked as unread has no message that nobody has read.
+    unreadCount: row.is_read === 1 ? 0 : Math.max(1, row.unread_count),
+  }
+}
+
+function toThread(row: Row<'threads'>): Thread {
+  return {
+    id: row.id,
+    inboxId: row.inbox_id,
+    subject: row.subject,
+    isRead: row.is_read === 1,
+    messageCount: row.message_count,
+    category: row.category as MessageCategory | null,
+    lastMessageAtMs: row.last_message_at,
+    labels: labelsOf(row),
+    metadata: metadataOf(row),
+    assignee: row.assignee,
+    snoozedUntilMs: row.snoozed_until,
+    claim: claimOf(row),
+    createdAtMs: row.created_at,
+    trashedAtMs: row.trashed_at,
+  }
+}
+
+function claimOf(row: Row<'threads'>): ThreadClaim | null {
+  const { claim_owner: owner, claim_until: untilMs, claim_expires_at: expiresAtMs } = row
+  if (owner === null || untilMs === null || expiresAtMs === null) return null
+  return { owner, fence: row.claim_fence, untilMs, expiresAtMs }
+}
+
+/** Messages among which the one that a reply answers is chosen. */
+const THREAD_RECENT_MAX = 100
+
+/** Messages at the beginning of a thread that `findCopiedFrom` searches. */
+const THREAD_COPIES_SEARCHED_MAX = 1_000
+
+type Place = { accountId: string; threadId: string }
+
+/** Not what was held, cancelled, rejected or waits: nobody has it, and a quote of it would send it. */
+const isCorrespondence = (row: ExpressionBuilder<Tables, 'messages'>) =>
+  row.or([
+    row('messages.direction', '=', 'inbound'),
+    row.and([
+      row.or([
+        row('messages.failure_reason', 'is', null),
+        row('messages.failure_reason', '!=', CANCELLED),
+      ]),
+      row.exists(
+        row
+          .selectFrom('deliveries')
+          .select('deliveries.id')
+          .whereRef('deliveries.message_id', '=', 'messages.id'),
+      ),
+    ]),
+  ])
+
+export type RecentMessage = {
+  id: string
+  isReceived: boolean
+  /** Its author and the recipients that everybody sees, as bare addresses. */
+  parties: string[]
+}
+
+/** The newest messages of the thread that were received or queued, newest first. */
+export async function listRecentMessages(
+  db: ReadDb,
+  { accountId, threadId }: Place,
+): Promise<RecentMessage[]> {
+  const rows = await db.read
+    .selectFrom('messages')
+    .select(['id', 'direction', 'from_addr', 'reply_to', 'cc'])
+    .select(['to_addr', 'to_addrs', 'header_to'])
+    .where('account_id', '=', accountId)
+    .where('thread_id', '=', threadId)
+    .where(isCorrespondence)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(THREAD_RECENT_MAX)
+    .execute()
+  return rows.map((row) => {
+    const isReceived = row.direction === 'inbound'
+    const authors = isReceived ? parseAddressList(`${row.from_addr}, ${row.reply_to ?? ''}`) : []
+    return {
+      id: row.id,
+      isReceived,
+      parties: [...authors.map(({ address }) => address), ...toOf(row), ...JSON.parse(row.cc)],
+    }
+  })
+}
+
+/**
+ * Message-IDs of the thread, oldest first: one for each message, so that the last is the newest message's even
+ * when an earlier message has the same. Of more than `octetsMax` octets only the first and the newest are returned.
+ */
+export async function listThreadIds(
+  db: ReadDb,
+  { accountId, threadId, octetsMax }: Place & { readonly octetsMax: number },
+): Promise<string[]> {
+  const inThread = db.read
+    .selectFrom('messages')
+    .select(['id', 'rfc_message_id', 'created_at'])
+    .where('account_id', '=', accountId)
+    .where('thread_id', '=', threadId)
+    .where(isCorrespondence)
+  const ids: (string | null)[] = []
+  let octets = 0
+  let isWhole = false
+  let before: { id: string; created_at: number } | undefined
+  for (let page = 0; page < PAGES_MAX && octets <= octetsMax && !isWhole; page++) {
+    let older = inThread
+    if (before !== undefined) {
+      older = older.where(sql<SqlBool>`(created_at, id) < (${before.created_at}, ${before.id})`)
+    }
+    const rows = await older
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(PAGE_MESSAGES)
+      .execute()
+    for (const { rfc_message_id: id } of rows) {
+      ids.push(id)
+      octets += id?.length ?? 0
+    }
+    isWhole = rows.length < PAGE_MESSAGES
+    before = rows.at(-1)
+  }
+  if (!isWhole) {
+    const oldest = inThread.orderBy('created_at').orderBy('id').limit(1)
+    const first = await oldest.executeTakeFirst()
+    if (first !== undefined && first.id !== before?.id) ids.push(first.rfc_message_id)
+  }
+  return ids.reverse().filter((id) => id !== null)
+}
+
+/** Most threads fit on the first page; all pages together hold about as many as a header can. */
+const PAGE_MESSAGES = 500
+const PAGES_MAX = 20
+
+/**
+ * The From of the first message that has the inbox in Cc; null for none. Only the beginning of a very long thread
+ * is searched.
+ */
+export async function findCopiedFrom(
+  db: ReadDb,
+  { accountId, threadId }: Place,
+): Promise<string | null> {
+  const beginning = db.read
+    .selectFrom('messages')
+    .select(['id', 'from_addr', 'delivery_role', 'created_at'])
+    .where('account_id', '=', accountId)
+    .where('thread_id', '=', threadId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(THREAD_COPIES_SEARCHED_MAX)
+  const row = await db.read
+    .selectFrom(beginning.as('beginning'))
+    .select('from_addr')
+    .where('delivery_role', '=', 'cc')
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.from_addr ?? null
+}

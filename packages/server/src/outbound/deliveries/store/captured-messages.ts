@@ -1,0 +1,91 @@
+import { changeAccountCounters, readAccountCounters } from '#accounts/store/accounts.ts'
+import { findMessage, type Message } from '#mailbox/messages/store/messages.ts'
+import { transaction } from '#platform/db/db.ts'
+import { statement } from '#platform/db/statement.ts'
+import type { NewRow, ReadDb, Row, Tables, Tx } from '#store/tables.ts'
+
+/** Mail that the sandbox kept instead of sending it. */
+export type Captured = {
+  id: string
+  recipients: string[]
+  /** '' is the null reverse-path. */
+  reversePath: string
+  capturedAtMs: number
+  message: Message
+  inReplyTo: string | null
+}
+
+export type NewCaptured = NewRow<'captured_messages'>
+
+/** Keeps one SMTP transaction that did not leave the machine. */
+export async function addCaptured(tx: Tx, input: NewCaptured): Promise<void> {
+  await insertCaptured(tx, input)
+  await changeAccountCounters(tx, input.account_id, { captured: 1 })
+}
+
+/** Newest first. Read one by one, with up to `bodyLengthMax` characters of long bodies. */
+export async function listCaptured(
+  db: ReadDb,
+  input: { accountId: string; limit: number; offset: number; bodyLengthMax: number },
+): Promise<{ captured: AsyncIterable<Captured>; total: number }> {
+  const { captured_count: total } = await readAccountCounters(db, input.accountId)
+  const rows = await db.read
+    .selectFrom('captured_messages')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .orderBy('id', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
+  return { captured: withMessages(db, rows, input.bodyLengthMax), total }
+}
+
+async function* withMessages(
+  db: ReadDb,
+  rows: Row<'captured_messages'>[],
+  lengthMax: number,
+): AsyncGenerator<Captured> {
+  for (const row of rows) {
+    const message = await findMessage(db, row.account_id, row.message_id, { lengthMax })
+    if (message === null) continue
+    const recipients = JSON.parse(row.recipients) as string[]
+    const inReplyTo = message.references.at(-1) ?? null
+    const { id, reverse_path: reversePath, created_at: capturedAtMs } = row
+    yield { id, recipients, reversePath, capturedAtMs, message, inReplyTo }
+  }
+}
+
+/** Deletes up to `limit` captures of the account and returns their number. */
+export const removeCaptured = transaction({
+  name: 'clearCaptured',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(tx: Tx, input: { accountId: string; limit: number }): Promise<number> {
+    const removed = await tx.query
+      .deleteFrom('captured_messages')
+      .where('id', 'in', (row) =>
+        row
+          .selectFrom('captured_messages')
+          .select('id')
+          .where('account_id', '=', input.accountId)
+          .limit(input.limit),
+      )
+      .returning('id')
+      .execute()
+    if (removed.length > 0) {
+      await changeAccountCounters(tx, input.accountId, { captured: -removed.length })
+    }
+    return removed.length
+  },
+})
+
+const insertCaptured = statement<Tables, NewCaptured, never>((query, place) =>
+  query.insertInto('captured_messages').values({
+    id: place('id'),
+    account_id: place('account_id'),
+    message_id: place('message_id'),
+    recipients: place('recipients'),
+    reverse_path: place('reverse_path'),
+    created_at: place('created_at'),
+  }),
+)

@@ -1,0 +1,419 @@
+import { RECIPIENTS_MAX } from '@mailroom/contract/sending.ts'
+import { formatMailbox, parseAddressList } from '@mailroom/mail/address-list.ts'
+import type { OutgoingMessage } from '@mailroom/mail/compose/compose-message.ts'
+import {
+  COMPOSED_HEADER_OCTETS_MAX,
+  replySubject,
+  trimReferences,
+} from '@mailroom/mail/compose/header-text.ts'
+import type { Forwarded } from '@mailroom/mail-reading/quote/body-parts.ts'
+import { findServingDomains } from '#domains/store/domains.ts'
+import { type Inbox, inboxAddressOf } from '#inboxes/inboxes.ts'
+import { findInboxByAddress } from '#inboxes/store/inboxes.ts'
+import { findMessage, type Message } from '#mailbox/messages/store/messages.ts'
+import {
+  findCopiedFrom,
+  findThread,
+  listRecentMessages,
+  listThreadIds,
+  type RecentMessage,
+  type Thread,
+} from '#mailbox/threads/store/threads.ts'
+import { findSuppressed } from '#outbound/suppressions/store/suppressions.ts'
+import type { Parser } from '#parser/parser.ts'
+import type { Clock } from '#platform/clock.ts'
+import { addressKey, checkWrittenAddress, domainOf, unquote } from '#platform/email-address.ts'
+import { problem, wrongField } from '#platform/problem.ts'
+import type { Db } from '#store/tables.ts'
+import { calendarOf, type SentInvite } from './invite-to-send.ts'
+
+type SendAttachment = {
+  filename: string
+  contentType: string
+  /** May be freed after the send, if it is large and has a buffer of its own. */
+  content: Uint8Array
+  /** For an image that the HTML refers to as `cid:…`. */
+  contentId: string | null
+  /** Shown within the message instead of below it. Default: with a `contentId`. */
+  isInline?: boolean
+  /** An alternative body for programs, such as a calendar. */
+  isAlternative?: boolean
+}
+
+export type HeaderField = { readonly name: string; readonly value: string }
+
+export type SendMessage = {
+  accountId: string
+  inboxId: string
+  idempotencyKey: string
+  /** SHA-256 of the request: reusing its key for another request is refused. */
+  requestHash: Uint8Array
+  /** Null only with `replyAll`: the reply goes to the author of the last message. */
+  to: string[] | null
+  cc: string[]
+  bcc: string[]
+  /** Only with `threadId`: the reply also goes to the other recipients of its last message. */
+  replyAll: boolean
+  /** Extra header fields, as `readExtraHeaders` admits them. */
+  headers: readonly HeaderField[]
+  body: string
+  bodyHtml: string | null
+  subject: string | null
+  threadId: string | null
+  includeQuote: boolean
+  replyTo: string | null
+  attachments: SendAttachment[]
+  invite?: SentInvite | null
+  /** Whether the message has a link for its only recipient to unsubscribe. */
+  hasUnsubscribe: boolean
+  /** Whether a program answers or sends on its own (RFC 3834 §5). */
+  isAutomatic: boolean
+  sendAtMs: number | null
+  /** The message after the body; only without `threadId`. */
+  forwarded?: Forwarded & { readonly threadId: string }
+  /** SHA-256 of the token of a worker's lease; null without one. */
+  leaseTokenHash: Uint8Array | null
+}
+
+export type Replied = {
+  thread: Thread
+  /** The newest messages that were received or queued, newest first. */
+  recent: RecentMessage[]
+  /**
+   * Message-IDs of the thread, oldest first. If a header field cannot hold all: the first and the
+   * newest.
+   */
+  rfcMessageIds: string[]
+  /**
+   * The author who wrote to others and copied the inbox; null if there is none or the address is
+   * suppressed.
+   */
+  copiedBy: string | null
+}
+
+/**
+ * Null for a send that starts a thread. `not_found` if the inbox has no such thread,
+ * `thread_trashed` if it is in the trash.
+ */
+export async function readReplied(
+  deps: { db: Db },
+  { inbox, threadId }: { inbox: Inbox; threadId: string | null },
+): Promise<Replied | null> {
+  if (threadId === null) return null
+  const { accountId } = inbox
+  const thread = await findThread(deps.db, accountId, threadId)
+  if (thread === null || thread.inboxId !== inbox.id) throw noThread()
+  if (thread.trashedAtMs !== null) throw problem('thread_trashed')
+  const [recent, rfcMessageIds, from] = await Promise.all([
+    listRecentMessages(deps.db, { accountId, threadId }),
+    listThreadIds(deps.db, { accountId, threadId, octetsMax: COMPOSED_HEADER_OCTETS_MAX }),
+    findCopiedFrom(deps.db, { accountId, threadId }),
+  ])
+  return { thread, recent, rfcMessageIds, copiedBy: await findCopier(deps, accountId, from) }
+}
+
+export function noThread() {
+  const fix = 'Use the id of a thread of this inbox, or leave threadId out to start one.'
+  return problem('not_found', 'The inbox has no thread with this threadId.', { fix })
+}
+
+/** The author's bare address, unless it is suppressed. */
+async function findCopier(
+  deps: { db: Db },
+  accountId: string,
+  fromAddr: string | null,
+): Promise<string | null> {
+  const address = fromAddr === null ? undefined : parseAddressList(fromAddr)[0]?.address
+  if (address === undefined || checkWrittenAddress(address) !== null) return null
+  const suppressed = await findSuppressed(deps.db, accountId, [addressKey(address)])
+  return suppressed === null ? address : null
+}
+
+export type Addressees = {
+  /** At least one, for the header. */
+  to: string[]
+  /** For the header. Includes the author who copied the inbox and expects to see the replies. */
+  cc: string[]
+  /** Only in the envelope. */
+  bcc: string[]
+  /** Envelope recipients, each once. */
+  recipients: string[]
+}
+
+/**
+ * The recipients of a message, with those that follow from its thread. `bad_request` for too many
+ * or none.
+ */
+export async function addressSend(
+  deps: { db: Db; inboxDomain: string },
+  input: SendMessage,
+  { inbox, replied }: { inbox: Inbox; replied: Replied | null },
+): Promise<Addressees> {
+  const repliedToAll = input.replyAll ? await findRepliedToAll(deps, inbox, replied) : null
+  const all = repliedToAll === null ? NOBODY_ELSE : await readAddressees(deps, repliedToAll, inbox)
+  const others = await withoutSuppressed(deps, inbox.accountId, [...all.to, ...all.cc])
+  // A message of the inbox to itself has no other author.
+  const to = input.to ?? (all.to.length > 0 ? all.to : others)
+  if (to.length === 0)
+    throw wrongField('to', 'cannot be left out: the answered message has no other address')
+  const named = new Set([...to, ...input.cc, ...input.bcc, inbox.address].map(addressKey))
+  const copier = replied?.copiedBy ?? null
+  const cc = [...input.cc]
+  for (const address of [...others, ...(copier === null ? [] : [copier])]) {
+    const key = addressKey(address)
+    if (named.has(key)) continue
+    named.add(key)
+    cc.push(address)
+  }
+  const byKey = new Map<string, string>()
+  for (const address of [...to, ...cc, ...input.bcc]) {
+    const key = addressKey(address)
+    if (!byKey.has(key)) byKey.set(key, address)
+  }
+  checkCount({ ...input, to }, cc.length - input.cc.length)
+  return { to, cc, bcc: input.bcc, recipients: [...byKey.values()] }
+}
+
+const NOBODY_ELSE = { to: [], cc: [] }
+
+/**
+ * RECIPIENTS_MAX applies to all fields together, except that one `to` may have as many `cc`. The
+ * author who copied the inbox does not count.
+ */
+export function checkCount(
+  { to, cc, bcc, replyAll }: Pick<SendMessage, 'to' | 'cc' | 'bcc' | 'replyAll'>,
+  addedCount: number,
+): void {
+  const isSingle = (to?.length ?? 0) === 1 && bcc.length === 0 && !replyAll
+  const added = replyAll ? addedCount : 0
+  const count = (to?.length ?? 0) + cc.length + bcc.length + added
+  if (count <= RECIPIENTS_MAX || (isSingle && cc.length <= RECIPIENTS_MAX)) return
+  const message = `has ${count} addresses with cc and bcc; at most ${RECIPIENTS_MAX} are allowed`
+  throw wrongField('to', message)
+}
+
+/** The newest received message of the thread; without one, the newest message. */
+async function findRepliedToAll(
+  deps: { db: Db },
+  { accountId }: Inbox,
+  replied: Replied | null,
+): Promise<Message | null> {
+  const recent = replied?.recent ?? []
+  const found = recent.find(({ isReceived }) => isReceived) ?? recent[0]
+  return found === undefined ? null : findMessage(deps.db, accountId, found.id)
+}
+
+/**
+ * The recipients of a reply to all: the author, or the recipients of an own message, and everyone
+ * else who got it. Addresses of the inbox in Reply-To are ignored; if there are no others, the
+ * reply goes to From.
+ */
+async function readAddressees(
+  deps: { db: Db; inboxDomain: string },
+  message: Message,
+  inbox: Inbox,
+): Promise<{ to: string[]; cc: string[] }> {
+  const isOutbound = message.direction === 'outbound'
+  const usable = (addresses: readonly string[]) =>
+    distinct(addresses.filter((address) => checkWrittenAddress(address) === null))
+  const wanted = isOutbound ? [] : usable(addressesIn(message.replyTo ?? ''))
+  const authors = usable(isOutbound ? message.to : addressesIn(message.fromAddr))
+  const others = usable(isOutbound ? message.cc : [...message.to, ...message.cc])
+  // A catch-all inbox also has the address by which it got the message.
+  const own = new Set([inbox.address, comparedAddress(message.recipient ?? inbox.address)])
+  const isOther = (address: string) => !own.has(comparedAddress(address))
+  const chosen = () => {
+    const asked = wanted.filter(isOther)
+    return { to: asked.length > 0 ? asked : authors.filter(isOther), cc: others.filter(isOther) }
+  }
+  const { to, cc } = chosen()
+  const count = to.length + cc.length
+  if (Math.max(count, authors.length) > ANSWERED_MAX) {
+    const allowed = `at most ${RECIPIENTS_MAX} are allowed`
+    throw wrongField('to', `has ${count} addresses in a reply to all; ${allowed}`)
+  }
+  const asked = [...wanted, ...authors, ...others]
+  for (const address of await findOwnAddresses(deps, inbox, asked)) own.add(address)
+  return chosen()
+}
+
+/**
+ * The addresses by which mail reaches the inbox through a subdomain or a catch-all, without tags.
+ */
+async function findOwnAddresses(
+  { db, inboxDomain }: { db: Db; inboxDomain: string },
+  inbox: Inbox,
+  addresses: readonly string[],
+): Promise<string[]> {
+  const compared = new Set(addresses.map(comparedAddress))
+  const domains = [...new Set([...compared].map(domainOf))]
+  const serving = await findServingDomains({ db, inboxDomain }, domains)
+  const own: string[] = []
+  for (const address of compared) {
+    const served = serving.get(domainOf(address))
+    if (served?.accountId !== inbox.accountId) continue
+    const localPart = address.slice(0, address.lastIndexOf('@'))
+    const reached =
+      (await findInboxByAddress(db, address)) ??
+      (await findInboxByAddress(db, `${localPart}@${served.domain}`))
+    if ((reached?.id ?? served.catchAllInboxId) === inbox.id) own.push(address)
+  }
+  return own
+}
+
+/**
+ * Above the number of recipients, because suppressed ones are left out. A sender of hostile mail
+ * chooses how many there are.
+ */
+const ANSWERED_MAX = 4 * RECIPIENTS_MAX
+
+function distinct(addresses: readonly string[]): string[] {
+  return [...new Map(addresses.map((address) => [addressKey(address), address])).values()]
+}
+
+function addressesIn(list: string): string[] {
+  return parseAddressList(list).map(({ address }) => address)
+}
+
+function comparedAddress(address: string): string {
+  const at = address.lastIndexOf('@')
+  return inboxAddressOf(unquote(address.slice(0, at)), address.slice(at + 1))
+}
+
+async function withoutSuppressed(
+  deps: { db: Db },
+  accountId: string,
+  addresses: readonly string[],
+): Promise<string[]> {
+  const isFree = async (address: string) =>
+    (await findSuppressed(deps.db, accountId, [addressKey(address)])) === null
+  const answers = await Promise.all(addresses.map(isFree))
+  return addresses.filter((_, index) => answers[index])
+}
+
+export type Answered = {
+  message: Message
+  /**
+   * Whether the message may be quoted: it was received, or one of the recipients has it. A note to
+   * others is not disclosed.
+   */
+  isQuotable: boolean
+}
+
+/**
+ * The message of the thread that a send to these recipients answers: the newest that all of `to`
+ * wrote or got, else the newest that the first of them wrote or got, else the newest received.
+ */
+export async function findAnswered(
+  deps: { db: Db },
+  { accountId }: Inbox,
+  { replied, to }: { replied: Replied | null; to: readonly string[] },
+): Promise<Answered | null> {
+  const recent = (replied?.recent ?? []).map((message) => ({
+    ...message,
+    keys: new Set(message.parties.map(addressKey)),
+  }))
+  const keys = to.map(addressKey)
+  const shared =
+    recent.find((message) => keys.every((key) => message.keys.has(key))) ??
+    recent.find((message) => keys[0] !== undefined && message.keys.has(keys[0]))
+  const chosen = shared ?? recent.find(({ isReceived }) => isReceived) ?? recent[0]
+  const message = chosen && (await findMessage(deps.db, accountId, chosen.id))
+  if (!message) return null
+  return { message, isQuotable: shared !== undefined || chosen.isReceived }
+}
+
+export type Composition = {
+  outgoing: Omit<OutgoingMessage, 'messageId' | 'dateMs' | 'hopMark' | 'unsubscribeUrl'>
+  /** The text without its quote. */
+  ownText: string
+}
+
+/** The message without Message-ID and Date. */
+export async function composeSend(
+  deps: { parser: Parser; clock: Clock },
+  input: SendMessage,
+  {
+    inbox,
+    replied,
+    answered,
+    to,
+    cc,
+    rfcMessageId,
+  }: {
+    inbox: Inbox
+    replied: Replied | null
+    /** The message of `replied` that this one answers. */
+    answered: Answered | null
+    to: string[]
+    cc: string[]
+    rfcMessageId: string
+  },
+): Promise<Composition> {
+  const { replyTo } = input
+  const [body, bodyHtml] = [withLineFeeds(input.body), withLineFeeds(input.bodyHtml ?? '')]
+  const quoted = answered?.isQuotable && input.includeQuote ? originalOf(answered.message) : null
+  const quote = input.forwarded ?? quoted
+  const { text, html, ownText } = await deps.parser.makeBodies({ body, bodyHtml, quote })
+  // A reply has the subject of its thread, even if the client sends another.
+  const subject = replied === null ? (input.subject ?? '') : replySubject(replied.thread.subject)
+  const calendar =
+    input.invite == null
+      ? []
+      : [await calendarOf(deps, input.invite, { inbox, to, cc, subject, rfcMessageId })]
+  const extra = input.headers.flatMap(({ name, value }) => [name, value])
+  const people = [inbox.displayName ?? '', inbox.address, replyTo ?? '', ...to, ...cc]
+  const texts = [...people, subject, ...extra]
+  const references = trimReferences(referencesTo(replied, answered), texts)
+  return {
+    outgoing: {
+      from: { name: inbox.displayName, address: inbox.address },
+      to,
+      cc,
+      replyTo,
+      subject,
+      text,
+      html,
+      inReplyTo: references.at(-1) ?? null,
+      references,
+      extraFields: input.isAutomatic
+        ? [autoSubmitted(replied !== null), ...input.headers]
+        : input.headers,
+      attachments: [...calendar, ...input.attachments].map((attachment) => ({
+        ...attachment,
+        isInline: attachment.isInline ?? attachment.contentId !== null,
+      })),
+    },
+    ownText,
+  }
+}
+
+/** The Message-IDs of the thread, the answered one last (RFC 5322 §3.6.4). */
+function referencesTo(replied: Replied | null, answered: Answered | null): string[] {
+  const ids = replied?.rfcMessageIds ?? []
+  const last = answered?.message.rfcMessageId
+  return last ? [...ids.filter((id) => id !== last), last] : ids
+}
+
+function autoSubmitted(isReply: boolean): HeaderField {
+  return { name: 'Auto-Submitted', value: isReply ? 'auto-replied' : 'auto-generated' }
+}
+
+/** Received bodies are stored with LF, but forms always send CRLF. */
+function withLineFeeds(text: string): string {
+  return text.replace(/\r\n?/g, '\n')
+}
+
+/** The author of mail without From and with the null reverse-path. */
+const NOBODY = 'an unknown sender'
+
+function originalOf(message: Message) {
+  const [author] = parseAddressList(message.fromAddr)
+  return {
+    dateMs: message.createdAtMs,
+    fromName:
+      author === undefined ? message.fromAddr || NOBODY : author.name || formatMailbox(author),
+    text: message.bodyText,
+    html: message.bodyHtml,
+  }
+}

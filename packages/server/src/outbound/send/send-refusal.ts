@@ -1,0 +1,114 @@
+// The refusals of a send as problems of the API.
+
+import type { LimitScope } from '@mailroom/contract/vocabulary.ts'
+import type { StorageQuota } from '#mailbox/messages/store/storage-quota.ts'
+import {
+  AUTOMATIC_SENDS_MAX,
+  type LimitRefusal,
+  type TooCold,
+} from '#outbound/send/store/check-send.ts'
+import type { WaitingRefusal } from '#outbound/waiting/store/check-waiting.ts'
+import type { Clock } from '#platform/clock.ts'
+import { type AppError, limitFields, notFound, problem } from '#platform/problem.ts'
+import { HOUR_MS } from '#platform/units.ts'
+
+/** Retry time for a full storage: there is no way to know when it will have room. */
+const STORAGE_RETRY_MS = HOUR_MS
+
+export function refusalOf(
+  { clock }: { clock: Clock },
+  outcome: LimitRefusal | WaitingRefusal,
+): AppError {
+  const limited = (scope: LimitScope, limit: number, resetsAtMs: number) =>
+    limitedUntil({ clock, scope, limit, resetsAtMs })
+  switch (outcome.kind) {
+    case 'not_found':
+      return notFound()
+    case 'lease_lost':
+      return problem('lease_lost')
+    case 'thread_trashed':
+      return problem('thread_trashed')
+    case 'suppressed':
+      return problem(
+        'recipient_suppressed',
+        `${outcome.address} is on the suppression list of the account (${outcome.type}).`,
+        { fields: { type: outcome.type, address: outcome.address } },
+      )
+    case 'loop_suspected':
+      return problem(
+        'loop_suspected',
+        `The inbox has replied to automatic messages ${AUTOMATIC_SENDS_MAX} times within an hour in this thread.`,
+        limited('thread', AUTOMATIC_SENDS_MAX, outcome.retryAtMs),
+      )
+    case 'too_many':
+      return problem(
+        'rate_limit_exceeded',
+        outcome.window === 'minute'
+          ? `The inbox may send ${outcome.limit} messages a minute.`
+          : `The inbox may send ${outcome.limit} messages in 24 hours.`,
+        limited('inbox', outcome.limit, outcome.retryAtMs),
+      )
+    case 'too_cold':
+      return problem('cold_outreach_limit', COLD_TEXTS[outcome.scope](outcome.limit), {
+        ...limited(outcome.scope, outcome.limit, outcome.retryAtMs),
+        // The message has more cold recipients than the limit of a whole day.
+        ...(outcome.coldRecipients > outcome.limit ? { fix: fixForTooCold(outcome.limit) } : {}),
+      })
+    case 'too_many_waiting':
+      return problem(
+        'rate_limit_exceeded',
+        `${outcome.limit} messages of the inbox wait for their time or for approval.`,
+        {
+          ...limited('inbox', outcome.limit, outcome.retryAtMs),
+          fix: 'Cancel messages that wait, or repeat the request after the number of seconds in Retry-After.',
+        },
+      )
+    case 'too_many_held':
+      return problem(
+        'rate_limit_exceeded',
+        `${outcome.limit} messages of the inbox wait for approval, as many as may.`,
+        {
+          ...limited('held', outcome.limit, outcome.retryAtMs),
+          fix: 'Wait until an approver decides, or cancel messages that wait for approval.',
+        },
+      )
+    case 'too_many_per_hour':
+    case 'thread_changed':
+      // These are handled before: the send is held, or composed again.
+      throw new Error(`${outcome.kind} is not the end of a send`)
+  }
+}
+
+export type RefusalDeps = { clock: Clock; storageQuota: Pick<StorageQuota, 'limitBytes'> }
+
+export function storageFull({ clock, storageQuota }: RefusalDeps): AppError {
+  const resetsAtMs = clock.now() + STORAGE_RETRY_MS
+  const limit = storageQuota.limitBytes ?? 0
+  return problem(
+    'rate_limit_exceeded',
+    `The account stores ${limit} bytes or more: its messages can be sent now, but not wait for their time or for approval.`,
+    {
+      ...limitedUntil({ clock, scope: 'account', limit, resetsAtMs }),
+      fix: 'Delete inboxes that are no longer needed.',
+    },
+  )
+}
+
+function limitedUntil({ clock, ...fields }: { clock: Clock } & Parameters<typeof limitFields>[0]) {
+  // The time may have passed since the check.
+  const seconds = Math.max(1, Math.ceil((fields.resetsAtMs - clock.now()) / 1000))
+  return { retryAfterSeconds: seconds, fields: limitFields(fields) }
+}
+
+function fixForTooCold(limit: number): string {
+  return limit === 0
+    ? 'Send only to addresses that have written to the inbox. Repeating this request cannot succeed.'
+    : `Send to at most ${limit} new addresses in one message. Repeating this request cannot succeed.`
+}
+
+const COLD_TEXTS: Record<TooCold['scope'], (limit: number) => string> = {
+  inbox: (limit) =>
+    `A new inbox may send to ${limit} addresses a day (UTC) that have never written to it.`,
+  account: (limit) =>
+    `The account may send to ${limit} addresses a day (UTC) that have never written to its inboxes.`,
+}

@@ -1,0 +1,105 @@
+import { clientGroup } from '@mailroom/smtp/client-address.ts'
+import { escapeHtml } from '#http/answer.ts'
+import type { BinaryResponse, Handlers } from '#http/handler.ts'
+import { linkPage, unknownLink } from '#http/link-page.ts'
+import { limiter } from '#http/problems.ts'
+import type { Budgets } from '#limits/limits.ts'
+import { findSuppressed, insertSuppression } from '#outbound/suppressions/store/suppressions.ts'
+import { newSuppression } from '#outbound/suppressions/suppressions.ts'
+import type { Clock } from '#platform/clock.ts'
+import { addressKey } from '#platform/email-address.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { openText, type Sealer, sealText } from '#platform/seal.ts'
+import type { Db } from '#store/tables.ts'
+
+/** Uses of links from one address in a minute. A large provider posts for all its users. */
+const UNSUBSCRIBES_PER_MINUTE_MAX = 600
+
+export function unsubscribeHandlers(deps: {
+  db: Db
+  clock: Clock
+  makeId: MakeId
+  sealer: Sealer
+  budgets: Budgets
+}): Pick<Handlers, Extract<keyof Handlers, `unsubscribe.${string}`>> {
+  const limitUses = limiter(deps, {
+    name: 'unsubscribes',
+    perMinute: UNSUBSCRIBES_PER_MINUTE_MAX,
+    message: 'Too many uses of links from this address.',
+  })
+  return {
+    'unsubscribe.show': async ({ path }, context) => {
+      await limitUses(clientGroup(context.clientAddress))
+      const found = readUnsubscribeToken(deps.sealer, path.token)
+      return found === null ? unknownLink(context) : askPage(found.address)
+    },
+    'unsubscribe.confirm': async ({ path }, context) => {
+      await limitUses(clientGroup(context.clientAddress))
+      const done = await unsubscribe(deps, path.token)
+      return done === null ? unknownLink(context) : donePage(done.address)
+    },
+  }
+}
+
+/**
+ * Puts the address on the account's suppression list; an earlier entry stays unchanged. Null for a
+ * forged link.
+ */
+async function unsubscribe(
+  deps: { db: Db; clock: Clock; makeId: MakeId; sealer: Sealer },
+  token: string,
+): Promise<Unsubscription | null> {
+  const found = readUnsubscribeToken(deps.sealer, token)
+  if (found === null) return null
+  const { accountId, address, messageId } = found
+  // Links are often used twice, and a read does not wait for the writer.
+  if ((await findSuppressed(deps.db, accountId, [addressKey(address)])) !== null) return found
+  const reason = `Unsubscribed by the link in ${messageId}.`
+  const why = { accountId, address, type: 'unsub', reason } as const
+  await deps.db.write(insertSuppression, newSuppression(deps, why))
+  return found
+}
+
+function askPage(address: string): BinaryResponse {
+  return linkPage(
+    'Unsubscribe?',
+    `<p>No more mail will be sent by this sender to <b>${escapeHtml(address)}</b>.</p>
+<form method="post"><button type="submit">Unsubscribe</button></form>`,
+  )
+}
+
+function donePage(address: string): BinaryResponse {
+  return linkPage(
+    'You are unsubscribed',
+    `<p>This sender will send no more mail to <b>${escapeHtml(address)}</b>.</p>
+<p>You can close this page.</p>`,
+  )
+}
+
+type Unsubscription = {
+  accountId: string
+  /** The recipient, as spelled in the request. */
+  address: string
+  messageId: string
+}
+
+const CONTEXT = 'unsubscribe'
+
+/**
+ * An absolute URL with a new token each time. The token allows to put this recipient on the
+ * account's suppression list. It is sealed, so it discloses nothing and cannot be forged. It never
+ * expires, because people read mail years later.
+ */
+export function unsubscribeUrl(
+  { publicUrl, sealer }: { publicUrl: () => string; sealer: Sealer },
+  { accountId, address, messageId }: Unsubscription,
+): string {
+  const token = sealText(sealer, JSON.stringify({ accountId, address, messageId }), CONTEXT)
+  return `${publicUrl()}/unsubscribe/${token}`
+}
+
+/** Null for a token that was forged or changed. */
+export function readUnsubscribeToken(sealer: Sealer, token: string): Unsubscription | null {
+  const text = openText(sealer, token, CONTEXT)
+  return text === null ? null : (JSON.parse(text) as Unsubscription)
+}

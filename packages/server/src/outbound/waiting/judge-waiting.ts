@@ -1,0 +1,101 @@
+// Judges a scheduled send when it is due, because the policy of its inbox and its thread may have
+// changed.
+
+import type { HoldReason } from '@mailroom/contract/sending.ts'
+import type { Inbox } from '#inboxes/inboxes.ts'
+import { readRawBytes } from '#mailbox/attachments/attachments.ts'
+import { findMessage, type Message } from '#mailbox/messages/store/messages.ts'
+import { auditOfSend } from '#outbound/send/apply-policy.ts'
+import type { SendDeps } from '#outbound/send/sender.ts'
+import { holdWaiting, type WaitingEnvelope } from '#outbound/waiting/store/waiting-sends.ts'
+import { presentTime } from '#platform/clock.ts'
+import { notFound } from '#platform/problem.ts'
+import { type JudgedMessage, judgeSend, type SendJudgement } from '#policy/policy.ts'
+import { hashFile, makeHold } from './review-content.ts'
+
+export type Due = { inbox: Inbox; messageId: string; envelope: WaitingEnvelope }
+
+export function judgeWaiting(deps: SendDeps, due: Due): Promise<SendJudgement | null> {
+  return judgeSend(deps, { inbox: due.inbox, readMessage: () => readJudged(deps, due) })
+}
+
+async function readJudged(deps: SendDeps, due: Due): Promise<JudgedMessage> {
+  const message = await readWhole(deps, due)
+  const raw = await readRawBytes(deps, message.rawId)
+  const { to, cc, bcc, replyTo, subject, bodyText: text, bodyHtml: html } = message
+  const { headers, isReply, attachments: composed } = due.envelope
+  const attachments = composed.length === 0 ? [] : await readFiles(deps, raw, composed)
+  // Forwards cannot be scheduled.
+  const threads = { threadId: isReply ? message.threadId : null, forwardedThreadId: null }
+  return { to, cc, bcc, replyTo, subject, text, html, headers, attachments, ...threads }
+}
+
+/**
+ * Null if the parser does not find every composed file again, for example because it runs out of
+ * time.
+ */
+async function readFiles(
+  { parser }: SendDeps,
+  raw: Uint8Array,
+  composed: WaitingEnvelope['attachments'],
+): Promise<JudgedMessage['attachments']> {
+  const files = await parser.readAttachments(raw)
+  const found = new Set<string>()
+  for (const { content } of files) found.add(await hashFile(content))
+  if (!composed.every(({ sha256 }) => found.has(sha256))) return null
+  return files.map(({ attachment: { filename, contentType, contentId }, content }) => ({
+    filename,
+    contentType,
+    contentId,
+    content,
+  }))
+}
+
+async function readWhole(deps: SendDeps, { inbox, messageId }: Due): Promise<Message> {
+  const message = await findMessage(deps.db, inbox.accountId, messageId)
+  if (message === null) throw notFound()
+  return message
+}
+
+/** Holds a due send. False if it cannot be held, or no longer waits. */
+export async function holdDue(
+  deps: SendDeps,
+  due: Due,
+  reasons: readonly HoldReason[],
+): Promise<boolean> {
+  const { inbox, messageId, envelope } = due
+  const message = await readWhole(deps, due)
+  const { subject, bodyText, bodyHtml } = message
+  const nowMs = deps.clock.now()
+  const judged = { inbox, recipients: envelope.recipients, messageId, reasons, nowMs }
+  const isHeld = await deps.db.write(holdWaiting, {
+    accountId: inbox.accountId,
+    inboxId: inbox.id,
+    messageId,
+    heldMax: deps.sending.heldPerInbox,
+    hold: makeHold(deps, {
+      envelope: {
+        inboxId: inbox.id,
+        from: message.fromAddr,
+        to: message.to,
+        cc: message.cc,
+        bcc: message.bcc,
+        threadId: message.threadId,
+        replyTo: message.replyTo,
+        inReplyTo: message.references.at(-1) ?? null,
+        headers: Object.fromEntries(envelope.headers.map(({ name, value }) => [name, value])),
+        attachments: envelope.attachments,
+        sendAt: message.scheduledAtMs === null ? null : presentTime(message.scheduledAtMs),
+        unsubscribe: envelope.hasUnsubscribe,
+        isAutomatic: envelope.isAutomatic,
+      },
+      texts: { subject, bodyText, bodyHtml },
+      reasons,
+      nowMs,
+    }),
+    audit: auditOfSend(deps, { ...judged, decision: 'hold' }),
+    nowMs,
+  })
+  if (isHeld) deps.wakeEvents()
+  return isHeld
+}

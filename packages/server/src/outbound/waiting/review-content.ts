@@ -1,0 +1,98 @@
+// What a person approves: everything in a message that its recipients and its thread depend on, and
+// its digest.
+
+import { hash } from 'node:crypto'
+import type { HoldReason } from '@mailroom/contract/sending.ts'
+import { composedFiles } from '@mailroom/mail/compose/compose-message.ts'
+import { digestInSteps } from '#mailbox/messages/store/with-raw-bytes.ts'
+import type { Composition } from '#outbound/send/compose-send.ts'
+import type { NewHold, ReviewedFile } from '#outbound/waiting/store/waiting-sends.ts'
+import { canonicalJson } from '#platform/canonical-json.ts'
+import { addressKey } from '#platform/email-address.ts'
+import type { MakeId } from '#platform/ids.ts'
+import { DAY_MS } from '#platform/units.ts'
+
+/** See docs/reviews.md. Date, Message-ID and boundaries are not part of it. */
+export type ReviewContent = ReviewEnvelope & ReviewTexts
+
+type ReviewTexts = {
+  readonly subject: string
+  readonly bodyText: string
+  /** '' for none. */
+  readonly bodyHtml: string
+}
+
+/** The part that is not stored with the message. */
+export type ReviewEnvelope = {
+  readonly inboxId: string
+  /** `Name <address>`, or the bare address. */
+  readonly from: string
+  readonly to: readonly string[]
+  readonly cc: readonly string[]
+  readonly bcc: readonly string[]
+  readonly replyTo: string | null
+  readonly threadId: string
+  readonly inReplyTo: string | null
+  readonly headers: { readonly [name: string]: string }
+  readonly attachments: readonly ReviewedFile[]
+  readonly sendAt: string | null
+  readonly unsubscribe: boolean
+  readonly isAutomatic: boolean
+}
+
+/** `v2:` and the SHA-256, in hexadecimal, of the canonical JSON (RFC 8785). */
+export function digestOf(content: ReviewContent): string {
+  return `v2:${hash('sha256', canonicalJson(content))}`
+}
+
+/** Equal for messages that differ only in their threads. */
+function equalKeyOf({ threadId: _, inReplyTo: __, ...content }: ReviewContent): string {
+  const { to, cc, bcc } = content
+  const [toKeys, ccKeys, bccKeys] = [to, cc, bcc].map((list) => list.map(addressKey).sort())
+  return hash(
+    'sha256',
+    canonicalJson({ ...content, to: toKeys ?? [], cc: ccKeys ?? [], bcc: bccKeys ?? [] }),
+  )
+}
+
+/** What an approver is asked about the message. */
+export function makeHold(
+  deps: { makeId: MakeId; sending: { reviewDays: number } },
+  {
+    envelope,
+    texts,
+    reasons,
+    nowMs,
+  }: {
+    envelope: ReviewEnvelope
+    texts: ReviewTexts
+    reasons: readonly HoldReason[]
+    nowMs: number
+  },
+): NewHold {
+  const whole = { ...envelope, ...texts }
+  return {
+    reviewId: deps.makeId('hld'),
+    reasons: [...reasons],
+    digest: digestOf(whole),
+    equalKey: equalKeyOf(whole),
+    content: JSON.stringify(envelope),
+    expiresAtMs: nowMs + deps.sending.reviewDays * DAY_MS,
+    eventId: deps.makeId('evt'),
+  }
+}
+
+/**
+ * The files of a composed message, in the order of its parts. Nothing is parsed from its octets.
+ */
+export async function hashAttachments(outgoing: Composition['outgoing']): Promise<ReviewedFile[]> {
+  const files: ReviewedFile[] = []
+  for (const { content, ...file } of composedFiles(outgoing)) {
+    files.push({ ...file, sha256: await hashFile(content) })
+  }
+  return files
+}
+
+export async function hashFile(content: Uint8Array): Promise<string> {
+  return Buffer.from(await digestInSteps(content)).toString('hex')
+}

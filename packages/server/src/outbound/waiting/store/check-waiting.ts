@@ -1,0 +1,111 @@
+// How many messages of an inbox may wait: for approval, and in all.
+
+import { sql } from 'kysely'
+import { statement } from '#platform/db/statement.ts'
+import { HOUR_MS } from '#platform/units.ts'
+import type { ReadDb, Tables, Tx } from '#store/tables.ts'
+
+/** Accepted messages of an inbox that are not queued yet, held or scheduled. */
+const WAITING_PER_INBOX_MAX = 10_000
+/** The retry time if no waiting message has a time. */
+const WAITING_RETRY_MS = HOUR_MS
+
+export type WaitingRefusal =
+  | { kind: 'too_many_waiting'; limit: number; retryAtMs: number }
+  | { kind: 'too_many_held'; limit: number; retryAtMs: number }
+
+/**
+ * Whether one more message may wait. To accept it, the caller has locked the counters of the inbox.
+ */
+export async function checkWaiting(
+  tx: Tx,
+  {
+    inboxId,
+    nowMs,
+    isHeld,
+    heldMax,
+  }: { inboxId: string; nowMs: number; isHeld: boolean; heldMax: number },
+): Promise<WaitingRefusal | null> {
+  if (isHeld) {
+    const refusal = await refuseHeld(tx, { inboxId, heldMax, nowMs })
+    if (refusal !== null) return refusal
+  }
+  const limit = WAITING_PER_INBOX_MAX
+  const [last] = await selectWaiting(tx, { inboxId, offset: limit - 1 })
+  if (last === undefined) return null
+  const [next] = await selectNextRelease(tx, { inboxId })
+  return {
+    kind: 'too_many_waiting',
+    limit,
+    retryAtMs: next?.release_at ?? nowMs + WAITING_RETRY_MS,
+  }
+}
+
+/** The refusal of one more held message, or null. */
+export async function refuseHeld(
+  tx: Tx,
+  { inboxId, heldMax, nowMs }: { inboxId: string; heldMax: number; nowMs: number },
+): Promise<Extract<WaitingRefusal, { kind: 'too_many_held' }> | null> {
+  const [first] = await selectOpen(tx, { inboxId, offset: 0 })
+  const [last] = heldMax === 0 ? [{}] : await selectOpen(tx, { inboxId, offset: heldMax - 1 })
+  if (last === undefined) return null
+  return {
+    kind: 'too_many_held',
+    limit: heldMax,
+    // Without a decision the oldest one expires.
+    retryAtMs: first?.expires_at ?? nowMs + WAITING_RETRY_MS,
+  }
+}
+
+const selectOpen = statement<Tables, { inboxId: string; offset: number }, { expires_at: number }>(
+  (query, place) =>
+    query
+      .selectFrom('reviews')
+      .select('expires_at')
+      .where('inbox_id', '=', place('inboxId'))
+      // A literal, so that the partial index of open reviews serves the query.
+      .where('status', '=', sql.lit('pending'))
+      .orderBy('expires_at')
+      .limit(sql.lit(1))
+      .offset(place('offset')),
+)
+
+/** How many messages of an inbox wait for approval, and when the oldest of them expires. */
+export async function countHeld(
+  db: ReadDb,
+  inboxId: string,
+): Promise<{ used: number; resetsAtMs: number | null }> {
+  const { used, first } = await db.read
+    .selectFrom('reviews')
+    .select(({ fn }) => [fn.countAll<number>().as('used'), fn.min('expires_at').as('first')])
+    .where('inbox_id', '=', inboxId)
+    .where('status', '=', 'pending')
+    .executeTakeFirstOrThrow()
+  return { used: Number(used), resetsAtMs: first === null ? null : Number(first) }
+}
+
+const selectWaiting = statement<
+  Tables,
+  { inboxId: string; offset: number },
+  { message_id: string }
+>((query, place) =>
+  query
+    .selectFrom('waiting_sends')
+    .select('message_id')
+    .where('inbox_id', '=', place('inboxId'))
+    .orderBy('release_at')
+    .orderBy('message_id')
+    .limit(sql.lit(1))
+    .offset(place('offset')),
+)
+
+const selectNextRelease = statement<Tables, { inboxId: string }, { release_at: number | null }>(
+  (query, place) =>
+    query
+      .selectFrom('waiting_sends')
+      .select('release_at')
+      .where('inbox_id', '=', place('inboxId'))
+      .where('release_at', 'is not', null)
+      .orderBy('release_at')
+      .limit(sql.lit(1)),
+)

@@ -1,0 +1,552 @@
+// Accepted sends that are not queued yet, because they wait for their time, for approval, or both.
+
+import type { HoldReason } from '@mailroom/contract/sending.ts'
+import type { EventKind } from '@mailroom/contract/vocabulary.ts'
+import { lockApprover } from '#accounts/store/approvers.ts'
+import { insertAudit, type NewAuditEntry, noteReviewEnd } from '#accounts/store/audit.ts'
+import { insertEvents } from '#events/store/events.ts'
+import { CANCELLED } from '#mailbox/messages/store/messages.ts'
+import { dropRawReferences } from '#mailbox/messages/store/raw-messages.ts'
+import { changeInboxes, NO_CHANGE } from '#mailbox/messages/store/write-messages.ts'
+import { insertDeliveries, type NewDelivery } from '#outbound/deliveries/store/deliveries.ts'
+import {
+  eventsOf,
+  type LockedMessage,
+  lockSentMessages,
+} from '#outbound/deliveries/store/settle.ts'
+import {
+  type AllowedSend,
+  checkRelease,
+  countSend,
+  type LimitCheck,
+  type LimitRefusal,
+  lockCounters,
+  noteWrittenTo,
+} from '#outbound/send/store/check-send.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import type { NewRow, ReadDb, Row, Tx } from '#store/tables.ts'
+import { refuseHeld } from './check-waiting.ts'
+
+/** A file as a review names it. */
+export type ReviewedFile = {
+  readonly filename: string
+  readonly contentType: string
+  readonly contentId: string | null
+  readonly sha256: string
+}
+
+/** What the queue needs but the message does not have. */
+export type WaitingEnvelope = {
+  recipients: string[]
+  needsSmtpUtf8: boolean
+  /** Extra header fields. */
+  headers: { name: string; value: string }[]
+  attachments: readonly ReviewedFile[]
+  isReply: boolean
+  hasUnsubscribe: boolean
+  isAutomatic: boolean
+}
+
+export type NewHold = {
+  reviewId: string
+  reasons: HoldReason[]
+  /** Computed by `digestOf`. */
+  digest: string
+  equalKey: string
+  /** JSON of what the digest covers but the message does not have. */
+  content: string
+  expiresAtMs: number
+  eventId: string
+}
+
+export type NewWaiting = {
+  envelope: WaitingEnvelope
+  /** Null: as soon as it is approved. */
+  releaseAtMs: number | null
+  hold: NewHold | null
+}
+
+type WaitingMessage = Pick<LockedMessage, 'id' | 'account_id' | 'inbox_id' | 'thread_id' | 'pod_id'>
+
+/** The message is stored in the same transaction. */
+export async function insertWaiting(
+  tx: Tx,
+  message: WaitingMessage,
+  waiting: NewWaiting & { nowMs: number },
+): Promise<void> {
+  const { envelope, releaseAtMs, hold, nowMs } = waiting
+  await tx.query
+    .insertInto('waiting_sends')
+    .values({
+      message_id: message.id,
+      account_id: message.account_id,
+      inbox_id: message.inbox_id,
+      release_at: releaseAtMs,
+      review_id: hold?.reviewId ?? null,
+      is_counted: hold === null ? 0 : 1,
+      envelope: JSON.stringify(envelope),
+      created_at: nowMs,
+    })
+    .execute()
+  if (hold !== null) await insertReview(tx, message, { hold, nowMs })
+}
+
+async function insertReview(
+  tx: Tx,
+  message: WaitingMessage,
+  { hold, nowMs }: { hold: NewHold; nowMs: number },
+): Promise<void> {
+  const { reviewId, reasons, digest, equalKey, content, expiresAtMs, eventId } = hold
+  await tx.query
+    .insertInto('reviews')
+    .values({
+      id: reviewId,
+      account_id: message.account_id,
+      inbox_id: message.inbox_id,
+      thread_id: message.thread_id,
+      message_id: message.id,
+      status: 'pending',
+      reasons: JSON.stringify(reasons),
+      digest,
+      content,
+      expires_at: expiresAtMs,
+      decided_at: null,
+      decided_by: null,
+      decided_reason: null,
+      equal_key: equalKey,
+      created_at: nowMs,
+    })
+    .execute()
+  await tx.query
+    .insertInto('review_news')
+    .values({ review_id: reviewId, account_id: message.account_id, created_at: nowMs })
+    .execute()
+  const details = { hold: { id: reviewId, reasons, digest, expires_at: isoTime(expiresAtMs) } }
+  await tellOf(tx, message, { eventId, kind: 'message.held', details, nowMs })
+}
+
+function isoTime(timeMs: number): string {
+  return new Date(timeMs).toISOString()
+}
+
+async function tellOf(
+  tx: Tx,
+  message: WaitingMessage,
+  event: {
+    eventId: string
+    kind: EventKind
+    details: Record<string, unknown> | null
+    nowMs: number
+  },
+): Promise<void> {
+  const { eventId: id, kind, details, nowMs } = event
+  const about = { ...message, status: 'pending', failure_reason: null }
+  const told = { message: about, traceParent: tx.traceParent ?? null, nowMs }
+  await insertEvents(tx, eventsOf(told, { id, kind, details }))
+}
+
+export type WaitingSend = Row<'waiting_sends'>
+
+/** Due sends that are not held, most overdue first, without the accounts in `except`. */
+export async function listDueSends(
+  db: ReadDb,
+  { nowMs, except, limit }: { nowMs: number; except: readonly string[]; limit: number },
+): Promise<WaitingSend[]> {
+  const due = db.read
+    .selectFrom('waiting_sends')
+    .selectAll()
+    .where('review_id', 'is', null)
+    .where('release_at', '<=', nowMs)
+    .orderBy('release_at')
+    .limit(limit)
+  return (except.length === 0 ? due : due.where('account_id', 'not in', except)).execute()
+}
+
+/**
+ * A send that is due and could not be released waits as long again as it is late, within the bounds. One whose message is
+ * gone, because a program that knows of no waiting sends removed the inbox, is removed.
+ */
+export const postponeSend = transaction({
+  name: 'postponeSend',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(
+    tx: Tx,
+    input: {
+      accountId: string
+      messageId: string
+      nowMs: number
+      delayMsMin: number
+      delayMsMax: number
+    },
+  ): Promise<void> {
+    const { accountId, messageId, nowMs, delayMsMin, delayMsMax } = input
+    const message = await tx.query
+      .selectFrom('messages')
+      .select('scheduled_at')
+      .where('id', '=', messageId)
+      .executeTakeFirst()
+    if (message === undefined) {
+      await deleteWaiting(tx, input)
+      return
+    }
+    const lateMs = nowMs - (message.scheduled_at ?? nowMs)
+    await tx.query
+      .updateTable('waiting_sends')
+      .set({ release_at: nowMs + Math.min(Math.max(lateMs, delayMsMin), delayMsMax) })
+      .where('message_id', '=', messageId)
+      .where('account_id', '=', accountId)
+      .where('review_id', 'is', null)
+      .where('release_at', '<=', nowMs)
+      .execute()
+  },
+})
+
+export async function findWaiting(
+  db: ReadDb,
+  { accountId, messageId }: { accountId: string; messageId: string },
+): Promise<WaitingSend | null> {
+  const row = await db.read
+    .selectFrom('waiting_sends')
+    .selectAll()
+    .where('message_id', '=', messageId)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** Scheduled messages of the inbox, next first, including those that also wait for approval. */
+export async function listScheduled(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string; limit: number; offset: number },
+): Promise<{ messageIds: string[]; total: number }> {
+  const scheduled = db.read
+    .selectFrom('waiting_sends')
+    .where('account_id', '=', input.accountId)
+    .where('inbox_id', '=', input.inboxId)
+    .where('release_at', 'is not', null)
+  const rows = await scheduled
+    .select('message_id')
+    .orderBy('release_at')
+    .orderBy('message_id')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
+  const { total } = await scheduled
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return { messageIds: rows.map(({ message_id }) => message_id), total: Number(total) }
+}
+
+/** A person's approval of what `digest` covers. */
+export type Approval = { reviewId: string; approverId: string; digest: string }
+
+export type Release = LimitCheck & {
+  messageId: string
+  approval: Approval | null
+  /** The signed message and its deliveries; null if it still waits for its time. */
+  queued: {
+    raw: Omit<NewRow<'raw_messages'>, 'reference_count'>
+    deliveries: NewDelivery[]
+  } | null
+}
+
+export type ReleaseOutcome =
+  | { kind: 'released'; blobIds: string[] }
+  /** Released, held, cancelled or decided in the meantime. */
+  | { kind: 'gone' }
+  | { kind: 'review_changed'; digest: string }
+  | { kind: 'approver_deleted' }
+  | LimitRefusal
+
+/**
+ * Checks the limits again and queues a waiting send. Deleting its row makes sure that this happens
+ * once. With an approval, the review is decided in the same transaction. A refusal changes nothing.
+ */
+export const releaseWaiting = transaction({
+  name: 'releaseWaiting',
+  accountOf: ({ accountId, approval }) => approval?.approverId ?? accountId,
+  async run(tx: Tx, input: Release): Promise<ReleaseOutcome> {
+    // The counters first, as in every transaction that sends.
+    const checked = await checkRelease(tx, input)
+    await lockSentMessages(tx, [input.messageId])
+    const waiting = await lockWaiting(tx, input)
+    if (waiting === null || waiting.review_id !== (input.approval?.reviewId ?? null)) {
+      return { kind: 'gone' }
+    }
+    if (input.approval !== null) {
+      const { accountId, approval } = input
+      const { approverId } = approval
+      if (!(await lockApprover(tx, { accountId, approverId }))) return { kind: 'approver_deleted' }
+      const changed = await findOtherDigest(tx, approval)
+      if (changed !== null) return { kind: 'review_changed', digest: changed }
+    }
+    if (checked.kind !== 'allowed') return checked
+    await decideApproved(tx, input)
+    if (input.queued === null) {
+      await tx.query
+        .updateTable('waiting_sends')
+        .set({ review_id: null, approved_at: input.nowMs })
+        .where('message_id', '=', input.messageId)
+        .execute()
+      return { kind: 'released', blobIds: [] }
+    }
+    // An approval covers one message and does not make its recipients known to the inbox.
+    const makesKnown = input.approval === null && waiting.approved_at === null
+    const { queued } = input
+    return {
+      kind: 'released',
+      blobIds: await queueWaiting(tx, input, { queued, checked, makesKnown }),
+    }
+  },
+})
+
+/** Returns the blobs of the unsigned message. */
+async function queueWaiting(
+  tx: Tx,
+  input: Release,
+  {
+    queued: { raw, deliveries },
+    checked,
+    makesKnown,
+  }: { queued: NonNullable<Release['queued']>; checked: AllowedSend; makesKnown: boolean },
+): Promise<string[]> {
+  const { messageId, inboxId } = input
+  await deleteWaiting(tx, input)
+  const message = await tx.query
+    .selectFrom('messages')
+    .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+    .select(['messages.raw_id', 'raw_messages.size_bytes'])
+    .where('messages.id', '=', messageId)
+    .executeTakeFirstOrThrow()
+  await tx.query
+    .insertInto('raw_messages')
+    .values({ ...raw, reference_count: 1 })
+    .execute()
+  await tx.query
+    .updateTable('messages')
+    .set({ raw_id: raw.id })
+    .where('id', '=', messageId)
+    .execute()
+  await tx.query
+    .updateTable('long_bodies')
+    .set({ raw_id: raw.id })
+    .where('raw_id', '=', message.raw_id)
+    .execute()
+  const stored_bytes = raw.size_bytes - message.size_bytes
+  await changeInboxes(tx, { counters: [{ ...NO_CHANGE, inbox_id: inboxId, stored_bytes }] })
+  await insertDeliveries(tx, deliveries)
+  if (makesKnown) await noteWrittenTo(tx, input)
+  await countSend(tx, input, checked)
+  return dropRawReferences(tx, [message.raw_id])
+}
+
+async function decideApproved(tx: Tx, { approval, nowMs }: Release): Promise<void> {
+  if (approval === null) return
+  const { reviewId, approverId } = approval
+  await endReview(tx, reviewId, { status: 'approved', decidedBy: approverId, reason: null, nowMs })
+}
+
+/** Also adds an audit entry. */
+async function endReview(
+  tx: Tx,
+  reviewId: string,
+  end: {
+    status: 'approved' | 'rejected' | 'expired'
+    decidedBy: string | null
+    reason: string | null
+    nowMs: number
+  },
+): Promise<void> {
+  const { status, decidedBy, reason, nowMs } = end
+  const review = await tx.query
+    .updateTable('reviews')
+    .set({ status, decided_at: nowMs, decided_by: decidedBy, decided_reason: reason })
+    .where('id', '=', reviewId)
+    .returning(['id', 'account_id', 'inbox_id', 'message_id'])
+    .executeTakeFirstOrThrow()
+  await noteReviewEnd(tx, review, { status, approverId: decidedBy, note: reason, nowMs })
+}
+
+/** The digest of the review, if it is not the approved one. */
+async function findOtherDigest(tx: Tx, { reviewId, digest }: Approval): Promise<string | null> {
+  const review = await tx.query
+    .selectFrom('reviews')
+    .select('digest')
+    .where('id', '=', reviewId)
+    .executeTakeFirstOrThrow()
+  return review.digest === digest ? null : review.digest
+}
+
+async function lockWaiting(
+  tx: Tx,
+  input: { accountId: string; messageId: string },
+): Promise<WaitingSend | null> {
+  const selected = tx.query
+    .selectFrom('waiting_sends')
+    .selectAll()
+    .where('message_id', '=', input.messageId)
+    .where('account_id', '=', input.accountId)
+  return (await lockRows(tx, selected).executeTakeFirst()) ?? null
+}
+
+async function deleteWaiting(
+  tx: Tx,
+  { accountId, messageId }: { accountId: string; messageId: string },
+): Promise<void> {
+  await tx.query
+    .deleteFrom('waiting_sends')
+    .where('message_id', '=', messageId)
+    .where('account_id', '=', accountId)
+    .execute()
+}
+
+/**
+ * Holds a due send. False if it no longer waits, was held or approved, or the inbox has `heldMax`
+ * messages that wait for approval.
+ */
+export const holdWaiting = transaction({
+  name: 'holdWaiting',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: {
+      accountId: string
+      inboxId: string
+      messageId: string
+      heldMax: number
+      hold: NewHold
+      audit: NewAuditEntry
+      nowMs: number
+    },
+  ): Promise<boolean> {
+    const { messageId, hold, nowMs } = input
+    // Like every transaction that holds, so that the limit is exact.
+    await lockCounters(tx, input)
+    if ((await refuseHeld(tx, input)) !== null) return false
+    const [message] = (await lockSentMessages(tx, [messageId])).values()
+    const waiting = await lockWaiting(tx, input)
+    if (message === undefined || waiting === null) return false
+    if (waiting.review_id !== null || waiting.approved_at !== null) return false
+    await tx.query
+      .updateTable('waiting_sends')
+      .set({ review_id: hold.reviewId })
+      .where('message_id', '=', messageId)
+      .execute()
+    await insertReview(tx, message, { hold, nowMs })
+    await insertAudit(tx, [input.audit])
+    return true
+  },
+})
+
+/** How a waiting send ends without being sent. */
+type WaitingEnd = {
+  accountId: string
+  messageId: string
+  /** The failure reason of the message: a word for programs. */
+  failureReason: string
+  /** Ends it only while this review holds it; null for any state. */
+  reviewId: string | null
+  review: { status: 'rejected' | 'expired'; decidedBy: string | null; reason: string | null }
+  event: { id: string; kind: 'message.failed' | 'message.rejected' }
+  nowMs: number
+}
+
+/**
+ * Ends a send that waits: the message has failed, and a review is decided. `gone` when it does not wait any more; a review
+ * that is still pending then is removed, because a program that knows of no reviews removed its inbox.
+ */
+export const endWaiting = transaction({
+  name: 'endWaiting',
+  accountOf: ({ accountId, review }) => review.decidedBy ?? accountId,
+  essential: true,
+  run: endWaitingIn,
+})
+
+type WaitingEnded = 'ended' | 'gone' | 'approver_deleted'
+
+async function endWaitingIn(tx: Tx, input: WaitingEnd): Promise<WaitingEnded> {
+  const { accountId, messageId, failureReason, review, event, nowMs } = input
+  const { status, decidedBy, reason } = review
+  const [message] = (await lockSentMessages(tx, [messageId])).values()
+  const waiting = await lockWaiting(tx, input)
+  if (message === undefined || waiting === null) {
+    if (waiting !== null) await deleteWaiting(tx, input)
+    await deletePending(tx, input)
+    return 'gone'
+  }
+  if (input.reviewId !== null && waiting.review_id !== input.reviewId) return 'gone'
+  if (decidedBy !== null && !(await lockApprover(tx, { accountId, approverId: decidedBy }))) {
+    return 'approver_deleted'
+  }
+  await deleteWaiting(tx, input)
+  await failMessage(tx, messageId, failureReason)
+  let details: Record<string, unknown> | null = null
+  if (waiting.review_id !== null) {
+    await endReview(tx, waiting.review_id, { status, decidedBy, reason, nowMs })
+    details = { review: { id: waiting.review_id, status, reason } }
+  }
+  await tellOf(tx, message, { eventId: event.id, kind: event.kind, details, nowMs })
+  return 'ended'
+}
+
+async function deletePending(
+  tx: Tx,
+  { accountId, reviewId }: Pick<WaitingEnd, 'accountId' | 'reviewId'>,
+): Promise<void> {
+  if (reviewId === null) return
+  await tx.query
+    .deleteFrom('reviews')
+    .where('id', '=', reviewId)
+    .where('account_id', '=', accountId)
+    .where('status', '=', 'pending')
+    .execute()
+}
+
+async function failMessage(tx: Tx, messageId: string, failureReason: string): Promise<void> {
+  await tx.query
+    .updateTable('messages')
+    .set({ status: 'failed', failure_reason: failureReason })
+    .where('id', '=', messageId)
+    .execute()
+}
+
+/**
+ * Cancels a waiting send, or a queued one that was never attempted. `already_sending` after an
+ * attempt. Idempotent.
+ */
+export const cancelSend = transaction({
+  name: 'cancelSend',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(
+    tx: Tx,
+    input: { accountId: string; messageId: string; eventId: string; nowMs: number },
+  ): Promise<'cancelled' | 'already_sending'> {
+    const { messageId, eventId, nowMs } = input
+    const review = { status: 'rejected', decidedBy: null, reason: CANCELLED } as const
+    const event = { id: eventId, kind: 'message.failed' } as const
+    const end = { ...input, failureReason: CANCELLED, reviewId: null, review, event }
+    if ((await endWaitingIn(tx, end)) === 'ended') return 'cancelled'
+    const [message] = (await lockSentMessages(tx, [messageId])).values()
+    if (message === undefined || message.account_id !== input.accountId) return 'already_sending'
+    if (message.status === 'failed' && message.failure_reason === CANCELLED) return 'cancelled'
+    const deliveries = tx.query
+      .selectFrom('deliveries')
+      .select(['id', 'queue_state', 'attempts'])
+      .where('message_id', '=', messageId)
+      .orderBy('id')
+    const rows = await lockRows(tx, deliveries).execute()
+    const isUntouched = rows.every((row) => row.queue_state === 'ready' && row.attempts === 0)
+    if (rows.length === 0 || !isUntouched) return 'already_sending'
+    await tx.query
+      .updateTable('deliveries')
+      .set({ queue_state: null, status: 'failed', next_attempt_at: null, response: CANCELLED })
+      .where('message_id', '=', messageId)
+      .execute()
+    await failMessage(tx, messageId, CANCELLED)
+    await tellOf(tx, message, { eventId, kind: 'message.failed', details: null, nowMs })
+    return 'cancelled'
+  },
+})

@@ -1,0 +1,1 @@
+export { approveHeld, sendWork } from './release-send.ts'

@@ -1,0 +1,324 @@
+import type {
+  Policy,
+  PolicyAuditEntry,
+  ReplacePolicy,
+  ScopedPolicyRule,
+} from '@mailroom/contract/policy.ts'
+import type { PolicyDirection, PolicyMode, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
+import type { Actor } from '#accounts/store/actor.ts'
+import type { AuditEntry } from '#accounts/store/audit.ts'
+import type { Answered, HandlersOf } from '#http/handler.ts'
+import { type Clock, presentTime } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import {
+  AppError,
+  type ErrorDetail,
+  notFound,
+  problem,
+  wrongField,
+  wrongQuery,
+} from '#platform/problem.ts'
+import {
+  findPolicy,
+  insertPolicyRule,
+  type PolicyPlace,
+  removePolicyRule,
+  replacePolicy,
+  type StoredPolicy,
+} from '#policy/store/change-policy.ts'
+import type { NewRule, RuleRow } from '#policy/store/rules.ts'
+import type { Db } from '#store/tables.ts'
+import { listAudit } from './list-audit.ts'
+import { defaultOutbound, effectiveOutbound, narrowest } from './outbound-policy.ts'
+import { byPrecedence, readRuleValue } from './rule-value.ts'
+import { policyRefusal } from './sender-rule-handlers.ts'
+
+type Deps = { db: Db; clock: Clock; makeId: MakeId }
+
+type Asked = { accountId: string; place: PolicyPlace }
+
+export async function getPolicy({ db }: Pick<Deps, 'db'>, asked: Asked): Promise<Policy> {
+  const found = await findPolicy(db, asked.accountId, asked.place)
+  if (found === null) throw noPlace(asked.place)
+  return presentPolicy(found)
+}
+
+/**
+ * Replaces each direction that the body has. Rejects with `bad_request`, `not_found`, and as
+ * policies refuse.
+ */
+export async function putPolicy(
+  deps: Deps,
+  { body, ...change }: Asked & { actor: Actor; body: ReplacePolicy; ifMatch?: string | undefined },
+): Promise<void> {
+  const replacement = await readReplacement(deps, body)
+  const outcome = await deps.db.write(replacePolicy, {
+    ...change,
+    nowMs: deps.clock.now(),
+    ...replacement,
+    auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },
+  })
+  if (outcome.kind !== 'replaced') throw refusalAt(change.place, outcome)
+}
+
+export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
+  return {
+    'policy.get': async ({ query }, { accountId, takeSlot }) => {
+      const place = placeOf(query)
+      await takeSlot()
+      return answerWith(await getPolicy(deps, { accountId, place }))
+    },
+    'policy.replace': async ({ query, body }, { accountId, actor, takeSlot, headers }) => {
+      const place = placeOf(query)
+      const ifMatch = headers['if-match']?.toString()
+      await putPolicy(deps, { accountId, actor, place, body, ifMatch })
+      await takeSlot()
+      return answerWith(await getPolicy(deps, { accountId, place }))
+    },
+    'policy.setMode': async ({ query, body }, { accountId, actor, takeSlot }) => {
+      const place = placeOf(query)
+      await setMode(deps, { accountId, actor, place, ...body })
+      await takeSlot()
+      return answerWith(await getPolicy(deps, { accountId, place }))
+    },
+    'policy.createRule': async ({ query, body }, { accountId, actor }) => {
+      const place = placeOf(query)
+      const { direction, type } = body
+      const read = await readRuleValue(body.value)
+      if (read.kind === 'defect') throw wrongField('value', read.message)
+      const needs_verified = direction === 'inbound' && type === 'allow' ? 1 : 0
+      const created = await deps.db.write(insertPolicyRule, {
+        accountId,
+        actor,
+        nowMs: deps.clock.now(),
+        place,
+        direction,
+        rule: { id: deps.makeId('rul'), type, value: read.value, needs_verified },
+        auditId: deps.makeId('aud'),
+      })
+      if (created.kind !== 'created') throw refusalAt(place, created)
+      return presentScoped(direction, created.rule)
+    },
+    'policy.deleteRule': async ({ path }, { accountId, actor }) => {
+      const outcome = await deps.db.write(removePolicyRule, {
+        accountId,
+        actor,
+        nowMs: deps.clock.now(),
+        ruleId: path.id,
+        direction: null,
+        auditId: deps.makeId('aud'),
+      })
+      if (outcome.kind !== 'removed') throw policyRefusal(outcome)
+    },
+    'policy.audit': async ({ query }, { accountId }) => {
+      const { since, until, direction = null, decision = null, ...page } = query
+      const { entries, total } = await listAudit(deps.db, {
+        accountId,
+        sinceMs: since === undefined ? null : Date.parse(since),
+        untilMs: until === undefined ? null : Date.parse(until),
+        direction,
+        decision,
+        ...page,
+      })
+      return { data: entries.map(presentEntry), total }
+    },
+  }
+}
+
+/** Attempts to change a policy that is being changed at the same time. */
+const MODE_TRIES_MAX = 5
+
+async function setMode(
+  deps: Deps,
+  {
+    mode,
+    direction,
+    ...change
+  }: Asked & { actor: Actor; mode: PolicyMode; direction: PolicyDirection },
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const { etag, outbound } = await getPolicy(deps, change)
+    const outcome = await deps.db.write(replacePolicy, {
+      ...change,
+      nowMs: deps.clock.now(),
+      ifMatch: etag,
+      inbound: direction === 'inbound' ? { mode, rules: null } : null,
+      outbound: direction === 'outbound' ? { mode, guards: outbound.guards, rules: null } : null,
+      auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },
+    })
+    if (outcome.kind === 'replaced') return
+    if (outcome.kind !== 'policy_changed' || attempt === MODE_TRIES_MAX) {
+      throw refusalAt(change.place, outcome)
+    }
+  }
+}
+
+function answerWith(policy: Policy): Answered<Policy> {
+  return { status: 200, headers: { etag: policy.etag }, body: policy }
+}
+
+function refusalAt(place: PolicyPlace, refused: Parameters<typeof policyRefusal>[0]): AppError {
+  return refused.kind === 'not_found' ? noPlace(place) : policyRefusal(refused)
+}
+
+function noPlace({ pod, inboxId }: PolicyPlace): AppError {
+  if (inboxId !== null) return problem('not_found', 'The account has no inbox with this inboxId.')
+  return pod === null ? notFound() : problem('not_found', 'The account has no pod with this podId.')
+}
+
+function placeOf(query: { podId?: string; inboxId?: string }): PolicyPlace {
+  const { podId: pod = null, inboxId = null } = query
+  if (pod !== null && inboxId !== null) throw wrongQuery('inboxId', 'must not be given with podId')
+  return { pod, inboxId }
+}
+
+/** Omitted fields get their defaults. `bad_request` names each rule with an invalid value. */
+async function readReplacement(deps: Deps, { inbound, outbound }: ReplacePolicy) {
+  const defects: ErrorDetail[] = []
+  const read = async (path: string, rules: readonly GivenRule[] = []): Promise<NewRule[]> => {
+    const found: NewRule[] = []
+    for (const [index, rule] of rules.entries()) {
+      const { type, requireVerified } = rule
+      const defect = (name: string, message: string) =>
+        defects.push({ path: `${path}.rules[${index}].${name}`, message })
+      const value = await readRuleValue(rule.value)
+      if (value.kind === 'defect') defect('value', value.message)
+      if (requireVerified === true && (type === 'block' || path === 'outbound')) {
+        defect('requireVerified', 'is only for allow rules for senders')
+      }
+      if (value.kind === 'defect') continue
+      const needs_verified = type === 'allow' && requireVerified !== false ? 1 : 0
+      found.push({ id: deps.makeId('rul'), type, value: value.value, needs_verified })
+    }
+    return found
+  }
+  const senders = await read('inbound', inbound?.rules)
+  const recipients = await read('outbound', outbound?.rules)
+  const [first] = defects
+  if (first !== undefined) {
+    const others = defects.length - 1
+    const more = others > 0 ? ` (and ${others} more ${others === 1 ? 'mistake' : 'mistakes'})` : ''
+    throw new AppError('bad_request', `The field "${first.path}" ${first.message}${more}.`, {
+      details: defects.slice(0, DEFECTS_SHOWN),
+    })
+  }
+  // Stored as the default at the account, where nothing can be inherited.
+  const inherited = defaultOutbound('inbox')
+  return {
+    inbound:
+      inbound === undefined ? null : { mode: inbound.mode ?? inherited.mode, rules: senders },
+    outbound:
+      outbound === undefined
+        ? null
+        : {
+            mode: outbound.mode ?? inherited.mode,
+            guards: { ...inherited.guards, ...outbound.guards },
+            rules: recipients.map((rule) => ({ ...rule, needs_verified: 0 })),
+          },
+  }
+}
+
+const DEFECTS_SHOWN = 20
+
+type GivenRule = { type: SenderRuleType; value: string; requireVerified?: boolean }
+
+function presentPolicy({
+  width,
+  scope,
+  etag,
+  inboundModes,
+  outbound,
+  rules,
+}: StoredPolicy): Policy {
+  const isOwn = (row: RuleRow) => row.pod_id === scope.pod_id && row.inbox_id === scope.inbox_id
+  const ordered = (rows: readonly RuleRow[]) =>
+    rows.toSorted((a, b) => byPrecedence(orderedRule(a), orderedRule(b)))
+  const own = outbound[width] ?? defaultOutbound(width)
+  const effectiveMode = narrowest<PolicyMode, PolicyMode>(
+    inboundModes,
+    (mode) => (mode === 'inherit' ? null : mode),
+    'none',
+  )
+  const { mode, modeFrom, guards, guardsFrom } = effectiveOutbound(outbound)
+  return {
+    scope: presentScope(scope),
+    etag,
+    inbound: {
+      mode: inboundModes[width] ?? 'none',
+      rules: rules.inbound.filter(isOwn).map(presentSenderRule),
+    },
+    outbound: {
+      mode: own.mode,
+      rules: rules.outbound.filter(isOwn).map(presentRule),
+      guards: own.guards,
+    },
+    effective: {
+      inbound: {
+        mode: effectiveMode.value,
+        modeFrom: effectiveMode.from,
+        rules: ordered(rules.inbound).map((row) => presentScoped('inbound', row)),
+      },
+      outbound: {
+        mode,
+        modeFrom,
+        rules: ordered(rules.outbound).map((row) => presentScoped('outbound', row)),
+        guards,
+        guardsFrom,
+      },
+    },
+  }
+}
+
+function orderedRule(row: RuleRow) {
+  return { ...presentRule(row), ...presentScope(row) }
+}
+
+function presentRule({ id, type, value }: RuleRow) {
+  return { id, type: type as SenderRuleType, value }
+}
+
+function presentScoped(direction: PolicyDirection, row: RuleRow): ScopedPolicyRule {
+  const rule = direction === 'inbound' ? presentSenderRule(row) : presentRule(row)
+  return { ...rule, direction, ...presentScope(row) }
+}
+
+function presentSenderRule(row: RuleRow) {
+  return { ...presentRule(row), requireVerified: row.needs_verified === 1 }
+}
+
+function presentScope({ pod_id: podId, inbox_id: inboxId }: Pick<RuleRow, 'pod_id' | 'inbox_id'>) {
+  return { podId, inboxId }
+}
+
+const NO_DETAILS = {
+  messageId: null,
+  sender: null,
+  recipients: [],
+  reasons: [],
+  change: null,
+  reviewId: null,
+  note: null,
+  approver: null,
+  erasureId: null,
+}
+
+function presentEntry({ details, actor, createdAtMs, ...entry }: AuditEntry): PolicyAuditEntry {
+  return {
+    ...entry,
+    ...NO_DETAILS,
+    ...details,
+    createdAt: presentTime(createdAtMs),
+    actor: actor && { kind: actor.kind, id: idOf(actor) },
+  }
+}
+
+function idOf(actor: Actor): string | null {
+  switch (actor.kind) {
+    case 'key':
+      return actor.keyId
+    case 'approver':
+      return actor.approverId
+    case 'operator':
+      return null
+  }
+}

@@ -1,0 +1,204 @@
+import type { OwnAccount } from '@mailroom/contract/accounts.ts'
+import type { FilterMode, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
+import { POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
+import { getAccount } from '#accounts/accounts.ts'
+import { type Account, inboxesAllowed, setAccountRetention } from '#accounts/store/accounts.ts'
+import type { Actor } from '#accounts/store/actor.ts'
+import { findPod } from '#accounts/store/pods.ts'
+import type { HandlersOf } from '#http/handler.ts'
+import type { Clock } from '#platform/clock.ts'
+import { presentTime } from '#platform/clock.ts'
+import type { MakeId } from '#platform/ids.ts'
+import type { Log } from '#platform/log.ts'
+import { notFound, problem, wrongField } from '#platform/problem.ts'
+import { type PolicyRefusal, removePolicyRule, replacePolicy } from '#policy/store/change-policy.ts'
+import type { SenderRule } from '#policy/store/match-sender.ts'
+import * as store from '#policy/store/sender-rules.ts'
+import { insertSenderRule, type SenderRuleCreation } from '#policy/store/sender-rules.ts'
+import { senderRules } from '#store/nouns.ts'
+import type { Db, Page } from '#store/tables.ts'
+import { compareValue, readRuleValue } from './rule-value.ts'
+
+export function senderRuleHandlers(
+  deps: RuleDeps,
+): HandlersOf<'senderRules'> & HandlersOf<'account'> {
+  return {
+    'senderRules.list': async ({ query }, { accountId }) => {
+      const { type = null, podId = null, inboxId = null, value = null, ...page } = query
+      const asked = { accountId, type, pod: podId, inboxId, value, ...page }
+      const { rules, total } = await listSenderRules(deps, asked)
+      return { data: rules.map(senderRules.present), total }
+    },
+    'senderRules.create': async ({ body }, { accountId, actor }) => {
+      const { type, value, podId = null, inboxId = null, requireVerified = null } = body
+      const asked = { accountId, type, value, pod: podId, inboxId, requireVerified, actor }
+      return senderRules.present(await createSenderRule(deps, asked))
+    },
+    'senderRules.get': async ({ path }, { accountId }) => {
+      const rule = await store.findSenderRule(deps.db, accountId, path.id)
+      if (rule === null) throw notFound()
+      return senderRules.present(rule)
+    },
+    'senderRules.delete': async ({ path }, { accountId, actor }) => {
+      const outcome = await deps.db.write(removePolicyRule, {
+        accountId,
+        actor,
+        ruleId: path.id,
+        direction: 'inbound',
+        auditId: deps.makeId('aud'),
+        nowMs: deps.clock.now(),
+      })
+      if (outcome.kind !== 'removed') throw policyRefusal(outcome)
+    },
+
+    'account.get': async (_input, { accountId }) =>
+      presentOwnAccount(await getAccount(deps, { accountId })),
+    'account.me': async (_input, { accountId, keyId }) => {
+      const { name, plan } = await getAccount(deps, { accountId })
+      const aliases = { customerId: accountId, mcpScopes: null }
+      return { accountId, name, plan, apiKeyScope: 'account', keyId, ...aliases }
+    },
+    'account.sendFeedback': async ({ body }, { accountId, keyId }) => {
+      const context = body.context === undefined ? null : shorten(JSON.stringify(body.context))
+      const feedback = { type: body.type, message: shorten(body.message), context }
+      deps.log.info({ accountId, keyId, feedback }, 'A client sent feedback.')
+      return { status: 'received' }
+    },
+    'account.update': async ({ body }, { accountId, actor }) => {
+      const { filterMode: mode, retentionDays } = body
+      if (mode === undefined && retentionDays === undefined) {
+        throw wrongField('filterMode', 'is required, or retentionDays')
+      }
+      // It removes mail, while an approver only reads and decides.
+      if (retentionDays !== undefined && actor.kind === 'approver') throw problem('forbidden')
+      if (mode !== undefined) await setFilterMode(deps, { accountId, actor, mode })
+      if (retentionDays !== undefined) {
+        await deps.db.write(setAccountRetention, { accountId, retentionDays })
+      }
+      return presentOwnAccount(await getAccount(deps, { accountId }))
+    },
+  }
+}
+
+/** Characters of each feedback text in the log. */
+const FEEDBACK_LOGGED_MAX = 2_000
+
+function shorten(text: string): string {
+  return text.length > FEEDBACK_LOGGED_MAX ? `${text.slice(0, FEEDBACK_LOGGED_MAX)}…` : text
+}
+
+type RuleDeps = { db: Db; clock: Clock; makeId: MakeId; log: Log }
+
+async function setFilterMode(
+  deps: RuleDeps,
+  { mode, ...by }: { accountId: string; actor: Actor; mode: FilterMode },
+): Promise<void> {
+  const outcome = await deps.db.write(replacePolicy, {
+    ...by,
+    place: { pod: null, inboxId: null },
+    inbound: { mode, rules: null },
+    outbound: null,
+    auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },
+    nowMs: deps.clock.now(),
+  })
+  if (outcome.kind !== 'replaced') throw policyRefusal(outcome)
+}
+
+/** Shown to the account's own keys, with its settings. */
+function presentOwnAccount({ createdAtMs, ...shown }: Account): OwnAccount {
+  const inboxLimit = inboxesAllowed(shown.plan)
+  return { ...shown, inboxLimit, createdAt: presentTime(createdAtMs) }
+}
+
+type CreateSenderRule = {
+  accountId: string
+  type: SenderRuleType
+  value: string
+  /** Id or `clientId`; null for all pods. */
+  pod: string | null
+  inboxId: string | null
+  /** Only for an allow rule; null for the default. */
+  requireVerified: boolean | null
+  actor: Actor
+}
+
+/**
+ * The rule, new or existing. Refused with `bad_request` for an invalid value or inbox,
+ * `invalid_pod`, or `sender_rule_limit_reached`.
+ */
+async function createSenderRule(
+  deps: { db: Db; clock: Clock; makeId: MakeId },
+  { accountId, type, value, pod, inboxId, requireVerified, actor }: CreateSenderRule,
+): Promise<SenderRule> {
+  if (type !== 'allow' && requireVerified !== null) {
+    throw wrongField('requireVerified', 'is only for rules of type allow')
+  }
+  const read = await readRuleValue(value)
+  if (read.kind === 'defect') throw wrongField('value', read.message)
+  const creation = await deps.db.write(insertSenderRule, {
+    id: deps.makeId('rul'),
+    accountId,
+    type,
+    value: read.value,
+    pod,
+    inboxId,
+    requireVerified: type === 'allow' && requireVerified !== false,
+    actor,
+    auditId: deps.makeId('aud'),
+    nowMs: deps.clock.now(),
+  })
+  if (creation.kind === 'created') return creation.rule
+  throw refusal(creation)
+}
+
+function refusal({ kind }: Exclude<SenderRuleCreation, { kind: 'created' }>) {
+  switch (kind) {
+    case 'no_account':
+      return notFound()
+    case 'approver_required':
+      return problem('approver_required')
+    case 'invalid_pod':
+      return wrongField('podId', 'is not a pod of this account', 'invalid_pod')
+    case 'unknown_inbox':
+      return wrongField('inboxId', 'is not an inbox of this account')
+    case 'inbox_of_other_pod':
+      return wrongField('inboxId', 'is not in the pod of podId')
+    case 'limit_reached':
+      return policyRefusal({ kind: 'limit_reached', direction: 'inbound' })
+  }
+}
+
+export function policyRefusal(refused: PolicyRefusal) {
+  switch (refused.kind) {
+    case 'not_found':
+      return notFound()
+    case 'approver_required':
+    case 'no_approver':
+    case 'policy_changed':
+      return problem(refused.kind)
+    case 'limit_reached': {
+      const limit = `The account has reached the limit of ${POLICY_RULES_MAX}`
+      return refused.direction === 'inbound'
+        ? problem('sender_rule_limit_reached', `${limit} sender rules.`)
+        : problem('recipient_rule_limit_reached', `${limit} rules for recipients.`)
+    }
+  }
+}
+
+/** Newest first. Empty for a value that no rule can have, and for an unknown pod. */
+async function listSenderRules(
+  deps: { db: Db },
+  input: {
+    accountId: string
+    type: SenderRuleType | null
+    pod: string | null
+    inboxId: string | null
+    value: string | null
+  } & Page,
+): Promise<{ rules: SenderRule[]; total: number }> {
+  const { pod, value, ...rest } = input
+  const podId = pod === null ? null : (await findPod(deps.db, input.accountId, pod))?.id
+  const read = value === null ? null : compareValue(value)
+  if (podId === undefined || read?.kind === 'defect') return { rules: [], total: 0 }
+  return store.listSenderRules(deps.db, { ...rest, podId, value: read?.value ?? null })
+}

@@ -1,0 +1,227 @@
+// Rules for senders and for recipients, in two tables of one form.
+
+import { POLICY_RULES_MAX, type PolicyDirection } from '@mailroom/contract/vocabulary.ts'
+import { countRules } from '#accounts/store/accounts.ts'
+import { forEachRow, rowInsert } from '#platform/db/statement.ts'
+import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
+
+const REMOVED_AT_ONCE = 500
+
+export type RuleRow = Row<'sender_rules'>
+export type RuleScope = Pick<RuleRow, 'pod_id' | 'inbox_id'>
+export type NewRule = Pick<RuleRow, 'id' | 'type' | 'value' | 'needs_verified'>
+
+const RULE_COLUMNS = [
+  'id',
+  'account_id',
+  'pod_id',
+  'inbox_id',
+  'type',
+  'value',
+  'created_at',
+] as const
+
+const insertRules = {
+  inbound: forEachRow(
+    rowInsert<Tables, RuleRow>('sender_rules', [...RULE_COLUMNS, 'needs_verified']),
+  ),
+  outbound: forEachRow(rowInsert<Tables, RuleRow>('recipient_rules', RULE_COLUMNS)),
+}
+
+/** Typed as recipient_rules; sender_rules has one more column. */
+function tableOf(direction: PolicyDirection) {
+  return (direction === 'inbound' ? 'sender_rules' : 'recipient_rules') as 'recipient_rules'
+}
+
+/** The rules of exactly this account, pod or inbox, newest first. */
+async function listRulesOf(
+  db: ReadDb,
+  direction: PolicyDirection,
+  { accountId, scope }: { accountId: string; scope: RuleScope },
+): Promise<RuleRow[]> {
+  const all = await listRulesFor(db, direction, { accountId, scope })
+  return all.filter((row) => row.pod_id === scope.pod_id && row.inbox_id === scope.inbox_id)
+}
+
+/** The rules of the scope and of wider scopes, newest first. */
+export async function listRulesFor(
+  db: ReadDb,
+  direction: PolicyDirection,
+  { accountId, scope }: { accountId: string; scope: RuleScope },
+): Promise<RuleRow[]> {
+  const rows = await db.read
+    .selectFrom(tableOf(direction))
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where(({ and, eb, or }) => {
+      const ofPod = [eb('pod_id', 'is', null), ...some(scope.pod_id, (id) => eb('pod_id', '=', id))]
+      return or([
+        and([eb('inbox_id', 'is', null), or(ofPod)]),
+        ...some(scope.inbox_id, (id) => eb('inbox_id', '=', id)),
+      ])
+    })
+    .orderBy('id', 'desc')
+    .execute()
+  return rows.map((row) => ({ needs_verified: 0, ...row }))
+}
+
+function some<Value, Result>(value: Value | null, map: (value: Value) => Result): Result[] {
+  return value === null ? [] : [map(value)]
+}
+
+export type AddedRule = { row: RuleRow; isChanged: boolean }
+
+/**
+ * Adds a rule. An equal one is returned instead, whatever the limit, with `needs_verified` changed.
+ * The caller has locked the account and passes its row.
+ */
+export async function addRule(
+  tx: Tx,
+  direction: PolicyDirection,
+  {
+    account,
+    scope,
+    rule,
+    nowMs,
+  }: {
+    account: Row<'accounts'>
+    scope: RuleScope
+    rule: NewRule
+    nowMs: number
+  },
+): Promise<AddedRule | null> {
+  const same = await findSame(tx, direction, { accountId: account.id, scope, rule })
+  if (same !== null) {
+    if (direction === 'inbound') {
+      await setVerified(tx, [{ id: same.id, needs_verified: rule.needs_verified }])
+    }
+    const isChanged = same.needs_verified !== rule.needs_verified
+    return { row: { ...same, needs_verified: rule.needs_verified }, isChanged }
+  }
+  if (countOf(account, direction) >= POLICY_RULES_MAX) return null
+  const row = { ...rule, ...scope, account_id: account.id, created_at: nowMs }
+  await insertRules[direction](tx, [row])
+  await countRules(tx, account.id, { [direction]: 1 })
+  return { row, isChanged: true }
+}
+
+function countOf(account: Row<'accounts'>, direction: PolicyDirection): number {
+  return direction === 'inbound' ? account.sender_rule_count : account.recipient_rule_count
+}
+
+async function findSame(
+  tx: Tx,
+  direction: PolicyDirection,
+  { accountId, scope, rule }: { accountId: string; scope: RuleScope; rule: NewRule },
+): Promise<RuleRow | null> {
+  const row = await tx.query
+    .selectFrom(tableOf(direction))
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('value', '=', rule.value)
+    .where('type', '=', rule.type)
+    .where('pod_id', scope.pod_id === null ? 'is' : '=', scope.pod_id)
+    .where('inbox_id', scope.inbox_id === null ? 'is' : '=', scope.inbox_id)
+    .executeTakeFirst()
+  return row === undefined ? null : { needs_verified: 0, ...row }
+}
+
+async function setVerified(
+  tx: Tx,
+  rules: readonly Pick<RuleRow, 'id' | 'needs_verified'>[],
+): Promise<void> {
+  for (const { id, needs_verified } of rules) {
+    await tx.query
+      .updateTable('sender_rules')
+      .set({ needs_verified })
+      .where('id', '=', id)
+      .execute()
+  }
+}
+
+export type RuleChange = {
+  added: readonly NewRule[]
+  removed: readonly RuleRow[]
+  /** Rules that stay, but with another `needs_verified`. */
+  changed: readonly Pick<RuleRow, 'id' | 'needs_verified'>[]
+}
+
+/**
+ * The change that turns the rules of a policy into the given ones; equal rules keep their ids. Null
+ * if the account, which the caller has locked, would have too many.
+ */
+export async function planRules(
+  db: ReadDb,
+  direction: PolicyDirection,
+  {
+    account,
+    scope,
+    rules,
+  }: { account: Row<'accounts'>; scope: RuleScope; rules: readonly NewRule[] },
+): Promise<RuleChange | null> {
+  const existing = await listRulesOf(db, direction, { accountId: account.id, scope })
+  const wanted = new Map(rules.map((rule) => [nameOf(rule), rule]))
+  const known = new Map(existing.map((row) => [nameOf(row), row]))
+  const removed = existing.filter((row) => !wanted.has(nameOf(row)))
+  const added = [...wanted.values()].filter((rule) => !known.has(nameOf(rule)))
+  const total = countOf(account, direction) - removed.length + added.length
+  if (added.length > 0 && total > POLICY_RULES_MAX) return null
+  const changed = existing.flatMap((row) => {
+    const needs_verified = wanted.get(nameOf(row))?.needs_verified ?? row.needs_verified
+    return needs_verified === row.needs_verified ? [] : [{ id: row.id, needs_verified }]
+  })
+  return { added, removed, changed }
+}
+
+export async function changeRules(
+  tx: Tx,
+  direction: PolicyDirection,
+  {
+    accountId,
+    scope,
+    change,
+    nowMs,
+  }: {
+    accountId: string
+    scope: RuleScope
+    change: RuleChange
+    nowMs: number
+  },
+): Promise<void> {
+  const { added, removed, changed } = change
+  for (let from = 0; from < removed.length; from += REMOVED_AT_ONCE) {
+    const ids = removed.slice(from, from + REMOVED_AT_ONCE).map(({ id }) => id)
+    await tx.query.deleteFrom(tableOf(direction)).where('id', 'in', ids).execute()
+  }
+  const place = { ...scope, account_id: accountId, created_at: nowMs }
+  await insertRules[direction](
+    tx,
+    added.map((rule) => ({ ...rule, ...place })),
+  )
+  await countRules(tx, accountId, { [direction]: added.length - removed.length })
+  if (direction === 'inbound') await setVerified(tx, changed)
+}
+
+function nameOf({ type, value }: Pick<RuleRow, 'type' | 'value'>): string {
+  return `${type} ${value}`
+}
+
+/**
+ * Removes the account's rule in this direction and returns it, or null. The caller has locked the
+ * account.
+ */
+export async function removeRule(
+  tx: Tx,
+  direction: PolicyDirection,
+  { accountId, ruleId }: { accountId: string; ruleId: string },
+): Promise<RuleRow | null> {
+  const row = await tx.query
+    .deleteFrom(tableOf(direction))
+    .where('account_id', '=', accountId)
+    .where('id', '=', ruleId)
+    .returningAll()
+    .executeTakeFirst()
+  if (row === undefined) return null
+  await countRules(tx, accountId, { [direction]: -1 })
+  return { needs_verified: 0, ...row }
+}

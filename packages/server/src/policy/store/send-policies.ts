@@ -1,0 +1,215 @@
+// What judging a send reads: the policy of its inbox, the rules for its recipients, and who is
+// known to the inbox and the thread.
+
+import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
+import type { Authentication } from '@mailroom/mail/authentication.ts'
+import { hiddenRecipientsOf } from '#mailbox/messages/store/messages.ts'
+import { statement } from '#platform/db/statement.ts'
+import type { RecipientRule } from '#policy/match-recipient.ts'
+import {
+  type EffectiveOutbound,
+  effectiveOutbound,
+  isOpen,
+  readOutbound,
+} from '#policy/outbound-policy.ts'
+import type { ReadDb, Tables } from '#store/tables.ts'
+
+export type SendPolicy = EffectiveOutbound & { hasRules: boolean }
+
+/** Null if no policy applies, or the inbox is gone. */
+export async function findSendPolicy(
+  db: ReadDb,
+  input: { accountId: string; inboxId: string },
+): Promise<SendPolicy | null> {
+  const [row] = await selectPolicies(db.reading, input)
+  if (row === undefined) return null
+  const hasRules = row.recipient_rule_count > 0
+  const { of_account, of_pod, of_inbox } = row
+  // Most inboxes have no policy.
+  if (!hasRules && of_account === null && of_pod === null && of_inbox === null) return null
+  const policy = effectiveOutbound({
+    account: readOutbound(of_account, 'account'),
+    pod: readOutbound(of_pod, 'pod'),
+    inbox: readOutbound(of_inbox, 'inbox'),
+  })
+  return !hasRules && isOpen(policy) ? null : { ...policy, hasRules }
+}
+
+type PolicyRow = {
+  recipient_rule_count: number
+  of_account: string | null
+  of_pod: string | null
+  of_inbox: string | null
+}
+
+const selectPolicies = statement<Tables, { accountId: string; inboxId: string }, PolicyRow>(
+  (query, place) =>
+    query
+      .selectFrom('inboxes')
+      .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
+      .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
+      .select([
+        'accounts.recipient_rule_count',
+        'accounts.outbound_policy as of_account',
+        'pods.outbound_policy as of_pod',
+        'inboxes.outbound_policy as of_inbox',
+      ])
+      .where('inboxes.account_id', '=', place('accountId'))
+      .where('inboxes.id', '=', place('inboxId')),
+)
+
+/** The rules of the inbox, its pod and the account for one of these values. */
+export async function findRecipientRules(
+  db: ReadDb,
+  input: { accountId: string; podId: string; inboxId: string; values: readonly string[] },
+): Promise<(RecipientRule & { createdAtMs: number })[]> {
+  const { accountId, podId, inboxId, values } = input
+  if (values.length === 0) return []
+  const rows = await db.read
+    .selectFrom('recipient_rules')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('value', 'in', values)
+    .execute()
+  return rows
+    .filter((row) =>
+      row.inbox_id === null
+        ? row.pod_id === null || row.pod_id === podId
+        : row.inbox_id === inboxId,
+    )
+    .map((row) => ({
+      id: row.id,
+      type: row.type as SenderRuleType,
+      value: row.value,
+      podId: row.pod_id,
+      inboxId: row.inbox_id,
+      createdAtMs: row.created_at,
+    }))
+}
+
+/** How strongly it is proven that the author wrote to the inbox. */
+export const SENDER_PROOFS = {
+  /** An API key let the message in. */
+  none: 0,
+  /** Only the name in From. */
+  claimed: 1,
+  /** SPF or DKIM, or the author is an inbox of this service. */
+  verified: 2,
+} as const
+
+export type SenderProof = (typeof SENDER_PROOFS)[keyof typeof SENDER_PROOFS]
+
+/** The given keys of addresses that have written to the inbox, with at least this proof. */
+export async function findWriters(
+  db: ReadDb,
+  { inboxId, proofMin }: { inboxId: string; proofMin: SenderProof },
+  keys: readonly string[],
+): Promise<Set<string>> {
+  if (keys.length === 0) return new Set()
+  const rows = await db.read
+    .selectFrom('correspondents')
+    .select('address_key')
+    .where('inbox_id', '=', inboxId)
+    .where('address_key', 'in', keys)
+    .where('proof', '>=', proofMin)
+    .execute()
+  return new Set(rows.map(({ address_key }) => address_key))
+}
+
+/** The given keys of addresses that the inbox has written to in mail that was queued. */
+export async function findWrittenTo(
+  db: ReadDb,
+  inboxId: string,
+  keys: readonly string[],
+): Promise<Set<string>> {
+  if (keys.length === 0) return new Set()
+  const rows = await db.read
+    .selectFrom('written_to')
+    .select('address_key')
+    .where('inbox_id', '=', inboxId)
+    .where('address_key', 'in', keys)
+    .execute()
+  return new Set(rows.map(({ address_key }) => address_key))
+}
+
+export type ThreadMessage = {
+  id: string
+  isReceived: boolean
+  isImported: boolean
+  isVerified: boolean
+  hasFiles: boolean
+  rawId: string
+  sizeBytes: number
+  from: string
+  to: string[]
+  cc: string[]
+  bcc: string[]
+  replyTo: string | null
+}
+
+/**
+ * The thread's received messages, and its own messages that were queued. Null if the thread has
+ * more than `limit` messages.
+ */
+export async function readThreadMessages(
+  db: ReadDb,
+  input: { accountId: string; threadId: string; limit: number },
+): Promise<ThreadMessage[] | null> {
+  const rows = await db.read
+    .selectFrom('messages')
+    .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
+    .select((row) => [
+      'messages.id',
+      'messages.authentication',
+      'messages.attachments',
+      'messages.direction',
+      'messages.raw_id',
+      'raw_messages.size_bytes',
+      'messages.from_addr',
+      'messages.to_addr',
+      'messages.to_addrs',
+      'messages.header_to',
+      'messages.cc',
+      'messages.bcc',
+      'messages.reply_to',
+      'messages.is_imported',
+      row
+        .selectFrom('deliveries')
+        .select('deliveries.id')
+        .whereRef('deliveries.message_id', '=', 'messages.id')
+        .limit(1)
+        .as('delivery_id'),
+    ])
+    .where('messages.account_id', '=', input.accountId)
+    .where('messages.thread_id', '=', input.threadId)
+    .orderBy('messages.created_at')
+    .orderBy('messages.id')
+    .limit(input.limit + 1)
+    .execute()
+  if (rows.length > input.limit) return null
+  return rows
+    .filter((row) => row.direction === 'inbound' || row.delivery_id !== null)
+    .map((row) => ({
+      id: row.id,
+      isReceived: row.direction === 'inbound',
+      isImported: row.is_imported !== null,
+      isVerified: isVerified(row.authentication),
+      hasFiles: row.attachments !== '[]',
+      rawId: row.raw_id,
+      sizeBytes: row.size_bytes,
+      from: row.from_addr,
+      to:
+        row.direction === 'inbound'
+          ? [row.header_to ?? '']
+          : row.to_addrs === null
+            ? [row.to_addr]
+            : (JSON.parse(row.to_addrs) as string[]),
+      cc: JSON.parse(row.cc) as string[],
+      bcc: hiddenRecipientsOf(row),
+      replyTo: row.reply_to,
+    }))
+}
+
+function isVerified(authentication: string | null): boolean {
+  return authentication !== null && (JSON.parse(authentication) as Authentication).verifiedFrom
+}

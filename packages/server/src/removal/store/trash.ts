@@ -1,0 +1,360 @@
+// The transactions that remove a message or a thread, and those that move threads into the trash and out of it. A thread
+// leaves its list in the first transaction. Its messages follow in further steps where it has many.
+
+import { type SqlBool, sql } from 'kysely'
+import { insertUntold } from '#events/store/events.ts'
+import { type Lease, mayChange } from '#mailbox/claims/store/lease.ts'
+import { transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { DAY_MS } from '#platform/units.ts'
+import type { ReadDb, Row, Tx } from '#store/tables.ts'
+import {
+  changeCounters,
+  changeLists,
+  type LockedInbox,
+  leavesList,
+  lockInbox,
+  REMOVE_STEP_MESSAGES,
+  removeMessages,
+  removeThreads,
+} from './remove-mail.ts'
+
+/** How long threads stay in the trash. Part of the API. */
+export const TRASH_MS = 30 * DAY_MS
+
+/** Restored messages are indexed for search in the same transaction, which takes longer. */
+const RESTORE_STEP_MESSAGES = 50
+
+export type Refusal = 'not_found' | 'delivery_pending' | 'lease_lost'
+
+type OfThread = { accountId: string; threadId: string; nowMs: number }
+
+/** What a client shows of the lease of a claimed thread; without it the service itself acts. */
+type Leased = { lease?: Lease }
+
+function isAllowed(thread: Row<'threads'>, { lease }: Leased): boolean {
+  return lease === undefined || mayChange(thread, lease)
+}
+
+/** Removes a message; the last one of a thread takes the thread along. Not while it is being sent, or waits for that. */
+export const removeMessage = transaction({
+  name: 'removeMessage',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(
+    tx: Tx,
+    input: { accountId: string; messageId: string; nowMs: number } & Leased,
+  ): Promise<Refusal | { blobIds: string[] }> {
+    const find = () =>
+      tx.query
+        .selectFrom('messages')
+        .select(['inbox_id', 'thread_id', 'status'])
+        .where('id', '=', input.messageId)
+        .where('account_id', '=', input.accountId)
+        .executeTakeFirst()
+    const place = await find()
+    if (place === undefined) return 'not_found'
+    const inbox = await lockInbox(tx, { ...input, inboxId: place.inbox_id })
+    const message = await find()
+    if (inbox === null || message === undefined) return 'not_found'
+    const of = { accountId: input.accountId, threadId: message.thread_id }
+    const thread = await lockRows(tx, selectThread(tx, of)).executeTakeFirst()
+    if (thread !== undefined && !isAllowed(thread, input)) return 'lease_lost'
+    if (message.status === 'pending') return 'delivery_pending'
+    return { blobIds: await removeMessages(tx, inbox, { ...input, ids: [input.messageId] }) }
+  },
+})
+
+/** `trashedAtMs` is what the next steps of the move need; it is done for null. */
+export type ThreadMove = { moving: { trashedAtMs: number | null } | null }
+
+/** A thread in the trash stays there as it is. */
+export const trashThread = transaction({
+  name: 'trashThread',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(tx: Tx, input: OfThread & Leased): Promise<Refusal | ThreadMove> {
+    const found = await lockThread(tx, input)
+    if (found === null) return 'not_found'
+    const { inbox, thread } = found
+    if (!isAllowed(thread, input)) return 'lease_lost'
+    if (thread.trashed_at !== null) return moveOf(thread)
+    if (await isSending(tx, thread.id)) return 'delivery_pending'
+    return move(tx, inbox, { thread, trashedAtMs: input.nowMs })
+  },
+})
+
+/** Puts a thread from the trash back to where it was, where claims may wait for it. */
+export const restoreThread = transaction({
+  name: 'restoreThread',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: OfThread & { eventId: string } & Leased,
+  ): Promise<'not_found' | 'lease_lost' | ThreadMove> {
+    const found = await lockThread(tx, input)
+    if (found === null) return 'not_found'
+    const { inbox, thread } = found
+    if (!isAllowed(thread, input)) return 'lease_lost'
+    if (thread.trashed_at === null) return moveOf(thread)
+    await insertUntold(tx, { ...input, id: input.eventId, inboxId: thread.inbox_id })
+    return move(tx, inbox, { thread, trashedAtMs: null })
+  },
+})
+
+function moveOf(thread: Row<'threads'>): ThreadMove {
+  return { moving: thread.is_moving === 1 ? { trashedAtMs: thread.trashed_at } : null }
+}
+
+/** Removes a thread, in the trash or not, with as many of its messages as one transaction takes. */
+export const removeThread = transaction({
+  name: 'removeThread',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(
+    tx: Tx,
+    input: OfThread & Leased,
+  ): Promise<Refusal | { isDone: boolean; blobIds: string[] }> {
+    const found = await lockThread(tx, input)
+    if (found === null) return 'not_found'
+    const { inbox, thread } = found
+    if (!isAllowed(thread, input)) return 'lease_lost'
+    if (await isSending(tx, thread.id)) return 'delivery_pending'
+    return removeSome(tx, inbox, { threads: [thread], nowMs: input.nowMs })
+  },
+})
+
+/** The next step of a removal; it is done, too, once nothing of the thread is left. */
+export const removeThreadStep = transaction({
+  name: 'removeThreadStep',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(tx: Tx, input: OfThread): Promise<{ isDone: boolean; blobIds: string[] }> {
+    const found = await lockAnyThread(tx, input)
+    if (found === null || found.thread.trashed_at !== 0) return { isDone: true, blobIds: [] }
+    return removeSome(tx, found.inbox, { threads: [found.thread], nowMs: input.nowMs })
+  },
+})
+
+/** The thread, with its inbox locked; null also for one that is being removed. */
+async function lockThread(
+  tx: Tx,
+  of: Omit<OfThread, 'nowMs'>,
+): Promise<{ inbox: LockedInbox; thread: Row<'threads'> } | null> {
+  const found = await lockAnyThread(tx, of)
+  if (found === null || found.thread.trashed_at === 0) return null
+  return found
+}
+
+async function lockAnyThread(
+  tx: Tx,
+  { accountId, threadId }: Omit<OfThread, 'nowMs'>,
+): Promise<{ inbox: LockedInbox; thread: Row<'threads'> } | null> {
+  const found = selectThread(tx, { accountId, threadId })
+  const place = await found.executeTakeFirst()
+  if (place === undefined) return null
+  const inbox = await lockInbox(tx, { accountId, inboxId: place.inbox_id })
+  // Claims lock the thread alone.
+  const thread = await lockRows(tx, found).executeTakeFirst()
+  return inbox === null || thread === undefined ? null : { inbox, thread }
+}
+
+function selectThread(tx: Tx, { accountId, threadId }: Omit<OfThread, 'nowMs'>) {
+  return tx.query
+    .selectFrom('threads')
+    .selectAll()
+    .where('id', '=', threadId)
+    .where('account_id', '=', accountId)
+}
+
+/** Whether a message of the thread is being sent, or waits for that. */
+async function isSending(tx: Tx, threadId: string): Promise<boolean> {
+  const pending = await tx.query
+    .selectFrom('messages')
+    .select('id')
+    .where('thread_id', '=', threadId)
+    .where('status', '=', 'pending')
+    .limit(1)
+    .executeTakeFirst()
+  return pending !== undefined
+}
+
+async function move(
+  tx: Tx,
+  inbox: LockedInbox,
+  { thread, trashedAtMs }: { thread: Row<'threads'>; trashedAtMs: number | null },
+): Promise<ThreadMove> {
+  const unread = 1 - thread.is_read
+  const isTrashed = trashedAtMs !== null
+  await tx.query
+    .updateTable('threads')
+    .set({ trashed_at: trashedAtMs, is_moving: 1 })
+    .where('id', '=', thread.id)
+    .execute()
+  if (thread.mark_count > 0) {
+    await tx.query
+      .updateTable('thread_marks')
+      .set({ is_trashed: isTrashed ? 1 : 0 })
+      .where('thread_id', '=', thread.id)
+      .execute()
+  }
+  const by = isTrashed ? 1 : -1
+  await changeCounters(tx, inbox, {
+    thread_count: -by,
+    unread_thread_count: -by * unread,
+    trashed_thread_count: by,
+    trashed_unread_count: by * unread,
+  })
+  const { after } = await moveSome(tx, inbox, { threadId: thread.id, isTrashed, after: null })
+  return { moving: after === null ? null : { trashedAtMs } }
+}
+
+/** A message of a thread, by its time. */
+type Moment = Pick<Row<'messages'>, 'created_at' | 'id'>
+
+/** Moves the next messages; `after` is null once all are where the thread is. */
+async function moveSome(
+  tx: Tx,
+  inbox: LockedInbox,
+  { threadId, isTrashed, after }: { threadId: string; isTrashed: boolean; after: Moment | null },
+): Promise<{ after: Moment | null }> {
+  const limit = isTrashed ? REMOVE_STEP_MESSAGES : RESTORE_STEP_MESSAGES
+  const is_trashed = isTrashed ? 1 : 0
+  let query = tx.query
+    .selectFrom('messages')
+    .select(['id', 'created_at', 'direction', 'arrival', 'is_trashed'])
+    .where('thread_id', '=', threadId)
+  if (after !== null) {
+    query = query.where(sql<SqlBool>`(created_at, id) > (${after.created_at}, ${after.id})`)
+  }
+  const next = await query.orderBy('created_at').orderBy('id').limit(limit).execute()
+  const messages = next.filter((message) => message.is_trashed !== is_trashed)
+  if (messages.length > 0) {
+    const ids = messages.map(({ id }) => id)
+    await tx.query.updateTable('messages').set({ is_trashed }).where('id', 'in', ids).execute()
+    await tx.query
+      .updateTable('message_labels')
+      .set({ is_trashed })
+      .where('message_id', 'in', ids)
+      .execute()
+    const changes = await changeLists(tx, inbox, { messages, isBack: !isTrashed })
+    await changeCounters(tx, inbox, changes)
+  }
+  const last = next.at(-1)
+  if (next.length === limit && last !== undefined) {
+    return { after: { created_at: last.created_at, id: last.id } }
+  }
+  await tx.query.updateTable('threads').set({ is_moving: 0 }).where('id', '=', threadId).execute()
+  return { after: null }
+}
+
+/**
+ * The next step of a move that began with the thread's `trashedAtMs`. Where the thread was moved again since, that move
+ * does the rest, and `after` is null.
+ */
+export const moveThreadStep = transaction({
+  name: 'moveThreadStep',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(
+    tx: Tx,
+    input: {
+      accountId: string
+      threadId: string
+      trashedAtMs: number | null
+      after: Moment | null
+    },
+  ): Promise<{ after: Moment | null }> {
+    const found = await lockThread(tx, input)
+    if (found === null || found.thread.trashed_at !== input.trashedAtMs) return { after: null }
+    return moveSome(tx, found.inbox, { ...input, isTrashed: input.trashedAtMs !== null })
+  },
+})
+
+/** A thread with a move that was interrupted; null for none. */
+export async function findMovingThread(
+  db: ReadDb,
+): Promise<{ accountId: string; threadId: string; trashedAtMs: number | null } | null> {
+  const row = await db.read
+    .selectFrom('threads')
+    .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'threads.inbox_id')
+    .select([
+      'threads.account_id as accountId',
+      'threads.id as threadId',
+      'threads.trashed_at as trashedAtMs',
+    ])
+    .where('threads.is_moving', '=', 1)
+    .limit(1)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** Threads of one step; most have a few messages. */
+const TRASH_STEP_THREADS = 100
+
+/**
+ * Removes threads that were put into the trash at or before `untilMs` or whose removal was interrupted, up to
+ * REMOVE_STEP_MESSAGES messages; call until it is done.
+ */
+export const purgeTrashStep = transaction({
+  name: 'purgeTrashStep',
+  accountOf: () => null,
+  erasing: true,
+  async run(
+    tx: Tx,
+    { untilMs, nowMs }: { untilMs: number; nowMs: number },
+  ): Promise<{ isDone: boolean; blobIds: string[] }> {
+    const expired = tx.query
+      .selectFrom('threads')
+      .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'threads.inbox_id')
+      .where('threads.trashed_at', '<=', untilMs)
+    const first = await expired
+      .select(['threads.account_id', 'threads.inbox_id'])
+      .orderBy('threads.trashed_at')
+      .limit(1)
+      .executeTakeFirst()
+    if (first === undefined) return { isDone: true, blobIds: [] }
+    const { account_id: accountId, inbox_id: inboxId } = first
+    const inbox = await lockInbox(tx, { accountId, inboxId })
+    if (inbox === null) return { isDone: false, blobIds: [] }
+    const threads = await expired
+      .selectAll('threads')
+      .where('threads.inbox_id', '=', inboxId)
+      .orderBy('threads.trashed_at')
+      .limit(TRASH_STEP_THREADS)
+      .execute()
+    // They were restored or removed while this waited for the inbox.
+    if (threads.length === 0) return { isDone: false, blobIds: [] }
+    const { blobIds } = await removeSome(tx, inbox, { threads, nowMs })
+    return { isDone: false, blobIds }
+  },
+})
+
+/** Takes the threads out of their lists, and removes the first REMOVE_STEP_MESSAGES of their messages. */
+async function removeSome(
+  tx: Tx,
+  inbox: LockedInbox,
+  { threads, nowMs }: { threads: readonly Row<'threads'>[]; nowMs: number },
+): Promise<{ isDone: boolean; blobIds: string[] }> {
+  const ids = threads.map(({ id }) => id)
+  const listed = threads.filter(({ trashed_at }) => trashed_at !== 0)
+  if (listed.length > 0) {
+    await tx.query
+      .updateTable('threads')
+      .set({ trashed_at: 0, is_moving: 0 })
+      .where('id', 'in', ids)
+      .execute()
+    await tx.query.deleteFrom('thread_marks').where('thread_id', 'in', ids).execute()
+    await changeCounters(tx, inbox, leavesList(listed))
+  }
+  const messages = await tx.query
+    .selectFrom('messages')
+    .select(['id', 'thread_id'])
+    .where('thread_id', 'in', ids)
+    .limit(REMOVE_STEP_MESSAGES)
+    .execute()
+  const blobIds = await removeMessages(tx, inbox, { ids: messages.map(({ id }) => id), nowMs })
+  const isDone = messages.length < REMOVE_STEP_MESSAGES
+  if (isDone) await removeThreads(tx, inbox, { ids, nowMs })
+  return { isDone, blobIds }
+}

@@ -1,0 +1,123 @@
+import type { Review as ReviewShape, WholeReview } from '@mailroom/contract/reviews.ts'
+import type { ThreadMessages } from '@mailroom/contract/threads.ts'
+import type { Handlers } from '#http/handler.ts'
+import { problemOf } from '#http/problems.ts'
+import { readThread } from '#mailbox/mailbox.ts'
+import { type Extractions, presentListed } from '#mailbox/messages/messages.ts'
+import { findMessage } from '#mailbox/messages/store/messages.ts'
+import { findThread } from '#mailbox/threads/store/threads.ts'
+import type { SendDeps } from '#outbound/send/send.ts'
+import type { Log } from '#platform/log.ts'
+import { notFound } from '#platform/problem.ts'
+import {
+  findEqual,
+  findReview,
+  type ListedReview,
+  listReviews,
+  type Review,
+} from '#reviews/store/reviews.ts'
+import { reviews } from '#store/nouns.ts'
+import { approveReview, rejectEqual, rejectReview } from './decide-review.ts'
+import { readDisplay } from './read-display.ts'
+
+/** The newest messages of the thread, shown with a review. */
+const THREAD_MESSAGES_SHOWN = 20
+
+type Deps = SendDeps & { log: Log; urlKey: Uint8Array; extractions: Extractions }
+
+type ReviewOperation =
+  | 'reviews.list'
+  | 'reviews.get'
+  | 'reviews.approve'
+  | 'reviews.approveMany'
+  | 'reviews.reject'
+
+export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
+  return {
+    'reviews.list': async ({ query }, { accountId, actor }) => {
+      const { status = null, inboxId = null, ...page } = query
+      const withKept = actor.kind === 'approver'
+      const asked = { accountId, status, inboxId, withKept, ...page }
+      const { reviews: found, total } = await listReviews(deps.db, asked)
+      return { data: found.map(presentReview), total }
+    },
+    'reviews.get': async ({ path }, { accountId, actor, takeSlot }) => {
+      await takeSlot()
+      const review = await findReview(deps.db, { accountId, reviewId: path.id })
+      const isShown = review?.kept === null || actor.kind === 'approver'
+      const whole = review && isShown ? await readWhole(deps, review) : null
+      if (whole === null) throw notFound()
+      return whole
+    },
+    'reviews.approve': async ({ path, body: { digest } }, { accountId, approverId }) => {
+      const decision = { accountId, reviewId: path.id, approverId, digest }
+      return presentReview(await approveReview(deps, decision))
+    },
+    'reviews.approveMany': async ({ body }, { accountId, approverId, requestId }) => {
+      const data = []
+      // Sequential, because they count against the limits in their order.
+      for (const { id, digest } of body.items) {
+        const decision = { accountId, reviewId: id, approverId, digest }
+        const result = await approveReview(deps, decision).then(
+          (review) => ({ status: 200, review: presentReview(review), error: null }),
+          (thrown) => {
+            const { status, body: error, isOurs } = problemOf(thrown, requestId)
+            if (isOurs) deps.log.error({ error: thrown, requestId }, 'An approval failed.')
+            return { status, review: null, error }
+          },
+        )
+        data.push({ id, ...result })
+      }
+      return { data }
+    },
+    'reviews.reject': async ({ path, body }, { accountId, approverId }) => {
+      const { reason = null, includeEqual = false } = body
+      const decision = { accountId, reviewId: path.id, approverId, reason: reason || null }
+      const rejected = includeEqual ? rejectEqual(deps, decision) : rejectReview(deps, decision)
+      return presentReview(await rejected)
+    },
+  }
+}
+
+/** Null if its message is gone without kept texts. */
+async function readWhole(deps: Deps, review: Review): Promise<WholeReview | null> {
+  const { accountId, messageId, kept } = review
+  const texts = kept ?? (await findMessage(deps.db, accountId, messageId))
+  if (texts === null) return null
+  const { subject, bodyText, bodyHtml } = texts
+  const equal = await findEqual(deps.db, review)
+  const content = { ...review.content, subject, bodyText, bodyHtml }
+  return {
+    ...presentReview({ ...review, equal }),
+    content,
+    display: await readDisplay(deps, content),
+    thread: await readNewest(deps, review),
+  }
+}
+
+async function readNewest(
+  deps: Deps,
+  { accountId, threadId, inboxId: ofInbox, subject: ofReview }: Review,
+): Promise<ThreadMessages> {
+  const found = await findThread(deps.db, accountId, threadId)
+  if (found === null) {
+    return { threadId, inboxId: ofInbox, subject: ofReview, isRead: true, data: [] }
+  }
+  const offset = Math.max(0, found.messageCount - THREAD_MESSAGES_SHOWN)
+  const page = { accountId, threadId, limit: THREAD_MESSAGES_SHOWN, offset }
+  const { thread, messages } = await readThread(deps, page)
+  const { id, inboxId, subject, isRead } = thread
+  const data = await Array.fromAsync(presentListed(messages, deps, deps.clock.now()))
+  return { threadId: id, inboxId, subject, isRead, data }
+}
+
+function presentReview({ equal = [], ...review }: Review & Partial<ListedReview>): ReviewShape {
+  const { from, to, cc, bcc } = review.content
+  return {
+    ...reviews.present(review),
+    ...{ from, to, cc, bcc },
+    equalCount: equal.length + 1,
+    equal,
+    isMessageDeleted: review.kept !== null,
+  }
+}

@@ -1,3 +1,0 @@
-export { keepReviews, purgeKeptReviews, removeReviews } from './kept-review-rows.ts'
-
-import './review-mail-rows.ts'

@@ -1,0 +1,83 @@
+// Reviews of deleted messages. Approvers can read them as long as the audit has the decision, so
+// that deleting the mail hides nothing.
+
+import { AUDIT_MS, noteReviewEnd } from '#accounts/store/audit.ts'
+import type { KeptTexts } from '#store/nouns.ts'
+import { removeOldest } from '#store/purge-steps.ts'
+import type { Tx } from '#store/tables.ts'
+
+/** Characters of each body: more than a send may have without a quote. */
+const KEPT_LENGTH_MAX = 256 * 1024
+/** The reason that approvers see if the message was deleted before a decision. */
+const MESSAGE_DELETED = 'message_deleted'
+
+/**
+ * Keeps the reviews of messages that the transaction is about to remove. Pending ones end without a
+ * send.
+ */
+export async function keepReviews(
+  tx: Tx,
+  { messageIds, nowMs }: { messageIds: readonly string[]; nowMs: number },
+): Promise<void> {
+  if (messageIds.length === 0) return
+  const rows = await tx.query
+    .selectFrom('reviews')
+    .innerJoin('messages', 'messages.id', 'reviews.message_id')
+    .leftJoin('long_bodies', 'long_bodies.raw_id', 'messages.raw_id')
+    .select([
+      'reviews.id',
+      'reviews.account_id',
+      'reviews.inbox_id',
+      'reviews.message_id',
+      'reviews.decided_at',
+      'messages.subject',
+      'messages.body_text',
+      'messages.body_html',
+      'long_bodies.body_text as long_text',
+      'long_bodies.body_html as long_html',
+    ])
+    .where('reviews.message_id', 'in', messageIds)
+    .execute()
+  for (const row of rows) {
+    const kept: KeptTexts = {
+      subject: row.subject,
+      bodyText: (row.long_text ?? row.body_text).slice(0, KEPT_LENGTH_MAX),
+      bodyHtml: (row.long_html ?? row.body_html).slice(0, KEPT_LENGTH_MAX),
+    }
+    const kept_texts = JSON.stringify(kept)
+    await tx.query
+      .updateTable('reviews')
+      .set({
+        kept_texts,
+        kept_bytes: Buffer.byteLength(kept_texts),
+        kept_until: (row.decided_at ?? nowMs) + AUDIT_MS,
+        ...(row.decided_at === null && {
+          status: 'rejected',
+          decided_at: nowMs,
+          decided_reason: MESSAGE_DELETED,
+        }),
+      })
+      .where('id', '=', row.id)
+      .execute()
+    if (row.decided_at !== null) continue
+    const end = { status: 'rejected', approverId: null, note: MESSAGE_DELETED, nowMs } as const
+    await noteReviewEnd(tx, row, end)
+  }
+}
+
+/** Removes the reviews of messages that are erased. */
+export async function removeReviews(tx: Tx, messageIds: readonly string[]): Promise<void> {
+  if (messageIds.length === 0) return
+  await tx.query.deleteFrom('reviews').where('message_id', 'in', messageIds).execute()
+}
+
+/** Removes some of the expired reviews; returns their number. */
+export async function purgeKeptReviews(tx: Tx, nowMs: number): Promise<number> {
+  const removed = await removeOldest(tx, 'reviews', {
+    key: ['id'],
+    time: 'kept_until',
+    until: nowMs,
+    returning: 'id',
+  })
+  return removed.length
+}

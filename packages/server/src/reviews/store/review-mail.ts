@@ -1,0 +1,65 @@
+// Gathers the news for approvers into a mail for each, which a job sends.
+
+import { listApproversToTell } from '#accounts/store/approvers.ts'
+import { transaction } from '#platform/db/db.ts'
+import { insertJobs } from '#queue/jobs.ts'
+import { type ReadDb, readIn, type Tx } from '#store/tables.ts'
+
+/** What the job of a mail has to know. */
+export type ReviewMail = { approverId: string; reviewIds: string[]; expiresAtMs: number }
+
+/** An account with a review from `dueMs` or before that no mail has reported; null for none. */
+export async function findAccountWithNews(db: ReadDb, dueMs: number): Promise<string | null> {
+  const row = await db.read
+    .selectFrom('review_news')
+    .select('account_id')
+    .where('created_at', '<=', dueMs)
+    .orderBy('created_at')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.account_id ?? null
+}
+
+/**
+ * Queues a mail with the news of the account for each approver with an address; none if `mail` is
+ * null.
+ */
+export const gatherReviewMail = transaction({
+  name: 'gatherReviewMail',
+  accountOf: ({ accountId }) => accountId,
+  essential: true,
+  async run(
+    tx: Tx,
+    input: {
+      accountId: string
+      mail: { id: string; expiresAtMs: number } | null
+      nowMs: number
+    },
+  ): Promise<void> {
+    const { accountId, mail, nowMs } = input
+    const news = await tx.query
+      .deleteFrom('review_news')
+      .where('account_id', '=', accountId)
+      .returning('review_id')
+      .execute()
+    const ids = news.map(({ review_id }) => review_id).sort()
+    // Another process may have gathered them.
+    if (ids.length === 0 || mail === null) return
+    const approverIds = await listApproversToTell(readIn(tx), accountId)
+    if (approverIds.length === 0) return
+    await insertJobs(
+      tx,
+      approverIds.map((approverId) => ({
+        kind: 'review mail',
+        key: `${mail.id}.${approverId}`,
+        account_id: accountId,
+        due_at: nowMs,
+        payload: JSON.stringify({
+          approverId,
+          reviewIds: ids,
+          expiresAtMs: mail.expiresAtMs,
+        } satisfies ReviewMail),
+      })),
+    )
+  },
+})

@@ -1,0 +1,202 @@
+// The rows of hourly figures. They count each event once, because the reader of the log moves in the same
+// transaction.
+
+import type { LogPosition } from '#events/model.ts'
+import { findReaderPosition, moveReader, positionOf } from '#events/store/events.ts'
+import { transaction } from '#platform/db/db.ts'
+import { inLog, inLogOrder } from '#platform/db/log-order.ts'
+import { addLatencies, type Latencies } from '#platform/telemetry/latency.ts'
+import { DAY_MS } from '#platform/units.ts'
+import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
+import type { ReadDb, Tx } from '#store/tables.ts'
+import { countsOf, type Days, type MailCounts, purgeInboxDays } from './usage.ts'
+
+/** Figures are kept for a year and a month to compare it with. */
+export const MAIL_HOURS_MS = 400 * DAY_MS
+
+export type MailHour = MailCounts & { hourAtMs: number; latencies: Latencies }
+
+export type AccountHour = MailHour & { accountId: string }
+
+/** `figures` counts the hours of accounts, `inbox_days` the days of inboxes. */
+export type CounterName = 'figures' | 'inbox_days'
+
+export type CountedEvent = {
+  position: LogPosition
+  kind: string
+  accountId: string
+  /** Null when the inbox is deleted. */
+  inboxId: string | null
+  occurredAtMs: number
+  /** Of `message.sent`: when it was accepted; null when the message is gone, and of other kinds. */
+  acceptedAtMs: number | null
+}
+
+const COUNTED_KINDS = ['message.received', 'message.sent', 'message.failed']
+
+/**
+ * Up to `limit` settled events after a position, erased ones too, in the order of the log; with
+ * `countedOnly` only those that the figures count.
+ */
+export async function readLogToCount(
+  db: ReadDb,
+  {
+    after,
+    limit,
+    countedOnly = false,
+  }: { after: LogPosition; limit: number; countedOnly?: boolean },
+): Promise<CountedEvent[]> {
+  const events = db.read
+    .selectFrom('events')
+    // Only for sent messages, because rows of messages are large.
+    .leftJoin('messages', (join) =>
+      join.onRef('messages.id', '=', 'events.message_id').on('events.kind', '=', 'message.sent'),
+    )
+    .$if(countedOnly, (query) => query.where('events.kind', 'in', COUNTED_KINDS))
+  const rows = await inLogOrder(db, inLog(db, events, { after, until: null }), 'asc')
+    .select([
+      'events.transaction_id',
+      'events.sequence',
+      'events.kind',
+      'events.account_id',
+      'events.inbox_id',
+      'events.occurred_at',
+      'messages.created_at',
+    ])
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({
+    position: positionOf(row),
+    kind: row.kind,
+    accountId: row.account_id,
+    inboxId: row.inbox_id,
+    occurredAtMs: row.occurred_at,
+    acceptedAtMs: row.created_at,
+  }))
+}
+
+/** The position up to which the log was counted, and the time of the first uncounted event; null for none. */
+export async function findUncounted(
+  db: ReadDb,
+  name: CounterName,
+): Promise<{ position: LogPosition; sinceMs: number | null }> {
+  const position = await findReaderPosition(db, name)
+  const [first] = await readLogToCount(db, { after: position, limit: 1, countedOnly: true })
+  return { position, sinceMs: first?.occurredAtMs ?? null }
+}
+
+/** The hours of an account from `sinceMs` on, oldest first, without those that have no events. */
+export async function listMailHours(
+  db: ReadDb,
+  { accountId, sinceMs }: { accountId: string; sinceMs: number },
+): Promise<MailHour[]> {
+  const rows = await db.read
+    .selectFrom('mail_hours')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('hour_at', '>=', sinceMs)
+    .orderBy('hour_at')
+    .execute()
+  return rows.map((row) => ({
+    hourAtMs: row.hour_at,
+    received: row.received,
+    sent: row.sent,
+    failed: row.failed,
+    latencies: JSON.parse(row.latencies) as Latencies,
+  }))
+}
+
+/** The sums over all hours of these days. */
+export async function sumMailHours(
+  db: ReadDb,
+  { accountId, sinceMs, untilMs }: Days,
+): Promise<MailCounts> {
+  const row = await db.read
+    .selectFrom('mail_hours')
+    .select(({ fn }) => [
+      fn.sum<number | string | null>('received').as('received'),
+      fn.sum<number | string | null>('sent').as('sent'),
+      fn.sum<number | string | null>('failed').as('failed'),
+    ])
+    .where('account_id', '=', accountId)
+    .where('hour_at', '>=', sinceMs)
+    .where('hour_at', '<', untilMs)
+    .executeTakeFirstOrThrow()
+  return countsOf(row)
+}
+
+/** Inboxes of an account and the unread threads in them. */
+export async function countUnread(
+  db: ReadDb,
+  accountId: string,
+): Promise<{ inboxes: number; unreadThreads: number }> {
+  const row = await db.read
+    .selectFrom('inboxes')
+    .innerJoin('inbox_counters', 'inbox_counters.inbox_id', 'inboxes.id')
+    .select(({ fn }) => [
+      fn.countAll<number>().as('inboxes'),
+      fn.sum<number | null>('inbox_counters.unread_thread_count').as('unread'),
+    ])
+    .where('inboxes.account_id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  return { inboxes: row.inboxes, unreadThreads: Number(row.unread ?? 0) }
+}
+
+/** Moves the reader and adds the figures; false, and nothing is added, when it is not at `from`. */
+export const addMailHours = transaction({
+  name: 'addMailHours',
+  accountOf: () => null,
+  async run(
+    tx: Tx,
+    input: {
+      from: LogPosition
+      to: LogPosition
+      hours: AccountHour[]
+    },
+  ): Promise<boolean> {
+    const { from, to, hours } = input
+    if (!(await moveReader(tx, { name: 'figures', from, to }))) return false
+    for (const hour of hours) {
+      const known = await tx.query
+        .selectFrom('mail_hours')
+        .selectAll()
+        .where('account_id', '=', hour.accountId)
+        .where('hour_at', '=', hour.hourAtMs)
+        .executeTakeFirst()
+      const kept = known === undefined ? {} : (JSON.parse(known.latencies) as Latencies)
+      const figures = {
+        received: (known?.received ?? 0) + hour.received,
+        sent: (known?.sent ?? 0) + hour.sent,
+        failed: (known?.failed ?? 0) + hour.failed,
+        latencies: JSON.stringify(addLatencies(kept, hour.latencies)),
+      }
+      await tx.query
+        .insertInto('mail_hours')
+        .values({ account_id: hour.accountId, hour_at: hour.hourAtMs, ...figures })
+        .onConflict((conflict) => conflict.columns(['account_id', 'hour_at']).doUpdateSet(figures))
+        .execute()
+    }
+    return true
+  },
+})
+
+/** Removes up to PURGE_STEP_ROWS expired hours, and as many days of inboxes; returns the greater number. */
+export async function purgeMailFigures(tx: Tx, nowMs: number): Promise<number> {
+  const untilMs = nowMs - MAIL_HOURS_MS
+  const removed = await tx.query
+    .deleteFrom('mail_hours')
+    .where(({ eb, refTuple, selectFrom }) =>
+      eb(
+        refTuple('account_id', 'hour_at'),
+        'in',
+        selectFrom('mail_hours')
+          .select(['account_id', 'hour_at'])
+          .where('hour_at', '<', untilMs)
+          .limit(PURGE_STEP_ROWS)
+          .$asTuple('account_id', 'hour_at'),
+      ),
+    )
+    .returning('hour_at')
+    .execute()
+  return Math.max(removed.length, await purgeInboxDays(tx, untilMs))
+}

@@ -1,0 +1,527 @@
+// The columns of every table, as both engines return them. Booleans are 0 or 1, times are milliseconds, lists
+// and objects are JSON text.
+
+import type { Generated, Insertable, Selectable } from 'kysely'
+import type { Db as AnyDb, Tx as AnyTx } from '#platform/db/db.ts'
+import type { TableOf } from './columns.ts'
+import type {
+  accounts,
+  apiKeys,
+  approvers,
+  auditEntries,
+  dkimKeys,
+  domains,
+  drafts,
+  inboxes,
+  ownPolicy,
+  pods,
+  recipientRules,
+  reviews,
+  senderRules,
+  suppressions,
+  webhooks,
+} from './nouns.ts'
+
+export type Tables = {
+  accounts: TableOf<typeof accounts> & {
+    inbox_count: Generated<number>
+    pod_count: Generated<number>
+    domain_count: Generated<number>
+    sender_rule_count: Generated<number>
+    recipient_rule_count: Generated<number>
+    outbound_policy: string | null
+    quota_exceeded_at: number | null
+  }
+  api_keys: TableOf<typeof apiKeys> & {
+    account_id: string
+    token_hash: Uint8Array
+    revoked_at: number | null
+  }
+  approvers: TableOf<typeof approvers> & {
+    account_id: string
+    token_hash: Uint8Array
+    deleted_at: number | null
+  }
+  pods: TableOf<typeof pods> &
+    TableOf<typeof ownPolicy> & {
+      account_id: string
+      inbox_count: Generated<number>
+      domain_count: Generated<number>
+    }
+  domains: TableOf<typeof domains>
+  dkim_keys: TableOf<typeof dkimKeys> & { sealed_key: Uint8Array }
+  inboxes: TableOf<typeof inboxes> & TableOf<typeof ownPolicy>
+  inbox_counters: {
+    inbox_id: string
+    /** Messages in the lists of the inbox. */
+    inbound_count: Generated<number>
+    outbound_count: Generated<number>
+    /** The arrival number that was given last. */
+    last_arrival: Generated<number>
+    /** The number of the last send that counts for the limits. */
+    send_count: Generated<number>
+    thread_count: Generated<number>
+    unread_thread_count: Generated<number>
+    quarantined_count: Generated<number>
+    stored_bytes: Generated<number>
+    quarantined_bytes: Generated<number>
+    draft_count: Generated<number>
+    trashed_thread_count: Generated<number>
+    trashed_unread_count: Generated<number>
+  }
+  inbox_creations: { account_id: string; created_at: number; inbox_id: string }
+  released_addresses: {
+    address: string
+    account_id: string
+    /** The pod that alone may have the address again; null: its account. */
+    pod_id: string | null
+    released_at: number
+  }
+  raw_messages: {
+    id: string
+    sha256: Uint8Array
+    size_bytes: number
+    content: Uint8Array | null
+    reference_count: number
+    reverse_path: string
+    client_address: string | null
+    helo: string | null
+    tls: string | null
+    origin: string
+    /** Whether it bears the mark of a service like this one. */
+    is_marked: Generated<number>
+    created_at: number
+  }
+  long_bodies: {
+    raw_id: string
+    body_text: string
+    body_html: string
+    extracted_text: string | null
+  }
+  threads: {
+    id: string
+    account_id: string
+    inbox_id: string
+    subject: string
+    is_read: number
+    message_count: number
+    /** Messages received after `read_arrival`, while the thread is unread. */
+    unread_count: number
+    read_arrival: number
+    /** The time of the newest message, by which threads are listed. */
+    last_message_at: number
+    automatic_sends: Generated<string>
+    loop_suspected_at: number | null
+    created_at: number
+    participants: string
+    snippet: string
+    category: string | null
+    /** Messages that are gone from the thread. */
+    removed_count: Generated<number>
+    /** Null outside of the trash, 0 while the thread is being removed. */
+    trashed_at: Generated<number | null>
+    is_moving: Generated<number>
+    /** JSON list of times. */
+    removed_automatic: Generated<string>
+    labels: Generated<string | null>
+    metadata: Generated<string | null>
+    assignee: Generated<string | null>
+    snoozed_until: Generated<number | null>
+    mark_count: Generated<number>
+    claim_owner: Generated<string | null>
+    claim_token_hash: Generated<Uint8Array | null>
+    claim_fence: Generated<number>
+    claim_lease_ms: Generated<number | null>
+    claim_until: Generated<number | null>
+    claim_expires_at: Generated<number | null>
+  }
+  thread_marks: {
+    thread_id: string
+    /** See thread-mark.ts. */
+    mark: string
+    account_id: string
+    inbox_id: string
+    /** As in the thread. */
+    last_message_at: number
+    is_trashed: Generated<number>
+  }
+  message_labels: {
+    message_id: string
+    label: string
+    account_id: string
+    inbox_id: string
+    /** As in the message. */
+    created_at: number
+    is_trashed: Generated<number>
+  }
+  inbox_marks: { inbox_id: string; mark: string; account_id: string }
+  unreferenced_blobs: { id: string }
+  removed_messages: {
+    /** Of a message, or of a thread, whose arrival is 0. */
+    id: string
+    account_id: string
+    inbox_id: string
+    arrival: number
+    removed_at: number
+  }
+  messages: {
+    id: string
+    account_id: string
+    inbox_id: string
+    thread_id: string
+    raw_id: string
+    direction: string
+    /** Its number in the inbox: ascending, never given twice. */
+    arrival: number
+    is_trashed: Generated<number>
+    status: string
+    rfc_message_id: string | null
+    message_key: string | null
+    receipt_key: Uint8Array | null
+    from_addr: string
+    to_addr: string
+    header_to: string | null
+    delivery_role: string | null
+    cc: string
+    reply_to: string | null
+    reference_ids: string
+    subject: string
+    body_length: number
+    body_text: string
+    body_html: string
+    extracted_text: string | null
+    attachments: string
+    authentication: string | null
+    automatic_reason: string | null
+    category: Generated<string | null>
+    judgement: Generated<string | null>
+    failure_reason: string | null
+    defects: string
+    /** JSON list; null on received messages. */
+    to_addrs: Generated<string | null>
+    /** JSON list: hidden recipients of a sent message, addresses of the Bcc fields of a received one. */
+    bcc: Generated<string | null>
+    scheduled_at: Generated<number | null>
+    recipient: string | null
+    /** key or approver; null for mail that the service received or sent. */
+    is_imported: Generated<number | null>
+    labels: Generated<string | null>
+    /** JSON list of the events of its calendar files; null without such files. */
+    invites: Generated<string | null>
+    created_at: number
+  }
+  events: {
+    sequence: Generated<number>
+    /** The inserting transaction on PostgreSQL; 0 on SQLite, where sequences follow the order of commits. */
+    transaction_id: Generated<number>
+    id: string
+    kind: string
+    account_id: string
+    pod_id: string | null
+    inbox_id: string | null
+    thread_id: string | null
+    message_id: string | null
+    occurred_at: number
+    details: string | null
+    trace_parent: Generated<string | null>
+    category: Generated<string | null>
+  }
+  event_readers: { name: string; transaction_id: number; sequence: number }
+  pairings: {
+    request_hash: Uint8Array
+    user_code: string
+    client_name: string | null
+    client_address: string
+    status: string
+    account_id: string | null
+    approved_by: string | null
+    created_at: number
+    expires_at: number
+  }
+  ended_sessions: { id: string; expires_at: number }
+  rate_windows: { name: string; used: number; ends_at: number }
+  slot_holders: { id: string; alive_until: number }
+  held_slots: { id: string; name: string; holder: string }
+  mail_hours: {
+    account_id: string
+    hour_at: number
+    received: number
+    sent: number
+    failed: number
+    latencies: string
+  }
+  inbox_days: {
+    account_id: string
+    day_at: number
+    inbox_id: string
+    received: number
+    sent: number
+    failed: number
+  }
+  webhooks: TableOf<typeof webhooks>
+  webhook_deliveries: {
+    id: string
+    account_id: string
+    lane: string
+    event_id: string
+    event_kind: string
+    queue_state: string | null
+    status: string
+    attempts: number
+    last_attempt_at: number | null
+    next_attempt_at: number | null
+    leased_by: string | null
+    lease_until: number | null
+    response_status: number | null
+    response_body: string | null
+    latency_ms: number | null
+    error: string | null
+    trace_parent: Generated<string | null>
+    created_at: number
+  }
+  webhook_attempts: {
+    delivery_id: string
+    number: number
+    lane: string
+    attempted_at: number
+    settled_at: number
+    is_failure: number
+    request_url: string | null
+    request_headers: string | null
+    response_status: number | null
+    response_body: string | null
+    latency_ms: number | null
+    error: string | null
+  }
+  postmaster_messages: {
+    raw_id: string
+    receipt_key: Uint8Array | null
+    recipient: string
+    from_addr: string
+    subject: string
+    created_at: number
+  }
+  jobs: {
+    kind: string
+    /** Unique within the kind. */
+    key: string
+    /** Empty for the service's own work. */
+    account_id: string
+    payload: string | null
+    /** When a worker may claim it: its next run or, while it is leased, the end of the lease. */
+    due_at: number
+    leased_by: Generated<string | null>
+    /** JSON of `Trouble`. */
+    trouble: Generated<string | null>
+  }
+  service_secrets: { name: string; value: Uint8Array }
+  idempotency_keys: {
+    account_id: string
+    idempotency_key: string
+    request_hash: Uint8Array
+    answer: string
+    created_at: number
+  }
+  account_counters: {
+    account_id: string
+    suppression_count: Generated<number>
+    captured_count: Generated<number>
+  }
+  suppressions: TableOf<typeof suppressions>
+  correspondents: {
+    inbox_id: string
+    address_key: string
+    first_message_id: string | null
+    /** See `SenderProof`. */
+    proof: Generated<number>
+  }
+  inbox_sends: { inbox_id: string; send_number: number; sent_at: number }
+  /** Whom an inbox has written to, in messages that were queued. */
+  written_to: { inbox_id: string; address_key: string }
+  drafts: TableOf<typeof drafts>
+  /** Exports and imports of mail as files. */
+  transfers: {
+    id: string
+    account_id: string
+    kind: string
+    pod_id: string | null
+    inbox_id: string | null
+    format: string
+    status: string
+    /** Messages of an export, octets of an import. */
+    done_count: Generated<number>
+    total_count: number
+    imported_count: Generated<number>
+    duplicate_count: Generated<number>
+    failed_count: Generated<number>
+    /** JSON of `ExportDetails` or `ImportDetails`, and the `trouble` of one that was given up. */
+    details: string
+    size_bytes: Generated<number>
+    error: string | null
+    created_at: number
+    completed_at: number | null
+    expires_at: number | null
+  }
+  transfer_chunks: {
+    transfer_id: string
+    start_bytes: number
+    size_bytes: number
+    id: string
+    /** Null when it is in the blob store. */
+    content: Uint8Array | null
+  }
+  /** Jobs that remove everything of an address from an account. */
+  erasures: {
+    id: string
+    account_id: string
+    status: string
+    address_key: string | null
+    /** JSON of `ErasureCounts`. */
+    counts: string
+    /** Whether the audit and its reviews stay as they are. */
+    keeps_audit: Generated<number>
+    created_at: number
+    completed_at: number | null
+  }
+  waiting_sends: {
+    message_id: string
+    account_id: string
+    inbox_id: string
+    /** Null: as soon as it is approved. */
+    release_at: number | null
+    /** Null once approved, or when nothing holds it. */
+    review_id: string | null
+    /** When it was approved before its time. */
+    approved_at: Generated<number | null>
+    /** 1 where the limits of sends counted it when it was filed. */
+    is_counted: Generated<number>
+    /** JSON of `WaitingEnvelope`. */
+    envelope: string
+    created_at: number
+  }
+  reviews: TableOf<typeof reviews> & {
+    kept_bytes: Generated<number>
+    kept_until: number | null
+  }
+  /** Reviews that no mail to approvers has reported yet. */
+  review_news: { review_id: string; account_id: string; created_at: number }
+  cold_recipients: { inbox_id: string; utc_day: number; address_key: string }
+  account_cold_days: { account_id: string; utc_day: number; recipient_count: number }
+  deliveries: {
+    id: string
+    account_id: string
+    inbox_id: string
+    message_id: string
+    raw_id: string
+    size_bytes: number
+    needs_smtputf8: number
+    recipient: string
+    return_path: string
+    lane: string
+    queue_state: string | null
+    status: string
+    attempts: number
+    ambiguous_attempts: number
+    last_attempt_at: number | null
+    next_attempt_at: number | null
+    expires_at: number
+    leased_by: string | null
+    lease_until: number | null
+    host: string | null
+    tls: string | null
+    response_code: number | null
+    enhanced_code: string | null
+    response: string | null
+    bounce_class: string | null
+    trace_parent: Generated<string | null>
+    created_at: number
+  }
+  sender_rules: TableOf<typeof senderRules>
+  recipient_rules: TableOf<typeof recipientRules>
+  policy_audit: TableOf<typeof auditEntries>
+  quarantined_messages: {
+    id: string
+    account_id: string
+    pod_id: string
+    inbox_id: string
+    raw_id: string
+    receipt_key: Uint8Array | null
+    reason: string
+    rule_id: string | null
+    from_addr: string
+    to_addr: string
+    delivery_role: string
+    subject: string
+    reverse_path: string
+    authentication: string | null
+    size_bytes: number
+    category: string
+    judgement: string
+    recipient: string | null
+    created_at: number
+  }
+  attachment_texts: {
+    message_id: string
+    filename: string
+    account_id: string
+    method: string
+    text: string
+    rest: string | null
+    pages: number | null
+    is_truncated: number
+    why: string | null
+    reader: string
+    /** Of the text, as counted in inbox_counters. */
+    stored_bytes: Generated<number>
+    created_at: number
+  }
+  mentions: {
+    message_id: string
+    /** '' for the message itself. */
+    filename: string
+    account_id: string
+    inbox_id: string
+    /** Null where the message has to be read, or the file is not read yet. */
+    content: string | null
+    copied: string
+    proof: number
+    received_at: number
+  }
+  captured_messages: {
+    id: string
+    account_id: string
+    message_id: string
+    recipients: string
+    reverse_path: string
+    created_at: number
+  }
+  search_inboxes: {
+    number: Generated<number>
+    inbox_id: string
+    account_id: string
+    position: Generated<number>
+    /** For programs of before, which renew what is behind it. */
+    renewed_position: Generated<number>
+    /** Up to where entries have words with signs. */
+    current_position: Generated<number>
+    /** Up to where entries are as this program writes them, with the names of files. */
+    named_position: Generated<number>
+    is_purged: Generated<number>
+    /** Since the last round of erasing began; 0 on PostgreSQL. */
+    removed_entries: Generated<number>
+  }
+}
+
+export type Row<Table extends keyof Tables> = Selectable<Tables[Table]>
+export type NewRow<Table extends keyof Tables> = Insertable<Tables[Table]>
+export type Tx = AnyTx<Tables>
+export type Db = AnyDb<Tables>
+/** Enough of the database to read from it. */
+export type ReadDb = Pick<Db, 'read' | 'reading'>
+
+/** The reading side of a transaction, which sees its own writes. */
+export function readIn(tx: Tx): ReadDb {
+  return { read: tx.query, reading: tx }
+}
+
+export type Page = { limit: number; offset: number }

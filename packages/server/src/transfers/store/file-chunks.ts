@@ -1,0 +1,36 @@
+// Reads the pieces of an export's or import's file.
+
+import { statement } from '#platform/db/statement.ts'
+import type { ReadDb, Tables } from '#store/tables.ts'
+import type { NewChunk } from './transfers.ts'
+
+/** The last piece that begins at or before `startBytes`; null for none. */
+export async function findChunk(
+  db: ReadDb,
+  input: { transferId: string; startBytes: number },
+): Promise<NewChunk | null> {
+  const [chunk = null] = await selectChunk(db.reading, input)
+  return chunk
+}
+
+const selectChunk = statement<Tables, { transferId: string; startBytes: number }, NewChunk>(
+  (query, place) =>
+    query
+      .selectFrom('transfer_chunks')
+      .select(['id', 'start_bytes', 'size_bytes', 'content'])
+      .where('transfer_id', '=', place('transferId'))
+      .where('start_bytes', '<=', place('startBytes'))
+      .orderBy('start_bytes', 'desc')
+      .limit(1),
+)
+
+/** Which of these ids belong to pieces; the others are orphans of the blob store. */
+export async function existingChunkIds(db: ReadDb, ids: string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await db.read
+    .selectFrom('transfer_chunks')
+    .select('id')
+    .where('id', 'in', ids)
+    .execute()
+  return new Set(rows.map(({ id }) => id))
+}

@@ -1,0 +1,250 @@
+import { lockAccount } from '#accounts/store/accounts.ts'
+import type { EventFilter } from '#events/model.ts'
+import { readLogHead } from '#events/store/events.ts'
+import { type GroupedInput, groupTransaction, transaction } from '#platform/db/db.ts'
+import { lockRows } from '#platform/db/dialect.ts'
+import { insertJobs } from '#queue/jobs.ts'
+import { webhooks } from '#store/nouns.ts'
+import { type ReadDb, type Row, readIn, type Tx } from '#store/tables.ts'
+import type { Webhook } from '#webhooks/model.ts'
+
+export const WEBHOOKS_PER_ACCOUNT_MAX = 100
+
+export type NewWebhook = EventFilter &
+  Pick<Webhook, 'id' | 'accountId' | 'inboxId' | 'url' | 'isEnabled' | 'sealedSecrets'> & {
+    nowMs: number
+  }
+
+/**
+ * Adds a webhook without an inbox, up to WEBHOOKS_PER_ACCOUNT_MAX in an account. Concurrent ones
+ * share transactions, because those of one account wait for its row.
+ */
+export const insertWebhook = groupTransaction({
+  name: 'createWebhook',
+  accountOf: ({ accountId }) => accountId,
+  group: {
+    sizeOf: ({ sealedSecrets, ...rest }: NewWebhook) =>
+      JSON.stringify(rest).length + sealedSecrets.length,
+    run: insertTogether,
+  },
+})
+
+type Inserted = Webhook | 'limit_reached' | 'no_account'
+
+async function insertTogether(
+  tx: Tx,
+  writes: readonly GroupedInput<NewWebhook>[],
+): Promise<Inserted[]> {
+  const counts = new Map<string, number | null>()
+  // Ordered, so that two transactions do not deadlock.
+  for (const accountId of [...new Set(writes.map(({ input }) => input.accountId))].sort()) {
+    counts.set(accountId, await lockAndCount(tx, accountId))
+  }
+  const inserted: Inserted[] = []
+  for (const { input } of writes) {
+    const { accountId } = input
+    const count = counts.get(accountId) ?? null
+    const hasRoom = count !== null && count < WEBHOOKS_PER_ACCOUNT_MAX
+    counts.set(accountId, hasRoom ? count + 1 : count)
+    if (hasRoom) inserted.push(await insertWebhookRow(tx, input))
+    else inserted.push(count === null ? 'no_account' : 'limit_reached')
+  }
+  return inserted
+}
+
+/** The number of the account's webhooks without an inbox; null without the account. */
+async function lockAndCount(tx: Tx, accountId: string): Promise<number | null> {
+  if ((await lockAccount(tx, accountId)) === null) return null
+  return countWebhooks(readIn(tx), accountId, { withInboxes: false })
+}
+
+/**
+ * Inserts a webhook. The webhook of an inbox is inserted in the transaction of the inbox, which has
+ * locked the account.
+ */
+export async function insertWebhookRow(tx: Tx, input: NewWebhook): Promise<Webhook> {
+  const { nowMs, ...given } = input
+  const webhook: Webhook = {
+    ...given,
+    disabledReason: given.isEnabled ? null : 'by_request',
+    disabledAtMs: given.isEnabled ? null : nowMs,
+    ...(await enabledFromNowOn(tx)),
+    failingSinceMs: null,
+    createdAtMs: nowMs,
+  }
+  await tx.query.insertInto('webhooks').values(webhooks.write(webhook)).execute()
+  return webhook
+}
+
+export type WebhookChange = Partial<EventFilter & Pick<Webhook, 'url' | 'isEnabled'>>
+
+export const changeWebhook = transaction({
+  name: 'updateWebhook',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; webhookId: string; change: WebhookChange; nowMs: number },
+  ): Promise<Webhook | null> {
+    const row = await lockWebhook(tx, input)
+    if (row === null) return null
+    const kept = webhooks.read(row)
+    const { isEnabled, ...given } = input.change
+    const columns = webhooks.write({
+      ...given,
+      // Failures of the former URL say nothing about the new one.
+      ...(given.url !== undefined && given.url !== kept.url && { failingSinceMs: null }),
+      ...(await switched(tx, kept, { isEnabled, nowMs: input.nowMs })),
+    })
+    if (Object.keys(columns).length > 0) {
+      await tx.query.updateTable('webhooks').set(columns).where('id', '=', kept.id).execute()
+    }
+    return webhooks.read({ ...row, ...columns })
+  },
+})
+
+/** The fields that change when a webhook is enabled or disabled; none if it already is. */
+async function switched(
+  tx: Tx,
+  webhook: Webhook,
+  { isEnabled, nowMs }: { isEnabled: boolean | undefined; nowMs: number },
+): Promise<Partial<Webhook>> {
+  if (isEnabled === undefined || webhook.isEnabled === isEnabled) return {}
+  if (!isEnabled) return { isEnabled, disabledReason: 'by_request', disabledAtMs: nowMs }
+  return {
+    isEnabled,
+    disabledReason: null,
+    disabledAtMs: null,
+    failingSinceMs: null,
+    ...(await enabledFromNowOn(tx)),
+  }
+}
+
+/**
+ * The end of the settled log. Unsettled events after that position are delivered although they are
+ * slightly older.
+ */
+async function enabledFromNowOn(tx: Tx) {
+  const { transactionId, sequence } = await readLogHead(readIn(tx))
+  return { enabledAfterTransactionId: transactionId, enabledAfterSequence: sequence }
+}
+
+/** Replaces the secrets `kept`; false if they have changed since they were read. */
+export const replaceWebhookSecrets = transaction({
+  name: 'replaceWebhookSecrets',
+  accountOf: ({ accountId }) => accountId,
+  async run(
+    tx: Tx,
+    input: { accountId: string; webhookId: string; kept: Uint8Array; sealedSecrets: Uint8Array },
+  ): Promise<boolean> {
+    const replaced = await tx.query
+      .updateTable('webhooks')
+      .set({ sealed_secrets: input.sealedSecrets })
+      .where('account_id', '=', input.accountId)
+      .where('id', '=', input.webhookId)
+      .where('sealed_secrets', '=', input.kept)
+      .returning('id')
+      .execute()
+    return replaced.length > 0
+  },
+})
+
+export type WebhookRemoval = { accountId: string; nowMs: number }
+
+/**
+ * Removes it at once and leaves its deliveries to a job. False if the account has no such webhook.
+ */
+export const removeWebhook = transaction({
+  name: 'deleteWebhook',
+  accountOf: ({ accountId }) => accountId,
+  erasing: true,
+  async run(tx: Tx, input: WebhookRemoval & { webhookId: string }): Promise<boolean> {
+    const removed = await tx.query
+      .deleteFrom('webhooks')
+      .where('account_id', '=', input.accountId)
+      .where('id', '=', input.webhookId)
+      .returning('id')
+      .execute()
+    if (removed.length === 0) return false
+    const { accountId: account_id, webhookId: key, nowMs: due_at } = input
+    await insertJobs(tx, [{ kind: 'purge', key, account_id, due_at, payload: null }])
+    return true
+  },
+})
+
+/** The account's webhook, by its id or by its inbox; null if there is none. */
+export async function findOwnWebhook(
+  db: ReadDb,
+  { accountId, ...named }: { accountId: string } & ({ webhookId: string } | { inboxId: string }),
+): Promise<Webhook | null> {
+  const ofAccount = db.read.selectFrom('webhooks').selectAll().where('account_id', '=', accountId)
+  const query =
+    'webhookId' in named
+      ? ofAccount.where('id', '=', named.webhookId)
+      : ofAccount.where('inbox_id', '=', named.inboxId)
+  const row = await query.executeTakeFirst()
+  return row === undefined ? null : webhooks.read(row)
+}
+
+/** The webhook of any account; for deliveries. */
+export async function findWebhook(db: ReadDb, webhookId: string): Promise<Webhook | null> {
+  const query = db.read.selectFrom('webhooks').selectAll().where('id', '=', webhookId)
+  const row = await query.executeTakeFirst()
+  return row === undefined ? null : webhooks.read(row)
+}
+
+/** The enabled webhooks of these accounts, and of these inboxes, whatever their filters. */
+export async function findEnabledWebhooks(
+  db: ReadDb,
+  { accountIds, inboxIds }: { accountIds: readonly string[]; inboxIds: readonly string[] },
+): Promise<Webhook[]> {
+  if (accountIds.length === 0) return []
+  const enabled = db.read.selectFrom('webhooks').selectAll().where('is_enabled', '=', 1)
+  const ofAccounts = enabled.where('inbox_id', 'is', null).where('account_id', 'in', accountIds)
+  const ofInboxes = enabled.where('account_id', 'in', accountIds).where('inbox_id', 'in', inboxIds)
+  const all = inboxIds.length === 0 ? ofAccounts : ofAccounts.unionAll(ofInboxes)
+  return (await all.execute()).map(webhooks.read)
+}
+
+/** Newest first. */
+export async function listWebhooks(
+  db: ReadDb,
+  input: { accountId: string; limit: number; offset: number },
+): Promise<{ webhooks: Webhook[]; total: number }> {
+  const rows = await db.read
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('account_id', '=', input.accountId)
+    .orderBy('id', 'desc')
+    .limit(input.limit)
+    .offset(input.offset)
+    .execute()
+  const total = await countWebhooks(db, input.accountId, { withInboxes: true })
+  return { webhooks: rows.map(webhooks.read), total }
+}
+
+/** The limits of webhooks and inboxes keep this count cheap. */
+async function countWebhooks(
+  db: ReadDb,
+  accountId: string,
+  { withInboxes }: { withInboxes: boolean },
+): Promise<number> {
+  const { total } = await db.read
+    .selectFrom('webhooks')
+    .where('account_id', '=', accountId)
+    .$if(!withInboxes, (query) => query.where('inbox_id', 'is', null))
+    .select((row) => row.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+async function lockWebhook(
+  tx: Tx,
+  { accountId, webhookId }: { accountId: string; webhookId: string },
+): Promise<Row<'webhooks'> | null> {
+  const query = tx.query
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', webhookId)
+  return (await lockRows(tx, query).executeTakeFirst()) ?? null
+}
