@@ -2,13 +2,19 @@ import { BlockList, isIP } from 'node:net'
 
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
-/** IPv4-mapped IPv6 (RFC 4291 §2.5.5.2) reduced to IPv4, a zone index removed. */
+/**
+ * Normalises an IP address: IPv4-mapped IPv6 (RFC 4291 §2.5.5.2) becomes IPv4, and a zone index is
+ * removed.
+ */
 export function plainAddress(address: string | undefined): string {
   const bare = (address ?? '').split('%')[0] ?? ''
   return MAPPED.exec(bare)?.[1] ?? bare
 }
 
-/** The addresses that count as one client: an IPv4 address, or the /64 of a host (RFC 4291 §2.5.4). */
+/**
+ * Key for addresses that count as one client: an IPv4 address, or the /64 of an IPv6 host (RFC 4291
+ * §2.5.4).
+ */
 export function clientGroup(address: string): string {
   if (!address.includes(':')) return address
   const [head = '', tail] = address.split('::')
@@ -23,7 +29,10 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** Nobody can eavesdrop on connections to these addresses. False for a text that is no IP address. */
+/**
+ * Connections to these addresses cannot be eavesdropped on. False for text that is not an IP
+ * address.
+ */
 export function isLoopback(address: string): boolean {
   const plain = plainAddress(address)
   const version = isIP(plain)

@@ -1,5 +1,5 @@
-// A client's connection: sends octets and reads the expected replies. The channel keeps the first failure, and a
-// broken channel stays broken. It knows no command by name.
+// A client's connection: sends octets and reads the expected replies. Keeps its first failure and
+// stays broken after it. Knows no SMTP commands.
 
 import type { Socket } from 'node:net'
 import { type PeerReply, ReplyDecoder, splitEnhancedCode } from '@mailroom/mail/smtp/reply.ts'
@@ -15,19 +15,19 @@ export class Channel {
   readonly #socket: Socket
   readonly #decoder = new ReplyDecoder()
   readonly #signal: AbortSignal | undefined
-  /** Expected replies that have arrived. */
+  /** Expected replies that have arrived but were not read yet. */
   #ready: PeerReply[] = []
   #owed: number
   #waiter: ((answer: Answer) => void) | null = null
   #timer: NodeJS.Timeout | undefined
   #onFailed: () => void = () => {}
   #failure: Failure | null = null
-  /** The server's 421, with the reason why it closes the connection. */
+  /** The server's 421, with its reason for closing the connection. */
   #farewell: Failure | null = null
   /** The reply that broke the channel because none was expected. */
   #unasked: PeerReply | null = null
 
-  /** `owed` is the number of replies that are expected already: the greeting. */
+  /** `owed` is the number of replies that are already expected, such as the greeting. */
   constructor(socket: Socket, owed: number, signal: AbortSignal | undefined) {
     this.#socket = socket
     this.#owed = owed
@@ -45,29 +45,31 @@ export class Channel {
     return this.#failure
   }
 
-  /** The server's 421, after which it may close at any moment. */
+  /** The server's 421, after which it may close the connection at any time. */
   get farewell(): Failure | null {
     return this.#farewell
   }
 
-  /** The reply that broke the channel because it follows no command. */
+  /** The reply that broke the channel because it answers no command. */
   get unasked(): PeerReply | null {
     return this.#unasked
   }
 
-  /** False once anything has arrived that follows no command, even part of a reply. */
+  /** False once anything has arrived that answers no command, even part of a reply. */
   get isInStep(): boolean {
     return this.#failure === null && this.#ready.length === 0 && !this.#decoder.isWithinReply
   }
 
-  /** Sends octets to which the server gives `replies` replies. Does nothing on a broken channel. */
+  /**
+   * Sends octets that the server answers with `replies` replies. Does nothing on a broken channel.
+   */
   write(octets: string | Uint8Array, replies: number): void {
     if (this.#failure !== null) return
     this.#owed += replies
     this.#socket.write(octets)
   }
 
-  /** Sends octets that have no reply; resolves when the system has accepted all of them. */
+  /** Sends octets without a reply; resolves when the system has accepted all of them. */
   async writeBlock(octets: Uint8Array, timeoutMs: number): Promise<Failure | null> {
     if (this.#failure !== null) return this.#failure
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -82,7 +84,7 @@ export class Channel {
     return this.#failure
   }
 
-  /** The next reply, or the failure. One caller at a time. */
+  /** The next reply, or the failure. Only one read may be pending. */
   read(timeoutMs: number): Promise<Answer> {
     const reply = this.#ready.shift()
     if (reply !== undefined) return Promise.resolve({ kind: 'answer', reply })
@@ -98,7 +100,7 @@ export class Channel {
     return this.read(timeoutMs)
   }
 
-  /** Destroys the connection. The first failure counts. */
+  /** Destroys the connection. Only the first failure counts. */
   fail(failure: Failure): void {
     if (this.#failure !== null) return
     this.#failure = failure
@@ -108,7 +110,7 @@ export class Channel {
     this.#onFailed()
   }
 
-  /** Sends the written octets, then closes; reads no further replies. */
+  /** Sends the written octets, then closes without reading further replies. */
   close(): void {
     if (this.#failure !== null) return
     this.#failure = CLOSED_BY_US
@@ -117,14 +119,14 @@ export class Channel {
     this.#socket.destroySoon()
   }
 
-  /** Hands the socket to its caller for a handshake; the channel cannot be used afterwards. */
+  /** Gives the socket to the caller for a handshake; the channel cannot be used afterwards. */
   release(): Socket {
     this.#unlisten()
     this.#failure = CLOSED_BY_US
     return this.#socket
   }
 
-  // The error listener stays: an error without a listener ends the process.
+  // The error listener is kept: an error without a listener ends the process.
   #unlisten(): void {
     this.#socket.off('data', this.#onData)
     this.#socket.off('end', this.#onEnd)
@@ -173,7 +175,7 @@ export class Channel {
   readonly #onAbort = (): void => this.fail(ABORTED)
 }
 
-/** The part of a reply's text that is kept, in characters. */
+/** Characters of a reply's text that are kept. */
 const REPLY_TEXT_LENGTH_MAX = 1_000
 
 const CLOSED: Failure = {
@@ -202,7 +204,7 @@ export function protocolFailure(text: string): Failure {
   return { kind: 'protocol', text: boundText(text) }
 }
 
-/** For a reply that is well-formed but has no meaning at this point of the dialogue. */
+/** The failure for a well-formed reply that has no meaning at this point of the dialogue. */
 export function unexpectedReply(reply: PeerReply): Failure {
   return protocolFailure(`Unexpected reply: ${reply.code} ${reply.lines.join(' ')}`)
 }

@@ -1,4 +1,5 @@
-// TLS of the client: secures a connected socket and checks the server's certificate as the caller requires.
+// Client-side TLS: secures a connected socket and checks the server's certificate as the caller
+// requires.
 
 import { constants, createHash, type X509Certificate } from 'node:crypto'
 import { isIP, type Socket } from 'node:net'
@@ -8,9 +9,9 @@ import type { ClientTls, Failure, TlsaRecord } from './outgoing-mail.ts'
 
 type HandshakeOptions = {
   readonly tls: ClientTls
-  /** For SNI if `tls` names no server. */
+  /** Used for SNI if `tls` names no server. */
   readonly servername: string | undefined
-  /** PEM; trusted instead of the system's authorities. */
+  /** PEM; trusted instead of the system's certificate authorities. */
   readonly trustedCertificates: readonly string[] | undefined
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
@@ -22,7 +23,7 @@ type Secured =
 
 const CHAIN_LENGTH_MAX = 10
 
-/** Owns the socket, and destroys it after a failure. */
+/** Takes ownership of the socket and destroys it after a failure. */
 export async function secure(plain: Socket, options: HandshakeOptions): Promise<Secured> {
   const shaken = await shakeHands(plain, options)
   if (shaken.kind === 'failed') return shaken
@@ -40,14 +41,15 @@ type Shaken = { kind: 'done'; socket: TLSSocket } | { kind: 'failed'; failure: F
 function shakeHands(plain: Socket, options: HandshakeOptions): Promise<Shaken> {
   const { tls, signal, timeoutMs } = options
   const name = 'servername' in tls ? tls.servername : options.servername
-  // An address literal has brackets.
+  // An address literal starts with a bracket.
   const isName = name !== undefined && isIP(name) === 0 && !name.startsWith('[')
   return new Promise((resolve) => {
     const socket = connect({
       socket: plain,
       secureContext: contextFor(options.trustedCertificates),
       rejectUnauthorized: tls.kind === 'verified',
-      // An address is no name for SNI (RFC 6066 §3); as the host it is still checked.
+      // An address is not allowed in SNI (RFC 6066 §3), but the certificate is still checked
+      // against it.
       ...(isName ? { servername: name } : name === undefined ? {} : { host: name }),
     })
     const settle = (shaken: Shaken) => {
@@ -67,8 +69,8 @@ function shakeHands(plain: Socket, options: HandshakeOptions): Promise<Shaken> {
     const onAbort = () => fail(ABORTED)
     const timer = setTimeout(() => fail(timeoutFailure('TLS handshake', timeoutMs)), timeoutMs)
     socket.on('secureConnect', onSecure)
-    // Never removed: an error without a listener would end the process, and settling
-    // twice changes nothing.
+    // Never removed: an error without a listener would end the process, and settling twice has no
+    // effect.
     socket.on('error', (error) => fail(tlsFailure(error)))
     socket.on('close', onClose)
     signal?.addEventListener('abort', onAbort)
@@ -99,7 +101,7 @@ function shownChain(socket: TLSSocket): X509Certificate[] {
   return chain
 }
 
-/** 'unusable': no record can be checked; TLS is then required, and nothing more. */
+/** `unusable`: no record can be checked, so TLS is required but the certificate is not checked. */
 type DaneVerdict = 'match' | 'mismatch' | 'unusable'
 
 const DANE_TA = 2
@@ -107,10 +109,10 @@ const DANE_EE = 3
 const DIGEST_OCTETS: Readonly<Record<number, number>> = { 1: 32, 2: 64 }
 
 /**
- * DANE for SMTP (RFC 7672): whether the server's certificates (`chain`, its own first) match its TLSA records, which
- * DNSSEC must have authenticated. Usage 3 binds the key alone, without
- * name or dates (§3.1.1). Usage 2 wants a valid chain up to the named certificate and `servername` in the
- * first (§3.1.2). `nowMs` is wall-clock time.
+ * Whether the server's certificates (`chain`, its own first) match its DNSSEC-authenticated TLSA
+ * records (DANE, RFC 7672). Usage 3 binds only the key and ignores names and dates (§3.1.1). Usage
+ * 2 requires a valid chain to the named certificate, and `servername` in the first one (§3.1.2).
+ * `nowMs` is wall-clock time.
  */
 function checkDane(
   chain: readonly X509Certificate[],
@@ -132,7 +134,7 @@ function checkDane(
   return isTrusted ? 'match' : 'mismatch'
 }
 
-/** PKIX usages 0 and 1 mean nothing between mail servers (RFC 7672 §3.1.3). */
+/** The PKIX usages 0 and 1 have no meaning between mail servers (RFC 7672 §3.1.3). */
 export function isUsableTlsa({ usage, selector, matchingType, data }: TlsaRecord): boolean {
   if (usage !== DANE_TA && usage !== DANE_EE) return false
   if (selector !== 0 && selector !== 1) return false
@@ -149,7 +151,7 @@ function isNamed(certificate: X509Certificate, record: TlsaRecord): boolean {
   return digest.equals(record.data)
 }
 
-/** Follows signatures, since TLS 1.3 lets a server show its certificates in any order. */
+/** Follows signatures, because TLS 1.3 lets a server present its certificates in any order. */
 function reachesAnchor(
   chain: readonly X509Certificate[],
   leaf: X509Certificate,

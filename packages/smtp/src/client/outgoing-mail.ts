@@ -1,15 +1,15 @@
-// The types of the SMTP client: its options and results.
+// Options and results of the SMTP client.
 
 export type ClientTls =
-  /** Never STARTTLS. */
+  /** Never uses STARTTLS. */
   | { readonly kind: 'none' }
-  /** STARTTLS if offered, without a check of the certificate. */
+  /** Uses STARTTLS if offered, without checking the certificate. */
   | { readonly kind: 'opportunistic' }
   /** Requires TLS with a certificate that is valid for `servername` (MTA-STS, relays). */
   | { readonly kind: 'verified'; readonly servername: string }
   /** Requires TLS with a certificate that matches TLSA records of usage 2 or 3 (RFC 7672). */
   | { readonly kind: 'dane'; readonly servername: string; readonly records: readonly TlsaRecord[] }
-  /** Requires TLS, without a check of the certificate. */
+  /** Requires TLS, without checking the certificate. */
   | { readonly kind: 'required' }
 
 export type TlsaRecord = {
@@ -22,24 +22,24 @@ export type TlsaRecord = {
 export type Credentials = { readonly user: string; readonly password: string }
 
 export type OpenOptions = {
-  /** An IP address, which the caller has resolved and allowed. */
+  /** An IP address that the caller has resolved and allowed. */
   readonly address: string
   readonly port: number
   /** Our name in EHLO: a domain name or an address literal. */
   readonly hostname: string
   readonly tls: ClientTls
-  /** TLS from the first octet, as on port 465; also where `tls` is 'none'. */
+  /** TLS from the first octet, as on port 465, even if `tls` is 'none'. */
   readonly implicitTls?: boolean
-  /** The server's name for SNI, if `tls` has none. */
+  /** The server name for SNI, if `tls` has none. */
   readonly servername?: string
-  /** PEM; trusted for 'verified' instead of the system's authorities. */
+  /** PEM; trusted for 'verified' instead of the system's certificate authorities. */
   readonly trustedCertificates?: readonly string[]
   /** Sent only under TLS or to a loopback address. */
   readonly credentials?: Credentials | null
-  /** Aborting destroys the connection, also later, within a transaction. */
+  /** Aborting destroys the connection, even within a later transaction. */
   readonly signal?: AbortSignal
   readonly timeouts?: Partial<ClientTimeouts>
-  /** Called when the server has sent its greeting. */
+  /** Called when the greeting has arrived. */
   readonly onGreeting?: (() => void) | undefined
 }
 
@@ -49,7 +49,7 @@ export type OutgoingMail = {
   readonly recipients: readonly string[]
   /** The message with CRLF line ends, without stuffed dots. */
   readonly raw: Uint8Array
-  /** Whether its header needs SMTPUTF8; the client itself checks the addresses. */
+  /** Whether the header needs SMTPUTF8. The client checks the addresses itself. */
   readonly needsSmtpUtf8: boolean
 }
 
@@ -71,13 +71,13 @@ export type ClientReply = {
   readonly code: number
   /** `class.subject.detail`, if the server sent one that matches its code. */
   readonly enhanced: string | null
-  /** Without both codes, lines joined by LF, at most 1,000 characters. */
+  /** Lines joined by LF, without the codes; at most 1,000 characters. */
   readonly text: string
 }
 
 export type Failure =
   | { readonly kind: 'reply'; readonly reply: ClientReply }
-  /** `code` is that of the system (`ECONNRESET`), `closed` or `aborted`. */
+  /** `code` is a system code such as `ECONNRESET`, or `closed` or `aborted`. */
   | { readonly kind: 'network'; readonly code: string; readonly text: string }
   | { readonly kind: 'timeout'; readonly text: string }
   | { readonly kind: 'tls'; readonly text: string }
@@ -85,31 +85,36 @@ export type Failure =
 
 export type RecipientOutcome =
   | { readonly kind: 'accepted'; readonly reply: ClientReply }
-  /** Any code but 2xx, from the server or, if the server could only refuse, from us. */
+  /** Any code but 2xx. Issued by the client itself if the server could only refuse. */
   | { readonly kind: 'refused'; readonly stage: Stage; readonly reply: ClientReply }
-  /** The final dot was never sent: nothing can have been accepted. */
+  /** The final dot was never sent, so nothing can have been accepted. */
   | { readonly kind: 'unsent'; readonly stage: Stage; readonly failure: Failure }
-  /** The final dot was sent, and there was no valid answer. */
+  /** The final dot was sent, but there was no valid reply. */
   | { readonly kind: 'ambiguous'; readonly failure: Failure }
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 
-/** How long a server may take for each step. */
+/** Time limits for each step of the server. */
 export const defaultClientTimeouts = {
   connectMs: 30 * SECOND_MS,
   handshakeMs: MINUTE_MS,
   /** RFC 5321 §4.5.3.2.1. */
   greetingMs: 5 * MINUTE_MS,
-  /** EHLO, STARTTLS, AUTH, MAIL, RCPT, RSET: each reply, whole (RFC 5321 §4.5.3.2.2 and 3). */
+  /**
+   * Each complete reply to EHLO, STARTTLS, AUTH, MAIL, RCPT and RSET (RFC 5321 §4.5.3.2.2 and 3).
+   */
   replyMs: 5 * MINUTE_MS,
   /** RFC 5321 §4.5.3.2.4. */
   dataMs: 2 * MINUTE_MS,
-  /** For sending each 64 KiB of content (RFC 5321 §4.5.3.2.5). */
+  /** Sending each 64 KiB of content (RFC 5321 §4.5.3.2.5). */
   blockMs: 3 * MINUTE_MS,
-  /** For all of the content: a server that reads octet by octet must not hold a connection for days. */
+  /**
+   * Sending all of the content, so that a server that reads octet by octet cannot hold a connection
+   * for days.
+   */
   contentMs: 60 * MINUTE_MS,
-  /** RFC 5321 §4.5.3.2.6: a shorter wait after the final dot causes duplicates. */
+  /** A shorter wait after the final dot causes duplicates (RFC 5321 §4.5.3.2.6). */
   finalDotMs: 10 * MINUTE_MS,
   quitMs: 2 * SECOND_MS,
 }

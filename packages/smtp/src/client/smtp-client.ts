@@ -1,5 +1,5 @@
-// An SMTP client (RFC 5321): opens a connection with the TLS and AUTH that the caller requires, and runs one
-// transaction after another. The caller chooses the server and decides what follows from a refusal.
+// An SMTP client (RFC 5321): opens a connection with the required TLS and AUTH, and runs one
+// transaction after another. The caller chooses the server and handles refusals.
 
 import { connect, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -39,9 +39,10 @@ type Opened =
 type Failed = Extract<Opened, { kind: 'failed' }>
 
 /**
- * Connects, sends EHLO, and starts TLS and AUTH, each under its own time limit. Never rejects because of the server; a
- * failure ends the connection. After a failed opportunistic handshake (`stage` is 'tls') the caller may open another
- * one with 'none'. Throws when `hostname` is no name for EHLO.
+ * Connects, sends EHLO, and performs STARTTLS and AUTH, each with its own time limit. Never rejects
+ * because of the server; a failure ends the connection. After a failed opportunistic handshake
+ * (`stage` is 'tls') the caller may reconnect with 'none'. Throws if `hostname` is not valid in
+ * EHLO.
  */
 export async function openSmtpClient(options: OpenOptions): Promise<Opened> {
   const { hostname } = options
@@ -64,12 +65,12 @@ type Session = {
 }
 
 export class SmtpClient {
-  /** The protocol in use, as `TLSv1.3`, or null. */
+  /** The protocol in use, such as `TLSv1.3`, or null. */
   readonly tls: string | null
   /** Whether the certificate was checked, by PKIX and name or by DANE. */
   readonly isTlsVerified: boolean
   readonly extensions: Extensions
-  /** Transactions that have begun on this connection. */
+  /** Transactions started on this connection. */
   transactions = 0
   readonly #channel: Channel
   readonly #timeouts: ClientTimeouts
@@ -85,7 +86,7 @@ export class SmtpClient {
     this.#timeouts = timeouts
   }
 
-  /** False once the server has closed or sent an unexpected reply, or we have closed. */
+  /** False once the server has closed or sent an unexpected reply, or the client has closed. */
   isUsable(): boolean {
     const { failure, farewell, isInStep } = this.#channel
     const isOpen = failure === null && farewell === null && this.#quitting === null
@@ -93,8 +94,8 @@ export class SmtpClient {
   }
 
   /**
-   * One transaction; outcomes in the order of the recipients. Never rejects because of the server.
-   * Throws while another transaction of this client is under way.
+   * Runs one transaction and returns the outcomes in the order of the recipients. Never rejects
+   * because of the server. Throws while another transaction of this client is running.
    */
   async send(mail: OutgoingMail): Promise<RecipientOutcome[]> {
     if (this.#isBusy) throw new Error('An SMTP client runs one transaction at a time')
@@ -123,7 +124,7 @@ export class SmtpClient {
     }
   }
 
-  /** Sends QUIT and waits two seconds for the answer; within a transaction closes at once. */
+  /** Sends QUIT and waits two seconds for the reply; during a transaction it closes immediately. */
   quit(): Promise<void> {
     this.#quitting ??= this.#quit()
     return this.#quitting
@@ -200,7 +201,7 @@ class Opening {
     return failed
   }
 
-  /** A server older than 1995 refuses EHLO and knows HELO (RFC 5321 §3.2). */
+  /** A server from before 1995 refuses EHLO but knows HELO (RFC 5321 §3.2). */
   async #greet(): Promise<Failed | null> {
     const { hostname } = this.#options
     this.#extensions = NO_EXTENSIONS
@@ -222,10 +223,10 @@ class Opening {
     }
     const answer = await this.#open.ask('STARTTLS\r\n', this.#timeouts.replyMs)
     const refused = judge('starttls', answer)
-    // RFC 3207 §4: after a refusal the client may continue in clear text.
+    // After a refusal the client may continue in clear text (RFC 3207 §4).
     if (refused?.failure.kind === 'reply' && isOptional && this.#open.farewell === null) return null
     if (refused !== null) return refused
-    // An attacker may have inserted it, to be read as if it had been sent under TLS.
+    // An attacker may have inserted it, to be read as if it had arrived under TLS.
     if (!this.#open.isInStep) {
       this.#open.fail(protocolFailure('Clear text followed the answer to STARTTLS'))
       return failAt('starttls', this.#open.failure ?? ABORTED)
@@ -293,8 +294,8 @@ function connectSocket(options: OpenOptions, timeoutMs: number): Promise<Connect
     const fail = (failure: Failure) => settle({ kind: 'failed', failure })
     const onAbort = () => fail(ABORTED)
     const timer = setTimeout(() => fail(timeoutFailure('connection', timeoutMs)), timeoutMs)
-    // Never removed: an error without a listener would end the process, and settling
-    // twice changes nothing.
+    // Never removed: an error without a listener would end the process, and settling twice has no
+    // effect.
     socket.on('error', (error) => fail(networkFailure(error)))
     socket.once('connect', () => settle({ kind: 'connected', socket }))
     signal?.addEventListener('abort', onAbort)
@@ -303,8 +304,9 @@ function connectSocket(options: OpenOptions, timeoutMs: number): Promise<Connect
 }
 
 /**
- * AUTH (RFC 4954) with PLAIN (RFC 4616) or LOGIN; null when the server has accepted the credentials. The
- * failure never contains the password, even if the server repeats it. `mechanisms` are in upper case.
+ * Runs AUTH (RFC 4954) with PLAIN (RFC 4616) or LOGIN; null if the server accepts the credentials.
+ * The failure never contains the password, even if the server echoes it. `mechanisms` are in upper
+ * case.
  */
 async function authenticate(
   channel: Channel,

@@ -1,6 +1,6 @@
-// One mail transaction (RFC 5321 §3.3) over an open channel, pipelined (RFC 2920) where the server allows it.
-// The commands are decided before the first octet is written. Whatever happens, each recipient's outcome
-// says whether the server may have accepted the message.
+// One mail transaction (RFC 5321 §3.3) over an open channel, pipelined (RFC 2920) if the server
+// allows it. The commands are decided before the first octet is written. Each recipient's outcome
+// always says whether the server may have accepted the message.
 
 import { writeAddress } from '@mailroom/mail/address.ts'
 import { formatMail, formatRcpt } from '@mailroom/mail/smtp/command.ts'
@@ -29,7 +29,7 @@ type TransactionOptions = {
   readonly channel: Channel
   readonly plan: Plan
   readonly isPipelining: boolean
-  /** Whether RSET must go first because the transaction before was left open. */
+  /** Whether RSET must be sent first because the previous transaction was left open. */
   readonly needsReset: boolean
   readonly timeouts: ClientTimeouts
 }
@@ -37,7 +37,7 @@ type TransactionOptions = {
 const START_OF_INPUT = 354
 
 export class Transaction {
-  /** Whether the next transaction must begin with RSET. */
+  /** Whether the next transaction must start with RSET. */
   isLeftOpen = false
   readonly #options: TransactionOptions
   readonly #channel: Channel
@@ -49,13 +49,13 @@ export class Transaction {
     this.#outcomes = options.plan.outcomes
   }
 
-  /** Call it once. The outcomes are in the order of the plan's recipients. */
+  /** May be called once. The outcomes are in the order of the plan's recipients. */
   async run(): Promise<RecipientOutcome[]> {
     const end = await this.#converse()
     return this.#outcomes.map((outcome) => outcome ?? end)
   }
 
-  /** The outcome of all recipients without an outcome of their own. */
+  /** Returns the outcome for all recipients without one of their own. */
   async #converse(): Promise<RecipientOutcome> {
     const { plan, isPipelining, needsReset, timeouts } = this.#options
     if (isPipelining) this.#writeAll()
@@ -86,7 +86,7 @@ export class Transaction {
     this.#channel.write(commands, recipients.length + (needsReset ? 3 : 2))
   }
 
-  /** In a pipeline the command has been written with all others, and only its reply is read. */
+  /** In a pipeline the command was already written with the others, so only its reply is read. */
   #ask(command: string, timeoutMs: number): Promise<Answer> {
     return this.#options.isPipelining
       ? this.#channel.read(timeoutMs)
@@ -121,7 +121,9 @@ export class Transaction {
     return refused('data', toClientReply(reply))
   }
 
-  /** RFC 2920 §3.1: DATA was accepted although no recipient was; the server waits for a dot. */
+  /**
+   * DATA was accepted although no recipient was, and the server waits for a dot (RFC 2920 §3.1).
+   */
   async #sendNothing(): Promise<RecipientOutcome> {
     await this.#channel.ask('.\r\n', this.#options.timeouts.finalDotMs)
     return NOBODY
@@ -146,7 +148,10 @@ export class Transaction {
     return refused('final-dot', toClientReply(reply))
   }
 
-  /** All but the final dot: a reply that comes before the end cannot be the answer to the message. */
+  /**
+   * Sends all but the final dot, because a reply that arrives before the end cannot answer the
+   * message.
+   */
   async #sendBlocks(): Promise<Failure | null> {
     const { plan, timeouts } = this.#options
     const { raw } = plan
@@ -165,8 +170,8 @@ export class Transaction {
   }
 
   /**
-   * The message was not sent whole. A server may refuse it before its end and disconnect: the refusal is then the answer
-   * to the transaction, as after the final dot.
+   * The message was not sent completely. A server may refuse it early and disconnect; its refusal
+   * is then the reply to the transaction, as after the final dot.
    */
   #endEarly(): RecipientOutcome {
     const broken = this.#breakOff('content', OUT_OF_STEP)
@@ -183,7 +188,10 @@ export class Transaction {
     }
   }
 
-  /** Client and server disagree on the state of the dialogue. A failure of the channel takes precedence. */
+  /**
+   * Client and server disagree about the state of the dialogue. A failure of the channel takes
+   * precedence.
+   */
   #breakOff(stage: Stage, failure: Failure): RecipientOutcome {
     this.#channel.fail(failure)
     return unsent(stage, this.#channel.failure ?? failure)
@@ -191,7 +199,7 @@ export class Transaction {
 }
 
 const OUT_OF_STEP = protocolFailure('The server replied before the message had been sent')
-/** Never returned to the caller: every recipient has an outcome of its own. */
+/** Never returned, because every recipient has an outcome of its own. */
 const NOBODY = unsent('data', protocolFailure('No recipient'))
 
 function isPositive(reply: PeerReply): boolean {
@@ -208,9 +216,9 @@ function unsent(stage: Stage, failure: Failure): RecipientOutcome {
 
 type Plan = {
   readonly mail: string
-  /** The RCPT line of each recipient; null where it is settled already. */
+  /** The RCPT line of each recipient; null if its outcome is known already. */
   readonly recipients: readonly (string | null)[]
-  /** Our own refusals, at the indexes of their recipients. */
+  /** Refusals by the client, at the indexes of their recipients. */
   readonly outcomes: (RecipientOutcome | null)[]
   readonly raw: Uint8Array
   readonly needsStuffing: boolean
@@ -222,8 +230,8 @@ const NOT_CRLF = refuse('content', 554, '5.6.0', 'The message has a CR or LF tha
 const UTF8_NEEDED = refuse('mail', 553, '5.6.7', 'The server does not offer SMTPUTF8')
 
 /**
- * The commands of a transaction, or an outcome for all recipients if nothing must be sent: our own refusal of a message
- * that the server could only refuse or misunderstand.
+ * The commands of a transaction, or one outcome for all recipients if nothing may be sent because
+ * the server could only refuse or misunderstand the message.
  */
 export function planTransaction(
   mail: OutgoingMail,
@@ -250,8 +258,8 @@ export function planTransaction(
     mail: formatMail({
       reversePath: sender.address,
       sizeBytes: extensions.isSizeOffered ? facts.sizeBytes : null,
-      // Without 8BITMIME the octets are sent unchanged: every server of today passes them on,
-      // and rewriting the content here would break its signature.
+      // Without 8BITMIME the octets are sent unchanged: today's servers relay them, and rewriting
+      // the content would break its signature.
       isEightBit: facts.isEightBit && extensions.eightBitMime,
       isSmtpUtf8,
     }),

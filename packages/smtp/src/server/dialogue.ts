@@ -1,5 +1,5 @@
-// The server's side of RFC 5321: reads octets, writes replies and calls the receiver. A state machine without sockets
-// and timers, which its connection has.
+// The server side of RFC 5321 as a state machine: reads octets, writes replies and calls the
+// receiver. The connection provides sockets and timers.
 
 import {
   type Command,
@@ -43,11 +43,11 @@ export type Wire = {
   isCongested(): boolean
   /** Called with false while received octets wait in the dialogue. */
   setReading(isReading: boolean): void
-  /** Called after the reply to STARTTLS was written; `secured` follows when TLS is up. */
+  /** Called after the reply to STARTTLS; `secured` is called once TLS is established. */
   startTls(): void
   /** Called when nothing more will be written. */
   end(): void
-  /** Called for an error of ours, which must end this connection only. */
+  /** Called for an internal error, which must end this connection only. */
   fail(error: unknown): void
 }
 
@@ -62,7 +62,7 @@ export class Dialogue {
   readonly #wire: Wire
   readonly #lines: CommandDecoder
   readonly #deadlines: Deadlines
-  /** The client addresses that share bounds with this one. */
+  /** The group of client addresses that share limits. */
   readonly #group: string
   #client: Client
   #mode: Mode = 'greeting'
@@ -91,7 +91,7 @@ export class Dialogue {
     this.#deadlines = new Deadlines(service.limits, service.clock.monotonic())
   }
 
-  /** Sends the greeting unless the client has sent something first. */
+  /** Sends the greeting unless the client has already sent something. */
   greet(): void {
     if (this.#mode !== 'greeting') return
     this.#mode = 'command'
@@ -99,7 +99,7 @@ export class Dialogue {
     this.resume()
   }
 
-  /** Octets from the client, after decryption. The chunk must not change afterwards. */
+  /** Accepts decrypted octets from the client. The chunk must not be modified afterwards. */
   receive(chunk: Buffer): void {
     if (this.#mode === 'greeting') {
       this.cut('early-talker')
@@ -111,13 +111,16 @@ export class Dialogue {
     this.resume()
   }
 
-  /** The client sends nothing more. Its earlier commands are still executed and answered. */
+  /**
+   * Called when the client sends nothing more. Its earlier commands are still executed and
+   * answered.
+   */
   endInput(): void {
     this.#hasInputEnded = true
     this.resume()
   }
 
-  /** STARTTLS is complete: the state from before it is discarded (RFC 3207 §4.2). */
+  /** Called when STARTTLS is complete. Discards the state from before it (RFC 3207 §4.2). */
   secured(protocol: string): void {
     if (this.#mode !== 'handshake') return
     this.#client = { ...this.#client, helo: '', isExtended: false, tls: protocol }
@@ -126,7 +129,7 @@ export class Dialogue {
     this.#startWaiting()
   }
 
-  /** Cuts the connection when a deadline has passed; called about once a second. */
+  /** Closes the connection if a deadline has passed; called about once a second. */
   checkDeadlines(nowMs: number): void {
     if (this.#mode === 'closed') return
     this.#intake?.sweep(nowMs)
@@ -136,8 +139,8 @@ export class Dialogue {
   }
 
   /**
-   * How long we have waited for the client, or for its slow message. Null while the client waits for us, and while a
-   * message arrives fast enough.
+   * How long the server has waited for the client or its slow message. Null while the client waits
+   * for the server, and while a message arrives fast enough.
    */
   idleMs(nowMs: number): number | null {
     if (this.#mode === 'closed' || this.#awaitsReceiver()) return null
@@ -145,7 +148,7 @@ export class Dialogue {
     return this.#intake?.isSlow === true ? nowMs - this.#intake.startedMs : null
   }
 
-  /** The service stops: a message that is being received may still finish; everything else is cut now. */
+  /** Shuts down: a message that is being received may finish; anything else is closed at once. */
   drain(): void {
     this.#isDraining = true
     if (this.#mode !== 'data' && this.#mode !== 'message') this.cut('shutdown')
@@ -155,7 +158,7 @@ export class Dialogue {
     return this.#mode === 'recipient' || this.#mode === 'message'
   }
 
-  /** Continues with octets that had to wait; called also when replies were sent. */
+  /** Continues with octets that had to wait; also called after replies were sent. */
   resume(): void {
     while (this.#rest.length > 0) {
       const chunk = this.#rest.shift()
@@ -209,7 +212,7 @@ export class Dialogue {
     else this.#answerIdle(answer)
   }
 
-  /** The reply, or null where it has been sent already or follows later. */
+  /** The reply, or null if it was sent already or follows later. */
   #execute(command: Command): Reply | null {
     switch (command.verb) {
       case 'MAIL':
@@ -273,7 +276,7 @@ export class Dialogue {
     if (command.sizeBytes > this.#service.limits.messageBytesMax) return replies.TOO_BIG
     const obstacle = this.#findObstacle('sender')
     if (obstacle !== null) {
-      // Not counted as an idle command: the client is not at fault.
+      // Does not count as an idle command, because the client is not at fault.
       this.#send(obstacle)
       return null
     }
@@ -293,7 +296,8 @@ export class Dialogue {
     if (transaction === null) return replies.MAIL_FIRST
     if (isInternational && !transaction.isSmtpUtf8) return replies.UTF8_NEEDED
     if (transaction.recipients.length >= this.#service.limits.recipientsMax) {
-      // Not counted as an idle command: honest clients run into this limit (RFC 5321 §4.5.3.1.10).
+      // Does not count as an idle command, because honest clients reach this limit (RFC 5321
+      // §4.5.3.1.10).
       this.#service.count({ kind: 'recipient-refused', code: replies.TOO_MANY_RECIPIENTS.code })
       this.#send(replies.TOO_MANY_RECIPIENTS)
       return null
@@ -345,7 +349,7 @@ export class Dialogue {
     return replies.START_DATA
   }
 
-  /** The receiver's reply if it accepts no message now; counts the refusal. */
+  /** The receiver's reply if it accepts no message at present; counts the refusal. */
   #findObstacle(stage: 'sender' | 'content'): Reply | null {
     const { receiver, intake } = this.#service
     const obstacle = receiver.findObstacle?.(stage, intake.messages) ?? null
@@ -365,7 +369,7 @@ export class Dialogue {
     return end
   }
 
-  // A refusal must wait for the real end, after which both sides read octets as commands again.
+  // A refusal waits for the actual end, after which both sides read octets as commands again.
   #finishData(intake: MessageIntake): void {
     const transaction = this.#transaction
     this.#intake = null
@@ -386,7 +390,7 @@ export class Dialogue {
     )
   }
 
-  // Runs also after the client has disconnected, to count whether the message was stored.
+  // Also runs after the client has disconnected, to count whether the message was stored.
   #settleMessage(envelope: Envelope, intake: MessageIntake, answer: Reply): void {
     intake.release()
     if (answer.code < 300) {
@@ -404,7 +408,7 @@ export class Dialogue {
     else if (this.#idleCommands > this.#service.limits.idleCommandsMax) this.cut('idle-commands')
   }
 
-  /** Calls the receiver. An immediate answer is used without a microtask. */
+  /** Calls the receiver. A synchronous answer is used without a microtask. */
   #ask(
     mode: 'recipient' | 'message',
     question: () => Reply | Promise<Reply>,
@@ -446,13 +450,13 @@ export class Dialogue {
     else this.#send(answer)
   }
 
-  /** Closes with 421. */
+  /** Closes the connection with 421. */
   cut(reason: CutReason): void {
     if (this.#mode === 'closed') return
     this.#service.count({ kind: 'connection-cut', reason })
-    // The client is there and has the reply, even if it had no time for another command.
+    // The client is connected and gets the reply, even if it had no time for another command.
     if (reason === 'shutdown') this.#onLost = null
-    // A 421 in clear text would only break a handshake.
+    // During a handshake, a 421 in clear text would only break it.
     this.#finish(
       this.#mode === 'handshake' ? null : replies.cutReply(this.#service.hostname, reason),
     )
@@ -465,11 +469,12 @@ export class Dialogue {
     this.#wire.end()
   }
 
-  /** Call it when the connection has ended, whatever the reason. */
+  /** Must be called when the connection has ended, for whatever reason. */
   close(): void {
     if (!this.#awaitsReceiver()) this.#reportLost()
     if (this.#mode === 'data') this.#service.count({ kind: 'message-aborted' })
-    // A message that the receiver is storing is no longer in #intake: settling it releases its memory.
+    // A message that the receiver is storing is no longer in #intake; settling it releases its
+    // memory.
     this.#intake?.release()
     this.#intake = null
     this.#mode = 'closed'
@@ -500,17 +505,17 @@ export class Dialogue {
 }
 
 /**
- * The time limits of a client. Only whole commands count, and DATA by its rate, so that a client cannot gain time by
- * sending single octets.
+ * The time limits of a client. Only complete commands and the rate of DATA count, so that a client
+ * cannot gain time by sending single octets.
  */
 class Deadlines {
   readonly #limits: SmtpLimits
   readonly #openedMs: number
-  /** When we began to wait for the client, or the window of DATA began. */
+  /** Start of the wait for the client, or of the current DATA window. */
   #waitingSinceMs: number
   #windowBytes = 0
 
-  /** All times are monotonic milliseconds. */
+  /** All times are monotonic, in milliseconds. */
   constructor(limits: SmtpLimits, nowMs: number) {
     this.#limits = limits
     this.#openedMs = nowMs
@@ -530,12 +535,12 @@ class Deadlines {
     this.#windowBytes += bytes
   }
 
-  /** The deadline that has passed; null when none has. In phase `answer` the client waits for us. */
+  /** The deadline that has passed, or null. In phase `answer` the client waits for the server. */
   findPassed(phase: 'command' | 'data' | 'answer', nowMs: number): CutReason | null {
     const { connectionMsMax, commandMsMax } = this.#limits
     const openMs = nowMs - this.#openedMs
     if (phase === 'answer') {
-      // The client must get the true answer about a message that is being stored.
+      // The client must get the actual reply for a message that is being stored.
       return openMs >= connectionMsMax + commandMsMax ? 'connection-deadline' : null
     }
     if (openMs >= connectionMsMax) return 'connection-deadline'

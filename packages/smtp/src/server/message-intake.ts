@@ -1,5 +1,5 @@
-// One message that is being read, with its share of the memory for the messages of all connections. When memory is
-// short, a message of the address that holds most, or a slow one, is evicted.
+// A message that is being received, and its share of the memory for all messages. If memory is
+// short, a slow message or one of the address that holds most is evicted.
 
 import { DataDecoder } from '@mailroom/mail/smtp/data.ts'
 import type { Reply } from '@mailroom/mail/smtp/reply.ts'
@@ -7,13 +7,13 @@ import { makePortCounts, PortCounts } from './port-counts.ts'
 import * as replies from './replies.ts'
 import type { ReceivedContent, SmtpLimits } from './session.ts'
 
-/** The messages of all connections together. */
+/** Memory and messages of all connections together. */
 export type IntakeBudget = {
-  /** The memory of messages, also of other servers on the port. */
+  /** The memory of messages, including those of other servers on the port. */
   readonly counts: PortCounts
-  /** Messages that are being read or stored. */
+  /** Number of messages that are being received or stored. */
   messages: number
-  /** Messages whose end has not been read yet. */
+  /** Messages whose end was not received yet. */
   readonly started: Set<MessageIntake>
 }
 
@@ -21,10 +21,15 @@ export function emptyBudget(counts = new PortCounts(makePortCounts(1), 0)): Inta
   return { counts, messages: 0, started: new Set() }
 }
 
-/** A request for room: the address, by how much its message grows, and whether the message is slow. */
+/**
+ * A request for memory: the address, the growth of its message, and whether the message is slow.
+ */
 type Need = { readonly address: string; readonly growthBytes: number; readonly isSlow: boolean }
 
-/** Whether there is room for the first octet of another message from `address`; evicts others if needed. */
+/**
+ * Whether there is memory for the first octet of another message from `address`; evicts others if
+ * needed.
+ */
 export function hasIntakeRoom(budget: IntakeBudget, limits: SmtpLimits, address: string): boolean {
   return makeRoom(budget, limits, { address, growthBytes: 1, isSlow: false })
 }
@@ -41,10 +46,10 @@ function makeRoom(budget: IntakeBudget, limits: SmtpLimits, need: Need): boolean
 }
 
 /**
- * The message to evict: a slow one, or one of an address that without it still holds as much as the requesting address.
- * Slow messages come first, then those of the address that holds most, then the largest. So an address's only message
- * continues while it is not slow. An address may evict slow messages for one message of full size, no more, and only
- * while its own message is not slow.
+ * The message to evict: a slow one, or one of an address that without it still holds as much as the
+ * requesting address. Slow messages come first, then those of the address that holds most, then the
+ * largest, so an address's only message continues while it is not slow. An address may evict slow
+ * messages for one message of full size only, and only while its own message is not slow.
  */
 function findEvictable(
   budget: IntakeBudget,
@@ -68,7 +73,7 @@ export class MessageIntake {
   /** The group of client addresses that share memory. */
   readonly address: string
   readonly startedMs: number
-  /** Ends the connection of the message and so frees its memory. */
+  /** Closes the message's connection, which frees its memory. */
   readonly evict: () => void
   /** Whether less than `slowBytesPerSecond` arrived in the last `paceWindowMs`. */
   isSlow = false
@@ -103,7 +108,7 @@ export class MessageIntake {
     return this.#data.isComplete
   }
 
-  /** Reads octets of `chunk` from `offset`; returns the offset after the last one of the message. */
+  /** Reads octets of `chunk` from `offset` and returns the offset after the message's last one. */
   read(chunk: Buffer, offset: number): number {
     const end = this.#data.decode(chunk, offset)
     this.#windowBytes += end - offset
@@ -118,7 +123,7 @@ export class MessageIntake {
     return end
   }
 
-  /** Measures the pace; called about once a second. */
+  /** Measures the rate; called about once a second. */
   sweep(nowMs: number): void {
     const passedMs = nowMs - this.#windowMs
     if (passedMs < this.#limits.paceWindowMs) return
@@ -127,7 +132,7 @@ export class MessageIntake {
     this.#windowBytes = 0
   }
 
-  /** The reply if the complete message cannot be stored; null if it can. */
+  /** The reply if the complete message cannot be stored, otherwise null. */
   get refusal(): Reply | null {
     if (this.#data.hasBareCarriageReturn) return replies.BARE_CR
     if (this.#data.sizeBytes > this.#limits.messageBytesMax) return replies.TOO_BIG
@@ -139,7 +144,7 @@ export class MessageIntake {
     return { chunks, sizeBytes, bareLineFeeds }
   }
 
-  /** Frees the memory. A second call does nothing. */
+  /** Frees the memory. Further calls do nothing. */
   release(): void {
     this.#hold(0)
     this.#budget.started.delete(this)
@@ -159,7 +164,7 @@ export class MessageIntake {
   }
 }
 
-/** Compares two lists of equal length; the first number that differs decides. */
+/** Compares two lists of equal length lexicographically. */
 export function isHigher(one: readonly number[], other: readonly number[]): boolean {
   const at = one.findIndex((figure, index) => figure !== other[index])
   return at >= 0 && (one[at] ?? 0) > (other[at] ?? 0)

@@ -1,20 +1,21 @@
-// The connections and the message memory of all servers on one port, counted in memory that their threads share.
+// Counts the connections and message memory of all servers on a port, in memory shared by their
+// threads.
 
 import { randomInt } from 'node:crypto'
 
 /**
- * Addresses of other servers are counted in this many slots, by a hash that differs from start to start. What two
- * addresses in one slot have there counts for both: with a thousand connections, one address in sixteen has a
+ * Slots for the addresses of other servers, chosen by a hash with a random seed. Addresses that
+ * share a slot share its counts there: with a thousand connections, one address in sixteen has a
  * neighbour, which rarely has many.
  */
 const ADDRESS_SLOTS = 16_384
-/** The seed of the hash stands before the rows. */
+/** Cells before the rows: the seed of the hash. */
 const HEAD = 1
-/** Totals of a server: its connections and the octets that it holds. */
+/** Total connections and octets of a server. */
 const TOTALS = 2
 const ROW = TOTALS + 2 * ADDRESS_SLOTS
 
-/** Memory for the counts of so many servers. */
+/** Allocates the counts for a number of servers. */
 export function makePortCounts(servers: number): SharedArrayBuffer {
   const buffer = new SharedArrayBuffer((HEAD + servers * ROW) * Int32Array.BYTES_PER_ELEMENT)
   new Int32Array(buffer)[0] = randomInt(2 ** 31)
@@ -22,13 +23,13 @@ export function makePortCounts(servers: number): SharedArrayBuffer {
 }
 
 /**
- * What one server counts. Each server writes only its row; a limit looks at the sum of all rows, so two threads
- * that count at the same moment may pass it by one.
+ * The counts of one server. Each server writes only its own row, and limits use the sum of all
+ * rows, so two threads that count simultaneously may exceed a limit by one.
  */
 export class PortCounts {
   readonly #cells: Int32Array
   readonly #row: number
-  /** Connections and octets of each address here, by address. */
+  /** Connections and octets by address on this server. */
   readonly #own = new Map<string, [connections: number, octets: number]>()
 
   constructor(buffer: SharedArrayBuffer, server: number) {
@@ -62,7 +63,7 @@ export class PortCounts {
     this.#addOf(address, 1, growthBytes)
   }
 
-  /** For a server that has ended without closing its connections. */
+  /** Clears the row of a server that ended without closing its connections. */
   clear(): void {
     this.#cells.fill(0, this.#row, this.#row + ROW)
   }
@@ -73,7 +74,7 @@ export class PortCounts {
     return sum
   }
 
-  /** Exact for this server. */
+  /** Exact for this server, by slot for the others. */
   #sumOf(address: string, kind: 0 | 1): number {
     const cell = this.#slot(address) + kind * ADDRESS_SLOTS
     const inSlot = this.#cells[this.#row + cell] ?? 0
@@ -92,7 +93,7 @@ export class PortCounts {
     Atomics.add(this.#cells, this.#row + cell, by)
   }
 
-  /** FNV-1a. */
+  /** Hashes with FNV-1a. */
   #slot(address: string): number {
     let hash = this.#cells[0] ?? 0
     for (let at = 0; at < address.length; at += 1) {

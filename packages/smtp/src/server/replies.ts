@@ -1,4 +1,4 @@
-// The replies that the engine itself gives (RFC 5321 §4.2.3, enhanced codes of RFC 3463).
+// The replies of the engine itself (RFC 5321 §4.2.3, with enhanced codes of RFC 3463).
 
 import type { LineDefect } from '@mailroom/mail/smtp/command.ts'
 import { type Reply, reply } from '@mailroom/mail/smtp/reply.ts'

@@ -1,5 +1,5 @@
-// The SMTP listener: accepts connections within the limits, enforces their deadlines with one timer, and shuts down
-// without losing a message that is being received.
+// The SMTP listener: accepts connections within the limits, enforces their deadlines with one
+// timer, and shuts down without losing a message that is being received.
 
 import { constants } from 'node:crypto'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
@@ -20,27 +20,30 @@ import {
 
 type SmtpServerOptions = {
   readonly host: string
-  /** 0 takes a free port. */
+  /** 0 selects a free port. */
   readonly port: number
-  /** Whether others may listen on the same port. */
+  /** Whether other servers may listen on the same port. */
   readonly reusePort?: boolean
-  /** Shared by the servers on the port, over which the limits hold; one server counts for itself. */
+  /**
+   * Shared by the servers on the port, to which the limits apply together; by default only this one
+   * counts.
+   */
   readonly counts?: PortCounts
   /** The name in the greeting and in the reply to EHLO. */
   readonly hostname: string
-  /** Offers STARTTLS; called at each handshake, because certificates are renewed. */
+  /** Offers STARTTLS. Called for each handshake, because certificates are renewed. */
   readonly tls?: () => SecureContext
   readonly receiver: MailReceiver
   readonly clock: Clock
   readonly log: SmtpLog
   readonly limits?: Partial<SmtpLimits>
-  /** Called within the dialogue, so it must be quick; its exceptions are logged. */
+  /** Called within the dialogue, so it must be fast; its exceptions are logged. */
   readonly onOutcome?: CountOutcome
 }
 
 const SWEEP_MS = 1000
 
-/** Rejects when it cannot listen on the address. */
+/** Rejects if it cannot listen on the address. */
 export async function openSmtpServer(options: SmtpServerOptions): Promise<SmtpServer> {
   const server = new SmtpServer(options)
   await server.listen()
@@ -76,7 +79,7 @@ export class SmtpServer {
     this.#strainedRefusal = formatReply(
       reply(421, '4.3.2', `${options.hostname} Too busy, try again later`),
     )
-    // Half-open: a client may close its side after QUIT or `.` and still read our answers.
+    // Half-open, because a client may close its side after QUIT or `.` and still read the replies.
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (s) => this.#accept(s))
   }
 
@@ -113,16 +116,16 @@ export class SmtpServer {
     }
   }
 
-  /** Ends connections that have passed a deadline; runs by itself every second. */
+  /** Ends connections whose deadline has passed; called every second. */
   sweep(): void {
     const nowMs = this.#service.clock.monotonic()
     for (const connection of this.#connections) connection.sweep(nowMs)
   }
 
   /**
-   * Stops accepting, closes idle connections with 421 4.3.2, waits up to `drainMs` for messages that are being received,
-   * then closes their connections too. Resolves when no connection is left; a second call returns the first one's
-   * promise.
+   * Stops accepting, closes idle connections with 421 4.3.2, and waits up to `drainMs` for messages
+   * that are being received before closing their connections too. Resolves when no connection is
+   * left; further calls return the same promise.
    */
   close(options: { drainMs: number }): Promise<void> {
     this.#closing ??= this.#close(options.drainMs)
@@ -188,8 +191,9 @@ export class SmtpServer {
   }
 
   /**
-   * Closes the least useful connection to make room for one from an address that has `fromAddress` already: a connection
-   * that has been idle for long, or one of an address that will still have as many.
+   * Closes the least useful connection to make room for one from an address that already has
+   * `fromAddress`: a connection that has long been idle, or one of an address that will still have
+   * as many.
    */
   #evictFor(fromAddress: number): boolean {
     const nowMs = this.#service.clock.monotonic()
@@ -226,7 +230,7 @@ export class SmtpServer {
     if (this.#connections.size === 0) this.#onEmpty()
   }
 
-  /** Frees the connection's slot. A second call does nothing. */
+  /** Frees the connection's slot. Further calls do nothing. */
   #release(connection: Connection): void {
     if (!this.#connections.delete(connection)) return
     this.#service.intake.counts.countConnection(clientGroup(connection.address), -1)
@@ -254,8 +258,8 @@ type ConnectionOptions = {
 }
 
 /**
- * One client's socket: passes octets between it and its dialogue, starts TLS on request, and closes so that the last
- * reply still arrives. It knows no SMTP.
+ * A client's socket: connects it with its dialogue, starts TLS on request, and closes so that the
+ * last reply still arrives. Knows no SMTP.
  */
 class Connection {
   readonly address: string
@@ -274,7 +278,8 @@ class Connection {
     this.address = address
     this.#socket = socket
     this.#dialogue = new Dialogue(service, this.#wire(), address, socket.remotePort ?? 0)
-    // Another turn of the event loop, so that octets that have arrived are read before the greeting.
+    // Waits another turn of the event loop, so that octets that have arrived are read before the
+    // greeting.
     this.#greeting = setTimeout(
       () => setImmediate(() => this.#dialogue.greet()),
       service.limits.greetingDelayMs,
@@ -288,24 +293,24 @@ class Connection {
     else if (nowMs - this.#endedMs >= this.#options.service.limits.lingerMsMax) this.destroy()
   }
 
-  /** How long it has been idle; null while it works. A closed connection that lingers is idle for ever. */
+  /** Idle time; null while it works. A closed connection that lingers counts as idle forever. */
   idleMs(nowMs: number): number | null {
     return this.#endedMs === null ? this.#dialogue.idleMs(nowMs) : Number.POSITIVE_INFINITY
   }
 
-  /** Closes at once, so that another connection may have its slot. */
+  /** Closes immediately to free its slot for another connection. */
   evict(): void {
     this.#dialogue.cut('crowded-out')
-    // Does not wait for a client that does not read its reply: its slot is in use already.
+    // Does not wait for a client that does not read its reply, because its slot is already in use.
     setImmediate(() => this.destroy())
   }
 
-  /** The service stops: closes an idle connection now, and lets a message that is being received finish. */
+  /** Shuts down: closes an idle connection, and lets a message that is being received finish. */
   drain(): void {
     this.#dialogue.drain()
   }
 
-  /** The service has stopped: also ends a message that is being received. */
+  /** Ends the shutdown, including messages that are still being received. */
   abandon(): void {
     this.#dialogue.cut('shutdown')
     this.#socket.destroySoon()
@@ -344,7 +349,7 @@ class Connection {
   #listen(socket: Socket): void {
     socket.on('data', this.#onData)
     socket.on('end', this.#onEnd)
-    // A reset or a broken handshake ends this connection alone; 'close' follows.
+    // A reset or a failed handshake ends only this connection; 'close' follows.
     socket.on('error', () => {})
     socket.on('close', this.#onClose)
   }
@@ -383,8 +388,8 @@ class Connection {
     else this.#socket.pause()
   }
 
-  // If the socket were closed with unread octets, the kernel would reset the connection and lose our reply. So they are
-  // read and dropped until the client closes or `sweep` destroys the socket.
+  // Closing the socket with unread octets would reset the connection and lose the last reply. They
+  // are read and dropped until the client closes or `sweep` destroys the socket.
   #end(): void {
     if (this.#endedMs !== null) return
     this.#endedMs = this.#options.service.clock.monotonic()
@@ -392,8 +397,8 @@ class Connection {
     this.#socket.end()
   }
 
-  // RFC 3207 §4.2: clear text after the command is discarded. Octets that have arrived are in this socket's buffer; later
-  // ones are read as a handshake and fail.
+  // Clear text after the command is discarded (RFC 3207 §4.2): octets that have arrived are in this
+  // socket's buffer, and later ones are read as a handshake and fail.
   #startTls(): void {
     const { tls } = this.#options
     const plain = this.#socket
