@@ -1,4 +1,4 @@
-// Accounts: tenants of the service, as their own keys and as the operator see them.
+// Accounts: tenants of the service, as seen by their own keys and by the operator.
 
 import { NewApiKey } from './api-keys.ts'
 import type { Operation } from './operation.ts'
@@ -159,7 +159,7 @@ export const accountOperations = {
   },
 } as const satisfies Record<string, Operation>
 
-/** For the operator of the service. They answer 404 while no operator token is set. */
+/** For the operator of the service. Answer 404 if no operator token is set. */
 export const adminOperations = {
   'admin.accounts.create': {
     method: 'POST',

@@ -1,5 +1,5 @@
-// Approvers: the people who decide about mail that a policy holds back. Their token is not an API key: an agent that
-// holds every key of the account can neither approve its own mail nor loosen its policy.
+// Approvers: the people who decide about mail held by a policy. Their token is not an API key: an
+// agent with every key of the account can neither approve its own mail nor loosen its policy.
 
 import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'

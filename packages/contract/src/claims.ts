@@ -1,4 +1,5 @@
-// Claims: a worker has a thread for itself under a lease, so that several share a mailbox without answering twice.
+// Claims: a worker has exclusive use of a thread under a lease, so several can share a mailbox
+// without replying twice.
 
 import { FILTER_MARKS_MAX, labelItem } from './labels.ts'
 import type { Operation } from './operation.ts'

@@ -1,4 +1,4 @@
-// Custom domains and the DNS records that they need.
+// Custom domains and the DNS records they need.
 
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'

@@ -1,4 +1,4 @@
-// Drafts: messages that are not sent yet.
+// Drafts: messages that were not sent yet.
 
 import { InviteToSend } from './invitations.ts'
 import type { Operation } from './operation.ts'
@@ -80,7 +80,7 @@ export const CreateDraft = Type.Object(
   { additionalProperties: false, description: 'A draft. Every field may be left out.' },
 )
 
-/** The same, or null; without a default, because a field that is left out stays as it is. */
+/** Makes a field nullable and drops its default, because an omitted field stays unchanged. */
 function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static<Schema> | null> {
   const { default: _default, type, ...rest } = schema as { default?: unknown; type?: string }
   return Type.Unsafe<Static<Schema> | null>({ ...rest, type: [type ?? 'string', 'null'].flat() })

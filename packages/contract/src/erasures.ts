@@ -1,4 +1,4 @@
-// Erasures: everything of one address, removed from an account.
+// Erasures: removal of everything about an address from an account.
 
 import type { Operation } from './operation.ts'
 import { type Static, Type } from './schema.ts'

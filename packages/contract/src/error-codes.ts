@@ -1,6 +1,6 @@
 /**
- * Every error code of the API. `sentence` is its general meaning; the `message` of an answer may say more.
- * `fix` says what the caller can do next.
+ * Every error code of the API. `sentence` is its general meaning, which the `message` of a response
+ * may refine; `fix` says what the caller can do next.
  */
 export const errorCodes = {
   bad_request: {

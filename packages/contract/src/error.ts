@@ -1,4 +1,4 @@
-// The body of every answer that is not a success.
+// The body of every error response.
 
 import { type ErrorCode, errorCodes } from './error-codes.ts'
 import { findings } from './findings.ts'

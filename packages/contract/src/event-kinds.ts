@@ -1,11 +1,11 @@
-// The table of docs/event-kinds.md: when each kind of event happens and which fields it has.
+// The table in docs/event-kinds.md: when each kind of event occurs and which fields it has.
 
 import { type EventKind, eventKinds } from './vocabulary.ts'
 
 type Explained = {
   /** One sentence. */
   readonly happens: string
-  /** Fields of the envelope besides those of every event. */
+  /** Fields of the envelope in addition to those of every event. */
   readonly holds: string
 }
 
@@ -102,7 +102,6 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   },
 }
 
-/** Markdown. */
 export function renderEventKindsPage(): string {
   const rows = eventKinds.map((kind) => {
     const { happens, holds } = eventKindTable[kind]

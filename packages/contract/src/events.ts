@@ -1,5 +1,5 @@
-// Events: what happened, in one form for webhooks, WebSockets, server-sent events and the log. Their fields are in
-// snake_case, unlike those of resources. With them: the wait for a message.
+// Events, in one form for webhooks, WebSockets, server-sent events and the log, and waiting for a
+// message. Their fields are in snake_case, unlike those of resources.
 
 import {
   Authentication,

@@ -1,9 +1,9 @@
-// The fields of a request or response as rows of the reference page and llms-full.txt.
+// The fields of a request or response, as rows of the reference page and llms-full.txt.
 
 import { componentName } from './openapi-components.ts'
 
 export type Field = {
-  /** With `.` before a field of an object and `[]` after a list: `data[].address`. */
+  /** With `.` before nested fields and `[]` after lists: `data[].address`. */
   readonly path: string
   readonly type: string
   readonly isRequired: boolean
@@ -27,7 +27,7 @@ type Schema = {
   readonly maxItems?: number
 }
 
-/** With `stopsAtNames`, the fields of named objects are left out: the type names the object. */
+/** With `stopsAtNames`, the fields of named objects are omitted; their type gives the name. */
 export function fieldsOf(schema: unknown, { stopsAtNames }: { stopsAtNames: boolean }): Field[] {
   return rows(schema as Schema, '', stopsAtNames)
 }
@@ -58,7 +58,7 @@ function innerOf(schema: Schema): { schema: Schema; isList: boolean } | null {
   return schema.anyOf?.map(innerOf).find((inner) => inner !== null) ?? null
 }
 
-/** For example `string or null`, `"pending", "sent"`, `array of Inbox`. */
+/** For example `string or null`, `"pending", "sent"`, or `array of Inbox`. */
 function typeOf(schema: Schema): string {
   const name = componentName(schema)
   if (name !== undefined) return name

@@ -1,7 +1,7 @@
 import { Type } from './schema.ts'
 import { count, text } from './text.ts'
 
-/** Where secrets are, never their values. */
+/** The positions of secrets, never their values. */
 export const findings = Type.Array(
   Type.Object({
     kind: text('The kind of secret.'),

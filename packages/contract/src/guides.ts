@@ -1,14 +1,14 @@
-// Introductions to the whole API, for the reference page and llms-full.txt.
+// Introductions to the API, for the reference page and llms-full.txt.
 
 export type Guide = {
   readonly id: string
   readonly title: string
-  /** Text; words between backticks are code. */
+  /** Plain text with code in backticks. */
   readonly paragraphs: readonly string[]
   readonly sample?: string
 }
 
-/** `publicUrl` is the base that callers put before every path. */
+/** `publicUrl` is the base URL of every path. */
 export function guidesOf(publicUrl: string): readonly Guide[] {
   return [
     {

@@ -1,18 +1,18 @@
-// Labels and metadata: words and texts that clients keep with threads, messages and inboxes.
+// Labels and metadata that clients attach to threads, messages and inboxes.
 
 import { Type } from './schema.ts'
 import { RULE } from './text.ts'
 
 export const LABELS_MAX = 64
 export const METADATA_KEYS_MAX = 50
-/** Of a value, in code points. */
+/** Code points of a value. */
 const METADATA_LENGTH_MAX = 512
 export const ASSIGNEE_LENGTH_MAX = 200
 
-/** Labels that a filter may name, and with them an assignee and values of metadata. */
+/** Maximum number of labels, assignees and metadata values in one filter. */
 export const FILTER_MARKS_MAX = 10
 
-// Written so that it can stand in a regular expression of JavaScript.
+// Compatible with JavaScript regular expressions.
 export const LABEL_PATTERN = '^[a-z0-9][a-z0-9_.\\x2f-]{0,63}$'
 export const LABEL_RULE =
   'must have 1 to 64 lower-case letters, digits, "_", ".", "/" and "-", beginning with a letter or digit'
@@ -32,7 +32,7 @@ const labels = (description: string) =>
     }),
   )
 
-/** Of a change. */
+/** Fields for changing labels. */
 export const labelChanges = {
   addLabels: labels(
     `Labels to add; one that is there already stays. At most ${LABELS_MAX} labels remain.`,
@@ -49,14 +49,14 @@ export const shownMetadata = Type.Unsafe<Record<string, string>>({
 })
 
 const KEYS = { pattern: METADATA_KEY_PATTERN, [RULE]: METADATA_KEY_RULE }
-// U+0000 is no character of a text in PostgreSQL.
+// PostgreSQL text cannot contain U+0000.
 const VALUE = {
   maxLength: METADATA_LENGTH_MAX,
   pattern: '^[^\\x00]*$',
   [RULE]: 'must not hold U+0000',
 }
 
-/** Of something new. */
+/** Metadata in a create request. */
 export const newMetadata = Type.Optional(
   Type.Unsafe<Record<string, string>>({
     type: 'object',
@@ -67,7 +67,7 @@ export const newMetadata = Type.Optional(
   }),
 )
 
-/** Of a change (RFC 7396). */
+/** Metadata in an update request (RFC 7396). */
 export const metadataChange = Type.Optional(
   Type.Unsafe<Record<string, string | null> | null>({
     type: ['object', 'null'],
@@ -77,14 +77,14 @@ export const metadataChange = Type.Optional(
   }),
 )
 
-/** Query of a list. */
+/** Query parameter of lists. */
 export const labelsFilter = Type.Optional(
   Type.String({
     description: `Only entries with all of these labels, separated by commas.`,
   }),
 )
 
-/** Query of a list: written as `metadata.key=value`. */
+/** Query parameter of lists, in the form `metadata.key=value`. */
 export const metadataFilter = Type.Optional(
   Type.Unsafe<Record<string, string>>({
     type: 'object',

@@ -1,4 +1,4 @@
-// How much an inbox may still send.
+// Remaining send limits of an inbox.
 
 import type { Operation } from './operation.ts'
 import { type Static, Type } from './schema.ts'

@@ -1,5 +1,5 @@
-// The contract as pages for language models (llmstxt.org): llms.txt, the overview, and llms-full.txt, every
-// operation with its fields.
+// The contract as pages for language models (llmstxt.org): llms.txt is an overview, llms-full.txt
+// has every operation with its fields.
 
 import { type ErrorCode, errorCodes } from './error-codes.ts'
 import { eventKindTable } from './event-kinds.ts'
@@ -11,7 +11,7 @@ import { type Operation, type Tag, tags } from './operation.ts'
 import { clientOperationIds, errorsOf, type OperationId, operationOf } from './operations.ts'
 import { eventKinds, WEB_SOCKET_PATH } from './vocabulary.ts'
 
-/** Markdown. `publicUrl` is the base that callers put before every path. */
+/** `publicUrl` is the base URL of every path. */
 export function llmsText({ publicUrl }: { publicUrl: string }): string {
   const byTag = Map.groupBy(clientOperationIds, (id) => operationOf(id).tag)
   const names = Object.keys(tags) as Tag[]
@@ -58,7 +58,7 @@ function sectionOf(
   return `## ${tag}\n\n${lines.join('\n')}\n`
 }
 
-/** Errors of every operation; they are not repeated for each. */
+/** Errors that every operation may return, so they are not repeated. */
 const COMMON_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'bad_request',
   'unauthorized',
@@ -74,7 +74,7 @@ const COMMON_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'service_unavailable',
 ])
 
-/** Markdown. `publicUrl` is the base that callers put before every path. */
+/** `publicUrl` is the base URL of every path. */
 export function llmsFullText({ publicUrl }: { publicUrl: string }): string {
   const byTag = Map.groupBy(clientOperationIds, (id) => operationOf(id).tag)
   const sections = [...byTag].flatMap(([tag, ids]) => {

@@ -10,7 +10,7 @@ const FILTER_LENGTH_MAX = 200
 const contained = (description: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: FILTER_LENGTH_MAX, description }))
 
-/** `of` names what is listed. */
+/** `of` has the parts of the descriptions that depend on the listed resource. */
 export function filterProperties(of: { from: string; since: string; files: string }) {
   return {
     from: contained(

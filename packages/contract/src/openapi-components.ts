@@ -1,4 +1,4 @@
-// The shapes that have a name in the OpenAPI document, which refers to them.
+// Schemas that the OpenAPI document refers to by name.
 
 import { Account, NewAccount, OwnAccount } from './accounts.ts'
 import { ApiKey, NewApiKey } from './api-keys.ts'
@@ -133,7 +133,7 @@ const names = new Map<unknown, string>(
   Object.entries(components).map(([name, schema]) => [schema, name]),
 )
 
-/** The name of a shape in the document; undefined if it has none. */
+/** The name of a schema in the document; undefined if it has none. */
 export function componentName(schema: unknown): string | undefined {
   return names.get(originalOf(schema))
 }

@@ -17,7 +17,7 @@ import {
 
 export const API_VERSION = '1.0.0'
 
-/** Plain JSON. `publicUrl` is the base that clients put before every path. */
+/** A plain JSON object. `publicUrl` is the base URL of every path. */
 export function openApiDocument({ publicUrl }: { publicUrl: string }): JsonObject {
   const all = operationIds.map(operationOf)
   const shared = {
@@ -74,7 +74,7 @@ function operationObject(id: string, operation: Operation, shared: SharedParts):
   ])
   return {
     operationId: id,
-    // Our own clients have no method for it.
+    // Our own clients have no method for this operation.
     ...(operation.isForOtherClients && { 'x-for-other-clients': true }),
     tags: [operation.tag],
     summary: operation.summary,
@@ -192,7 +192,7 @@ function bodyOfType(type: BodyMediaType, body: TObject): JsonObject {
   }
 }
 
-/** The body as a form, in which each file is a part. */
+/** The body as a form in which each file is a part. */
 function asForm(body: TObject): JsonObject {
   const { properties, ...schema } = inside(body)
   const fields = Object.entries(properties as JsonObject).map(([name, property]) => {
@@ -241,7 +241,7 @@ function limitHeaders({ isRateLimited }: Operation): JsonObject {
   return isRateLimited ? headers('RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset') : {}
 }
 
-/** Equal responses share a name made of their codes. */
+/** Equal responses share a name derived from their error codes. */
 function errorResponses(operation: Operation): { status: number; part: Part }[] {
   const byStatus = Map.groupBy(errorsOf(operation), (code) => errorCodes[code].status)
   const statuses = [...byStatus.entries()].sort(([a], [b]) => a - b)
@@ -256,7 +256,7 @@ function errorResponse(operation: Operation, status: number, codes: ErrorCode[])
     description: codes.map((code) => errorCodes[code].sentence).join(' '),
     headers: {
       ...headers('X-Request-Id'),
-      // A request is counted once its key is known.
+      // Requests are counted only once their key is known.
       ...(status === 401 ? headers('WWW-Authenticate') : limitHeaders(operation)),
       ...(status === 416 ? headers('Content-Range') : {}),
       ...(status === 429 || status === 503 ? headers('Retry-After') : {}),
@@ -361,7 +361,7 @@ const headerObjects = {
   },
 }
 
-/** RFC 9110 §13.1.2, §13.1.5 and §14.2. */
+/** Range headers (RFC 9110 §13.1.2, §13.1.5 and §14.2). */
 const rangeParameters = Object.entries({
   Range: 'The bytes to send, such as `bytes=0-1023`.',
   'If-Range': 'An ETag: the whole content is sent if it no longer matches.',
@@ -452,7 +452,7 @@ const securitySchemes = {
 
 export type JsonObject = { [name: string]: unknown }
 
-/** A part of an operation, with its name if other operations share it. */
+/** Part of an operation, with its name if other operations share it. */
 type Part = { readonly name: string; readonly content: JsonObject }
 
 type Shared = {
@@ -487,7 +487,7 @@ function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
   return free
 }
 
-/** Errors before the WebSocket is open. A bad key closes it afterwards. */
+/** Errors before the WebSocket is open. An invalid key closes it afterwards. */
 export const webSocketErrors = [
   'bad_request',
   'upgrade_required',
@@ -496,7 +496,7 @@ export const webSocketErrors = [
   'service_unavailable',
 ] as const satisfies readonly ErrorCode[]
 
-/** OpenAPI cannot describe frames, so this text does. */
+/** A text, because OpenAPI cannot describe frames. */
 const frames = [
   'Send the API key in the Authorization header or in the query parameter token.',
   'To subscribe, send the frame `{ "type": "subscribe", "inbox_ids": [], "pod_ids": [], "event_types": [], "categories": [], "last_event_id": "evt_…" }`. Only type is required; an empty or missing list means all. `categories` concerns events of received mail only. The reply is a frame of type `subscribed` with the subscription. Every frame without a `type` is an event.',
@@ -579,7 +579,7 @@ const fields: readonly {
   },
 ]
 
-/** The document's `webhooks` member; `event` is the schema of the body. */
+/** The `webhooks` member of the document; `event` is the schema of the body. */
 function webhooksObject(event: JsonObject): JsonObject {
   return {
     event: {

@@ -1,4 +1,4 @@
-// An operation: one method on one path, with everything that a caller and a server must agree on.
+// An operation: one method on one path, with everything that caller and server must agree on.
 
 import type { ErrorCode } from './error-codes.ts'
 import type { TObject, TSchema } from './schema.ts'
@@ -32,10 +32,11 @@ export const tags = {
 export type Tag = keyof typeof tags
 
 /**
- * Who may call: `key` an account's API key, `approver` the token of an approver, `key-or-approver` both,
- * `key-or-signature` a key and a signed URL, `key-or-approver-or-signature` all three, `signature` a signed URL alone,
- * `session` a session of the console, `operator` the operator's bearer token, `none` anyone. A session of the console may
- * call what the key or token that it was opened with may call.
+ * Credentials of an operation: `key` is an account's API key, `approver` an approver's token,
+ * `key-or-approver` either, `key-or-signature` a key or a signed URL,
+ * `key-or-approver-or-signature` any of the three, `signature` a signed URL only, `session` a
+ * console session, `operator` the operator's bearer token, and `none` no credentials. A console
+ * session may call what the key or token it was opened with may call.
  */
 export type Auth =
   | 'key'
@@ -60,11 +61,14 @@ export type Success =
       readonly status: 200
       readonly description: string
       readonly mediaType: string
-      /** Names of headers that only some answers have, besides those of all. */
+      /** Headers that only some responses have, in addition to those of all. */
       readonly headers?: readonly ('X-View-Total-Chars' | 'X-View-Next-Offset')[]
-      /** Whether a part of it may be asked for (206), or none when it is known already (304). */
+      /** Whether ranges (206) and conditional requests (304) are supported. */
       readonly isRanged?: true
-      /** Server-sent events: goes on until either side ends it, and again with Last-Event-ID. */
+      /**
+       * Server-sent events. The stream continues until either side ends it, and resumes with
+       * Last-Event-ID.
+       */
       readonly isEndless?: true
     }
   | { readonly status: 204; readonly description: string }
@@ -73,7 +77,7 @@ export type BodyMediaType = 'application/json' | 'multipart/form-data' | 'messag
 
 export type Operation = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** With `{name}` for a path parameter. Path parameters are free text. */
+  /** With `{name}` for path parameters, which are free text. */
   readonly path: `/${string}`
   readonly tag: Tag
   /** One sentence. */
@@ -82,32 +86,35 @@ export type Operation = {
   readonly notes?: string
   readonly auth: Auth
   readonly isRateLimited: boolean
-  /** Used by other clients of this family of APIs; our SDKs and command line leave it out. */
+  /** Used only by other clients of this API; our SDKs and command line omit it. */
   readonly isForOtherClients?: true
   /** A sentence for each path parameter. */
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: TObject
   readonly body?: TObject
-  /** What a body is checked against, where its parts are judged one by one; default: `body`. */
+  /** Schema for validating a body whose parts are validated one by one; default `body`. */
   readonly checkedBody?: TObject
-  /** Default: only JSON. A body of another type is read into the fields of `body`. */
+  /** Default JSON only. Bodies of other types are converted to the fields of `body`. */
   readonly bodyMediaTypes?: readonly BodyMediaType[]
-  /** The body is a file of one of these types, or a form with one file; it is stored while it arrives. */
+  /**
+   * The body is a file of one of these types, or a form with one file, and is stored while it
+   * arrives.
+   */
   readonly upload?: { readonly mediaTypes: readonly string[] }
-  /** Bodies contain files, and may have 36 MiB instead of 1 MiB. */
+  /** Bodies contain files and may have 36 MiB instead of 1 MiB. */
   readonly hasLargeBody?: true
-  /** Values that a JSON body may have instead of 10,000. */
+  /** Maximum number of values in a JSON body, instead of 10,000. */
   readonly valuesMax?: number
   /**
-   * The Idempotency-Key header is required; a repeated request gets the first response again, with the header
-   * Idempotency-Replayed.
+   * The Idempotency-Key header is required. A repeated request gets the first response again, with
+   * the header Idempotency-Replayed.
    */
   readonly needsIdempotencyKey?: true
-  /** The answer has the ETag of the resource. */
+  /** The response has the ETag of the resource. */
   readonly hasEtag?: true
-  /** The change is refused when the resource has none of the ETags in If-Match (RFC 9110 §13.1.1). */
+  /** The change is refused if no ETag in If-Match matches the resource (RFC 9110 §13.1.1). */
   readonly takesIfMatch?: true
-  /** Needs the header Lease-Token while the thread is claimed. */
+  /** Requires the header Lease-Token while the thread is claimed. */
   readonly takesLeaseToken?: true
   /** Exists only in sandbox mode. */
   readonly isOfSandbox?: true
@@ -116,6 +123,6 @@ export type Operation = {
   readonly otherSuccess?: JsonSuccess
   /** The handler sets or clears the session cookie. */
   readonly setsCookie?: true
-  /** Error codes of its own; `errorsOf` adds those that follow from the definition. */
+  /** Specific error codes; `errorsOf` adds those that follow from the definition. */
   readonly errors: readonly ErrorCode[]
 }

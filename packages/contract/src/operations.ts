@@ -1,5 +1,5 @@
-// The table of operations. HTTP routes, the OpenAPI document, the reference page, the SDK and the command line
-// are made from it.
+// The table of operations, from which HTTP routes, the OpenAPI document, the reference page, the
+// SDK and the command line are built.
 
 import { accountOperations, adminOperations } from './accounts.ts'
 import { apiKeyOperations } from './api-keys.ts'
@@ -84,7 +84,7 @@ type PathNames<Path extends string> = Path extends `${string}{${infer Name}}${in
 /** Path parameters by name, decoded. */
 export type PathOf<Id extends OperationId> = { [Name in PathNames<Operations[Id]['path']>]: string }
 
-/** Query parameters as a handler gets them: converted, with defaults. */
+/** Query parameters as handlers receive them: converted, with defaults. */
 export type QueryOf<Id extends OperationId> = Operations[Id] extends {
   readonly query: infer Query extends TSchema
 }
@@ -98,12 +98,12 @@ export type BodyOf<Id extends OperationId> = Operations[Id] extends {
   ? Static<Body>
   : undefined
 
-/** Operations whose success is a file of some media type. */
+/** Operations whose success response is a file of any media type. */
 export type BinaryOperationId = {
   [Id in OperationId]: Operations[Id]['success'] extends { readonly mediaType: string } ? Id : never
 }[OperationId]
 
-/** The JSON body of a success; undefined if there is none or it is not JSON. */
+/** The JSON body of a success response; undefined if there is none. */
 export type ResponseOf<Id extends OperationId> =
   | BodyOfSuccess<Operations[Id]['success']>
   | (Operations[Id] extends { readonly otherSuccess: infer Other } ? BodyOfSuccess<Other> : never)
@@ -116,7 +116,7 @@ export function operationOf(id: OperationId): Operation {
   return operations[id]
 }
 
-/** Names of the path parameters, in order. */
+/** Names of the path parameters in order. */
 export function pathNames(path: string): string[] {
   return Array.from(path.matchAll(/\{(\w+)\}/g), (match) => match[1] ?? '')
 }
@@ -137,7 +137,7 @@ const OPEN_TO_SESSIONS: ReadonlySet<Operation['auth']> = new Set([
   'session',
 ])
 
-/** Every error code of the operation: its own, and those that follow from its definition. */
+/** Every error code of the operation: specific ones, and those that follow from its definition. */
 export function errorsOf(operation: Operation): ErrorCode[] {
   const codes = new Set<ErrorCode>()
   if (operation.query || operation.body) codes.add('bad_request')

@@ -1,13 +1,13 @@
-// Lists and how they are paged.
+// Lists and their pagination.
 
 import { type TSchema, Type } from './schema.ts'
 import { COUNTED_MAX } from './vocabulary.ts'
 
 const PAGE_SIZE_DEFAULT = 50
-/** A larger `limit` counts as this one, because existing clients ask for more. */
+/** A larger `limit` is reduced to this, because existing clients ask for more. */
 export const PAGE_SIZE_MAX = 100
 
-/** Query of a list. A handler gets defaults filled in and `limit` cut to the maximum. */
+/** Query of a list. Handlers receive defaults, and `limit` reduced to the maximum. */
 export const pageProperties = {
   limit: Type.Integer({
     minimum: 1,
@@ -33,7 +33,7 @@ export function listOf<Item extends TSchema>(item: Item, description: string) {
   )
 }
 
-/** A list whose `total` stops at COUNTED_MAX. */
+/** A list whose `total` is capped at COUNTED_MAX. */
 export function countedListOf<Item extends TSchema>(item: Item, description: string) {
   return Type.Object(
     {

@@ -1,4 +1,4 @@
-// Pairings: a client without a key asks for one, and a person approves it in the console.
+// Pairings: a client without a key requests one, and a person approves it in the console.
 
 import type { Operation } from './operation.ts'
 import { type Static, Type } from './schema.ts'

@@ -1,4 +1,4 @@
-// Policy: who may write to an inbox, to whom it may write, and what it may send.
+// Policies: who may write to an inbox, whom it may write to, and what it may send.
 
 import type { Operation } from './operation.ts'
 import { countedListOf, pageProperties } from './page.ts'

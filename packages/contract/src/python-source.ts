@@ -1,5 +1,5 @@
-// Generated sources of the Python client: its types, its table of operations, a method for each operation in
-// both clients, and an exception for each error code.
+// Generates the sources of the Python client: types, operation table, methods of both clients, and
+// an exception for each error code.
 
 import { errorCodes } from './error-codes.ts'
 import type { Operation } from './operation.ts'
@@ -23,7 +23,7 @@ import {
 
 const HEAD = '# Generated from the contract: npm run generate.'
 
-/** Texts by the names of their files in `packages/sdk-python/src/mailroom`. */
+/** File contents by file name in `packages/sdk-python/src/mailroom`. */
 export function pythonSources(): Record<string, string> {
   const types = new PythonTypes()
   const methods = clientOperationIds.flatMap((id) => {
@@ -39,17 +39,17 @@ export function pythonSources(): Record<string, string> {
   }
 }
 
-/** POSTs without an Idempotency-Key of the contract that still take effect only once. */
+/** POSTs without an Idempotency-Key that are nevertheless idempotent. */
 const ONCE: ReadonlySet<OperationId> = new Set([
   'imports.create',
   'inboxes.sendBatch',
   'threads.renewClaim',
 ])
 
-/** They answer with pages, but are read whole or by figures of their own. */
+/** Paginated operations that are read whole or have totals of their own. */
 const NOT_LISTED: ReadonlySet<OperationId> = new Set(['threads.messages', 'usage.get'])
 
-/** Namespaces with methods besides those of the operations, in `_sync.py` and `_async.py`. */
+/** Namespaces with additional methods, in `_sync.py` and `_async.py`. */
 const MORE: Readonly<Record<string, string>> = {
   erasures: 'MoreOfErasures',
   events: 'MoreOfEvents',
@@ -174,7 +174,7 @@ function methodOf(id: OperationId, types: PythonTypes): Method {
   }
 }
 
-/** `inboxes.reply`: a send in the thread of a message, by default to whom it came from. */
+/** `inboxes.reply`: a send in the thread of a message, by default to its sender. */
 function replyOf(send: Method): Method {
   const message = {
     ...{ name: 'message', key: 'message', part: 'message' },
@@ -245,12 +245,12 @@ function argumentsOf(id: OperationId, operation: Operation, types: PythonTypes):
   const inBody = fields.map(([key, schema]) => {
     const isRequired = (body?.required ?? []).includes(key)
     const type = types.expressionOf(schema, `${hint}${pascalOf(key)}`, 'request')
-    // In a POST null means the same as nothing, elsewhere it clears the field.
+    // In a POST null means absent; elsewhere it clears the field.
     const given = isRequired || method === 'POST' ? type : `${type} | NotGiven`
     return argument({ key, type: given, isRequired, part: 'body' })
   })
   const inQuery = Object.entries(query?.properties ?? {})
-    // A parameter beside a field of its name is for bodies that are not JSON.
+    // A query parameter with the same name as a field is for bodies that are not JSON.
     .filter(([key]) => body?.properties?.[key] === undefined)
     .map(([key, schema]) => {
       const type = types.expressionOf(schema, `${hint}${pascalOf(key)}`, 'request')
@@ -377,7 +377,7 @@ function signatureOf({ arguments: all }: Method): string[] {
   return lines.flatMap((line) => wrap(`        ${line},`))
 }
 
-/** The arguments of the call by their places in the request. */
+/** The arguments of the call, grouped by their position in the request. */
 function callOf({ id, arguments: all }: Method): string {
   const hasBody = operationOf(id).body !== undefined
   const parts = ['path', 'query', 'body', 'headers'].flatMap((part) => {

@@ -1,4 +1,4 @@
-// Python of the contract's shapes: a TypedDict for each, with the names of the wire.
+// Generates a Python TypedDict for each schema, with the field names of the API.
 
 import { components } from './openapi-components.ts'
 import { originalOf } from './schema.ts'
@@ -18,25 +18,25 @@ export type Schema = {
   contentEncoding?: string
 }
 
-/** Python reads what an answer holds and writes what a request holds, which may be given in wider types. */
+/** Python code reads responses and writes requests, which accept wider types. */
 export type Direction = 'answer' | 'request'
 
 const names = new Map<unknown, string>(
   Object.entries({ ...components, ...shapes }).map(([name, shape]) => [shape, name]),
 )
 
-/** Names of the enumerations that people write down. */
+/** Names of the enumerations that callers use. */
 export const ALIASES: Readonly<Record<string, readonly string[]>> = {
   Direction: messageDirections,
   EventType: eventKinds,
   MessageCategory: messageCategories,
 }
 
-/** The types that expressions refer to, in the order in which they were first referred to. */
+/** The types that expressions refer to, in order of first reference. */
 export class PythonTypes {
   readonly #sources = new Map<string, string>()
 
-  /** A type expression. `hint` names an object that has no name of its own. */
+  /** A type expression. `hint` names an object without a name. */
   expressionOf(schema: Schema, hint: string, direction: Direction): string {
     if (schema.const !== undefined) return literalOf([schema.const])
     if (schema.enum !== undefined) return enumOf(schema.enum)
@@ -100,7 +100,7 @@ export class PythonTypes {
       key,
       type: this.expressionOf(property, `${name}${pascalOf(key)}`, direction),
       description: property.description,
-      // A client makes the keys of the items of a batch, unless they are given.
+      // The client generates the keys of batch items that have none.
       isRequired: required.includes(key) && key !== 'idempotencyKey',
     }))
     this.#sources.set(name, classOf(name, schema.description, fields))
@@ -110,7 +110,7 @@ export class PythonTypes {
 
 type Field = { key: string; type: string; description: string | undefined; isRequired: boolean }
 
-/** Three classes at most: keys that are words of Python, required keys, and the rest. */
+/** At most three classes: keys that are Python keywords, required keys, and the rest. */
 function classOf(name: string, description: string | undefined, fields: Field[]): string {
   const bases: string[] = []
   const parts: string[] = []
@@ -118,7 +118,7 @@ function classOf(name: string, description: string | undefined, fields: Field[])
     const words = fields.filter((one) => isKeyword(one.key) && one.isRequired === isRequired)
     if (words.length === 0) continue
     const base = `_${name}Words${isRequired ? '' : 'Optional'}`
-    // A name in quotes may stand before its class.
+    // A quoted name may precede its class.
     const entries = words.map(
       ({ key, type }) => `"${key}": ${type.includes('"') ? type : JSON.stringify(type)}`,
     )
@@ -200,7 +200,7 @@ export function wrap(line: string): string[] {
   return [...lines, rest]
 }
 
-/** Lines of a docstring with this many spaces before them. */
+/** The lines of a docstring with the given indentation. */
 export function docstringOf(text: string, indentation: number): string[] {
   const indent = ' '.repeat(indentation)
   const escaped = text.replaceAll('\\', '\\\\').replaceAll('"""', '\\"\\"\\"')
@@ -216,7 +216,7 @@ function fill(text: string, indent: string): string[] {
   const lines: string[] = []
   let line = ''
   for (const word of text.split(' ')) {
-    // Room for the quotes before the first line.
+    // Leaves room for the quotes before the first line.
     if (line !== '' && indent.length + line.length + word.length + 4 > LINE_LENGTH_MAX) {
       lines.push(indent + line)
       line = word

@@ -1,4 +1,4 @@
-// Quarantined mail: messages that the sender rules hold back.
+// Quarantined mail: messages held by sender rules.
 
 import { Authentication, Message } from './messages.ts'
 import type { Operation } from './operation.ts'
@@ -34,7 +34,7 @@ export const QuarantinedMessage = Type.Object(quarantinedProperties, {
 })
 export type QuarantinedMessage = Static<typeof QuarantinedMessage>
 
-/** Characters of the text that are shown. */
+/** Characters of the text in a response. */
 export const QUARANTINED_TEXT_LENGTH_MAX = 20_000
 
 const QuarantinedAttachment = Type.Object(

@@ -1,4 +1,4 @@
-// Reviews: mail that a policy holds back until an approver decides.
+// Reviews: mail that a policy holds until an approver decides.
 
 import { ErrorBody } from './error.ts'
 import type { Operation } from './operation.ts'

@@ -1,4 +1,4 @@
-// The sandbox, for trying the service out without other mail servers: captured messages, and mail to inject.
+// The sandbox, for testing without other mail servers: captured messages, and injected mail.
 
 import { Attachment, Message } from './messages.ts'
 import type { Operation } from './operation.ts'
@@ -11,7 +11,7 @@ const RECIPIENTS_MAX = 100
 const TEXT_LENGTH_MAX = 500_000
 const IDENTIFIER_LENGTH_MAX = 998
 
-// RFC 5322 §3.6.4, as loosely as programs write it.
+// RFC 5322 §3.6.4, relaxed to what programs write.
 const IDENTIFIER_PATTERN = '^<[^<>\\s\\x00-\\x1f\\x7f-\\x9f]+>$'
 
 export const CapturedMessage = Type.Object(
@@ -50,7 +50,7 @@ export type CapturedMessage = Static<typeof CapturedMessage>
 
 const address = emailAddress('One address, or Name <address>.')
 
-// With a union of the two, a validator would report the errors of both.
+// A union would make validators report the errors of both alternatives.
 const recipients = Type.Unsafe<string | string[]>({
   type: ['string', 'array'],
   [MAILBOX]: true,

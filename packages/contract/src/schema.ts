@@ -1,5 +1,5 @@
-// Makes JSON Schema with TypeBox's types. TypeBox has about 300 modules, which would add 90 ms to each start
-// of the service; the contract needs only these functions at run time.
+// Builds JSON Schemas with TypeBox's types. TypeBox itself has about 300 modules, which would add
+// 90 ms to each start of the service; the contract needs only these functions at run time.
 
 import type {
   Static,

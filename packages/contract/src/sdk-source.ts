@@ -1,5 +1,5 @@
-// Generated sources of the SDK: the type declarations that a packed SDK has instead of the contract, and its
-// table of routes.
+// Generates sources of the SDK: the type declarations that replace the contract in the packed SDK,
+// and the table of routes.
 
 import { Account, NewAccount, OwnAccount } from './accounts.ts'
 import { ApiKey, NewApiKey } from './api-keys.ts'
@@ -133,7 +133,7 @@ export const shapes: Readonly<Record<string, unknown>> = {
 
 const names = new Map<unknown, string>(Object.entries(shapes).map(([name, shape]) => [shape, name]))
 
-/** TypeScript of a declaration file, without an import. */
+/** The content of a declaration file without imports. */
 export function sdkTypesSource(): string {
   const named = Object.entries(shapes).map(
     ([name, shape]) => `export type ${name} = ${typeOf(shape as Schema)}`,

@@ -33,16 +33,16 @@ import {
 const BODY_LENGTH_MAX = 100_000
 const HTML_LENGTH_MAX = 500_000
 export const SUBJECT_LENGTH_MAX = 998
-/** Recipients of a message: to, cc and bcc together. */
+/** Recipients per message: to, cc and bcc together. */
 export const RECIPIENTS_MAX = 50
-/** Files of a message. */
+/** Files per message. */
 export const ATTACHMENTS_MAX = 100
 const FILENAME_LENGTH_MAX = 1_000
 const MEDIA_TYPE_LENGTH_MAX = 255
 const CONTENT_ID_LENGTH_MAX = 250
 
-// Printable ASCII without the characters that end or quote an identifier in a header field (RFC 5322 §3.2.3),
-// so that the HTML can refer to it.
+// Printable ASCII without characters that end or quote an identifier in a header field (RFC 5322
+// §3.2.3), so that the HTML can refer to it.
 const CONTENT_ID_PATTERN = '^[!\\x23-\\x27*+.-:=?-Z^-~-]*$'
 const CONTENT_ID_RULE = 'must contain only printable ASCII, without white space and <>()[]\\",;'
 
@@ -107,7 +107,7 @@ const isAutomatic = Type.Boolean({
 })
 
 const needsSubject = {
-  // Validators in strict mode want a required field among the properties of the same schema.
+  // Validators in strict mode require the field among the properties of the same schema.
   if: { required: ['threadId'], properties: { threadId: {} } },
   else: { required: ['subject'], properties: { subject: {} } },
 }
@@ -182,7 +182,9 @@ export const SendMessage = Type.Object(
 export type SendMessage = Static<typeof SendMessage>
 
 const BATCH_ITEMS_MAX = 100
-/** JSON values of a batch: each item may have all its recipients, header fields and files. */
+/**
+ * JSON values of a batch, in which each item may have all its recipients, header fields and files.
+ */
 const BATCH_VALUES_MAX = 1_000 * BATCH_ITEMS_MAX
 
 const BatchItem = Type.Object(
@@ -214,7 +216,7 @@ const SendBatch = Type.Object(
   { additionalProperties: false, description: 'Messages to send.' },
 )
 
-/** Each item is checked alone, as the body of a send. */
+/** Validates each item separately, as the body of a send. */
 const CheckedBatch = Type.Object(
   { items: Type.Array(Type.Unsafe<unknown>({}), { maxItems: BATCH_ITEMS_MAX }) },
   { additionalProperties: false },
@@ -345,7 +347,7 @@ export const Delivery = Type.Object(
 )
 export type Delivery = Static<typeof Delivery>
 
-/** The errors of every send, besides those that follow from its operation. */
+/** Errors of every send, in addition to those that follow from its operation. */
 const sendErrors = [
   'missing_idempotency_key',
   'idempotency_key_reused',

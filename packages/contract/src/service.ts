@@ -1,4 +1,5 @@
-// Operations on the service itself. Metrics are for the operator, and answer 404 while no operator token is set.
+// Operations on the service itself. Metrics are for the operator and answer 404 if no operator
+// token is set.
 
 import type { Operation } from './operation.ts'
 import { Type } from './schema.ts'

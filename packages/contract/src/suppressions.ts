@@ -1,4 +1,5 @@
-// Suppressions: addresses that an account does not send to; and the unsubscribe links that add them.
+// Suppressions: addresses that an account does not send to, and the unsubscribe links that add
+// them.
 
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'

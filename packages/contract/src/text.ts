@@ -1,30 +1,31 @@
-// The parts of shapes: nullable values, words of a list, times, and text that is safe in a header field or a
-// log line. Lengths count Unicode code points.
+// Building blocks of schemas: nullable values, enumerations, times, and text that is safe in a
+// header field or log line. Lengths are in Unicode code points.
 
 import { type TUnsafe, Type } from './schema.ts'
 
-/** Annotation of a pattern: its rule in words, to follow a field's name. */
+/** Annotation of a pattern: the rule in words, following a field name. */
 export const RULE = 'x-rule'
 
-/** Annotation of a text that is trimmed. */
+/** Annotation of text that is trimmed. */
 export const TRIMMED = 'x-trimmed'
 
-/** Annotation of a text that is one mailbox; only its address is used. */
+/** Annotation of text with one mailbox, of which only the address is used. */
 export const MAILBOX = 'x-mailbox'
 
-// C0, DEL, C1 and the Unicode line ends: everything that could end a line somewhere.
+// C0, DEL, C1 and the Unicode line ends: everything that may end a line.
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
 
 export const LINE_PATTERN = `^[^${CONTROL}]*$`
 export const LINE_RULE = 'must not hold control characters or line breaks'
 
-// Characters that change the writing direction: a name with one can make the address after it read backwards.
+// Characters that change the writing direction. In a name, they could make the following address
+// read backwards.
 const BIDI = '\\u202a-\\u202e\\u2066-\\u2069'
 
 const NAME_PATTERN = `^[^${CONTROL}${BIDI}]*$`
 const NAME_RULE = 'must not hold control characters, line breaks or marks of writing direction'
 
-// URL parsers resolve '.' and '..' in a path, so a pod with such a name could not be addressed.
+// URL parsers resolve '.' and '..' in paths, so a pod with such a name could not be addressed.
 export const CLIENT_ID_PATTERN = `^(?!\\.{1,2}$)(?!pod_[0-7][0-9a-hjkmnp-tv-z]{25}$)[^/${CONTROL}]*$`
 export const CLIENT_ID_RULE =
   "must not be '.' or '..', hold '/', control characters or line breaks, or look like a pod id"
@@ -32,9 +33,9 @@ export const CLIENT_ID_RULE =
 const PORTABLE_LINE = '^[^\\x00-\\x1f\\x7f-\\x9f]*$'
 
 /**
- * Patterns that the API description publishes instead: the part that works in the regular expressions of
- * JavaScript, Python, Go, Rust and Java. Some generators write the line end `\u2028` itself into their code,
- * and not every language has look-ahead. The rule in words is complete.
+ * Patterns that the API description publishes instead: the subset that works in the regular
+ * expressions of JavaScript, Python, Go, Rust and Java. Some generators write the line end `\u2028`
+ * itself into their code, and not every language has look-ahead. The rule in words is complete.
  */
 export const portablePatterns: ReadonlyMap<unknown, string> = new Map([
   [LINE_PATTERN, PORTABLE_LINE],
@@ -49,7 +50,7 @@ type TextBounds = {
   [TRIMMED]?: true
 }
 
-/** One line of text: no control characters, at most `maxLength` code points. */
+/** One line of text without control characters, at most `maxLength` code points. */
 export function line(bounds: TextBounds) {
   return Type.String({ ...bounds, pattern: LINE_PATTERN, [RULE]: LINE_RULE })
 }
@@ -63,7 +64,7 @@ export function nullableLine(bounds: TextBounds): TUnsafe<string | null> {
   })
 }
 
-/** A name before an address in a header field. */
+/** The display name before an address in a header field. */
 export function displayName(bounds: TextBounds) {
   return Type.String({ ...bounds, pattern: NAME_PATTERN, [RULE]: NAME_RULE })
 }
@@ -120,10 +121,10 @@ export function nullableCount(description: string): TUnsafe<number | null> {
   return Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0, description })
 }
 
-/** Part of the API. */
+/** Documented in the API. */
 const RETENTION_DAYS_MAX = 36_500
 
-/** The setting of an account, a pod or an inbox. */
+/** The retention setting of an account, a pod or an inbox. */
 export function retentionDays(description: string): TUnsafe<number | null> {
   return Type.Unsafe<number | null>({
     type: ['integer', 'null'],
@@ -134,14 +135,15 @@ export function retentionDays(description: string): TUnsafe<number | null> {
 }
 
 /**
- * One mailbox: the bare address, or `Name <address>`, whose address is used. Without the format `email`, because
- * a generated client would refuse the second form. The server checks the address.
+ * One mailbox: a bare address, or `Name <address>`, of which the address is used. Without the
+ * format `email`, because generated clients would reject the second form. The server validates the
+ * address.
  */
 export function emailAddress(description: string) {
   return Type.String({ [MAILBOX]: true, description })
 }
 
-/** As `emailAddress`, one or a list of at most `maxItems`. */
+/** Like `emailAddress`, for one or up to `maxItems`. */
 export function emailAddresses(
   description: string,
   { maxItems }: { maxItems: number },

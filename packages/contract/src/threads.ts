@@ -1,4 +1,4 @@
-// Threads: messages of an inbox that answer each other, with a read flag.
+// Threads: messages of an inbox that reply to each other, with a read flag.
 
 import {
   ASSIGNEE_LENGTH_MAX,
@@ -37,7 +37,7 @@ export const Participant = Type.Object(
 )
 export type Participant = Static<typeof Participant>
 
-/** Who works on a thread at present. */
+/** The current claim on a thread. */
 const ThreadClaim = Type.Object(
   {
     owner: text('Who claimed the thread, as the claim names them.'),

@@ -1,4 +1,4 @@
-// What an account and its inboxes used over some days.
+// Daily usage of an account and its inboxes.
 
 import type { Operation } from './operation.ts'
 import { pageProperties } from './page.ts'
@@ -6,7 +6,7 @@ import { type Static, Type } from './schema.ts'
 import { count, nullableText, oneOf, RULE, time } from './text.ts'
 import { usageGroups } from './vocabulary.ts'
 
-/** Days of one answer. */
+/** Maximum days per response. */
 export const USAGE_DAYS_MAX = 92
 
 const counts = {

@@ -1,12 +1,12 @@
-// The words of the API: plans, states, roles, types and event kinds.
+// The enumerations of the API: plans, states, roles, types and event kinds.
 
 export const plans = ['free', 'developer', 'launch'] as const
 export type Plan = (typeof plans)[number]
 
-/** The purpose of a link in a message, by its words. */
+/** The purpose of a link in a message, judged by its text. */
 export const linkKinds = ['verify', 'magic', 'reset', 'unsubscribe', 'other'] as const
 
-/** What a calendar file asks for (RFC 5546), in lower case as in JSCalendar (RFC 8984). */
+/** Methods of calendar files (RFC 5546), in lower case as in JSCalendar (RFC 8984). */
 export const inviteMethods = [
   'publish',
   'request',
@@ -30,17 +30,16 @@ export const attendeeStatuses = [
 
 export const attendeeRoles = ['required', 'optional', 'chair', 'informational'] as const
 
-/** Answers to an invitation. */
 export const inviteResponses = ['accepted', 'tentative', 'declined'] as const
 
-/** The text of an answer begins with one, a colon and the title of the event. */
+/** First words of a reply's text, followed by a colon and the title of the event. */
 export const inviteResponseWords = {
   accepted: 'Accepted',
   tentative: 'Tentatively accepted',
   declined: 'Declined',
 } as const satisfies Record<(typeof inviteResponses)[number], string>
 
-/** Stands for the title of an event without one. */
+/** Replaces the title of an event without one. */
 export const untitledInvite = 'the invitation'
 
 export const messageDirections = ['inbound', 'outbound'] as const
@@ -50,13 +49,13 @@ export const searchSorts = ['newest', 'rank'] as const
 /** Inbound mail is always `received`; outbound is `pending`, then `sent` or `failed`. */
 export const messageStatuses = ['pending', 'sent', 'received', 'failed'] as const
 
-/** Whether images of other hosts are shown in a message. */
+/** Whether a message is shown with remote images. */
 export const imageModes = ['block', 'show'] as const
 
-/** How an inbox was named in the header: addressed (`to`) or copied (`cc`). */
+/** How the header names an inbox: addressed (`to`) or copied (`cc`). */
 export const deliveryRoles = ['to', 'cc'] as const
 
-/** The subject of a limit; `held` is for messages of an inbox that wait for approval. */
+/** What a limit applies to; `held` is for an inbox's messages that await approval. */
 export const limitScopes = ['inbox', 'account', 'thread', 'address', 'held'] as const
 export type LimitScope = (typeof limitScopes)[number]
 
@@ -65,9 +64,9 @@ export const suppressionTypes = ['bounce', 'complaint', 'unsub', 'manual'] as co
 export type SuppressionType = (typeof suppressionTypes)[number]
 
 /**
- * The outcome of a message for one recipient: `queued` before the first attempt, `deferred` between two, the
- * others when it is settled. `accepted` may still become `bounced` or `complained`; `unknown` ended without
- * an answer and counts as refused.
+ * The outcome of a message for one recipient: `queued` before the first attempt, `deferred` between
+ * attempts, and the others once it is final. `accepted` may still become `bounced` or `complained`;
+ * `unknown` ended without a reply and counts as refused.
  */
 export const deliveryStatuses = [
   'queued',
@@ -81,15 +80,16 @@ export const deliveryStatuses = [
 export type DeliveryStatus = (typeof deliveryStatuses)[number]
 
 /**
- * The reason of a bounce: `hard` means a dead address, which is suppressed; `soft` a problem that may pass,
- * `policy` a refusal of the sender or the content, `full` a full mailbox.
+ * The reason for a bounce: `hard` is a dead address, which is suppressed; `soft` a temporary
+ * problem, `policy` a refusal of the sender or the content, `full` a full mailbox.
  */
 export const bounceClasses = ['hard', 'soft', 'policy', 'full'] as const
 export type BounceClass = (typeof bounceClasses)[number]
 
 /**
- * `pending` until DNS has the required records; `degraded` when a later check finds them wrong, which changes
- * nothing for 72 hours; then `failed`, also if never verified within 14 days: no sends, no new inboxes.
+ * `pending` until DNS has the required records; `degraded` if a later check finds them wrong,
+ * without consequences for 72 hours. Then `failed`, like a domain that is not verified within 14
+ * days: no sends, no new inboxes.
  */
 export const domainStatuses = ['pending', 'verified', 'degraded', 'failed'] as const
 export type DomainStatus = (typeof domainStatuses)[number]
@@ -100,7 +100,7 @@ export type DnsRecordPurpose = (typeof dnsRecordPurposes)[number]
 export const dnsRecordStatuses = ['missing', 'invalid', 'valid'] as const
 export type DnsRecordStatus = (typeof dnsRecordStatuses)[number]
 
-/** Results of sender checks (RFC 8601 §2.7). `temperror` is never the sender's fault. */
+/** Results of sender authentication (RFC 8601 §2.7). `temperror` is never the sender's fault. */
 export const authenticationResults = [
   'none',
   'pass',
@@ -112,12 +112,13 @@ export const authenticationResults = [
   'permerror',
 ] as const
 
-/** What a domain wants for mail that fails DMARC (RFC 9989 §4.7). */
+/** The policy a domain publishes for mail that fails DMARC (RFC 9989 §4.7). */
 export const dmarcPolicies = ['none', 'quarantine', 'reject'] as const
 
 /**
- * What kind of mail a received message is: written by a person, or by a program (`automated`); a mailing
- * (`marketing`); a report about delivery (`bounce`). Scanners, and servers on the way, say `spam` and `malicious`.
+ * The kind of a received message: written by a person or by a program (`automated`), a mailing
+ * (`marketing`), or a delivery report (`bounce`). `spam` and `malicious` are verdicts of scanners
+ * and relaying servers.
  */
 export const messageCategories = [
   'personal',
@@ -130,8 +131,8 @@ export const messageCategories = [
 export type MessageCategory = (typeof messageCategories)[number]
 
 /**
- * How the text of a file was read: `text` also that of an attached mail. `unsupported` is a kind of file that is not
- * read, `failed` a file that is damaged, encrypted or takes too much to read.
+ * How the text of a file was extracted; `text` includes attached messages. `unsupported` files are
+ * not read; `failed` files are damaged, encrypted or too expensive to read.
  */
 export const extractionMethods = [
   'pdf',
@@ -151,24 +152,24 @@ export const messageVerdicts = ['clean', 'spam', 'malicious'] as const
 export const senderRuleTypes = ['allow', 'block'] as const
 export type SenderRuleType = (typeof senderRuleTypes)[number]
 
-/** `none` accepts everyone except blocked senders, `allowlist` only allowed ones. */
+/** `none` accepts everyone except blocked senders; `allowlist` only allowed ones. */
 export const filterModes = ['none', 'allowlist'] as const
 export type FilterMode = (typeof filterModes)[number]
 
-/** Like filter modes; `inherit` is that of the wider policy. */
+/** Like filter modes; `inherit` uses the mode of the wider policy. */
 export const policyModes = [...filterModes, 'inherit'] as const
 export type PolicyMode = (typeof policyModes)[number]
 
-/** Long lists count only up to this number. */
+/** The totals of long lists are capped at this number. */
 export const COUNTED_MAX = 10_000
 
-/** Rules of an account, for senders and for recipients each. */
+/** Rules per account, counted separately for senders and recipients. */
 export const POLICY_RULES_MAX = 10_000
 
 export const policyDirections = ['inbound', 'outbound'] as const
 export type PolicyDirection = (typeof policyDirections)[number]
 
-/** The width of a policy. */
+/** Scopes of a policy. */
 export const policyScopes = ['account', 'pod', 'inbox'] as const
 export type PolicyScope = (typeof policyScopes)[number]
 
@@ -181,13 +182,13 @@ export const guardNames = [
 ] as const
 export type GuardName = (typeof guardNames)[number]
 
-/** What happens with mail that a guard notices; `inherit` is as the wider policy says. */
+/** What happens to mail that triggers a guard; `inherit` uses the wider policy. */
 export const guardActions = ['allow', 'hold', 'reject', 'inherit'] as const
 export type GuardAction = (typeof guardActions)[number]
 
 export const sendDecisions = ['allow', 'hold', 'reject'] as const
 
-/** What the audit records about policies, reviews, approvers and erasures. */
+/** Decisions in the audit log about policies, reviews, approvers and erasures. */
 export const policyDecisions = [
   ...sendDecisions,
   'quarantine',
@@ -203,11 +204,14 @@ export type PolicyDecision = (typeof policyDecisions)[number]
 
 export const policyActors = ['key', 'approver', 'operator'] as const
 
-/** A rule blocks the sender, no rule allows it, one does but the sender is not verified; or a scanner found malware. */
+/**
+ * A rule blocks the sender, no rule allows it, a rule allows it but it is not verified, or a
+ * scanner found malware.
+ */
 export const quarantineReasons = ['blocked', 'not_allowed', 'not_verified', 'malware'] as const
 export type QuarantineReason = (typeof quarantineReasons)[number]
 
-/** `expired` when nobody decided in time: like `rejected`, the message is not sent. */
+/** `expired` if there was no decision in time: like `rejected`, the message is not sent. */
 export const reviewStatuses = ['pending', 'approved', 'rejected', 'expired'] as const
 export type ReviewStatus = (typeof reviewStatuses)[number]
 
@@ -236,24 +240,24 @@ export const eventKinds = [
 ] as const
 export type EventKind = (typeof eventKinds)[number]
 
-/** The WebSocket. It is not an operation, because it has no response. */
+/** The WebSocket endpoint, which is not an operation because it has no response. */
 export const WEB_SOCKET_PATH = '/v1/ws'
 
-/** The MCP endpoint with the tools for models. */
+/** The MCP endpoint, with tools for language models. */
 export const MCP_PATH = '/mcp'
 
 /** Why a webhook is disabled: by request, or after failing for five days. */
 export const webhookDisabledReasons = ['by_request', 'failing'] as const
 export type WebhookDisabledReason = (typeof webhookDisabledReasons)[number]
 
-/** `pending` until it succeeds or its last attempt failed. */
+/** `pending` until it succeeds or its last attempt fails. */
 export const webhookDeliveryStatuses = ['pending', 'succeeded', 'failed'] as const
 export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number]
 
 /**
- * Why an attempt failed: an unsuccessful response (`status`, `redirect`), none in time, a forbidden address,
- * or no connection. `internal_error` is a fault of the service or an interrupted test; a delivery with
- * `webhook_disabled` was not attempted.
+ * Why an attempt failed: an unsuccessful response (`status`, `redirect`), a timeout, a forbidden
+ * address, or no connection. `internal_error` is an error of the service or an interrupted test;
+ * with `webhook_disabled` no attempt was made.
  */
 export const webhookErrors = [
   'status',
@@ -269,7 +273,7 @@ export const webhookErrors = [
 ] as const
 export type WebhookError = (typeof webhookErrors)[number]
 
-/** What an entry of the usage stands for. */
+/** What an entry of the usage covers. */
 export const usageGroups = ['account', 'inbox'] as const
 
 export const statsRanges = ['24h', '7d', '30d'] as const
@@ -277,6 +281,9 @@ export type StatsRange = (typeof statsRanges)[number]
 
 /** The session cookie of the console. Requests that change something also need the CSRF header. */
 export const SESSION_COOKIE = 'mailroom_session'
-/** Its name over https: one that no neighbouring host can set (RFC 6265bis §4.1.3.2). */
+/**
+ * The cookie's name over https, which prevents neighbouring hosts from setting it (RFC 6265bis
+ * §4.1.3.2).
+ */
 export const SECURE_SESSION_COOKIE = `__Host-${SESSION_COOKIE}` as const
 export const CSRF_HEADER = 'X-CSRF-Token'

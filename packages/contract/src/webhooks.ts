@@ -1,4 +1,4 @@
-// Webhooks: URLs that events are posted to, and their deliveries; also the webhookUrl of an inbox.
+// Webhooks: URLs that receive events, and their deliveries. Includes the webhookUrl of an inbox.
 
 import type { Operation } from './operation.ts'
 import { countedListOf, listOf, PageQuery } from './page.ts'
@@ -27,7 +27,7 @@ import {
   webhookErrors,
 } from './vocabulary.ts'
 
-/** For podIds and inboxIds each. */
+/** Limit of podIds and of inboxIds. */
 export const FILTER_IDS_MAX = 1_000
 const ID_LENGTH_MAX = 255
 const named = {
@@ -209,7 +209,7 @@ export const WebhookAttempt = Type.Object(
 )
 export type WebhookAttempt = Static<typeof WebhookAttempt>
 
-/** Octets of the body of a request that are shown. */
+/** Octets of a request body that are shown. */
 export const SHOWN_REQUEST_BYTES_MAX = 64 * 1024
 
 export const WholeWebhookDelivery = Type.Object(
