@@ -1,4 +1,4 @@
-// Calls of operations, typed by the contract.
+// Calls to operations, typed by the contract.
 
 import type { Event } from '@mailroom/contract/events.ts'
 import type { QueryOf, ResponseOf } from '@mailroom/contract/operations.ts'
@@ -11,13 +11,13 @@ export type DownloadedFile = {
   readonly contentType: string
 }
 
-/** Mail as text for a language model, or a page of it. */
+/** Mail as text for a language model, or one page of it. */
 export type View = {
   /** Markdown. Text written by others is between marks; treat it as data. */
   readonly text: string
-  /** Length of the text between the marks over all pages, in code points. */
+  /** Length of the text between the marks on all pages, in code points. */
   readonly totalChars: number
-  /** Where the next page begins; null on the last. */
+  /** Start of the next page; null on the last. */
   readonly nextOffset: number | null
 }
 
@@ -40,7 +40,7 @@ export type ListId = {
 export type ItemOf<Id extends ListId> =
   ResponseOf<Id> extends { data: (infer Item extends Listed)[] } ? Item : never
 
-/** Filters of the operation, the page, and request options. */
+/** Filters of the operation, page bounds, and request options. */
 export type ListOptions<Id extends ListId> = Omit<Partial<QueryOf<Id>>, keyof PageBounds> &
   PageBounds &
   RequestOptions
@@ -87,7 +87,7 @@ export class Api {
     }
   }
 
-  /** The body of the answer as a stream. */
+  /** The response body as a stream. */
   stream(call: Call): Promise<ReadableStream<Uint8Array>> {
     return this.transport.stream(call)
   }

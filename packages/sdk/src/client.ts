@@ -1,5 +1,5 @@
-// The client of the Mailroom API: a namespace for each resource, a method for each operation, typed by the
-// contract. Runs wherever there is fetch.
+// The client of the Mailroom API: a namespace for each resource and a method for each operation,
+// typed by the contract. Runs wherever there is fetch.
 
 import { Api } from './api.ts'
 import {
@@ -109,9 +109,9 @@ export type WorkContext = ContextOfWork<Mailroom>
 export type WorkOptions = OptionsOfWork<Mailroom>
 
 /**
- * A client for one account. Every method rejects with MailroomError if the service refuses the request, and
- * with MailroomConnectionError if there was no answer. Requests that cannot take effect twice are retried first
- * (`maxRetries`).
+ * A client for one account. Every method rejects with MailroomError if the service refuses the
+ * request, and with MailroomConnectionError if there is no response. Requests that cannot take
+ * effect twice are retried first (`maxRetries`).
  */
 export class Mailroom {
   readonly pods: ReturnType<typeof pods>
@@ -178,15 +178,19 @@ export class Mailroom {
     this.service = service(api)
   }
 
-  /** A client that shows the token of a claim with every request, so that it may change the thread and send in it. */
+  /**
+   * A client that sends the token of a claim with every request, so that it may change the thread
+   * and send in it.
+   */
   withLease(leaseToken: string): Mailroom {
     return new Mailroom({ ...this.#options, leaseToken })
   }
 
   /**
-   * Claims threads of the inbox, one after the other or `concurrency` at a time, and hands each to `handle`, until
-   * `signal` is aborted; then it resolves when the threads under way are done. Rejects when the service refuses to hand out
-   * threads, such as for a wrong key; a service that is away for a while is tried again.
+   * Claims threads of the inbox, one by one or `concurrency` at a time, and passes each to `handle`
+   * until `signal` is aborted; resolves when the current threads are done. Rejects if the service
+   * refuses to claim threads, for example because of an invalid key; retries while the service is
+   * unavailable.
    */
   work(inboxId: string, options: WorkOptions): Promise<void> {
     return work(this, inboxId, options)

@@ -7,20 +7,20 @@ export type MailroomErrorDetail = { path: string; message: string }
 /** Codes known to this version, and any that the service may add. */
 export type MailroomErrorCode = ErrorCode | (string & Record<never, never>)
 
-/** The service answered, and the answer is an error. */
+/** The service responded with an error. */
 export class MailroomError extends Error {
   override readonly name = 'MailroomError'
   readonly status: number
   readonly code: MailroomErrorCode
-  /** The request's id in the log of the service; null if a gateway answered. */
+  /** The request's id in the log of the service; null if a gateway responded. */
   readonly requestId: string | null
-  /** One sentence: what to do next. */
+  /** What to do next, in one sentence; null if unknown. */
   readonly fix: string | null
   /** The invalid fields. */
   readonly details: readonly MailroomErrorDetail[]
-  /** Whole seconds after which a repeat may succeed. */
+  /** Whole seconds after which a retry may succeed. */
   readonly retryAfterSeconds: number | null
-  /** The whole error body, for the further fields of some codes. */
+  /** The complete error body, with the additional fields of some codes. */
   readonly body: Readonly<Record<string, unknown>>
 
   constructor(status: number, headers: Headers, text: string) {
@@ -36,12 +36,12 @@ export class MailroomError extends Error {
   }
 }
 
-/** There was no answer, or none that can be parsed; `cause` has the reason. */
+/** There was no response, or none that can be parsed; `cause` has the reason. */
 export class MailroomConnectionError extends Error {
   override readonly name = 'MailroomConnectionError'
 }
 
-/** Seconds of Retry-After (RFC 9110 §10.2.3), a number or a date; null without the header. */
+/** Seconds from Retry-After (RFC 9110 §10.2.3), a number or a date; null without the header. */
 export function readRetryAfter(headers: Headers): number | null {
   const value = headers.get('retry-after')
   if (value === null) return null
@@ -59,7 +59,7 @@ function readBody(text: string): Record<string, unknown> {
   }
 }
 
-/** For answers of a gateway, which have no code of the service. */
+/** For responses of a gateway, which have no code of the service. */
 function codeOfStatus(status: number): MailroomErrorCode {
   if (status === 401) return 'unauthorized'
   if (status === 404) return 'not_found'

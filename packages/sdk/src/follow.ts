@@ -1,4 +1,4 @@
-// Events as they happen, over a WebSocket that reconnects: every event once, in the order of the log.
+// Streams events over a WebSocket that reconnects: every event once, in log order.
 
 import type { Event } from '@mailroom/contract/events.ts'
 import type { Message } from '@mailroom/contract/messages.ts'
@@ -12,18 +12,21 @@ export type FollowOptions = {
   podIds?: readonly string[]
   /** Only events of these kinds. */
   eventTypes?: readonly Event['event'][]
-  /** Of received mail only events of these categories; other events are not affected. */
+  /** Limits events of received mail to these categories; other events are not affected. */
   categories?: readonly NonNullable<Message['category']>[]
   /**
-   * The `event_id` of the last event that was handled: later events come first. If the log no longer holds
-   * it, its time counts.
+   * The `event_id` of the last handled event; only later events follow. If the log no longer has
+   * it, its time is used.
    */
   after?: string
-  /** Called once for each part of the request that the service ignored, such as an unknown `after` or kind. */
+  /**
+   * Called once for each part of the request that the service ignored, such as an unknown `after`
+   * or kind.
+   */
   onNotice?: (message: string) => void
-  /** Ends the iteration; a pending `next` rejects with the reason of the signal. */
+  /** Ends the iteration; a pending `next` rejects with the signal's reason. */
   signal?: AbortSignal
-  /** Replaces the runtime's own WebSocket; Node has one from version 22 on. */
+  /** Replaces the runtime's WebSocket; Node has one since version 22. */
   WebSocket?: WebSocketConstructor
   /** Sends a ping after this time without an event; default 45 seconds. */
   heartbeatMs?: number
@@ -31,21 +34,21 @@ export type FollowOptions = {
 
 const HEARTBEAT_MS_DEFAULT = 45_000
 const BACKOFF_MAX_MS = 30_000
-/** A connection that lasted this long counts as good. */
+/** A connection that lasted this long resets the backoff. */
 const GOOD_MS = 10_000
 
-/** Bounds the wait to a second. */
+/** Limits the wait to a second. */
 const SUBSCRIBED_FAILURES_MAX = 2
 
 const UNAUTHORIZED = 4001
-/** Waits after refusals that would be repeated after an immediate retry. */
+/** Waits after refusals that an immediate retry would repeat. */
 const WAIT_MS: Readonly<Record<number, number>> = { 4008: 5_000, 4029: 10_000 }
 
 /**
- * Yields events without an end. Leaving the loop closes the connection, and so does `return`, even while
- * `next` is pending. Without `after` it begins with new events. Rejects with MailroomError: `unauthorized`
- * for an invalid or revoked key, `bad_request` for an inbox or a pod of another account, or if no kind is
- * known. After anything else it reconnects.
+ * Yields events indefinitely. Leaving the loop closes the connection, as does `return`, even while
+ * `next` is pending. Without `after` it starts with new events. Rejects with MailroomError:
+ * `unauthorized` for an invalid or revoked key, `bad_request` for an inbox or pod of another
+ * account, or if no event kind is known. Reconnects after any other failure.
  */
 export function follow(
   service: { readonly baseUrl: string; readonly apiKey: string },
@@ -110,14 +113,14 @@ async function* followWith(
     }
     if (leaving.aborted) return
     signal?.throwIfAborted()
-    // The next connection resumes where this subscription began.
+    // The next connection resumes where this subscription started.
     if (!hasTold && socket.notices.length > 0) after = socket.startId ?? after
     after ??= socket.startId ?? undefined
     const minimumMs = waitAfter(socket)
     if (minimumMs === null) continue
     const wasGood = hasTold || (socket.isSubscribed && performance.now() - startMs >= GOOD_MS)
     failures = wasGood ? 0 : failures + 1
-    // The service answered, so the network is the reason, and a long wait would not help.
+    // The service responded, so the network is at fault, and a long wait would not help.
     if (socket.isSubscribed) failures = Math.min(failures, SUBSCRIBED_FAILURES_MAX)
     const waitMs = Math.max(minimumMs, backoffMs(failures, BACKOFF_MAX_MS))
     await pause(waitMs, over).catch((reason) => {
@@ -145,7 +148,7 @@ function refusal(status: number, error: string, message: string): MailroomError 
   return new MailroomError(status, new Headers(), JSON.stringify({ error, message }))
 }
 
-/** Sends the key in a header field if the runtime can, because servers log URLs. */
+/** Sends the key in a header if the runtime can, because servers log URLs. */
 function openSocket(
   WebSocket: WebSocketConstructor,
   { baseUrl, apiKey }: { readonly baseUrl: string; readonly apiKey: string },
@@ -160,7 +163,10 @@ function openSocket(
   }
 }
 
-/** The used part of a WebSocket; browsers, Node 22, Deno, Bun and the package `ws` have it. */
+/**
+ * The part of the WebSocket interface in use; browsers, Node 22, Deno, Bun and the package `ws`
+ * have it.
+ */
 export type WebSocketLike = {
   onopen: ((event: never) => void) | null
   onmessage: ((event: never) => void) | null
@@ -175,9 +181,11 @@ export type WebSocketConstructor = new (url: string, options?: never) => WebSock
 export type SocketEnd =
   /** Closed by the service, or the connection broke (1006). */
   | { readonly kind: 'closed'; readonly code: number }
-  /** Closed by us: no answer to a ping. */
+  /** Closed by the client, because a ping was not answered. */
   | { readonly kind: 'silent' }
-  /** Closed by us: the reader does not keep up. Events received before can still be read. */
+  /**
+   * Closed by the client, because the reader is too slow. Events received before can still be read.
+   */
   | { readonly kind: 'full' }
   /** The service refused the subscription. */
   | { readonly kind: 'refused'; readonly message: string }
@@ -192,9 +200,9 @@ export type Subscribe = {
 }
 
 const QUEUE_EVENTS_MAX = 1_000
-/** In UTF-16 units of JSON: a few of the largest events, or all small ones. */
+/** In UTF-16 units of JSON: a few of the largest events, or many small ones. */
 const QUEUE_LENGTH_MAX = 8 * 1024 * 1024
-/** From the first byte sent to `subscribed`, and from our ping to any answer. */
+/** Limits from the first byte sent to `subscribed`, and from a ping to any reply. */
 const OPENING_MS = 30_000
 const ANSWER_MS = 10_000
 
@@ -206,9 +214,9 @@ export class EventSocket {
   /** Null while the connection is open. */
   end: SocketEnd | null = null
   isSubscribed = false
-  /** Errors that the service reported about a subscription that it accepted. */
+  /** Errors that the service reported about an accepted subscription. */
   readonly notices: string[] = []
-  /** The newest event of the account when the subscription began; null if unknown. */
+  /** The account's newest event when the subscription started; null if unknown. */
   startId: string | null = null
   private readonly socket: WebSocketLike
   private readonly heartbeatMs: number
@@ -234,8 +242,8 @@ export class EventSocket {
     this.timer = setTimeout(() => this.checkSilence(), OPENING_MS)
     socket.onopen = () => {
       socket.send(JSON.stringify({ type: 'subscribe', ...subscribe }))
-      // Frames are answered in order: an error before `subscribed` is a refusal only if this ping is answered
-      // without `subscribed` having come.
+      // Frames are answered in order: an error before `subscribed` is a refusal only if this ping
+      // is answered before `subscribed` arrives.
       socket.send(PING)
     }
     socket.onmessage = (event: { data: unknown }) => this.take(event.data)

@@ -1,4 +1,4 @@
-// A list of the API: one page of it, or all of it item by item.
+// A list of the API: one page, or all items one by one.
 
 import type { Event } from '@mailroom/contract/events.ts'
 import type { QueryOf } from '@mailroom/contract/operations.ts'
@@ -8,15 +8,15 @@ export type Page<Item> = {
   readonly total: number
   /** In a search: false if there may be more matches than `total`. */
   readonly totalIsExact?: boolean
-  /** In a search or a filtered list: false if it ended before it had looked at the whole inbox. */
+  /** In a search or filtered list: false if it ended before the whole inbox was examined. */
   readonly isComplete?: boolean
 }
 
-/** Entries differ by their own id or, in the results of a search, by that of the message. */
+/** Identified by their own id or, in search results, by that of the message. */
 export type Listed = { readonly id: string } | { readonly messageId: string }
 
 export type PageBounds = {
-  /** Entries in a page, 1 to 100. */
+  /** Entries per page, 1 to 100. */
   limit?: number
   /** Entries to skip. */
   offset?: number
@@ -25,12 +25,12 @@ export type PageBounds = {
 export type ReadPage<Item> = (bounds: PageBounds) => Promise<Page<Item>>
 
 const PAGE_SIZE = 100
-/** The highest total of a list without a limit. */
+/** The maximum total of a list without a limit. */
 const COUNTED_MAX = 10_000
 
 /**
  * `await listing.page()` reads one page; `for await (const item of listing)` reads page after page.
- * Entries that are added in the meantime are not repeated; ones that are removed may hide another.
+ * Items added in the meantime are not repeated; removed items may cause others to be skipped.
  */
 export class Listing<Item extends Listed> implements AsyncIterable<Item> {
   private readonly read: ReadPage<Item>
@@ -53,7 +53,7 @@ export class Listing<Item extends Listed> implements AsyncIterable<Item> {
       const { data, total, totalIsExact } = await this.read({ limit, offset })
       const current = new Set(data.map(idOf))
       for (const item of data) {
-        // New entries push old ones down, from the end of one page to the start of the next.
+        // New entries push older ones from the end of one page to the start of the next.
         if (!previous.has(idOf(item))) yield item
       }
       offset += data.length
@@ -71,9 +71,9 @@ function idOf(item: Listed): string {
 export type EventQuery = Partial<QueryOf<'events.list'>>
 
 /**
- * `await listing.page()` reads one page; `for await (const event of listing)` reads to the end of the log,
- * with `order: 'desc'` to its beginning. The next page starts after the last event read, so none is missed or
- * repeated while the log grows.
+ * `await listing.page()` reads one page; `for await (const event of listing)` reads to the end of
+ * the log, or with `order: 'desc'` to its beginning. Each page starts after the last event, so none
+ * is missed or repeated while the log grows.
  */
 export class EventListing implements AsyncIterable<Event> {
   private readonly read: (query: EventQuery) => Promise<Page<Event>>
@@ -95,7 +95,7 @@ export class EventListing implements AsyncIterable<Event> {
       const { data } = await this.read({ ...this.query, limit, after })
       yield* data
       after = data.at(-1)?.event_id ?? after
-      // The total may not count a rare match, so the end is a page that is not full.
+      // The total may not include a rare match, so a page that is not full is the last.
       if (data.length < Math.min(limit, PAGE_SIZE)) return
     }
   }

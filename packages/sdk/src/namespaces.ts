@@ -1,4 +1,4 @@
-// The methods of the client, a function for each namespace. An operation `a.b` of the contract is the
+// The methods of the client, one function per namespace. The operation `a.b` of the contract is the
 // method `b` of the namespace `a`.
 
 import type { BodyOf, QueryOf } from '@mailroom/contract/operations.ts'
@@ -28,10 +28,10 @@ export function pods(api: Api) {
       api.call({ id: 'pods.create', body, options }),
     get: (idOrClientId: string, options?: RequestOptions) =>
       api.call({ id: 'pods.get', path: { idOrClientId }, options }),
-    /** null clears a field. */
+    /** Null clears a field. */
     update: (idOrClientId: string, body: BodyOf<'pods.update'>, options?: RequestOptions) =>
       api.call({ id: 'pods.update', path: { idOrClientId }, body, options }),
-    /** Refused while the pod holds inboxes or domains, and for the default pod. */
+    /** Refused for the default pod, and while the pod has inboxes or domains. */
     delete: (idOrClientId: string, options?: RequestOptions) =>
       api.carryOut({ id: 'pods.delete', path: { idOrClientId }, options }),
   }
@@ -41,7 +41,7 @@ type MatchOptions = RequestOptions & { ifMatch?: string | undefined }
 
 type DraftSendOptions = SendOptions & MatchOptions
 
-/** A claim waits up to a minute for a thread. */
+/** Allows time for a claim that waits up to a minute for a thread. */
 function claimThreads(
   api: Api,
   id: string,
@@ -66,7 +66,7 @@ function sends(api: Api) {
       ...underKey(options),
     })
   return {
-    /** Retries if no answer came, and never sends twice. */
+    /** Retries if there is no response, and never sends twice. */
     send,
     /** Whether the policy of the inbox would send, hold or refuse the message; sends nothing. */
     checkSend: (inboxId: string, message: MessageToSend, options?: RequestOptions) =>
@@ -76,7 +76,7 @@ function sends(api: Api) {
         body: withEncodedFiles(message),
         options,
       }),
-    /** Answers a message of the inbox in its thread. */
+    /** Replies to a message of the inbox in its thread. */
     reply: (
       inboxId: string,
       message: RepliedMessage,
@@ -84,8 +84,8 @@ function sends(api: Api) {
       options: SendOptions = {},
     ) => send(inboxId, replyTo(message, reply), options),
     /**
-     * Sends up to 100 messages, each with its own outcome in the order of `messages`. Retries as `send` does, with the
-     * same keys: new UUIDs unless given.
+     * Sends up to 100 messages, each with its own outcome in the order of `messages`. Retries like
+     * `send`, with the same keys: new UUIDs unless given.
      */
     sendBatch: (
       inboxId: string,
@@ -116,19 +116,22 @@ export function inboxes(api: Api) {
     list: (options: ListOptions<'inboxes.list'> = {}) => api.list('inboxes.list', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'inboxes.get', path: { id }, options }),
-    /** Messages with all words of `q`, newest first or by rank: `search(id, { q: 'from:ana invoice' })`. */
+    /**
+     * Messages with all words of `q`, newest first or by rank: `search(id, { q: 'from:ana invoice'
+     * })`.
+     */
     search: (id: string, options: ListOptions<'inboxes.search'> & { q: string }) =>
       api.list('inboxes.search', { id }, options),
-    /** What the inbox may still send, by the limits that a send is checked against. */
+    /** The inbox's remaining send limits. */
     limits: (id: string, options?: RequestOptions) =>
       api.call({ id: 'inboxes.limits', path: { id }, options }),
-    /** null clears a field. */
+    /** Null clears a field. */
     update: (id: string, body: BodyOf<'inboxes.update'>, options?: RequestOptions) =>
       api.call({ id: 'inboxes.update', path: { id }, body, options }),
-    /** Deletes its messages, threads and attachments too, for good. */
+    /** Permanently deletes its messages, threads and attachments too. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'inboxes.delete', path: { id }, options }),
-    /** Messages with a time to be sent at, the next one first. */
+    /** Scheduled messages, the next one first. */
     scheduled: (id: string, options: ListOptions<'inboxes.scheduled'> = {}) =>
       api.list('inboxes.scheduled', { id }, options),
     /** One request of up to a minute: `{ message }`, which is null if none matched. */
@@ -143,12 +146,15 @@ export function inboxes(api: Api) {
           timeoutMs: timeoutMs ?? (query.timeout ?? WAIT_SECONDS_DEFAULT) * 1000 + ANSWER_MS,
         },
       }),
-    /** Claims the oldest unread threads, or waits up to `waitSeconds` for one. See `Mailroom.work` for a loop. */
+    /**
+     * Claims the oldest unread threads, or waits up to `waitSeconds` for one. See `Mailroom.work`
+     * for a loop.
+     */
     claimThreads: (id: string, body: BodyOf<'inboxes.claimThreads'>, options?: RequestOptions) =>
       claimThreads(api, id, body, options),
-    /** The first matching message, or null at the time limit, which may be days. */
+    /** The first matching message, or null after the timeout, which may be days. */
     waitForMessage: (id: string, options: WaitOptions = {}) => waitForMessage(api, id, options),
-    /** The previous secret also signs for 24 hours. */
+    /** The previous secret also signs for another 24 hours. */
     rotateWebhookSecret: (id: string, options?: RequestOptions) =>
       api.call({ id: 'inboxes.rotateWebhookSecret', path: { id }, options }),
     /** Rejects with `webhook_failed` if the receiver does not accept it. */
@@ -159,7 +165,7 @@ export function inboxes(api: Api) {
 
 export function threads(api: Api) {
   return {
-    /** The thread with the newest message first. */
+    /** Ordered by newest message. */
     list: (inboxId: string, options: ListOptions<'threads.list'> = {}) =>
       api.list('threads.list', { id: inboxId }, options),
     get: (id: string, options?: RequestOptions) =>
@@ -169,21 +175,26 @@ export function threads(api: Api) {
     /** Rejects with `thread_claimed` while another worker has the thread. */
     claim: (id: string, body: BodyOf<'threads.claim'>, options?: RequestOptions) =>
       api.call({ id: 'threads.claim', path: { id }, body, options }),
-    /** With the `leaseToken` of the claim, of this client or among the options; rejects with `lease_lost` without it. */
+    /**
+     * Needs the `leaseToken` of the claim, from this client or the options; otherwise rejects with
+     * `lease_lost`.
+     */
     renewClaim: (id: string, body: BodyOf<'threads.renewClaim'> = {}, options?: RequestOptions) =>
       api.call({ id: 'threads.renewClaim', path: { id }, body, isOnce: true, options }),
-    /** As `renewClaim`; a second release rejects with `lease_lost`. */
+    /** Needs the `leaseToken` like `renewClaim`; a second release rejects with `lease_lost`. */
     releaseClaim: (
       id: string,
       body: BodyOf<'threads.releaseClaim'> = {},
       options?: RequestOptions,
     ) => api.call({ id: 'threads.releaseClaim', path: { id }, body, options }),
-    /** To the trash, from where it can be restored for 30 days; with `permanent` for good. */
+    /**
+     * Moves it to the trash, where it can be restored for 30 days; `permanent` deletes it at once.
+     */
     delete: (
       id: string,
       { permanent, ...options }: QueryOf<'threads.delete'> & RequestOptions = {},
     ) => api.carryOut({ id: 'threads.delete', path: { id }, query: { permanent }, options }),
-    /** From the trash. */
+    /** Restores it from the trash. */
     restore: (id: string, options?: RequestOptions) =>
       api.call({ id: 'threads.restore', path: { id }, options }),
     /** Oldest first; all of them unless `limit` is given. */
@@ -196,20 +207,20 @@ export function threads(api: Api) {
   }
 }
 
-/** Domains of your own, for the addresses of inboxes. */
+/** Your own domains for inbox addresses. */
 export function domains(api: Api) {
   return {
-    /** Pending until DNS has the records that the answer lists. */
+    /** Pending until DNS has the records in the response. */
     create: (body: BodyOf<'domains.create'>, options?: RequestOptions) =>
       api.call({ id: 'domains.create', body, options }),
     /** Newest first. */
     list: (options: ListOptions<'domains.list'> = {}) => api.list('domains.list', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'domains.get', path: { id }, options }),
-    /** Checks DNS now; takes up to some seconds. */
+    /** Checks DNS now, which may take some seconds. */
     verify: (id: string, options?: RequestOptions) =>
       api.call({ id: 'domains.verify', path: { id }, options }),
-    /** With `podId` null all pods may use it. */
+    /** Null as `podId` allows all pods to use it. */
     update: (id: string, body: BodyOf<'domains.update'>, options?: RequestOptions) =>
       api.call({ id: 'domains.update', path: { id }, body, options }),
     /** Refused while the domain has inboxes. */
@@ -223,15 +234,17 @@ export function domains(api: Api) {
 
 export function messages(api: Api) {
   return {
-    /** Over all threads of the inbox, newest first. */
+    /** Messages in all threads of the inbox, newest first. */
     list: (inboxId: string, options: ListOptions<'messages.list'> = {}) =>
       api.list('messages.list', { id: inboxId }, options),
-    /** All inboxes, or those of `inboxId` or `podId`: `search({ q: 'from:ana invoice' })`. */
+    /**
+     * Searches all inboxes, or those of `inboxId` or `podId`: `search({ q: 'from:ana invoice' })`.
+     */
     search: (options: ListOptions<'messages.search'> & { q: string }) =>
       api.list('messages.search', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'messages.get', path: { id }, options }),
-    /** For good, at once. */
+    /** Deletes permanently and immediately. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'messages.delete', path: { id }, options }),
     /** Adds and removes labels. */
@@ -242,21 +255,21 @@ export function messages(api: Api) {
       api.download({ id: 'messages.raw', path: { id }, options }),
     /** The message as text for a language model. */
     view: (id: string, options: ViewOptions = {}) => api.view('messages.view', id, options),
-    /** A page for a sandboxed frame: nothing in it runs, and nothing is fetched from elsewhere. */
+    /** A page for a sandboxed frame, without scripts and remote content. */
     html: (
       id: string,
       { images, text, ...options }: QueryOf<'messages.html'> & RequestOptions = {},
     ) => api.text({ id: 'messages.html', path: { id }, query: { images, text }, options }),
-    /** An image of another host; `query` is that of the image's URL in `html` with images=show. */
+    /** A remote image; `query` comes from the image's URL in `html` with images=show. */
     image: (id: string, query: QueryOf<'messages.image'> = {}, options?: RequestOptions) =>
       api.download({ id: 'messages.image', path: { id }, query, options }),
-    /** Sends the message with its files to others, in a new thread; retries as `inboxes.send` does. */
+    /** Sends the message with its files to others in a new thread; retries like `inboxes.send`. */
     forward: (id: string, body: BodyOf<'messages.forward'>, options: SendOptions = {}) =>
       api.call({ id: 'messages.forward', path: { id }, body, ...underKey(options) }),
-    /** Answers the invitation in the message, for its organizer; retries as `inboxes.send` does. */
+    /** Answers the invitation in the message; retries like `inboxes.send`. */
     rsvp: (id: string, body: BodyOf<'messages.rsvp'>, options: SendOptions = {}) =>
       api.call({ id: 'messages.rsvp', path: { id }, body, ...underKey(options) }),
-    /** Until its first delivery attempt begins; rejects with `already_sending` afterwards. */
+    /** Possible until the first delivery attempt begins; then rejects with `already_sending`. */
     cancel: (id: string, options?: RequestOptions) =>
       api.call({ id: 'messages.cancel', path: { id }, options }),
     /** The delivery of a sent message to each recipient. */
@@ -265,7 +278,7 @@ export function messages(api: Api) {
   }
 }
 
-/** A retry under the same key sends nothing twice. */
+/** A retry with the same key never sends twice. */
 const underKey = ({ idempotencyKey = crypto.randomUUID(), ...options }: SendOptions) => ({
   headers: { 'idempotency-key': idempotencyKey },
   isOnce: true,
@@ -274,7 +287,10 @@ const underKey = ({ idempotencyKey = crypto.randomUUID(), ...options }: SendOpti
 
 const matching = (ifMatch: string | undefined) => ({ 'if-match': ifMatch })
 
-/** Messages that are not sent yet. With `ifMatch`, a change is refused once the draft has another `etag`. */
+/**
+ * Messages that were not sent yet. With `ifMatch`, a change is refused if the draft has another
+ * `etag`.
+ */
 export function drafts(api: Api) {
   return {
     create: (inboxId: string, draft: DraftToCreate = {}, options?: RequestOptions) =>
@@ -289,7 +305,7 @@ export function drafts(api: Api) {
       api.list('drafts.list', { id: inboxId }, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'drafts.get', path: { id }, options }),
-    /** null clears a field. */
+    /** Null clears a field. */
     update: (
       id: string,
       body: BodyOf<'drafts.update'>,
@@ -328,7 +344,10 @@ export function drafts(api: Api) {
         headers: matching(ifMatch),
         options,
       }),
-    /** Retries if no answer came, and never sends twice; the draft is gone once the message is accepted. */
+    /**
+     * Retries if there is no response, and never sends twice; the draft is deleted once the message
+     * is accepted.
+     */
     send: (
       id: string,
       { idempotencyKey = crypto.randomUUID(), ifMatch, ...options }: DraftSendOptions = {},
@@ -343,10 +362,10 @@ export function drafts(api: Api) {
   }
 }
 
-/** Events, as they happen and from the log. */
+/** Live events and the event log. */
 export function events(api: Api) {
   return {
-    /** The log, oldest first; with `order: 'desc'` newest first, back to the oldest. */
+    /** The log, oldest first; with `order: 'desc'` newest first. */
     list: ({ signal, timeoutMs, maxRetries, ...query }: EventQuery & RequestOptions = {}) =>
       new EventListing(
         (asked) =>
@@ -358,7 +377,7 @@ export function events(api: Api) {
         query,
       ),
     /**
-     * Every event from now on, or after `after`, once and in the order of the log; reconnects whenever the
+     * Every event from now on, or after `after`, once and in log order; reconnects when the
      * connection breaks: `for await (const event of events.follow())`.
      */
     follow: (options: FollowOptions = {}) => api.follow(options),
@@ -372,22 +391,22 @@ export function events(api: Api) {
   }
 }
 
-/** URLs to which the service posts events. */
+/** URLs that receive events from the service. */
 export function webhooks(api: Api) {
   return {
-    /** Only this answer has the secret. */
+    /** Only this response contains the secret. */
     create: (body: BodyOf<'webhooks.create'>, options?: RequestOptions) =>
       api.call({ id: 'webhooks.create', body, options }),
     /** Newest first. */
     list: (options: ListOptions<'webhooks.list'> = {}) => api.list('webhooks.list', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'webhooks.get', path: { id }, options }),
-    /** A given list replaces the former one. */
+    /** A given list replaces the previous one. */
     update: (id: string, body: BodyOf<'webhooks.update'>, options?: RequestOptions) =>
       api.call({ id: 'webhooks.update', path: { id }, body, options }),
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'webhooks.delete', path: { id }, options }),
-    /** The previous secret also signs for 24 hours. */
+    /** The previous secret also signs for another 24 hours. */
     rotateSecret: (id: string, options?: RequestOptions) =>
       api.call({ id: 'webhooks.rotateSecret', path: { id }, options }),
     /** Rejects with `webhook_failed` if the receiver does not accept the event. */
@@ -396,7 +415,7 @@ export function webhooks(api: Api) {
     /** Newest first. */
     deliveries: (id: string, options: ListOptions<'webhooks.deliveries'> = {}) =>
       api.list('webhooks.deliveries', { id }, options),
-    /** With what each attempt sent and what came back. */
+    /** Includes the request and response of each attempt. */
     getDelivery: (id: string, deliveryId: string, options?: RequestOptions) =>
       api.call({ id: 'webhooks.getDelivery', path: { id, deliveryId }, options }),
     /** Refused while the delivery is pending. */
@@ -411,7 +430,7 @@ export function unsubscribe(api: Api) {
     /** The page that asks for confirmation, as HTML. */
     show: (token: string, options?: RequestOptions) =>
       api.text({ id: 'unsubscribe.show', path: { token }, options }),
-    /** Unsubscribes, as mail programs do; returns the page of confirmation. */
+    /** Unsubscribes, as mail programs do; returns the confirmation page. */
     confirm: (token: string, options?: RequestOptions) =>
       api.text({ id: 'unsubscribe.confirm', path: { token }, options }),
   }
@@ -423,10 +442,13 @@ export function sandbox(api: Api) {
     /** Captured mail, newest first. */
     list: (options: ListOptions<'sandbox.list'> = {}) => api.list('sandbox.list', {}, options),
     clear: (options?: RequestOptions) => api.carryOut({ id: 'sandbox.clear', options }),
-    /** Lets mail arrive as if from outside. */
+    /** Delivers mail as if it came from outside. */
     receive: (mail: MailToReceive, options?: RequestOptions) =>
       api.call({ id: 'sandbox.receive', body: withEncodedFiles(mail), options }),
-    /** The same with a whole message (RFC 5322), and an envelope unless the header names sender and recipients. */
+    /**
+     * Delivers a complete message (RFC 5322). Needs an envelope unless its header names sender and
+     * recipients.
+     */
     receiveRaw: (
       raw: Uint8Array<ArrayBuffer> | string,
       { from, to, ...options }: QueryOf<'sandbox.receive'> & RequestOptions = {},
@@ -445,7 +467,10 @@ export function attachments(api: Api) {
     /** The same bytes as at the signed `url` of the attachment. */
     get: (messageId: string, filename: string, options?: RequestOptions) =>
       api.download({ id: 'attachments.get', path: { messageId, filename }, options }),
-    /** Reads the file if nobody has, which may take ten seconds. `no_text` if it has none that can be read. */
+    /**
+     * Reads the file on first use, which may take ten seconds. Rejects with `no_text` if it has no
+     * readable text.
+     */
     text: (messageId: string, filename: string, options?: RequestOptions) =>
       api.call({ id: 'attachments.text', path: { messageId, filename }, options }),
   }
@@ -453,49 +478,52 @@ export function attachments(api: Api) {
 
 export function apiKeys(api: Api) {
   return {
-    /** Only this answer has the token. */
+    /** Only this response contains the token. */
     create: (body: BodyOf<'apiKeys.create'> = {}, options?: RequestOptions) =>
       api.call({ id: 'apiKeys.create', body, options }),
     /** Active keys, newest first. */
     list: (options: ListOptions<'apiKeys.list'> = {}) => api.list('apiKeys.list', {}, options),
-    /** The key stops working at once. */
+    /** The key stops working immediately. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'apiKeys.delete', path: { id }, options }),
   }
 }
 
-/** People who decide about held mail. Once there is one, creating and deleting them takes an approver's token. */
+/**
+ * People who decide about held mail. Once there is one, creating and deleting them requires an
+ * approver's token.
+ */
 export function approvers(api: Api) {
   return {
-    /** Only this answer has the token. */
+    /** Only this response contains the token. */
     create: (body: BodyOf<'approvers.create'>, options?: RequestOptions) =>
       api.call({ id: 'approvers.create', body, options }),
     /** Newest first. */
     list: (options: ListOptions<'approvers.list'> = {}) => api.list('approvers.list', {}, options),
-    /** The token stops working at once. */
+    /** The token stops working immediately. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'approvers.delete', path: { id }, options }),
   }
 }
 
-/** Held mail. An API key reads; deciding takes an approver's token. */
+/** Held mail. An API key can read it; deciding requires an approver's token. */
 export function reviews(api: Api) {
   return {
     /** Newest first. */
     list: (options: ListOptions<'reviews.list'> = {}) => api.list('reviews.list', {}, options),
-    /** With what will be sent and the thread. */
+    /** Includes the content to be sent and the thread. */
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'reviews.get', path: { id }, options }),
-    /** Sends the message whose digest was read. */
+    /** Sends the message with the given digest. */
     approve: (id: string, body: BodyOf<'reviews.approve'>, options?: RequestOptions) =>
       api.call({ id: 'reviews.approve', path: { id }, body, options }),
-    /** Each with a result of its own. */
+    /** Each has its own result. */
     approveMany: (body: BodyOf<'reviews.approveMany'>, options?: RequestOptions) =>
       api.call({ id: 'reviews.approveMany', body, options }),
     /** The message is never sent. */
     reject: (id: string, body: BodyOf<'reviews.reject'> = {}, options?: RequestOptions) =>
       api.call({ id: 'reviews.reject', path: { id }, body, options }),
-    /** The page that a link in the mail to an approver opens, as HTML; it needs no key and changes nothing. */
+    /** The page behind a link in an approver's mail, as HTML; needs no key and changes nothing. */
     showLinked: (token: string, options?: RequestOptions) =>
       api.text({ id: 'reviews.showLinked', path: { token }, options }),
     bodyLinked: (token: string, options?: RequestOptions) =>
@@ -507,16 +535,16 @@ export function reviews(api: Api) {
   }
 }
 
-/** Addresses that the account does not write to. */
+/** Addresses that the account does not send to. */
 export function suppressions(api: Api) {
   return {
     /** Newest first. */
     list: (options: ListOptions<'suppressions.list'> = {}) =>
       api.list('suppressions.list', {}, options),
-    /** An existing entry stays unchanged. */
+    /** An existing entry is unchanged. */
     create: (body: BodyOf<'suppressions.create'>, options?: RequestOptions) =>
       api.call({ id: 'suppressions.create', body, options }),
-    /** The account may write to the address again. */
+    /** Allows the account to send to the address again. */
     delete: (address: string, options?: RequestOptions) =>
       api.carryOut({ id: 'suppressions.delete', path: { address }, options }),
   }
@@ -528,7 +556,7 @@ export function senderRules(api: Api) {
     /** Newest first. */
     list: (options: ListOptions<'senderRules.list'> = {}) =>
       api.list('senderRules.list', {}, options),
-    /** An equal rule returns the existing one. Applies to mail that arrives from then on. */
+    /** Returns an equal existing rule. Applies to mail that arrives from then on. */
     create: (body: BodyOf<'senderRules.create'>, options?: RequestOptions) =>
       api.call({ id: 'senderRules.create', body, options }),
     get: (id: string, options?: RequestOptions) =>
@@ -539,13 +567,13 @@ export function senderRules(api: Api) {
   }
 }
 
-/** Who may write to an inbox, to whom it may write, and what it may send. */
+/** Who may write to an inbox, whom it may write to, and what it may send. */
 export function policy(api: Api) {
   return {
-    /** Of a pod or an inbox; of the account with neither. */
+    /** The policy of a pod or an inbox, or of the account if neither is given. */
     get: ({ podId, inboxId, ...options }: QueryOf<'policy.get'> & RequestOptions = {}) =>
       api.call({ id: 'policy.get', query: { podId, inboxId }, options }),
-    /** Replaces each direction that `body` names, whole. */
+    /** Replaces each direction in `body` as a whole. */
     replace: (
       body: BodyOf<'policy.replace'>,
       { podId, inboxId, ifMatch, ...options }: QueryOf<'policy.replace'> & MatchOptions = {},
@@ -557,7 +585,7 @@ export function policy(api: Api) {
         headers: matching(ifMatch),
         options,
       }),
-    /** An equal rule of the same policy returns the existing one. */
+    /** Returns an equal existing rule of the same policy. */
     createRule: (
       body: BodyOf<'policy.createRule'>,
       { podId, inboxId, ...options }: QueryOf<'policy.createRule'> & RequestOptions = {},
@@ -569,7 +597,7 @@ export function policy(api: Api) {
   }
 }
 
-/** Mail that was blocked by sender rules. */
+/** Mail blocked by sender rules. */
 export function quarantine(api: Api) {
   return {
     /** Newest first. */
@@ -580,7 +608,7 @@ export function quarantine(api: Api) {
     /** The message byte for byte. */
     raw: (id: string, options?: RequestOptions) =>
       api.download({ id: 'quarantine.raw', path: { id }, options }),
-    /** Moves it to its inbox; returns the message. */
+    /** Moves it to its inbox and returns the message. */
     release: (id: string, options?: RequestOptions) =>
       api.call({ id: 'quarantine.release', path: { id }, options }),
     /** Deletes the message permanently. */
@@ -589,7 +617,7 @@ export function quarantine(api: Api) {
   }
 }
 
-/** The account that the key belongs to. */
+/** The account of the key. */
 export function account(api: Api) {
   return {
     get: (options?: RequestOptions) => api.call({ id: 'account.get', options }),
@@ -601,26 +629,29 @@ export function account(api: Api) {
   }
 }
 
-/** In a browser: the session is a cookie, which only pages of the service may use. */
+/** For browsers: the session is a cookie, which only pages of the service may use. */
 export function session(api: Api) {
   return {
     /** Signs in. */
     create: (body: BodyOf<'session.create'>, options?: RequestOptions) =>
       api.call({ id: 'session.create', body, options }),
-    /** Rejects with `unauthorized` if nobody is signed in. */
+    /** Rejects with `unauthorized` without a session. */
     get: (options?: RequestOptions) => api.call({ id: 'session.get', options }),
     /** Signs out. */
     delete: (options?: RequestOptions) => api.carryOut({ id: 'session.delete', options }),
   }
 }
 
-/** A client without a key gets one from a person who is signed in. */
+/** Gives a client without a key one, after a signed-in person approves it. */
 export function pairing(api: Api) {
   return {
     /** Needs no key. */
     start: (body: BodyOf<'pairing.start'> = {}, options?: RequestOptions) =>
       api.call({ id: 'pairing.start', body, options }),
-    /** Needs no key. Only one answer has the key; rejects with `not_found` once the pairing is over. */
+    /**
+     * Needs no key. Only one response contains the key; rejects with `not_found` once the pairing
+     * has ended.
+     */
     poll: (body: BodyOf<'pairing.poll'>, options?: RequestOptions) =>
       api.call({ id: 'pairing.poll', body, options }),
     /** Like `poll`, with the requestId in the URL, which proxies may log. */
@@ -629,7 +660,7 @@ export function pairing(api: Api) {
     /** The client that shows this code. */
     get: (userCode: string, options?: RequestOptions) =>
       api.call({ id: 'pairing.get', path: { userCode }, options }),
-    /** The client gets a key of the account. */
+    /** Gives the client a key of the account. */
     approve: (userCode: string, options?: RequestOptions) =>
       api.carryOut({ id: 'pairing.approve', path: { userCode }, options }),
     deny: (userCode: string, options?: RequestOptions) =>
@@ -637,7 +668,7 @@ export function pairing(api: Api) {
   }
 }
 
-/** Figures of the account's mail. */
+/** Statistics of the account's mail. */
 export function stats(api: Api) {
   return {
     get: ({ range, ...options }: QueryOf<'stats.get'> & RequestOptions = {}) =>
@@ -645,7 +676,7 @@ export function stats(api: Api) {
   }
 }
 
-/** What the account or each inbox used, by day. */
+/** Daily usage of the account or of each inbox. */
 export function usage(api: Api) {
   return {
     get: ({
@@ -681,9 +712,9 @@ export function service(api: Api) {
     openapi: (options?: RequestOptions) => api.text({ id: 'service.openapi', options }),
     /** The reference page as HTML. */
     docs: (options?: RequestOptions) => api.text({ id: 'service.docs', options }),
-    /** The page for language models as Markdown. */
+    /** The overview for language models as Markdown. */
     llms: (options?: RequestOptions) => api.text({ id: 'service.llms', options }),
-    /** The whole reference for language models as Markdown. */
+    /** The complete reference for language models as Markdown. */
     llmsFull: (options?: RequestOptions) => api.text({ id: 'service.llmsFull', options }),
     /** In the Prometheus text format; needs the operator's token. */
     metrics: (options?: RequestOptions) => api.text({ id: 'service.metrics', options }),

@@ -1,11 +1,11 @@
-// Messages to send: files as bytes or base64, replies addressed by the message that they answer.
+// Messages to send: files as bytes or base64, and replies addressed by the message they answer.
 
 import type { Message } from '@mailroom/contract/messages.ts'
 import type { BodyOf } from '@mailroom/contract/operations.ts'
 import type { AttachmentToSend } from '@mailroom/contract/sending.ts'
 import type { RequestOptions } from './transport.ts'
 
-/** `data` is the content itself, or text of base64. */
+/** `data` is the content itself as bytes, or a base64 string. */
 export type FileToSend = Omit<AttachmentToSend, 'data'> & { data: Uint8Array | string }
 
 type WithFiles<Body> = Omit<Body, 'attachments'> & { attachments?: readonly FileToSend[] }
@@ -14,17 +14,17 @@ export type MessageToSend = WithFiles<BodyOf<'inboxes.send'>>
 export type DraftToCreate = WithFiles<BodyOf<'drafts.create'>>
 export type MailToReceive = WithFiles<BodyOf<'sandbox.receive'>>
 
-/** A reply goes to the sender of the message that it answers, unless `to` is given. */
+/** A reply goes to the sender of the original message unless `to` is given. */
 export type ReplyToSend = Omit<MessageToSend, 'threadId'>
 
-/** The fields of a message that decide where a reply goes. */
+/** The fields of a message that determine where a reply goes. */
 export type RepliedMessage = Pick<Message, 'threadId' | 'fromAddr'> &
   Partial<
     Pick<Message, 'direction' | 'toAddr' | 'headerTo' | 'deliveryRole' | 'replyTo' | 'recipient'>
   >
 
 export type SendOptions = RequestOptions & {
-  /** Sending again with the same key sends nothing. Default: a new UUID. */
+  /** Sending again with the same key has no effect. Default: a new UUID. */
   idempotencyKey?: string
 }
 
@@ -47,16 +47,16 @@ export function withEncodedData({ data, ...file }: FileToSend): BodyOf<'drafts.a
 }
 
 /**
- * The reply as a message of its thread. It goes to the address where the sender wants answers, unless that is the
- * inbox itself; if the inbox was only copied, to the address that the sender wrote to; after an own message, to its
- * recipient.
+ * The reply as a message of its thread. It goes to the address where the sender wants replies,
+ * unless that is the inbox itself; if the inbox was only copied, to the address that the sender
+ * wrote to; for an own message, to its recipient.
  */
 export function replyTo(message: RepliedMessage, reply: ReplyToSend): MessageToSend {
   const to = reply.to ?? (reply.replyAll ? undefined : replyRecipient(message))
   return { ...reply, ...(to === undefined ? {} : { to }), threadId: message.threadId }
 }
 
-/** Where a reply to the message goes; see `replyTo`. */
+/** The recipient of a reply to the message; see `replyTo`. */
 export function replyRecipient(message: RepliedMessage): string {
   const { direction, toAddr, deliveryRole, headerTo, replyTo: wanted, fromAddr } = message
   if (direction === 'outbound' && toAddr !== undefined) return toAddr
@@ -68,22 +68,22 @@ export function replyRecipient(message: RepliedMessage): string {
 
 const ADDRESS = /\s*(?:"(?:[^"\\]|\\.)*"@)?[^,]+/g
 
-/** Addresses joined by ", "; a quoted local part may contain a comma too. */
+/** Splits addresses joined by ", "; a quoted local part may contain a comma too. */
 function listOf(addresses: string): string[] {
   return [...addresses.matchAll(ADDRESS)].map(([address]) => address.trim())
 }
 
-/** The address as it is compared, without its tag: mail for it reaches the same inbox. */
+/** The address for comparison, without its tag, because tagged mail reaches the same inbox. */
 function inboxOf(address: string): string {
   return address.toLowerCase().replace(/^([^+]+)\+.*(@[^@]*)$/, '$1$2')
 }
 
-/** `Name <address>` or the bare address. */
+/** The address in `Name <address>` or a bare address. */
 function bareAddress(text: string): string {
   return /<([^<>]*)>\s*$/.exec(text)?.[1] ?? text.trim()
 }
 
-/** A multiple of three, so that pieces can be joined. */
+/** A multiple of three, so that the encoded pieces can be joined. */
 const PIECE_BYTES = 24_576
 
 function encodeBase64(bytes: Uint8Array): string {

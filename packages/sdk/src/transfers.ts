@@ -1,4 +1,4 @@
-// Exports and imports: mail as files, out of the service and into it.
+// Exports and imports of mail as files, and erasures.
 
 import type { Erasure } from '@mailroom/contract/erasures.ts'
 import type { BodyOf, QueryOf } from '@mailroom/contract/operations.ts'
@@ -6,17 +6,16 @@ import type { Export, Import } from '@mailroom/contract/transfers.ts'
 import type { Api, ListOptions } from './api.ts'
 import { pause, type RequestOptions } from './transport.ts'
 
-/** What a job says about itself. */
 type Job = { readonly id: string; readonly status: string }
 
 export type UntilDoneOptions<Known extends Job> = RequestOptions & {
-  /** Called with what the service answers each time, for showing how far it is. */
+  /** Called with each response, for displaying progress. */
   onProgress?: (known: Known) => void
 }
 
 type ImportOptions = Partial<QueryOf<'imports.create'>> &
   RequestOptions & {
-    /** The media type of the file; by default the service looks at the file itself. */
+    /** The media type of the file; by default the service detects it. */
     type?: string
   }
 
@@ -27,18 +26,18 @@ export function exports(api: Api) {
   const get = (id: string, options?: RequestOptions) =>
     api.call({ id: 'exports.get', path: { id }, options })
   return {
-    /** Exports an inbox or a pod; the file is written after the answer. */
+    /** Exports an inbox or a pod; the file is written after the response. */
     create: (body: BodyOf<'exports.create'>, options?: RequestOptions) =>
       api.call({ id: 'exports.create', body, options }),
     /** Newest first. */
     list: (options: ListOptions<'exports.list'> = {}) => api.list('exports.list', {}, options),
     get,
-    /** The whole file in memory; `stream` reads it piece by piece. */
+    /** The complete file in memory; `stream` reads it piece by piece. */
     download: (id: string, options?: RequestOptions) =>
       api.download({ id: 'exports.download', path: { id }, options }),
     stream: (id: string, options?: RequestOptions) =>
       api.stream({ id: 'exports.download', path: { id }, options }),
-    /** Deletes the export and its file, also while it is being written. */
+    /** Deletes the export and its file, even while it is being written. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'exports.delete', path: { id }, options }),
     /** Resolves once the export is done, failed or expired. */
@@ -51,8 +50,8 @@ export function imports(api: Api) {
     api.call({ id: 'imports.get', path: { id }, options })
   return {
     /**
-     * Imports a file of mail into an inbox. A `Blob` of a file is read piece by piece. Retries if no answer came: what the
-     * inbox has already is not stored again.
+     * Imports a mail file into an inbox. A file `Blob` is read piece by piece. Retries if there is
+     * no response, because messages already in the inbox are not stored again.
      */
     create: (
       inboxId: string,
@@ -79,7 +78,7 @@ export function erasures(api: Api) {
   const get = (id: string, options?: RequestOptions) =>
     api.call({ id: 'erasures.get', path: { id }, options })
   return {
-    /** Removes everything of an address from the account, for good. */
+    /** Permanently removes everything about an address from the account. */
     create: (body: BodyOf<'erasures.create'>, options?: RequestOptions) =>
       api.call({ id: 'erasures.create', body, options }),
     get,

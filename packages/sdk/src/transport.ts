@@ -1,4 +1,4 @@
-// Sends one request of the API, with timeouts and with retries where a retry is safe.
+// Sends one API request, with timeouts, and with retries if they are safe.
 
 import { MailroomConnectionError, MailroomError, readRetryAfter } from './error.ts'
 import { routes } from './routes.ts'
@@ -13,8 +13,8 @@ export type MailroomOptions = {
   /** Maximum number of retries of a request; default 4, 0 for none. */
   maxRetries?: number
   /**
-   * Time limit of one attempt including its whole answer, in milliseconds; default 30 seconds, plus a second
-   * for each 256 KiB of its body.
+   * Time limit in milliseconds for one attempt including its complete response; default 30 seconds,
+   * plus a second for each 256 KiB of its body.
    */
   timeoutMs?: number
   /** The token of a claim, sent with every request; see `Mailroom.withLease`. */
@@ -25,20 +25,20 @@ export type RequestOptions = {
   signal?: AbortSignal
   timeoutMs?: number
   maxRetries?: number
-  /** The token of the claim of the thread that the request changes or sends in. */
+  /** The token of the claim on the thread that the request changes or sends in. */
   leaseToken?: string
 }
 
 export type Call = {
   readonly id: keyof typeof routes
   readonly path?: Readonly<Record<string, string>>
-  /** Members that are undefined are left out. */
+  /** Undefined members are omitted. */
   readonly query?: object
-  /** Members that are undefined are left out. */
+  /** Undefined members are omitted. */
   readonly headers?: Readonly<Record<string, string | undefined>>
   /** Sent as JSON. */
   readonly body?: unknown
-  /** Sent as it is, instead of JSON. */
+  /** Sent unchanged, instead of JSON. */
   readonly content?: {
     readonly type: string
     readonly data: Blob | Uint8Array<ArrayBuffer> | string
@@ -55,7 +55,7 @@ const TIMEOUT_MS_DEFAULT = 30_000
 const UPLOAD_BYTES_PER_SECOND = 256 * 1024
 const BACKOFF_START_MS = 250
 const BACKOFF_MAX_MS = 8_000
-/** After a longer Retry-After the request is not retried. */
+/** With a longer Retry-After the request is not retried. */
 const RETRY_AFTER_SECONDS_MAX = 60
 
 export class Transport {
@@ -85,7 +85,7 @@ export class Transport {
     }
   }
 
-  /** As `send`, with the answer read as JSON. */
+  /** Like `send`, with the response parsed as JSON. */
   async json<Body>(call: Call): Promise<Body> {
     const { bytes } = await this.send(call)
     try {
@@ -95,7 +95,9 @@ export class Transport {
     }
   }
 
-  /** The body of an endless answer. The timeout is for its beginning; there are no retries. */
+  /**
+   * The body of an endless response. The timeout applies to its beginning; there are no retries.
+   */
   async stream({ options = {}, ...call }: Call): Promise<ReadableStream<Uint8Array>> {
     const { url, method, headers } = this.requestOf(call)
     const { signal } = options
@@ -145,7 +147,7 @@ export class Transport {
       return {
         kind: 'failure',
         error: new MailroomConnectionError(message, { cause }),
-        // A POST without an answer may have taken effect.
+        // A POST without a response may have taken effect.
         isRepeatable: isSafe,
         retryAfterSeconds: null,
       }
@@ -197,7 +199,9 @@ type PlainRequest = {
   isSafe: boolean
 }
 
-/** Texts count in UTF-16 units, which is exact for base64, the reason of long bodies. */
+/**
+ * Strings are counted in UTF-16 units, which is exact for base64, the usual content of long bodies.
+ */
 function defaultTimeoutMs(body: Blob | { length: number } = { length: 0 }): number {
   const length = body instanceof Blob ? body.size : body.length
   return TIMEOUT_MS_DEFAULT + Math.floor(length / UPLOAD_BYTES_PER_SECOND) * 1000
@@ -214,8 +218,8 @@ type Outcome =
 
 function refusal(isSafe: boolean, response: Response, bytes: Uint8Array): Outcome {
   const { status, headers } = response
-  // A request that the service answers with 429 or 5xx had no effect. A gateway in front of it does not
-  // promise that; only the service sends X-Request-Id.
+  // A request that the service answers with 429 or 5xx had no effect. A gateway in front of it does
+  // not guarantee that; only the service sends X-Request-Id.
   const isRefusal = status === 429 || status === 503
   const isFromService = headers.has('x-request-id')
   const isRepeatable = isRefusal || (status >= 500 && (isSafe || isFromService))
@@ -223,7 +227,7 @@ function refusal(isSafe: boolean, response: Response, bytes: Uint8Array): Outcom
   return {
     kind: 'failure',
     error,
-    // The only 5xx that is an outcome: the webhook test ran.
+    // The only 5xx that is a result: the webhook test ran.
     isRepeatable: isRepeatable && error.code !== 'webhook_failed',
     retryAfterSeconds: readRetryAfter(headers),
   }
@@ -235,13 +239,13 @@ function waitBefore(retries: number, retryAfterSeconds: number | null): number |
   return Math.max(backoffMs(retries, BACKOFF_MAX_MS), (retryAfterSeconds ?? 0) * 1000)
 }
 
-/** Random, so that clients that failed together do not retry together. */
+/** Randomized, so that clients that failed together do not retry together. */
 export function backoffMs(failures: number, maxMs: number): number {
   const ceilingMs = Math.min(BACKOFF_START_MS * 2 ** failures, maxMs)
   return ceilingMs / 2 + (Math.random() * ceilingMs) / 2
 }
 
-/** Rejects with the reason of the signal. */
+/** Rejects with the signal's reason. */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
@@ -257,7 +261,7 @@ export function pause(ms: number, signal: AbortSignal | undefined): Promise<void
   })
 }
 
-/** URL parsers resolve a segment of only dots, even an encoded one (WHATWG URL). */
+/** URL parsers resolve a segment of only dots, even if encoded (WHATWG URL). */
 function encodeSegment(text: string): string {
   if (text === '' || text === '.' || text === '..') {
     throw new TypeError(`${JSON.stringify(text)} cannot be part of a path.`)

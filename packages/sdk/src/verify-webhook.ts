@@ -1,13 +1,14 @@
-// Verifies that a webhook request comes from the service and is new, with only WebCrypto, for any runtime.
+// Verifies that a webhook request comes from the service and is recent. Uses only WebCrypto, so it
+// runs anywhere.
 
 import type { Event } from '@mailroom/contract/events.ts'
 
 export type WebhookVerificationErrorCode =
-  /** The signature, its time or its id is missing. */
+  /** The signature, timestamp or id is missing. */
   | 'missing_header'
-  /** The time is not a number of seconds. */
+  /** The timestamp is not a number of seconds. */
   | 'bad_timestamp'
-  /** The request is too old, or the clocks differ: it may be a replay. */
+  /** The request is too old, possibly a replay, or the clocks differ. */
   | 'too_old'
   | 'wrong_signature'
   /** The signature is valid, but the body is not JSON. */
@@ -23,15 +24,15 @@ export class WebhookVerificationError extends Error {
   }
 }
 
-/** Headers of Fetch, or an object of names and values. */
+/** Fetch headers, or an object of names and values. */
 export type WebhookHeaders =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>
 
 export type VerifyWebhookOptions = {
-  /** Maximum difference between the time of the request and the present; default 300. */
+  /** Maximum difference between the request's timestamp and the current time; default 300. */
   toleranceSeconds?: number
-  /** The present in milliseconds since the Unix epoch; default Date.now(). */
+  /** The current time in milliseconds since the Unix epoch; default Date.now(). */
   now?: number
 }
 
@@ -40,9 +41,9 @@ const SECRET_PREFIX = 'whsec_'
 const encoder = new TextEncoder()
 
 /**
- * Returns the event of a verified request. `rawBody` is the unparsed body; with several secrets, any one may
- * match. Rejects with WebhookVerificationError. A request may arrive more than once, even within the
- * tolerance: remember its `event_id`.
+ * Returns the event of a verified request. `rawBody` is the unparsed body; with several secrets,
+ * any may match. Rejects with WebhookVerificationError. A request may arrive more than once, even
+ * within the tolerance, so remember its `event_id`.
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array,
@@ -50,7 +51,7 @@ export async function verifyWebhook(
   secret: string | readonly string[],
   options: VerifyWebhookOptions = {},
 ): Promise<Event> {
-  // A framework may have parsed the body, and an environment may lack the secret.
+  // A framework may have parsed the body, and the secret may be missing in the environment.
   const secrets = [secret].flat().filter((one) => typeof one === 'string')
   const body = typeof rawBody === 'string' ? encoder.encode(rawBody) : rawBody
   if (!(body instanceof Uint8Array)) {
@@ -84,7 +85,7 @@ type Signed = {
   keyOf(secret: string): Uint8Array<ArrayBuffer> | null
 }
 
-/** Standard Webhooks. */
+/** The Standard Webhooks convention. */
 function readStandard(headers: WebhookHeaders): Signed | null {
   const id = read(headers, 'webhook-id')
   const timestamp = read(headers, 'webhook-timestamp')
@@ -102,7 +103,7 @@ function readStandard(headers: WebhookHeaders): Signed | null {
   }
 }
 
-/** The plain convention: one header for each secret, keyed with the secret as text. */
+/** The plain convention: one header per secret, with the secret's text as key. */
 function readPlain(headers: WebhookHeaders): Signed | null {
   const timestamp = read(headers, 'x-timestamp')
   const newest = read(headers, 'x-signature')

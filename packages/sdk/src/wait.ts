@@ -1,14 +1,14 @@
-// Waits for a message for any length of time, in requests of at most a minute, without missing a message
-// that arrives between two of them.
+// Waits for a message for any length of time, in requests of at most a minute, without missing a
+// message that arrives between two requests.
 
 import type { Message } from '@mailroom/contract/messages.ts'
 import type { Api } from './api.ts'
 import type { RequestOptions } from './transport.ts'
 
 export type WaitOptions = {
-  /** Maximum wait; rounded up to whole seconds, default 30 seconds. */
+  /** Maximum wait, rounded up to whole seconds; default 30 seconds. */
   timeoutMs?: number
-  /** The id of a message or an event: messages that arrived after it count too. */
+  /** A message or event id; messages that arrived after it count too. */
   after?: string
   /** Only messages whose sender contains this text, ignoring case. */
   from?: string
@@ -26,18 +26,19 @@ export type WaitOptions = {
 
 const TIMEOUT_MS_DEFAULT = 30_000
 const REQUEST_SECONDS_MAX = 60
-/** A page of messages. */
+/** One page of messages. */
 const SEARCHED_MAX = 100
-/** Added to the wait of the service, for a slow network. */
+/** Added to the service's wait, for slow networks. */
 export const ANSWER_MS = 30_000
 
 /**
- * The first matching message, or null. Without `after`, only messages count that arrive after the call has read the
- * inbox. If you caused the mail before the call, pass `after`, because the message may have arrived already.
+ * The first matching message, or null. Without `after`, only messages count that arrive after the
+ * call has read the inbox. If you caused the mail before the call, pass `after`, because the message
+ * may already have arrived.
  *
- * A sent message counts once its outcome is known. Without `after`, later messages count, and those of the
- * newest hundred that were pending at the start; an older one counts only if its outcome becomes known during
- * a request, which is nearly always.
+ * A sent message counts once its outcome is known. Without `after`, these are later messages, and
+ * those of the newest hundred that were pending at the start; an older one counts only if its outcome
+ * becomes known during a request, which is nearly always.
  */
 export async function waitForMessage(
   api: Api,
@@ -48,7 +49,7 @@ export async function waitForMessage(
   const { from, subject, threadId, category, direction = 'inbound' } = wanted
   const options: RequestOptions = { signal: wanted.signal, maxRetries: wanted.maxRetries }
   const before = after === undefined ? await readPage(api, inboxId, direction, options) : []
-  // After the newest message come later ones, but not the outcomes of earlier ones.
+  // Later messages follow the newest one, but the outcomes of earlier ones do not.
   let cursor = after ?? (direction === 'inbound' ? before[0]?.id : undefined)
   for (;;) {
     const restSeconds = Math.ceil((endMs - performance.now()) / 1000)
@@ -60,7 +61,7 @@ export async function waitForMessage(
       options: { ...options, timeoutMs: timeout * 1000 + ANSWER_MS },
     })
     if (cursor === undefined) {
-      // Without a cursor, the list has the messages that arrived between two requests.
+      // Without a cursor, messages that arrived between two requests are found in the list.
       const added = await readAdded(api, { inboxId, direction, before }, options)
       const first = added.findLast((one) => isMatch(one, wanted))
       if (first !== undefined) return readWhole(api, first, options)
@@ -70,7 +71,7 @@ export async function waitForMessage(
   }
 }
 
-/** Lists cut long bodies. */
+/** Reads the full message, because lists truncate long bodies. */
 async function readWhole(api: Api, listed: Message, options: RequestOptions): Promise<Message> {
   return listed.isTruncated
     ? await api.call({ id: 'messages.get', path: { id: listed.id }, options })
@@ -89,7 +90,7 @@ async function readPage(
   return (await api.list('messages.list', { id }, { direction, limit, ...options }).page()).data
 }
 
-/** Newest first: messages that are new, or were pending before. */
+/** Messages that are new or were pending before, newest first. */
 async function readAdded(
   api: Api,
   {

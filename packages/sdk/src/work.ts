@@ -1,11 +1,12 @@
-// Works on the threads of an inbox beside other workers: claims them, keeps their leases, and hands them to a function.
+// Processes the threads of an inbox alongside other workers: claims them, renews their leases, and
+// calls a handler.
 
 import type { ClaimedThread } from '@mailroom/contract/claims.ts'
 import type { BodyOf } from '@mailroom/contract/operations.ts'
 import { MailroomConnectionError, MailroomError } from './error.ts'
 import type { inboxes, threads } from './namespaces.ts'
 
-/** What of a client the work needs. */
+/** The part of a client that a worker needs. */
 type Worker<Client> = {
   readonly inboxes: Pick<ReturnType<typeof inboxes>, 'claimThreads'>
   readonly threads: Pick<ReturnType<typeof threads>, 'renewClaim' | 'releaseClaim'>
@@ -15,34 +16,37 @@ type Worker<Client> = {
 export type ContextOfWork<Client> = {
   /** A client that may change the thread and send in it, as long as the lease lasts. */
   readonly mail: Client
-  /** Aborted when the lease is lost: another worker may have the thread. Stop then; the service refuses what comes late. */
+  /**
+   * Aborted when the lease is lost: another worker may have the thread. Stop then; the service
+   * refuses late requests.
+   */
   readonly signal: AbortSignal
 }
 
 export type OptionsOfWork<Client> = Pick<BodyOf<'inboxes.claimThreads'>, 'category' | 'labels'> & {
-  /** Who works, for people. */
+  /** The worker's name, for people. */
   owner: string
   /** Default 60; the lease is renewed as long as `handle` runs. */
   leaseSeconds?: number
-  /** Threads at the same time; default 1. */
+  /** Number of concurrent threads; default 1. */
   concurrency?: number
-  /** Aborting it ends the loop after the threads under way. */
+  /** Aborting it ends the loop after the current threads. */
   signal?: AbortSignal
   /**
-   * Afterwards the thread is released, and marked as read unless the result says otherwise. If it rejects, the thread is
-   * left as it is: it comes again once the lease has run out.
+   * When it resolves, the thread is released, and marked as read unless the result says otherwise.
+   * If it rejects, the thread is left unchanged and can be claimed again once the lease expires.
    */
   handle(
     claim: ClaimedThread,
     context: ContextOfWork<Client>,
   ): Promise<{ isRead?: boolean } | undefined>
-  /** Told of what `handle` rejects with; the loop goes on. */
+  /** Called when `handle` rejects; the loop continues. */
   onError?(error: unknown, claim: ClaimedThread): void
 }
 
 const LEASE_SECONDS_DEFAULT = 60
 const WAIT_SECONDS = 60
-/** A renewal that fails is tried again before the lease runs out. */
+/** A failed renewal is retried before the lease expires. */
 const RENEWALS_PER_LEASE = 3
 const RETRY_MS_MIN = 500
 const RETRY_MS_MAX = 15_000
@@ -85,7 +89,7 @@ export async function work<Client extends Worker<Client>>(
   }
 }
 
-/** Whether the service may answer later. */
+/** Whether the error is temporary. */
 function isPassing(error: unknown): boolean {
   if (error instanceof MailroomConnectionError) return true
   return error instanceof MailroomError && (error.status >= 500 || error.status === 429)
@@ -140,7 +144,7 @@ function keepLease(
   return () => ended.abort()
 }
 
-/** Ends early, without an error, once the signal is aborted. */
+/** Resolves early, without an error, once the signal is aborted. */
 function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve()
