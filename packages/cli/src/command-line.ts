@@ -1,4 +1,4 @@
-// All commands in one program, and how each of them ends. A command loads its code when it is called.
+// All commands in one program, and how each ends. A command loads its code when it is called.
 
 import { readFileSync } from 'node:fs'
 import { editDistance, findNearest } from '@mailroom/server/config/nearest.ts'
@@ -17,7 +17,7 @@ import {
 import { addMailCommands } from '#commands/mail.ts'
 import { addRepositoryCommands } from '#commands/repository.ts'
 
-/** Reads `argv` and runs the command; sets the exit code. */
+/** Parses `argv` and runs the command; sets the exit code. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
   endWithReader()
   const program = describeProgram()
@@ -25,7 +25,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   program.hook('preAction', (_program, command) => {
     ran = command
     handDown(command)
-    // These handle SIGINT themselves.
+    // These commands handle SIGINT themselves.
     if (isOfTheMachine(command) || command.name() === 'work') return
     process.once('SIGINT', () => {
       if (process.stderr.isTTY) process.stderr.write('\n')
@@ -54,7 +54,7 @@ async function serviceOf(command: Command | null): Promise<FoundService | null> 
 
 const MACHINE = 'This machine:'
 
-/** The commands with their help texts. Runs none. */
+/** The commands with their help texts; runs none. */
 export function describeProgram(): Command {
   const program = new Program('mailroom')
     .enablePositionalOptions()
@@ -76,7 +76,7 @@ export function describeProgram(): Command {
   return program
 }
 
-/** Options before the name of a command, or between a group and its command, apply to the command. */
+/** Options before a command's name, or between a group and its command, apply to the command. */
 function handDown(command: Command): void {
   for (let above = command.parent; above !== null; above = above.parent) {
     for (const { long } of above.options) {
@@ -91,7 +91,7 @@ function handDown(command: Command): void {
   }
 }
 
-/** Every command accepts --no-color, and every group the options of its commands. */
+/** Every command accepts --no-color, and every group accepts the options of its commands. */
 function takeEverywhere(command: Command): void {
   const isGroup = command.commands.length > 0
   for (const option of isGroup ? [...serviceOptions(), jsonOption()] : [noColorOption()]) {
@@ -121,7 +121,7 @@ class Program extends Command {
   }
 }
 
-/** A typing error is a wrong, missing or extra letter, or two letters in the wrong order. */
+/** A typing error is a wrong, missing or extra letter, or two transposed letters. */
 const TYPING_ERRORS_MAX = 2
 
 function isOfTheMachine(command: Command): boolean {

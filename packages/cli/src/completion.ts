@@ -1,4 +1,4 @@
-// Completion scripts for bash, zsh and fish, made from the commands.
+// Completion scripts for bash, zsh and fish, generated from the commands.
 
 import { clientOperationIds, operationOf } from '@mailroom/contract/operations.ts'
 import type { Argument, Command, Option } from 'commander'
@@ -164,7 +164,7 @@ if [[ \${funcstack[1]} == _mailroom ]]; then _mailroom "$@"; fi
 `
 }
 
-/** `word:sentence`, with the colons of the word kept. */
+/** `word:sentence`, with colons in the word escaped. */
 function quoted({ text, sentence }: Word): string {
   const word = text.replaceAll(':', '\\:')
   return sentence === '' ? `'${word}'` : `'${word}:${sentence}'`

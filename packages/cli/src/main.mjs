@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The entry of the command line. Plain JavaScript, so that an old Node.js can run this file and start
-// the newer one of the checkout.
+// The entry point of the command line. Plain JavaScript, so that an old Node.js can run this file and
+// start the newer one of the checkout.
 
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -14,7 +14,7 @@ else startAgain(fileURLToPath(new URL('../../../node_modules/.bin/node', import.
 
 async function run() {
   delete process.env.MAILROOM_STARTED_AGAIN
-  // The compile cache is in the checkout, where nobody else can write.
+  // The compile cache is in the checkout, where other users cannot write.
   const cacheFolder = fileURLToPath(
     new URL('../../../node_modules/.cache/mailroom', import.meta.url),
   )
@@ -24,7 +24,7 @@ async function run() {
   await runCommandLine(process.argv)
 }
 
-/** Runs the command again with the checkout's own Node.js. */
+/** Runs the command again with the Node.js of the checkout. */
 function startAgain(node) {
   if (!existsSync(node) || process.env.MAILROOM_STARTED_AGAIN) {
     process.stderr.write(

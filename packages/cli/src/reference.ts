@@ -1,4 +1,5 @@
-// The generated part of docs/cli.md: every command with its arguments and options, and the exit codes.
+// Generates the reference in docs/cli.md: every command with its arguments and options, and the
+// exit codes.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -7,7 +8,7 @@ import { exitCodes } from '#base/failure.ts'
 
 const page = fileURLToPath(new URL('../../../docs/cli.md', import.meta.url))
 
-/** Prints the reference, or writes it into the page, after its mark. */
+/** Prints the reference, or writes it into the page after the mark. */
 export function printReference(program: Command, { write = false }: { write?: boolean }): void {
   const reference = renderReference(program)
   if (!write) {
@@ -23,7 +24,7 @@ export function printReference(program: Command, { write = false }: { write?: bo
 export const REFERENCE_MARK =
   '<!-- From here on made of the commands: npm run mailroom -- reference --write -->'
 
-/** Options of every command; the page describes them once, by hand. */
+/** Options of every command, which the page describes once, by hand. */
 const EVERYWHERE: ReadonlySet<string> = new Set(['help', 'json', 'profile', 'url', 'color'])
 
 export function renderReference(program: Command): string {
@@ -45,7 +46,7 @@ function exitCodesTable(): string {
   return ['## Exit codes', '', '| Code | Meaning |', '| ---- | ------------ |', ...rows].join('\n')
 }
 
-/** Commands that do something; groups only contain them. */
+/** Executable commands; groups only contain them. */
 function leaves(command: Command, help: Help): string[] {
   const below = help.visibleCommands(command).filter((one) => command.commands.includes(one))
   return below.length > 0

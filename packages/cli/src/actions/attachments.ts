@@ -1,5 +1,5 @@
-// Attachments as files: saved from a message, or read to be sent. A stranger chose the name of a received
-// attachment, so it never leads out of its folder and never overwrites a file.
+// Attachments as files: saved from a message, or read for sending. The name of a received
+// attachment is untrusted, so it never leads outside its folder and never overwrites a file.
 
 import { randomUUID } from 'node:crypto'
 import { rename, stat, writeFile } from 'node:fs/promises'
@@ -78,7 +78,7 @@ async function findShown(client: Mailroom, messageId: string, name: string) {
   return names.find((one) => one !== name && plainLine(one) === plainLine(name))
 }
 
-/** A given path is used as it is; in a given folder the attachment keeps its name. */
+/** A path is used as given; in a given folder the attachment keeps its name. */
 async function choosePath(given: string | undefined, name: string): Promise<string> {
   if (given === undefined) return safeName(name)
   const isFolder = given.endsWith('/') || (await stat(given).catch(() => null))?.isDirectory()
@@ -96,7 +96,7 @@ export function safeName(name: string): string {
   const ending = ENDING.exec(plain)?.[0] ?? ''
   const most = NAME_BYTES_MAX - ending.length
   const stem = Buffer.from(plain.slice(0, plain.length - ending.length))
-  // Drops a character that was cut in two.
+  // Drops a character that was cut.
   const kept = new TextDecoder().decode(stem.subarray(0, most)).replace(/\ufffd+$/, '')
   return `${kept}${ending}`.trim() || 'attachment'
 }
@@ -104,11 +104,11 @@ export function safeName(name: string): string {
 async function writeFileAt(path: string, content: Uint8Array, isForced: boolean): Promise<void> {
   try {
     if (!isForced) {
-      // Fails if anything exists at the path, even a link.
+      // Fails if anything exists at the path, even a symbolic link.
       await writeFile(path, content, { flag: 'wx' })
       return
     }
-    // Replaces a link itself, not its target.
+    // Replaces a symbolic link itself, not its target.
     const temporary = `${path}.${randomUUID()}`
     await writeFile(temporary, content, { flag: 'wx' })
     await rename(temporary, path)

@@ -1,5 +1,5 @@
-// Calls any operation of the API by its name; the contract says whether a name=value goes into the path,
-// the query or the body.
+// Calls any operation of the API by its name. The contract decides whether a name=value belongs to
+// the path, the query or the body.
 
 import { randomUUID } from 'node:crypto'
 import {
@@ -93,7 +93,7 @@ function findOperation(name: string | undefined): ClientOperationId {
   throw new Failure('usage', what, fix)
 }
 
-/** Throws for names that the operation does not have, and for missing parts of the path. */
+/** Throws for names that the operation does not have, and for missing path parameters. */
 export async function makeApiCall(
   id: ClientOperationId,
   values: readonly string[],

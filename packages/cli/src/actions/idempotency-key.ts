@@ -1,4 +1,4 @@
-// The Idempotency-Key of a send, which makes a repeat harmless.
+// The Idempotency-Key of a send, which makes repeating it harmless.
 
 import { randomUUID } from 'node:crypto'
 import type { Output } from '#base/output.ts'

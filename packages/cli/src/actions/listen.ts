@@ -1,4 +1,4 @@
-// Prints events as they happen, or forwards them to a local webhook.
+// Prints live events, or forwards them to a local webhook.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Event } from '@mailroom/sdk'
@@ -28,7 +28,7 @@ export async function listen(options: ListenOptions): Promise<void> {
   const session = await openSession(options)
   const inboxIds: string[] = []
   for (const text of inbox) inboxIds.push(await findId(session, 'inbox', text))
-  // Fails at once with a bad key or URL; later the SDK waits for the service to come back.
+  // Fails immediately on an invalid key or URL; later the SDK reconnects when the service is back.
   await session.client.account.get()
   if (url?.startsWith('http:') && !isLocal(url)) {
     output.note('Without https, anyone on the network path can read the mail.')
@@ -53,14 +53,14 @@ export async function listen(options: ListenOptions): Promise<void> {
   }
 }
 
-/** Node.js has its own from version 22 on. */
+/** Node.js has its own WebSocket since version 22. */
 async function webSocket(): Promise<typeof WebSocket> {
   if ('WebSocket' in globalThis) return globalThis.WebSocket
   const { WebSocket: ofLibrary } = await import('ws')
   return ofLibrary as never
 }
 
-/** Notes the first message of each connection, and its end. */
+/** Reports the first message and the end of each connection. */
 function watched(Base: typeof WebSocket, note: (text: string) => void, where: string) {
   let times = 0
   return class extends Base {
@@ -105,7 +105,10 @@ function outcomeOf({ status, error, latencyMs }: Forwarded): string {
   return `${status ?? plainLine(error ?? 'failed')} ${Math.round(latencyMs)} ms`
 }
 
-/** Time, type and subject of the event, after the status of the receiver; on a terminal the id is last. */
+/**
+ * Time, type and subject of the event, after the status of the receiver; on a terminal the id is
+ * last.
+ */
 function lineOf(output: Output, event: Event, forwarded: Forwarded | null): string {
   const { occurred_at, event: kind, event_id, message, recipient, domain, webhook } = event
   const outcome = forwarded === null ? [] : [outcomeOf(forwarded)]
@@ -122,15 +125,15 @@ function lineOf(output: Output, event: Event, forwarded: Forwarded | null): stri
 
 type Forwarded = {
   readonly isTaken: boolean
-  /** Null without an answer. */
+  /** Null without a response. */
   readonly status: number | null
   readonly error: string | null
-  /** Of the last attempt. */
+  /** Latency of the last attempt. */
   readonly latencyMs: number
 }
 
 const WAITS_MS = [500, 2_000]
-/** The service's own limit for a receiver. */
+/** The service's own time limit for receivers. */
 const ANSWER_MS_MAX = 15_000
 
 type Forwarding = {
@@ -140,7 +143,10 @@ type Forwarding = {
   readonly note: (text: string) => void
 }
 
-/** Posts the event up to three times. Never rejects, so a dead receiver does not end the command. */
+/**
+ * Posts the event up to three times. Never rejects, so an unavailable receiver does not end the
+ * command.
+ */
 async function forwardEvent(forwarding: Forwarding): Promise<Forwarded> {
   for (let attempt = 1; ; attempt += 1) {
     const forwarded = await post(forwarding, attempt)

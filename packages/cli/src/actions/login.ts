@@ -1,4 +1,4 @@
-// Signs in to a service and out. A key is checked by a request before it is stored.
+// Signs in to a service and out again. A key is checked with a request before it is stored.
 
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -77,7 +77,7 @@ async function check(baseUrl: string, apiKey: string): Promise<OwnAccount> {
   }
 }
 
-/** Half of the rate that the service allows one address. */
+/** Half the rate that the service allows one address. */
 const POLL_MS = 2_000
 const CLIENT_NAME_LENGTH_MAX = 100
 

@@ -1,4 +1,4 @@
-// Exports and imports as files of this machine, and erasures, each with its progress on a terminal.
+// Exports, imports and erasures, with local files and with progress on a terminal.
 
 import { openAsBlob } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
@@ -25,7 +25,6 @@ const ENDINGS: Readonly<Record<Export['format'], string>> = {
   jsonl: 'jsonl',
 }
 
-/** Exports an inbox or a pod into a file. */
 export async function exportMail(options: ExportOptions): Promise<void> {
   const output = openOutput({ isColored: options.color })
   if (options.inbox !== undefined && options.pod !== undefined) {
@@ -55,7 +54,7 @@ export async function exportMail(options: ExportOptions): Promise<void> {
   else output.write(`${plainLine(path)}\n`)
 }
 
-/** The file appears when it is whole. */
+/** The file appears only when it is complete. */
 async function save(
   content: ReadableStream<Uint8Array>,
   to: { path: string; isForced: boolean; onBytes(bytes: number): void },
@@ -92,7 +91,6 @@ export type ImportOptions = CommonOptions & {
   readonly read?: true
 }
 
-/** Imports a file into an inbox. */
 export async function importMail(path: string, options: ImportOptions): Promise<void> {
   const output = openOutput({ isColored: options.color })
   const file = await openFile(path)
@@ -124,7 +122,7 @@ function hasFailed(kind: string, { error, errorMessage }: Export | Import): Fail
   return new Failure('failed', plainLine(`The ${kind} has failed: ${errorMessage ?? `${error}.`}`))
 }
 
-/** Why it waits, if it does. */
+/** Why it waits; '' if it does not. */
 function waitOf({ errorMessage }: Export | Import | Erasure): string {
   return errorMessage == null ? '' : plainLine(`, will be tried again: ${errorMessage}`)
 }
@@ -146,7 +144,7 @@ function summaryOf({ id, format, imported, duplicates, failed, skipped }: Import
 
 export type EraseOptions = CommonOptions & { readonly yes?: true }
 
-/** Erases an address once somebody has confirmed it, and shows the receipt. */
+/** Erases an address after confirmation and shows the receipt. */
 export async function eraseAddress(address: string, options: EraseOptions): Promise<void> {
   const output = openOutput({ isColored: options.color })
   const { client } = await openSession(options)

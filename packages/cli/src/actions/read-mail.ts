@@ -51,7 +51,7 @@ export async function markThreads(
   }
 }
 
-/** Prints the thread as it is then. */
+/** Prints the updated thread. */
 export async function updateThread(
   id: string,
   change: BodyOf<'threads.update'>,
@@ -64,7 +64,7 @@ export async function updateThread(
   else showItem(output, thread)
 }
 
-/** `until` is a time, or how long from now; null ends it. */
+/** `until` is a time or a duration; null ends the snooze. */
 export async function snoozeThread(
   id: string,
   until: string | null,

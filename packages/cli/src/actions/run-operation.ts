@@ -1,4 +1,4 @@
-// Runs a command that is one operation: makes the request from its fields and shows the response.
+// Runs a command that is one operation: builds the request from its fields and shows the response.
 
 import { type ClientOperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { MailroomConnectionError } from '@mailroom/sdk'
@@ -51,7 +51,7 @@ function commonOf(options: GivenOptions): CommonOptions {
   return { color: true, ...options }
 }
 
-/** Rejects unless somebody at a terminal confirms. */
+/** Rejects unless a person confirms at the terminal. */
 export async function confirmFor(operation: ClientOperationId, named: string): Promise<void> {
   const what = operationOf(operation).summary.replace(/\.$/, '')
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) {
@@ -96,7 +96,7 @@ async function makeCall(
   }
 }
 
-/** Null where the operation needs none. */
+/** Null if the operation needs none. */
 function keyOf({ operation }: OperationCommand, { idempotencyKey }: GivenOptions, output: Output) {
   if (!operationOf(operation).needsIdempotencyKey) return null
   return chooseKey(output, typeof idempotencyKey === 'string' ? idempotencyKey : undefined)
@@ -109,7 +109,7 @@ function withHeaders(call: Call, { ifMatch }: GivenOptions, key: string | null):
       ...(typeof ifMatch === 'string' ? { 'if-match': ifMatch } : {}),
       ...(key === null ? {} : { 'idempotency-key': key }),
     },
-    // With the same key a retry never sends twice.
+    // With the same key, a retry never sends twice.
     ...(key === null ? {} : { isOnce: true }),
   }
 }
@@ -157,7 +157,7 @@ function showAnswer(
   }
 }
 
-/** Unchanged into a file or a program; without control characters on a terminal. */
+/** Unchanged in a file or pipe; without control characters on a terminal. */
 export function writeContent(output: Output, bytes: Uint8Array): void {
   output.write(output.isTerminal ? plainBlock(new TextDecoder().decode(bytes)) : bytes)
 }

@@ -1,4 +1,4 @@
-// Sends mail, with an Idempotency-Key that makes a repeat harmless.
+// Sends mail with an Idempotency-Key, which makes repeating it harmless.
 
 import type { BodyOf, ResponseOf } from '@mailroom/contract/operations.ts'
 import { MailroomConnectionError, type MessageToSend } from '@mailroom/sdk'
@@ -141,7 +141,7 @@ async function sendOnce(
     .send({
       ...call,
       headers: { 'idempotency-key': key },
-      // With the same key a retry never sends twice.
+      // With the same key, a retry never sends twice.
       isOnce: true,
     })
     .catch((error) => {

@@ -1,4 +1,4 @@
-// Shows whether the service answers, how fast, and whose key is used.
+// Shows whether the service responds, how fast, and whose key is used.
 
 import { Mailroom, MailroomConnectionError, MailroomError, type OwnAccount } from '@mailroom/sdk'
 import { exitCodes, Failure } from '#base/failure.ts'
@@ -57,7 +57,7 @@ function pairsOf({ baseUrl, ready, latencyMs, apiVersion, account, keySource }: 
   return pairs
 }
 
-/** False if the service answers that it is not ready; rethrows if it does not answer. */
+/** False if the service responds that it is not ready; rethrows if it does not respond. */
 function isAway(error: unknown): false {
   if (error instanceof MailroomError) return false
   throw error

@@ -1,4 +1,4 @@
-// Shows mail that the sandbox captured, and injects mail.
+// Shows captured mail of the sandbox, and injects mail.
 
 import type { CapturedMessage, ReceivedMail } from '@mailroom/sdk'
 import { Failure } from '#base/failure.ts'
@@ -33,7 +33,7 @@ export async function showCaptured(id: string, options: CommonOptions): Promise<
   throw new Failure('notFound', `The sandbox has no captured mail ${JSON.stringify(id)}.`, fix)
 }
 
-/** Captured mail under the field names of a message. */
+/** Captured mail with the field names of a message. */
 function asMessage({ from, to, text, ...kept }: CapturedMessage): Record<string, unknown> {
   return { ...kept, direction: 'captured', fromAddr: from, toAddr: to, bodyText: text }
 }

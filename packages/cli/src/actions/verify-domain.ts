@@ -30,7 +30,7 @@ export async function verifyDomain(text: string, options: VerifyOptions): Promis
     showProgress(output, domain)
     await sleep(Math.min(intervalMs, Math.max(0, endMs - performance.now())))
     domain = await verify().catch((error) => {
-      // Other checks of the account are running; try again in the next round.
+      // Other checks of the account are running, so this waits for the next round.
       if (error instanceof MailroomError && error.status === 429) return domain
       throw error
     })

@@ -1,4 +1,4 @@
-// Waits for a message, or for the code in one. Mail that arrives between two requests is found too.
+// Waits for a message, or for the code in one. Also finds mail that arrives between two requests.
 
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import type { Mailroom, Message } from '@mailroom/sdk'
@@ -50,7 +50,7 @@ type Wanted = Omit<WaitOptions, 'timeout' | 'since'> & {
   readonly sinceMs: number | null
 }
 
-/** Matching messages, one after the other, until the timeout. */
+/** Matching messages, one by one, until the timeout. */
 async function* messagesOf(client: Mailroom, wanted: Wanted): AsyncGenerator<Message> {
   const endMs = performance.now() + wanted.timeoutMs
   const { from, subject, thread: threadId, category, inboxId, sinceMs } = wanted
@@ -66,7 +66,7 @@ async function* messagesOf(client: Mailroom, wanted: Wanted): AsyncGenerator<Mes
     }
     for (const message of earlier) {
       if (Date.parse(message.createdAt) < sinceAtMs || !isMatch(message, wanted)) continue
-      // Lists cut long bodies.
+      // Lists truncate long bodies.
       yield message.isTruncated ? await client.messages.get(message.id) : message
     }
     after = earlier.at(-1)?.id ?? after
@@ -84,7 +84,7 @@ async function* messagesOf(client: Mailroom, wanted: Wanted): AsyncGenerator<Mes
 
 const POLL_SECONDS = 5
 
-/** Messages received since then, oldest first, after the last one before them. */
+/** Messages received since the given time, oldest first, preceded by the last earlier one. */
 async function readEarlier(client: Mailroom, inboxId: string, sinceAtMs: number) {
   const found: Message[] = []
   for await (const message of client.messages.list(inboxId, { direction: 'inbound' })) {

@@ -1,4 +1,4 @@
-// Runs a command for each thread that is claimed, until an interrupt.
+// Runs a command for each claimed thread until interrupted.
 
 import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
@@ -32,7 +32,7 @@ export async function workOnThreads(options: WorkingOptions): Promise<void> {
     throw new Failure('usage', '--concurrency must be a whole number from 1.')
   }
   const output = openOutput({ isColored: options.color })
-  // The token of another claim would refuse what this work does.
+  // The token of another claim would make the service refuse this work.
   const session = await openSession({ ...options, leaseToken: '' })
   const inboxId = await findInbox(session, options.inbox)
   const stop = new AbortController()
@@ -62,7 +62,7 @@ export async function workOnThreads(options: WorkingOptions): Promise<void> {
   }
 }
 
-/** Rejects unless the command exits with 0. It is ended when the lease is lost. */
+/** Rejects unless the command exits with 0. The command is ended when the lease is lost. */
 function run(
   { baseUrl, apiKey }: Session,
   command: string,
@@ -70,7 +70,7 @@ function run(
 ): Promise<void> {
   const child = spawn(command, {
     shell: true,
-    // Of a group of its own, so that an interrupt at the terminal does not end it.
+    // In its own process group, so that an interrupt at the terminal does not end it.
     detached: true,
     stdio: ['pipe', 'inherit', 'inherit'],
     env: {
@@ -83,7 +83,7 @@ function run(
       MAILROOM_LEASE_TOKEN: claim.leaseToken,
     },
   })
-  // A command may end without reading it.
+  // A command may exit without reading its input.
   child.stdin.on('error', () => {})
   child.stdin.end(`${JSON.stringify(claim)}\n`)
   const kill = () => {

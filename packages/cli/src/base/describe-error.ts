@@ -1,4 +1,4 @@
-// The text and the exit code of a failed command.
+// The text and exit code of a failed command.
 
 import { MailroomConnectionError, MailroomError } from '@mailroom/sdk'
 import { type ExitName, exitCodes, Failure } from './failure.ts'
@@ -7,11 +7,11 @@ import { howToSignIn } from './session.ts'
 
 export type DescribedError = {
   readonly exitCode: number
-  /** Lines to standard error. */
+  /** Lines for standard error. */
   readonly text: string
 }
 
-/** The service that the command called, as far as it is known. */
+/** The service that the command called, as far as known. */
 export type Called = { readonly baseUrl: string; readonly keySource: string | null }
 
 export function describeError(error: unknown, called: Called | null): DescribedError {
@@ -69,7 +69,7 @@ function exitOf(status: number, code: string): ExitName {
   return status >= 500 ? 'unavailable' : 'refused'
 }
 
-/** The system's own error is some causes deep. */
+/** The system error is nested several causes deep. */
 function reasonOf(error: MailroomConnectionError): string {
   let reason = error.message
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {

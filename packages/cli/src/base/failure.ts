@@ -2,7 +2,7 @@
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly exit: ExitName
-  /** What to do next, in one sentence or more. */
+  /** What to do next, in one or more sentences. */
   readonly fix: string | null
 
   constructor(exit: ExitName, message: string, fix: string | null = null) {

@@ -1,5 +1,6 @@
-// Output of a command: results go to standard output, everything else to standard error. Tables fit the
-// width of a terminal; elsewhere rows are complete, separated by tabs, and have no heading.
+// Output of a command: results go to standard output, everything else to standard error. On a
+// terminal, tables fit its width; elsewhere rows are complete, separated by tabs, and have no
+// heading.
 
 import { createColors } from 'picocolors'
 import stringWidth from 'string-width'
@@ -10,16 +11,16 @@ type Colors = ReturnType<typeof createColors>
 export type Output = {
   /** Whether a person reads the results. */
   readonly isTerminal: boolean
-  /** Cells in a line of the terminal. */
+  /** Width of the terminal in cells. */
   readonly width: number
   readonly colors: Colors
   readonly noteColors: Colors
   write(text: string | Uint8Array): void
-  /** A line to standard error. */
+  /** Writes a line to standard error. */
   note(text: string): void
-  /** One document of JSON. */
+  /** Writes one JSON document. */
   json(value: unknown): void
-  /** Replaces the previous progress line on a terminal; writes nothing elsewhere. */
+  /** Replaces the previous progress line on a terminal; does nothing elsewhere. */
   progress(text: string): void
 }
 
@@ -57,7 +58,7 @@ export function openOutput({ isColored }: { isColored: boolean }): Output {
   }
 }
 
-/** If the reader of a pipe ends early, as `head` does, the command succeeds. */
+/** Makes the command succeed if the reader of a pipe ends early, as `head` does. */
 export function endWithReader(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -68,14 +69,14 @@ export function endWithReader(): void {
 
 export type Column = {
   readonly title: string
-  /** Whether its cells may be cut. */
+  /** Whether its cells may be truncated. */
   readonly isFlexible: boolean
 }
 
 export const GAP = '  '
 const FLEXIBLE_WIDTH_MIN = 8
 
-/** The least width in cells of a table with these titles and cells. */
+/** The minimum width in cells of a table with these titles and rows. */
 export function leastWidth(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -137,7 +138,7 @@ export function pad(text: string, width: number): string {
 
 const segmenter = new Intl.Segmenter()
 
-/** At most `width` cells; text that was cut ends with …. */
+/** At most `width` cells; truncated text ends with …. */
 export function truncate(text: string, width: number): string {
   if (stringWidth(text) <= width) return text
   let kept = ''
@@ -151,7 +152,7 @@ export function truncate(text: string, width: number): string {
   return `${kept}…`
 }
 
-/** `name  value` lines; separated by a tab unless a person reads them. */
+/** `name  value` lines, separated by a tab if not for a terminal. */
 export function formatPairs(
   pairs: readonly (readonly [string, string])[],
   { isTerminal, colors }: Pick<Output, 'isTerminal' | 'colors'>,

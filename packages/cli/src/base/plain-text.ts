@@ -1,5 +1,5 @@
-// Text of strangers without characters that could control a terminal, hide text or change the reading
-// direction. All text from mail passes through these functions before it is printed.
+// Makes untrusted text safe to print: without characters that control a terminal, hide text or
+// change the reading direction. All text from mail passes through these functions.
 
 import { replaceUnseen, shownText } from '@mailroom/mail/unseen.ts'
 
@@ -8,12 +8,12 @@ export function plainBlock(text: string): string {
   return shownText(text.replaceAll(/\r\n?/g, '\n'))
 }
 
-/** Everything on one line, without tabs. */
+/** The text on one line, without tabs. */
 export function plainLine(text: string): string {
   return plainBlock(text).replaceAll(/\s+/g, ' ').trim()
 }
 
-/** JSON that means the same, with these characters escaped. */
+/** Equivalent JSON with invisible characters escaped. */
 export function plainJson(value: unknown, indent?: number): string {
   return replaceUnseen(JSON.stringify(value, null, indent), (found) =>
     [...Array(found.length).keys()]

@@ -1,17 +1,16 @@
-// Input of a command besides its arguments: standard input, files, durations, and secrets typed at a
-// terminal.
+// Input other than arguments: standard input, files, durations, and secrets typed at a terminal.
 
 import { readFile } from 'node:fs/promises'
 import { Failure } from './failure.ts'
 
-/** Standard input to its end. */
+/** Reads standard input to its end. */
 export async function readStandardInput(): Promise<Buffer<ArrayBuffer>> {
   const pieces: Buffer[] = []
   for await (const piece of process.stdin) pieces.push(Buffer.from(piece))
   return Buffer.concat(pieces)
 }
 
-/** A file, or standard input for `-`. */
+/** Reads a file, or standard input for `-`. */
 export async function readPathOrInput(path: string): Promise<Buffer<ArrayBuffer>> {
   if (path === '-') return readStandardInput()
   try {
@@ -22,11 +21,11 @@ export async function readPathOrInput(path: string): Promise<Buffer<ArrayBuffer>
   }
 }
 
-/** A line from the terminal, trimmed; empty if its input has ended. */
+/** Reads a trimmed line from the terminal; empty at the end of input. */
 export async function readAnswer(prompt: string): Promise<string> {
   const { stdin, stderr } = process
   stderr.write(prompt)
-  // The terminal's line mode keeps Ctrl-C a signal.
+  // In the terminal's line mode, Ctrl-C remains a signal.
   try {
     for await (const piece of stdin.iterator({ destroyOnReturn: false })) {
       return String(piece).trim()
@@ -41,7 +40,7 @@ const ENTER = /[\r\n\x04]/
 const INTERRUPT = '\x03'
 const BACKSPACE = /[\x7f\b]/
 
-/** A line typed at the terminal, without showing it. Rejects on Ctrl-C. */
+/** Reads a line from the terminal without echoing it. Rejects on Ctrl-C. */
 export async function readHidden(prompt: string): Promise<string> {
   const { stdin, stderr } = process
   stdin.setRawMode(true)

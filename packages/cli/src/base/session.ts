@@ -1,5 +1,5 @@
-// The connection of a command to the service: which service and key it uses (profiles, environment), its
-// client, and how inboxes and domains are found by address or name.
+// The connection of a command: which service and key it uses (profiles, environment), its client,
+// and the lookup of inboxes and domains by address or name.
 
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
@@ -17,7 +17,7 @@ export type Session = {
   readonly client: Mailroom
 }
 
-/** Rejects without a key. The first request shows whether the key is valid. */
+/** Rejects without a key. Whether the key is valid shows with the first request. */
 export async function openSession(options: ServiceOptions): Promise<Session> {
   const { baseUrl, apiKey, keySource } = await findService(options)
   if (apiKey === null || keySource === null) throw noKey(baseUrl)
@@ -25,7 +25,7 @@ export async function openSession(options: ServiceOptions): Promise<Session> {
   return { keySource, ...openWith(baseUrl, apiKey, leaseToken) }
 }
 
-/** For operations that anybody may call; sends the key if there is one. */
+/** For operations that need no key; sends the key if there is one. */
 export async function openAnySession(options: ServiceOptions): Promise<Session> {
   const { baseUrl, apiKey, keySource } = await findService(options)
   return { keySource: keySource ?? 'none', ...openWith(baseUrl, apiKey ?? 'none') }
@@ -52,22 +52,23 @@ export const BASE_URL_DEFAULT = 'http://127.0.0.1:8080'
 export type ServiceOptions = {
   readonly profile?: string
   readonly url?: string
-  /** Of the claim of a thread; by default from the environment. */
+  /** The token of a claim; by default from the environment. */
   readonly leaseToken?: string
 }
 
 export type FoundService = {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string
-  /** Null if none is known. */
+  /** Null if unknown. */
   readonly apiKey: string | null
   /** Where the key comes from, as text; null without a key. */
   readonly keySource: string | null
 }
 
 /**
- * A named profile takes precedence over the environment, and the environment over the profile "default".
- * If the URL comes from elsewhere, the stored key is used only if it is for that URL.
+ * A named profile takes precedence over the environment, and the environment over the profile
+ * "default". If the URL comes from another source, the stored key is used only if it belongs to
+ * that URL.
  */
 export async function findService({ profile, url }: ServiceOptions): Promise<FoundService> {
   const { MAILROOM_API_KEY, MAILROOM_BASE_URL } = process.env
@@ -100,7 +101,7 @@ export async function findService({ profile, url }: ServiceOptions): Promise<Fou
   }
 }
 
-/** An absolute URL of http or https. */
+/** Validates an absolute http or https URL. */
 export function readBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   const isNamed = url !== null && /^https?:$/.test(url.protocol) && url.search + url.hash === ''
@@ -131,14 +132,14 @@ export const PROFILE_DEFAULT = 'default'
 const OWNER_ONLY = 0o600
 const OWNER_ONLY_FOLDER = 0o700
 
-/** By the XDG Base Directory Specification. */
+/** Follows the XDG Base Directory Specification. */
 export function profilesPath(): string {
   const { XDG_CONFIG_HOME } = process.env
   const isGiven = XDG_CONFIG_HOME?.startsWith('/') === true
   return join(isGiven ? XDG_CONFIG_HOME : join(homedir(), '.config'), 'mailroom', 'config.json')
 }
 
-/** Empty without the file. */
+/** Empty if the file does not exist. */
 export async function readProfiles(): Promise<Profiles> {
   const path = profilesPath()
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -159,7 +160,7 @@ export async function readProfiles(): Promise<Profiles> {
   }
 }
 
-/** Replaces the file as a whole, so that no other command reads half of it. */
+/** Replaces the file atomically, so that no other command reads half of it. */
 export async function writeProfiles(profiles: Profiles): Promise<void> {
   const path = profilesPath()
   await mkdir(dirname(path), { recursive: true, mode: OWNER_ONLY_FOLDER })
@@ -183,7 +184,7 @@ function isProfile(value: unknown): value is Profile {
 /** Resources with an id in the API and another name for people. */
 export type Named = 'inbox' | 'domain'
 
-/** The id; a text that is neither an address nor a name counts as an id. */
+/** Returns the id; text that is neither an address nor a name is treated as an id. */
 export async function findId(session: Session, kind: Named, text: string): Promise<string> {
   return kind === 'inbox' ? findInboxId(session, text) : findDomainId(session, text)
 }
@@ -201,7 +202,7 @@ async function findInboxId({ client }: Session, text: string): Promise<string> {
   )
 }
 
-/** The inbox with this id or address; without one the only inbox of the account. */
+/** Finds the inbox by id or address, or the account's only inbox if none is given. */
 export async function findInbox(session: Session, text: string | undefined): Promise<string> {
   return text === undefined ? findOnlyInbox(session) : findId(session, 'inbox', text)
 }

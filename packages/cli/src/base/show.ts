@@ -1,5 +1,5 @@
-// Responses of the API as people read them: tables, lists of fields, messages, domains. In a pipe they
-// are lines with tabs.
+// Shows API responses to people: tables, field lists, messages, domains. In a pipe they are
+// tab-separated lines.
 
 import stringWidth from 'string-width'
 import {
@@ -14,9 +14,9 @@ import {
 } from './output.ts'
 import { plainBlock, plainLine } from './plain-text.ts'
 
-/** How a response is shown; without it, all fields. */
+/** How a response is shown; by default all fields. */
 export type Shown =
-  /** One row for each entry; on a terminal `optional` columns only if there is room. */
+  /** One row per entry; on a terminal `optional` columns are shown only if there is room. */
   | ({ readonly kind: 'list' } & Columns)
   | { readonly kind: 'domain' }
   | { readonly kind: 'policy' }
@@ -55,9 +55,9 @@ export function show(output: Output, shown: Shown | undefined, body: unknown): v
   }
 }
 
-/** Ids stand last on a terminal. They are never cut, because people copy them. */
+/** Ids are last on a terminal. They are never truncated, because people copy them. */
 const ID = /^(id|leaseToken)$|(?<!client)Id$|_id$|\.id$/
-/** Other columns that are never cut. */
+/** Other columns that are never truncated. */
 const WHOLE = /^(status|type|plan|date)$|(At|_at|Count|Read|Threads|Bytes|last4)$/
 
 function showList(output: Output, { columns: all, optional = [] }: Columns, answer: Fields): void {
@@ -84,7 +84,7 @@ function columnsOf(names: readonly string[]): Column[] {
   }))
 }
 
-/** Rows that are wider than the terminal: each value on a line of its own. */
+/** For rows that are wider than the terminal: each value is on its own line. */
 function writeRecords(
   output: Output,
   names: readonly string[],
@@ -101,10 +101,10 @@ function writeRecords(
   }
 }
 
-/** In cells: the least room in which a cut value is useful. */
+/** Minimum width in cells at which a truncated value is useful. */
 const ROOM_MIN = 16
 
-/** Drops optional columns, in their order, until the rest has enough room. */
+/** Drops optional columns in order until the rest has enough room. */
 function fitting(
   output: Output,
   { all, optional, rows }: { all: readonly string[]; optional: readonly string[]; rows: Fields[] },
@@ -126,10 +126,13 @@ function fitting(
 const THREAD_COLUMNS =
   'id lastMessageAt subject messageCount isRead unreadCount participants snippet'.split(' ')
 
-/** In cells: more room than this gives a name nothing. */
+/** Maximum width in cells that benefits a name. */
 const WHO_ROOM_MAX = 40
 
-/** On a terminal each thread has two lines, because an id would leave a table little room for words. */
+/**
+ * On a terminal each thread has two lines, because an id would leave little room for text in a
+ * table.
+ */
 function showThreads(output: Output, answer: Fields): void {
   const threads = listOf(answer.data).map((thread) => ({ ...thread, participants: whoOf(thread) }))
   if (!output.isTerminal) {
@@ -167,14 +170,14 @@ function showThreads(output: Output, answer: Fields): void {
   noteRest(output, answer)
 }
 
-/** Names, or addresses of participants without a name, as mail programs list them. */
+/** Names of participants, or addresses of those without, as mail programs list them. */
 function whoOf({ participants }: Fields): string {
   return listOf(participants)
     .map(({ name, address }) => plainLine(String(name ?? address)))
     .join(', ')
 }
 
-/** Says on a terminal whether the list continues. */
+/** Reports on a terminal whether the list continues. */
 function noteRest(output: Output, answer: Fields): void {
   if (!output.isTerminal) return
   const rows = listOf(answer.data)
@@ -221,7 +224,9 @@ function showFound(output: Output, answer: Fields): void {
   output.note(length === 0 ? 'No matches.' : `${length} of ${answer.total} found.`)
 }
 
-/** On one line. Highlights are counted in code points, before any character is removed. */
+/**
+ * The snippet on one line. Highlights are counted in code points, before any character is removed.
+ */
 function highlight(
   { snippet, highlights }: Fields,
   { mark, room }: { mark: (text: string) => string; room: number },
@@ -331,7 +336,7 @@ const DOMAIN_FIELDS = [
 ]
 const RECORD_COLUMNS = ['status', 'purpose', 'type', 'name', 'hint']
 
-/** In a pipe: one line for each record, with its value at the end. */
+/** In a pipe: one line per record, with its value at the end. */
 function showDomain(output: Output, domain: Fields): void {
   const records = listOf(domain.records)
   if (!output.isTerminal) {
@@ -355,14 +360,14 @@ function showDomain(output: Output, domain: Fields): void {
   )
   output.write(formatTable(columns, rows, output))
   output.write(`\n${output.colors.dim('Publish these records:')}\n`)
-  // Each value is complete and on its own line, so that people can copy it.
+  // Each value is complete and on its own line, so that it can be copied.
   for (const { type, name, priority, value } of records) {
     const number = typeof priority === 'number' ? ` ${priority}` : ''
     output.write(`\n${plainLine(`${name}  ${type}${number}`)}\n${plainLine(String(value))}\n`)
   }
 }
 
-/** What applies, with the width that it comes from where that is another one; rules in the order in which they decide. */
+/** The effective policy, with the scope of inherited settings; rules are in order of precedence. */
 function showPolicy(output: Output, policy: Fields): void {
   const effective = recordOf(policy.effective)
   const pairs: [string, string][] = [
@@ -395,7 +400,7 @@ function scopeOf({ podId, inboxId }: Fields): string {
   return String(inboxId ?? podId ?? 'account')
 }
 
-/** With all that will be sent: whoever approves it has read it here. */
+/** Shows everything that will be sent, because approvers rely on it. */
 function showReview(output: Output, { content, display, thread, equal, ...review }: Fields): void {
   showItem(output, review)
   const { replyTo, inReplyTo, headers, attachments, bodyText, bodyHtml } = recordOf(content)
@@ -454,7 +459,7 @@ function listOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.map(recordOf) : []
 }
 
-/** A field, or a nested one: `message.subject`. */
+/** A field, or a nested field such as `message.subject`. */
 function at(row: Fields, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => recordOf(value)[name], row)
 }
@@ -470,7 +475,7 @@ function cellOf({ isTerminal }: Pick<Output, 'isTerminal'>, value: unknown): str
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** In a list on a terminal, times are as short as they can be. */
+/** In a list on a terminal, times are abbreviated. */
 export function listCellOf(output: Pick<Output, 'isTerminal'>, value: unknown): string {
   const isTime = output.isTerminal && typeof value === 'string' && TIME.test(value)
   return isTime ? shortTime(new Date(value), new Date()) : cellOf(output, value)
@@ -483,7 +488,7 @@ function localTime(text: string): string {
 
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
 
-/** The time of day today, the day earlier this year, and both in the future. */
+/** The time of day for today, the day for earlier this year, and both for the future. */
 function shortTime(date: Date, now: Date): string {
   if (dayOf(date) === dayOf(now)) return clockTime(date)
   const isThisYear = date.getFullYear() === now.getFullYear()

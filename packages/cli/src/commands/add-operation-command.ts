@@ -1,11 +1,10 @@
-// Makes commands from operations, and options from fields of the contract.
+// Builds commands from operations, and options from fields of the contract.
 
 import { type ClientOperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { Argument, type Command, Option } from 'commander'
 import { arrange, type Field, isSeveral } from './fields.ts'
 import type { Group, OperationCommand } from './resources.ts'
 
-/** Adds the command to its group. */
 export function addOperationCommand(parent: Command, spec: OperationCommand): Command {
   const command = parent.command(spec.name, { isDefault: spec.isDefault === true })
   describeBy(command, spec.operation)
@@ -40,7 +39,7 @@ export function addIfMatchOption(command: Command): Command {
   return command.option('--if-match <etag>', sentence, quoted)
 }
 
-/** Shells remove the quotation marks of an ETag. */
+/** Adds the quotation marks of an ETag, which shells remove. */
 function quoted(etag: string): string {
   return etag === '*' || etag.startsWith('"') ? etag : `"${etag}"`
 }
@@ -59,7 +58,7 @@ export function addKeyOption(command: Command): Command {
   )
 }
 
-/** Lists of commands show the operation's summary, the command's own help also its notes. */
+/** Command lists show the operation's summary; the command's own help also shows its notes. */
 export function describeBy(command: Command, id: ClientOperationId): Command {
   const { summary, notes } = operationOf(id)
   return command
@@ -90,7 +89,7 @@ export function addFieldOption(command: Command, field: Field): Command {
   return command.addOption(option)
 }
 
-/** For options that may be repeated; commas separate values too. */
+/** For options that may be repeated or contain comma-separated values. */
 export function collect(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(',').map((one) => one.trim())].filter((one) => one !== '')
 }
@@ -137,7 +136,7 @@ function sentenceOf({ sentence, named, isNullable, isList, place }: Field): stri
   return [sentence, ...more].join(' ').trim()
 }
 
-/** Adds the group with its operations; returns it, so that other commands can be added. */
+/** Adds the group with its operations; returns it so that other commands can be added. */
 export function addGroup(program: Command, group: Group): Command {
   const command = program.command(group.name).summary(group.summary).description(group.summary)
   for (const spec of group.commands) {

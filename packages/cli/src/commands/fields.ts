@@ -1,4 +1,4 @@
-// The fields of an operation as arguments and options, all read from the contract.
+// The fields of an operation as arguments and options, derived from the contract.
 
 import { type ClientOperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { MAILBOX } from '@mailroom/contract/text.ts'
@@ -7,7 +7,7 @@ import type { Named } from '#base/session.ts'
 import type { OperationCommand } from './resources.ts'
 
 export type Field = {
-  /** In the API. */
+  /** The field's name in the API. */
   readonly name: string
   readonly place: 'path' | 'query' | 'body'
   readonly sentence: string
@@ -15,9 +15,9 @@ export type Field = {
   readonly isNullable: boolean
   readonly form: 'text' | 'integer' | 'boolean' | 'json'
   readonly isList: boolean
-  /** Null if any text is valid. */
+  /** The allowed values; null if any text is valid. */
   readonly words: readonly string[] | null
-  /** Name of its value in the help. */
+  /** Placeholder for its value in the help. */
   readonly placeholder: string
   readonly named: Named | null
   /** The long option without its dashes. */
@@ -47,7 +47,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   event_types: 'events',
 }
 
-/** In the order of the path, the query and the body. */
+/** In the order path, query, body. */
 export function fieldsOf(id: ClientOperationId): Field[] {
   const { path, parameters = {}, query, body } = operationOf(id)
   const ofPath = Object.entries(parameters).map(([name, description]) => {
@@ -60,7 +60,7 @@ export function fieldsOf(id: ClientOperationId): Field[] {
 function propertiesOf(schema: object | undefined, place: 'query' | 'body'): Field[] {
   const { properties = {}, required = [] }: ObjectSchema = schema ?? {}
   return Object.entries(properties).map(([name, property]) => {
-    // A query field with a default is required only in what a handler gets.
+    // A query field with a default is required only in the handler's type.
     const isRequired = required.includes(name) && !('default' in property)
     return fieldOf(name, place, property, isRequired)
   })
@@ -114,7 +114,7 @@ function kebabOf(name: string): string {
   return name.replaceAll('_', '-').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
-/** Converts the text to a value of the field's type; throws if it cannot. */
+/** Converts the text to a value of the field's type; throws if it is invalid. */
 export function readValue(field: Field, text: string): unknown {
   if (field.isNullable && text === '') return null
   switch (field.form) {
@@ -165,7 +165,7 @@ export function arrange(command: OperationCommand): OperationFields {
   }
 }
 
-/** Event types are one text in a query, but a list on the command line. */
+/** Event types are a single text in a query, but a list on the command line. */
 export function isSeveral({ isList, name }: Field): boolean {
   return isList || name === 'event_types'
 }

@@ -1,5 +1,5 @@
-// Commands about mail: sending, reading, waiting, listening. Options that are fields of the contract have
-// the contract's descriptions.
+// Commands about mail: sending, reading, waiting, listening. Options that are fields of the
+// contract use its descriptions.
 
 import type { ClientOperationId } from '@mailroom/contract/operations.ts'
 import { eventKinds, inviteResponses, messageCategories } from '@mailroom/contract/vocabulary.ts'
@@ -192,7 +192,7 @@ function addThreadCommands(threads: Command): void {
   }
 }
 
-/** Short forms of threads.update. */
+/** Shorthand commands for threads.update. */
 function addThreadChanges(threads: Command): void {
   const of = (name: string, summary: string) =>
     addLeaseOption(

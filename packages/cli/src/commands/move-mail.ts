@@ -1,4 +1,4 @@
-// Commands that take mail out of the service, into it, and away from it.
+// Commands for exports, imports and erasures.
 
 import { EXPORT_FORMATS } from '@mailroom/contract/transfers.ts'
 import { type Command, Option } from 'commander'

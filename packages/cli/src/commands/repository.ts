@@ -1,4 +1,4 @@
-// Commands that need the whole repository: those of the service, and those of contributors.
+// Commands that need the complete repository: those of the service, and those for contributors.
 
 import { addOperatorCommands } from '@mailroom/server/commands/command-line.ts'
 import type { Command } from 'commander'

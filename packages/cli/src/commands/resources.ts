@@ -1,24 +1,27 @@
-// Commands that are one operation each: the operation, its arguments, and how its response is shown.
-// Everything else about them is in the contract.
+// Commands that are a single operation: the operation, its arguments, and how its response is
+// shown. The contract defines everything else.
 
 import type { ClientOperationId } from '@mailroom/contract/operations.ts'
 import type { Shown } from '#base/show.ts'
 
-/** A command that is one operation of the API. */
+/** A command that is a single operation of the API. */
 export type OperationCommand = {
   /** Name within its group. */
   readonly name: string
   readonly operation: ClientOperationId
-  /** Default: all fields of JSON, and any other content unchanged. */
+  /** Default: all fields of JSON, and other content unchanged. */
   readonly shown?: Shown
-  /** A sentence, for a response without content; `{}` stands for the last argument. */
+  /** A sentence for a response without content; `{}` is replaced with the last argument. */
   readonly done?: string
-  /** Names of arguments by field. Path parameters are always arguments. */
+  /** Argument names by field. Path parameters are always arguments. */
   readonly arguments?: Readonly<Record<string, string>>
   /** The inbox in the path is an option; it defaults to the account's only inbox. */
   readonly isOfInbox?: true
   readonly alias?: string
-  /** Cannot be undone, or not with the named option: a person must confirm, a program must give --yes. */
+  /**
+   * Irreversible, always or with the named option: a person must confirm, a program must pass
+   * --yes.
+   */
   readonly needsConfirmation?: true | 'permanent'
   /** Runs if only the group is named. */
   readonly isDefault?: true
@@ -26,16 +29,16 @@ export type OperationCommand = {
 
 export type Group = {
   readonly name: string
-  /** For the list of commands. */
+  /** Shown in the list of commands. */
   readonly summary: string
-  /** Names of arguments by field, for every command that has the field. */
+  /** Argument names by field, for every command that has the field. */
   readonly arguments?: Readonly<Record<string, string>>
   readonly commands: readonly OperationCommand[]
 }
 
 /**
- * Names of columns, separated by spaces. A narrow terminal lacks the optional ones, the first of them first; elsewhere all
- * are in this order.
+ * Column names separated by spaces, in order of display. A narrow terminal omits the optional ones,
+ * starting with the first.
  */
 const list = (columns: string, optional = '') =>
   ({ kind: 'list', columns: columns.split(' '), optional: optional.split(' ') }) as const

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The entry of the packed program. The rest is loaded only by a Node.js that can read it.
+// The entry point of the packed program. The rest is loaded only if Node.js is recent enough.
 
 const NODE_MAJOR_MIN = 20
 

@@ -1,12 +1,13 @@
-// In the packed program: the commands of the whole repository say where they are.
+// Replaces the commands of the complete repository in the packed program: each says where to run
+// it.
 
 import type { Command } from 'commander'
 import { Failure } from '#base/failure.ts'
 
-/** Their names, which the build fills in. */
+/** Names of these commands, filled in by the build. */
 declare const REPOSITORY_COMMANDS: readonly string[]
 
-/** The build puts it in the place of that of `commands/repository.ts`. @public */
+/** Replaces the function of `commands/repository.ts` in the build. @public */
 export function addRepositoryCommands(program: Command): void {
   for (const name of REPOSITORY_COMMANDS) {
     const sentence = `"mailroom ${name}" is only in the whole repository, on the machine of the service.`
