@@ -1,5 +1,6 @@
-// The access of one connection: a client with its key, optionally restricted to one inbox or to reading.
-// Anything outside is reported as not found, in the same words as something that does not exist.
+// The access of one connection: a client with its key, optionally restricted to one inbox or to
+// reading. Anything outside is reported as not found, in the same words as something that does not
+// exist.
 
 import { type Draft, type Inbox, Mailroom, type Message, type Thread } from '@mailroom/sdk'
 import { isNotFound, orElse, ToolProblem } from './problem.ts'
@@ -9,19 +10,19 @@ export type AccessOptions = {
   readonly baseUrl: string
   readonly apiKey: string
   readonly restriction: Restriction
-  /** Of the claim of the thread that a call is about. */
+  /** The token of the claim on the thread of a call. */
   readonly leaseToken?: string
   /** Whether the service is in sandbox mode. */
   readonly isSandbox: boolean
-  /** Default: the runtime's own. */
+  /** Default: the runtime's own fetch. */
   readonly fetch?: typeof fetch
-  /** The service's time in milliseconds; default: the Date header of its answers. */
+  /** The service's time in milliseconds; default: the Date header of its responses. */
   readonly now?: () => number
-  /** Called with unexpected errors, whose details the model does not get. */
+  /** Called with unexpected errors, whose details are withheld from the model. */
   onFault(error: unknown): void
 }
 
-/** Inboxes listed when a call must name one. */
+/** Inboxes listed if a call must name one. */
 const NAMED_MAX = 10
 /** Inboxes searched for an address. */
 const SEARCHED_MAX = 5_000
@@ -46,7 +47,9 @@ export class Access {
     this.#options.onFault(error)
   }
 
-  /** A client that passes every response to `see`. Never retries: the model decides that. */
+  /**
+   * A client that passes every response to `see`. Never retries, because the model decides that.
+   */
   clientSeeing(see: (response: Response) => void): Mailroom {
     const { baseUrl, apiKey, leaseToken, fetch: send = fetch } = this.#options
     const seeing: typeof fetch = async (...request) => {
@@ -58,12 +61,12 @@ export class Access {
     return new Mailroom({ baseUrl, apiKey, fetch: seeing, maxRetries: 0, ...lease })
   }
 
-  /** The same access with the token of a claim, which every request shows. */
+  /** The same access with the token of a claim, which is sent with every request. */
   withLease(leaseToken: string): Access {
     return new Access({ ...this.#options, leaseToken })
   }
 
-  /** Finds an inbox by id or address; without a name the only one. */
+  /** Finds an inbox by id or address, or the only inbox if none is named. */
   async inbox(named: string | undefined): Promise<Inbox> {
     const only = await this.only()
     if (only !== null) {
@@ -102,7 +105,7 @@ export class Access {
     }
   }
 
-  /** Rejects the same way for a thread of another inbox and for one that does not exist. */
+  /** Rejects alike for a thread of another inbox and for one that does not exist. */
   async thread(id: string): Promise<Thread> {
     const problem = () =>
       new ToolProblem(`No thread ${id}. Call list_unread or search_mail to find a thread's id.`)
@@ -111,7 +114,7 @@ export class Access {
     return thread
   }
 
-  /** Rejects the same way for a message of another inbox and for one that does not exist. */
+  /** Rejects alike for a message of another inbox and for one that does not exist. */
   async message(id: string): Promise<Message> {
     const problem = () =>
       new ToolProblem(
@@ -122,7 +125,7 @@ export class Access {
     return message
   }
 
-  /** Rejects the same way for a draft of another inbox and for one that does not exist. */
+  /** Rejects alike for a draft of another inbox and for one that does not exist. */
   async draft(id: string): Promise<Draft> {
     const draft = await orElse(this.client.drafts.get(id), () => noDraft(id))
     if (!(await this.reaches(draft.inboxId))) throw noDraft(id)

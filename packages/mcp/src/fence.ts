@@ -1,12 +1,15 @@
-// Text of strangers for a model: between two lines with a random word that no sender can know, and with
-// characters that hide or reorder text as their numbers.
+// Encloses untrusted text for a model between two lines with a random word that no sender can know,
+// and shows characters that hide or reorder text as numbers.
 
 import { randomBytes } from 'node:crypto'
 import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
 
 const NONCE_BYTES = 16
 
-/** Puts the text between two lines, as in the service's views. Chooses another word if the text contains it. */
+/**
+ * Encloses the text between two lines, as in the service's views. Chooses another word if the text
+ * contains it.
+ */
 export function fence(text: string, makeNonce: () => string = randomNonce): string {
   const lower = text.toLowerCase()
   let nonce = makeNonce()
@@ -18,7 +21,7 @@ function randomNonce(): string {
   return randomBytes(NONCE_BYTES).toString('hex')
 }
 
-/** A subject, a name or a snippet in one line of at most `max` code points; unseen characters as `[U+200B]`. */
+/** Text on one line of at most `max` code points, with invisible characters as `[U+200B]`. */
 export function oneLine(text: string, max = 200): string {
   const line = text
     .slice(0, max * 8)
@@ -34,7 +37,7 @@ export function plainLines(text: string): string {
   return shownText(text.toWellFormed().replaceAll(/\r\n?|[\u2028\u2029]/g, '\n'))
 }
 
-/** At most `max` code points; text that was cut ends with …. */
+/** At most `max` code points; truncated text ends with …. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text
   const points = [...text]

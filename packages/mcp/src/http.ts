@@ -1,5 +1,5 @@
-// The MCP endpoint (Streamable HTTP) without sessions: each request gets its own server, so any process can
-// answer any request. The caller is already authenticated.
+// The MCP endpoint (Streamable HTTP) without sessions: each request gets its own server, so any
+// process can answer it. The caller is already authenticated.
 
 import {
   createMcpHandler,
@@ -12,13 +12,13 @@ import { makeMcpServer } from './mcp-server.ts'
 import type { Restriction } from './restriction.ts'
 
 export type McpEndpointOptions = {
-  /** Base of the client's requests; `fetch` uses only their path and query. */
+  /** Base URL of the client's requests; `fetch` uses only their path and query. */
   readonly baseUrl: string
   /** The service's time in milliseconds. */
   readonly now: () => number
   /** Called with messages that were refused before any tool ran. */
   onRefused(error: Error): void
-  /** Called with unexpected errors, whose details the caller does not get. */
+  /** Called with unexpected errors, whose details are withheld from the caller. */
   onFault(error: unknown): void
 }
 
@@ -35,7 +35,7 @@ export type McpEndpoint = {
   answer(request: Request, message: unknown, caller: McpCaller): Promise<Response>
 }
 
-/** Keeps no state between requests. */
+/** Stateless between requests. */
 export function openMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { baseUrl, now, onRefused, onFault } = options
   const handler = createMcpHandler(
@@ -45,11 +45,11 @@ export function openMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
         new Access({ baseUrl, apiKey, restriction, isSandbox, fetch, now, onFault }),
       )
     },
-    // The tools of a connection never change, so there is nothing to subscribe to.
+    // A connection's tools never change, so there is nothing to subscribe to.
     { onerror: onRefused, maxSubscriptions: 0 },
   )
   const { hostname } = new URL(baseUrl)
-  // Not the Host header: after DNS rebinding it is the attacker's name.
+  // The Host header is not used: after DNS rebinding it is the attacker's name.
   const origins = [...localhostAllowedOrigins(), hostname]
   return {
     async answer(request, message, caller) {

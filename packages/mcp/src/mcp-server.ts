@@ -34,7 +34,7 @@ const VERSION = '0.1.0'
 /** Values in the arguments of one call; a message to a hundred recipients has a few hundred. */
 const ARGUMENT_VALUES_MAX = 2_000
 
-/** A server for one connection, or for one request where there are no connections. */
+/** Makes a server for one connection, or for one request if there are no connections. */
 export function makeMcpServer(access: Access): McpServer {
   const server = new McpServer(
     { name: 'mailroom', title: 'Mailroom', version: VERSION },
@@ -83,7 +83,7 @@ async function carryOut(
     const leased = withLeaseOf(given, access)
     return { content: contentOf(await tool.run(given, callOf(leased, context))) }
   } catch (thrown) {
-    // Nobody reads the answer to an aborted call.
+    // The response to an aborted call is never read.
     context.mcpReq.signal.throwIfAborted()
     if (!isExpected(thrown)) access.onFault(thrown)
     return { content: contentOf(explain(thrown)), isError: true }
@@ -130,7 +130,7 @@ const ONE_INBOX = 'This connection has one inbox, which is used if inbox is left
 const SANDBOX =
   'The service is in sandbox mode: sent mail is captured and not delivered (get_sandbox_mail), and simulate_inbound lets mail arrive.'
 
-/** Complete for this access; nothing of it is a secret. */
+/** Complete for this access; contains no secrets. */
 function instructionsFor({ restriction, isSandbox }: Access): string {
   return [
     GENERAL,
@@ -174,7 +174,7 @@ export const allTools: readonly Tool[] = [
 
 type Offer = 'offered' | 'hidden' | 'refused'
 
-/** A refused tool is not listed, and a call of it returns the reason. */
+/** A refused tool is not listed, and calling it returns the reason. */
 function offerOf(tool: Tool, { isSandbox, restriction }: Access): Offer {
   if (tool.isOfSandbox && !isSandbox) return 'hidden'
   if (restriction.isReadOnly && !tool.isReading) return 'refused'

@@ -6,7 +6,7 @@ import { oneLine } from './fence.ts'
 const MESSAGE_LENGTH_MAX = 500
 const DETAILS_MAX = 10
 
-/** An expected failure; its message tells the model what to do. */
+/** An expected failure whose message says what the model can do. */
 export class ToolProblem extends Error {
   override readonly name = 'ToolProblem'
 }

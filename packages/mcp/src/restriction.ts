@@ -1,13 +1,13 @@
-// Restrictions of a connection: it may reach less than its key, never more.
+// Restrictions of a connection, which can reduce the access of its key but never widen it.
 
 export type Restriction = {
   /** Id or address of the only inbox of this connection; null for all inboxes of the account. */
   readonly inbox: string | null
-  /** Without the tools that send, create or change anything. */
+  /** Omits the tools that send, create or change anything. */
   readonly isReadOnly: boolean
 }
 
-/** The message is for the person who set the connection up. */
+/** The message is for the person who set up the connection. */
 export type RestrictionReading =
   | { readonly kind: 'restriction'; readonly restriction: Restriction }
   | { readonly kind: 'mistake'; readonly message: string }
@@ -15,8 +15,8 @@ export type RestrictionReading =
 const NAMES = new Set(['inbox', 'read_only'])
 
 /**
- * Reads the query of the endpoint. An unknown name or value is a mistake, so that a typo does not leave a
- * connection unrestricted.
+ * Parses the query of the endpoint. An unknown name or value is an error, so that a typo does not
+ * leave a connection unrestricted.
  */
 export function readRestriction(query: URLSearchParams): RestrictionReading {
   for (const name of query.keys()) {
@@ -35,8 +35,8 @@ const PREFIX = 'MAILROOM_MCP_'
 const SETTINGS = new Set(['MAILROOM_MCP_INBOX', 'MAILROOM_MCP_READ_ONLY'])
 
 /**
- * Reads the environment. An unknown name is a mistake, and so is an empty value, which often comes from an
- * unset variable.
+ * Parses the environment. An unknown name is an error, and so is an empty value, which often comes
+ * from an unset variable.
  */
 export function readRestrictionSettings(
   env: Readonly<Record<string, string | undefined>>,

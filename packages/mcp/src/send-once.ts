@@ -1,26 +1,29 @@
-// Sends the same content to the same recipients only once in ten minutes, whichever connection, process or
-// machine repeats it. The service remembers sends by idempotency keys derived from the content; nothing is
-// stored here.
+// Sends the same content to the same recipients only once in ten minutes, whichever connection,
+// process or machine repeats it. The service remembers sends by idempotency keys derived from the
+// content; nothing is stored here.
 
 import { createHash } from 'node:crypto'
 import type { Mailroom, MessageToSend, SentMessage } from '@mailroom/sdk'
 import type { Access } from './access.ts'
 import { ToolProblem } from './problem.ts'
 
-/** Within this time a repeat counts as a mistake, not as a second message. */
+/** A repeat within this time counts as a mistake, not as a second message. */
 export const REPEAT_MS = 10 * 60_000
-/** Times that the same content may be sent within a day, each more than REPEAT_MS after the last. */
+/**
+ * How often the same content may be sent within a day, each time more than REPEAT_MS after the
+ * last.
+ */
 export const GENERATIONS_MAX = 16
 
 export type SendOutcome = {
   readonly sent: SentMessage
-  /** It was sent less than REPEAT_MS ago, and was not sent again. */
+  /** Whether it was sent less than REPEAT_MS ago, and was not sent again. */
   readonly isRepeat: boolean
 }
 
 /**
- * Rejects with ToolProblem when the day's generations are used up, and like a send. Concurrent calls use the
- * same first free key, so the service sends once.
+ * Rejects like a send, and with ToolProblem once the day's generations are used up. Concurrent
+ * calls use the same first free key, so the service sends once.
  */
 export function sendOnce(
   access: Access,
@@ -31,7 +34,7 @@ export function sendOnce(
   )
 }
 
-/** The same for a forward. */
+/** Forwards once, under the same rules. */
 export function forwardOnce(
   access: Access,
   { messageId, forwarded, signal }: { messageId: string; forwarded: Forward; signal: AbortSignal },
@@ -43,7 +46,7 @@ export function forwardOnce(
   )
 }
 
-/** The same for an answer to an invitation. */
+/** Answers an invitation once, under the same rules. */
 export function rsvpOnce(
   access: Access,
   { messageId, answer, signal }: { messageId: string; answer: Answer; signal: AbortSignal },
@@ -55,7 +58,7 @@ export function rsvpOnce(
   )
 }
 
-/** A draft is sent once at all: a repeat gets the first answer although the draft is gone. */
+/** A draft is sent only once: a repeat gets the first response although the draft is gone. */
 export async function sendDraftOnce(
   access: Access,
   {
@@ -102,13 +105,13 @@ async function once(
   )
 }
 
-/** The service's clock, in whole seconds, because the compared times are the service's. */
+/** The service's clock, in whole seconds, because it is compared with times of the service. */
 function timeOf(headers: Headers): number {
   const at = Date.parse(headers.get('date') ?? '')
   return Number.isNaN(at) ? Date.now() : at
 }
 
-/** Covers the whole request, so that two requests never have the same hash. */
+/** Covers the whole request, so that two different requests never have the same hash. */
 function hashOf(inboxId: string, message: MessageToSend): string {
   const { attachments = [], ...fields } = message
   const sortedFields = Object.entries(fields)

@@ -1,4 +1,4 @@
-// MCP over standard input and output: a process for one client, which calls the API over HTTP.
+// MCP over standard input and output: one process per client, which calls the API over HTTP.
 
 import { once } from 'node:events'
 import { Mailroom } from '@mailroom/sdk'
@@ -12,15 +12,15 @@ export type StdioOptions = {
   readonly apiKey: string
   /** Id or address of the only inbox of this connection; null for all inboxes of the account. */
   readonly inbox?: string | null
-  /** Without the tools that send, create or change anything. */
+  /** Omits the tools that send, create or change anything. */
   readonly isReadOnly?: boolean
 }
 
 const PROBE_MS_MAX = 5_000
 
 /**
- * Resolves when the client closes standard input. Standard output carries the protocol; errors go to standard
- * error. If the service cannot be reached, the tools say so.
+ * Resolves when the client closes standard input. Standard output carries the protocol, and
+ * standard error the errors. If the service is unreachable, the tools say so.
  */
 export async function runStdio(options: StdioOptions): Promise<void> {
   const { baseUrl, apiKey, inbox = null, isReadOnly = false } = options

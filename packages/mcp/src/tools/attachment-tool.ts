@@ -1,5 +1,5 @@
-// The tool that reads an attachment: text and documents as text, pictures and other small files as files, large ones as
-// a download link.
+// The tool that reads an attachment: text and documents as text, pictures and other small files as
+// files, and large files as a download link.
 
 import { type Attachment, MailroomError, type Message } from '@mailroom/sdk'
 import { z } from 'zod'
@@ -9,7 +9,7 @@ import { orElse, ToolProblem } from '#problem.ts'
 import { type Answer, charOffset, defineTool, id, lines, maxChars } from './tool.ts'
 
 const FILENAME_LENGTH_MAX = 1_000
-/** Base64 is a third longer, and the model reads all of it. */
+/** Limits files because base64 is a third longer, and the model reads all of it. */
 const FILE_BYTES_MAX = 512 * 1024
 const TEXT_BYTES_MAX = 4 * 1024 * 1024
 const NAMES_MAX = 50
@@ -51,7 +51,7 @@ export const getAttachment = defineTool({
   },
 })
 
-/** The text of a document; null if it has none that can be read. */
+/** The text of a document; null if it has no readable text. */
 async function readText(
   { client }: Access,
   messageId: string,
@@ -61,7 +61,7 @@ async function readText(
   try {
     return (await client.attachments.text(messageId, filename, { signal })).text
   } catch (error) {
-    // The file itself may still be of use.
+    // The file itself may still be useful.
     if (error instanceof MailroomError && UNREAD.has(error.code)) return null
     throw error
   }
@@ -69,7 +69,7 @@ async function readText(
 
 const UNREAD = new Set(['no_text', 'service_unavailable'])
 
-/** Finds a file by its name, or by its visible name, because a name may contain invisible characters. */
+/** Finds a file by its name or visible name, because a name may contain invisible characters. */
 function findFile({ attachments }: Message, name: string): Attachment | undefined {
   return (
     attachments.find(({ filename }) => filename === name) ??
@@ -91,7 +91,7 @@ function noFile({ id: messageId, attachments }: Message): ToolProblem {
 const TEXT_TYPE =
   /^(?:text\/|message\/|application\/(?:[\w.+-]*\+)?(?:json|xml|yaml|x-yaml|javascript|sql|toml|x-sh|csv|rtf)\b)/i
 
-/** The source of HTML holds text that nobody sees. */
+/** HTML is excluded, because its source contains invisible text. */
 function isTextType(contentType: string): boolean {
   return (
     TEXT_TYPE.test(contentType) &&
@@ -103,7 +103,7 @@ function isPicture({ contentType }: Attachment): boolean {
   return PICTURES.has(mediaType(contentType))
 }
 
-/** Null for text of another charset, which the service knows better, and for what is no text. */
+/** Null for binary content, and for other charsets, which the service decodes better. */
 function utf8Of(content: Uint8Array): string | null {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(content)
@@ -136,7 +136,7 @@ const KNOWN_TYPES =
   /^(?:image\/(?:png|jpeg|gif|webp|avif|heic|tiff|bmp)|audio\/(?:mpeg|mp4|ogg|wav|flac)|video\/(?:mp4|webm|mpeg|quicktime)|application\/(?:pdf|zip|gzip|msword|vnd\.ms-excel|vnd\.ms-powerpoint|vnd\.openxmlformats-officedocument\.(?:wordprocessingml\.document|spreadsheetml\.sheet|presentationml\.presentation)|vnd\.oasis\.opendocument\.(?:text|spreadsheet|presentation)))$/
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
-/** Outside the fence stand only known media types and a number; the sender's own words are inside. */
+/** Only known media types and a number are outside the fence; the sender's own words are inside. */
 function whole(content: Uint8Array, file: Attachment, message: Message): Answer {
   const type = mediaType(file.contentType)
   const mimeType = KNOWN_TYPES.test(type) ? type : UNKNOWN_TYPE

@@ -1,15 +1,15 @@
-// The arguments that say what a message has, and the fields of the API that they become.
+// The arguments for the content of a message, and their mapping to fields of the API.
 
 import type { MessageToSend } from '@mailroom/sdk'
 import { z } from 'zod'
 import { ToolProblem } from '#problem.ts'
 
-/** With a display name. */
+/** Includes the display name. */
 const MAILBOX_LENGTH_MAX = 1_000
 const SUBJECT_LENGTH_MAX = 998
 const BODY_LENGTH_MAX = 100_000
 const HTML_LENGTH_MAX = 500_000
-/** Of each list; the service allows 50 together. */
+/** Per list; the service allows 50 in total. */
 const ADDRESSES_MAX = 50
 const FILES_MAX = 20
 const FILE_LENGTH_MAX = 3_500_000
@@ -116,7 +116,7 @@ export function fileOf({ filename, content_type: contentType, text, base64 }: Gi
       `The attachment ${JSON.stringify(filename)} needs either text or base64. Nothing was sent; call again with one of them.`,
     )
   }
-  // Bytes in both cases, so that the same file is the same content.
+  // Bytes in both cases, so that the same file always counts as the same content.
   const data = base64 === undefined ? new TextEncoder().encode(text) : fromBase64(base64)
   return { filename, contentType, data }
 }

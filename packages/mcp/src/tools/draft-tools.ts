@@ -1,4 +1,4 @@
-// Tools for drafts: messages that are written now and sent later, or by somebody else.
+// Tools for drafts: messages that are written now and sent later, possibly by another person.
 
 import type { Draft } from '@mailroom/sdk'
 import { replyTo } from '@mailroom/sdk/sending.ts'
@@ -206,7 +206,7 @@ async function change(
   let draft = await access.draft(draftId)
   let ifMatch = matching(given.version)
   const next = (changed: Draft) => {
-    // A change of somebody else between two of these is not overwritten.
+    // Prevents overwriting a concurrent change between two of these requests.
     ifMatch = changed.etag
     draft = changed
   }
@@ -229,7 +229,7 @@ async function change(
   return draft
 }
 
-/** The names of the fields in the API. */
+/** Field names in the API. */
 const FIELDS = {
   to: 'to',
   subject: 'subject',
@@ -260,7 +260,7 @@ export const sendDraft = defineTool({
   isIdempotent: true,
   isOpenWorld: true,
   async run({ draft_id, version: wanted }, { access, signal }) {
-    // Of a draft that is gone, the same call gets the first answer again.
+    // If the draft is gone, the same call gets the first response again.
     const draft = await access.client.drafts.get(draft_id, { signal }).catch((thrown) => {
       if (isNotFound(thrown)) return null
       throw thrown

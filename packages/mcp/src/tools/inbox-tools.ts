@@ -22,7 +22,7 @@ export const listInboxes = defineTool({
       const newest = lastMessageAt === null ? 'no mail yet' : `newest mail ${lastMessageAt}`
       return `- ${address} · ${id} · ${counted(unreadThreads, 'unread thread')} · ${newest}`
     })
-    // Display names are fenced, because an agent may have copied them from a mail.
+    // Display names are fenced, because an agent may have copied them from mail.
     const names = data.flatMap(({ address, displayName }) =>
       displayName === null ? [] : [`- ${address} · ${oneLine(displayName)}`],
     )

@@ -1,4 +1,4 @@
-// Tools that list, read and search mail, and the one that marks a thread.
+// Tools that list, read and search mail, and the tool that marks a thread.
 
 import type { Inbox, Thread } from '@mailroom/sdk'
 import { z } from 'zod'
@@ -21,7 +21,7 @@ import {
 
 /** Inboxes that are read if none is named. */
 const SEARCHED_MAX = 20
-/** Threads of several inboxes in one list; the largest page of the service. */
+/** Threads of several inboxes in one list; equals the service's largest page. */
 const MERGED_MAX = 100
 
 export const listUnread = defineTool({
@@ -101,7 +101,7 @@ function placesOf(rows: readonly { thread: Thread; address: string }[]): string 
     .join('\n')
 }
 
-/** Participants named in a row. */
+/** Participants named per row. */
 const NAMED_MAX = 3
 const PARTICIPANT_LENGTH_MAX = 100
 
@@ -187,7 +187,7 @@ export const readMessage = defineTool({
 
 type View = { text: string; totalChars: number; nextOffset: number | null }
 
-/** The service has already fenced the text of strangers. */
+/** The service has already fenced untrusted text. */
 function shown({ text, nextOffset }: View, tool: string): string {
   if (nextOffset === null) return text
   return lines(text, `This is not all. Call ${tool} again with offset ${nextOffset} for the rest.`)

@@ -53,7 +53,7 @@ export const sendMail = defineTool({
     ...contentShape,
   },
   isReading: false,
-  // Within ten minutes.
+  // Idempotent within ten minutes.
   isIdempotent: true,
   isOpenWorld: true,
   async run({ inbox: named, to, subject, ...content }, call) {
@@ -111,7 +111,7 @@ async function replyOf(
   return { inboxId, message: replyTo(answered, told) }
 }
 
-/** The newest message that the thread received, else its newest. */
+/** The newest message that the thread received, or else its newest. */
 export async function answeredIn(threadId: string, { access, signal }: Call) {
   const { inboxId, messageCount } = await access.thread(threadId)
   const offset = Math.max(0, messageCount - ANSWERED_MAX)
@@ -222,7 +222,10 @@ export const answerInvitation = defineTool({
   },
 })
 
-/** `given` are the recipients that the model named; undefined if they come from the mail that is answered. */
+/**
+ * `given` are the recipients that the model named; undefined if they come from the original
+ * message.
+ */
 async function send(
   message: MessageToSend,
   { inboxId, given }: { inboxId: string; given: string | undefined },
@@ -240,7 +243,7 @@ async function send(
   )
 }
 
-/** Throws it again, fenced where an address in the text comes from the mail that is answered. */
+/** Rethrows, fenced if an address in the text comes from the original message. */
 export function failFenced(thrown: unknown, isOfMail: boolean): never {
   if (!isOfMail || !(thrown instanceof MailroomError)) throw thrown
   const told = explain(thrown)
@@ -383,7 +386,7 @@ export const getDeliveryStatus = defineTool({
     }
     const asked = { limit: DELIVERIES_MAX, offset, signal }
     const { data, total } = await access.client.messages.deliveries(messageId, asked).page()
-    // Its last recipient may have been settled between the two requests.
+    // The last recipient may have reached its outcome between the two requests.
     const isOld = statusBefore === 'pending' && !data.some(isUnderWay)
     const status = isOld ? (await access.message(messageId)).status : statusBefore
     const rows = data.map((one) => {

@@ -1,4 +1,4 @@
-// Defines a tool: name, description, schema of its arguments, and code; and the arguments that tools share.
+// Defines tools (name, description, argument schema and code) and the arguments that they share.
 
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { z } from 'zod'
@@ -12,13 +12,13 @@ export type Call = {
   progress(done: number, total: number, message: string): Promise<void>
 }
 
-/** Text, or parts that may be files. */
+/** Text, or content parts that may be files. */
 export type Answer = string | CallToolResult['content']
 
 type Annotations = {
-  /** Changes nothing. */
+  /** Whether it changes nothing. */
   readonly isReading: boolean
-  /** Whether calling it twice with the same arguments does the same as once. */
+  /** Whether calling it twice with the same arguments has the same effect as once. */
   readonly isIdempotent: boolean
   /** Whether it reaches people or machines beyond the service. */
   readonly isOpenWorld: boolean
@@ -31,7 +31,7 @@ export type Tool = Annotations & {
   readonly input: z.ZodType
   /** Exists only in sandbox mode. */
   readonly isOfSandbox: boolean
-  /** Not for a connection that is restricted to one inbox. */
+  /** Not available to a connection that is restricted to one inbox. */
   readonly isOfAccount: boolean
   run(given: unknown, call: Call): Promise<Answer>
 }
@@ -68,7 +68,7 @@ export function defineTool<Shape extends z.ZodRawShape>(definition: Definition<S
 const ID = /^[A-Za-z]+_[A-Za-z0-9]+$/
 const ID_LENGTH_MAX = 100
 const NAME_LENGTH_MAX = 320
-/** Larger than any list. Without it the schemas contain the largest safe integer. */
+/** Larger than any list. Without it, the schemas contain the largest safe integer. */
 const OFFSET_MAX = 1_000_000_000
 const CHARS_MIN = 500
 const CHARS_DEFAULT = 8_000
@@ -120,7 +120,7 @@ export function pageLimit(most = LIST_MAX, usual = LIST_DEFAULT) {
 
 export const pageOffset = z.int().min(0).max(OFFSET_MAX).default(0).describe('Entries to skip.')
 
-/** How to get the rest of a list; empty at its end. */
+/** Explains how to get the rest of a list; empty at its end. */
 export function moreOf(shown: number, offset: number, total: number): string {
   const next = offset + shown
   return shown > 0 && next < total ? `For more, call again with offset ${next}.` : ''
@@ -131,7 +131,7 @@ export function counted(count: number, one: string, several = `${one}s`): string
   return `${count} ${count === 1 ? one : several}`
 }
 
-/** The non-empty parts as lines. */
+/** The non-empty parts, one per line. */
 export function lines(...parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join('\n')
 }

@@ -1,4 +1,4 @@
-// The tool that waits for mail, and for the codes and links in it.
+// The tool that waits for mail, and for codes and links in it.
 
 import { type MessageCategory, messageCategories } from '@mailroom/contract/vocabulary.ts'
 import type { Inbox, Message } from '@mailroom/sdk'
@@ -10,15 +10,15 @@ const SECONDS_MAX = 60
 const SECONDS_DEFAULT = 30
 const PROGRESS_MS = 5_000
 const TEXT_LENGTH_MAX = 200
-/** Messages that are searched for one that came before the wait. */
+/** Messages that are searched for one that arrived before the wait. */
 const SEARCHED_MAX = 100
-/** While the inbox is empty. */
+/** Poll interval while the inbox is empty. */
 const POLL_MS = 5_000
 const LINKS_MAX = 10
 const URL_LENGTH_MAX = 2_000
 const BODY_CHARS = 4_000
 
-/** In place of an id: all mail in the inbox counts too. */
+/** In place of an id; all mail in the inbox counts. */
 const BEGINNING = 'beginning'
 
 export const waitForMail = defineTool({
@@ -196,7 +196,7 @@ async function answer(message: Message, wanted: Wanted, waiting: Waiting): Promi
   return lines(head, extracts, view.text, rest, next)
 }
 
-/** Codes best first, then the links that are more than other links. */
+/** Codes, best first, then the links with a known kind. */
 function foundIn(message: Message): string[] {
   const codes = codesOf(message).map(
     ({ value, confidence, source }) =>
@@ -209,7 +209,10 @@ function foundIn(message: Message): string[] {
   return [...codes, ...links]
 }
 
-/** Reports progress every few seconds, so that the client does not time out; returns a function that ends it. */
+/**
+ * Reports progress every few seconds so that the client does not time out; returns a function that
+ * stops it.
+ */
 function watchProgress({ progress }: Call, totalSeconds: number): () => void {
   const startMs = performance.now()
   const timer = setInterval(() => {
