@@ -1,10 +1,10 @@
 // Every module that declares a transaction, for the writer thread of the embedded database. A
 // transaction that is not listed here fails a test.
 
+import '#accounts/sessions/store/pairings.ts'
 import '#accounts/store/accounts.ts'
 import '#accounts/store/approvers.ts'
 import '#accounts/store/audit.ts'
-import '#accounts/sessions/store/pairings.ts'
 import '#accounts/store/pods.ts'
 import '#domains/dkim/store/dkim-keys.ts'
 import '#domains/store/domains.ts'
@@ -22,6 +22,8 @@ import '#mailbox/claims/store/claims.ts'
 import '#mailbox/messages/store/stored-bytes.ts'
 import '#mailbox/threads/store/change-threads.ts'
 import '#outbound/deliveries/store/captured-messages.ts'
+import '#outbound/deliveries/store/leases.ts'
+import '#outbound/deliveries/store/settle.ts'
 import '#outbound/send/store/accept-send.ts'
 import '#outbound/suppressions/store/suppressions.ts'
 import '#outbound/waiting/store/waiting-sends.ts'
