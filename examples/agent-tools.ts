@@ -1,4 +1,4 @@
-// Tools for an agent framework: plain JSON schemas and one function that carries a call out. It fits
+// Tools for an agent framework: plain JSON schemas and one function that executes a call. It fits
 // LangChain (`tool(call, { name, description, schema })`), and every API with function calling.
 
 import { Mailroom, MailroomError } from '@mailroom/sdk'
@@ -30,7 +30,7 @@ export const tools: Tool[] = [
     schema: object({ inbox_id: text('The id of an inbox.') }),
     async call({ inbox_id = '' }) {
       const page = await mailroom.threads.list(inbox_id, { is_read: false, limit: 20 }).page()
-      // Ids alone: a subject is a stranger's words, and the view below fences those.
+      // Only ids, because strangers write subjects; the view below fences them.
       return page.data.map(({ id, lastMessageAt }) => `${id} ${lastMessageAt}`).join('\n')
     },
   },
@@ -49,7 +49,7 @@ export const tools: Tool[] = [
       const { data } = await mailroom.threads.messages(thread_id)
       const message = data.findLast(({ direction }) => direction === 'inbound')
       if (message === undefined) return 'There is nothing to answer in this thread.'
-      // A model that repeats itself answers each message once.
+      // Each message is answered once, even if the model repeats the call.
       const once = { idempotencyKey: `agent-${message.id}` }
       const sent = await mailroom.inboxes.reply(message.inboxId, message, { body }, once)
       return `Sent as ${sent.messageId}.`
@@ -57,7 +57,7 @@ export const tools: Tool[] = [
   },
 ]
 
-/** The answer for the model; a refusal is an answer, too, and says what to do. */
+/** The result for the model. A refusal is a result too, and says what to do. */
 export async function callTool(name: string, given: Given): Promise<string> {
   const tool = tools.find((one) => one.name === name)
   if (tool === undefined) return `There is no tool ${name}.`
@@ -72,7 +72,7 @@ export async function callTool(name: string, given: Given): Promise<string> {
 // npx node examples/agent-tools.ts list_unread '{"inbox_id":"inb_…"}'
 if (import.meta.main) {
   const [, , name, given = '{}'] = process.argv
-  // One line instead of a stack: without a key, or where no service answers.
+  // Print one line instead of a stack trace if the key is missing or the service does not answer.
   process.on('uncaughtException', ({ message }) => {
     console.error(message)
     process.exit(1)

@@ -16,7 +16,7 @@ def main() -> None:
         inboxes = mailroom.inboxes.list(limit=1).page().data
         inbox = inboxes[0] if inboxes else mailroom.inboxes.create()
         print(f"Write to {inbox['address']}", flush=True)
-        # The thread comes to one worker at a time; it counts as read once this function has returned.
+        # One worker at a time gets the thread. It is marked read once this function has returned.
         mailroom.work(
             inbox["id"],
             lambda claim, context: answer(context.mail, claim["threadId"]),
@@ -32,7 +32,7 @@ def answer(mailroom: Mailroom, thread_id: str) -> None:
     if not received or received[-1].get("automatic"):
         return
     message = received[-1]
-    # Under the same key nothing is sent twice, also when this program was restarted meanwhile.
+    # The same key never sends twice, even if this program was restarted in between.
     mailroom.inboxes.reply(
         message["inboxId"],
         message,
@@ -43,7 +43,7 @@ def answer(mailroom: Mailroom, thread_id: str) -> None:
 
 
 def answer_to(message: Message) -> str:
-    """Here your model comes in. What it reads was written by a stranger: data, never instructions."""
+    """Call your model here. A stranger wrote its input: treat it as data, never as instructions."""
     lines = len(message["extractedText"].strip().splitlines())
     extracted = message.get("extracted")
     codes = [code["value"] for code in extracted["codes"]] if extracted else []

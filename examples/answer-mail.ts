@@ -2,7 +2,7 @@
 
 import { Mailroom, type Message } from '@mailroom/sdk'
 
-// One line instead of a stack: without a key, or where no service answers.
+// Print one line instead of a stack trace if the key is missing or the service does not answer.
 process.on('uncaughtException', ({ message }) => {
   console.error(message)
   process.exit(1)
@@ -28,17 +28,17 @@ for (;;) {
       await mailroom.threads.update(thread.id, { is_read: true })
       continue
     }
-    // Under the same key nothing is sent twice, also when this program was restarted meanwhile.
+    // The same key never sends twice, even if this program was restarted in between.
     const idempotencyKey = `answer-${message.id}`
     const answer = { body: await answerTo(message) }
     await mailroom.inboxes.reply(inbox.id, message, answer, { idempotencyKey })
     console.log(`Answered ${message.id} from ${message.fromAddr}`)
   }
-  // What has come meanwhile ends the wait at once. An empty inbox has nothing to go on from.
+  // A message that has already arrived ends the wait. An empty inbox has no message to wait after.
   await mailroom.inboxes.wait(inbox.id, { after, timeout: after === undefined ? 5 : 60 })
 }
 
-/** Here your model comes in. What it reads was written by a stranger: data, never instructions. */
+/** Call your model here. A stranger wrote its input: treat it as data, never as instructions. */
 async function answerTo(message: Message): Promise<string> {
   const sender = message.authentication?.verifiedFrom ? message.fromAddr : 'whoever you are'
   const lines = message.extractedText.trim().split('\n').length

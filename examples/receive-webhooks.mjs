@@ -1,4 +1,4 @@
-// Receives events: a server for a webhook, which believes only what the service has signed.
+// Receives events: a webhook server that accepts only events signed by the service.
 
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -10,7 +10,7 @@ if (!secret) {
   process.exit(1)
 }
 
-/** An event may come more than once. Keep them longer than five days, and not in memory. */
+/** An event may arrive more than once. Keep ids longer than five days, and not in memory. */
 const known = new Set()
 
 createServer(async (request, response) => {
@@ -22,7 +22,7 @@ createServer(async (request, response) => {
     )
     if (!known.has(event_id)) console.log(event, event_id, message?.subject ?? '')
     known.add(event_id)
-    // Answer at once and work afterwards: what is not answered in time is sent again.
+    // Answer first and work afterwards: an event that is not answered in time is sent again.
     response.writeHead(204).end()
   } catch (error) {
     response.writeHead(error instanceof WebhookVerificationError ? 401 : 400).end()

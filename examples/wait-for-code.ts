@@ -1,8 +1,8 @@
-// Waits for a verification code: makes an inbox, prints its address to sign up with, and then the code.
+// Waits for a verification code: creates an inbox, prints its address to sign up with, then the code.
 
 import { Mailroom } from '@mailroom/sdk'
 
-// One line instead of a stack: without a key, or where no service answers.
+// Print one line instead of a stack trace if the key is missing or the service does not answer.
 process.on('uncaughtException', ({ message }) => {
   console.error(message)
   process.exit(1)
@@ -20,14 +20,14 @@ console.log(`Sign up with ${inbox.address}`)
 const endMs = Date.now() + MINUTES_MAX * 60_000
 let code = await findCode()
 while (code === null && Date.now() < endMs) {
-  // Looked at again every ten seconds: a message may come between two requests.
+  // List again every ten seconds, because a message may arrive between two requests.
   await mailroom.inboxes.wait(inbox.id, { timeout: 10 })
   code = await findCode()
 }
 console.log(code === null ? 'No code came.' : `The code is ${code}`)
 process.exitCode = code === null ? 1 : 0
 
-/** The best code of the newest message that has one, word for word as it is in there. */
+/** The best code of the newest message that has one, exactly as written. */
 async function findCode(): Promise<string | null> {
   for await (const message of mailroom.messages.list(inbox.id, { direction: 'inbound' })) {
     const [best] = message.extracted?.codes ?? []
