@@ -1,8 +1,8 @@
 """The client of the Mailroom API: email inboxes for software agents.
 
-`Mailroom` blocks and needs only the standard library; `AsyncMailroom` is for asyncio and needs httpx. An
-operation `a.b` of the API is the method `b` of the namespace `a`. Arguments are in snake_case; a dict that
-goes in or comes out has the names of the API, and its type is in `mailroom.types`.
+`Mailroom` is blocking and needs only the standard library; `AsyncMailroom` is for asyncio and needs httpx.
+The operation `a.b` of the API is the method `b` of the namespace `a`. Arguments are in snake_case; dicts
+use the field names of the API, and their types are in `mailroom.types`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ += error_codes.__all__
 
 
 def __getattr__(name: str) -> Any:
-    """Imports httpx only for those who use it."""
+    """Imports httpx on first use."""
     if name not in ("AsyncMailroom", "AsyncWorkContext"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

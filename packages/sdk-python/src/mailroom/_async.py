@@ -1,4 +1,4 @@
-"""The parts of the client that awaits: it carries out the steps of procedures with httpx and asyncio."""
+"""The asynchronous client: runs the steps of procedures with httpx and asyncio."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class AsyncTransport:
 
 @contextmanager
 def failures() -> Generator[None, None, None]:
-    """Turns what httpx raises into the exceptions of this package."""
+    """Converts exceptions of httpx to those of this package."""
     try:
         yield
     except (asyncio.TimeoutError, httpx.TimeoutException) as cause:
@@ -130,7 +130,7 @@ async def pieces_of(path: Any) -> AsyncIterator[bytes]:
 
 
 class AsyncByteStream:
-    """The body of an answer, piece by piece: `async with stream: async for piece in stream`."""
+    """The body of a response, piece by piece: `async with stream: async for piece in stream`."""
 
     def __init__(self, response: httpx.Response) -> None:
         self._response = response
@@ -158,7 +158,7 @@ class AsyncByteStream:
 class AsyncListing(Generic[T]):
     """A list: `async for item in listing` reads page after page, `await listing.page()` one page.
 
-    Entries that are added in the meantime are not repeated; ones that are removed may hide another.
+    Items added in the meantime are not repeated; removed items may cause others to be skipped.
     """
 
     def __init__(self, transport: AsyncTransport, call: Call) -> None:
@@ -182,7 +182,7 @@ class AsyncListing(Generic[T]):
 class AsyncEventListing(AsyncListing[Event]):
     """The log: `async for event in listing` reads to its end, with `order="desc"` to its beginning.
 
-    The next page starts after the last event read, so none is missed or repeated while the log grows.
+    Each page starts after the last event, so none is missed or repeated while the log grows.
     """
 
     def _pager(self) -> EventPager:
@@ -264,11 +264,11 @@ class MoreOfInboxes(Namespace):
 
         Without `after`, only messages count that arrive after the call has read the inbox. If you caused
         the mail before the call, pass `after`, the id of a message or an event: messages that arrived
-        after it count too. `from_` and `subject` are parts of the text, ignoring case.
+        after it count too. `from_` and `subject` match part of the text, ignoring case.
 
-        A sent message counts once its outcome is known. Without `after`, later messages count, and those
-        of the newest hundred that were pending at the start; an older one counts only if its outcome
-        becomes known during a request, which is nearly always.
+        A sent message counts once its outcome is known. Without `after`, these are later messages, and those
+        of the newest hundred that were pending at the start; an older one counts only if its outcome becomes
+        known during a request, which is nearly always.
         """
         wanted = Wanted(inbox_id, after, from_, subject, thread_id, category, direction)
         return await self._transport.run(waiting(self._transport.options, wanted, timeout))
@@ -285,12 +285,12 @@ class MoreOfEvents(Namespace):
         categories: Sequence[MessageCategory] = (),
         on_notice: Optional[Callable[[str], object]] = None,
     ) -> AsyncIterator[Event]:
-        """Every event from now on, or after the event `after`, once and in the order of the log.
+        """Every event from now on, or after the event `after`, once and in log order.
 
-        It has no end, and reconnects whenever the connection breaks:
+        Never ends, and reconnects when the connection breaks:
         `async for event in client.events.follow()`.
-        `inbox_ids` are in addition to those of `pod_ids`. Of received mail, `categories` chooses; other
-        events are not affected. `on_notice` is called once for each part of the request that the service
+        `inbox_ids` are in addition to the inboxes of `pod_ids`. `categories` limits events of received mail;
+        other events are not affected. `on_notice` is called once for each part of the request that the service
         ignored, such as an unknown `after` or kind. Raises MailroomError for an invalid or revoked key, or
         for a request that the service refuses.
         """
@@ -314,9 +314,9 @@ class MoreOfSandbox(Namespace):
         from_: Optional[str] = None,
         to: Optional[Sequence[str]] = None,
     ) -> ReceivedMail:
-        """`receive` with a whole message (RFC 5322).
+        """`receive` with a complete message (RFC 5322).
 
-        It needs an envelope unless the header names the addresses.
+        Needs an envelope unless its header names sender and recipients.
         """
         headers = {"content-type": "message/rfc822"}
         query = {"from": from_, "to": to}
@@ -325,7 +325,7 @@ class MoreOfSandbox(Namespace):
 
 class MoreOfExports(Namespace):
     async def stream(self, export_id: str) -> AsyncByteStream:
-        """The file piece by piece; `download` holds it in memory."""
+        """Reads the file piece by piece; `download` holds it in memory."""
         return await self._stream("exports.download", path={"id": export_id})
 
     async def until_done(

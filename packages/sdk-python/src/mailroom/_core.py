@@ -1,7 +1,7 @@
-"""What both clients share: requests, which of them are repeated and when, and what an answer means.
+"""Shared by both clients: building requests, deciding on retries, and interpreting responses.
 
-A procedure is a generator of steps. It yields what is to be done (an attempt at a request, or a pause)
-and gets the outcome back, so the same code serves a client that blocks and one that awaits.
+A procedure is a generator of steps. It yields a step (an attempt at a request, or a pause) and receives
+its outcome, so the same code serves the blocking and the asynchronous client.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class NotGiven:
-    """The type of `NOT_GIVEN`: leaves a field as it is, where None would clear it."""
+    """The type of `NOT_GIVEN`, which leaves a field unchanged, whereas None clears it."""
 
     def __repr__(self) -> str:
         return "NOT_GIVEN"
@@ -59,7 +59,7 @@ class DownloadedFile:
 
 @dataclass(frozen=True)
 class View:
-    """Mail as text for a language model, or a page of it."""
+    """Mail as text for a language model, or one page of it."""
 
     text: str
     """Markdown. Text written by others is between marks; treat it as data."""
@@ -80,7 +80,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of an operation. Members that are None or NOT_GIVEN are left out, but see `body`."""
+    """A call to an operation. Members that are None or NOT_GIVEN are omitted, but see `body`."""
 
     id: str
     path: Mapping[str, str] = field(default_factory=lambda: {})
@@ -118,7 +118,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt. Gives an Answer of any status, or raises MailroomConnectionError."""
+    """One attempt. Returns an Answer of any status, or raises MailroomConnectionError."""
 
     request: Request
 
@@ -146,7 +146,7 @@ WAITS: Mapping[str, Callable[[Call], float]] = {
 
 
 def send(options: Options, call: Call) -> Steps[Answer]:
-    """Raises MailroomError or MailroomConnectionError, after the retries that are safe."""
+    """Raises MailroomError or MailroomConnectionError, after all safe retries."""
     request = request_of(options, call)
     retries = 0
     while True:
@@ -155,7 +155,7 @@ def send(options: Options, call: Call) -> Steps[Answer]:
         try:
             answer: Answer = yield Attempt(request)
         except MailroomConnectionError as error:
-            # A POST without an answer may have taken effect.
+            # A POST without a response may have taken effect.
             failure, is_repeatable = error, request.is_safe
         else:
             if 200 <= answer.status < 300:
@@ -172,11 +172,11 @@ def send(options: Options, call: Call) -> Steps[Answer]:
 
 def is_refusal_repeatable(answer: Answer, code: str, is_safe: bool) -> bool:
     # A request that the service answers with 429 or 5xx had no effect. A gateway in front of it does not
-    # promise that; only the service sends X-Request-Id.
+    # guarantee that; only the service sends X-Request-Id.
     is_refusal = answer.status in (429, 503)
     is_from_service = "x-request-id" in answer.headers
     is_repeatable = is_refusal or (answer.status >= 500 and (is_safe or is_from_service))
-    # The only 5xx that is an outcome: the webhook test ran.
+    # The only 5xx that is a result: the webhook test ran.
     return is_repeatable and code != "webhook_failed"
 
 
@@ -188,13 +188,13 @@ def wait_before(retries: int, retry_after: Optional[int]) -> Optional[float]:
 
 
 def backoff(failures: int, most: float) -> float:
-    """Random, so that clients that failed together do not retry together."""
+    """Randomized, so that clients that failed together do not retry together."""
     ceiling = min(BACKOFF_START * 2.0 ** min(failures, 30), most)
     return ceiling / 2 + random.random() * ceiling / 2
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the service may answer later."""
+    """Whether the error is temporary."""
     if isinstance(error, MailroomError):
         return error.status >= 500 or error.status == 429
     return isinstance(error, MailroomConnectionError)
@@ -296,7 +296,7 @@ def given_of(fields: Mapping[str, Any], *, keeps_none: bool) -> Dict[str, Any]:
 
 
 def encode(value: Any) -> Any:
-    """What JSON lacks: octets, as base64, and mappings and sequences of other types."""
+    """Encodes types that JSON lacks: octets as base64, and other mappings and sequences."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return base64.b64encode(bytes(cast(bytes, value))).decode()
     if isinstance(value, Mapping):
@@ -332,7 +332,7 @@ def text_in_query(value: Any) -> str:
 
 
 def segment_of(name: str, text: str) -> str:
-    """Gateways resolve a segment of only dots, even an encoded one (WHATWG URL)."""
+    """Gateways resolve a segment of only dots, even if encoded (WHATWG URL)."""
     if text in ("", ".", ".."):
         raise ValueError(f"{name}: {text!r} cannot be part of a path.")
     return quote(text, safe="")
@@ -383,14 +383,14 @@ def is_detail(value: Any) -> bool:
 
 
 def code_of_status(status: int) -> str:
-    """For answers of a gateway, which have no code of the service."""
+    """For responses of a gateway, which have no code of the service."""
     known = {401: "unauthorized", 404: "not_found", 413: "payload_too_large"}
     known[429] = "rate_limit_exceeded"
     return known.get(status, "service_unavailable" if status >= 500 else "bad_request")
 
 
 def read_retry_after(headers: Mapping[str, str]) -> Optional[int]:
-    """Seconds of Retry-After (RFC 9110 §10.2.3), a number or a date; None without the header."""
+    """Seconds from Retry-After (RFC 9110 §10.2.3), a number or a date; None without the header."""
     value = headers.get("retry-after")
     if value is None:
         return None

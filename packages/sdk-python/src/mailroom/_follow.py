@@ -1,6 +1,6 @@
-"""Events as they happen: every event once, in the order of the log.
+"""Streams events: every event once, in log order.
 
-They come as server-sent events, whose connection is reopened whenever it breaks.
+Uses server-sent events and reconnects when the connection breaks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SentEvent:
 
 
 class EventStreamParser:
-    """Server-sent events (WHATWG HTML §9.2) from octets in any pieces."""
+    """Parses server-sent events (WHATWG HTML §9.2) from arbitrary pieces of octets."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -60,7 +60,7 @@ class EventStreamParser:
 
 
 class Follower:
-    """Where a reader of events stands: what to ask for and hand on, and when to reconnect."""
+    """The state of an event reader: what to request and yield, and when to reconnect."""
 
     def __init__(
         self,
@@ -86,14 +86,14 @@ class Follower:
         self._filter: Dict[str, Any] = {
             "event_types": ",".join(event_types) or None,
             "categories": ",".join(categories) or None,
-            # A stream knows one inbox; of several, the events are chosen here.
+            # A stream filters by one inbox; several are filtered here.
             "inbox_id": inbox_ids[0] if len(inbox_ids) == 1 and not pod_ids else None,
         }
 
     def begin(self) -> Steps[List[Event]]:
-        """Finds the place in the log, so that nothing is lost before the first event.
+        """Finds the position in the log, so that nothing is lost before the first event.
 
-        Returns events to hand on first.
+        Returns events to yield first.
         """
         if self._after is not None and (yield from self._is_place(self._after)):
             return []
@@ -101,7 +101,7 @@ class Follower:
         if page:
             self._after = page[0]["event_id"]
             return []
-        # The log is empty, so there is no place yet; all that comes is new.
+        # The log is empty, so every event is new.
         while not page:
             yield Pause(EMPTY_LOG_SECONDS)
             page = yield from self._page(limit=1)
@@ -147,14 +147,14 @@ class Follower:
         return events
 
     def wait_after(self, failure: Optional[Exception]) -> float:
-        """Seconds until the next connection. Raises what another one would meet too."""
+        """Seconds until the next connection. Raises if reconnecting cannot help."""
         if failure is not None and not is_passing(failure):
             raise failure
         lasted = 0.0 if self._opened_at is None else time.monotonic() - self._opened_at
         is_good = self._has_told or lasted >= GOOD_SECONDS
         self._failures = 0 if is_good else self._failures + 1
         if self._opened_at is not None:
-            # The service answered, so the network is the reason, and a long wait would not help.
+            # The service responded, so the network is at fault, and a long wait would not help.
             self._failures = min(self._failures, OPENED_FAILURES_MAX)
         asked = failure.retry_after if isinstance(failure, MailroomError) else None
         return max(backoff(self._failures, BACKOFF_MAX), min(float(asked or 0), 60.0))

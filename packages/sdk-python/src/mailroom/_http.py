@@ -1,4 +1,4 @@
-"""Requests over blocking sockets: kept connections, a deadline for the whole answer, proxies."""
+"""Requests over blocking sockets, with kept connections, a deadline for the response, and proxies."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PIECE_BYTES = 64 * 1024
 
 
 class Interrupted(Exception):
-    """The caller ended a request from another thread."""
+    """Raised when the caller ends a request from another thread."""
 
 
 class Interrupt:
-    """Ends the requests and pauses of a thread from another one, now and later."""
+    """Ends the current and later requests and pauses of one thread from another."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -63,7 +63,7 @@ class Interrupt:
 
 
 def shut(sock: socket.socket) -> None:
-    """Wakes a thread that waits for the socket. The method of TLS sockets would not, so this skips it."""
+    """Wakes a thread that waits for the socket. Bypasses the method of TLS sockets, which would not."""
     with suppress(OSError):
         socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
@@ -80,7 +80,7 @@ class Deadline:
 
 
 class Silence:
-    """A limit for each read instead of the whole answer."""
+    """A time limit for each read instead of the complete response."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -93,7 +93,7 @@ Limit = Union[Deadline, Silence]
 
 
 class LimitedSocket(io.RawIOBase):
-    """What a response reads from; each read gets what is left of the time."""
+    """The source of a response; each read gets the remaining time."""
 
     def __init__(self, sock: socket.socket, limit: Limit) -> None:
         self._sock = sock
@@ -117,7 +117,7 @@ class LimitedSocket(io.RawIOBase):
 
 
 class Exchange:
-    """A request that was sent, and the head of its answer."""
+    """A sent request and the head of its response."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class Exchange:
 
 
 class Connections:
-    """Connections to one service, kept for the next request; for any number of threads."""
+    """A thread-safe pool of connections to one service."""
 
     def __init__(
         self, base_url: str, proxy: Optional[str], ssl_context: Optional[ssl.SSLContext]
@@ -179,7 +179,7 @@ class Connections:
             return Answer(exchange.status, exchange.headers, body)
 
     def open(self, request: Request, silence: float, interrupt: Optional[Interrupt]) -> Exchange:
-        """The answer as it comes. The timeout of the request is for its beginning."""
+        """The response as a stream. The timeout of the request applies to its beginning."""
         with Failures(interrupt):
             exchange = self._open(request, Deadline(request.timeout), interrupt)
             exchange.source.limit = Silence(silence)
@@ -235,7 +235,7 @@ class Connections:
                 with open(request.body, "rb") as file:
                     connection.request(request.method, target, file, headers)
         except (BrokenPipeError, ConnectionResetError):
-            # A refusal may have come before the whole body had been sent.
+            # A refusal may arrive before the whole body was sent.
             if connection.sock is None:
                 raise
 
@@ -272,12 +272,12 @@ class Connections:
 
 
 def is_quiet(sock: Any) -> bool:
-    """Whether the other side has neither closed the connection nor said anything."""
+    """Whether the peer has neither closed the connection nor sent anything."""
     if sock is None:
         return False
     try:
         sock.settimeout(0)
-        # Looks at the socket itself, below TLS.
+        # Peeks at the socket itself, below TLS.
         socket.socket.recv(sock, 1, socket.MSG_PEEK)
     except (BlockingIOError, InterruptedError):
         return True
@@ -287,7 +287,7 @@ def is_quiet(sock: Any) -> bool:
 
 
 class Failures:
-    """Turns what sockets raise into the exceptions of this package."""
+    """Converts exceptions of sockets to those of this package."""
 
     def __init__(self, interrupt: Optional[Interrupt]) -> None:
         self._interrupt = interrupt

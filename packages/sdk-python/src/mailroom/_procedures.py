@@ -1,4 +1,4 @@
-"""What takes several requests: pages of a list, waits, replies. Written once for both clients."""
+"""Procedures of several requests, shared by both clients: pagination, waiting, replies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def page_of(options: Options, call: Call) -> Steps[Page[Any]]:
 
 
 class Pager:
-    """The requests for one page of a list after the other, and the entries that each adds."""
+    """Requests one page of a list after another, and gives the new entries of each."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -50,7 +50,7 @@ class Pager:
         return replace(self._call, query={**self._call.query, **bounds})
 
     def take(self, page: Page[Any]) -> List[Any]:
-        # New entries push old ones down, from the end of one page to the start of the next.
+        # New entries push older ones from the end of one page to the start of the next.
         added = [item for item in page.data if id_of(item) not in self._previous]
         self._previous = {id_of(item) for item in page.data}
         self._offset += len(page.data)
@@ -62,12 +62,12 @@ class Pager:
 
 
 def id_of(item: Mapping[str, Any]) -> str:
-    """Entries differ by their own id or, in the results of a search, by that of the message."""
+    """Entries are identified by their own id or, in search results, by that of the message."""
     return item["id"] if "id" in item else item["messageId"]
 
 
 class EventPager:
-    """As Pager, for the log: the next page starts after the last event read."""
+    """Like Pager, for the log: each page starts after the last event."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -82,14 +82,14 @@ class EventPager:
     def take(self, page: Page[Any]) -> List[Any]:
         if page.data:
             self._after = page.data[-1]["event_id"]
-        # The total may not count a rare match, so the end is a page that is not full.
+        # The total may not include a rare match, so a page that is not full is the last.
         self.is_done = len(page.data) < min(self._limit, PAGE_SIZE)
         return page.data
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which message is waited for."""
+    """Criteria of the awaited message."""
 
     inbox_id: str
     after: Optional[str] = None
@@ -100,7 +100,7 @@ class Wanted:
     direction: str = "inbound"
 
     def matches(self, message: Message) -> bool:
-        """As the service does."""
+        """Matches like the service."""
         return (
             message["direction"] == self.direction
             and self.category in (None, message.get("category"))
@@ -115,13 +115,13 @@ WAIT_SECONDS_MAX = 60
 
 
 def waiting(options: Options, wanted: Wanted, timeout: float) -> Steps[Optional[Message]]:
-    """Requests of at most a minute, without missing a message that arrives between two of them."""
+    """Waits in requests of at most a minute, without missing a message between two of them."""
     end = time.monotonic() + timeout
     is_inbound = wanted.direction == "inbound"
     before: List[Message] = []
     if wanted.after is None:
         before = yield from newest(options, wanted)
-    # After the newest message come later ones, but not the outcomes of earlier ones.
+    # Later messages follow the newest one, but the outcomes of earlier ones do not.
     cursor = wanted.after
     if cursor is None and is_inbound and before:
         cursor = before[0]["id"]
@@ -139,7 +139,7 @@ def waiting(options: Options, wanted: Wanted, timeout: float) -> Steps[Optional[
         call = Call("inboxes.wait", path={"id": wanted.inbox_id}, query=query)
         message: Optional[Message] = (yield from json_of(options, call))["message"]
         if cursor is None:
-            # Without a cursor, the list has the messages that arrived between two requests.
+            # Without a cursor, messages that arrived between two requests are found in the list.
             added = yield from added_since(options, wanted, before)
             first = next((one for one in reversed(added) if wanted.matches(one)), None)
             if first is not None:
@@ -161,7 +161,7 @@ def newest(options: Options, wanted: Wanted) -> Steps[List[Message]]:
 
 
 def added_since(options: Options, wanted: Wanted, before: List[Message]) -> Steps[List[Message]]:
-    """Newest first: messages that are new, or were pending before."""
+    """Messages that are new or were pending before, newest first."""
     added: List[Message] = []
     known = {one["id"]: one["status"] for one in before}
     oldest = before[-1] if before else None
@@ -180,7 +180,7 @@ def added_since(options: Options, wanted: Wanted, before: List[Message]) -> Step
 
 
 def whole(options: Options, listed: Message) -> Steps[Message]:
-    """Lists cut long bodies."""
+    """Reads the full message, because lists truncate long bodies."""
     if not listed["isTruncated"]:
         return listed
     return (yield from json_of(options, Call("messages.get", path={"id": listed["id"]})))
@@ -205,7 +205,7 @@ def until_done(
 
 
 def reply_to(message: Mapping[str, Any], call: Call) -> Call:
-    """The send as a reply in the thread of the message."""
+    """The message as a reply in the thread of the original."""
     fields: Dict[str, Any] = {**(call.body or {}), "threadId": message["threadId"]}
     if not fields.get("to") and not fields.get("replyAll"):
         fields["to"] = reply_recipient(message)
@@ -216,9 +216,9 @@ ADDRESS = re.compile(r'\s*(?:"(?:[^"\\]|\\.)*"@)?[^,]+')
 
 
 def reply_recipient(message: Mapping[str, Any]) -> str:
-    """The address where the sender wants answers, unless that is the inbox itself.
+    """The address where the sender wants replies, unless that is the inbox itself.
 
-    If the inbox was only copied, the address that the sender wrote to; after an own message, its
+    If the inbox was only copied, the address that the sender wrote to; for an own message, its
     recipient.
     """
     if message.get("direction") == "outbound" and message.get("toAddr") is not None:
@@ -235,10 +235,10 @@ def reply_recipient(message: Mapping[str, Any]) -> str:
 
 
 def list_of(addresses: str) -> List[str]:
-    """Addresses joined by ", "; a quoted local part may contain a comma too."""
+    """Splits addresses joined by ", "; a quoted local part may contain a comma too."""
     return [found[0].strip() for found in ADDRESS.finditer(addresses)]
 
 
 def inbox_of(address: str) -> str:
-    """The address as it is compared, without its tag: mail for it reaches the same inbox."""
+    """The address for comparison, without its tag, because tagged mail reaches the same inbox."""
     return re.sub(r"^([^+]+)\+.*(@[^@]*)$", r"\1\2", address.lower())

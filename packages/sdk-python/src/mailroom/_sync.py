@@ -1,4 +1,4 @@
-"""The parts of the client that blocks: it carries out the steps of procedures over sockets."""
+"""The blocking client: runs the steps of procedures over sockets."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Transport:
 
 
 class ByteStream:
-    """The body of an answer: `with client.events.stream() as stream: for piece in stream`."""
+    """The body of a response: `with client.events.stream() as stream: for piece in stream`."""
 
     def __init__(self, exchange: Exchange, interrupt: Optional[Interrupt]) -> None:
         self._exchange = exchange
@@ -125,7 +125,7 @@ class ByteStream:
 class Listing(Generic[T]):
     """A list: `for item in listing` reads page after page, `listing.page()` one page.
 
-    Entries that are added in the meantime are not repeated; ones that are removed may hide another.
+    Items added in the meantime are not repeated; removed items may cause others to be skipped.
     """
 
     def __init__(self, transport: Transport, call: Call) -> None:
@@ -148,7 +148,7 @@ class Listing(Generic[T]):
 class EventListing(Listing[Event]):
     """The log: `for event in listing` reads to its end, with `order="desc"` to its beginning.
 
-    The next page starts after the last event read, so none is missed or repeated while the log grows.
+    Each page starts after the last event, so none is missed or repeated while the log grows.
     """
 
     def _pager(self) -> EventPager:
@@ -156,7 +156,7 @@ class EventListing(Listing[Event]):
 
 
 class Following(Iterator[Event]):
-    """Events without an end. `close()` ends it, also from another thread while `next` waits."""
+    """An endless iterator of events. `close()` ends it, even from another thread during `next`."""
 
     def __init__(self, transport: Transport, follower: Follower) -> None:
         self._interrupt = Interrupt()
@@ -179,7 +179,7 @@ class Following(Iterator[Event]):
 
     def close(self) -> None:
         self._interrupt.set()
-        # Another thread that waits in it ends it by itself.
+        # A thread that waits in it ends it itself.
         with suppress(ValueError):
             self._events.close()
 
@@ -256,11 +256,11 @@ class MoreOfInboxes(Namespace):
 
         Without `after`, only messages count that arrive after the call has read the inbox. If you caused
         the mail before the call, pass `after`, the id of a message or an event: messages that arrived
-        after it count too. `from_` and `subject` are parts of the text, ignoring case.
+        after it count too. `from_` and `subject` match part of the text, ignoring case.
 
-        A sent message counts once its outcome is known. Without `after`, later messages count, and those
-        of the newest hundred that were pending at the start; an older one counts only if its outcome
-        becomes known during a request, which is nearly always.
+        A sent message counts once its outcome is known. Without `after`, these are later messages, and those
+        of the newest hundred that were pending at the start; an older one counts only if its outcome becomes
+        known during a request, which is nearly always.
         """
         wanted = Wanted(inbox_id, after, from_, subject, thread_id, category, direction)
         return self._transport.run(waiting(self._transport.options, wanted, timeout))
@@ -277,12 +277,12 @@ class MoreOfEvents(Namespace):
         categories: Sequence[MessageCategory] = (),
         on_notice: Optional[Callable[[str], object]] = None,
     ) -> Following:
-        """Every event from now on, or after the event `after`, once and in the order of the log.
+        """Every event from now on, or after the event `after`, once and in log order.
 
-        It has no end, and reconnects whenever the connection breaks:
+        Never ends, and reconnects when the connection breaks:
         `for event in client.events.follow()`.
-        `inbox_ids` are in addition to those of `pod_ids`. Of received mail, `categories` chooses; other
-        events are not affected. `on_notice` is called once for each part of the request that the service
+        `inbox_ids` are in addition to the inboxes of `pod_ids`. `categories` limits events of received mail;
+        other events are not affected. `on_notice` is called once for each part of the request that the service
         ignored, such as an unknown `after` or kind. Raises MailroomError for an invalid or revoked key, or
         for a request that the service refuses.
         """
@@ -306,9 +306,9 @@ class MoreOfSandbox(Namespace):
         from_: Optional[str] = None,
         to: Optional[Sequence[str]] = None,
     ) -> ReceivedMail:
-        """`receive` with a whole message (RFC 5322).
+        """`receive` with a complete message (RFC 5322).
 
-        It needs an envelope unless the header names the addresses.
+        Needs an envelope unless its header names sender and recipients.
         """
         headers = {"content-type": "message/rfc822"}
         query = {"from": from_, "to": to}
@@ -317,7 +317,7 @@ class MoreOfSandbox(Namespace):
 
 class MoreOfExports(Namespace):
     def stream(self, export_id: str) -> ByteStream:
-        """The file piece by piece; `download` holds it in memory."""
+        """Reads the file piece by piece; `download` holds it in memory."""
         return self._stream("exports.download", path={"id": export_id})
 
     def until_done(

@@ -1,4 +1,4 @@
-"""Work on the threads of an inbox beside other workers, as far as both clients share it."""
+"""Processing the threads of an inbox alongside other workers; shared by both clients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLAIMED_AT_ONCE_MAX = 50
 
 @dataclass(frozen=True)
 class Job:
-    """Which threads are worked on, and how."""
+    """Which threads to process, and how."""
 
     inbox_id: str
     owner: str
@@ -35,7 +35,7 @@ class Job:
 
 
 def claiming(options: Options, job: Job, free: int) -> Steps[List[ClaimedThread]]:
-    """Waits for threads. A service that is away for a while is asked again."""
+    """Waits for threads, and retries while the service is unavailable."""
     failures = 0
     body: Any = {
         "owner": job.owner,

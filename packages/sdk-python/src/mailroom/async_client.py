@@ -1,4 +1,4 @@
-"""The client that awaits, for asyncio. It needs httpx: `pip install mailroom[async]`."""
+"""The asynchronous client, for asyncio. Needs httpx: `pip install mailroom[async]`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .types import ClaimedThread, MessageCategory
 
 
 class AsyncMailroom(Namespaces):
-    """A client for one account, whose methods are awaited. Otherwise as `Mailroom`."""
+    """An asynchronous client for one account; otherwise like `Mailroom`."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class AsyncMailroom(Namespaces):
         return client
 
     def with_lease(self, lease_token: str) -> AsyncMailroom:
-        """A client that shows the token of a claim, so that it may change the thread and send in it."""
+        """A client that sends the token of a claim, so that it may change the thread and send in it."""
         return self.with_options(lease_token=lease_token)
 
     async def work(
@@ -96,7 +96,7 @@ class AsyncMailroom(Namespaces):
         stop: Optional[asyncio.Event] = None,
         on_error: Optional[Callable[[Exception, ClaimedThread], object]] = None,
     ) -> None:
-        """As `Mailroom.work`, with a task for each thread, which is cancelled when its lease is lost."""
+        """Like `Mailroom.work`, with a task per thread, which is cancelled when its lease is lost."""
         job = Job(inbox_id, owner, lease_seconds, concurrency, category, labels)
         running: Set[asyncio.Task[None]] = set()
         stopped = asyncio.ensure_future((stop or asyncio.Event()).wait())

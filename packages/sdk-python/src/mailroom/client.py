@@ -1,4 +1,4 @@
-"""The client that blocks. It needs nothing but the standard library."""
+"""The blocking client. Needs only the standard library."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .types import ClaimedThread, MessageCategory
 
 
 class Mailroom(Namespaces):
-    """A client for one account, which any number of threads may use at once.
+    """A thread-safe client for one account.
 
     Every method raises MailroomError if the service refuses the request, and MailroomConnectionError if
-    there was no answer. Requests that cannot take effect twice are repeated first, up to `max_retries`
+    there is no response. Requests that cannot take effect twice are retried first, up to `max_retries`
     times (default 4, 0 for none).
 
     `base_url` is the URL of the service, such as `https://mail.example.com`; `api_key` an account's key, or
     the operator's token for `admin` and `service.metrics`. `timeout` is the limit of one attempt including
-    its whole answer in seconds, by default 30 plus one for each 256 KiB of its body. `proxy` is the URL of
-    an HTTP proxy; variables of the environment are not read. `ssl_context` replaces the default one.
+    its complete response in seconds, by default 30 plus one for each 256 KiB of its body. `proxy` is the URL
+    of an HTTP proxy; environment variables are not read. `ssl_context` replaces the default one.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Mailroom(Namespaces):
         return client
 
     def with_lease(self, lease_token: str) -> Mailroom:
-        """A client that shows the token of a claim, so that it may change the thread and send in it."""
+        """A client that sends the token of a claim, so that it may change the thread and send in it."""
         return self.with_options(lease_token=lease_token)
 
     def work(
@@ -96,14 +96,14 @@ class Mailroom(Namespaces):
         stop: Optional[threading.Event] = None,
         on_error: Optional[Callable[[Exception, ClaimedThread], object]] = None,
     ) -> None:
-        """Claims threads of the inbox and hands each to `handle`, in a thread of its own.
+        """Claims threads of the inbox and calls `handle` for each, in a thread of its own.
 
-        At most `concurrency` are handled at the same time; their leases are renewed meanwhile. Afterwards a
-        thread is released, and marked as read unless `handle` returns False. If `handle` raises, `on_error`
-        is told and the thread is left as it is: it comes again once the lease has run out. Once `stop` is
-        set, it returns when the threads under way are done. Raises when the service refuses to hand out threads,
-        such as for a wrong key; a service that is away for a while is asked again. `owner` says who works,
-        for people.
+        At most `concurrency` are handled at the same time, and their leases are renewed meanwhile. Afterwards
+        a thread is released, and marked as read unless `handle` returns False. If `handle` raises, `on_error`
+        is called and the thread is left unchanged: it can be claimed again once the lease expires. Once
+        `stop` is set, returns when the current threads are done. Raises if the service refuses to claim
+        threads, for example because of an invalid key; retries while the service is unavailable. `owner` is
+        the name of the worker, for people.
         """
         job = Job(inbox_id, owner, lease_seconds, concurrency, category, labels)
         _Work(self, self._transport, job, handle, on_error).run(stop or threading.Event())

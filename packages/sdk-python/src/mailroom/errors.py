@@ -6,10 +6,10 @@ from typing import Any, Dict, List, Mapping, Optional
 
 
 class MailroomError(Exception):
-    """The service answered, and the answer is an error.
+    """The service responded with an error.
 
-    Codes that this version knows have a class of their own, such as `NotFoundError`. The service may
-    add codes; those raise this class.
+    Codes known to this version have classes of their own, such as `NotFoundError`. Codes that the service
+    adds later raise this class.
     """
 
     status: int
@@ -64,14 +64,14 @@ def _restore(kind: Any, message: str, fields: Dict[str, Any]) -> MailroomError:
 
 
 class MailroomConnectionError(Exception):
-    """There was no answer, or none that can be parsed; `__cause__` has the reason."""
+    """There was no response, or none that can be parsed; `__cause__` has the reason."""
 
 
 class WebhookVerificationError(Exception):
     """A webhook request was not made by the service, or is too old.
 
-    `code` is `missing_header` (the signature, its time or its id), `bad_timestamp` (not a number of
-    seconds), `too_old` (it may be a replay, or the clocks differ), `wrong_signature`, or `not_json`
+    `code` is `missing_header` (the signature, timestamp or id), `bad_timestamp` (not a number of
+    seconds), `too_old` (possibly a replay, or the clocks differ), `wrong_signature`, or `not_json`
     (the signature is valid, but the body is not JSON).
     """
 

@@ -1,4 +1,4 @@
-"""Verifies that a webhook request comes from the service and is new."""
+"""Verifies that a webhook request comes from the service and is recent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET_PREFIX = "whsec_"
 
 
 class WebhookHeaders(Protocol):
-    """Names with values or lists of values: a mapping, or the headers of any web framework."""
+    """A mapping of names to values or lists of values, or the headers of any web framework."""
 
     def items(self) -> Iterable[Tuple[str, Any]]:
         ...
@@ -34,12 +34,12 @@ def verify_webhook(
     tolerance: float = TOLERANCE_SECONDS_DEFAULT,
     now: Optional[float] = None,
 ) -> Event:
-    """The event of a verified request.
+    """Returns the event of a verified request.
 
     `raw_body` is the unparsed body, `headers` those of the request; with
-    several secrets, any one may match. `tolerance` is the maximum difference in seconds between the time of
-    the request and `now`, by default the present. Raises WebhookVerificationError. A request may arrive more
-    than once, even within the tolerance: remember its `event_id`.
+    several secrets, any may match. `tolerance` is the maximum difference in seconds between the timestamp of
+    the request and `now`, by default the current time. Raises WebhookVerificationError. A request may arrive
+    more than once, even within the tolerance, so remember its `event_id`.
     """
     body = body_of(raw_body)
     secrets = secrets_of(secret)
@@ -64,13 +64,13 @@ def body_of(raw_body: Any) -> bytes:
         return raw_body
     if isinstance(raw_body, bytearray):
         return bytes(raw_body)
-    # A framework has parsed it.
+    # A framework has already parsed it.
     message = "The signature is that of the unparsed body: give its text or its octets."
     raise WebhookVerificationError("wrong_signature", message)
 
 
 def secrets_of(secret: Any) -> List[str]:
-    """Without what is no text, such as a variable that the environment lacks."""
+    """Drops values that are not text, such as an unset environment variable."""
     return [one for one in list_of(secret) if isinstance(one, str)]
 
 
@@ -79,7 +79,7 @@ def list_of(value: Any) -> List[Any]:
 
 
 def octets_of(text: str) -> bytes:
-    """Some frameworks decode octets that are not UTF-8 to lone surrogates."""
+    """Some frameworks decode invalid UTF-8 to lone surrogates."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -92,7 +92,7 @@ class Signed:
     is_standard: bool
 
     def key_of(self, secret: str) -> bytes:
-        """Empty for a malformed secret."""
+        """The key of a secret; empty if it is malformed."""
         if not self.is_standard:
             return octets_of(secret)
         return decode_base64(
@@ -101,7 +101,7 @@ class Signed:
 
 
 def read_standard(headers: WebhookHeaders) -> Optional[Signed]:
-    """Standard Webhooks."""
+    """The Standard Webhooks convention."""
     id = read(headers, "webhook-id")
     timestamp = read(headers, "webhook-timestamp")
     signatures = read(headers, "webhook-signature")
@@ -113,7 +113,7 @@ def read_standard(headers: WebhookHeaders) -> Optional[Signed]:
 
 
 def read_plain(headers: WebhookHeaders) -> Optional[Signed]:
-    """The plain convention: one header for each secret, keyed with the secret as text."""
+    """The plain convention: one header per secret, with the secret's text as key."""
     timestamp = read(headers, "x-timestamp")
     newest = read(headers, "x-signature")
     if timestamp is None or newest is None:
@@ -136,7 +136,7 @@ def read(headers: WebhookHeaders, name: str) -> Optional[str]:
 
 
 def text_of(value: Any) -> Optional[str]:
-    """ASGI has octets; what is neither these nor text counts as missing."""
+    """ASGI has octets; anything but octets and text counts as missing."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     return value if isinstance(value, str) else None
@@ -165,7 +165,7 @@ def is_signed_by_any(text: bytes, signed: Signed, secrets: Sequence[str]) -> boo
 
 
 def decode_base64(text: str) -> bytes:
-    """Empty if it is malformed; the padding may be missing."""
+    """Empty if malformed; the padding may be missing."""
     try:
         return base64.b64decode(
             text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), validate=True
