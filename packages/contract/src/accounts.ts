@@ -43,7 +43,7 @@ const filterMode = oneOf(
 )
 
 const keptDays = retentionDays(
-  'Messages are removed this many days after they were stored, except in pods and inboxes that say otherwise; null: never.',
+  'Messages are removed this many days after they were stored, unless their pod or inbox has its own setting; null: never.',
 )
 
 export const OwnAccount = Type.Object(
@@ -67,7 +67,7 @@ const UpdateOwnAccount = Type.Object(
 
 const Me = Type.Object(
   {
-    accountId: text('The account that the key belongs to.'),
+    accountId: text('The account of the key.'),
     name: text('The display name of the account.'),
     plan,
     apiKeyScope: oneOf(['account'], 'The scope of the key: the whole account.'),
@@ -93,12 +93,12 @@ const Feedback = Type.Object(
     message: Type.String({
       minLength: 1,
       maxLength: FEEDBACK_LENGTH_MAX,
-      description: 'What the operator should know. Do not include secrets or mail.',
+      description: 'Feedback for the operator. Do not include secrets or mail.',
     }),
     context: Type.Optional(
       Type.Unsafe<object | string | null>({
         type: ['object', 'array', 'string', 'null'],
-        description: 'Anything about the situation, as text or JSON.',
+        description: 'Further context, as text or JSON.',
       }),
     ),
   },
@@ -139,7 +139,7 @@ export const accountOperations = {
     body: Feedback,
     success: {
       status: 202,
-      description: 'It is in the log.',
+      description: 'The feedback is in the log.',
       schema: Type.Object({ status: oneOf(['received'], 'Always received.') }),
     },
     errors: [],
@@ -150,7 +150,7 @@ export const accountOperations = {
     tag: 'Account',
     summary: 'Update the account.',
     notes:
-      'Omitted fields stay unchanged; at least one is required. With the filter mode allowlist, only mail from senders that a rule allows reaches an inbox; all other mail is quarantined. The change applies to mail that arrives from now on. An approver may change the filter mode, and only a key retentionDays.',
+      'Omitted fields stay unchanged; at least one is required. With the filter mode allowlist, only mail from allowed senders reaches an inbox; all other mail is quarantined. The change applies to mail that arrives from now on. An approver may change the filter mode; retentionDays requires a key.',
     auth: 'key-or-approver',
     isRateLimited: true,
     body: UpdateOwnAccount,

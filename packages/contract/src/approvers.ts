@@ -11,7 +11,7 @@ const NAME_LENGTH_MAX = 200
 const approverProperties = {
   id: text('Assigned by the service.'),
   name: text('For display.'),
-  email: nullableText('The address that is told of held mail; null for none.'),
+  email: nullableText('The address that is notified of held mail; null for none.'),
   createdAt: time('When the approver was created.'),
 }
 
@@ -31,7 +31,7 @@ const CreateApprover = Type.Object(
     name: displayName({ minLength: 1, maxLength: NAME_LENGTH_MAX, description: 'For display.' }),
     email: Type.Optional(
       emailAddress(
-        'The address that is told of held mail. It must not be on a domain of this service.',
+        'The address that is notified of held mail. It must not be on a domain of this service.',
       ),
     ),
   },
@@ -45,7 +45,7 @@ export const approverOperations = {
     tag: 'Approvers',
     summary: 'Create an approver.',
     notes:
-      'The token is shown only in this response. Keep it away from the agent: it decides what the agent may send. The first approver of an account can be created with an API key, unless the operator has reserved that (MAILROOM_FIRST_APPROVER); creating further ones requires the token of an approver.',
+      'The token is shown only in this response. Keep it away from the agent, because it decides what the agent may send. The first approver of an account can be created with an API key, unless the operator has reserved this (MAILROOM_FIRST_APPROVER); creating further ones requires the token of an approver.',
     auth: 'key-or-approver',
     isRateLimited: true,
     body: CreateApprover,
@@ -73,7 +73,7 @@ export const approverOperations = {
     tag: 'Approvers',
     summary: 'Delete an approver.',
     notes:
-      'The token stops working at once, and sessions of the console that were opened with it end. Only the operator can delete the last approver, with `mailroom approver delete` on the machine of the service.',
+      'The token stops working immediately, and console sessions opened with it end. Only the operator can delete the last approver, with `mailroom approver delete` on the machine of the service.',
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an approver.' },

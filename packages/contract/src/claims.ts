@@ -23,7 +23,7 @@ const newClaim = {
   owner: line({
     minLength: 1,
     maxLength: OWNER_LENGTH_MAX,
-    description: 'Who claims, for people: it is shown with the thread, and proves nothing.',
+    description: 'The name of the worker, shown with the thread. It proves nothing.',
   }),
   leaseSeconds: Type.Integer({
     ...lease,
@@ -34,11 +34,11 @@ const newClaim = {
 const renewedClaim = {
   threadId: text('The thread.'),
   inboxId: text('The inbox of the thread.'),
-  owner: text('Who claimed it, as the claim names them.'),
+  owner: text('The owner in the claim.'),
   fence: count(
-    'The number of the claim. Each claim of a thread has a higher one than those before it: a system that keeps the highest can refuse what an earlier worker sends late.',
+    'The number of the claim, higher than that of every earlier claim of the thread. A system that remembers the highest can refuse late requests of earlier workers.',
   ),
-  expiresAt: time('When the lease runs out unless it is renewed.'),
+  expiresAt: time('When the lease expires unless it is renewed.'),
 }
 
 export const RenewedClaim = Type.Object(renewedClaim, { description: 'A claim of a thread.' })
@@ -47,7 +47,7 @@ export type RenewedClaim = Static<typeof RenewedClaim>
 const claim = {
   ...renewedClaim,
   leaseToken: text(
-    'Proves the claim, in the header Lease-Token of requests that change the thread or send in it. Shown only here.',
+    'Proves the claim in the header Lease-Token of requests that change the thread or send in it. Shown only here.',
   ),
 }
 
@@ -65,7 +65,10 @@ const ClaimThread = Type.Object(newClaim, { additionalProperties: false })
 const RenewClaim = Type.Object(
   {
     leaseSeconds: Type.Optional(
-      Type.Integer({ ...lease, description: 'How long from now; by default as in the claim.' }),
+      Type.Integer({
+        ...lease,
+        description: 'New duration from now; by default that of the claim.',
+      }),
     ),
   },
   { additionalProperties: false },
@@ -76,7 +79,7 @@ const ReleaseClaim = Type.Object(
     isRead: Type.Optional(
       Type.Boolean({
         description:
-          'Sets the read state with the release. An unread thread can be claimed from the inbox again at once.',
+          'Sets the read state on release. An unread thread can be claimed from the inbox again immediately.',
       }),
     ),
   },
@@ -91,7 +94,7 @@ const ClaimThreads = Type.Object(
         minimum: 1,
         maximum: CLAIMS_MAX,
         default: 1,
-        description: `How many threads to claim, 1 to ${CLAIMS_MAX}. The answer may have fewer.`,
+        description: `Number of threads to claim, 1 to ${CLAIMS_MAX}. The response may have fewer.`,
       }),
     ),
     waitSeconds: Type.Optional(
@@ -99,7 +102,7 @@ const ClaimThreads = Type.Object(
         minimum: 0,
         maximum: CLAIM_WAIT_SECONDS_MAX,
         default: 0,
-        description: 'How long to wait for a first thread where there is none.',
+        description: 'How long to wait for a thread if none is available.',
       }),
     ),
     category: Type.Optional(
@@ -117,7 +120,7 @@ const ClaimThreads = Type.Object(
 const ClaimedThreads = Type.Object(
   {
     data: Type.Array(ClaimedThread, {
-      description: 'The claims, those of the oldest threads first; empty if the time is over.',
+      description: 'The claims, oldest threads first; empty after the wait.',
     }),
   },
   { description: 'New claims.' },
@@ -132,7 +135,7 @@ export const claimOperations = {
     tag: 'Claims',
     summary: 'Claim the oldest unread threads of an inbox, or wait for one.',
     notes:
-      'A queue of work in one call: it claims the threads that are unread, not snoozed and not claimed, those whose newest message is the oldest first. Where there is none, it waits up to waitSeconds: for mail, for a thread that is released or marked as unread, for a lease that runs out or a snooze that ends. Requests that wait are served in the order in which they came. If the inbox is deleted meanwhile, the response is 404. A claim that was made for a client that has left is given back.',
+      'A work queue in one call: claims threads that are unread, not snoozed and not claimed, starting with the one whose newest message is oldest. If there is none, it waits up to waitSeconds for new mail, a released or unread thread, an expired lease or the end of a snooze. Waiting requests are served in order of arrival. If the inbox is deleted meanwhile, the response is 404. A claim for a client that has disconnected is released.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -146,7 +149,7 @@ export const claimOperations = {
     tag: 'Claims',
     summary: 'Claim a thread.',
     notes:
-      'While the lease lasts, a change of the thread or a send in it needs the leaseToken, and no other claim is possible, not even by the same owner.',
+      'While the lease lasts, changing the thread or sending in it requires the leaseToken, and no other claim is possible, not even by the same owner.',
     auth: 'key',
     isRateLimited: true,
     parameters,
@@ -159,7 +162,7 @@ export const claimOperations = {
     path: '/v1/threads/{id}/claim/renew',
     tag: 'Claims',
     summary: 'Renew the claim of a thread.',
-    notes: 'The lease lasts leaseSeconds from now. A lease that has run out cannot be renewed.',
+    notes: 'The lease then lasts leaseSeconds from now. An expired lease cannot be renewed.',
     auth: 'key',
     isRateLimited: true,
     parameters,
@@ -174,7 +177,7 @@ export const claimOperations = {
     tag: 'Claims',
     summary: 'Release the claim of a thread.',
     notes:
-      'Ends the claim before its time. A second release is refused with lease_lost, as is one whose lease has run out.',
+      'Ends the claim early. A second release, or one after the lease has expired, is refused with lease_lost.',
     auth: 'key',
     isRateLimited: true,
     parameters,

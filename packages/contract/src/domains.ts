@@ -12,7 +12,11 @@ export const DomainRecord = Type.Object(
     name: text('The full record name, without a trailing dot.'),
     value: text('The required value; for TXT the whole text, even if it needs several strings.'),
     priority: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 65_535, description: 'Of MX records only.' }),
+      Type.Integer({
+        minimum: 0,
+        maximum: 65_535,
+        description: 'The preference; MX records only.',
+      }),
     ),
     purpose: oneOf(
       dnsRecordPurposes,
@@ -23,7 +27,7 @@ export const DomainRecord = Type.Object(
     }),
     status: oneOf(
       dnsRecordStatuses,
-      'The result of the last check: no record, a wrong value, or the required value.',
+      'The result of the last check: missing, wrong value, or required value.',
     ),
     found: Type.Array(Type.String(), {
       description: 'The records found at the last check.',
@@ -48,14 +52,14 @@ export const Domain = Type.Object(
         'Whether mail for all names below the domain is received too. It needs the MX record with the purpose subdomains.',
     }),
     catchAllInboxId: nullableText(
-      'The inbox that gets mail for unknown addresses of the domain; null to refuse such mail.',
+      'The inbox that receives mail for unknown addresses of the domain; null to refuse such mail.',
     ),
-    records: Type.Array(DomainRecord, { description: 'What to publish in DNS.' }),
+    records: Type.Array(DomainRecord, { description: 'The records to publish in DNS.' }),
     createdAt: time('When the domain was added.'),
     verifiedAt: nullableTime('When the domain was last verified; null if never.'),
     lastCheckedAt: nullableTime('When DNS last answered every query of a check; null if never.'),
   },
-  { description: 'A domain of your own, for the addresses of inboxes.' },
+  { description: 'Your own domain for inbox addresses.' },
 )
 export type Domain = Static<typeof Domain>
 
@@ -67,7 +71,7 @@ const options = {
   ),
   catchAllInboxId: Type.Optional(
     nullableText(
-      'An inbox of the account, on any domain, that gets mail for unknown addresses; null for none. If the domain belongs to one pod, the inbox must be in it.',
+      'An inbox of the account, on any domain, that receives mail for unknown addresses; null for none. If the domain belongs to one pod, the inbox must be in it.',
     ),
   ),
 }
@@ -103,7 +107,7 @@ export const domainOperations = {
     tag: 'Domains',
     summary: 'Add a domain.',
     notes:
-      'The response lists the DNS records to publish. Several accounts may add the same domain; the first one to verify it owns it. A failed domain goes to the next account that verifies it. DKIM keys are generated for one domain at a time; when 100 domains of the account are waiting for their keys, the response is rate_limit_exceeded.',
+      'The response lists the DNS records to publish. Several accounts may add the same domain; the first one to verify it owns it. A failed domain passes to the next account that verifies it. DKIM keys are generated for one domain at a time; when 100 domains of the account are waiting for their keys, the response is rate_limit_exceeded.',
     auth: 'key',
     isRateLimited: true,
     body: CreateDomain,
@@ -162,7 +166,7 @@ export const domainOperations = {
     tag: 'Domains',
     summary: 'Change a domain.',
     notes:
-      'Assigns the domain to one pod or to all, and decides which mail it receives. Omitted fields stay unchanged. An address that is an inbox gets its own mail; with subdomainsEnabled, name@any.example.com reaches the inbox name@example.com. All other mail for the domain goes to catchAllInboxId, except for postmaster, abuse and return paths. Deleting that inbox sets catchAllInboxId to null.',
+      'Assigns the domain to one pod or to all, and selects the mail it receives. Omitted fields stay unchanged. Mail to an inbox address goes to that inbox; with subdomainsEnabled, name@any.example.com reaches the inbox name@example.com. All other mail for the domain goes to catchAllInboxId, except for postmaster, abuse and return paths. Deleting that inbox sets catchAllInboxId to null.',
     auth: 'key',
     isRateLimited: true,
     parameters,
@@ -176,11 +180,11 @@ export const domainOperations = {
     tag: 'Domains',
     summary: 'Delete a domain.',
     notes:
-      'The domain must have no inboxes. Its DKIM keys are deleted, and mail for it is refused from now on.',
+      'The domain must not have inboxes. Its DKIM keys are deleted, and mail for it is refused from now on.',
     auth: 'key',
     isRateLimited: true,
     parameters,
-    success: { status: 204, description: 'The domain is gone.' },
+    success: { status: 204, description: 'The domain was deleted.' },
     errors: ['domain_not_empty'],
   },
   'domains.zoneFile': {

@@ -12,23 +12,23 @@ const CLIENT_ID_LENGTH_MAX = 255
 const DraftAttachment = Type.Object(
   {
     id: text('Assigned by the service.'),
-    filename: text('As it was given.'),
-    contentType: text('As it was given.'),
+    filename: text('As in the request.'),
+    contentType: text('As in the request.'),
     size: Type.Integer({ minimum: 0, description: 'In bytes.' }),
-    contentId: nullableText('What the HTML refers to as "cid:" followed by this value.'),
+    contentId: nullableText('The HTML refers to the file as "cid:" followed by this value.'),
   },
   { description: 'A file of a draft.' },
 )
 
 const addresses = (description: string) =>
-  Type.Array(text('One address, without its name.'), { description })
+  Type.Array(text('One address, without a display name.'), { description })
 
 export const Draft = Type.Object(
   {
     id: text('Assigned by the service.'),
     inboxId: text('The inbox that will send the message.'),
     clientId: nullableText('Chosen by the client, unique among the drafts of the inbox.'),
-    etag: text('The ETag of this version, with its quotation marks: what If-Match takes.'),
+    etag: text('The ETag of this version with quotation marks, for If-Match.'),
     to: addresses('The recipients.'),
     cc: addresses('Copied recipients.'),
     bcc: addresses('Hidden recipients.'),
@@ -38,34 +38,34 @@ export const Draft = Type.Object(
     bodyHtml: nullableText('HTML version, if it differs from body.'),
     threadId: nullableText('The thread that the message replies in.'),
     includeQuote: Type.Boolean({
-      description: 'Whether a reply quotes the message that it answers.',
+      description: 'Whether a reply quotes the original message.',
     }),
-    replyAll: Type.Boolean({ description: 'Whether a reply goes to the other recipients too.' }),
+    replyAll: Type.Boolean({ description: 'Whether a reply also goes to the other recipients.' }),
     headers: Type.Unsafe<Record<string, string>>({
       type: 'object',
       additionalProperties: { type: 'string' },
-      description: 'Further header fields by name.',
+      description: 'Additional header fields by name.',
     }),
     unsubscribe: Type.Boolean({ description: 'Whether the message gets an unsubscribe link.' }),
     isAutomatic: Type.Boolean({
       description: 'Whether the message is marked as sent by a program.',
     }),
     invite: Type.Union([InviteToSend, Type.Null()], {
-      description: 'The invitation that the message is; null if it is none.',
+      description: 'The invitation in the message; null for none.',
     }),
-    sendAt: nullableTime('When to send the message; null: as soon as the draft is sent.'),
-    attachments: Type.Array(DraftAttachment, { description: 'The files, the first one first.' }),
+    sendAt: nullableTime('When to send the message; null: when the draft is sent.'),
+    attachments: Type.Array(DraftAttachment, { description: 'The files in order of attachment.' }),
     createdAt: time('When the draft was created.'),
     updatedAt: time('When the draft was last changed.'),
   },
-  { description: 'A message that is not sent yet.' },
+  { description: 'A message that was not sent yet.' },
 )
 export type Draft = Static<typeof Draft>
 
 const clientIdBounds = {
   minLength: 1,
   maxLength: CLIENT_ID_LENGTH_MAX,
-  description: 'Unique among the drafts of the inbox: creating another one with it is refused.',
+  description: 'Must be unique among the drafts of the inbox.',
 }
 
 const { attachments: _, body, ...sent } = SendMessage.properties
@@ -77,7 +77,7 @@ export const CreateDraft = Type.Object(
     attachments: Type.Optional(attachmentsToSend),
     clientId: Type.Optional(line(clientIdBounds)),
   },
-  { additionalProperties: false, description: 'A draft. Every field may be left out.' },
+  { additionalProperties: false, description: 'A draft. All fields are optional.' },
 )
 
 /** Makes a field nullable and drops its default, because an omitted field stays unchanged. */
@@ -120,7 +120,7 @@ export const draftOperations = {
     tag: 'Drafts',
     summary: 'Create a draft in an inbox.',
     notes:
-      'With the fields of a message to send, each of which may be left out. What is given is checked as when sending; what is missing is refused only when the draft is sent. When a draft of the inbox has the clientId already, the answer is client_id_taken with its draftId.',
+      'Takes the fields of a message to send, all of which are optional. Given fields are validated as when sending; missing ones are refused only when the draft is sent. If a draft of the inbox already has the clientId, the response is client_id_taken with its draftId.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -192,7 +192,7 @@ export const draftOperations = {
     path: '/v1/drafts/{id}/attachments',
     tag: 'Drafts',
     summary: 'Attach a file to a draft.',
-    notes: `A draft may have 100 files of 25 MiB together. Files count as stored mail of the account. ${IF_MATCH_NOTE}`,
+    notes: `A draft may have 100 files with 25 MiB in total. They count towards the storage of the account. ${IF_MATCH_NOTE}`,
     auth: 'key',
     isRateLimited: true,
     parameters: ofDraft,
@@ -222,7 +222,7 @@ export const draftOperations = {
     path: '/v1/drafts/{id}/send',
     tag: 'Drafts',
     summary: 'Send a draft.',
-    notes: `Exactly as POST /v1/inboxes/{id}/send with the fields and files of the draft. The draft is gone once the message is accepted; a refusal leaves it as it was. A repeat with the same Idempotency-Key gets the first response, although the draft is gone. ${IF_MATCH_NOTE}`,
+    notes: `Equivalent to POST /v1/inboxes/{id}/send with the fields and files of the draft. The draft is deleted once the message is accepted, and unchanged if it is refused. Repeating the request with the same Idempotency-Key returns the first response, although the draft is gone. ${IF_MATCH_NOTE}`,
     auth: 'key',
     isRateLimited: true,
     parameters: ofDraft,

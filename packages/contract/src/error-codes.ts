@@ -6,12 +6,12 @@ export const errorCodes = {
   bad_request: {
     status: 400,
     sentence: 'The request is malformed, or a field is missing, unknown or out of range.',
-    fix: 'Correct what message and details name, and send the request again.',
+    fix: 'Correct the fields named in message and details, and send the request again.',
   },
   invalid_query: {
     status: 400,
     sentence: 'The search query cannot be read.',
-    fix: 'Correct the part that message names: a date after before: or after: is YYYY-MM-DD or an ISO 8601 time, and has: knows attachment.',
+    fix: 'Correct the part named in message. Dates in before: and after: are YYYY-MM-DD or ISO 8601 times, and has: supports attachment.',
   },
   invalid_mailbox_name: {
     status: 400,
@@ -51,7 +51,7 @@ export const errorCodes = {
   approver_required: {
     status: 403,
     sentence: 'Only an approver may do this.',
-    fix: 'Ask a person who approves mail of this account. An API key cannot do it, and trying again does not help.',
+    fix: 'Ask a person who approves mail of this account. An API key cannot do this, and retrying does not help.',
   },
   forbidden_origin: {
     status: 403,
@@ -66,7 +66,7 @@ export const errorCodes = {
   feature_requires_paid_plan: {
     status: 403,
     sentence: 'The plan of the account does not include this feature.',
-    fix: 'Leave the feature out or change the plan.',
+    fix: 'Omit the feature or change the plan.',
   },
   scoped_keys_not_supported: {
     status: 403,
@@ -76,16 +76,16 @@ export const errorCodes = {
   recipient_not_permitted: {
     status: 403,
     sentence: 'The policy of the inbox does not permit this recipient.',
-    fix: 'Leave the recipient out, or ask a person who may change the policy. Sending again does not help.',
+    fix: 'Remove the recipient, or ask a person who may change the policy. Sending again does not help.',
   },
   content_not_permitted: {
     status: 403,
     sentence: 'The policy of the inbox does not permit this content.',
-    fix: 'Remove what findings and message name, or ask a person who may change the policy. Sending again does not help.',
+    fix: 'Remove the content named in findings and message, or ask a person who may change the policy. Sending again does not help.',
   },
   invalid_signature: {
     status: 403,
-    sentence: 'The signed URL is incomplete, was changed or has expired.',
+    sentence: 'The signed URL is incomplete, altered or expired.',
     fix: 'Get the message again and use its new url.',
   },
   not_found: {
@@ -110,11 +110,11 @@ export const errorCodes = {
   address_taken: {
     status: 409,
     sentence: 'The address is in use or reserved.',
-    fix: 'Choose another mailboxName, or leave it out for a random one.',
+    fix: 'Choose another mailboxName, or omit it for a random one.',
   },
   domain_taken: {
     status: 409,
-    sentence: 'The domain belongs to another account, or the account has it already.',
+    sentence: 'The domain belongs to another account, or has already been added to this one.',
     fix: 'If GET /v1/domains lists the domain, use that one. If another account has it, delete it there first.',
   },
   domain_in_use: {
@@ -164,7 +164,7 @@ export const errorCodes = {
   thread_trashed: {
     status: 409,
     sentence: 'The thread is in the trash, so it cannot be claimed, and nothing can be sent in it.',
-    fix: 'Restore it with POST /v1/threads/{id}/restore first, or leave threadId out to start a new thread.',
+    fix: 'Restore it with POST /v1/threads/{id}/restore first, or omit threadId to start a new thread.',
   },
   webhook_is_disabled: {
     status: 409,
@@ -174,27 +174,27 @@ export const errorCodes = {
   thread_claimed: {
     status: 409,
     sentence: 'Another worker has claimed the thread.',
-    fix: 'Take another thread, or try again after expiresAt: the claim then ends unless its worker renews it.',
+    fix: 'Choose another thread, or try again after expiresAt, when the claim ends unless its worker renews it.',
   },
   address_erased: {
     status: 409,
-    sentence: 'An erasure ended the import while its file arrived.',
-    fix: 'Import the file again: the erasure does not remove from it what it has of the address.',
+    sentence: 'An erasure ended the import during its upload.',
+    fix: 'Import the file again. The erasure does not remove data about the address from a file imported later.',
   },
   lease_lost: {
     status: 409,
-    sentence: 'The thread is claimed, and the Lease-Token is not the one of its claim.',
-    fix: 'Stop working on this thread: your lease has run out or was released, or another worker has the thread. Claim it again before you change anything.',
+    sentence: 'The thread is claimed, and the Lease-Token does not belong to its claim.',
+    fix: 'Stop working on this thread: your lease has expired or was released, or another worker has the thread. Claim it again before you change anything.',
   },
   draft_changed: {
     status: 412,
-    sentence: 'The draft has changed since the version that If-Match names.',
-    fix: 'Get the draft, compare it with what you wanted to change, and repeat the request with its new ETag.',
+    sentence: 'The draft has changed since the version in If-Match.',
+    fix: 'Get the draft, check your change against it, and repeat the request with its new ETag.',
   },
   policy_changed: {
     status: 412,
-    sentence: 'The policy has changed since the version that If-Match names.',
-    fix: 'Get the policy, compare it with what you wanted to change, and repeat the request with its new ETag.',
+    sentence: 'The policy has changed since the version in If-Match.',
+    fix: 'Get the policy, check your change against it, and repeat the request with its new ETag.',
   },
   payload_too_large: {
     status: 413,
@@ -213,7 +213,7 @@ export const errorCodes = {
   },
   range_not_satisfiable: {
     status: 416,
-    sentence: 'The requested range lies outside the content.',
+    sentence: 'The requested range is outside the content.',
     fix: 'Request a range within the size in Content-Range.',
   },
   inbox_limit_reached: {
@@ -228,7 +228,7 @@ export const errorCodes = {
   },
   suppression_limit_reached: {
     status: 422,
-    sentence: 'The account has reached the limit of 100,000 suppressions that it may add.',
+    sentence: 'The account has reached its limit of 100,000 added suppressions.',
     fix: 'Delete suppressions that are no longer needed.',
   },
   approver_limit_reached: {
@@ -243,27 +243,27 @@ export const errorCodes = {
   },
   draft_limit_reached: {
     status: 422,
-    sentence: 'The inbox has as many drafts, or the draft as many files, as are allowed.',
+    sentence: 'The inbox has reached its limit of drafts, or the draft its limit of files.',
     fix: 'Send or delete drafts that are no longer needed.',
   },
   transfer_limit_reached: {
     status: 422,
-    sentence: 'The account has as many exports, imports or erasures under way as are allowed.',
-    fix: 'Wait until one of them is done.',
+    sentence: 'The account has reached its limit of exports, imports or erasures in progress.',
+    fix: 'Wait until one of them has finished.',
   },
   storage_quota_reached: {
     status: 422,
     sentence: 'The storage of the account is full.',
-    fix: 'Delete mail that is no longer needed, or ask the operator for more.',
+    fix: 'Delete mail that is no longer needed, or ask the operator for more storage.',
   },
   label_limit_reached: {
     status: 422,
-    sentence: 'The thread or message would have more labels than are allowed.',
+    sentence: 'The change would exceed the number of labels allowed on a thread or message.',
     fix: 'Remove labels that are no longer needed.',
   },
   metadata_limit_reached: {
     status: 422,
-    sentence: 'The metadata would have more keys than are allowed.',
+    sentence: 'The change would exceed the number of metadata keys allowed.',
     fix: 'Remove keys that are no longer needed, by setting them to null.',
   },
   invalid_webhook_url: {
@@ -293,7 +293,7 @@ export const errorCodes = {
   },
   idempotency_key_reused: {
     status: 422,
-    sentence: 'The Idempotency-Key was used for a different request.',
+    sentence: 'The Idempotency-Key was already used for a different request.',
     fix: 'Use a new key for each message, and repeat a key only with the same request.',
   },
   recipient_suppressed: {
@@ -308,8 +308,8 @@ export const errorCodes = {
   },
   no_text: {
     status: 422,
-    sentence: 'No text can be read from the attachment.',
-    fix: 'Read what message says. The file itself is at GET /v1/attachments/{messageId}/{filename}.',
+    sentence: 'No text can be extracted from the attachment.',
+    fix: 'See message for the reason. The file itself is at GET /v1/attachments/{messageId}/{filename}.',
   },
   rate_limit_exceeded: {
     status: 429,
@@ -324,12 +324,12 @@ export const errorCodes = {
   review_changed: {
     status: 409,
     sentence: 'The digest does not match the pending message.',
-    fix: 'Read the review again: digest in this response is the current one. Approve only what you have read.',
+    fix: 'Read the review again: digest in this response is the current one. Approve only content that you have read.',
   },
   review_decided: {
     status: 409,
-    sentence: 'The review is decided already.',
-    fix: 'There is nothing to do. GET /v1/reviews/{id} says what was decided.',
+    sentence: 'The review has already been decided.',
+    fix: 'There is nothing to do. GET /v1/reviews/{id} returns the decision.',
   },
   no_invitation: {
     status: 409,
@@ -338,28 +338,28 @@ export const errorCodes = {
   },
   invitation_cancelled: {
     status: 409,
-    sentence: 'The message cancels the event, so there is nothing to answer.',
+    sentence: 'The message cancels the event, so it cannot be answered.',
     fix: 'There is nothing to do.',
   },
   not_invited: {
     status: 409,
     sentence: 'The address of the inbox is not among the attendees of the invitation.',
-    fix: 'Write to the organizer with POST /v1/inboxes/{id}/send instead, or answer from the inbox that is invited.',
+    fix: 'Write to the organizer with POST /v1/inboxes/{id}/send instead, or answer from the invited inbox.',
   },
   organizer_unverified: {
     status: 409,
-    sentence: 'The organizer of the invitation is not the proven author of the message.',
-    fix: 'Anybody could have written the invitation, so the answer could go to a stranger. If you trust it, write to the organizer with POST /v1/inboxes/{id}/send.',
+    sentence: 'The organizer of the invitation is not the verified author of the message.',
+    fix: 'The invitation may be forged, so the answer could go to a stranger. If you trust it, write to the organizer with POST /v1/inboxes/{id}/send.',
   },
   already_sending: {
     status: 409,
-    sentence: 'The message cannot be cancelled: its delivery has begun or is over.',
-    fix: 'There is nothing to do. GET /v1/messages/{id}/deliveries says what became of it.',
+    sentence: 'The message cannot be cancelled, because its delivery has begun or finished.',
+    fix: 'There is nothing to do. GET /v1/messages/{id}/deliveries returns the outcome.',
   },
   loop_suspected: {
     status: 429,
-    sentence: 'Two programs seem to be answering each other in this thread.',
-    fix: 'Stop replying automatically in this thread. Sending in it is possible again after the number of seconds in Retry-After.',
+    sentence: 'Two programs seem to be replying to each other in this thread.',
+    fix: 'Stop replying automatically in this thread. Sending in it is allowed again after the number of seconds in Retry-After.',
   },
   header_fields_too_large: {
     status: 431,
@@ -368,8 +368,8 @@ export const errorCodes = {
   },
   internal_error: {
     status: 500,
-    sentence: 'The service failed; the request had no effect.',
-    fix: 'Repeat the request; if it fails again, report the requestId.',
+    sentence: 'An internal error occurred; the request had no effect.',
+    fix: 'Retry the request; if it fails again, report the requestId.',
   },
   webhook_failed: {
     status: 502,
@@ -378,7 +378,7 @@ export const errorCodes = {
   },
   image_unavailable: {
     status: 502,
-    sentence: 'The host of the image did not return an image that can be shown.',
+    sentence: 'The host of the image did not return a displayable image.',
     fix: 'Show the message without it, or try again later.',
   },
   service_unavailable: {

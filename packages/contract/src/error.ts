@@ -38,19 +38,19 @@ export const ErrorBody = Type.Object(
     ),
     findings: Type.Optional(findings),
     scope: Type.Optional(
-      oneOf(limitScopes, 'With 429: what the limit counts for. `address` is that of the client.'),
+      oneOf(limitScopes, 'With 429: the scope of the limit. `address` is the client address.'),
     ),
     limit: Type.Optional(count('With 429: the limit that the request would exceed.')),
-    resetsAt: Type.Optional(time('With 429: when a repeat may succeed.')),
-    digest: Type.Optional(text('With review_changed: the digest of the message that waits.')),
+    resetsAt: Type.Optional(time('With 429: when a retry may succeed.')),
+    digest: Type.Optional(text('With review_changed: the digest of the held message.')),
     expiresAt: Type.Optional(
-      time('With thread_claimed: when the lease of the claim runs out unless it is renewed.'),
+      time('With thread_claimed: when the lease of the claim expires unless it is renewed.'),
     ),
-    status: Type.Optional(oneOf(reviewStatuses, 'With review_decided: what was decided.')),
+    status: Type.Optional(oneOf(reviewStatuses, 'With review_decided: the decision.')),
   },
   {
     additionalProperties: true,
-    description: 'An error. Some codes carry fields of their own; more may be added.',
+    description: 'An error. Some codes have additional fields; more may be added.',
   },
 )
 export type ErrorBody = Static<typeof ErrorBody>

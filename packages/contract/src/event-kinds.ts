@@ -17,16 +17,17 @@ const DOMAIN = '`pod_id`, `domain` with `id`, `domain`, `status` and `pod_id`'
 export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   'message.received': { happens: 'Mail arrived at an inbox.', holds: MESSAGE },
   'message.quarantined': {
-    happens: 'Mail for an inbox was kept in quarantine, by a rule or for malware.',
+    happens: 'Mail for an inbox was quarantined by a rule or for malware.',
     holds:
       '`inbox_id`, `pod_id`, `quarantined` with `id`, `from`, `to`, `subject`, `reason`, `rule_id`, `auto_replyable` (false), `category`, `category_reasons`, `verdict` and `spam_score`, without the text',
   },
   'message.sent': {
-    happens: 'Every recipient of a message is settled, and the server of at least one accepted it.',
+    happens:
+      'The delivery to every recipient is final, and at least one server accepted the message.',
     holds: MESSAGE,
   },
   'message.failed': {
-    happens: 'Every recipient of a message is settled, and no server accepted it.',
+    happens: 'The delivery to every recipient is final, and no server accepted the message.',
     holds: `${MESSAGE} with \`failure_reason\``,
   },
   'message.bounced': {
@@ -38,16 +39,16 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
     holds: `${MESSAGE}, \`recipient\``,
   },
   'message.held': {
-    happens: 'A message waits for the approval of a person.',
+    happens: 'A message is held until a person approves it.',
     holds: `${MESSAGE}, \`hold\` with \`id\`, \`reasons\`, \`digest\` and \`expires_at\``,
   },
   'message.rejected': {
-    happens: 'A person rejected a message, or nobody approved it in time. It is not sent.',
+    happens: 'A person rejected a message, or its approval expired. It is not sent.',
     holds: `${MESSAGE}, \`review\` with \`id\`, \`status\` and \`reason\``,
   },
   'attachment.extracted': {
     happens:
-      'The text of an attachment was read after its message arrived or when somebody asked for it, or could not be read.',
+      'The text of an attachment was extracted, after its message arrived or on request, or could not be extracted.',
     holds: `${MESSAGE}, \`attachment\` with \`filename\`, \`contentType\`, \`extractionMethod\` and \`isTruncated\``,
   },
   'thread.loop_suspected': {
@@ -56,23 +57,23 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   },
   'thread.updated': {
     happens:
-      'A client changed the read flag, labels, metadata, assignee or snooze of a thread. Mail that arrives or is sent tells of itself.',
+      'A client changed the read flag, labels, metadata, assignee or snooze of a thread. Not emitted when mail is received or sent.',
     holds: `${THREAD}, \`thread\` with \`changed\`, \`is_read\`, \`labels\`, \`assignee\` and \`snoozed_until\``,
   },
   'thread.claimed': {
-    happens: 'A worker claimed a thread. Renewals are not told.',
+    happens: 'A worker claimed a thread. Not emitted for renewals.',
     holds: `${THREAD}, \`claim\` with \`owner\`, \`fence\` and \`expires_at\``,
   },
   'thread.released': {
-    happens: 'A worker released its claim of a thread, or its lease ran out.',
+    happens: 'A worker released its claim on a thread, or its lease expired.',
     holds: `${THREAD}, \`claim\` with \`owner\`, \`fence\`, \`expires_at\` and \`reason\``,
   },
   'inbox.expired': {
-    happens: 'An inbox has deleted itself at its `expiresAt`.',
+    happens: 'An inbox deleted itself at its `expiresAt`.',
     holds: '`inbox_id`, `pod_id`, `inbox` with `id`, `address` and `expires_at`',
   },
   'approver.created': {
-    happens: 'An approver was created by a key, by another approver or on the machine.',
+    happens: 'An approver was created by a key, by another approver or on the server.',
     holds: APPROVER,
   },
   'approver.deleted': {
@@ -112,9 +113,9 @@ export function renderEventKindsPage(): string {
 <!-- Made by \`npm run generate\` from packages/contract/src/event-kinds.ts; do not edit. -->
 
 Every event has \`event\` (its kind), \`event_id\`, \`occurred_at\`, \`delivered_at\`, \`attempt\`, \`inbox_id\`,
-\`pod_id\` and \`thread_id\`; the last three are \`null\` where an event is about none.
+\`pod_id\` and \`thread_id\`; the last three are \`null\` if they do not apply.
 
-| Kind | Happens when | Says |
+| Kind | Happens when | Fields |
 |---|---|---|
 ${rows.join('\n')}
 `

@@ -54,10 +54,10 @@ export const EventMessage = Type.Object(
     ),
     to_addrs: Type.Array(Type.String(), {
       description:
-        'All addresses of the To field, like `to` of a message in the API. Outbound: all recipients except cc and bcc.',
+        'All addresses in the To field, like `to` of a message in the API. Outbound: all recipients except cc and bcc.',
     }),
     recipient: nullableText(
-      'Inbound: the address that the sending server named (RCPT), in its spelling. Null for outbound mail.',
+      'Inbound: the address from the RCPT command, as the sending server spelled it. Null for outbound mail.',
     ),
     tag: nullableText('The part of recipient after the "+"; null without one.'),
     cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
@@ -69,7 +69,7 @@ export const EventMessage = Type.Object(
       'The HTML body as sent, with any hidden text; empty when the message has none.',
     ),
     extracted_text: text(
-      'The new text of a reply, without the quoted history; a part of body_text or, if the text body says something else than the HTML, of the text that people see in the HTML.',
+      'The new text of a reply, without the quoted history; part of body_text or, if the text body differs from the HTML, of the visible text of the HTML.',
     ),
     hidden_text: Type.Boolean({ description: HIDDEN_TEXTS.hiddenText }),
     hidden_text_parts: Type.Array(HiddenTextPart, { description: HIDDEN_TEXTS.parts }),
@@ -78,9 +78,10 @@ export const EventMessage = Type.Object(
         'Verification codes, links and invitations of the message; null on outbound mail.',
     }),
     truncated: Type.Boolean({
-      description: 'Whether a body was cut: after 256 KiB. The message at url has the whole body.',
+      description:
+        'Whether a body was truncated at 256 KiB. The message at url has the complete body.',
     }),
-    url: text('API URL of the whole message; needs an API key.'),
+    url: text('API URL of the complete message; requires an API key.'),
     attachments: Type.Array(EventAttachment, { description: 'The files in the message.' }),
     authentication: Type.Union([Authentication, Type.Null()], {
       description: 'SPF, DKIM and DMARC results; null for outbound mail.',
@@ -97,11 +98,11 @@ export const EventMessage = Type.Object(
     received_at: Type.Optional(time('Inbound only: when the message was received.')),
     sent_at: Type.Optional(
       time(
-        'Outbound only: when the message was queued, which is after any approval and scheduled time. While it is held or scheduled: when it was accepted.',
+        'Outbound only: when the message was queued, after any approval and scheduled time. While it is held or scheduled: when it was accepted.',
       ),
     ),
   },
-  { description: 'The message that an event is about.' },
+  { description: 'The message of the event.' },
 )
 export type EventMessage = Static<typeof EventMessage>
 
@@ -121,20 +122,20 @@ export type EventBounce = Static<typeof EventBounce>
 export const EventQuarantined = Type.Object(
   {
     id: text('The id of the quarantined message.'),
-    from: text('The sender as the message names it, "Name <address>" or the bare address.'),
+    from: text('The sender in the message: "Name <address>" or the bare address.'),
     to: text('The address of the inbox.'),
     subject: text('Empty when the message has none.'),
     reason: oneOf(quarantineReasons, 'Why it was quarantined.'),
     rule_id: nullableText('The rule that blocked the sender; null without one.'),
     auto_replyable: Type.Boolean({
-      description: 'Always false: it is in no inbox, and nobody answers it.',
+      description: 'Always false, because it is in no inbox and cannot be answered.',
     }),
     category: nullableOneOf(messageCategories, KIND_TEXTS.category),
     category_reasons: Type.Array(CategoryReason, { description: KIND_TEXTS.reasons }),
     verdict: nullableOneOf(messageVerdicts, KIND_TEXTS.verdict),
     spam_score: Type.Union([Type.Number(), Type.Null()], { description: KIND_TEXTS.spamScore }),
   },
-  { description: 'The quarantined message that an event is about, without its text.' },
+  { description: 'The quarantined message of the event, without its text.' },
 )
 export type EventQuarantined = Static<typeof EventQuarantined>
 
@@ -145,17 +146,17 @@ export const EventDomain = Type.Object(
     status: oneOf(domainStatuses, 'The new status.'),
     pod_id: nullableText('The only pod that may use the domain; null for all pods.'),
   },
-  { description: 'The custom domain that an event is about.' },
+  { description: 'The custom domain of the event.' },
 )
 export type EventDomain = Static<typeof EventDomain>
 
 const EventInbox = Type.Object(
   {
-    id: text('The id that the inbox had.'),
+    id: text('The former id of the inbox.'),
     address: text('Its email address.'),
-    expires_at: time('When it was to delete itself.'),
+    expires_at: time('The time at which it was set to delete itself.'),
   },
-  { description: 'The inbox that has deleted itself, in inbox.expired.' },
+  { description: 'The inbox that deleted itself, in inbox.expired.' },
 )
 
 const EventApprover = Type.Object(
@@ -169,7 +170,7 @@ export const EventWebhook = Type.Object(
     url: text('The URL that events are posted to.'),
     reason: Type.Optional(oneOf(webhookDisabledReasons, 'Why it was disabled.')),
   },
-  { description: 'The webhook that an event is about.' },
+  { description: 'The webhook of the event.' },
 )
 export type EventWebhook = Static<typeof EventWebhook>
 
@@ -179,30 +180,32 @@ const EventExtraction = Type.Object(
     contentType: text('The media type that the message declares.'),
     extractionMethod: oneOf(
       extractionMethods,
-      'How the text was read, or why it could not be: the entry in message has it as parsedText.',
+      'How the text was extracted, or why it could not be. It is in parsedText of the entry in message.',
     ),
-    isTruncated: Type.Boolean({ description: 'Whether the file has more text than was read.' }),
+    isTruncated: Type.Boolean({
+      description: 'Whether the file has more text than was extracted.',
+    }),
   },
-  { description: 'The attachment that was read, in attachment.extracted.' },
+  { description: 'The attachment whose text was extracted, in attachment.extracted.' },
 )
 
 const EventHold = Type.Object(
   {
     id: text('The id of the review.'),
-    reasons: Type.Array(HoldReason, { description: 'Why a person has to decide.' }),
-    digest: text('SHA-256 of what will be sent, in hexadecimal, prefixed with "v2:".'),
-    expires_at: time('When the message is rejected if nobody has decided.'),
+    reasons: Type.Array(HoldReason, { description: 'Why a decision by a person is required.' }),
+    digest: text('SHA-256 of the content to be sent, in hexadecimal, prefixed with "v2:".'),
+    expires_at: time('When the message is rejected without a decision.'),
   },
-  { description: 'Why the message waits, in message.held.' },
+  { description: 'Why the message is held, in message.held.' },
 )
 
 const EventReview = Type.Object(
   {
     id: text('The id of the review.'),
-    status: oneOf(['rejected', 'expired'], 'Whether a person rejected it or nobody decided.'),
-    reason: nullableText('What the person said.'),
+    status: oneOf(['rejected', 'expired'], 'Whether a person rejected it or the review expired.'),
+    reason: nullableText('The comment of the person.'),
   },
-  { description: 'How the review of the message ended without an approval.' },
+  { description: 'How the review ended, in message.rejected.' },
 )
 
 const EventThread = Type.Object(
@@ -216,8 +219,8 @@ const EventThread = Type.Object(
     ),
     is_read: Type.Boolean({ description: 'The read state after the change.' }),
     labels: Type.Array(Type.String(), { description: 'The labels after the change, sorted.' }),
-    assignee: nullableText('The assignee after the change; null for nobody.'),
-    snoozed_until: nullableTime('Until when the thread is put off; null if it is not.'),
+    assignee: nullableText('The assignee after the change; null for none.'),
+    snoozed_until: nullableTime('When the snooze of the thread ends; null if it is not snoozed.'),
   },
   { description: 'The thread in thread.updated. GET /v1/threads/{id} has its metadata.' },
 )
@@ -226,11 +229,11 @@ const releaseReasons = ['released', 'expired'] as const
 
 const EventClaim = Type.Object(
   {
-    owner: text('Who claimed the thread, as the claim names them.'),
-    fence: count('The number of the claim: a later claim of the thread has a higher one.'),
-    expires_at: time('When the lease runs out, or has run out, unless it is renewed.'),
+    owner: text('The owner in the claim.'),
+    fence: count('The number of the claim; later claims of the thread have higher numbers.'),
+    expires_at: time('When the lease expires unless it is renewed, or when it expired.'),
     reason: Type.Optional(
-      oneOf(releaseReasons, 'How the claim ended: its worker released it, or its lease ran out.'),
+      oneOf(releaseReasons, 'How the claim ended: its worker released it, or its lease expired.'),
     ),
   },
   { description: 'The claim in thread.claimed and thread.released.' },
@@ -282,14 +285,14 @@ const WAIT_SECONDS_DEFAULT = 30
 const filterProperties = {
   after: Type.Optional(
     text(
-      'The event_id of an event: returns only events after it, in the requested order. Ids are time-ordered, so an event that is no longer in the log still marks its place.',
+      'The event_id of an event: returns only events after it, in the requested order. Ids are time-ordered, so the id of an event that is no longer in the log still marks a position.',
     ),
   ),
   event_types: Type.Optional(text('Only events of these types, separated by commas.')),
   inbox_id: Type.Optional(text('Only events of the inbox with this id.')),
   categories: Type.Optional(
     text(
-      'Of received mail only the events of these categories, separated by commas. Other events are not affected.',
+      'Limits events of received mail to these categories, separated by commas. Other events are not affected.',
     ),
   ),
 }
@@ -300,7 +303,7 @@ export const eventOperations = {
     path: '/v1/events',
     tag: 'Events',
     summary: 'Read the event log.',
-    notes: `Events are kept for 30 days. To get the next page, pass the event_id of the last event as after; this works even if its inbox has been deleted since. A page with fewer events than limit is the last one, unless a filter skips the next million events. With order=desc the page begins at the newest event and after continues with older ones; new events do not shift the pages. The event of a change is in the log when the response to the change arrives, unless another transaction on PostgreSQL delays it. total counts the events that follow after in this order, up to ${COUNTED_MAX} and, with a filter, among the next 20000 events.`,
+    notes: `Events are kept for 30 days. To get the next page, pass the event_id of the last event as after; this works even if its inbox has been deleted since. A page with fewer events than limit is the last one, unless a filter skips the next million events. With order=desc the page begins at the newest event and after continues with older ones; new events do not shift the pages. The event of a change is in the log when the response to the change arrives, unless another transaction on PostgreSQL delays it. total counts the events after this position in the given order, up to ${COUNTED_MAX} and, with a filter, among the next 20000 events.`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
@@ -326,7 +329,7 @@ export const eventOperations = {
     tag: 'Events',
     summary: 'Stream events as server-sent events.',
     notes:
-      'Each server-sent event has the event_id as its id, the event type as its event and the event as its data. After a disconnect, Last-Event-ID (or after) resumes behind that event without gaps or repeats; without either, the stream begins with new events. If the event is no longer in the log, the stream resumes at its time; if Last-Event-ID is not an event id, the stream begins with new events. A comment line reports both cases, and unknown event_types, which are ignored if others are known. An account may have ten streams at once. A stream whose client reads nothing for 30 seconds is closed.',
+      'Each server-sent event has the event_id as its id, the event type as its event and the event as its data. After a disconnect, Last-Event-ID (or after) resumes after that event without gaps or repeats; without either, the stream begins with new events. If the event is no longer in the log, the stream resumes at its time; if Last-Event-ID is not an event id, the stream begins with new events. A comment line reports both cases, and unknown event_types, which are ignored if others are known. An account may have ten streams at once. A stream whose client reads nothing for 30 seconds is closed.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
@@ -352,7 +355,7 @@ export const eventOperations = {
     tag: 'Events',
     summary: 'Wait for a message.',
     notes:
-      'Responds as soon as a message in the inbox matches, or with null when the timeout expires. Without after, only messages that arrive during the call match. With after, earlier messages behind it match too, oldest first, as far back as the timeout allows. With direction=outbound, a message matches once its outcome is known: pass the id of a sent message as after to wait for its outcome, and the event_id of that outcome to continue behind it. If the inbox is deleted meanwhile, the response is 404.',
+      'Responds as soon as a message in the inbox matches, or with null when the timeout expires. Without after, only messages that arrive during the call match. With after, existing messages after that position match too, oldest first, as far as the timeout allows. With direction=outbound, a message matches once its outcome is known: pass the id of a sent message as after to wait for its outcome, and the event_id of that outcome to continue after it. If the inbox is deleted meanwhile, the response is 404.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -361,11 +364,9 @@ export const eventOperations = {
         minimum: 1,
         maximum: WAIT_SECONDS_MAX,
         default: WAIT_SECONDS_DEFAULT,
-        description: 'Seconds to wait at most.',
+        description: 'Maximum seconds to wait.',
       }),
-      after: Type.Optional(
-        text('Id of an event or a message: messages that came after it match too.'),
-      ),
+      after: Type.Optional(text('Id of an event or a message; later messages match too.')),
       from: Type.Optional(text('Only messages whose sender contains this text, ignoring case.')),
       subject: Type.Optional(
         text('Only messages whose subject contains this text, ignoring case.'),
@@ -375,7 +376,7 @@ export const eventOperations = {
       direction: Type.Optional(
         oneOf(
           messageDirections,
-          'Received messages (inbound, the default), or sent messages once their outcome is known (outbound).',
+          'Received messages (inbound, the default), or sent messages whose outcome is known (outbound).',
         ),
       ),
     }),

@@ -6,10 +6,10 @@ export const findings = Type.Array(
   Type.Object({
     kind: text('The kind of secret.'),
     part: text(
-      'Where it is: subject, bodyText, bodyHtml, headers, from, to, cc, bcc, replyTo, or attachment: and the number of the file.',
+      'Its location: subject, bodyText, bodyHtml, headers, from, to, cc, bcc, replyTo, or attachment: and the number of the file.',
     ),
-    offset: count('Where it begins, in UTF-16 units.'),
+    offset: count('Its start, in UTF-16 units.'),
     length: count('Its length in UTF-16 units.'),
   }),
-  { description: 'Where secrets are, never their values.' },
+  { description: 'The locations of secrets, never their values.' },
 )

@@ -15,7 +15,7 @@ export function guidesOf(publicUrl: string): readonly Guide[] {
       id: 'authentication',
       title: 'Authentication',
       paragraphs: [
-        'Send your API key in the header `Authorization: Bearer <key>`. A key belongs to one account and reaches everything in it. Requests for anything of another account get a 404. The token of an approver goes into the same header: it reads mail, decides about held mail, changes policies and approvers, and erases addresses, and can do nothing else.',
+        'Send your API key in the header `Authorization: Bearer <key>`. A key belongs to one account and gives access to everything in it. Requests for resources of another account return 404. The token of an approver is sent in the same header: it can read mail, decide about held mail, change policies and approvers, and erase addresses, and nothing else.',
         'The samples read the key from the environment variable `MAILROOM_API_KEY`. In TypeScript they use this client:',
       ],
       sample: `import { Mailroom } from '@mailroom/sdk'
@@ -57,8 +57,8 @@ const client = new Mailroom({
       id: 'idempotency',
       title: 'Idempotency',
       paragraphs: [
-        'Sending requires the header `Idempotency-Key`: a new UUID for each message. Repeat a request with the same key as often as you like: the message is sent once, and each repeat gets the first response with `Idempotency-Replayed: true`.',
-        'The same key with a different request returns 422 `idempotency_key_reused`. The TypeScript client makes a key for each call and retries failed requests on its own.',
+        'Sending requires the header `Idempotency-Key`: a new UUID for each message. You may repeat a request with the same key any number of times: the message is sent once, and each repeat returns the first response with `Idempotency-Replayed: true`.',
+        'The same key with a different request returns 422 `idempotency_key_reused`. The TypeScript client generates a key for each call and retries failed requests itself.',
       ],
     },
     {
@@ -76,7 +76,7 @@ const eventsGuide: Guide = {
   id: 'events-and-webhooks',
   title: 'Events and webhooks',
   paragraphs: [
-    'The account gets an event when mail arrives, is sent or bounces. Read events from the log (`GET /v1/events`), as server-sent events (`/v1/events/stream`), over a WebSocket (`/v1/ws`), or have them posted to a webhook.',
+    'The account receives an event when mail arrives, is sent or bounces. Read events from the log (`GET /v1/events`), as server-sent events (`/v1/events/stream`), over a WebSocket (`/v1/ws`), or have them posted to a webhook.',
     'A webhook request is signed. `X-Signature` is the HMAC-SHA256, in lower-case hex, of `X-Timestamp`, a full stop and the raw body; the key is the whole secret, `whsec_` included. Compare it in constant time and reject a timestamp that is more than five minutes off. Each request also has the headers of Standard Webhooks. `verifyWebhook` in the TypeScript client checks the signature and the timestamp.',
     'An event may be delivered more than once and out of order: use `event_id` to recognise repeats. Respond with a 2xx status within 15 seconds.',
   ],

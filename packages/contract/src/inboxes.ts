@@ -21,7 +21,7 @@ import { COUNTED_MAX } from './vocabulary.ts'
 const DISPLAY_NAME_LENGTH_MAX = 200
 
 const keptDays = retentionDays(
-  'Messages are removed this many days after they were stored; null: as the pod says, or the account.',
+  'Messages are removed this many days after they were stored; null: the setting of the pod or the account applies.',
 )
 
 const inboxProperties = {
@@ -40,7 +40,7 @@ const inboxProperties = {
   ),
   retentionDays: keptDays,
   effectiveRetentionDays: nullableCount(
-    'The days that apply: those of the inbox, else of its pod, else of the account. Null: messages are kept.',
+    'The effective days: those of the inbox, else of its pod, else of the account. Null: messages are kept.',
   ),
   expiresAt: nullableTime('When the inbox deletes itself with all its mail; null: never.'),
   metadata: shownMetadata,
@@ -123,7 +123,7 @@ export const inboxOperations = {
     tag: 'Inboxes',
     summary: 'Create an inbox.',
     notes:
-      'The inbox receives mail at once. With expiresAt the inbox deletes itself at that time, and the event inbox.expired says so; one with a policy of its own in an account with an approver stays until the approver has removed the policy. With webhookUrl, the response includes webhookSecret, which is shown only there.',
+      'The inbox receives mail immediately. With expiresAt, the inbox deletes itself at that time and the event inbox.expired is emitted; an inbox with a policy of its own, in an account with an approver, stays until the approver has removed the policy. With webhookUrl, the response includes webhookSecret, which is shown only there.',
     auth: 'key',
     isRateLimited: true,
     body: CreateInbox,
@@ -251,7 +251,7 @@ export const inboxOperations = {
     auth: 'key',
     isRateLimited: true,
     parameters,
-    success: { status: 204, description: 'The inbox is gone.' },
+    success: { status: 204, description: 'The inbox was deleted.' },
     errors: ['approver_required'],
   },
 } as const satisfies Record<string, Operation>

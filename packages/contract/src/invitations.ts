@@ -19,26 +19,26 @@ export const InviteToSend = Type.Object(
     start: Type.String({
       maxLength: TIME_LENGTH_MAX,
       description:
-        'When the event begins: a time with its offset from UTC (2026-12-01T10:00:00+01:00), a local time (2026-12-01T10:00:00), which is that of timezone, or a day alone (2026-12-01).',
+        'When the event begins: a time with its offset from UTC (2026-12-01T10:00:00+01:00), a local time in timezone (2026-12-01T10:00:00), or a day (2026-12-01).',
     }),
     end: Type.String({
       maxLength: TIME_LENGTH_MAX,
       description:
-        'When it ends, in the form of start; of whole days, the first day after the event.',
+        'When it ends, in the form of start; for whole days, the first day after the event.',
     }),
     timezone: Type.Optional(
       line({
         minLength: 1,
         maxLength: ZONE_LENGTH_MAX,
         description:
-          'The IANA name of the time zone in which the event is written, such as Europe/Berlin. Without it, times with an offset are written in UTC, and local times without a zone. Not for days.',
+          'The IANA name of the time zone in which the event is written, such as Europe/Berlin. Without it, times with an offset are written in UTC, and local times without a zone. Not allowed for days.',
       }),
     ),
     summary: Type.Optional(
       line({
         minLength: 1,
         maxLength: TITLE_LENGTH_MAX,
-        description: 'The title; the subject of the message if left out.',
+        description: 'The title; by default the subject of the message.',
       }),
     ),
     location: Type.Optional(
@@ -47,7 +47,7 @@ export const InviteToSend = Type.Object(
     description: Type.Optional(
       Type.String({
         maxLength: DESCRIPTION_LENGTH_MAX,
-        description: 'What calendars show with the event: plain text.',
+        description: 'Plain text that calendars show with the event.',
       }),
     ),
     uid: Type.Optional(
@@ -55,7 +55,7 @@ export const InviteToSend = Type.Object(
         minLength: 1,
         maxLength: UID_LENGTH_MAX,
         description:
-          'Identifies the event. For an update or a cancellation, that of the first invitation; for a new event it may be left out, and is then the providerMessageId without its angle brackets.',
+          'Identifies the event. For an update or a cancellation, use the uid of the first invitation; for a new event it may be omitted and is then the providerMessageId without its angle brackets.',
       }),
     ),
     sequence: Type.Optional(
@@ -63,7 +63,7 @@ export const InviteToSend = Type.Object(
         minimum: 0,
         maximum: SEQUENCE_MAX,
         description:
-          'Which version of the event this is: 0 for a new one, which is the default, and one more for each update and for the cancellation.',
+          'The version of the event: 0 for a new one (the default), and one more for each update and for the cancellation.',
       }),
     ),
     method: Type.Optional(
@@ -76,7 +76,7 @@ export const InviteToSend = Type.Object(
   {
     additionalProperties: false,
     description:
-      'Makes the message an invitation: the inbox is the organizer, the recipients of to are required attendees, those of cc optional ones. Hidden recipients get the message but are no attendees.',
+      'Makes the message an invitation: the inbox is the organizer, the recipients of to are required attendees, those of cc optional ones. Hidden recipients receive the message but are not attendees.',
   },
 )
 export type InviteToSend = Static<typeof InviteToSend>

@@ -34,18 +34,16 @@ const labels = (description: string) =>
 
 /** Fields for changing labels. */
 export const labelChanges = {
-  addLabels: labels(
-    `Labels to add; one that is there already stays. At most ${LABELS_MAX} labels remain.`,
-  ),
+  addLabels: labels(`Labels to add; existing ones stay. At most ${LABELS_MAX} labels in total.`),
   removeLabels: labels(
-    'Labels to remove; one that is not there is ignored. None may be in addLabels too.',
+    'Labels to remove; missing ones are ignored. None may also be in addLabels.',
   ),
 }
 
 export const shownMetadata = Type.Unsafe<Record<string, string>>({
   type: 'object',
   additionalProperties: { type: 'string' },
-  description: 'Texts by key, kept for the client.',
+  description: 'Texts by key, stored for the client.',
 })
 
 const KEYS = { pattern: METADATA_KEY_PATTERN, [RULE]: METADATA_KEY_RULE }
@@ -53,7 +51,7 @@ const KEYS = { pattern: METADATA_KEY_PATTERN, [RULE]: METADATA_KEY_RULE }
 const VALUE = {
   maxLength: METADATA_LENGTH_MAX,
   pattern: '^[^\\x00]*$',
-  [RULE]: 'must not hold U+0000',
+  [RULE]: 'must not contain U+0000',
 }
 
 /** Metadata in a create request. */
@@ -63,7 +61,7 @@ export const newMetadata = Type.Optional(
     propertyNames: KEYS,
     additionalProperties: { type: 'string', ...VALUE },
     maxProperties: METADATA_KEYS_MAX,
-    description: `Texts by key, kept for the client: at most ${METADATA_KEYS_MAX} keys, and ${METADATA_LENGTH_MAX} characters a value.`,
+    description: `Texts by key, stored for the client: at most ${METADATA_KEYS_MAX} keys, with ${METADATA_LENGTH_MAX} characters per value.`,
   }),
 )
 
@@ -73,7 +71,7 @@ export const metadataChange = Type.Optional(
     type: ['object', 'null'],
     propertyNames: KEYS,
     additionalProperties: { type: ['string', 'null'], ...VALUE },
-    description: `Values to set by key; null removes a key, and other keys stay. At most ${METADATA_KEYS_MAX} keys remain. Null instead of the object removes all.`,
+    description: `Values to set by key; null removes a key, and other keys stay. At most ${METADATA_KEYS_MAX} keys in total. Null instead of the object removes all keys.`,
   }),
 )
 
@@ -90,6 +88,6 @@ export const metadataFilter = Type.Optional(
     type: 'object',
     additionalProperties: { type: 'string' },
     description:
-      'Only entries whose metadata has these values, as metadata[key]=value or metadata.key=value, once for each key.',
+      'Only entries whose metadata has these values, as metadata[key]=value or metadata.key=value, one parameter per key.',
   }),
 )

@@ -7,11 +7,11 @@ import { count, nullableCount, nullableTime } from './text.ts'
 function limit(description: string) {
   return Type.Object(
     {
-      limit: nullableCount('The most that is allowed; null while this limit does not apply.'),
-      used: count('How much of it is used.'),
-      remaining: nullableCount('How much is left; null while this limit does not apply.'),
+      limit: nullableCount('The maximum; null while this limit does not apply.'),
+      used: count('The amount used.'),
+      remaining: nullableCount('The remaining amount; null while this limit does not apply.'),
       resetsAt: nullableTime(
-        'When `used` falls next: when the oldest counted send leaves the window, at the end of the UTC day, or when the oldest held message expires. Null while nothing is used.',
+        'When `used` decreases next: when the oldest counted send leaves the window, at the end of the UTC day, or when the oldest held message expires. Null while nothing is used.',
       ),
     },
     { description },
@@ -23,14 +23,16 @@ export const InboxLimits = Type.Object(
     sendsPerMinute: limit(
       'Messages that the inbox sends in any 60 seconds. A message that is held for approval counts when it is held.',
     ),
-    sendsPerDay: limit('The same in any 24 hours.'),
+    sendsPerDay: limit('Messages that the inbox sends in any 24 hours.'),
     coldRecipientsPerDay: limit(
       'Recipients who never wrote to the inbox, in a UTC day. Only inboxes younger than 30 days have this limit.',
     ),
-    accountColdRecipientsPerDay: limit('The same over all inboxes of the account.'),
-    heldMessages: limit('Messages of the inbox that wait for approval.'),
+    accountColdRecipientsPerDay: limit(
+      'New recipients of all inboxes of the account, in a UTC day.',
+    ),
+    heldMessages: limit('Messages of the inbox that await approval.'),
   },
-  { description: 'The limits on sending from an inbox, and how much of each is used.' },
+  { description: 'The limits on sending from an inbox, and their usage.' },
 )
 export type InboxLimits = Static<typeof InboxLimits>
 
@@ -39,9 +41,9 @@ export const limitOperations = {
     method: 'GET',
     path: '/v1/inboxes/{id}/limits',
     tag: 'Inboxes',
-    summary: 'Get what an inbox may still send.',
+    summary: 'Get the send limits of an inbox.',
     notes:
-      'A send is refused with 429 exactly when it would exceed one of these limits. A cold recipient counts once for each inbox and day. Other sends may use up what remains between this answer and your send.',
+      'A send is refused with 429 exactly when it would exceed one of these limits. A cold recipient counts once for each inbox and day. Other sends may use up the rest before your send.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },

@@ -14,12 +14,12 @@ const contained = (description: string) =>
 export function filterProperties(of: { from: string; since: string; files: string }) {
   return {
     from: contained(
-      `Only ${of.from} whose sender, name or address, contains this text in any case.`,
+      `Only ${of.from} whose sender (name or address) contains this text, ignoring case.`,
     ),
     to: contained(
-      `Only ${of.from} with a recipient in To or Cc, name or address, that contains this text in any case.`,
+      `Only ${of.from} with a recipient in To or Cc (name or address) that contains this text, ignoring case.`,
     ),
-    subject: contained(`Only ${of.from} whose subject contains this text in any case.`),
+    subject: contained(`Only ${of.from} whose subject contains this text, ignoring case.`),
     since: Type.Optional(time(`Only ${of.since} from this time on.`)),
     until: Type.Optional(time(`Only ${of.since} before this time.`)),
     has_attachment: Type.Optional(Type.Boolean({ description: of.files })),
@@ -29,7 +29,7 @@ export function filterProperties(of: { from: string; since: string; files: strin
 const MailFilters = Type.Object(filterProperties({ from: '', since: '', files: '' }))
 export type MailFilters = Static<typeof MailFilters>
 
-export const FILTER_NOTES = `The filters from, to, subject, since, until and has_attachment must all match, and total then counts up to ${COUNTED_MAX}. Such a list takes at most 5 seconds; isComplete says whether it has looked at the whole inbox. A search of words is quicker than a filter that finds little in a large inbox.`
+export const FILTER_NOTES = `The filters from, to, subject, since, until and has_attachment must all match, and total then counts up to ${COUNTED_MAX}. Such a list takes at most 5 seconds; isComplete says whether the whole inbox was examined. In a large inbox, a word search is faster than a filter with few matches.`
 
 export function filteredListOf<Item extends TSchema>(item: Item, description: string) {
   const { data, total } = listOf(item, description).properties
@@ -40,7 +40,7 @@ export function filteredListOf<Item extends TSchema>(item: Item, description: st
       isComplete: Type.Optional(
         Type.Boolean({
           description:
-            'Only with from, to, subject, since, until or has_attachment: false if the list stopped before it had looked at the whole inbox; narrow it with since.',
+            'Only with from, to, subject, since, until or has_attachment: false if the list ended before the whole inbox was examined; narrow it with since.',
         }),
       ),
     },

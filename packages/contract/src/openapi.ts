@@ -173,7 +173,7 @@ function uploadBody({ mediaTypes }: NonNullable<Operation['upload']>): JsonObjec
   const file = { type: 'string', contentMediaType: FILE_TYPE }
   const form = { type: 'object', required: ['file'], properties: { file } }
   return {
-    description: 'The file. The settings of the service bound its size.',
+    description: 'The file. Its size is limited by the settings of the service.',
     required: true,
     content: Object.fromEntries(
       mediaTypes.map((type) => [type, type === 'multipart/form-data' ? { schema: form } : {}]),
@@ -321,11 +321,11 @@ const headerObjects = {
   },
   'RateLimit-Limit': {
     description:
-      'Requests that the account may make in 60 seconds. Missing when the request was not counted.',
+      'Requests that the account may make in 60 seconds. Absent if the request was not counted.',
     schema: { type: 'integer' },
   },
   'RateLimit-Remaining': {
-    description: 'How many requests are left now.',
+    description: 'The number of remaining requests.',
     schema: { type: 'integer' },
   },
   'RateLimit-Reset': {
@@ -341,11 +341,11 @@ const headerObjects = {
     schema: { type: 'integer' },
   },
   'X-View-Next-Offset': {
-    description: 'Offset of the next page; missing on the last page.',
+    description: 'Offset of the next page; absent on the last page.',
     schema: { type: 'integer' },
   },
   'Retry-After': {
-    description: 'Seconds after which a repeat may succeed.',
+    description: 'Seconds after which a retry may succeed.',
     schema: { type: 'integer' },
   },
   'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } },
@@ -395,7 +395,7 @@ const leaseTokenParameter = {
   in: 'header',
   required: false,
   description:
-    'The leaseToken of the claim of the thread. Required while the thread is claimed; a token that is not of the present claim is refused.',
+    'The leaseToken of the claim on the thread. Required while the thread is claimed; a token of any other claim is refused.',
   schema: { type: 'string' },
 }
 
@@ -500,7 +500,7 @@ export const webSocketErrors = [
 const frames = [
   'Send the API key in the Authorization header or in the query parameter token.',
   'To subscribe, send the frame `{ "type": "subscribe", "inbox_ids": [], "pod_ids": [], "event_types": [], "categories": [], "last_event_id": "evt_…" }`. Only type is required; an empty or missing list means all. `categories` concerns events of received mail only. The reply is a frame of type `subscribed` with the subscription. Every frame without a `type` is an event.',
-  'To resume after a disconnect, send the event_id of the last event as `last_event_id`: the events after it come first. If no event has arrived yet, use the `last_event_id` of `subscribed` (null if there is none). If the event is no longer in the log, events resume at its time; if the value is not an event id, only new events are sent. In both cases a frame of type `error` comes before `subscribed`.',
+  'To resume after a disconnect, send the event_id of the last event as `last_event_id`: the events after it are sent first. If no event has arrived yet, use the `last_event_id` of `subscribed` (null if there is none). If the event is no longer in the log, events resume at its time; if the value is not an event id, only new events are sent. In both cases a frame of type `error` comes before `subscribed`.',
   'Unknown `event_types` are ignored if others are known, and a frame of type `error` names them. If all of them are unknown, or if an inbox or a pod does not belong to the account, the reply is an `error` frame and there is no subscription.',
   '`unsubscribe` ends the subscriptions to its `inbox_ids`, or all subscriptions without `inbox_ids`; the reply is `unsubscribed`. `ping` is answered with `pong`, and an invalid frame with `error`.',
   'An account may have ten connections (close code 4008), and a connection may send 30 frames in 10 seconds (4029). Close code 4001 means that the API key is invalid or was revoked.',
@@ -547,11 +547,11 @@ const fields: readonly {
   isOptional?: true
   schema?: JsonObject
 }[] = [
-  { name: 'X-Event-Id', description: 'The event_id of the body: the same at every attempt.' },
+  { name: 'X-Event-Id', description: 'The event_id of the body, the same at every attempt.' },
   {
     name: 'X-Timestamp',
     description:
-      'When this attempt was signed, in seconds since 1970-01-01T00:00Z. Refuse one that is more than five minutes off.',
+      'When this attempt was signed, in seconds since 1970-01-01T00:00Z. Reject it if it is more than five minutes off.',
     schema: { type: 'integer' },
   },
   {
@@ -575,7 +575,7 @@ const fields: readonly {
   {
     name: 'webhook-signature',
     description:
-      'Standard Webhooks: v1, a comma, and the base64 of the HMAC-SHA256 of webhook-id, webhook-timestamp and body, joined by full stops. The key is the octets that the base64 after whsec_ stands for. One for each secret that signs, the newest first, separated by spaces.',
+      'Standard Webhooks: v1, a comma, and the base64 of the HMAC-SHA256 of webhook-id, webhook-timestamp and body, joined by full stops. The key is the decoded base64 after whsec_. One signature per active secret, newest first, separated by spaces.',
   },
 ]
 

@@ -22,9 +22,9 @@ const StartPairing = Type.Object(
 export const StartedPairing = Type.Object(
   {
     requestId: text('The secret that this client polls with.'),
-    userCode: text('The code that the client shows, for the person who approves it to compare.'),
+    userCode: text('The code that the client shows, for comparison by the person who approves it.'),
     verifyUrl: text('The console page where a signed-in person decides.'),
-    expiresInSeconds: count('How long the pairing can be approved.'),
+    expiresInSeconds: count('Time in which the pairing can be approved.'),
   },
   { description: 'A pairing that awaits a decision.' },
 )
@@ -61,7 +61,7 @@ const PendingPairing = Type.Object(
       description: 'The pairing awaits a decision.',
     }),
   },
-  { description: 'A pairing without a decision.' },
+  { description: 'A pairing that awaits a decision.' },
 )
 
 export const Pairing = Type.Object(
@@ -100,7 +100,7 @@ export const pairingOperations = {
     tag: 'Console',
     summary: 'Poll a pairing.',
     notes:
-      'Returns the key once the pairing is approved, in one response only. A pairing that was denied, expired or already used is not_found. api_key_limit_reached means that the account has too many keys; the key is made once there is room. Limited to 60 requests a minute per IP address.',
+      'Returns the key once the pairing is approved, in one response only. A pairing that was denied, expired or already used is not_found. api_key_limit_reached means that the account has too many keys; the key is created once there is room. Limited to 60 requests a minute per IP address.',
     auth: 'none',
     isRateLimited: false,
     body: PollPairing,
@@ -118,7 +118,7 @@ export const pairingOperations = {
     tag: 'Console',
     summary: 'Poll a pairing by URL.',
     notes:
-      'Prefer POST: proxies log URLs, and anyone who reads the requestId there first can take the key.',
+      'Prefer POST: proxies log URLs, and anyone who reads the requestId there first can obtain the key.',
     auth: 'none',
     isRateLimited: false,
     query: PollPairingByUrl,
@@ -148,7 +148,7 @@ export const pairingOperations = {
     tag: 'Console',
     summary: 'Approve a pairing.',
     notes:
-      'The client gets a key with full access to the account. The key is made when the client polls next.',
+      'The client receives a key with full access to the account. The key is created at its next poll.',
     auth: 'key',
     isRateLimited: true,
     parameters,

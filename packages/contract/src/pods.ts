@@ -19,7 +19,7 @@ const NAME_LENGTH_MAX = 255
 const CLIENT_ID_LENGTH_MAX = 255
 
 const keptDays = retentionDays(
-  'Messages in inboxes of the pod are removed this many days after they were stored, except in inboxes that say otherwise; null: as the account says.',
+  'Messages in inboxes of the pod are removed this many days after they were stored, unless the inbox has its own setting; null: the setting of the account applies.',
 )
 
 export const Pod = Type.Object(
@@ -180,7 +180,7 @@ export const podOperations = {
     auth: 'key',
     isRateLimited: true,
     parameters: podParameters,
-    success: { status: 204, description: 'The pod is gone.' },
+    success: { status: 204, description: 'The pod was deleted.' },
     errors: ['default_pod', 'pod_not_empty', 'pod_has_domains', 'approver_required'],
   },
 } as const satisfies Record<string, Operation>

@@ -21,7 +21,7 @@ const SENDS_PER_HOUR_MAX = 100_000
 
 const mode = oneOf(
   policyModes,
-  'none: everybody whom no rule blocks. allowlist: only whom a rule allows. inherit: as the pod, then the account.',
+  'none: everyone except those blocked by a rule. allowlist: only those allowed by a rule. inherit: the mode of the pod, then of the account.',
 )
 
 const ruleProperties = {
@@ -29,7 +29,7 @@ const ruleProperties = {
   type: oneOf(senderRuleTypes, 'Whether the rule allows or blocks.'),
   value: text('As in sender rules: an address, a domain with its subdomains, or *. and a domain.'),
   requireVerified: Type.Optional(
-    Type.Boolean({ description: 'Of allow rules for senders: as in sender rules.' }),
+    Type.Boolean({ description: 'For allow rules about senders: as in sender rules.' }),
   ),
 }
 
@@ -39,7 +39,7 @@ export const PolicyRule = Type.Object(ruleProperties, {
 export type PolicyRule = Static<typeof PolicyRule>
 
 const scopeProperties = {
-  podId: nullableText('The pod; of an inbox, its pod. Null for the account.'),
+  podId: nullableText('The pod, or the pod of the inbox. Null for the account.'),
   inboxId: nullableText('The inbox; null for all.'),
 }
 
@@ -58,40 +58,38 @@ const guard = (description: string) => oneOf(guardActions, description)
 export const PolicyGuards = Type.Object(
   {
     newRecipients: guard(
-      'A recipient who never wrote to the inbox, to whom it never wrote, and whom no rule allows.',
+      'A recipient who has never written to the inbox or received mail from it, and whom no rule allows.',
     ),
     provenance: guard(
-      'A recipient whose address comes from inside received mail of the thread or of the last 30 days, who is new to the inbox, and whom no rule names: the sign of an injected instruction.',
+      'A new recipient whose address occurs in received mail of the thread or of the last 30 days, and whom no rule names: the sign of an injected instruction.',
     ),
     outsideThread: guard(
-      'In a reply, a recipient in no From or Reply-To field of the thread and in no To or Cc field of a proven author, whom no rule allows.',
+      'In a reply, a recipient who is not in a From or Reply-To field of the thread or in a To or Cc field of a verified author, and whom no rule allows.',
     ),
     secrets: guard(
       'Private keys, API tokens, keys of this service, card numbers or IBANs in any field or file of the message. A message with a file that cannot be read is held.',
     ),
     attachments: guard('Attached files, and data: URIs in the HTML.'),
-    maxPerHour: nullableCount(
-      'Sends of an inbox in an hour, after which each further one is held.',
-    ),
+    maxPerHour: nullableCount('Sends of an inbox per hour, beyond which each further one is held.'),
   },
   {
     description:
-      'What happens with mail that a guard notices: allow, hold it for an approver, or reject it. inherit and null: as the pod, then the account, where they mean allow and no limit.',
+      'The action for mail that triggers a guard: allow it, hold it for an approver, or reject it. inherit and null use the setting of the pod, then of the account, where they mean allow and no limit.',
   },
 )
 export type PolicyGuards = Static<typeof PolicyGuards>
 
-const from = oneOf(policyScopes, 'The policy that it comes from.')
+const from = oneOf(policyScopes, 'The policy that contains it.')
 const applied = Type.Array(ScopedPolicyRule, {
   description:
-    'All rules that apply; the first that matches decides. Order: inbox, pod, account; address, longer domain, shorter domain; block, allow.',
+    'All applicable rules; the first match decides. Order: inbox, pod, account; address, longer domain, shorter domain; block, allow.',
 })
 
 export const Policy = Type.Object(
   {
-    scope: Type.Object(scopeProperties, { description: 'Whose policy it is.' }),
+    scope: Type.Object(scopeProperties, { description: 'The scope of the policy.' }),
     etag: text(
-      'The ETag of inbound and outbound, with its quotation marks: what If-Match takes. Wider policies do not change it.',
+      'The ETag of inbound and outbound with quotation marks, for If-Match. Wider policies do not change it.',
     ),
     inbound: Type.Object(
       { mode, rules: Type.Array(PolicyRule, { description: 'Newest first.' }) },
@@ -103,7 +101,7 @@ export const Policy = Type.Object(
         rules: Type.Array(PolicyRule, { description: 'Newest first.' }),
         guards: PolicyGuards,
       },
-      { description: 'To whom the inboxes may write, and what.' },
+      { description: 'Whom the inboxes may write to, and what they may send.' },
     ),
     effective: Type.Object(
       {
@@ -130,7 +128,10 @@ export const Policy = Type.Object(
           ),
         }),
       },
-      { description: 'What applies, with the wider policies. Nothing in it is inherit.' },
+      {
+        description:
+          'The effective policy, including the wider policies. Nothing in it is inherit.',
+      },
     ),
   },
   { description: 'The policy of an account, a pod or an inbox.' },
@@ -148,13 +149,13 @@ const newRules = Type.Optional(
       {
         ...newRuleProperties,
         requireVerified: ruleProperties.requireVerified,
-        id: Type.Optional(text('Ignored: an equal rule keeps its id.')),
+        id: Type.Optional(text('Ignored; an equal rule keeps its id.')),
       },
       { additionalProperties: false },
     ),
     {
       maxItems: POLICY_RULES_MAX,
-      description: 'All rules, as they were read or new. Default: none.',
+      description: 'All rules, existing or new. Default: none.',
     },
   ),
 )
@@ -224,7 +225,7 @@ const auditRules = (description: string) =>
     {
       count: count('Their number.'),
       first: Type.Array(Type.Object({ type: ruleProperties.type, value: ruleProperties.value }), {
-        description: 'The first hundred.',
+        description: 'The first hundred rules.',
       }),
     },
     { description },
@@ -232,7 +233,7 @@ const auditRules = (description: string) =>
 
 const PolicyModeChange = Type.Object(
   {
-    mode: oneOf(policyModes, 'How addresses that no rule names are treated in this direction.'),
+    mode: oneOf(policyModes, 'Treatment of addresses without a rule in this direction.'),
     direction: oneOf(policyDirections, 'For senders (inbound) or recipients (outbound).'),
   },
   { additionalProperties: false },
@@ -240,8 +241,10 @@ const PolicyModeChange = Type.Object(
 
 export const PolicyChange = Type.Object(
   {
-    modeBefore: nullableText('Null when the change did not name it, like the other three.'),
-    modeAfter: nullableText('The mode after it.'),
+    modeBefore: nullableText(
+      'The mode before the change. Null if the change did not affect it, like the other three fields.',
+    ),
+    modeAfter: nullableText('The mode after the change.'),
     guardsBefore: Type.Union([PolicyGuards, Type.Null()]),
     guardsAfter: Type.Union([PolicyGuards, Type.Null()]),
     added: auditRules('Rules that were added.'),
@@ -252,7 +255,7 @@ export const PolicyChange = Type.Object(
 export type PolicyChange = Static<typeof PolicyChange>
 
 const PolicyActor = Type.Object({
-  kind: oneOf(policyActors, 'The operator works on the machine of the service.'),
+  kind: oneOf(policyActors, 'The operator acts on the server of the service.'),
   id: nullableText('Id of the key or the approver.'),
 })
 
@@ -266,19 +269,19 @@ export const PolicyAuditEntry = Type.Object(
       'For mail: sent while a policy applied (allow), held for an approver, refused (reject) or quarantined. For held mail: approved, rejected or expired. Otherwise a change of the policy or the approvers, or an erasure.',
     ),
     ...scopeProperties,
-    messageId: nullableText('The message, where there is one; of quarantined mail its id there.'),
-    sender: nullableText('Of quarantined mail: the From field.'),
+    messageId: nullableText('The message, if any; for quarantined mail, its id in quarantine.'),
+    sender: nullableText('The From field of quarantined mail.'),
     recipients: Type.Array(Type.String(), { description: 'Of mail.' }),
     reasons: Type.Array(HoldReason, { description: 'Of mail.' }),
     actor: Type.Union([PolicyActor, Type.Null()], {
       description:
-        'Who decided it or made the change; null if the policy decided it or it expired.',
+        'Who made the decision or change; null if the policy decided or the review expired.',
     }),
     change: Type.Union([PolicyChange, Type.Null()], {
       description: 'The change, if a policy was changed.',
     }),
     reviewId: nullableText('The review, if held mail was decided.'),
-    note: nullableText('The reason that was given for the decision about held mail, if any.'),
+    note: nullableText('The reason given for the decision about held mail, if any.'),
     approver: Type.Union(
       [Type.Object({ id: text('Its id.'), name: text('Its name.') }), Type.Null()],
       { description: 'The approver that was created or deleted.' },
@@ -296,7 +299,7 @@ export const policyOperations = {
     tag: 'Policy',
     summary: 'Get the policy of the account, a pod or an inbox.',
     notes:
-      'Without podId and inboxId: of the account. The narrower policy wins over the wider one.',
+      'Without podId and inboxId, returns the policy of the account. The narrower policy takes precedence over the wider one.',
     auth: 'key-or-approver',
     isRateLimited: true,
     query: ScopeQuery,
@@ -310,8 +313,8 @@ export const policyOperations = {
     tag: 'Policy',
     summary: 'Replace the policy of the account, a pod or an inbox.',
     notes: [
-      'Replaces each direction that the body names, whole: what is left out in it gets its default. The change applies to mail from now on; of two requests at once, the one that ends last decides all.',
-      'With If-Match, the request is refused with policy_changed unless the policy still has this ETag, so that it cannot undo what somebody else has changed meanwhile.',
+      'Replaces each direction in the body as a whole; omitted fields get their defaults. The change applies to mail from now on; of concurrent requests, the last one wins completely.',
+      'With If-Match, the request is refused with policy_changed unless the policy still has this ETag, so that it cannot undo a concurrent change.',
       'The rules and the mode for senders of the account are the same as its sender rules and its filterMode.',
     ].join('\n\n'),
     auth: 'key-or-approver',
@@ -335,7 +338,7 @@ export const policyOperations = {
     path: '/v1/policy/mode',
     tag: 'Policy',
     summary: 'Change the mode of one direction of a policy.',
-    notes: 'Leaves rules and guards as they are.',
+    notes: 'Rules and guards are unchanged.',
     isForOtherClients: true,
     auth: 'key-or-approver',
     isRateLimited: true,
@@ -350,7 +353,7 @@ export const policyOperations = {
     path: '/v1/policy/rules',
     tag: 'Policy',
     summary: 'Add a rule to the policy of the account, a pod or an inbox.',
-    notes: 'An equal rule of the same policy is returned instead.',
+    notes: 'If the policy already has an equal rule, that rule is returned.',
     auth: 'key-or-approver',
     isRateLimited: true,
     query: ScopeQuery,
@@ -378,9 +381,9 @@ export const policyOperations = {
     method: 'GET',
     path: '/v1/policy/audit',
     tag: 'Policy',
-    summary: 'List what policies decided, and their changes.',
+    summary: 'List the decisions of policies and their changes.',
     notes:
-      'Newest first, for 90 days. Entries stay when their inbox is deleted. Mail that was sent while no policy applied has no entry, nor has mail that reached an inbox.',
+      'Newest first, for 90 days. Entries are kept when their inbox is deleted. Mail sent while no policy applied has no entry, nor does mail that reached an inbox.',
     auth: 'key-or-approver',
     isRateLimited: true,
     query: Type.Object({

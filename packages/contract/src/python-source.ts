@@ -60,7 +60,7 @@ const MORE: Readonly<Record<string, string>> = {
 }
 
 function typesSource(types: PythonTypes): string {
-  return `"""What the API answers with and takes, with the names of the API.
+  return `"""Types of responses and requests, with the field names of the API.
 
 ${HEAD.slice(2)}
 """
@@ -163,7 +163,7 @@ function methodOf(id: OperationId, types: PythonTypes): Method {
   const double = names.find((name, index) => names.indexOf(name) !== index)
   if (double !== undefined) throw new Error(`${id} has two arguments ${double}.`)
   const codes = errorsOf(operation).filter((code) => operation.errors.includes(code))
-  const errors = codes.length === 0 ? '' : `\n\nError codes of its own: ${codes.join(', ')}.`
+  const errors = codes.length === 0 ? '' : `\n\nSpecific error codes: ${codes.join(', ')}.`
   const notes = operation.notes === undefined ? '' : `\n\n${operation.notes}`
   return {
     id,
@@ -187,9 +187,9 @@ function replyOf(send: Method): Method {
     kind: 'reply',
     name: 'reply',
     arguments: [...(inbox ? [inbox] : []), message, ...kept],
-    doc: `Answer a message of the inbox in its thread: a send.
+    doc: `Reply to a message of the inbox in its thread: a send.
 
-It goes to the address where the sender wants answers; if the inbox was only copied, to the address that the sender wrote to; after an own message, to its recipient. With to or reply_all it goes there.`,
+It goes to the address where the sender wants replies; if the inbox was only copied, to the address that the sender wrote to; for an own message, to its recipient. to and reply_all override this.`,
   }
 }
 

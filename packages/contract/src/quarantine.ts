@@ -11,7 +11,7 @@ const quarantinedProperties = {
   id: text('Assigned by the service. A released message gets a new id.'),
   inboxId: text('The inbox that the message was sent to.'),
   podId: text('The pod of that inbox.'),
-  fromAddr: text('The sender as the message names it, "Name <address>" or the bare address.'),
+  fromAddr: text('The sender in the message: "Name <address>" or the bare address.'),
   toAddr: text('The address of the inbox.'),
   deliveryRole: oneOf(deliveryRoles, 'The cc role means that the inbox was copied.'),
   subject: text('Empty when the message has none.'),
@@ -43,7 +43,7 @@ const QuarantinedAttachment = Type.Object(
     contentType: text('The media type that the message declares.'),
     sizeBytes: count('Size of the decoded content in bytes.'),
   },
-  { description: 'A file in a quarantined message. It cannot be downloaded alone.' },
+  { description: 'A file in a quarantined message. It cannot be downloaded separately.' },
 )
 
 export const QuarantinedContent = Type.Object(
@@ -68,7 +68,7 @@ export const quarantineOperations = {
     tag: 'Senders',
     summary: 'List quarantined mail.',
     notes:
-      'Quarantined mail is kept for 30 days. Its arrival is told by message.quarantined, without its text, and it appears in no other list.',
+      'Quarantined mail is kept for 30 days. Its arrival emits message.quarantined, without its text, and it appears in no other list.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
@@ -90,7 +90,7 @@ export const quarantineOperations = {
     tag: 'Senders',
     summary: 'Get a quarantined message with its text.',
     notes:
-      'Its text and the names of its files are those of a stranger whom a rule keeps out: show them to a person, and not to a model.',
+      'Its text and file names come from a sender that a rule keeps out: show them to a person, not to a model.',
     auth: 'key',
     isRateLimited: true,
     parameters: quarantined,
@@ -118,7 +118,7 @@ export const quarantineOperations = {
     tag: 'Senders',
     summary: 'Release a quarantined message.',
     notes:
-      'The inbox receives the message now, with its thread and a message.received event. If the inbox already has the same message, that one is returned. Sender rules do not change, so they apply to the next message of the sender. A message with malware can be released too: check it first.',
+      'Delivers the message to the inbox, with its thread and a message.received event. If the inbox already has the same message, that one is returned. Sender rules are unchanged and apply to the next message of the sender. A message with malware can be released too, so check it first.',
     auth: 'key',
     isRateLimited: true,
     parameters: quarantined,

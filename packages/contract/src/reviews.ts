@@ -21,7 +21,7 @@ const reviewProperties = {
   status: oneOf(reviewStatuses, 'A message is sent only once its review is approved.'),
   inboxId: text('The inbox that wants to send the message.'),
   threadId: text('The thread of the message.'),
-  messageId: text('The message that waits.'),
+  messageId: text('The held message.'),
   from: text('The sender.'),
   to: addresses('The recipients.'),
   cc: addresses('Copied recipients.'),
@@ -29,10 +29,10 @@ const reviewProperties = {
   subject: text('The subject of the message.'),
   reasons: Type.Array(HoldReason, { description: 'Why the message is held.' }),
   digest: text(
-    'SHA-256 of what will be sent, in hexadecimal, prefixed with "v2:". An approval names it.',
+    'SHA-256 of the content to be sent, in hexadecimal, prefixed with "v2:". An approval must contain it.',
   ),
   equalCount: count(
-    'How many pending reviews are equal to this one, itself included: their messages differ only in their threads. 1 once it is decided.',
+    'Number of equal pending reviews, including this one: their messages differ only in their threads. 1 once it is decided.',
   ),
   equal: Type.Array(
     Type.Object({
@@ -44,14 +44,14 @@ const reviewProperties = {
   ),
   isMessageDeleted: Type.Boolean({
     description:
-      'Whether the message has been removed since. Approvers can read the review for 90 days after its decision, without the files.',
+      'Whether the message was removed in the meantime. Approvers can read the review, without files, for 90 days after its decision.',
   }),
   createdAt: time('When the message was held.'),
-  expiresAt: time('When the message is rejected if nobody has decided.'),
+  expiresAt: time('When the message is rejected without a decision.'),
   decidedAt: nullableTime('When it was decided; null while pending.'),
-  decidedBy: nullableText('The id of the approver who decided; null if nobody did.'),
+  decidedBy: nullableText('The id of the approver who decided; null for none.'),
   decidedReason: nullableText(
-    'What the approver said, cancelled if the sender cancelled it, or message_deleted.',
+    'The comment of the approver, cancelled if the sender cancelled it, or message_deleted.',
   ),
 }
 
@@ -67,16 +67,16 @@ export const ReviewContent = Type.Object(
     to: addresses('The recipients.'),
     cc: addresses('Copied recipients.'),
     bcc: addresses('Hidden recipients.'),
-    replyTo: nullableText('Where replies go; null for the sender.'),
+    replyTo: nullableText('The Reply-To address; null if replies go to the sender.'),
     subject: text('The subject.'),
-    bodyText: text('The text, with the quote.'),
-    bodyHtml: text('The HTML, with the quote; empty for none.'),
+    bodyText: text('The text including the quote.'),
+    bodyHtml: text('The HTML including the quote; empty for none.'),
     threadId: text('The thread.'),
-    inReplyTo: nullableText('The Message-ID of the message that is answered.'),
+    inReplyTo: nullableText('The Message-ID of the original message.'),
     headers: Type.Unsafe<Record<string, string>>({
       type: 'object',
       additionalProperties: { type: 'string' },
-      description: 'Further header fields by name.',
+      description: 'Additional header fields by name.',
     }),
     attachments: Type.Array(
       Type.Object({
@@ -84,10 +84,10 @@ export const ReviewContent = Type.Object(
         contentType: text('The media type of the file, with its parameters.'),
         sha256: text('SHA-256 in hexadecimal of the content.'),
         contentId: nullableText(
-          'The identifier by which the HTML refers to the file as "cid:", if any.',
+          'The identifier with which the HTML refers to the file as "cid:", if any.',
         ),
       }),
-      { description: 'The attached files, in their order.' },
+      { description: 'The attached files in order.' },
     ),
     sendAt: nullableTime('The message is not sent before this time; null if it is not scheduled.'),
     unsubscribe: Type.Boolean({ description: 'Whether it has an unsubscribe link.' }),
@@ -97,7 +97,7 @@ export const ReviewContent = Type.Object(
   },
   {
     description:
-      'What will be sent, exactly. The digest is the SHA-256 of this object in canonical JSON (RFC 8785), prefixed with "v2:".',
+      'The exact content to be sent. The digest is the SHA-256 of this object in canonical JSON (RFC 8785), prefixed with "v2:".',
   },
 )
 export type ReviewContent = Static<typeof ReviewContent>
@@ -106,18 +106,18 @@ export const ReviewDisplay = Type.Object(
   {
     isWhole: Type.Boolean({
       description:
-        'Whether a page shows all text of bodyHtml that a mail program may show. If false, read bodyHtml itself: a page shows a part of it, or bodyText instead.',
+        'Whether the page shows all text of bodyHtml that a mail program may show. If false, read bodyHtml itself: the page shows part of it, or bodyText instead.',
     }),
-    isHtmlWhole: Type.Boolean({ description: 'The same as isWhole, under its former name.' }),
-    blockedImages: count('Images of other hosts that a page leaves out.'),
+    isHtmlWhole: Type.Boolean({ description: 'The former name of isWhole.' }),
+    blockedImages: count('Remote images that the page omits.'),
     blockedStyles: count(
-      'Style sheets and fonts of other hosts that a page leaves out. Some mail programs load them.',
+      'Remote style sheets and fonts that the page omits. Some mail programs load them.',
     ),
     hidden: nullableText(
-      'What bodyHtml has that a reader does not see, in numbers and reasons; null for nothing, or if it is not known because no page can show bodyHtml.',
+      'Hidden content of bodyHtml by number and reason; null for none, or if it is unknown because no page can show bodyHtml.',
     ),
     invisible: count(
-      'Invisible characters, such as fillers, tags, variation selectors and marks of direction, in all fields, names and files of the message. Joiners and selectors that form letters and emoji are not counted.',
+      'Invisible characters, such as fillers, tags, variation selectors and bidirectional controls, in all fields, names and files of the message. Joiners and selectors that form letters and emoji are not counted.',
     ),
     unshown: count(
       'Characters of bodyHtml that no page shows: comments, titles, attributes such as data-x, and the content of elements such as template. 0 if no page can show bodyHtml.',
@@ -125,7 +125,7 @@ export const ReviewDisplay = Type.Object(
   },
   {
     description:
-      'What a person may miss who looks at a page of the message. It is no part of the digest.',
+      'What a person who looks at the page of the message may miss. Not part of the digest.',
   },
 )
 export type ReviewDisplay = Static<typeof ReviewDisplay>
@@ -139,7 +139,7 @@ export const WholeReview = Type.Object(
   },
   {
     description:
-      'A review with the whole message, and the newest messages of its thread, the held one included.',
+      'A review with the complete message and the newest messages of its thread, including the held one.',
   },
 )
 export type WholeReview = Static<typeof WholeReview>
@@ -147,7 +147,7 @@ export type WholeReview = Static<typeof WholeReview>
 const digest = Type.String({
   minLength: 1,
   maxLength: DIGEST_LENGTH_MAX,
-  description: 'The digest of the review that was read.',
+  description: 'The digest of the review as read.',
 })
 
 const Approve = Type.Object({ digest }, { additionalProperties: false })
@@ -157,7 +157,7 @@ const Reject = Type.Object(
     reason: Type.Optional(
       nullableLine({
         maxLength: REASON_LENGTH_MAX,
-        description: 'Why, in words that the agent gets to read.',
+        description: 'The reason, which the agent can read.',
       }),
     ),
     includeEqual: Type.Optional(
@@ -183,7 +183,7 @@ const ApproveMany = Type.Object(
       {
         minItems: 1,
         maxItems: APPROVED_AT_ONCE_MAX,
-        description: 'The reviews to approve, each judged alone.',
+        description: 'The reviews to approve, each decided separately.',
       },
     ),
   },
@@ -194,7 +194,7 @@ const { details: _, ...refusalProperties } = ErrorBody.properties
 
 const Refusal = Type.Object(refusalProperties, {
   additionalProperties: true,
-  description: 'The body of the error that approving it alone would have.',
+  description: 'The error body, as if approved alone.',
 })
 
 const ApprovedMany = Type.Object(
@@ -202,7 +202,7 @@ const ApprovedMany = Type.Object(
     data: Type.Array(
       Type.Object({
         id: text('The id of the review.'),
-        status: count('The HTTP status that approving it alone would have.'),
+        status: count('The HTTP status, as if approved alone.'),
         review: Type.Union([Review, Type.Null()], {
           description: 'The approved review; null if it was refused.',
         }),
@@ -210,7 +210,7 @@ const ApprovedMany = Type.Object(
           description: 'Why it was refused; null if it was approved.',
         }),
       }),
-      { description: 'One result for each item, in their order.' },
+      { description: 'One result per item, in the same order.' },
     ),
   },
   { description: 'The results of several approvals.' },
@@ -218,10 +218,10 @@ const ApprovedMany = Type.Object(
 
 const parameters = { id: 'The id of a review.' } as const
 
-const linked = { token: 'The secret part of a link in the mail to an approver.' } as const
+const linked = { token: 'The secret part of the link in the mail to an approver.' } as const
 
 const APPROVING =
-  'The digest binds the decision to what was read: if it is not that of the message, the answer is review_changed with the current one. Suppressions, limits, the inbox and its domain are checked again. What they refuse is the answer, and the review stays pending. The message is sent with the Message-ID that the send answered.'
+  'The digest binds the decision to the content that was read: if it does not match the message, the response is review_changed with the current digest. Suppressions, limits, the inbox and its domain are checked again; if they refuse the message, that error is the response, and the review stays pending. The message is sent with the Message-ID from the response to the send.'
 
 export const reviewOperations = {
   'reviews.list': {
@@ -230,7 +230,7 @@ export const reviewOperations = {
     tag: 'Reviews',
     summary: 'List reviews.',
     notes:
-      'Newest first. Equal pending reviews are one entry: the newest, with the others in equal. Each is decided by its own id and digest. Approvers also see reviews of messages that were removed.',
+      'Newest first. Equal pending reviews are one entry: the newest, with the others in equal. Each is decided with its own id and digest. Approvers also see reviews of removed messages.',
     auth: 'key-or-approver',
     isRateLimited: true,
     query: Type.Object({
@@ -249,7 +249,7 @@ export const reviewOperations = {
     method: 'GET',
     path: '/v1/reviews/{id}',
     tag: 'Reviews',
-    summary: 'Get a review with what will be sent and its thread.',
+    summary: 'Get a review with the content to be sent and its thread.',
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters,
@@ -260,7 +260,7 @@ export const reviewOperations = {
     method: 'POST',
     path: '/v1/reviews/{id}/approve',
     tag: 'Reviews',
-    summary: 'Approve a held message, which sends it.',
+    summary: 'Approve and send a held message.',
     notes: APPROVING,
     auth: 'approver',
     isRateLimited: true,
@@ -282,7 +282,7 @@ export const reviewOperations = {
     path: '/v1/reviews/approve',
     tag: 'Reviews',
     summary: 'Approve several held messages.',
-    notes: `Each is judged alone, as by approving it alone. ${APPROVING}`,
+    notes: `Each is decided separately, as if approved alone. ${APPROVING}`,
     auth: 'approver',
     isRateLimited: true,
     body: ApproveMany,
@@ -295,7 +295,7 @@ export const reviewOperations = {
     tag: 'Reviews',
     summary: 'Reject a held message.',
     notes:
-      'The message is not sent: it gets the status failed and the failureReason rejected, and the event message.rejected tells the agent the reason.',
+      'The message is not sent: it gets the status failed and the failureReason rejected, and the event message.rejected contains the reason.',
     auth: 'approver',
     isRateLimited: true,
     parameters,
@@ -307,7 +307,7 @@ export const reviewOperations = {
     method: 'GET',
     path: '/reviews/{token}',
     tag: 'Reviews',
-    summary: 'Show the page that a link in the mail to an approver opens.',
+    summary: 'Show the page of a link in the mail to an approver.',
     notes: 'Opening the page changes nothing, because programs follow links in mail.',
     auth: 'none',
     isRateLimited: false,
@@ -323,9 +323,9 @@ export const reviewOperations = {
     method: 'GET',
     path: '/reviews/{token}/body',
     tag: 'Reviews',
-    summary: 'Show the body of the message of a link.',
+    summary: 'Show the message body for a link.',
     notes:
-      'The page of the link has it in a frame, as its recipient will see it, without images of other hosts. If the HTML cannot be shown, it is the text, which then says so.',
+      'For the frame in the page of the link: the body as its recipient will see it, without remote images. If the HTML cannot be shown, it is the text with a notice.',
     auth: 'none',
     isRateLimited: false,
     parameters: linked,
@@ -336,25 +336,25 @@ export const reviewOperations = {
     method: 'POST',
     path: '/reviews/{token}/approve',
     tag: 'Reviews',
-    summary: 'Approve the message of a link.',
+    summary: 'Approve the held message of a link.',
     notes:
-      'The link is bound to the review, its digest and the approver, and works until somebody has decided. The request body is ignored.',
+      'The link is bound to the review, its digest and the approver, and works until the review is decided. The request body is ignored.',
     auth: 'none',
     isRateLimited: false,
     parameters: linked,
-    success: { status: 200, description: 'A page that confirms it.', mediaType: 'text/html' },
+    success: { status: 200, description: 'A confirmation page.', mediaType: 'text/html' },
     errors: ['rate_limit_exceeded'],
   },
   'reviews.rejectLinked': {
     method: 'POST',
     path: '/reviews/{token}/reject',
     tag: 'Reviews',
-    summary: 'Reject the message of a link.',
-    notes: 'As for approving. The request body is ignored.',
+    summary: 'Reject the held message of a link.',
+    notes: 'The link works as for approving. The request body is ignored.',
     auth: 'none',
     isRateLimited: false,
     parameters: linked,
-    success: { status: 200, description: 'A page that confirms it.', mediaType: 'text/html' },
+    success: { status: 200, description: 'A confirmation page.', mediaType: 'text/html' },
     errors: ['rate_limit_exceeded'],
   },
 } as const satisfies Record<string, Operation>

@@ -34,10 +34,10 @@ export const CapturedMessage = Type.Object(
     html: text('The HTML body; empty when the message has none.'),
     isTruncated: Type.Boolean({
       description:
-        'Whether text or html was cut after 256 KiB; GET /v1/messages/{id} with messageId returns them whole.',
+        'Whether text or html was truncated at 256 KiB; GET /v1/messages/{id} with messageId returns them in full.',
     }),
     rfcMessageId: nullableText('The Message-ID with its angle brackets.'),
-    inReplyTo: nullableText('The Message-ID of the message that this one answers.'),
+    inReplyTo: nullableText('The Message-ID of the message to which this one replies.'),
     references: Type.Array(Type.String(), {
       description: 'The Message-IDs of the References field, with their angle brackets.',
     }),
@@ -57,7 +57,7 @@ const recipients = Type.Unsafe<string | string[]>({
   items: address,
   minItems: 1,
   maxItems: RECIPIENTS_MAX,
-  description: 'Addresses of inboxes, one or several.',
+  description: 'One or several inbox addresses.',
 })
 
 export const InboundMail = Type.Object(
@@ -73,7 +73,7 @@ export const InboundMail = Type.Object(
         pattern: IDENTIFIER_PATTERN,
         [RULE]: 'must be one Message-ID with its angle brackets',
         description:
-          'The Message-ID of the message that this one answers, with its angle brackets.',
+          'The Message-ID of the message to which this one replies, with its angle brackets.',
       }),
     ),
     attachments: Type.Optional(attachmentsToSend),

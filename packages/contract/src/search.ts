@@ -23,7 +23,7 @@ export const SearchHit = Type.Object(
     subject: text('Empty when the message has none.'),
     createdAt: time('When the message was received or accepted for sending.'),
     snippet: text(
-      'Up to 200 code points on one line around the match: in the text, or else in the subject or the addresses. The author of the message wrote it.',
+      'Up to 200 code points on one line around the match, from the text, or else from the subject or the addresses. Written by the author of the message.',
     ),
     highlights: Type.Array(Highlight, {
       description: 'Positions of the matches in the snippet, in order, in Unicode code points.',
@@ -38,14 +38,14 @@ export const SearchResult = Type.Object(
     data: Type.Array(SearchHit, { description: 'The matches on this page.' }),
     total: Type.Integer({
       minimum: 0,
-      description: `Number of messages found over all pages, counted up to ${SEARCH_COUNTED_MAX}.`,
+      description: `Number of matches over all pages, counted up to ${SEARCH_COUNTED_MAX}.`,
     }),
     totalIsExact: Type.Boolean({
       description: 'False if there may be more matches than total.',
     }),
     isComplete: Type.Boolean({
       description:
-        'False if the search stopped before it had searched all messages; repeat it a little later.',
+        'False if the search ended before all messages were searched; repeat it a little later.',
     }),
   },
   { description: 'A page of search results.' },

@@ -19,7 +19,7 @@ export const SenderRule = Type.Object(
     id: text('Assigned by the service.'),
     type,
     value: text(
-      'An address or a domain in lower case, the domain in A-labels. A domain includes its subdomains; with *. before it, it is only the subdomains.',
+      'An address or a domain in lower case, the domain in A-labels. A domain includes its subdomains; with the prefix *. it means only the subdomains.',
     ),
     podId: nullableText(
       'The pod that the rule applies to; for a rule for one inbox, the pod of that inbox. Null for the whole account.',
@@ -27,7 +27,7 @@ export const SenderRule = Type.Object(
     inboxId: nullableText('The inbox that the rule applies to; null for all.'),
     requireVerified: Type.Boolean({
       description:
-        'For allow rules: whether the rule applies only to mail with a true authentication.verifiedFrom. Always false for block rules, which block everyone who claims to be the sender.',
+        'For allow rules: whether the rule applies only to mail with a true authentication.verifiedFrom. Always false for block rules, which block all mail that claims to be from the sender.',
     }),
     createdAt: time('When the rule was created.'),
   },

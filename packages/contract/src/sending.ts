@@ -70,7 +70,7 @@ export const AttachmentToSend = Type.Object(
         pattern: CONTENT_ID_PATTERN,
         [RULE]: CONTENT_ID_RULE,
         description:
-          'For an image in the HTML, which refers to it as "cid:" followed by this value.',
+          'For an image in the HTML, which refers to the file as "cid:" followed by this value.',
       }),
     ),
   },
@@ -84,7 +84,8 @@ export const attachmentsToSend = Type.Array(AttachmentToSend, {
     'Files to attach. The encoded message may have up to 25 MiB, which is about 18 MiB of files.',
 })
 
-const HIDDEN = 'Hidden recipients: they receive the message, but no recipient can see them in it.'
+const HIDDEN =
+  'Hidden recipients, who receive the message without being visible to other recipients.'
 
 function copied(description: string) {
   return Type.Array(emailAddress('One address, or Name <address>.'), {
@@ -97,13 +98,13 @@ const extraHeaders = Type.Unsafe<Record<string, string>>({
   type: 'object',
   additionalProperties: { type: 'string' },
   description:
-    'Up to 20 further header fields by name: X-… and List-…, except X-Loop and List-Unsubscribe…, which the service writes. Values are printable text of up to 998 characters on one line.',
+    'Up to 20 additional header fields by name: X-… and List-…, except X-Loop and List-Unsubscribe…, which the service writes. Values are printable text of up to 998 characters on one line.',
 })
 
 const isAutomatic = Type.Boolean({
   default: false,
   description:
-    'Whether a program sends this on its own. The message is then marked as automatic (Auto-Submitted, RFC 3834), so that other programs do not answer it.',
+    'Whether a program sends this without a person. The message is then marked as automatic (Auto-Submitted, RFC 3834), so that other programs do not answer it.',
 })
 
 const needsSubject = {
@@ -144,7 +145,7 @@ export const SendMessage = Type.Object(
     includeQuote: Type.Optional(
       Type.Boolean({
         default: true,
-        description: 'With threadId: whether the answered message is quoted.',
+        description: 'With threadId: whether the original message is quoted.',
       }),
     ),
     replyTo: Type.Optional(
@@ -157,13 +158,13 @@ export const SendMessage = Type.Object(
     replyAll: Type.Optional(
       Type.Boolean({
         description:
-          'With threadId: also sends to the other recipients of the newest received message. Without to, the message goes to its Reply-To, or to its From where Reply-To is missing or the inbox itself; its other To and Cc addresses are copied, without the inbox itself and without suppressed addresses.',
+          'With threadId: also sends to the other recipients of the newest received message. Without to, the message goes to its Reply-To, or to its From if Reply-To is missing or is the inbox itself; its other To and Cc addresses are copied, without the inbox itself and without suppressed addresses.',
       }),
     ),
     headers: Type.Optional(extraHeaders),
     sendAt: Type.Optional(
       time(
-        'When to send the message: 1 minute to 90 days ahead. Until then it can be cancelled. Policy, suppressions and limits apply again at that time.',
+        'When to send the message: 1 minute to 90 days ahead. Until then it can be cancelled. Policy, suppressions and limits are checked again at that time.',
       ),
     ),
     attachments: Type.Optional(attachmentsToSend),
@@ -192,10 +193,10 @@ const BatchItem = Type.Object(
     idempotencyKey: Type.String({
       minLength: 1,
       maxLength: 255,
-      description: 'As the header Idempotency-Key of a send: printable ASCII.',
+      description: 'Like the header Idempotency-Key of a send: printable ASCII.',
     }),
     leaseToken: Type.Optional(
-      text('As the header Lease-Token of a send, which the whole request does not take.'),
+      text('Like the header Lease-Token of a send, which does not apply to the whole request.'),
     ),
     ...SendMessage.properties,
   },
@@ -233,18 +234,18 @@ const ForwardMessage = Type.Object(
     body: Type.Optional(
       Type.String({
         maxLength: BODY_LENGTH_MAX,
-        description: 'What stands before the forwarded message: plain text or HTML.',
+        description: 'Text before the forwarded message: plain text or HTML.',
       }),
     ),
     includeAttachments: Type.Optional(
       Type.Boolean({
         default: true,
-        description: 'Whether the files of the message are attached. More than 100 cannot be.',
+        description: 'Whether the files of the message are attached, at most 100.',
       }),
     ),
     isAutomatic: Type.Optional(isAutomatic),
   },
-  { additionalProperties: false, description: 'To whom a message is forwarded.' },
+  { additionalProperties: false, description: 'A message to forward: its recipients and text.' },
 )
 
 const sendStatuses = [
@@ -255,33 +256,33 @@ const sendStatuses = [
 
 export const HoldReason = Type.Object(
   {
-    guard: text('What decided: rule, mode, scanner or the name of a guard.'),
+    guard: text('The source of the decision: rule, mode, scanner or the name of a guard.'),
     detail: text('Why, in words.'),
-    recipient: Type.Optional(text('The address that it is about.')),
+    recipient: Type.Optional(text('The address concerned.')),
     findings: Type.Optional(findings),
   },
-  { description: 'One reason for the decision of a policy.' },
+  { description: 'A reason for the decision of a policy.' },
 )
 export type HoldReason = Static<typeof HoldReason>
 
 const CheckedSend = Type.Object(
   {
     decision: oneOf(sendDecisions, 'Whether the message would be sent, held or refused.'),
-    reasons: Type.Array(HoldReason, { description: 'Why it would be held or refused.' }),
+    reasons: Type.Array(HoldReason, { description: 'The reasons for holding or refusing it.' }),
   },
-  { description: 'What the policy of the inbox decides about a message.' },
+  { description: 'The decision of the inbox policy about a message.' },
 )
 
 const Hold = Type.Object(
   {
     id: text('The id of the review.'),
-    reasons: Type.Array(HoldReason, { description: 'Why a person has to decide.' }),
+    reasons: Type.Array(HoldReason, { description: 'Why a decision by a person is required.' }),
     digest: text(
-      'SHA-256 of what will be sent, in hexadecimal, prefixed with "v2:": an approval names it.',
+      'SHA-256 of the content to be sent, in hexadecimal, prefixed with "v2:". An approval must contain it.',
     ),
-    expiresAt: time('When the message is rejected if nobody has decided.'),
+    expiresAt: time('When the message is rejected without a decision.'),
   },
-  { description: 'The message waits for the approval of a person. Do not send it again.' },
+  { description: 'The message is held until a person approves it. Do not send it again.' },
 )
 
 export const SentMessage = Type.Object(
@@ -290,7 +291,7 @@ export const SentMessage = Type.Object(
     threadId: text('The thread that the message belongs to.'),
     providerMessageId: text('The Message-ID on the message, with its angle brackets.'),
     status: oneOf(sendStatuses, 'Pending once the message is stored and queued.'),
-    id: text('The same as messageId.'),
+    id: text('An alias of messageId.'),
     inboxId: text('The inbox that sends the message.'),
     direction: oneOf(messageDirections, 'Always outbound.'),
     createdAt: time('When the message was accepted for sending.'),
@@ -305,22 +306,22 @@ export type SentMessage = Static<typeof SentMessage>
 
 const BatchOutcome = Type.Object(
   {
-    status: Type.Integer({ description: 'The status that a send of the item alone has.' }),
+    status: Type.Integer({ description: 'The HTTP status, as if sent alone.' }),
     body: Type.Union([SentMessage, ErrorBody], {
-      description: 'The answer that a send of the item alone has: the message, or the error.',
+      description: 'The response body, as if sent alone: the message or the error.',
     }),
     isReplay: Type.Boolean({
-      description: 'Whether this is the answer to an earlier send with the same key.',
+      description: 'Whether this is the response to an earlier send with the same key.',
     }),
   },
-  { description: 'What became of one item.' },
+  { description: 'The outcome of one item.' },
 )
 
 const BatchOutcomes = Type.Object(
   {
-    data: Type.Array(BatchOutcome, { description: 'One entry for each item, in their order.' }),
+    data: Type.Array(BatchOutcome, { description: 'One entry per item, in the same order.' }),
   },
-  { description: 'What became of the items.' },
+  { description: 'The outcomes of the items.' },
 )
 
 export const Delivery = Type.Object(
@@ -330,14 +331,16 @@ export const Delivery = Type.Object(
     status: oneOf(deliveryStatuses, 'The delivery status for this recipient.'),
     attempts: count('Number of delivery attempts.'),
     lastAttemptAt: nullableTime('When delivery was last attempted; null before the first attempt.'),
-    nextAttemptAt: nullableTime('When delivery is attempted next; null if it is settled.'),
+    nextAttemptAt: nullableTime('When delivery is attempted next; null if the outcome is final.'),
     host: nullableText('The server of the last attempt.'),
     tls: nullableText(
       'The TLS version and cipher of the last attempt; null if it was not encrypted.',
     ),
     responseCode: nullableCount('The reply code of that server (RFC 5321).'),
-    enhancedCode: nullableText('Its enhanced status code (RFC 3463), such as 5.1.1.'),
-    response: nullableText('The response of the server, or why no server was reached.'),
+    enhancedCode: nullableText(
+      'The enhanced status code of that server (RFC 3463), such as 5.1.1.',
+    ),
+    response: nullableText('The response of the server, or the reason why no server was reached.'),
     bounceClass: nullableOneOf(
       bounceClasses,
       'For bounces: hard means that the address does not exist or is disabled; it is suppressed.',
@@ -368,10 +371,10 @@ export const sendingOperations = {
     tag: 'Messages',
     summary: 'Send a message from an inbox.',
     notes: [
-      'For 24 hours, repeating the request with the same Idempotency-Key returns the first response and sends nothing. The same key with a different request is refused. A refused request does not use up its key: correct it and send it again.',
-      'With threadId, the message is a reply. It has the subject of the thread, an In-Reply-To field with the Message-ID of the newest message that the recipients wrote or received (with one correspondent, the last message) and a References field with all messages of the thread. The thread is marked as read. If the thread began with a message that only copied the inbox (deliveryRole cc), the sender of that message is added to cc unless the account has suppressed the address. A message that came without a Message-ID cannot be referenced, so the mail program of its sender cannot thread the reply.',
-      'With multipart/form-data, the fields have the same names. Repeat to, cc and bcc for each recipient and attachments for each file; headers and invite need JSON.',
-      'While a worker has claimed the thread, a send in it needs the header Lease-Token of the claim. It is looked at when the message is accepted: one that is held or scheduled is sent later without it. A repeated request gets its first response with or without the token.',
+      'For 24 hours, repeating the request with the same Idempotency-Key returns the first response and sends nothing. The same key with a different request is refused. A refused request does not consume its key, so you can correct it and send it again.',
+      'With threadId, the message is a reply. It has the subject of the thread, an In-Reply-To field with the Message-ID of the newest message that the recipients wrote or received (with one correspondent, the last message) and a References field that lists the messages of the thread. The thread is marked as read. If the thread began with a message that only copied the inbox (deliveryRole cc), the sender of that message is added to cc unless the account has suppressed the address. A message without a Message-ID cannot be referenced, so the mail program of its sender cannot thread the reply.',
+      'With multipart/form-data, the fields have the same names. Repeat to, cc and bcc for each recipient and attachments for each file; headers and invite require JSON.',
+      'While a worker has claimed the thread, a send in it requires the header Lease-Token of the claim. The token is checked when the message is accepted; a held or scheduled message is sent later without it. A repeated request returns its first response with or without the token.',
       'After ten replies to automatic messages in one thread within an hour, sending in that thread fails with loop_suspected until the first of the ten is an hour old.',
     ].join('\n\n'),
     auth: 'key',
@@ -395,7 +398,7 @@ export const sendingOperations = {
     tag: 'Messages',
     summary: 'Send up to 100 messages from an inbox.',
     notes:
-      'Each item is a send of its own, with its own idempotencyKey, judged after those before it: a wrong or refused item stops no other. The answer has the status and the body of each send. The whole request is refused only if it is not a list of items, has more than 100, or names no inbox; it counts as one request.',
+      'Each item is a separate send with its own idempotencyKey, processed in order; an invalid or refused item does not stop the others. The response has the status and body of each send. The whole request is refused only if it is not a list of items, has more than 100, or the inbox does not exist; it counts as one request.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -403,16 +406,16 @@ export const sendingOperations = {
     checkedBody: CheckedBatch,
     hasLargeBody: true,
     valuesMax: BATCH_VALUES_MAX,
-    success: { status: 200, description: 'Every item was judged.', schema: BatchOutcomes },
+    success: { status: 200, description: 'Every item was processed.', schema: BatchOutcomes },
     errors: [],
   },
   'inboxes.checkSend': {
     method: 'POST',
     path: '/v1/inboxes/{id}/send/check',
     tag: 'Messages',
-    summary: 'Ask whether a message would be sent, held or refused by policy.',
+    summary: 'Check whether policy would send, hold or refuse a message.',
     notes:
-      'Takes the body of a send and stores nothing. What would refuse the send for other reasons, such as a limit, refuses the check.',
+      'Takes the body of a send and stores nothing. Other reasons to refuse the send, such as a limit, also refuse the check.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -437,7 +440,7 @@ export const sendingOperations = {
     tag: 'Messages',
     summary: 'Forward a message to other recipients.',
     notes:
-      'A send from the inbox of the message, with the same answer, limits and use of the Idempotency-Key. It starts a thread, and its subject is that of the message after one "Fwd:". The message, received or sent, follows the body with its From, Date, Subject, To and Cc lines, its files are attached, and images in its HTML are still shown there. While a worker has claimed the thread of the message, the header Lease-Token of its claim is required.',
+      'A send from the inbox of the message, with the same response, limits and use of the Idempotency-Key. It starts a thread, and its subject is "Fwd:" and the subject of the message. The message, received or sent, follows the body with its From, Date, Subject, To and Cc lines; its files are attached, and images in its HTML are still displayed. While a worker has claimed the thread of the message, the header Lease-Token of its claim is required.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of a message.' },
@@ -457,7 +460,7 @@ export const sendingOperations = {
     tag: 'Messages',
     summary: 'Answer the invitation in a message.',
     notes:
-      'Sends a reply (RFC 5546, RFC 6047) to the organizer, in the thread of the message: a send from its inbox, with the same answer, policies, limits and use of the Idempotency-Key. It has a sentence for people and the answer for calendars, and answers the whole invitation: a series, or the occurrences that it names. An answer may be changed by another one. The organizer of the invitation must be the author of the message, and proven: see organizer_unverified. While a worker has claimed the thread, the header Lease-Token of its claim is required.',
+      'Sends a reply (RFC 5546, RFC 6047) to the organizer, in the thread of the message: a send from its inbox, with the same response, policies, limits and use of the Idempotency-Key. It contains a sentence for people and the reply for calendars, and answers the whole invitation: a series, or the occurrences in it. A later answer replaces an earlier one. The organizer of the invitation must be the verified author of the message: see organizer_unverified. While a worker has claimed the thread, the header Lease-Token of its claim is required.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of a received message with an invitation.' },
@@ -483,7 +486,7 @@ export const sendingOperations = {
     tag: 'Messages',
     summary: 'Cancel a message that was not sent yet.',
     notes:
-      'Until its first delivery attempt begins: a scheduled message, one that waits for approval, or one that was just queued. The message stays in its thread with the status failed and the failureReason cancelled. Cancelling it again returns it again.',
+      'Possible until the first delivery attempt begins: for a scheduled, held or just queued message. The message stays in its thread with the status failed and the failureReason cancelled. Cancelling it again returns the same message.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of a message.' },
@@ -495,7 +498,7 @@ export const sendingOperations = {
     path: '/v1/inboxes/{id}/scheduled',
     tag: 'Messages',
     summary: 'List scheduled messages of an inbox.',
-    notes: `The next one first. ${LISTED_BODIES_NOTE}`,
+    notes: `Ordered by scheduled time, the next one first. ${LISTED_BODIES_NOTE}`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },

@@ -39,11 +39,10 @@ export const Session = Type.Object(
         name: text('For display.'),
         plan: oneOf(plans, 'The plan decides how many inboxes the account may have.'),
       },
-      { description: 'The account that is signed in to.' },
+      { description: 'The account of the session.' },
     ),
     key: Type.Union([SessionKey, Type.Null()], {
-      description:
-        'The key that was signed in with; null for an approver. Revoking it ends the session.',
+      description: 'The key used to sign in; null for an approver. Revoking it ends the session.',
     }),
     approver: Type.Union([SessionApprover, Type.Null()], {
       description:
@@ -69,7 +68,7 @@ export const sessionOperations = {
     tag: 'Console',
     summary: 'Sign in to the console.',
     notes:
-      'Sets a session cookie that scripts cannot read. The session lasts 12 hours, or until the key is revoked or the approver deleted. It may do what that key or approver may do. Pages of other origins are refused.',
+      'Sets a session cookie that scripts cannot read. The session lasts 12 hours, or until the key is revoked or the approver deleted. It has the permissions of that key or approver. Pages of other origins are refused.',
     auth: 'none',
     isRateLimited: false,
     body: CreateSession,
@@ -94,7 +93,7 @@ export const sessionOperations = {
     summary: 'Sign out of the console.',
     auth: 'session',
     isRateLimited: false,
-    success: { status: 204, description: 'The cookie is gone.' },
+    success: { status: 204, description: 'The session has ended.' },
     setsCookie: true,
     errors: [],
   },

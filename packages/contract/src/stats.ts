@@ -25,23 +25,23 @@ const StatsBucket = Type.Object(
 
 export const Stats = Type.Object(
   {
-    range: oneOf(statsRanges, 'The range of the figures.'),
+    range: oneOf(statsRanges, 'The range of the statistics.'),
     bucketSeconds: count('The length of each interval.'),
     buckets: Type.Array(StatsBucket, {
       description: 'Oldest first; the last interval is still open.',
     }),
-    totals: Type.Object(counts, { description: 'The sums over all intervals.' }),
-    inboxes: count('Inboxes of the account now.'),
-    unreadThreads: count('Unread threads in them now.'),
+    totals: Type.Object(counts, { description: 'The totals of all intervals.' }),
+    inboxes: count('Current number of inboxes of the account.'),
+    unreadThreads: count('Current number of unread threads in them.'),
     storedBytes: count(
-      'Bytes that the account stores now: mail, including quarantined mail, drafts, the text of attachments, and files of exports and imports.',
+      'Bytes currently stored by the account: mail, including quarantined mail, drafts, the text of attachments, and files of exports and imports.',
     ),
     storedBytesLimit: nullableCount(
       'The storage quota in bytes. Mail to the account is refused while it is reached; null without a quota.',
     ),
-    asOf: time('Everything up to this time is counted.'),
+    asOf: time('All mail up to this time is counted.'),
   },
-  { description: 'Figures of the account’s mail.' },
+  { description: 'Statistics of the account’s mail.' },
 )
 export type Stats = Static<typeof Stats>
 
@@ -52,12 +52,15 @@ export const statsOperations = {
     tag: 'Account',
     summary: 'Get mail statistics.',
     notes:
-      'Messages received, sent and failed, and how long sends took. Counts are kept per hour for 400 days and lag by a few seconds; asOf says up to when.',
+      'Messages received, sent and failed, and the duration of sends. Counts are kept per hour for 400 days and lag by a few seconds; asOf is the time up to which they are complete.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
       range: Type.Optional(
-        oneOf(statsRanges, 'Figures by hour for 24h, by three hours for 7d, by day (UTC) for 30d.'),
+        oneOf(
+          statsRanges,
+          'The period: hourly intervals for 24h, three-hour intervals for 7d, daily intervals (UTC) for 30d.',
+        ),
       ),
     }),
     success: { status: 200, description: 'The figures.', schema: Stats },

@@ -13,7 +13,7 @@ export const Suppression = Type.Object(
     address: text('The address; compared ignoring case.'),
     type: oneOf(
       suppressionTypes,
-      'Why: mail bounced, the recipient complained or unsubscribed, or a client added it.',
+      'Why the address is suppressed: mail bounced, the recipient complained or unsubscribed, or a client added it.',
     ),
     reason: nullableText('The reason, such as the response of a refusing server.'),
     createdAt: time('When the address was suppressed.'),
@@ -42,7 +42,7 @@ export const suppressionOperations = {
     query: Type.Object({
       address: Type.Optional(
         emailAddress(
-          'Only this address; one that is not listed gives an empty list. A plus sign is written %2B.',
+          'Only this address; the list is empty if it is not suppressed. Write a plus sign as %2B.',
         ),
       ),
       ...pageProperties,
@@ -74,7 +74,7 @@ export const suppressionOperations = {
     auth: 'key',
     isRateLimited: true,
     parameters: { address: 'An address that is on the list.' },
-    success: { status: 204, description: 'The address is off the list.' },
+    success: { status: 204, description: 'The address was removed from the list.' },
     errors: [],
   },
   'unsubscribe.show': {
@@ -100,7 +100,7 @@ export const suppressionOperations = {
     auth: 'none',
     isRateLimited: false,
     parameters: unsubscribing,
-    success: { status: 200, description: 'A page that confirms it.', mediaType: 'text/html' },
+    success: { status: 200, description: 'A confirmation page.', mediaType: 'text/html' },
     errors: ['rate_limit_exceeded'],
   },
 } as const satisfies Record<string, Operation>

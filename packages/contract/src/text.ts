@@ -16,19 +16,19 @@ export const MAILBOX = 'x-mailbox'
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
 
 export const LINE_PATTERN = `^[^${CONTROL}]*$`
-export const LINE_RULE = 'must not hold control characters or line breaks'
+export const LINE_RULE = 'must not contain control characters or line breaks'
 
 // Characters that change the writing direction. In a name, they could make the following address
 // read backwards.
 const BIDI = '\\u202a-\\u202e\\u2066-\\u2069'
 
 const NAME_PATTERN = `^[^${CONTROL}${BIDI}]*$`
-const NAME_RULE = 'must not hold control characters, line breaks or marks of writing direction'
+const NAME_RULE = 'must not contain control characters, line breaks or bidirectional controls'
 
 // URL parsers resolve '.' and '..' in paths, so a pod with such a name could not be addressed.
 export const CLIENT_ID_PATTERN = `^(?!\\.{1,2}$)(?!pod_[0-7][0-9a-hjkmnp-tv-z]{25}$)[^/${CONTROL}]*$`
 export const CLIENT_ID_RULE =
-  "must not be '.' or '..', hold '/', control characters or line breaks, or look like a pod id"
+  "must not be '.' or '..', contain '/', control characters or line breaks, or look like a pod id"
 
 const PORTABLE_LINE = '^[^\\x00-\\x1f\\x7f-\\x9f]*$'
 

@@ -28,9 +28,7 @@ import { COUNTED_MAX, messageCategories } from './vocabulary.ts'
 
 export const Participant = Type.Object(
   {
-    name: nullableText(
-      'The name as the messages show it, at most 100 characters; null without one.',
-    ),
+    name: nullableText('The display name in the messages, at most 100 characters; null for none.'),
     address: text('The email address.'),
   },
   { description: 'A correspondent of the inbox in a thread.' },
@@ -40,11 +38,11 @@ export type Participant = Static<typeof Participant>
 /** The current claim on a thread. */
 const ThreadClaim = Type.Object(
   {
-    owner: text('Who claimed the thread, as the claim names them.'),
-    fence: count('The number of the claim: a later claim of the thread has a higher one.'),
-    expiresAt: time('When the lease runs out unless it is renewed.'),
+    owner: text('The owner in the claim.'),
+    fence: count('The number of the claim; later claims of the thread have higher numbers.'),
+    expiresAt: time('When the lease expires unless it is renewed.'),
   },
-  { description: 'A worker has the thread under a lease.' },
+  { description: 'The claim of a worker that holds a lease on the thread.' },
 )
 
 export const Thread = Type.Object(
@@ -54,7 +52,8 @@ export const Thread = Type.Object(
     subject: text('Subject of the first message.'),
     lastMessageAt: time('When the newest message was received or accepted for sending.'),
     isRead: Type.Boolean({
-      description: 'Set by the client and by a reply; cleared by new inbound mail.',
+      description:
+        'Whether the thread is read: set by the client and by a reply, cleared by new inbound mail.',
     }),
     messageCount: count('Messages in the thread.'),
     unreadCount: count(
@@ -74,13 +73,13 @@ export const Thread = Type.Object(
     labels: shownLabels,
     metadata: shownMetadata,
     assignee: nullableText(
-      'Who is to deal with the thread, in words of the client; null for nobody.',
+      'The assignee of the thread, a text chosen by the client; null for none.',
     ),
     snoozedUntil: nullableTime(
-      'Until when the thread is put off: claims skip it. Null once the time has come, or new mail has arrived.',
+      'Until when the thread is snoozed, so that claims skip it. Null once the time is reached or new mail arrives.',
     ),
     claim: Type.Union([ThreadClaim, Type.Null()], {
-      description: 'The claim of a worker; null while nobody has one.',
+      description: 'The claim of a worker; null while there is none.',
     }),
     createdAt: time('When the first message was received or accepted for sending.'),
     trashedAt: nullableTime(
@@ -95,22 +94,22 @@ export const UpdateThread = Type.Object(
   {
     is_read: Type.Optional(
       Type.Boolean({
-        description: 'Whether the thread is read. isRead means the same.',
+        description: 'Whether the thread is read; an alias of isRead.',
       }),
     ),
-    isRead: Type.Optional(Type.Boolean({ description: 'The same as is_read.' })),
+    isRead: Type.Optional(Type.Boolean({ description: 'An alias of is_read.' })),
     ...labelChanges,
     metadata: metadataChange,
     assignee: Type.Optional(
       nullableLine({
         minLength: 1,
         maxLength: ASSIGNEE_LENGTH_MAX,
-        description: 'Who is to deal with the thread, in words of the client; null for nobody.',
+        description: 'The assignee of the thread, a text chosen by the client; null for none.',
       }),
     ),
     snoozedUntil: Type.Optional(
       nullableTime(
-        'Puts the thread off until this time, or until new mail arrives: claims skip it. Null ends it; so does a time that is past.',
+        'Snoozes the thread until this time, or until new mail arrives, so that claims skip it. Null or a past time ends the snooze.',
       ),
     ),
   },
@@ -138,7 +137,7 @@ export const threadOperations = {
     path: '/v1/inboxes/{id}/threads',
     tag: 'Threads',
     summary: 'List threads of an inbox.',
-    notes: `By their newest message, newest first. With labels, metadata, assignee or snoozed, total counts up to ${COUNTED_MAX}. A thread matches from, to, subject and has_attachment if one of its messages matches all of them. ${FILTER_NOTES}`,
+    notes: `Ordered by newest message, newest first. With labels, metadata, assignee or snoozed, total counts up to ${COUNTED_MAX}. A thread matches from, to, subject and has_attachment if one of its messages matches all of them. ${FILTER_NOTES}`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -146,7 +145,7 @@ export const threadOperations = {
       is_read: Type.Optional(
         Type.Boolean({
           description:
-            'Only read (true) or only unread (false) threads. isRead means the same; different values for both are refused.',
+            'Only read (true) or only unread (false) threads. isRead is an alias; contradictory values are refused.',
         }),
       ),
       category: Type.Optional(
@@ -172,7 +171,7 @@ export const threadOperations = {
         Type.String({ description: 'Only threads that are assigned to exactly this text.' }),
       ),
       snoozed: Type.Optional(
-        Type.Boolean({ description: 'Only snoozed (true) or only other (false) threads.' }),
+        Type.Boolean({ description: 'Only snoozed (true) or only unsnoozed (false) threads.' }),
       ),
       ...pageProperties,
     }),
@@ -215,7 +214,7 @@ export const threadOperations = {
     tag: 'Threads',
     summary: 'Move a thread to the trash, or remove it.',
     notes:
-      'In the trash the thread and its messages are in no list, total, search or wait, but can be read by their ids and restored for 30 days; then they are removed. A thread in the trash stays there when it is deleted again. With permanent=true the thread and its messages are removed at once. New mail never joins a thread in the trash: it starts a new one. While a message of the thread is being sent, or waits for its time or for approval, the thread cannot be deleted.',
+      'In the trash, the thread and its messages are excluded from lists, totals, searches and waits. They can be read by id and restored for 30 days; then they are removed. Deleting a thread in the trash again has no effect. With permanent=true the thread and its messages are removed immediately. New mail never joins a thread in the trash, but starts a new one. A thread with a message that is being sent, scheduled or held cannot be deleted.',
     auth: 'key',
     isRateLimited: true,
     parameters,
@@ -223,12 +222,12 @@ export const threadOperations = {
       permanent: Type.Optional(
         Type.Boolean({
           description:
-            'Whether to remove the thread at once, also from the trash. It cannot be restored.',
+            'Whether to remove the thread immediately, even from the trash. It cannot be restored.',
         }),
       ),
     }),
     takesLeaseToken: true,
-    success: { status: 204, description: 'The thread is in the trash, or gone.' },
+    success: { status: 204, description: 'The thread was moved to the trash or removed.' },
     errors: ['delivery_pending'],
   },
   'threads.restore': {
@@ -237,7 +236,7 @@ export const threadOperations = {
     tag: 'Threads',
     summary: 'Restore a thread from the trash.',
     notes:
-      'The thread and its messages return to their places in the lists. A thread that is not in the trash stays as it is.',
+      'The thread and its messages return to their positions in the lists. A thread that is not in the trash is unchanged.',
     auth: 'key',
     isRateLimited: true,
     parameters,
@@ -258,12 +257,10 @@ export const threadOperations = {
       limit: Type.Optional(
         Type.Integer({
           minimum: 1,
-          description: 'How many messages to return; above 100 is treated as 100.',
+          description: 'Messages to return; values above 100 are treated as 100.',
         }),
       ),
-      offset: Type.Optional(
-        Type.Integer({ minimum: 0, description: 'How many messages to skip.' }),
-      ),
+      offset: Type.Optional(Type.Integer({ minimum: 0, description: 'Messages to skip.' })),
     }),
     success: { status: 200, description: 'The thread’s messages.', schema: ThreadMessages },
     errors: [],

@@ -31,14 +31,12 @@ export type TransferError = (typeof TRANSFER_ERRORS)[number]
 
 const error = nullableOneOf(
   TRANSFER_ERRORS,
-  'Why it failed; null otherwise. `internal_error`: eight attempts in a row failed for a fault of the service.',
+  'Why it failed; null otherwise. `internal_error`: eight consecutive attempts failed because of an internal error.',
 )
 const errorMessage = nullableText(
-  'Why it failed, or why its last attempt did; null if none has since its last progress.',
+  'Why it failed, or why its last attempt failed; null if none failed since the last progress.',
 )
-const nextAttemptAt = nullableTime(
-  'When it is tried again after an attempt that failed; null unless it waits for that.',
-)
+const nextAttemptAt = nullableTime('When it is retried after a failed attempt; null otherwise.')
 
 export const Export = Type.Object(
   {
@@ -51,24 +49,24 @@ export const Export = Type.Object(
       EXPORT_FORMATS,
       'An mbox is one file as mboxrd (RFC 4155). A maildir is a tar archive with a Maildir for each inbox. A jsonl has a JSON object on each line.',
     ),
-    inboxId: nullableText('The exported inbox; null when a pod is exported.'),
-    podId: nullableText('The exported pod; null when one inbox is exported.'),
+    inboxId: nullableText('The exported inbox; null if a pod is exported.'),
+    podId: nullableText('The exported pod; null if one inbox is exported.'),
     progress: Type.Object(
       {
-        done: count('Messages that are written.'),
-        total: count('Messages to write, as counted at the start.'),
+        done: count('Messages written so far.'),
+        total: count('Total messages, counted at the start.'),
       },
-      { description: 'How far it is, in messages.' },
+      { description: 'Progress in messages.' },
     ),
     sizeBytes: nullableCount('Size of the file; null until it is done.'),
     url: nullableText(
-      'Signed URL of the file, valid for 15 minutes; each answer has a new one. Null unless it is done.',
+      'Signed URL of the file, valid for 15 minutes; each response has a new one. Null unless it is done.',
     ),
     error,
     errorMessage,
     nextAttemptAt,
     createdAt: time('When the export was requested.'),
-    completedAt: nullableTime('When it was done or failed.'),
+    completedAt: nullableTime('When it finished or failed.'),
     expiresAt: nullableTime('When the file is removed; null until it is done.'),
   },
   { description: 'An export of mail.' },
@@ -79,46 +77,46 @@ export const ImportFailure = Type.Object(
   {
     number: Type.Integer({
       minimum: 1,
-      description: 'The message, counted from the start of the file.',
+      description: 'The number of the message in the file.',
     }),
-    name: nullableText('Its name in the archive; null in other files.'),
-    reason: text('What is wrong with it.'),
+    name: nullableText('The name of the message in the archive; null in other files.'),
+    reason: text('Why the message was not imported.'),
   },
   { description: 'A message of the file that was not imported.' },
 )
 
 const Skipped = Type.Object(
   {
-    trash: count('Messages that were deleted or in the trash of the other program.'),
-    spam: count('Messages that Gmail kept as spam.'),
-    draft: count('Messages that were not sent.'),
-    unfinished: count('Files in a Maildir that were still being written.'),
+    trash: count('Messages that were deleted or in the trash in the other program.'),
+    spam: count('Messages that Gmail marked as spam.'),
+    draft: count('Drafts, which were not sent.'),
+    unfinished: count('Unfinished files in a Maildir.'),
     otherFile: count('Files in an archive that are not messages.'),
   },
-  { description: 'What the file contains besides regular mail; it is not imported.' },
+  { description: 'Content of the file other than regular mail, which is not imported.' },
 )
 export type SkipReason = keyof Static<typeof Skipped>
 
 export const Import = Type.Object(
   {
     id: text('Assigned by the service.'),
-    status: oneOf(IMPORT_STATUSES, 'Whether the file is read.'),
-    format: oneOf(IMPORT_FORMATS, 'What the file is.'),
-    inboxId: text('The inbox that gets the messages.'),
+    status: oneOf(IMPORT_STATUSES, 'Whether the file was read completely.'),
+    format: oneOf(IMPORT_FORMATS, 'The format of the file.'),
+    inboxId: text('The inbox that receives the messages.'),
     progress: Type.Object(
-      { done: count('Bytes that are read.'), total: count('Size of the file in bytes.') },
-      { description: 'How far it is, in bytes of the file.' },
+      { done: count('Bytes read so far.'), total: count('Size of the file in bytes.') },
+      { description: 'Progress in bytes of the file.' },
     ),
-    imported: count('Messages that are new in the inbox.'),
-    duplicates: count('Messages that the inbox had already.'),
+    imported: count('Messages added to the inbox.'),
+    duplicates: count('Messages that the inbox already had.'),
     failed: count('Messages that could not be imported.'),
-    failures: Type.Array(ImportFailure, { description: 'The first 100 of them.' }),
+    failures: Type.Array(ImportFailure, { description: 'The first 100 failed messages.' }),
     skipped: Skipped,
     error,
     errorMessage,
     nextAttemptAt,
     createdAt: time('When the file was received.'),
-    completedAt: nullableTime('When it was done or failed.'),
+    completedAt: nullableTime('When it finished or failed.'),
   },
   { description: 'An import of mail.' },
 )
@@ -128,7 +126,7 @@ export const CreateExport = Type.Object(
   {
     inboxId: Type.Optional(text('Export this inbox.')),
     podId: Type.Optional(text('Export every inbox of this pod: its id or clientId.')),
-    format: oneOf(EXPORT_FORMATS, 'The form of the file.'),
+    format: oneOf(EXPORT_FORMATS, 'The format of the file.'),
   },
   { additionalProperties: false, description: 'What to export: an inbox or a pod.' },
 )
@@ -142,11 +140,11 @@ export const transferOperations = {
     tag: 'Exports and imports',
     summary: 'Export an inbox or a pod as a file.',
     notes:
-      'Give inboxId or podId, and not both. The file is written in the background: GET /v1/exports/{id} tells how far it is, and then its signed url. It has every message that the inbox has when its turn comes, without the trash, with the raw bytes as they were received or sent.',
+      'Set either inboxId or podId. The file is written in the background: GET /v1/exports/{id} returns its progress and then the signed url. It contains every message in the inbox at the time it is written, except the trash, with the raw bytes as received or sent.',
     auth: 'key',
     isRateLimited: true,
     body: CreateExport,
-    success: { status: 202, description: 'The export has begun.', schema: Export },
+    success: { status: 202, description: 'The export has started.', schema: Export },
     errors: ['not_found', 'invalid_pod', 'storage_quota_reached', 'transfer_limit_reached'],
   },
   'exports.list': {
@@ -154,7 +152,7 @@ export const transferOperations = {
     path: '/v1/exports',
     tag: 'Exports and imports',
     summary: 'List exports.',
-    notes: 'Newest first. An export is listed for 37 days, the newest thousand at most.',
+    notes: 'Newest first. An export is listed for 37 days, at most the newest thousand.',
     auth: 'key',
     isRateLimited: true,
     query: PageQuery,
@@ -181,7 +179,7 @@ export const transferOperations = {
     path: '/v1/exports/{id}',
     tag: 'Exports and imports',
     summary: 'Delete an export and its file.',
-    notes: 'An export that is under way is stopped. Its URL stops working.',
+    notes: 'Stops an export in progress. Its URL stops working.',
     auth: 'key',
     isRateLimited: true,
     parameters: ofExport,
@@ -193,7 +191,7 @@ export const transferOperations = {
     path: '/v1/exports/{id}/file',
     tag: 'Exports and imports',
     summary: 'Download the file of an export.',
-    notes: 'With an API key, or by the signed url of the export.',
+    notes: 'Use an API key, or the signed url of the export without one.',
     auth: 'key-or-signature',
     isRateLimited: true,
     parameters: ofExport,
@@ -215,14 +213,14 @@ export const transferOperations = {
     tag: 'Exports and imports',
     summary: 'Import mail from a file into an inbox.',
     notes:
-      'The body is the file itself, or a form with one file. It may be mbox, a tar archive of a Maildir, the jsonl of an export, or one message. It may be compressed with gzip. Dates, threads, read flags, directions and labels are kept, including those that Gmail, Thunderbird and other programs record in the file; their trash, spam and drafts are counted as skipped. An import emits no events, calls no webhooks and ends no waits. A message that the inbox already has is counted and not stored again, so the same file may be sent again. Imported mail does not make its senders known to the guards of a policy.',
+      'The body is the file itself, or a form with one file: an mbox, a tar archive of a Maildir, the jsonl of an export, or one message, optionally compressed with gzip. Dates, threads, read flags, directions and labels are kept, including those that Gmail, Thunderbird and other programs record in the file; their trash, spam and drafts are counted as skipped. An import emits no events, calls no webhooks and ends no waits. A message that the inbox already has is counted but not stored again, so the same file may be imported again. Imported mail does not make its senders known to the guards of a policy.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
     query: Type.Object({
       isRead: Type.Boolean({
         default: false,
-        description: 'Whether messages count as read of which the file does not tell it.',
+        description: 'Whether messages without a read flag in the file count as read.',
       }),
     }),
     upload: {
@@ -236,7 +234,7 @@ export const transferOperations = {
         'multipart/form-data',
       ],
     },
-    success: { status: 202, description: 'The import has begun.', schema: Import },
+    success: { status: 202, description: 'The import has started.', schema: Import },
     errors: ['bad_request', 'storage_quota_reached', 'transfer_limit_reached', 'address_erased'],
   },
   'imports.list': {
@@ -245,7 +243,7 @@ export const transferOperations = {
     tag: 'Exports and imports',
     summary: 'List imports.',
     notes:
-      'Newest first. An import is listed for 30 days after its end, the newest thousand at most.',
+      'Newest first. An import is listed for 30 days after its end, at most the newest thousand.',
     auth: 'key',
     isRateLimited: true,
     query: PageQuery,

@@ -24,22 +24,22 @@ const UsageEntry = Type.Object(
       'Bytes stored now: mail, including quarantined mail, drafts and the text of attachments; for the account, also files of exports and imports.',
     ),
   },
-  { description: 'The figures of an inbox or of the account.' },
+  { description: 'The usage of an inbox or of the account.' },
 )
 
 export const Usage = Type.Object(
   {
     from: time('When the first day begins.'),
     to: time('When the last day ends.'),
-    groupBy: oneOf(usageGroups, 'What each entry stands for.'),
+    groupBy: oneOf(usageGroups, 'The scope of each entry.'),
     data: Type.Array(UsageEntry, {
       description: 'This page of the entries, the one with the most messages first.',
     }),
     total: count('Number of entries over all pages.'),
-    totals: Type.Object(counts, { description: 'The sums over all entries.' }),
-    asOf: time('Everything up to this time is counted.'),
+    totals: Type.Object(counts, { description: 'The totals of all entries.' }),
+    asOf: time('All mail up to this time is counted.'),
   },
-  { description: 'What an account used over some days.' },
+  { description: 'Usage of an account over a number of days.' },
 )
 export type Usage = Static<typeof Usage>
 
@@ -58,12 +58,12 @@ export const usageOperations = {
     method: 'GET',
     path: '/v1/usage',
     tag: 'Account',
-    summary: 'Get what the account or each inbox used.',
-    notes: `Counts whole days (UTC), both the first and the last, up to ${USAGE_DAYS_MAX} of them. Figures are kept for 400 days and lag by a few seconds; asOf says up to when. Inboxes without mail in these days have no entry, nor have deleted ones, whose mail stays in the figures of the account.`,
+    summary: 'Get the usage of the account or of each inbox.',
+    notes: `Counts whole days (UTC), both the first and the last, up to ${USAGE_DAYS_MAX} of them. Counts are kept for 400 days and lag by a few seconds; asOf is the time up to which they are complete. Inboxes without mail in these days have no entry, nor do deleted ones, whose mail still counts for the account.`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
-      from: day('The first day; 29 days before the last if omitted. Of a time, its day in UTC.'),
+      from: day('The first day; 29 days before the last if omitted. A time means its day in UTC.'),
       to: day('The last day; today if omitted.'),
       group_by: Type.Optional(
         oneOf(usageGroups, 'One entry for the account, or one for each inbox.'),

@@ -39,7 +39,7 @@ const named = {
 
 const webhookProperties = {
   id: text('Assigned by the service.'),
-  url: text('Where events are posted to.'),
+  url: text('The URL that events are posted to.'),
   eventTypes: Type.Array(oneOf(eventKinds, 'An event type.'), {
     description: 'The event types that are delivered; empty for all.',
   }),
@@ -53,7 +53,7 @@ const webhookProperties = {
   }),
   categories: Type.Array(oneOf(messageCategories, 'A category.'), {
     description:
-      'Of received mail only the events of these categories are delivered; empty for all. Other events are not affected.',
+      'Limits events of received mail to these categories; empty for all. Other events are not affected.',
   }),
   enabled: Type.Boolean({ description: 'Whether events are delivered.' }),
   disabledReason: nullableOneOf(
@@ -75,7 +75,7 @@ const webhookProperties = {
     'While the webhook is failing: when the latest failed attempt began; otherwise null.',
   ),
   consecutiveFailures: count(
-    `Failed attempts since the last success, of all events together; tests do not count. Up to ${COUNTED_MAX.toLocaleString('en')}.`,
+    `Failed attempts since the last success, for all events together; tests do not count. Up to ${COUNTED_MAX.toLocaleString('en')}.`,
   ),
   nextAttemptAt: nullableTime(
     'While the webhook is failing and enabled: when the next retry is due; null if none is due.',
@@ -135,7 +135,7 @@ const filterProperties = {
       items: { type: 'string', enum: [...messageCategories] },
       maxItems: messageCategories.length,
       description:
-        'Of received mail only events of these categories; all if empty, null or omitted. Other events are not affected.',
+        'Limits events of received mail to these categories; all if empty, null or omitted. Other events are not affected.',
     }),
   ),
 }
@@ -189,9 +189,9 @@ export type WebhookDelivery = Static<typeof WebhookDelivery>
 
 export const WebhookAttempt = Type.Object(
   {
-    number: count('Which attempt of the delivery it was; the first is 1.'),
+    number: count('The number of the attempt; the first is 1.'),
     attemptedAt: time('When the attempt began.'),
-    requestUrl: nullableText('Where the event was posted to; null if nothing was posted.'),
+    requestUrl: nullableText('The URL that the event was posted to; null if nothing was posted.'),
     requestHeaders: Type.Unsafe<Record<string, string> | null>({
       type: ['object', 'null'],
       additionalProperties: { type: 'string' },
@@ -205,7 +205,7 @@ export const WebhookAttempt = Type.Object(
     latencyMs: nullableCount('How long the attempt took, in milliseconds.'),
     error: nullableOneOf(webhookErrors, 'Why the attempt failed; null if it succeeded.'),
   },
-  { description: 'One attempt of a delivery: what was sent, and what came back.' },
+  { description: 'One attempt of a delivery, with its request and response.' },
 )
 export type WebhookAttempt = Static<typeof WebhookAttempt>
 
@@ -216,7 +216,7 @@ export const WholeWebhookDelivery = Type.Object(
   {
     ...deliveryProperties,
     requestBody: nullableText(
-      'The first 64 KiB of the body, as the newest attempt would send it now: it is not stored. Null when the event or its message is gone.',
+      'The first 64 KiB of the body, as it would be sent now, because it is not stored. Null if the event or its message was deleted.',
     ),
     history: Type.Array(WebhookAttempt, {
       description: 'The attempts with an outcome, newest first; the newest 20 are kept.',
@@ -228,17 +228,17 @@ export type WholeWebhookDelivery = Static<typeof WholeWebhookDelivery>
 
 const outcomeProperties = {
   ok: Type.Boolean({ description: 'Always true: a failed test responds with webhook_failed.' }),
-  message: text('A sentence about the response of the receiver.'),
+  message: text('A sentence that describes the response of the receiver.'),
 }
 
 export const WebhookTest = Type.Object(
   { ...outcomeProperties, delivery: WebhookDelivery },
-  { description: 'The outcome of a test.' },
+  { description: 'The result of a test.' },
 )
 export type WebhookTest = Static<typeof WebhookTest>
 
 const InboxWebhookTest = Type.Object(outcomeProperties, {
-  description: 'The outcome of a test.',
+  description: 'The result of a test.',
 })
 
 const InboxWebhookSecret = Type.Object(
@@ -254,7 +254,7 @@ const parameters = { id: 'The id of a webhook.' } as const
 const ofInbox = { id: 'The id of an inbox.' } as const
 
 const ROTATION =
-  'The new secret is shown only in this response. The previous secret also signs for 24 hours, so that a receiver can switch without a gap. At most five secrets are active: until the oldest expires, another rotation changes nothing and the response is rate_limit_exceeded with Retry-After.'
+  'The new secret is shown only in this response. The previous secret also signs for 24 hours, so that a receiver can switch without a gap. At most five secrets are active: until the oldest expires, another rotation has no effect and the response is rate_limit_exceeded with Retry-After.'
 const TEST =
   'Posts a webhook.test event now; the receiver has 15 seconds to respond. There is one attempt, and a failure does not count against the webhook. While a test runs, a second test of the same webhook responds with rate_limit_exceeded.'
 
@@ -324,7 +324,7 @@ export const webhookOperations = {
     auth: 'key',
     isRateLimited: true,
     parameters,
-    success: { status: 204, description: 'The webhook and its deliveries are gone.' },
+    success: { status: 204, description: 'The webhook and its deliveries were deleted.' },
     errors: [],
   },
   'webhooks.rotateSecret': {
@@ -378,7 +378,7 @@ export const webhookOperations = {
     tag: 'Webhooks',
     summary: 'Get a delivery with its attempts.',
     notes:
-      'What each attempt sent and what came back: address, header fields, status, duration and the first 4 KiB of the response. Secrets and signatures are never shown.',
+      'The request and response of each attempt: address, header fields, status, duration and the first 4 KiB of the response. Secrets and signatures are never shown.',
     auth: 'key',
     isRateLimited: true,
     parameters: { ...parameters, deliveryId: 'The id of a delivery of this webhook.' },
