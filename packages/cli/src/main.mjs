@@ -28,8 +28,8 @@ async function run() {
 function startAgain(node) {
   if (!existsSync(node) || process.env.MAILROOM_STARTED_AGAIN) {
     process.stderr.write(
-      `mailroom: this needs Node.js ${NODE_MAJOR_MIN} or newer, and this is ${process.version}.\n` +
-        '  Run "npm ci" in the checkout, which installs the right one beside it.\n',
+      `mailroom: requires Node.js ${NODE_MAJOR_MIN} or newer; this is ${process.version}.\n` +
+        '  Run "npm ci" in the checkout to install the right version there.\n',
     )
     process.exit(1)
   }

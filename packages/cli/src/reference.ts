@@ -22,7 +22,7 @@ export function printReference(program: Command, { write = false }: { write?: bo
 
 /** The page above this mark is written by hand. */
 export const REFERENCE_MARK =
-  '<!-- From here on made of the commands: npm run mailroom -- reference --write -->'
+  '<!-- Generated from the commands: npm run mailroom -- reference --write -->'
 
 /** Options of every command, which the page describes once, by hand. */
 const EVERYWHERE: ReadonlySet<string> = new Set(['help', 'json', 'profile', 'url', 'color'])

@@ -177,7 +177,7 @@ test('a fault of the command itself ends with 1', async () => {
 test('a wait that times out ends with 124, an interrupted one with 130', async () => {
   const over = await world.run(['wait', '--timeout', '1s'])
   assert.equal(over.code, 124)
-  assert.match(over.stderr, /No message came within 1s\./)
+  assert.match(over.stderr, /No message arrived within 1s\./)
   const running = world.start(['listen'])
   await running.until(/Listening to/)
   running.child.kill('SIGINT')

@@ -204,12 +204,12 @@ test('every command that needs the server says where it is, whatever it is given
     assert.deepEqual([code, stdout], [1, ''], name)
     assert.match(
       stderr,
-      new RegExp(`^mailroom: "mailroom ${name}" is only in the whole repository`),
+      new RegExp(`^mailroom: "mailroom ${name}" is only available in the full repository`),
     )
-    assert.match(await good(name, '--help'), /only in the whole repository/)
+    assert.match(await good(name, '--help'), /only available in the full repository/)
     assert.doesNotMatch(help, new RegExp(`^  ${name} `, 'm'))
   }
-  assert.match(help, /serve, .*only in the whole repository/)
+  assert.match(help, /serve, .*only available in the full repository/)
   assert.equal((await run(['no-such-command'])).code, 2)
 })
 
@@ -219,5 +219,5 @@ test('a Node.js that is too old is told so', async () => {
   const args = ['--import', old, program.main, '--version']
   const failed = await promisify(execFile)(node, args).catch((error) => error)
   assert.equal(failed.code, 1)
-  assert.match(failed.stderr, /needs Node\.js 20 or newer/)
+  assert.match(failed.stderr, /requires Node\.js 20 or newer/)
 })

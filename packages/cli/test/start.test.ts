@@ -43,7 +43,7 @@ test('an old Node.js without a newer one says what is missing', async () => {
   await cp(MAIN, alone)
   const { code, stderr } = await run(['--import', OLD, alone, '--version'])
   assert.equal(code, 1)
-  assert.match(stderr, /needs Node\.js 24 or newer.*\n.*npm ci/)
+  assert.match(stderr, /requires Node\.js 24 or newer.*\n.*npm ci/)
 })
 
 test('signals are passed on to the Node.js that was started', async () => {

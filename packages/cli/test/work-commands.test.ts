@@ -140,7 +140,7 @@ test('work runs a command for each thread, and what fails is left for the next',
   const args = ['--exec', `sh '${script}'`, '--owner', 'worker 7', '--lease', '60s']
   const running = world.start(['work', '--inbox', own.id, ...args])
   await running.until(new RegExp(`${good.threadId} is done\\.`))
-  await running.until(new RegExp(`${bad.threadId} was not done: The command ended with 3`))
+  await running.until(new RegExp(`${bad.threadId} failed: The command exited with 3`))
   running.child.kill('SIGTERM')
   const { code, stdout, stderr } = await running.ended
   assert.equal(code, 0, stderr)

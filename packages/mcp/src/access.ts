@@ -77,7 +77,7 @@ export class Access {
     const { data, total } = await this.client.inboxes.list({ limit: NAMED_MAX }).page()
     const [first] = data
     if (first === undefined) {
-      throw new ToolProblem('There is no inbox yet. Call create_inbox to make one.')
+      throw new ToolProblem('There is no inbox yet. Call create_inbox to create one.')
     }
     if (total === 1) return first
     const some = data.map(({ address }) => address).join(', ')
@@ -94,7 +94,7 @@ export class Access {
     this.#only ??= this.#find(inbox).then((found) => {
       if (found !== null) return found
       throw new ToolProblem(
-        'This connection is restricted to an inbox that does not exist. No tool can fix that: tell the person who set it up.',
+        'This connection is restricted to an inbox that does not exist. No tool can fix this: tell the person who set up the connection.',
       )
     })
     try {
@@ -165,7 +165,7 @@ function isNamed({ id, address }: Inbox, name: string): boolean {
 
 export function noDraft(id: string): ToolProblem {
   return new ToolProblem(
-    `No draft ${id}: it was sent or deleted, or never was. Call list_drafts to see the drafts.`,
+    `No draft ${id}: it was sent, deleted, or never existed. Call list_drafts to see the drafts.`,
   )
 }
 

@@ -16,7 +16,7 @@ export function explain(thrown: unknown): string {
   if (thrown instanceof ToolProblem) return thrown.message
   if (thrown instanceof MailroomError) return explainRefusal(thrown)
   if (thrown instanceof MailroomConnectionError) {
-    return `The Mailroom service could not be reached: ${oneLine(thrown.message)} It is not known whether the call took effect. Wait a few seconds and call again: a send with the same content is not sent twice. If that does not help, tell the person that the service seems to be down.`
+    return `The Mailroom service could not be reached: ${oneLine(thrown.message)} The call may or may not have taken effect. Wait a few seconds and call again: a send with the same content is not sent twice. If that does not help, tell the person that the service seems to be down.`
   }
   return 'The tool failed. Call it again once; if it fails again, tell the person.'
 }
@@ -29,7 +29,7 @@ export function isExpected(thrown: unknown): boolean {
 
 function explainRefusal(error: MailroomError): string {
   if (error.status === 401) {
-    return 'The service refused the API key: it is missing, unknown or revoked. No tool can fix that. Tell the person that this connection needs another key (MAILROOM_API_KEY, or the Authorization header).'
+    return 'The service refused the API key: it is missing, unknown or revoked. No tool can fix this. Tell the person that this connection needs another key (MAILROOM_API_KEY, or the Authorization header).'
   }
   const details = error.details
     .filter(({ message }) => !error.message.includes(message))

@@ -21,7 +21,7 @@ const NAMES = new Set(['inbox', 'read_only'])
 export function readRestriction(query: URLSearchParams): RestrictionReading {
   for (const name of query.keys()) {
     if (!NAMES.has(name))
-      return mistake(`The endpoint has the parameters inbox and read_only, but not ${name}.`)
+      return mistake(`The endpoint supports the parameters inbox and read_only, not ${name}.`)
     if (query.getAll(name).length > 1) return mistake(`${name} must be given once.`)
   }
   const inbox = query.get('inbox')
@@ -44,7 +44,7 @@ export function readRestrictionSettings(
   const { MAILROOM_MCP_INBOX: inbox, MAILROOM_MCP_READ_ONLY: readOnly } = env
   const unknown = Object.keys(env).find((name) => name.startsWith(PREFIX) && !SETTINGS.has(name))
   if (unknown !== undefined) {
-    return mistake(`There is no setting ${unknown}, but ${[...SETTINGS].join(' and ')}.`)
+    return mistake(`Unknown setting ${unknown}; supported are ${[...SETTINGS].join(' and ')}.`)
   }
   if (inbox?.trim() === '') {
     return mistake('MAILROOM_MCP_INBOX must be the id or the address of an inbox, or not be set.')

@@ -101,7 +101,7 @@ async function once(
     if (nowMs - Date.parse(sent.createdAt) < REPEAT_MS) return { sent, isRepeat: true }
   }
   throw new ToolProblem(
-    `The same content went to the same recipients ${GENERATIONS_MAX} times within a day, so it was not sent again. Change the content, or tell the person that you seem to repeat yourself.`,
+    `The same content was already sent to the same recipients ${GENERATIONS_MAX} times within a day, so it was not sent again. Change the content, or tell the person that you seem to repeat yourself.`,
   )
 }
 

@@ -110,7 +110,7 @@ onEachTransport('a draft', (open, connect) => {
     const send_at = LATER()
     const letter = { to: 'ann@firm.example', subject: 'Later', body: 'Later.', send_at }
     const draft_id = draftIn(await tools.call('save_draft', letter))
-    assert.match(await tools.call('list_drafts', { draft_id }), /Once it is sent it waits until/)
+    assert.match(await tools.call('list_drafts', { draft_id }), /Once sent, it waits until/)
     const planned = await tools.call('send_draft', { draft_id })
     const message_id = idIn(planned, /message (msg_\w+)/)
     assert.match(planned, /^To be sent to the recipients of the draft at .*cancel_send cancels it/)

@@ -26,7 +26,7 @@ onEachTransport('wait_for_mail', (open, connect) => {
     await untilWaits(1)
     const { id, threadId } = await deliver(inbox, 'Hello', 'See https://a.example/x')
     const { inside, outside } = splitFences(await waiting)
-    assert.match(outside, new RegExp(`^Message ${id} in thread ${threadId} came at .* UNVERIFIED`))
+    assert.match(outside, new RegExp(`^Message ${id} in thread ${threadId} arrived at .* UNVERIFIED`))
     assert.match(inside, /Hello/)
     assert.equal(cursor(outside), id)
   })
@@ -38,7 +38,7 @@ onEachTransport('wait_for_mail', (open, connect) => {
     const wait = (given: object) =>
       tools.call('wait_for_mail', { inbox: inbox.address, timeout_seconds: 1, ...given })
     const none = await wait({})
-    assert.match(none, /^No matching mail came to .* within 1 seconds/)
+    assert.match(none, /^No matching mail arrived at .* within 1 seconds/)
     assert.equal(cursor(none), second.id)
     assert.ok((await wait({ after: first.id })).startsWith(`Message ${second.id} `))
     assert.ok((await wait({ after: 'beginning' })).startsWith(`Message ${first.id} `))

@@ -26,7 +26,7 @@ export async function saveAttachment(
 ): Promise<void> {
   const output = openOutput({ isColored: options.color })
   if (options.output === '-' && output.isTerminal) {
-    const fix = 'Give a path with -o, or send the output to a file or a program.'
+    const fix = 'Give a path with -o, or redirect the output to a file or a program.'
     throw new Failure('usage', 'Refusing to write a file to a terminal.', fix)
   }
   const { client } = await openSession(options)
@@ -53,7 +53,7 @@ export async function showAttachmentText(
   )
   if (options.json) return output.json(read)
   output.write(`${plainBlock(read.text)}\n`)
-  if (read.isTruncated) output.note('The file has more text than this.')
+  if (read.isTruncated) output.note('The text is truncated.')
 }
 
 async function byShownName<Answer>(

@@ -40,7 +40,7 @@ export async function callApi(
   if ('isEndless' in success && success.isEndless) return follow(output, session, call)
   const { headers, bytes } = await session.transport.send(call)
   if (headers.get('idempotency-replayed') === 'true') {
-    output.note('A request with this key has already been carried out; this is its stored answer.')
+    output.note('A request with this key was already carried out; this is its stored response.')
   }
   if (!(headers.get('content-type') ?? '').startsWith('application/json')) {
     return writeContent(output, bytes)
@@ -109,7 +109,7 @@ export async function makeApiCall(
   }
   const given = options.body === undefined ? null : await readBody(options.body)
   if (given !== null && Object.keys(places.body).length > 0) {
-    throw new Failure('usage', 'The body is given twice.', 'Give --body, or its fields one by one.')
+    throw new Failure('usage', 'The body is given twice.', 'Give --body, or its fields separately.')
   }
   const key = options.idempotencyKey ?? randomUUID()
   if (needsIdempotencyKey && options.idempotencyKey === undefined) note(`Idempotency-Key: ${key}`)
@@ -138,7 +138,7 @@ function putValue(
   const field = fields.find(({ place }) => places[place][name] === undefined) ?? fields[0]
   if (field === undefined) {
     const names = fieldsOf(id).map((one) => one.name)
-    const known = names.length > 0 ? `It takes ${names.join(', ')}.` : 'It takes nothing.'
+    const known = names.length > 0 ? `It takes ${names.join(', ')}.` : 'It takes no values.'
     throw new Failure('usage', `${id} does not take ${JSON.stringify(text)}.`, known)
   }
   const read =

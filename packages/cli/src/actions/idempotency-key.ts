@@ -13,6 +13,6 @@ export function chooseKey(output: Output, given: string | undefined): string {
 
 export function noteKey(output: Output, key: string): void {
   output.note(
-    `No answer came, so the message may have been sent. Retrying with --idempotency-key ${key} never sends twice.`,
+    `There was no response, so the message may have been sent. Retrying with --idempotency-key ${key} never sends twice.`,
   )
 }

@@ -97,7 +97,7 @@ async function readSecret(output: Output, given: string | undefined): Promise<st
   }
   const secret = given === '-' ? (await readStandardInput()).toString('utf8').trim() : given
   if (/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(secret)) return secret
-  const fix = 'Give whsec_ and the base64 of at least 24 bytes, or leave it out to generate one.'
+  const fix = 'Give whsec_ and the base64 of at least 24 bytes, or omit it to generate one.'
   throw new Failure('usage', 'The secret is not valid.', fix)
 }
 

@@ -37,7 +37,7 @@ export async function login({ profile, url, key, pair: isPairing, color }: Login
   const who = plainLine(`${account.name} (${account.id}, plan ${account.plan})`)
   output.note(`Signed in to ${baseUrl} as ${who}. The key is in ${profilesPath()}.`)
   if (process.env.MAILROOM_API_KEY) {
-    output.note('MAILROOM_API_KEY is set and takes precedence, unless you give --profile.')
+    output.note('MAILROOM_API_KEY is set and takes precedence unless you give --profile.')
   }
 }
 

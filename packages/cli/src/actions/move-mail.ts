@@ -28,7 +28,7 @@ const ENDINGS: Readonly<Record<Export['format'], string>> = {
 export async function exportMail(options: ExportOptions): Promise<void> {
   const output = openOutput({ isColored: options.color })
   if (options.inbox !== undefined && options.pod !== undefined) {
-    throw new Failure('usage', 'Give --inbox or --pod, and not both.')
+    throw new Failure('usage', 'Give either --inbox or --pod, not both.')
   }
   const session = await openSession(options)
   const { client } = session
@@ -124,7 +124,7 @@ function hasFailed(kind: string, { error, errorMessage }: Export | Import): Fail
 
 /** Why it waits; '' if it does not. */
 function waitOf({ errorMessage }: Export | Import | Erasure): string {
-  return errorMessage == null ? '' : plainLine(`, will be tried again: ${errorMessage}`)
+  return errorMessage == null ? '' : plainLine(`, will be retried: ${errorMessage}`)
 }
 
 async function openFile(path: string): Promise<Blob> {

@@ -153,7 +153,7 @@ function showAnswer(
     output.note(plainBlock(done.replace('{}', () => last)))
   }
   if (headers.get('idempotency-replayed') === 'true') {
-    output.note('A request with this key has already been carried out; this is its stored answer.')
+    output.note('A request with this key was already carried out; this is its stored response.')
   }
 }
 

@@ -127,7 +127,11 @@ async function check(
     show(output, { kind: 'list', columns: ['guard', 'detail'] }, { data: reasons })
   }
   if (decision !== 'reject') return
-  throw new Failure('refused', 'The message would be refused.', 'Change what the reasons name.')
+  throw new Failure(
+    'refused',
+    'The message would be refused.',
+    'Change the parts named in the reasons.',
+  )
 }
 
 async function sendOnce(
@@ -154,7 +158,7 @@ async function sendOnce(
   }
   if (sent.hold !== undefined) {
     output.note(
-      `Held: an approver decides until ${sent.hold.expiresAt} whether it is sent. Do not send it again.`,
+      `Held: an approver decides by ${sent.hold.expiresAt} whether to send it. Do not send it again.`,
     )
   }
   if (json) output.json(sent)

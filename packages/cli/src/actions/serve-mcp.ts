@@ -16,7 +16,7 @@ export async function serveMcp(options: McpOptions): Promise<void> {
   if (reading.kind === 'mistake') throw new Failure('usage', reading.message)
   const { inbox, isReadOnly } = reading.restriction
   if (inbox !== null && options.inbox !== undefined && options.inbox !== inbox) {
-    const fix = 'Leave one of them out.'
+    const fix = 'Omit one of them.'
     throw new Failure('usage', '--inbox and MAILROOM_MCP_INBOX name different inboxes.', fix)
   }
   const { baseUrl, apiKey } = await openSession(options)

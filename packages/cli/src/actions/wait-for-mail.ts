@@ -40,8 +40,8 @@ export async function waitForMail(options: WaitOptions): Promise<void> {
     return
   }
   const what = options.code ? 'No message with a code' : 'No message'
-  const fix = 'Wait longer with --timeout, or count earlier mail with --since 10m.'
-  throw new Failure('timeout', `${what} came within ${options.timeout}.`, fix)
+  const fix = 'Wait longer with --timeout, or include earlier mail with --since 10m.'
+  throw new Failure('timeout', `${what} arrived within ${options.timeout}.`, fix)
 }
 
 type Wanted = Omit<WaitOptions, 'timeout' | 'since'> & {

@@ -29,7 +29,7 @@ export async function workOnThreads(options: WorkingOptions): Promise<void> {
   const leaseSeconds = Math.round(readDurationMs(options.lease) / 1000)
   const concurrency = Number(options.concurrency)
   if (!Number.isInteger(concurrency) || concurrency < 1) {
-    throw new Failure('usage', '--concurrency must be a whole number from 1.')
+    throw new Failure('usage', '--concurrency must be a positive integer.')
   }
   const output = openOutput({ isColored: options.color })
   // The token of another claim would make the service refuse this work.
@@ -54,7 +54,7 @@ export async function workOnThreads(options: WorkingOptions): Promise<void> {
       },
       onError(error, { threadId }) {
         const reason = error instanceof Error ? error.message : String(error)
-        output.note(plainLine(`${threadId} was not done: ${reason}`))
+        output.note(plainLine(`${threadId} failed: ${reason}`))
       },
     })
   } finally {
@@ -94,7 +94,7 @@ function run(
     child.once('error', reject)
     child.once('exit', (code, by) => {
       if (code === 0) return resolve()
-      reject(new Failure('failed', `The command ended with ${code ?? by}.`))
+      reject(new Failure('failed', `The command exited with ${code ?? by}.`))
     })
   }).finally(() => signal.removeEventListener('abort', kill))
 }

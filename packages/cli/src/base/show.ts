@@ -197,7 +197,7 @@ export function showItem(output: Output, item: Fields): void {
   })
   output.write(formatPairs(pairs, output))
   for (const name of ['token', 'secret', 'webhookSecret']) {
-    if (name in item) output.note(`The ${name} is shown only now.`)
+    if (name in item) output.note(`The ${name} is shown only once.`)
   }
 }
 
@@ -305,7 +305,7 @@ export function showMessage(output: Output, message: Fields): void {
   const text = plainBlock(String(bodyText ?? '')).trimEnd()
   output.write(`\n${text}${text === '' ? '' : '\n'}`)
   if (message.isTruncated === true) {
-    output.write(dim(`(Cut here. The whole message: mailroom messages get ${message.id})\n`))
+    output.write(dim(`(Truncated. Complete message: mailroom messages get ${message.id})\n`))
   }
 }
 
@@ -426,13 +426,13 @@ function showReview(output: Output, { content, display, thread, equal, ...review
       `${filename} (${contentType}, SHA-256 ${sha256})`,
     ]),
   ]
-  if (hidden !== null) pairs.push(['notice', `The HTML has text that nobody sees: ${hidden}`])
+  if (hidden !== null) pairs.push(['notice', `The HTML has hidden text: ${hidden}`])
   if (isWhole === false) pairs.push(['notice', 'A page cannot show all of the HTML.'])
   const counts: [string, unknown][] = [
-    ['Characters that nobody sees, here shown as [U+…]', invisible],
-    ['Characters of the HTML that no page shows', unshown],
-    ['Images of other hosts', blockedImages],
-    ['Style sheets and fonts of other hosts', blockedStyles],
+    ['Invisible characters, shown here as [U+…]', invisible],
+    ['Characters of the HTML that are never displayed', unshown],
+    ['Remote images', blockedImages],
+    ['Remote style sheets and fonts', blockedStyles],
   ]
   for (const [words, count] of counts) {
     if (Number(count) > 0) pairs.push(['notice', `${words}: ${count}`])

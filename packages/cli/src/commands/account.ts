@@ -27,12 +27,12 @@ export function addAccountCommands(program: Command): void {
 }
 
 function addLogin(program: Command): void {
-  const summary = 'Sign in to a service: store a key for it, readable by you alone.'
+  const summary = 'Sign in to a service: store a key that only you can read.'
   const login = program
     .command('login')
     .summary(summary)
     .description(
-      `${summary}\n\nAsks for the key without showing it. No key? Press Enter and approve this terminal in the console of the service.`,
+      `${summary}\n\nAsks for the key without showing it. Without a key, press Enter and approve this terminal in the console of the service.`,
     )
     .option(
       '--key <key>',
@@ -73,7 +73,7 @@ function addStatus(program: Command): void {
 function addVerify(domains: Command): void {
   const verify = describeBy(domains.command('verify'), 'domains.verify')
     .argument('<domain>', 'The id of a domain. Its name works too.')
-    .option('--wait', 'Keep checking until the domain is verified; exits with 124 on timeout.')
+    .option('--wait', 'Keep checking until the domain is verified. Exits with 124 on timeout.')
     .option('--timeout <time>', 'With --wait: how long to wait.', '15m')
     .option('--interval <time>', 'With --wait: time between two checks.', '10s')
   addSessionOptions(verify).action(async (domain: string) => {
@@ -87,12 +87,12 @@ function addApi(program: Command): void {
     .command('api')
     .summary('Call any operation of the API.')
     .description(
-      'Call any operation of the API.\n\nname=value sets a path or query parameter or a field of the body; name:=value does the same with a JSON value. "mailroom api --list" lists the operations; "mailroom api <operation> --describe" shows what one takes.',
+      'Call any operation of the API.\n\nname=value sets a path or query parameter or a field of the body; name:=value does the same with a JSON value. "mailroom api --list" lists the operations; "mailroom api <operation> --describe" shows the values of one.',
     )
     .argument('[operation]', 'The name of the operation, such as inboxes.list.')
     .argument('[values...]', 'name=value or name:=JSON. Repeat it for each entry of a list.')
     .option('--list', 'List the operations.')
-    .option('--describe', 'Show what the operation takes.')
+    .option('--describe', 'Show the values of the operation.')
     .option(
       '--body <body>',
       'The body: JSON, "@" and the path of a file, or "-" for standard input.',
@@ -100,7 +100,7 @@ function addApi(program: Command): void {
     .option('--content-type <type>', 'Content type of the body, if it is not JSON.')
     .option(
       '--idempotency-key <key>',
-      'For operations that need one. Generated and printed by default.',
+      'Key for operations that need one. Generated and printed by default.',
     )
   addSessionOptions(api).action(async (operation: string | undefined, values: string[]) => {
     const { callApi } = await import('#actions/call-api.ts')
@@ -114,8 +114,14 @@ function addMcp(program: Command): void {
     .command('mcp')
     .summary(summary)
     .description(`${summary} MCP clients start this command.`)
-    .option('--inbox <inbox>', 'Only this inbox, by its id or address (or MAILROOM_MCP_INBOX).')
-    .option('--read-only', 'Allow nothing to be sent or changed (or MAILROOM_MCP_READ_ONLY=true).')
+    .option(
+      '--inbox <inbox>',
+      'Restrict access to this inbox, by its id or address (or MAILROOM_MCP_INBOX).',
+    )
+    .option(
+      '--read-only',
+      'Do not allow sending or changing anything (or MAILROOM_MCP_READ_ONLY=true).',
+    )
   addServiceOptions(mcp).action(async () => {
     const { serveMcp } = await import('#actions/serve-mcp.ts')
     await serveMcp(mcp.opts())

@@ -35,7 +35,7 @@ export function addOperationCommand(parent: Command, spec: OperationCommand): Co
 }
 
 export function addIfMatchOption(command: Command): Command {
-  const sentence = 'Refuse the change unless this is still the ETag.'
+  const sentence = 'Refuse the change unless the ETag is still this one.'
   return command.option('--if-match <etag>', sentence, quoted)
 }
 
@@ -47,7 +47,7 @@ function quoted(etag: string): string {
 export function addLeaseOption(command: Command): Command {
   return command.option(
     '--lease-token <token>',
-    'The leaseToken of the claim of the thread; by default that in MAILROOM_LEASE_TOKEN.',
+    'The leaseToken of the claim on the thread; defaults to MAILROOM_LEASE_TOKEN.',
   )
 }
 
@@ -107,7 +107,7 @@ export function addServiceOptions(command: Command): Command {
 const EVERYWHERE = 'Everywhere:'
 
 export function jsonOption(): Option {
-  return new Option('--json', 'Print the answer of the API as JSON.').helpGroup(EVERYWHERE)
+  return new Option('--json', 'Print the response of the API as JSON.').helpGroup(EVERYWHERE)
 }
 
 export function noColorOption(): Option {

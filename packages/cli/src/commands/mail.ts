@@ -56,7 +56,7 @@ function fieldOf(id: ClientOperationId, name: string): Field {
 
 function addSend(program: Command): void {
   const command = describeBy(program.command('send'), 'inboxes.send')
-  addInboxOption(command, 'The inbox that sends.')
+  addInboxOption(command, 'The inbox to send from.')
   addFieldOption(command, fieldOf('inboxes.send', 'to'))
   addFieldOption(command, { ...fieldOf('inboxes.send', 'subject'), isRequired: true })
   addContentOptions(command)
@@ -74,9 +74,9 @@ function addReply(program: Command): void {
     .summary(sentence)
     .description(`${sentence} It goes to Reply-To, or to the sender.`)
     .argument('<thread>', 'The id of a thread.')
-    .option('--to <address>', 'Send it to this address instead. Can be repeated.', collect)
-    .option('--reply-all', 'Also send it to the other recipients of that message.')
-    .option('--no-quote', 'Do not quote the answered message.')
+    .option('--to <address>', 'Send the reply to this address instead. Can be repeated.', collect)
+    .option('--reply-all', 'Also send the reply to the other recipients of that message.')
+    .option('--no-quote', 'Do not quote the original message.')
   addContentOptions(command)
   addSessionOptions(command).action(async (thread: string) => {
     const { replyToThread } = await import('#actions/send-mail.ts')
@@ -142,7 +142,7 @@ function addTextOptions(command: Command): void {
   command
     .option('--text <text>', 'The text of the message.')
     .option('--html <html>', 'The HTML of the message, with or without --text.')
-    .option('--file <path>', 'Read the text or the HTML from a file; "-" reads standard input.')
+    .option('--file <path>', 'Read the text or HTML from a file; "-" reads standard input.')
 }
 
 function addCopyOptions(command: Command): void {
@@ -170,7 +170,7 @@ function addThreadCommands(threads: Command): void {
     shown: { kind: 'threads' },
     isOfInbox: true,
   })
-  list.addOption(new Option('--unread', 'The same as --no-read.').implies({ read: false }))
+  list.addOption(new Option('--unread', 'An alias of --no-read.').implies({ read: false }))
   const get = describeBy(threads.command('get'), 'threads.messages')
     .argument('<thread>', 'The id of a thread.')
     .option('--view', 'Print Markdown for a model, with everything from the mail fenced.')
@@ -199,14 +199,17 @@ function addThreadChanges(threads: Command): void {
       threads.command(name).description(summary).argument('<thread>', 'The id of a thread.'),
     )
   addLabelCommand(threads, 'thread')
-  const assign = of('assign', 'Assign a thread.').argument('[assignee]', 'Nobody if left out.')
+  const assign = of('assign', 'Assign a thread.').argument(
+    '[assignee]',
+    'The assignee; omit to clear it.',
+  )
   addSessionOptions(assign).action(async (thread: string, assignee?: string) => {
     const { updateThread } = await import('#actions/read-mail.ts')
     await updateThread(thread, { assignee: assignee ?? null }, assign.opts())
   })
-  const snooze = of('snooze', 'Put a thread off.').argument(
+  const snooze = of('snooze', 'Snooze a thread.').argument(
     '[until]',
-    'A time such as 2026-11-20T07:19:00Z, or how long, such as 2h; not any longer if left out.',
+    'A time such as 2026-11-20T07:19:00Z, or a duration such as 2h; omit to end the snooze.',
   )
   addSessionOptions(snooze).action(async (thread: string, until?: string) => {
     const { snoozeThread } = await import('#actions/read-mail.ts')
@@ -229,18 +232,21 @@ function addLabelCommand(parent: Command, kind: 'thread' | 'message'): void {
 }
 
 function addWork(program: Command): void {
-  const summary = 'Work on the threads of an inbox beside other workers.'
+  const summary = 'Process the threads of an inbox alongside other workers.'
   const command = program
     .command('work')
     .summary(summary)
     .description(
-      `${summary}\n\nClaims the oldest unread thread, or waits for one, and runs the command of --exec for it with MAILROOM_THREAD_ID, MAILROOM_INBOX_ID, MAILROOM_FENCE and MAILROOM_LEASE_TOKEN in its environment, and the claim with its thread as JSON on its standard input. The lease is renewed while the command runs. If the command exits with 0, the thread is marked as read and released; otherwise it is left as it is and comes again once the lease has run out. A first interrupt ends the work after the commands under way.`,
+      `${summary}\n\nClaims the oldest unread thread, or waits for one, and runs the command of --exec for it with MAILROOM_THREAD_ID, MAILROOM_INBOX_ID, MAILROOM_FENCE and MAILROOM_LEASE_TOKEN in its environment, and the claim with its thread as JSON on its standard input. The lease is renewed while the command runs. If the command exits with 0, the thread is marked as read and released; otherwise it is left unchanged and can be claimed again once the lease expires. The first interrupt ends the work after the running commands.`,
     )
-  addInboxOption(command, 'The inbox to work on.')
-    .requiredOption('--exec <command>', 'The command, which a shell runs.')
-    .option('--owner <name>', 'Who works, for people; by default the host and the process.')
-    .option('--lease <time>', 'How long a lease lasts unless it is renewed, such as 60s.', '60s')
-    .option('--concurrency <number>', 'How many threads at the same time.', '1')
+  addInboxOption(command, 'The inbox to process.')
+    .requiredOption('--exec <command>', 'The command, run by a shell.')
+    .option(
+      '--owner <name>',
+      'The name of the worker, for people; by default the host and the process.',
+    )
+    .option('--lease <time>', 'Duration of a lease unless it is renewed, such as 60s.', '60s')
+    .option('--concurrency <number>', 'Number of concurrent threads.', '1')
     .addOption(
       new Option('--category <category>', 'Only threads of this category.').choices(
         messageCategories,
@@ -258,7 +264,7 @@ function addMessageCommands(messages: Command): void {
   const get = describeBy(messages.command('get'), 'messages.get')
     .argument('<message>', 'The id of a message.')
     .option('--view', 'Print Markdown for a model, with everything from the mail fenced.')
-    .option('--raw', 'Print the message as it came over the wire.')
+    .option('--raw', 'Print the message as received or sent.')
   addViewOptions(get, 'messages.view')
   addSessionOptions(get).action(async (message: string) => {
     const { readMessage } = await import('#actions/read-mail.ts')
@@ -297,7 +303,7 @@ function addAttachments(program: Command): void {
 function addSandboxCommands(sandbox: Command): void {
   const show = sandbox
     .command('show')
-    .description('Show captured mail as it would have been sent.')
+    .description('Show captured mail as its recipient would have received it.')
     .argument('<id>', 'The id from "sandbox list", or the id of the message.')
   addSessionOptions(show).action(async (id: string) => {
     const { showCaptured } = await import('#actions/use-sandbox.ts')
@@ -313,7 +319,7 @@ function addSandboxCommands(sandbox: Command): void {
     .option('--attach <path...>', fieldOf('sandbox.receive', 'attachments').sentence)
     .option(
       '--raw <path>',
-      `Read a whole message (RFC 5322) from a file, or from standard input with "-", instead of ${mandatory.map((name) => `--${name}`).join(', ')}.`,
+      `Read a complete message (RFC 5322) from a file, or from standard input with "-", instead of ${mandatory.map((name) => `--${name}`).join(', ')}.`,
     )
   addSessionOptions(inject).action(async () => {
     const { injectMail } = await import('#actions/use-sandbox.ts')
@@ -337,7 +343,7 @@ function addWait(program: Command): void {
     .command('wait')
     .summary(summary)
     .description(
-      `${summary}\n\nOnly mail that arrives after the call counts, unless you give --after or --since. Exits with 124 on timeout.`,
+      `${summary}\n\nOnly mail that arrives after the call counts unless you give --after or --since. Exits with 124 on timeout.`,
     )
   addInboxOption(command, 'The inbox to watch.')
     .option('--from <text>', sentenceOf('from'))
@@ -349,7 +355,7 @@ function addWait(program: Command): void {
     .option('--after <id>', sentenceOf('after'))
     .option(
       '--since <time>',
-      'Count mail that arrived up to this long before the call, such as 5m.',
+      'Include mail that arrived up to this long before the call, such as 5m.',
     )
     .option('--timeout <time>', 'How long to wait, such as 90s, 5m or 2h.', '5m')
     .option('--code', 'Ignore messages without a verification code, and print only the code.')
@@ -365,7 +371,7 @@ function addListen(program: Command): void {
     .command('listen')
     .summary(summary)
     .description(
-      `${summary}\n\nReconnects when the connection breaks, and resumes after the last event. --forward posts each event to a local URL, signed like a webhook of the service: you need no tunnel. --json prints one line per event.`,
+      `${summary}\n\nReconnects when the connection breaks, and resumes after the last event. --forward posts each event to a local URL, signed like a webhook of the service, so you need no tunnel. --json prints one line per event.`,
     )
     .option(
       '--inbox <inbox>',
@@ -378,7 +384,7 @@ function addListen(program: Command): void {
       `Only events of these kinds: ${eventKinds.join(', ')}.`,
       collectKinds,
     )
-    .option('--since <event>', 'The id of an event: print the events after it first.')
+    .option('--since <event>', 'The id of an event; print the events after it first.')
     .option('--forward <url>', 'Post the events to this URL.')
     .option(
       '--secret <secret>',

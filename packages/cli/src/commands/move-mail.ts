@@ -13,11 +13,11 @@ export function addMoveCommands(program: Command): void {
   exporting
     .option('--pod <pod>', 'Export every inbox of this pod instead.')
     .addOption(
-      new Option('--format <format>', 'The form of the file.')
+      new Option('--format <format>', 'The format of the file.')
         .choices([...EXPORT_FORMATS])
         .default('mbox'),
     )
-    .option('-o, --output <path>', 'Where the file goes; by default it is named after the inbox.')
+    .option('-o, --output <path>', 'Path of the file; by default it is named after the inbox.')
     .option('--force', 'Replace an existing file.')
   addSessionOptions(exporting).action(async () => {
     const { exportMail } = await import('#actions/move-mail.ts')
@@ -28,17 +28,17 @@ export function addMoveCommands(program: Command): void {
     '<file>',
     'An mbox, a tar archive of a Maildir, the jsonl of an export, or one message.',
   )
-  addInboxOption(importing, 'The inbox that gets the messages.')
+  addInboxOption(importing, 'The inbox that receives the messages.')
   importing
-    .option('--type <type>', 'The media type; by default the service looks at the file.')
-    .option('--read', 'Count messages as read of which the file does not tell it.')
+    .option('--type <type>', 'The media type; by default the service detects it.')
+    .option('--read', 'Treat messages without a read flag in the file as read.')
   addSessionOptions(importing).action(async (file: string) => {
     const { importMail } = await import('#actions/move-mail.ts')
     await importMail(file, importing.opts())
   })
 
   const erasing = describeBy(program.command('erase'), 'erasures.create')
-    .argument('<address>', 'Whose mail is erased.')
+    .argument('<address>', 'The address whose mail is erased.')
     .option('-y, --yes', 'Do not ask for confirmation. Required without a terminal.')
   addSessionOptions(erasing).action(async (address: string) => {
     const { eraseAddress } = await import('#actions/move-mail.ts')

@@ -90,7 +90,7 @@ export const mailGroups: readonly Group[] = [
   },
   {
     name: 'messages',
-    summary: 'List, read and delete messages, see their deliveries.',
+    summary: 'List, read and delete messages, and see their deliveries.',
     commands: [
       {
         name: 'list',
@@ -150,7 +150,7 @@ export const mailGroups: readonly Group[] = [
   },
   {
     name: 'sandbox',
-    summary: 'See captured mail, and let test mail arrive.',
+    summary: 'See captured mail, and inject test mail.',
     commands: [
       {
         name: 'list',
@@ -162,7 +162,7 @@ export const mailGroups: readonly Group[] = [
   },
   {
     name: 'quarantine',
-    summary: 'Mail held back by sender rules.',
+    summary: 'Mail quarantined by sender rules.',
     commands: [
       {
         name: 'list',
@@ -204,7 +204,7 @@ export const accountGroups: readonly Group[] = [
   },
   {
     name: 'exports',
-    summary: 'Mail that was written into files; `export` makes one.',
+    summary: 'Exports of mail to files; `export` creates one.',
     arguments: { id: 'export' },
     commands: [
       {
@@ -218,7 +218,7 @@ export const accountGroups: readonly Group[] = [
   },
   {
     name: 'imports',
-    summary: 'Files of mail that were read into an inbox; `import` reads one.',
+    summary: 'Imports of mail from files; `import` starts one.',
     arguments: { id: 'import' },
     commands: [
       {
@@ -299,7 +299,7 @@ export const accountGroups: readonly Group[] = [
   },
   {
     name: 'policy',
-    summary: 'Who may write to an inbox, to whom it may write, and what it may send.',
+    summary: 'Who may write to an inbox, whom it may write to, and what it may send.',
     arguments: { id: 'rule' },
     commands: [
       { name: 'show', operation: 'policy.get', isDefault: true, shown: { kind: 'policy' } },
@@ -322,7 +322,7 @@ export const accountGroups: readonly Group[] = [
   },
   {
     name: 'suppressions',
-    summary: 'Addresses the account must not write to.',
+    summary: 'Addresses the account does not send to.',
     commands: [
       { name: 'create', operation: 'suppressions.create', arguments: { address: 'address' } },
       {
@@ -333,13 +333,13 @@ export const accountGroups: readonly Group[] = [
       {
         name: 'delete',
         operation: 'suppressions.delete',
-        done: 'The account may write to {} again.',
+        done: 'The account may send to {} again.',
       },
     ],
   },
   {
     name: 'reviews',
-    summary: 'Mail that is held until an approver decides.',
+    summary: 'Mail held until an approver decides.',
     arguments: { id: 'review' },
     commands: [
       {

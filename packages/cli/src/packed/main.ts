@@ -8,7 +8,7 @@ if (Number(process.versions.node.split('.')[0]) >= NODE_MAJOR_MIN) {
   await runCommandLine(process.argv)
 } else {
   process.stderr.write(
-    `mailroom: this needs Node.js ${NODE_MAJOR_MIN} or newer, and this is ${process.version}.\n`,
+    `mailroom: requires Node.js ${NODE_MAJOR_MIN} or newer; this is ${process.version}.\n`,
   )
   process.exitCode = 1
 }

@@ -10,7 +10,7 @@ declare const REPOSITORY_COMMANDS: readonly string[]
 /** Replaces the function of `commands/repository.ts` in the build. @public */
 export function addRepositoryCommands(program: Command): void {
   for (const name of REPOSITORY_COMMANDS) {
-    const sentence = `"mailroom ${name}" is only in the whole repository, on the machine of the service.`
+    const sentence = `"mailroom ${name}" is only available in the full repository, on the server of the service.`
     program
       .command(name, { hidden: true })
       .description(sentence)
@@ -24,6 +24,6 @@ export function addRepositoryCommands(program: Command): void {
   const [first, second, third] = REPOSITORY_COMMANDS
   program.addHelpText(
     'after',
-    `\nCommands of the service's machine (${first}, ${second}, ${third}, …) are only in the whole repository.`,
+    `\nServer commands (${first}, ${second}, ${third}, …) are only available in the full repository.`,
   )
 }

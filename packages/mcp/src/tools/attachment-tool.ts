@@ -18,7 +18,7 @@ export const getAttachment = defineTool({
   name: 'get_attachment',
   title: 'Read an attachment',
   description:
-    'Read an attachment of a message: of text, PDF, Office and OpenDocument files, HTML and attached mail the text is shown, tables as Markdown. Pictures and other files up to 512 KiB are included, larger ones are a download link that expires.',
+    'Read an attachment of a message. Text, PDF, Office and OpenDocument files, HTML and attached mail are returned as text, with tables as Markdown. Pictures and other files up to 512 KiB are included; for larger ones, a download link that expires is returned.',
   input: {
     message_id: id('The id of a message (msg_…).'),
     filename: z

@@ -14,9 +14,9 @@ export const claimThread = defineTool({
   name: 'claim_thread',
   title: 'Claim a thread',
   description:
-    'Get a thread for yourself when others work on the same inbox: a named one, or without thread_id the oldest unread thread that nobody has. Pass the lease_token to reply, forward, send_draft, mark_thread and label_thread, and call release_thread when you are done. Others can do nothing in the thread until then, or until the lease runs out.',
+    'Claim a thread when others work on the same inbox: a given one, or without thread_id the oldest unread unclaimed thread. Pass the lease_token to reply, forward, send_draft, mark_thread and label_thread, and call release_thread when you are done. Others cannot use the thread until then, or until the lease expires.',
   input: {
-    thread_id: id('The id of a thread (thr_…); the oldest unread one if left out.').optional(),
+    thread_id: id('The id of a thread (thr_…); the oldest unread one if omitted.').optional(),
     inbox: inbox.describe('Without thread_id: the inbox, by its id or address.'),
     owner: z.string().min(1).max(OWNER_LENGTH_MAX).default('model').describe('Who you are.'),
     lease_seconds: z
@@ -24,7 +24,7 @@ export const claimThread = defineTool({
       .min(LEASE_SECONDS_MIN)
       .max(LEASE_SECONDS_MAX)
       .default(LEASE_SECONDS_DEFAULT)
-      .describe('How long you need it at most.'),
+      .describe('How long you need it at most, in seconds.'),
   },
   isReading: false,
   isIdempotent: false,
@@ -54,11 +54,14 @@ export const releaseThread = defineTool({
   name: 'release_thread',
   title: 'Release a thread',
   description:
-    'Give up a thread that you claimed. Mark it as read if it is done; an unread one can be claimed by others at once.',
+    'Release a thread that you claimed. Mark it as read if it is done; an unread one can be claimed by others immediately.',
   input: {
     thread_id: id('The id of the thread (thr_…).'),
     lease_token: leaseToken,
-    state: z.enum(['read', 'unread']).optional().describe('The new state, if it is to change.'),
+    state: z
+      .enum(['read', 'unread'])
+      .optional()
+      .describe('The new read state; unchanged if omitted.'),
   },
   isReading: false,
   isIdempotent: false,
@@ -80,7 +83,7 @@ const LABELS_MAX = 64
 export const labelThread = defineTool({
   name: 'label_thread',
   title: 'Label a thread',
-  description: 'Add labels to a thread and remove others, to sort mail for later or for others.',
+  description: 'Add labels to a thread or remove them, to organize mail for later or for others.',
   input: {
     thread_id: id('The id of a thread (thr_…).'),
     add: z.array(label).max(LABELS_MAX).default([]).describe('Labels to add.'),

@@ -15,7 +15,7 @@ const FILES_MAX = 20
 const FILE_LENGTH_MAX = 3_500_000
 
 export const HELD =
-  'A policy may hold the mail until a person approves it. Do not send held mail again, in whatever words or way.'
+  'A policy may hold the mail until a person approves it. Do not send held mail again, in other words or another way.'
 
 const address = z.string().min(3).max(MAILBOX_LENGTH_MAX)
 
@@ -33,7 +33,11 @@ export const files = z
       filename: z.string().min(1).max(255),
       content_type: z.string().min(1).max(255).describe('Such as text/plain.'),
       text: z.string().max(FILE_LENGTH_MAX).optional().describe('The content, if it is text.'),
-      base64: z.base64().max(FILE_LENGTH_MAX).optional().describe('The content otherwise.'),
+      base64: z
+        .base64()
+        .max(FILE_LENGTH_MAX)
+        .optional()
+        .describe('The content of any other file, in base64.'),
     }),
   )
   .max(FILES_MAX)
@@ -45,18 +49,21 @@ const EVENT_TIME =
 
 const invite = z.strictObject({
   start: z.string().max(40).describe(EVENT_TIME),
-  end: z.string().max(40).describe('The same; of whole days, the first day after the event.'),
+  end: z
+    .string()
+    .max(40)
+    .describe('In the form of start; for whole days, the first day after the event.'),
   timezone: z.string().max(64).optional().describe('Such as Europe/Berlin.'),
   summary: z.string().max(EVENT_TEXT_LENGTH_MAX).optional().describe('By default the subject.'),
   location: z.string().max(EVENT_TEXT_LENGTH_MAX).optional().describe('Where it takes place.'),
-  uid: z.string().max(255).optional().describe('Of an event that you change or cancel.'),
+  uid: z.string().max(255).optional().describe('The uid of the event to change or cancel.'),
   sequence: z
     .int()
     .min(0)
     .max(SEQUENCE_MAX)
     .optional()
-    .describe('One more for each change and the cancellation.'),
-  method: z.enum(['request', 'cancel']).optional().describe('cancel needs uid.'),
+    .describe('The version: one more for each change and the cancellation.'),
+  method: z.enum(['request', 'cancel']).optional().describe('cancel requires uid.'),
 })
 
 export const copiesShape = {
@@ -70,14 +77,12 @@ export const contentShape = {
   ...copiesShape,
   send_at: sendTime
     .optional()
-    .describe('When to send it, such as 2026-11-20T07:19:00Z; left out: now.'),
+    .describe('When to send it, such as 2026-11-20T07:19:00Z; now if omitted.'),
   is_automatic: z
     .boolean()
     .optional()
-    .describe(
-      'Whether you send it on your own, without being asked: other programs do not answer it then.',
-    ),
-  attachments: files.optional().describe('Files to send along, each with text or base64.'),
+    .describe('Whether you send it without being asked, so that other programs do not answer it.'),
+  attachments: files.optional().describe('Files to attach, each with text or base64.'),
   invite: invite
     .optional()
     .describe('Makes the mail an invitation to an event for those in to and cc.'),

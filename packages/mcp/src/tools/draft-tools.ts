@@ -44,7 +44,7 @@ const version = z
   .regex(/^[\w-]+$/)
   .max(VERSION_LENGTH_MAX)
   .optional()
-  .describe('The version that you read: refused if somebody has changed the draft since.')
+  .describe('The version that you read; refused if the draft has changed since.')
 
 const fieldsShape = {
   to: addresses.optional().describe(TO),
@@ -54,17 +54,17 @@ const fieldsShape = {
   ...copiesShape,
   send_at: sendTime
     .optional()
-    .describe('When the message is to go once send_draft was called; left out: at once.'),
+    .describe('When to send the message after send_draft is called; immediately if omitted.'),
 }
 
 export const listDrafts = defineTool({
   name: 'list_drafts',
   title: 'List drafts',
   description:
-    'List the drafts of an inbox, newest first, or show one of them whole (draft_id). Drafts are messages that are not sent yet.',
+    'List the drafts of an inbox, newest first, or show one in full (draft_id). Drafts are messages that were not sent yet.',
   input: {
     inbox,
-    draft_id: id('The id of a draft (drf_…), to show it whole.').optional(),
+    draft_id: id('The id of a draft (drf_…), to show it in full.').optional(),
     max_chars: maxChars,
     limit: pageLimit(),
     offset: pageOffset,
@@ -112,9 +112,9 @@ function tellDraft(draft: Draft, most: number): string {
   return lines(
     `Draft ${draft.id}, version ${versionOf(draft)}, of inbox ${draft.inboxId}, changed ${draft.updatedAt}.`,
     threadId === null ? '' : `It is a reply in thread ${threadId}${replyAll ? ', to all' : ''}.`,
-    sendAt === null ? '' : `Once it is sent it waits until ${sendAt}.`,
+    sendAt === null ? '' : `Once sent, it waits until ${sendAt}.`,
     fence(shown),
-    shown === written ? '' : 'This is not all. Call list_drafts again with a greater max_chars.',
+    shown === written ? '' : 'This is not all. Call list_drafts again with a larger max_chars.',
   )
 }
 
@@ -129,16 +129,16 @@ export const saveDraft = defineTool({
   name: 'save_draft',
   title: 'Write or change a draft',
   description:
-    'Write a new draft, or change one (draft_id): fields that you leave out stay as they are. Nothing is sent; send_draft sends it, or a person does. Use it when somebody wants to see a message before it goes.',
+    'Write a new draft, or change one (draft_id): omitted fields stay unchanged. Nothing is sent; send_draft or a person sends it. Use this if a person wants to see a message before it is sent.',
   input: {
-    draft_id: draftId.describe('The draft to change (drf_…); left out: a new one.').optional(),
+    draft_id: draftId.describe('The draft to change (drf_…); a new one if omitted.').optional(),
     version,
     inbox: inbox.describe('Id or address of the inbox that will send a new draft.'),
-    thread_id: id('The thread that a new draft answers in (thr_…).').optional(),
+    thread_id: id('The thread in which a new draft replies (thr_…).').optional(),
     reply_all: z
       .boolean()
       .optional()
-      .describe('Whether the other recipients of the last message get the answer too.'),
+      .describe('Whether the other recipients of the last message also get the reply.'),
     ...fieldsShape,
     attachments: files.optional().describe('Files to add, each with text or base64.'),
     remove_files: z
@@ -158,7 +158,7 @@ export const saveDraft = defineTool({
     }
     if (given.thread_id !== undefined || given.inbox !== undefined) {
       throw new ToolProblem(
-        'inbox and thread_id are only for a new draft. Leave them out, or leave draft_id out for a new one.',
+        'inbox and thread_id are only for a new draft. Omit them, or omit draft_id for a new one.',
       )
     }
     const draft = await change(given.draft_id, given, { added, call })
@@ -190,7 +190,7 @@ async function create(given: Given, attachments: Files, call: Call): Promise<Dra
   }
   const { inboxId, answered } = await answeredIn(threadId, call)
   if (given.inbox !== undefined && (await access.inbox(given.inbox)).id !== inboxId) {
-    throw new ToolProblem('The thread is of another inbox. Leave inbox out.')
+    throw new ToolProblem('The thread belongs to another inbox. Omit inbox.')
   }
   const { to } = replyTo(answered, { to: given.to, replyAll, body: '' })
   const draft = { ...fields, ...(to === undefined ? {} : { to }), threadId, replyAll }
@@ -254,7 +254,7 @@ function matching(wanted: string | undefined): string | undefined {
 export const sendDraft = defineTool({
   name: 'send_draft',
   title: 'Send a draft',
-  description: `Send a draft as it is saved; the draft is then gone. A draft is sent once, however often you call. ${HELD}`,
+  description: `Send a saved draft, which is then deleted. A draft is sent only once, however often you call this. ${HELD}`,
   input: { draft_id: draftId, version, lease_token: leaseToken.optional() },
   isReading: false,
   isIdempotent: true,
@@ -287,7 +287,7 @@ export const deleteDraft = defineTool({
   name: 'delete_draft',
   title: 'Delete a draft',
   description:
-    'Delete a draft with its files, for good. Only if nobody needs it any more: drafts of people are here too.',
+    'Permanently delete a draft with its files. Only if it is no longer needed: drafts of people are listed here too.',
   input: { draft_id: draftId, version },
   isReading: false,
   isOpenWorld: false,

@@ -14,10 +14,10 @@ export const listInboxes = defineTool({
   async run({ limit, offset }, { access, signal }) {
     const only = await access.only()
     if (only !== null) {
-      return `You can use one inbox: ${only.address} (${only.id}). It is used if inbox is left out.`
+      return `You can use one inbox: ${only.address} (${only.id}). It is used if inbox is omitted.`
     }
     const { data, total } = await access.client.inboxes.list({ limit, offset, signal }).page()
-    if (total === 0) return 'There is no inbox yet. Call create_inbox to make one.'
+    if (total === 0) return 'There is no inbox yet. Call create_inbox to create one.'
     const rows = data.map(({ id, address, unreadThreads, lastMessageAt }) => {
       const newest = lastMessageAt === null ? 'no mail yet' : `newest mail ${lastMessageAt}`
       return `- ${address} · ${id} · ${counted(unreadThreads, 'unread thread')} · ${newest}`
@@ -39,7 +39,7 @@ export const createInbox = defineTool({
   name: 'create_inbox',
   title: 'Create an inbox',
   description:
-    'Create an inbox (email address) that receives mail at once. Leave everything out for a random address.',
+    'Create an inbox (email address) that receives mail immediately. Omit all arguments for a random address.',
   input: {
     mailbox_name: z
       .string()
@@ -59,7 +59,7 @@ export const createInbox = defineTool({
   async run({ mailbox_name: mailboxName, display_name: displayName, domain }, { access, signal }) {
     const wanted = { mailboxName, displayName, domain }
     const { id, address } = await access.client.inboxes.create(wanted, { signal })
-    return `Made the inbox ${address} (${id}). It receives mail from now on; wait_for_mail waits for some.`
+    return `Created the inbox ${address} (${id}). It receives mail from now on; wait_for_mail waits for it.`
   },
 })
 
@@ -67,7 +67,7 @@ export const getLimits = defineTool({
   name: 'get_limits',
   title: 'See how much may still be sent',
   description:
-    'Show how many messages an inbox may still send, and to how many people who never wrote to it, before sends are refused. Call it before a series of messages.',
+    'Show how many messages an inbox may still send before sends are refused, and to how many people who have never written to it. Call it before a series of messages.',
   input: { inbox },
   isReading: true,
   isOpenWorld: false,

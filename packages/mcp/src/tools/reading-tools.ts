@@ -28,9 +28,9 @@ export const listUnread = defineTool({
   name: 'list_unread',
   title: 'List unread mail',
   description:
-    'List the threads with unread mail, newest first, with participants and the beginning of the newest message, in one inbox or, if inbox is left out, in all. Read one with read_thread, and call mark_thread once you have handled it.',
+    'List the threads with unread mail, newest first, with participants and the beginning of the newest message, in one inbox or, if inbox is omitted, in all. Read one with read_thread, and call mark_thread once you have handled it.',
   input: {
-    inbox: inbox.describe('Id or address of an inbox; all inboxes if left out.'),
+    inbox: inbox.describe('Id or address of an inbox; all inboxes if omitted.'),
     include_read: z.boolean().default(false).describe('Also list threads that are read.'),
     limit: pageLimit(),
     offset: pageOffset,
@@ -147,7 +147,7 @@ export const readThread = defineTool({
   name: 'read_thread',
   title: 'Read a thread',
   description:
-    'Read a conversation as text: who wrote, whether the sender is verified, and the text. Hidden text is removed, and quoted history that earlier messages contain is folded to one line unless unfold is set. Reading does not mark it as read.',
+    'Read a conversation as text: the senders, whether they are verified, and the messages. Hidden text is removed, and quoted history that earlier messages contain is folded to one line unless unfold is set. Reading does not mark it as read.',
   input: {
     thread_id: id('The id of a thread (thr_…).'),
     max_chars: maxChars,
@@ -197,7 +197,7 @@ export const markThread = defineTool({
   name: 'mark_thread',
   title: 'Mark a thread as read or unread',
   description:
-    'Mark a thread as read once it is handled, so that list_unread leaves it out, or as unread. A reply marks it as read automatically; new mail makes it unread.',
+    'Mark a thread as read once it is handled, so that list_unread omits it, or as unread. A reply marks it as read automatically; new mail makes it unread.',
   input: {
     thread_id: id('The id of a thread (thr_…).'),
     state: z.enum(['read', 'unread']).describe('The new state.'),
@@ -217,7 +217,7 @@ export const deleteThread = defineTool({
   name: 'delete_thread',
   title: 'Move a thread to the trash',
   description:
-    'Move a thread with all its messages to the trash, where no list and no search finds it. A person can restore it for 30 days. Only for mail that nobody needs; call mark_thread for mail that is handled.',
+    'Move a thread with all its messages to the trash, which lists and searches exclude. A person can restore it for 30 days. Only for mail that is not needed; call mark_thread for mail that is handled.',
   input: { thread_id: id('The id of a thread (thr_…).') },
   isReading: false,
   isIdempotent: true,
@@ -239,9 +239,9 @@ export const searchMail = defineTool({
   name: 'search_mail',
   title: 'Search mail',
   description:
-    'Search received and sent mail, in all inboxes or in one, by subject, addresses and text. All parts must match: words, "a phrase", beginning*, -without, this OR that, (groups), from:, to:, subject:, label:, has:attachment.\nbefore:2026-05-31 finds older mail, and after:2026-05-31 that of this day and later (UTC). `a b OR c` means a, and b or c.',
+    'Search received and sent mail, in all inboxes or in one, by subject, addresses and text. All parts must match: words, "a phrase", beginning*, -without, this OR that, (groups), from:, to:, subject:, label:, has:attachment.\nbefore:2026-05-31 finds older mail, and after:2026-05-31 mail of this day and later (UTC). `a b OR c` means a, and b or c.',
   input: {
-    inbox: inbox.describe('Only this inbox, by its id or address; all inboxes if left out.'),
+    inbox: inbox.describe('Only this inbox, by its id or address; all inboxes if omitted.'),
     query: z.string().min(1).max(QUERY_LENGTH_MAX).describe('The search query.'),
     sort: z.enum(['newest', 'rank']).default('newest').describe('Newest or best match first.'),
     direction: z.enum(['inbound', 'outbound']).optional().describe('Only received or sent mail.'),

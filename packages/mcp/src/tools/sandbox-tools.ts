@@ -48,7 +48,7 @@ export const getSandboxMail = defineTool({
       return `${head}\n\n${cut(plainLines(one.text).trimEnd(), budget)}`
     })
     return lines(
-      `${total} captured, ${data.length} here. Texts are cut; read_message shows a whole message.`,
+      `${total} captured, ${data.length} here. Texts are truncated; read_message shows a message in full.`,
       fence(shown.join('\n---\n')),
       moreOf(data.length, offset, total),
     )
@@ -57,18 +57,18 @@ export const getSandboxMail = defineTool({
 
 export const simulateInbound = defineTool({
   name: 'simulate_inbound',
-  title: 'Let mail arrive in the sandbox',
+  title: 'Simulate incoming mail',
   description:
-    'Let a message arrive at an inbox as if a stranger had sent it, to test how you handle mail.',
+    'Deliver a message to an inbox as if a stranger had sent it, to test how you handle mail.',
   input: {
     inbox: inbox.describe(
-      'Id or address of the inbox that receives it. May be left out if there is only one.',
+      'Id or address of the inbox that receives it. May be omitted if there is only one.',
     ),
     from: z.string().min(3).max(ADDRESS_LENGTH_MAX).describe('The sender: one bare address.'),
     subject: z.string().max(SUBJECT_LENGTH_MAX).describe('The subject.'),
     text: z.string().max(TEXT_LENGTH_MAX).optional().describe('The text.'),
     html: z.string().max(TEXT_LENGTH_MAX).optional().describe('The HTML.'),
-    answers: id('The id of a sent message that this mail answers (msg_…).').optional(),
+    answers: id('The id of a sent message to which this mail replies (msg_…).').optional(),
   },
   isReading: false,
   isOpenWorld: false,

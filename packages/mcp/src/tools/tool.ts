@@ -87,7 +87,7 @@ export const inbox = z
   .min(1)
   .max(NAME_LENGTH_MAX)
   .optional()
-  .describe('Id or address of the inbox. May be left out if there is only one.')
+  .describe('Id or address of the inbox. May be omitted if there is only one.')
 
 const LEASE_TOKEN_LENGTH_MAX = 100
 
@@ -109,7 +109,7 @@ export const charOffset = z
   .min(0)
   .max(OFFSET_MAX)
   .default(0)
-  .describe('Characters to skip, to continue where an earlier answer ended.')
+  .describe('Characters to skip, to continue an earlier answer.')
 
 const LIST_MAX = 50
 const LIST_DEFAULT = 20

@@ -25,23 +25,23 @@ export const waitForMail = defineTool({
   name: 'wait_for_mail',
   title: 'Wait for mail',
   description:
-    'Wait up to a minute for a message to come into an inbox, instead of polling. Returns the message with its verification codes and links. Only mail that arrives after the call counts, unless after is given: so before you do something that causes mail, note the id of the newest message (or "beginning").',
+    'Wait up to a minute for a message to arrive in an inbox, instead of polling. Returns the message with its verification codes and links. Only mail that arrives after the call counts unless after is given, so before you do something that causes mail, note the id of the newest message (or "beginning").',
   input: {
     inbox,
     from: z
       .string()
       .max(TEXT_LENGTH_MAX)
       .optional()
-      .describe('Only mail whose sender contains this.'),
+      .describe('Only mail whose sender contains this text.'),
     subject: z
       .string()
       .max(TEXT_LENGTH_MAX)
       .optional()
-      .describe('Only mail whose subject contains this.'),
+      .describe('Only mail whose subject contains this text.'),
     category: z
       .enum(messageCategories)
       .optional()
-      .describe('Only mail of this kind: personal is what people wrote.'),
+      .describe('Only mail of this category; personal is mail written by people.'),
     thread_id: id('Only mail in this thread (thr_…).').optional(),
     timeout_seconds: z
       .int()
@@ -157,7 +157,7 @@ function isWanted(message: Message, { code_wanted }: Wanted): boolean {
 
 function nothing({ address }: Inbox, wanted: Wanted, after: string): string {
   const what = wanted.code_wanted ? 'No matching mail with a code' : 'No matching mail'
-  return `${what} came to ${address} within ${wanted.timeout_seconds} seconds. To go on waiting without missing any, call wait_for_mail again with the same arguments and after="${after}".`
+  return `${what} arrived at ${address} within ${wanted.timeout_seconds} seconds. To continue waiting without missing any, call wait_for_mail again with the same arguments and after="${after}".`
 }
 
 function codesOf({ extracted }: Message) {
@@ -169,8 +169,8 @@ async function answer(message: Message, wanted: Wanted, waiting: Waiting): Promi
   const truth = authentication?.verifiedFrom
     ? 'the address in From is verified'
     : 'UNVERIFIED: anyone could have written this From address'
-  const head = `Message ${messageId} in thread ${threadId} came at ${createdAt}; ${truth}.`
-  const next = `To wait for the next one call wait_for_mail with after="${messageId}".`
+  const head = `Message ${messageId} in thread ${threadId} arrived at ${createdAt}; ${truth}.`
+  const next = `To wait for the next one, call wait_for_mail with after="${messageId}".`
   const found = foundIn(message)
   if (wanted.code_wanted) {
     const [best] = codesOf(message)
@@ -180,7 +180,7 @@ async function answer(message: Message, wanted: Wanted, waiting: Waiting): Promi
       `code: ${oneLine(best?.value ?? '')}`,
       ...found,
     ]
-    const body = `For the rest of it call read_message with message_id ${messageId}.`
+    const body = `For the rest, call read_message with message_id ${messageId}.`
     return lines(head, fence(rows.join('\n')), body, next)
   }
   const { access, signal } = waiting
@@ -188,11 +188,11 @@ async function answer(message: Message, wanted: Wanted, waiting: Waiting): Promi
   const rest =
     view.nextOffset === null
       ? ''
-      : `For the rest of it call read_message with message_id ${messageId} and offset ${view.nextOffset}.`
+      : `For the rest, call read_message with message_id ${messageId} and offset ${view.nextOffset}.`
   const extracts =
     found.length === 0
       ? ''
-      : lines('Codes and links found in it, word for word:', fence(found.join('\n')))
+      : lines('Codes and links found in it, verbatim:', fence(found.join('\n')))
   return lines(head, extracts, view.text, rest, next)
 }
 
