@@ -26,7 +26,10 @@ onEachTransport('wait_for_mail', (open, connect) => {
     await untilWaits(1)
     const { id, threadId } = await deliver(inbox, 'Hello', 'See https://a.example/x')
     const { inside, outside } = splitFences(await waiting)
-    assert.match(outside, new RegExp(`^Message ${id} in thread ${threadId} arrived at .* UNVERIFIED`))
+    assert.match(
+      outside,
+      new RegExp(`^Message ${id} in thread ${threadId} arrived at .* UNVERIFIED`),
+    )
     assert.match(inside, /Hello/)
     assert.equal(cursor(outside), id)
   })

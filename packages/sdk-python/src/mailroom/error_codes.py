@@ -161,7 +161,7 @@ class ContentNotPermittedError(MailroomError):
 
 
 class InvalidSignatureError(MailroomError):
-    """403 `invalid_signature`: The signed URL is incomplete, was changed or has expired."""
+    """403 `invalid_signature`: The signed URL is incomplete, altered or expired."""
 
 
 class NotFoundError(MailroomError):
@@ -187,7 +187,9 @@ class AddressTakenError(MailroomError):
 
 
 class DomainTakenError(MailroomError):
-    """409 `domain_taken`: The domain belongs to another account, or the account has it already."""
+    """409 `domain_taken`: The domain belongs to another account, or has already been added to this
+    one.
+    """
 
 
 class DomainInUseError(MailroomError):
@@ -241,19 +243,19 @@ class ThreadClaimedError(MailroomError):
 
 
 class AddressErasedError(MailroomError):
-    """409 `address_erased`: An erasure ended the import while its file arrived."""
+    """409 `address_erased`: An erasure ended the import during its upload."""
 
 
 class LeaseLostError(MailroomError):
-    """409 `lease_lost`: The thread is claimed, and the Lease-Token is not the one of its claim."""
+    """409 `lease_lost`: The thread is claimed, and the Lease-Token does not belong to its claim."""
 
 
 class DraftChangedError(MailroomError):
-    """412 `draft_changed`: The draft has changed since the version that If-Match names."""
+    """412 `draft_changed`: The draft has changed since the version in If-Match."""
 
 
 class PolicyChangedError(MailroomError):
-    """412 `policy_changed`: The policy has changed since the version that If-Match names."""
+    """412 `policy_changed`: The policy has changed since the version in If-Match."""
 
 
 class PayloadTooLargeError(MailroomError):
@@ -269,7 +271,7 @@ class UnsupportedMediaTypeError(MailroomError):
 
 
 class RangeNotSatisfiableError(MailroomError):
-    """416 `range_not_satisfiable`: The requested range lies outside the content."""
+    """416 `range_not_satisfiable`: The requested range is outside the content."""
 
 
 class InboxLimitReachedError(MailroomError):
@@ -281,8 +283,8 @@ class PodLimitReachedError(MailroomError):
 
 
 class SuppressionLimitReachedError(MailroomError):
-    """422 `suppression_limit_reached`: The account has reached the limit of 100,000 suppressions
-    that it may add.
+    """422 `suppression_limit_reached`: The account has reached its limit of 100,000 added
+    suppressions.
     """
 
 
@@ -295,14 +297,14 @@ class ApiKeyLimitReachedError(MailroomError):
 
 
 class DraftLimitReachedError(MailroomError):
-    """422 `draft_limit_reached`: The inbox has as many drafts, or the draft as many files, as are
-    allowed.
+    """422 `draft_limit_reached`: The inbox has reached its limit of drafts, or the draft its limit
+    of files.
     """
 
 
 class TransferLimitReachedError(MailroomError):
-    """422 `transfer_limit_reached`: The account has as many exports, imports or erasures under way
-    as are allowed.
+    """422 `transfer_limit_reached`: The account has reached its limit of exports, imports or
+    erasures in progress.
     """
 
 
@@ -311,11 +313,13 @@ class StorageQuotaReachedError(MailroomError):
 
 
 class LabelLimitReachedError(MailroomError):
-    """422 `label_limit_reached`: The thread or message would have more labels than are allowed."""
+    """422 `label_limit_reached`: The change would exceed the number of labels allowed on a thread
+    or message.
+    """
 
 
 class MetadataLimitReachedError(MailroomError):
-    """422 `metadata_limit_reached`: The metadata would have more keys than are allowed."""
+    """422 `metadata_limit_reached`: The change would exceed the number of metadata keys allowed."""
 
 
 class InvalidWebhookUrlError(MailroomError):
@@ -341,7 +345,8 @@ class WebhookLimitReachedError(MailroomError):
 
 
 class IdempotencyKeyReusedError(MailroomError):
-    """422 `idempotency_key_reused`: The Idempotency-Key was used for a different request."""
+    """422 `idempotency_key_reused`: The Idempotency-Key was already used for a different request.
+    """
 
 
 class RecipientSuppressedError(MailroomError):
@@ -353,7 +358,7 @@ class UpgradeRequiredError(MailroomError):
 
 
 class NoTextError(MailroomError):
-    """422 `no_text`: No text can be read from the attachment."""
+    """422 `no_text`: No text can be extracted from the attachment."""
 
 
 class RateLimitExceededError(MailroomError):
@@ -371,7 +376,7 @@ class ReviewChangedError(MailroomError):
 
 
 class ReviewDecidedError(MailroomError):
-    """409 `review_decided`: The review is decided already."""
+    """409 `review_decided`: The review has already been decided."""
 
 
 class NoInvitationError(MailroomError):
@@ -379,7 +384,7 @@ class NoInvitationError(MailroomError):
 
 
 class InvitationCancelledError(MailroomError):
-    """409 `invitation_cancelled`: The message cancels the event, so there is nothing to answer."""
+    """409 `invitation_cancelled`: The message cancels the event, so it cannot be answered."""
 
 
 class NotInvitedError(MailroomError):
@@ -387,17 +392,19 @@ class NotInvitedError(MailroomError):
 
 
 class OrganizerUnverifiedError(MailroomError):
-    """409 `organizer_unverified`: The organizer of the invitation is not the proven author of the
+    """409 `organizer_unverified`: The organizer of the invitation is not the verified author of the
     message.
     """
 
 
 class AlreadySendingError(MailroomError):
-    """409 `already_sending`: The message cannot be cancelled: its delivery has begun or is over."""
+    """409 `already_sending`: The message cannot be cancelled, because its delivery has begun or
+    finished.
+    """
 
 
 class LoopSuspectedError(MailroomError):
-    """429 `loop_suspected`: Two programs seem to be answering each other in this thread."""
+    """429 `loop_suspected`: Two programs seem to be replying to each other in this thread."""
 
 
 class HeaderFieldsTooLargeError(MailroomError):
@@ -407,7 +414,7 @@ class HeaderFieldsTooLargeError(MailroomError):
 
 
 class InternalError(MailroomError):
-    """500 `internal_error`: The service failed; the request had no effect."""
+    """500 `internal_error`: An internal error occurred; the request had no effect."""
 
 
 class WebhookFailedError(MailroomError):
@@ -415,7 +422,7 @@ class WebhookFailedError(MailroomError):
 
 
 class ImageUnavailableError(MailroomError):
-    """502 `image_unavailable`: The host of the image did not return an image that can be shown."""
+    """502 `image_unavailable`: The host of the image did not return a displayable image."""
 
 
 class ServiceUnavailableError(MailroomError):
