@@ -4,13 +4,11 @@ import { openTasks, type Task } from './periodic-tasks.ts'
 import type { QueueClock } from './queue-clock.ts'
 import { type JobDeps, type JobKind, openJobWorker } from './work-jobs.ts'
 
-/** What a feature does in the background. */
 export type FeatureWork = {
   readonly jobs?: readonly JobKind[]
   readonly tasks?: readonly Task[]
 }
 
-/** With `isShared`, other processes use the same database. */
 export function openBackground(
   deps: JobDeps & { queueClock: QueueClock },
   { work, isShared }: { work: readonly FeatureWork[]; isShared: boolean },
@@ -22,7 +20,6 @@ export function openBackground(
     wakeJobs() {
       for (const worker of workers) worker.wake()
     },
-    /** The tasks that this process leads now. */
     led: () => tasks.led(),
     /** Aborts the work and resolves once it has ended. */
     async close() {

@@ -1,7 +1,7 @@
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 
-/** How long deliveries stay leased to a process that no longer renews. */
+/** A process that stops renewing loses its deliveries after this time. */
 export const DELIVERY_LEASE_MS = MINUTE_MS
 export const WEBHOOK_LEASE_MS = MINUTE_MS
 
@@ -10,21 +10,20 @@ const MIB = 1024 * KIB
 
 export type PoolBounds = { readonly attempts: number; readonly bytes: number }
 
-/** How much of a queue one process works on at once. */
 export type DispatcherBounds = {
-  /** Attempts to destinations that answer, for their first second. */
+  /** Attempts to answering destinations, during their first second. */
   readonly slots: PoolBounds
-  /** Attempts that have left their slot, and all to destinations that do not answer. */
+  /** Attempts longer than a second, and all attempts to destinations that do not answer. */
   readonly slow: PoolBounds
-  /** Octets of a delivery that are not counted. */
+  /** Smaller deliveries do not count towards `bytes`. */
   readonly uncountedBytes: number
   readonly lanes: LaneBounds
 }
 
 export type LaneBounds = {
-  /** Attempts at once to a destination of which nothing is known. */
+  /** Concurrent attempts to an unknown destination. */
   readonly first: number
-  /** All deliveries have one destination, so that there is no other to protect from it. */
+  /** All deliveries have one destination, so no other needs protection from a slow one. */
   readonly isRelay: boolean
 }
 
@@ -37,21 +36,17 @@ export const MAIL_BOUNDS: DispatcherBounds = {
 
 export const RELAY_BOUNDS: DispatcherBounds = { ...MAIL_BOUNDS, lanes: { first: 5, isRelay: true } }
 
-/** Endpoints are many, small and mostly quick; anybody may add one that never answers. */
+/** Endpoints are many, small and mostly quick, but any account may add one that never answers. */
 export const WEBHOOK_BOUNDS: DispatcherBounds = {
   slots: { attempts: 1_000, bytes: 64 * MIB },
   slow: { attempts: 2_000, bytes: 96 * MIB },
-  // Most events are small and do not wait for large ones.
   uncountedBytes: 16 * KIB,
-  // One attempt shows whether an endpoint answers.
   lanes: { first: 1, isRelay: false },
 }
 
-/** Attempts kept free for accounts that have fewer than ATTEMPTS_FEW. */
 const ATTEMPTS_RESERVED = 100
 const ATTEMPTS_FEW = 5
 
-/** Attempts and their octets, counted by account. */
 export class Pool {
   readonly #attempts: Share
   readonly #bytes: Share
@@ -61,12 +56,11 @@ export class Pool {
     this.#bytes = new Share({ max: bytes, reserved: bytes / 8, few: 1 })
   }
 
-  /** How many more attempts the account may make. */
   room(account: string): number {
     return Math.floor(this.#attempts.room(account))
   }
 
-  /** Whether there is room for so many octets. A single delivery may exceed the bound. */
+  /** A single delivery may exceed the bound. */
   takes(account: string, bytes: number): boolean {
     return bytes === 0 || this.#bytes.room(account) > 0
   }
@@ -79,10 +73,7 @@ export class Pool {
 
 type ShareBounds = { readonly max: number; readonly reserved: number; readonly few: number }
 
-/**
- * An account may use as much as is free, but for what is reserved: half if it is alone, a third if there are two. So it
- * leaves room for others, however many there are. What is reserved serves accounts that use few.
- */
+/** An account may use as much as it leaves free beyond the reserve, which serves small users. */
 class Share {
   readonly #bounds: ShareBounds
   readonly #usedBy = new Map<string, number>()
@@ -92,7 +83,7 @@ class Share {
     this.#bounds = bounds
   }
 
-  /** How much the account may add: each unit is one more for it, and one less that is free. */
+  /** Each unit raises `own` and lowers `free`, hence the half. */
   room(account: string): number {
     const { max, reserved, few } = this.#bounds
     const own = this.#usedBy.get(account) ?? 0

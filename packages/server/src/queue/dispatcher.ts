@@ -6,36 +6,24 @@ import { type DispatcherBounds, MAIL_BOUNDS, Pool } from './dispatcher-bounds.ts
 import { type Attempt, Lane } from './lane.ts'
 import { openWorkerLoop } from './worker-loop.ts'
 
-/** Interval of scans when nothing wakes the loop. */
 const SCAN_EVERY_MS = SECOND_MS
-/** A third of a lease. */
 const RENEW_EVERY_MS = MINUTE_MS / 3
-/** Most attempts take less. A longer one leaves its slot to the next. */
+/** Most attempts are shorter. A longer one gives up its slot. */
 const SLOW_ATTEMPT_MS = SECOND_MS
-/** A lane whose host is busy starts nothing more for this time. */
 const CROWDED_PAUSE_MS = SECOND_MS / 2
-/** Deliveries leased ahead of their attempts, for destinations that answer. */
+/** Deliveries leased ahead of their attempts, to answering destinations only. */
 const AHEAD_MAX = { attempts: 2_000, bytes: Number.POSITIVE_INFINITY }
-/** Destinations that are remembered. */
 const LANES_MAX = 10_000
 
 export type Dispatcher = {
-  /** Call it when there may be something to deliver. */
   wake(): void
   active(): number
-  /** The number of lanes about which something is known. */
+  /** Lanes with a known state or with deliveries under way. */
   lanes(): number
-  /**
-   * Claims nothing more, returns what was not started, waits up to `drainMs` milliseconds for the attempts
-   * under way and aborts the others. Resolves when nothing is under way.
-   */
+  /** Returns unstarted deliveries, waits up to `drainMs` for running attempts, aborts the rest. */
   close(drainMs: number): Promise<void>
 }
 
-/**
- * Starts three loops: one claims and starts deliveries, one makes due deliveries ready, one renews leases.
- * The defaults are those of mail.
- */
 export function openDispatcher<Held extends Item>(
   queue: DispatchedQueue<Held>,
   log: Log,
@@ -91,18 +79,14 @@ class Work<Held extends Item> {
   readonly #log: Log
   readonly #bounds: DispatcherBounds
   readonly #heads: ReadyHeads
-  /** Each attempt in hand is counted in one of these. */
   readonly #ahead = new Pool(AHEAD_MAX)
   readonly #slots: Pool
   readonly #slow: Pool
-  /** Lanes with items in hand or with a known state, the longest unused first. */
+  /** Least recently used first. */
   readonly #lanes = new Map<string, Lane<Held>>()
-  /** Items in hand, by account. */
+  /** Claimed and unfinished items, by account. */
   readonly #held = new Map<string, number>()
-  /**
-   * For each account, the lanes in which its claimed items wait. Accounts are served round robin, and so are
-   * the lanes of each.
-   */
+  /** Accounts are served round robin, and so are the lanes of each. */
   readonly #waiting = new Map<string, Set<Lane<Held>>>()
   readonly #cut = new AbortController()
   readonly #returning = new Set<Promise<void>>()
@@ -132,7 +116,7 @@ class Work<Held extends Item> {
     this.#heads.requestScan()
   }
 
-  /** Claims as much as there is room for. True when there may be more. */
+  /** True when there may be more. */
   async claimMore(signal: AbortSignal): Promise<boolean> {
     if (this.#heads.hasUnread) await this.#heads.find((head) => this.#roomFor(head) > 0)
     if (signal.aborted) return false
@@ -145,7 +129,7 @@ class Work<Held extends Item> {
     this.#isEnding = true
   }
 
-  /** Call it after `stopStarting`, once claiming has ended. See `Dispatcher.close`. */
+  /** Requires that claiming has ended. */
   async drain(drainMs: number): Promise<void> {
     this.#giveBack([...this.#lanes.values()].flatMap((lane) => lane.removeExcess(0)))
     if (this.active > 0) {
@@ -163,7 +147,7 @@ class Work<Held extends Item> {
     return this.#lanes.get(name) ?? new Lane<Held>(name, this.#bounds.lanes)
   }
 
-  /** Deliveries to a destination that does not answer are claimed only for attempts that may begin at once. */
+  /** A destination that does not answer gets only deliveries whose attempts may start at once. */
   #poolOf(lane: Lane<Held>): Pool {
     return lane.isAnswering ? this.#ahead : this.#slow
   }
@@ -174,8 +158,8 @@ class Work<Held extends Item> {
   }
 
   /**
-   * The items to claim from each head now, first those of accounts with few items in hand first. The heads of an account
-   * share its room evenly. They count in the lane and the pool until the claim has ended.
+   * Accounts with few unfinished items come first. Allotted items count in the lane and the pool
+   * until the claim has ended.
    */
   #allot(): Claim<Held>[] {
     const heldOf = ({ account }: Head) => this.#held.get(account) ?? 0
@@ -240,14 +224,13 @@ class Work<Held extends Item> {
     return lane
   }
 
-  /** Starts whatever may start, one attempt per account and round. */
   #start(): void {
     if (this.#isEnding) return
     for (const [account, lanes] of this.#waiting) {
       const hasStarted = this.#startOne(account, lanes)
       if (lanes.size > 0 && !hasStarted) continue
       this.#waiting.delete(account)
-      // At the end of the map this loop reaches the account again.
+      // The loop reaches a re-inserted account again at the end of the map.
       if (lanes.size > 0) this.#waiting.set(account, lanes)
     }
   }
@@ -295,7 +278,6 @@ class Work<Held extends Item> {
     add(this.#held, account, -group.length)
     lane.end(attempt, outcome)
     if (outcome === 'crowded') this.#pause(lane, account)
-    // Deliveries that were not attempted are ready again.
     if (outcome === 'crowded' || outcome === 'returned') {
       this.#heads.add({ account, lane: lane.name })
     }
@@ -319,12 +301,11 @@ class Work<Held extends Item> {
       lane.resume()
       this.#onChange(lane, account)
     }
-    // Jitter: lanes that found one host busy at the same time must not all return at the same time.
+    // Jitter keeps lanes that paused for one host from resuming together.
     const [part = 0] = systemChance.bytes(1)
     setTimeout(resume, CROWDED_PAUSE_MS * (0.75 + part / 512)).unref()
   }
 
-  /** Continues after a change to the lane, or to this account in it. */
   #onChange(lane: Lane<Held>, account: string): void {
     if (this.#isEnding) {
       if (this.active === 0) this.#onEnd()
@@ -333,12 +314,11 @@ class Work<Held extends Item> {
     this.#giveBack(lane.removeExcess())
     this.#forgetLanes(lane)
     this.#start()
-    // Room in a pool may be used by any lane.
     const isRoom = !lane.isAnswering || lane.roomFor(account) > 0
     if (isRoom && (this.#heads.size > 0 || this.#heads.hasUnread)) this.wantMore()
   }
 
-  /** Forgets an empty lane of which nothing is known and, past the limit, the longest unused one that is empty. */
+  /** Forgets an empty, unknown lane and, past LANES_MAX, the least recently used empty lane. */
   #forgetLanes(lane: Lane<Held>): void {
     if (lane.isEmpty && !lane.isKnown) this.#lanes.delete(lane.name)
     if (this.#lanes.size <= LANES_MAX) return
@@ -373,9 +353,9 @@ function add(counts: Map<string, number>, key: string, amount: number): void {
 }
 
 const PAGE_HEADS = 200
-/** Lanes of one account that a scan lists before it continues with the next account. */
+/** Lanes of one account per scan, before the scan moves to the next account. */
 const LANES_EACH = 20
-/** Heads kept in memory. Past this number only heads are added that can be claimed at once. */
+/** Beyond this number only heads that can be claimed at once are added. */
 const HEADS_MAX = 5_000
 
 const FIRST: Head = { account: '', lane: '' }
@@ -383,18 +363,15 @@ const FIRST: Head = { account: '', lane: '' }
 type Rest = { after: Head; isWantedAgain: boolean }
 
 /**
- * The known heads with something ready, the next to serve first. A scan of the queue finds some lanes of
- * every account; the further lanes of accounts with many are read beside the scan, round robin.
+ * Heads to claim from, next to serve first. A scan finds some lanes of every account; `#rests`
+ * pages through the other lanes of large accounts, round robin.
  */
 class ReadyHeads {
   readonly #queue: Pick<DispatchedQueue<Item>, 'listHeads'>
   readonly #heads = new Map<string, Head>()
-  /** The head after which the current scan continues; null when no scan is under way. */
   #scan: Head | null = null
   #isScanWanted = true
-  /** For accounts with many lanes, the head after which their further lanes begin. */
   readonly #rests = new Map<string, Rest>()
-  /** Some heads were left out because HEADS_MAX was reached. */
   #hasLeftOut = false
 
   constructor(queue: Pick<DispatchedQueue<Item>, 'listHeads'>) {
@@ -409,17 +386,14 @@ class ReadyHeads {
     return this.#heads.values()
   }
 
-  /** Call it when any head may have something new. */
   requestScan(): void {
     this.#isScanWanted = true
   }
 
-  /** Whether there may be heads that are not known yet. */
   get hasUnread(): boolean {
     return this.#isScanDue || this.#scan !== null || this.#rests.size > 0
   }
 
-  /** Reads the next page of the scan and a page of one account with many lanes. */
   async find(isClaimable: (head: Head) => boolean): Promise<void> {
     const [rest] = this.#rests
     if (this.#scan === null && this.#isScanDue) {
@@ -461,16 +435,15 @@ class ReadyHeads {
     return found
   }
 
-  /** The head may have something ready. A new head is served last. */
+  /** A new head is served last. */
   add(head: Head): void {
     const key = keyOf(head)
     if (!this.#heads.has(key)) this.#heads.set(key, head)
   }
 
-  /** Call it after a claim: the head may have more when the claim got all it asked for. */
   afterClaim(head: Head, mayHaveMore: boolean): void {
     this.#heads.delete(keyOf(head))
-    // The next scan finds the head again, after the heads that were left out.
+    // The next scan finds the head again, after the skipped ones.
     if (mayHaveMore && !this.#hasLeftOut) this.add(head)
   }
 

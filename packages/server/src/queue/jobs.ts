@@ -1,5 +1,4 @@
-// The table of jobs: work that one worker at a time does under a lease. `due_at` is when a worker
-// may claim the job: its next run or, while it is leased, the end of the lease.
+// Work that one worker at a time does under a lease; `due_at` is the next run or the lease's end.
 
 import type { ExpressionBuilder } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
@@ -10,27 +9,24 @@ import { addFailure, type Failure, type Trouble, waitAfter } from './trouble.ts'
 
 export type Job = {
   kind: string
-  /** What the job works on; unique within its kind. */
+  /** Unique within the kind. */
   key: string
   /** Empty for the service's own work. */
   accountId: string
   payload: Record<string, unknown>
-  /** Failed attempts since the last progress; null for none. */
+  /** Failures since the last progress. */
   trouble: Trouble | null
 }
 
-/** A job and the worker that claims its lease. The lease may be another worker's by now. */
+/** The worker may have lost the lease since. */
 export type Held = { kind: string; key: string; worker: string; nowMs: number }
 
-/**
- * `again`: it made progress and is not finished. With a failure it is retried after a wait, or at
- * `retryAtMs`.
- */
+/** `again`: it made progress. A failure is retried after a backoff, or at `retryAtMs`. */
 export type Outcome = 'done' | 'again' | { failure: Failure; retryAtMs?: number }
 
 type Added = Pick<NewRow<'jobs'>, 'kind' | 'key' | 'account_id' | 'due_at'>
 
-/** Adds jobs in the transaction that makes them necessary. A job that exists stays as it is. */
+/** Leaves existing jobs unchanged. */
 export const insertJobs = forEachRow(
   rowInsert<Tables, Added & { payload: string | null }>(
     'jobs',
@@ -52,12 +48,11 @@ export const addJobs = transaction({
 
 type Due = {
   kind: string
-  /** Only jobs with these keys. */
   keys?: readonly string[] | undefined
-  /** Only jobs of accounts none of whose jobs of this kind is leased. */
+  /** Skips accounts with another leased job of this kind. */
   isExclusive?: boolean | undefined
   nowMs: number
-  /** A job that is due later than this is due now: a clock that was wrong wrote its time. */
+  /** A later time was written before the clock was set back and counts as due. */
   latestMs?: number | undefined
 }
 
@@ -83,7 +78,7 @@ function leasedOfAccount(row: ExpressionBuilder<Tables, 'jobs'>, nowMs: number) 
     .where('other.due_at', '>', nowMs)
 }
 
-/** Whether there is a job to claim. A read is cheap; a claim costs a commit. */
+/** Checks with a read, because a claim costs a commit. */
 export async function hasDueJob(
   db: ReadDb,
   { exceptAccount, ...due }: Due & { exceptAccount?: string },
@@ -93,10 +88,7 @@ export async function hasDueJob(
   return (await query.executeTakeFirst()) !== undefined
 }
 
-/**
- * Leases up to `limit` due jobs, oldest first, of the next account after `afterAccount`, round
- * robin.
- */
+/** Leases jobs of one account. Accounts take turns, starting after `afterAccount`. */
 export const claimJobs = transaction({
   name: 'claimJobs',
   accountOf: () => null,
@@ -134,7 +126,6 @@ export const claimJobs = transaction({
   },
 })
 
-/** Renews all leases of these workers and returns the workers that still have one. */
 export const renewJobs = transaction({
   name: 'renewJobs',
   accountOf: () => null,
@@ -154,7 +145,7 @@ export const renewJobs = transaction({
   },
 })
 
-/** Locks a job within a transaction that needs its lease; null when `worker` has lost the lease. */
+/** Locks a job whose lease the transaction needs; null when `worker` has lost it. */
 export async function holdJob(tx: Tx, held: Held): Promise<Job | null> {
   const job = tx.query
     .selectFrom('jobs')
@@ -166,14 +157,13 @@ export async function holdJob(tx: Tx, held: Held): Promise<Job | null> {
   return row === undefined ? null : toJob(row)
 }
 
-/** The same for a step that makes progress: failures before it no longer count. */
+/** Like `holdJob`, and resets the job's failures. */
 export async function advanceJob(tx: Tx, held: Held): Promise<Job | null> {
   const job = await holdJob(tx, held)
   if (job !== null && job.trouble !== null) await ofJob(tx, held, { trouble: null }).execute()
   return job
 }
 
-/** Keeps what the job has to know in its next run. */
 export const recordJob = transaction({
   name: 'recordJob',
   accountOf: () => null,
@@ -183,9 +173,8 @@ export const recordJob = transaction({
 })
 
 /**
- * Removes a job that is done and returns any other. A job that has failed `faultsMax` times keeps
- * its lease: its worker gives it up. Returns the failures of a job that failed; null for none, and
- * when `worker` has lost the lease.
+ * A job that failed `faultsMax` times stays leased until its worker gives it up. Returns the
+ * failures of a failed job; null when there are none or `worker` has lost the lease.
  */
 export const settleJob = transaction({
   name: 'settleJob',
@@ -227,14 +216,14 @@ function ofJob(tx: Tx, { kind, key, worker }: Held, fields: Partial<Row<'jobs'>>
     .where('leased_by', '=', worker)
 }
 
-/** Frees the jobs that an instance had leased before it was restarted; null: any instance. */
+/** Releases jobs leased by an earlier run of this instance, or by any instance (null). */
 export const releaseJobs = transaction({
   name: 'releaseJobs',
   accountOf: () => null,
   essential: true,
   async run(tx: Tx, { instance }: { instance: string | null }): Promise<void> {
     const freed = tx.query.updateTable('jobs').set({ leased_by: null, due_at: AT_ONCE })
-    // A worker's name begins with its instance and a space; `!` is the character after the space.
+    // Worker names begin with the instance and a space; `!` follows the space in ASCII.
     const own =
       instance === null
         ? freed.where('leased_by', 'is not', null)
@@ -243,7 +232,6 @@ export const releaseJobs = transaction({
   },
 })
 
-/** By any clock. */
 const AT_ONCE = 0
 
 function toJob(row: Row<'jobs'>): Job {

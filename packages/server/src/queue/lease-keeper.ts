@@ -1,4 +1,4 @@
-// The leases of one worker, which are renewed until it drops them.
+// The delivery leases of one worker, renewed until dropped.
 
 import type { Log } from '#platform/log.ts'
 import { storageErrorKind } from '#platform/problem.ts'
@@ -8,33 +8,30 @@ import type { Head, Share } from './dispatched-queue.ts'
 import type { LeasedQueue } from './leased-queue.ts'
 import type { QueueClock } from './queue-clock.ts'
 
-/** A lease that ends sooner is renewed before anything is sent under it. */
+/** A lease with less time left is renewed before anything is sent under it. */
 const LEASE_LEFT_MS_MIN = 10 * SECOND_MS
 
 type Named = { readonly id: string }
 
 export type LeaseKeeper<Held extends Named> = {
-  /** See `DispatchedQueue`. */
   listHeads(page: { after: Head; lanesEach: number; limit: number }): Promise<Head[]>
-  /** Claims deliveries; `nowMs` for a queue that writes the start of an attempt. */
   claim(heads: readonly Share[], nowMs?: number): Promise<Held[]>
-  /** Stops renewing these leases, except those of deliveries that were claimed again since. */
+  /** Stops renewing these leases, except for deliveries claimed again since. */
   drop(held: readonly Held[]): void
   /**
-   * Drops unattempted deliveries and makes them ready at once. `withRetries` may try that several times; no delivery
-   * that is claimed again meanwhile is confirmed before the last attempt.
+   * Makes unattempted deliveries ready at once. A new claim of one is not confirmed before
+   * `withRetries` has made its last try.
    */
   giveBack(held: readonly Held[], withRetries?: Retrying): Promise<void>
   renew(): Promise<void>
-  /** The deliveries among these that are still held, with time enough to send them. */
+  /** Keeps the deliveries that are still leased with enough time left to send them. */
   confirm(held: readonly Held[]): Promise<Held[]>
-  /** See `DispatchedQueue`. */
   readyDue(onReady?: () => void, signal?: AbortSignal): Promise<void>
 }
 
 type Retrying = (run: () => Promise<void>) => Promise<void>
 
-/** The leases of `worker`. No wait is longer than `backoffMaxMs`, except one that a wrong clock has written. */
+/** A wait longer than `backoffMaxMs` is taken for one that a wrong clock wrote. */
 export function openLeaseKeeper<Held extends Named>(
   { db, queueClock }: { db: Db; queueClock: QueueClock },
   options: { queue: LeasedQueue<Held>; worker: string; leaseMs: number; backoffMaxMs: number },
@@ -74,7 +71,7 @@ export function openLeaseKeeper<Held extends Named>(
     renew: () => renewAfter(0),
     async confirm(group) {
       const ids = group.map(({ id }) => id)
-      // A repeated return of an earlier claim must not return this claim.
+      // A late retry of an earlier return would release this claim.
       await returns.wait(ids)
       const isShort = ({ leaseUntilMs }: { leaseUntilMs: number }) =>
         leaseUntilMs < queueClock.now() + LEASE_LEFT_MS_MIN
@@ -88,11 +85,10 @@ export function openLeaseKeeper<Held extends Named>(
     },
     async readyDue(onReady = () => {}, signal) {
       await queueClock.check()
-      // After a suspension of the process or an outage of the store, leases of attempts under way seem to
-      // have ended. Renewing first keeps them from being sent twice.
+      // After a suspension or a database outage, leases of running attempts look expired. Renewing
+      // first prevents sending twice.
       await renewAfter(leaseMs / 2)
       const due = { queueMs: queueClock.now(), backoffMaxMs, leaseMs }
-      // A read costs nothing, a write a commit.
       if (!(await queue.hasDue(db, due))) return
       for (let hasMore = true; hasMore && signal?.aborted !== true; ) {
         hasMore = await db.write(queue.readyDue, due)
@@ -102,7 +98,6 @@ export function openLeaseKeeper<Held extends Named>(
   }
 }
 
-/** Returns under way, by the ids of what they give back. */
 function trackReturns() {
   const returning = new Map<string, Promise<void>>()
   const wait = (ids: string[]) => Promise.allSettled(ids.map((id) => returning.get(id)))
@@ -121,12 +116,11 @@ function trackReturns() {
   }
 }
 
-/** Time between tries to record an outcome while the store is down. */
 const SETTLE_RETRY_MS = 500
 
 /**
- * Retries `run` until the store is back or `signal` is aborted, so that mail that a receiver accepted is not sent again
- * because its outcome could not be recorded. `fields` are for the log.
+ * Retries `run` until the database is back or `signal` aborts. Losing the outcome of a delivery
+ * would send accepted mail again.
  */
 export async function retryUntilStored<Value>(
   { log }: { log: Log },
@@ -144,10 +138,7 @@ export async function retryUntilStored<Value>(
   }
 }
 
-/**
- * Returns items that were not attempted. Retries until the store is back or `signal` is aborted; then the
- * leases expire. `fields` are for the log.
- */
+/** Retries until the database is back or `signal` aborts; then the leases expire. */
 export async function giveBack<Held extends Named>(
   deps: { log: Log },
   held: readonly Held[],

@@ -1,5 +1,4 @@
-// The rows that the queues of mail and of webhooks have in common: which accounts have ready deliveries in
-// which lanes, who holds what until when, and when it becomes ready again. All times are the queue's.
+// Lease queries shared by the queues of mail and of webhooks. All times are queue time.
 
 import { type Kysely, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
@@ -9,13 +8,11 @@ import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 import type { Head, Share } from './dispatched-queue.ts'
 
-/** Deliveries moved in one step from waiting to ready. */
 const DUE_STEP_ROWS = 1_000
 
 export type QueueTable = 'deliveries' | 'webhook_deliveries'
 export type QueueState = 'ready' | 'waiting' | 'leased'
 
-/** The columns that both tables have. */
 type QueueColumn =
   | 'id'
   | 'account_id'
@@ -31,39 +28,29 @@ type Rows = SelectQueryBuilder<QueueTables, QueueTable, { id: string }>
 
 type DueInput = { queueMs: number; backoffMaxMs: number; leaseMs: number }
 type HeadsInput = Head & { lanesEach: number; limit: number }
-/** `nowMs` is for a queue that writes the start of an attempt. */
+/** `nowMs` is set for a queue that records the start of an attempt. */
 type ClaimInput = { worker: string; heads: Share[]; nowMs?: number; leaseUntilMs: number }
 type HeldInput = { worker: string; ids: string[] }
 type HeldUntil = { id: string; leaseUntilMs: number }
 
 export type LeasedQueue<Held> = {
   /**
-   * Accounts with ready deliveries, each with up to `lanesEach` lanes, ordered by account and lane. The page
-   * begins after the given head, first with further lanes of that account. The cost depends on accounts and
-   * lanes, not on deliveries.
+   * Pages by account and lane, at most `lanesEach` per account. Costs grow with accounts and lanes,
+   * not with deliveries.
    */
   listHeads(db: ReadDb, input: HeadsInput): Promise<Head[]>
-  /** Leases deliveries of these heads, of each the longest due first, and counts an attempt for each. */
+  /** Leases the most overdue deliveries of each head and counts an attempt for each. */
   readonly claim: Transaction<Tables, ClaimInput, Held[]>
-  /** The deliveries among these that `worker` still holds and may attempt, with the end of each lease. */
   findHeld(db: ReadDb, input: HeldInput): Promise<HeldUntil[]>
-  /**
-   * Renews the leases that `worker` still holds. Locked rows are being settled, or are renewed the next time.
-   */
+  /** Skips locked rows: they are being settled, or the next renewal covers them. */
   readonly renew: Transaction<Tables, HeldInput & { untilMs: number }, void>
-  /** Returns deliveries that were not attempted, and takes back the attempts that the claim counted. */
+  /** Uncounts the attempts that the claim counted. */
   readonly giveBack: Transaction<Tables, HeldInput, void>
-  /**
-   * Makes ready the deliveries that are due, and those whose lease has ended; up to DUE_STEP_ROWS of each,
-   * true when there may be more.
-   */
+  /** Makes ready due deliveries and those with expired leases. True when there may be more. */
   readonly readyDue: Transaction<Tables, DueInput, boolean>
-  /** Whether `readyDue` would find something: a read, which costs no commit. */
+  /** Costs no commit, unlike `readyDue`. */
   hasDue(db: ReadDb, input: DueInput): Promise<boolean>
-  /**
-   * Ends the leases of an instance that has just started, or all of them where there can be no other
-   * (null). Names of workers begin with their instance and a space.
-   */
+  /** Releases the leases of an earlier run of this instance, or of all instances (null). */
   readonly release: Transaction<Tables, { instance: string | null }, void>
 }
 
@@ -73,21 +60,19 @@ type Delivery = Pick<Row<QueueTable>, 'id' | 'account_id' | 'lane' | 'attempts'>
 
 type QueueOptions<Name extends QueueTable, Held> = {
   table: Name
-  /** The end of the names of its transactions, such as `claimDeliveries`. */
+  /** Suffix of transaction names, as in `claimDeliveries`. */
   noun: string
-  /** The columns that a holder gets. */
   columns: readonly (keyof Row<Name> & keyof Held)[]
-  /** Set on a delivery whose lease ended before its outcome was known. */
+  /** Set when a lease expired before the outcome was known. */
   takenBack: Partial<Row<Name>>
-  /** Set on a delivery that was returned unattempted. */
+  /** Set when an unattempted delivery is returned. */
   returned: { readonly last_attempt_at?: RawBuilder<number | null> }
-  /** Settles those of these deliveries that must not be attempted again, and returns their ids. */
+  /** Settles the deliveries that must not be attempted again and returns their ids. */
   endLost?: (tx: Tx, ids: string[]) => Promise<string[]>
-  /** A delivery may be attempted only where this is true. */
   isLiving?: RawBuilder<SqlBool>
-  /** These deliveries of a head, and others that must be claimed with them. */
+  /** Returns `ready` and any deliveries that must be claimed with it. */
   complete?: (tx: Tx, head: Share, ready: Held[]) => Promise<Held[]>
-  /** Removes deliveries whose inbox was deleted, and returns the others. */
+  /** Removes deliveries whose inbox was deleted and returns the rest. */
   dropOrphans?: (tx: Tx, held: Held[]) => Promise<Held[]>
 }
 
@@ -115,18 +100,16 @@ export function idsOf(rows: readonly { id: string }[]): string[] {
   return rows.map((row) => row.id)
 }
 
-/** The same tables, with the columns that both have. */
 function asQueue(query: Kysely<Tables>): Kysely<QueueTables> {
   return query.withTables<QueueTables>()
 }
 
-/** Written as in the partial index by account; an index by lane would not find one account's rows. */
+/** Matches the partial index by account; an index by lane would not find one account's rows. */
 const IS_READY = sql<SqlBool>`queue_state >= 'ready' and queue_state <= 'ready'`
 
 function headsOf(table: QueueTable) {
   const from = sql.table(table)
-  // Each step of the recursion goes to the next lane of the account, to the end of its lanes (null), or to
-  // the next account (before its first lane).
+  // Each step moves to the account's next lane, the end of its lanes (null), or the next account.
   const selectHeads = statement<Tables, HeadsInput, Head>((query, place, engine) => {
     const given = (name: 'account' | 'lane') =>
       byBytes(engine, sql<string>`cast(${place(name)} as text)`)
@@ -206,7 +189,6 @@ function heldOf({ table, isLiving }: { table: QueueTable; isLiving?: RawBuilder<
       .select(['id', sql<number>`coalesce(lease_until, 0)`.as('leaseUntilMs')])
       .where('leased_by', '=', worker)
       .where(isLiving ?? sql<SqlBool>`true`)
-  // Most calls are for one delivery.
   const selectOne = statement<Tables, { worker: string; id: string }, HeldUntil>((query, place) =>
     selectHeld(query, place('worker')).where('id', '=', place('id')),
   )
@@ -217,7 +199,6 @@ function heldOf({ table, isLiving }: { table: QueueTable; isLiving?: RawBuilder<
   }
 }
 
-/** Rows that a transaction changes. */
 function rowsOf(table: QueueTable) {
   const from = (query: Kysely<Tables>): Rows =>
     asQueue(query).selectFrom<QueueTable>(table).select('id')
@@ -249,7 +230,7 @@ function leaseWrites({ table, returned }: { table: QueueTable; returned: object 
     },
     async giveBack(tx: Tx, input: HeldInput) {
       if (input.ids.length === 0) return
-      // All transactions that lock several rows use one order, so that no two wait for each other.
+      // All transactions lock rows in id order, which prevents deadlocks.
       const held = await rows.lock(tx, heldBy(tx, input).orderBy('id'))
       await rows.set(tx, held, { ...READY, attempts: sql`attempts - 1`, ...returned })
     },
@@ -293,7 +274,7 @@ function dueQueries({ table, takenBack, endLost = async () => [] }: DueOptions) 
     async release(tx: Tx, { instance }: { instance: string | null }) {
       let leased = rows.from(tx.query).where('queue_state', '=', sql.lit('leased'))
       if (instance !== null) {
-        // Names that begin with the instance and a space.
+        // Worker names begin with the instance and a space; `!` follows the space in ASCII.
         leased = leased
           .where('leased_by', '>', `${instance} `)
           .where('leased_by', '<', `${instance}!`)
@@ -311,8 +292,8 @@ type DueRange = {
 }
 
 /**
- * Times in the past, and times later than any backoff or lease, which were written before the clock was set back.
- * Each range has a query of its own, because for two ends of an index joined by "or" SQLite reads everything between.
+ * Times beyond any backoff or lease were written before the clock was set back. The ranges are
+ * separate queries: SQLite scans everything between two ends joined by "or".
  */
 function dueRanges({ queueMs, backoffMaxMs, leaseMs }: DueInput): DueRange[] {
   const waiting = { state: 'waiting', column: 'next_attempt_at' } as const

@@ -1,6 +1,4 @@
-// Work that is due by time rather than requested. Of several processes that share a database one
-// does each task for all, under a lease that it keeps while it lives. Any process takes a free
-// lease.
+// Tasks that run by time. Among processes that share a database, a task's lease holder runs it.
 
 import { once } from 'node:events'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
@@ -10,37 +8,29 @@ import type { QueueClock } from './queue-clock.ts'
 import { type JobDeps, type JobKind, openJobWorker, type Work } from './work-jobs.ts'
 import { openWorkerLoop } from './worker-loop.ts'
 
-/** With these a task of a process that died waits less than a minute. */
+/** Bounds the gap after a leader dies to less than a minute. */
 const LEADING = {
   leaseMs: 30 * SECOND_MS,
-  /** How often each process checks for free leases. */
   checkMs: 5 * SECOND_MS,
 }
-/** When a scheduled task that failed is retried. */
 const TASK_RETRY_MS = MINUTE_MS
 
-/**
- * A task of a feature. It may overlap with another run of itself, in a process that was suspended.
- */
+/** Two runs may overlap after a process was suspended. */
 export type Task = {
   readonly name: string
   readonly everyMs: number
-  /**
-   * `each process` runs it every `everyMs`; of a `leader` only one process does. `schedule`: one
-   * process runs it, and the next run is due `everyMs` after its end, whichever process leads then.
-   */
+  /** `schedule` runs in one process, whichever leads then, `everyMs` after the last run ended. */
   readonly by: 'each process' | 'leader' | 'schedule'
-  /** Does some of the work; ends early once `signal` is aborted. True when there may be more. */
   run(signal: AbortSignal): Promise<unknown>
 }
 
 export type Tasks = {
-  /** The tasks that this process leads now; empty for a process that is alone with its database. */
+  /** Empty when no other process shares the database. */
   led(): string[]
   close(): Promise<void>
 }
 
-/** Each task has a loop of its own, because DNS or a bucket may delay one. */
+/** Each task has its own loop, because DNS or object storage may delay one. */
 export function openTasks(
   deps: LeaderDeps,
   {
@@ -86,7 +76,7 @@ function kindOf(
     leaseMs,
     pollMs: checkMs,
     aheadMsMax: leaseMs + CLOCK_SKEW_MS,
-    // A process that was suspended notices that its leases are over.
+    // Detects leases that expired during a suspension.
     prepare: () => deps.queueClock.check(),
     async run(jobs, work) {
       const loops = jobs.flatMap((job) => {
@@ -119,7 +109,6 @@ function scheduled({ db, queueClock }: LeaderDeps, task: Task, { job, work }: Le
   let retryAtMs = 0
   return async (signal) => {
     const nowMs = queueClock.now()
-    // A time in the future was written before the clock of the database was set back.
     const isDone = doneAtMs !== null && doneAtMs <= nowMs + CLOCK_SKEW_MS
     if (nowMs < retryAtMs || (isDone && nowMs - (doneAtMs ?? 0) < everyMs)) return
     retryAtMs = nowMs + TASK_RETRY_MS

@@ -1,27 +1,22 @@
-// The clock of the queue. It runs alike in every process on one database, and setting the wall
-// clock does not move it. It does not tell the date.
+// A clock that agrees across the processes of one database. Wall clock changes do not move it.
 
 import type { Clock } from '#platform/clock.ts'
 import { readSharedTime } from '#platform/db/dialect.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Db } from '#store/tables.ts'
 
-/** A larger difference means that the process was suspended; a smaller one is measuring error. */
+/** A larger difference means that the process was suspended. */
 const SHARED_CLOCK_DRIFT_MS = 2 * SECOND_MS
 
 export type QueueClock = {
-  /** Milliseconds, close to those since the epoch. */
   now(): number
-  /** Call it now and then, so that a process that was suspended catches up with the others. */
+  /** Call regularly, so that a suspended process catches up with the others. */
   check(): Promise<void>
 }
 
 const READS_MAX = 3
 
-/**
- * Starts from the clock of the shared database, or this machine's when there is no other process.
- * Rejects when the database cannot be read.
- */
+/** Rejects when the database cannot be read. */
 export async function openQueueClock({ db, clock }: { db: Db; clock: Clock }): Promise<QueueClock> {
   const readOnce = async () => {
     const startMs = clock.steady()
@@ -30,7 +25,7 @@ export async function openQueueClock({ db, clock }: { db: Db; clock: Clock }): P
     const steadyMs = Math.round((startMs + endMs) / 2)
     return { sharedMs, steadyMs, gapMs: clock.now() - endMs, tookMs: endMs - startMs }
   }
-  // The quickest answer is the most precise, because its duration bounds the error.
+  // The quickest query is the most precise: its duration bounds the error.
   const measure = async () => {
     let best = await readOnce()
     for (let reads = 1; reads < READS_MAX && best.sharedMs !== null; reads++) {
@@ -46,7 +41,6 @@ export async function openQueueClock({ db, clock }: { db: Db; clock: Clock }): P
     async check() {
       const gapMs = clock.now() - clock.steady()
       if (seen.sharedMs === null || Math.abs(gapMs - seen.gapMs) < SHARED_CLOCK_DRIFT_MS) return
-      // Either the wall clock was set, or this process was suspended.
       const now = await measure()
       const driftMs = (now.sharedMs ?? 0) - seen.sharedMs - (now.steadyMs - seen.steadyMs)
       if (driftMs > SHARED_CLOCK_DRIFT_MS) aheadMs += driftMs

@@ -1,8 +1,6 @@
-// When deliveries of mail and of webhooks are retried, and when they fail for good.
-
 import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 
-/** Waits of mail after the first attempt, the second and so on; the last wait repeats. */
+/** Waits after the first, second and later attempts at mail; the last repeats. */
 const BACKOFF_MS = [
   MINUTE_MS,
   5 * MINUTE_MS,
@@ -13,13 +11,9 @@ const BACKOFF_MS = [
   8 * HOUR_MS,
 ]
 
-/** The longest wait. */
 export const BACKOFF_MS_MAX = 8 * HOUR_MS
 
-/**
- * The time of the attempt after attempt number `attempts` (from 1), or null for none. The last attempt is
- * made at `expiresAtMs`.
- */
+/** Null when no attempt is left. The last attempt is made at `expiresAtMs`. */
 export function nextAttemptAt(input: {
   attempts: number
   nowMs: number
@@ -31,7 +25,7 @@ export function nextAttemptAt(input: {
   return Math.min(nowMs + (BACKOFF_MS[index] ?? BACKOFF_MS_MAX), expiresAtMs)
 }
 
-/** Waits of webhooks after the first attempt, the second and so on; none follows the last. */
+/** Waits between the attempts at a webhook. */
 const WAITS_MS = [
   MINUTE_MS / 2,
   MINUTE_MS,
@@ -44,10 +38,9 @@ const WAITS_MS = [
   24 * HOUR_MS,
 ]
 
-/** The longest wait. */
 export const WEBHOOK_WAIT_MS_MAX = 24 * HOUR_MS
 
-/** The time of the attempt after number `attempts` (from 1), or null when there is none left. */
+/** Null when no attempt is left; `attempts` counts from 1. */
 export function nextWebhookAttemptAt(input: { attempts: number; nowMs: number }): number | null {
   const waitMs = WAITS_MS[Math.max(input.attempts, 1) - 1]
   return waitMs === undefined ? null : input.nowMs + waitMs

@@ -1,5 +1,4 @@
-// Workers: each claims due jobs of one kind, runs them under leases that it renews, and settles
-// them.
+// Workers that claim due jobs of one kind, run them under renewed leases and settle them.
 
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
@@ -18,47 +17,40 @@ import {
 import { failureOf, type Trouble } from './trouble.ts'
 import { openWorkerLoop } from './worker-loop.ts'
 
-/** How long a job stays leased to a process that died. */
 const LEASE_MS = MINUTE_MS
 const POLL_MS = SECOND_MS
-/** How long an account's job runs while jobs of other accounts wait. */
+/** Time for one account's job while other accounts wait. */
 const TURN_MS = 3 * SECOND_MS
 
-/** The work of a feature that is kept in the table of jobs. */
 export type JobKind = {
   readonly name: string
-  /** Jobs that a process runs at once; 1 by default. */
+  /** Concurrent jobs in a process; 1 by default. */
   readonly atOnce?: number
-  /** Whether the jobs of an account run one after the other. */
   readonly isExclusive?: boolean
-  /** Jobs of an account that one run gets together; 1 by default. */
+  /** Jobs of one account in one run; 1 by default. */
   readonly batch?: number
-  /** Faults in a row after which a job is given up; absent: never. */
+  /** Consecutive faults before a job is given up; absent: never. */
   readonly faultsMax?: number
-  /** Only jobs with these keys; they are added when they are missing. */
+  /** Restricts the worker to these keys, and adds missing jobs. */
   readonly keys?: readonly string[]
   readonly leaseMs?: number
   readonly pollMs?: number
-  /** How far in the future a job of this kind may be due; absent: any time. */
   readonly aheadMsMax?: number
-  /** Called before leases are renewed and jobs claimed. */
+  /** Called before renewals and claims. */
   prepare?(): Promise<void>
-  /**
-   * Runs jobs of one account. A rejection fails them all, and each is retried after a wait. It may
-   * be called again at any point of its work, because processes die.
-   */
+  /** Runs jobs of one account. A rejection fails them all. Must tolerate a rerun from any point. */
   run(jobs: readonly [Job, ...Job[]], work: Work): Promise<Outcome>
-  /** Called before a job is removed because it failed `faultsMax` times. */
+  /** Called before a job is deleted after `faultsMax` faults. */
   giveUp?(held: Held, trouble: Trouble): Promise<unknown>
 }
 
 export type Work = {
-  /** Aborted when the worker closes or the lease is lost. */
+  /** Aborts when the worker closes or the lease is lost. */
   readonly signal: AbortSignal
   held(job: Job): Held
-  /** Whether to return the job because the worker closes or the turn of its account is over. */
+  /** True when the job should return: the worker closes or the account's turn is over. */
   isOver(): Promise<boolean>
-  /** Fails one job of several. */
+  /** Fails one job of a batch. */
   fail(job: Job, error: unknown): Promise<void>
 }
 
@@ -66,15 +58,13 @@ export type JobDeps = {
   db: Db
   clock: Pick<Clock, 'now' | 'monotonic'>
   log: Log
-  /** Makes a name that no other worker ever has. */
+  /** Returns a name that no worker has used before. */
   makeWorker(): string
 }
 
 export type JobWorker = {
   wake(): void
-  /** Keys of the jobs that run now. */
   running(): string[]
-  /** Aborts and returns what runs, and resolves then. */
   close(): Promise<void>
 }
 
@@ -126,10 +116,7 @@ class Worker implements JobWorker {
     await Promise.all([...this.#runs].map(({ done }) => done))
   }
 
-  /**
-   * Renews leases and starts due jobs. It does not wait for them, so that leases are renewed
-   * meanwhile.
-   */
+  /** Starts due jobs without waiting for them, so that renewals are not delayed. */
   async #step(signal: AbortSignal): Promise<boolean> {
     await this.#kind.prepare?.()
     await this.#renew()
@@ -168,7 +155,6 @@ class Worker implements JobWorker {
     const run: Run = { worker, jobs: new Set(jobs), ending, renewedMs, done: Promise.resolve() }
     this.#runs.add(run)
     run.done = this.#work(run, jobs)
-      // The jobs are claimed again when their lease has expired.
       .catch((error) => this.#deps.log.warn({ error, kind: this.#kind.name }, OUTCOME_LOST))
       .finally(() => {
         this.#runs.delete(run)
@@ -196,7 +182,7 @@ class Worker implements JobWorker {
   async #fail(run: Run, held: Held, { job, error }: { job: Job; error: unknown }): Promise<void> {
     const { log } = this.#deps
     const { kind, key } = held
-    // First, because the write may fail, too.
+    // Logged first, because the write may fail as well.
     log.warn({ error, kind, job: key }, 'a job failed and will be retried')
     const trouble = await this.#settle(run, held, { job, outcome: { failure: failureOf(error) } })
     if (trouble === null || trouble.faults < this.#faultsMax) return
@@ -218,9 +204,7 @@ class Worker implements JobWorker {
     return this.#kind.faultsMax ?? Number.MAX_SAFE_INTEGER
   }
 
-  /**
-   * Renews each lease after a third of it. A run whose lease is lost, or nearly over, is aborted.
-   */
+  /** Aborts runs whose lease is lost or nearly over. */
   async #renew(): Promise<void> {
     const { db, clock } = this.#deps
     const nowMs = clock.monotonic()
@@ -249,7 +233,7 @@ class Worker implements JobWorker {
     return async () => {
       if (run.ending.signal.aborted) return true
       const nowMs = clock.monotonic()
-      // The turn of a job that takes long to find its position is at least as long as that.
+      // A job that is slow to resume runs at least as long as that took.
       untilMs ??= nowMs + Math.max(TURN_MS, nowMs - openedMs)
       if (nowMs < untilMs) return false
       return hasDueJob(db, { kind, isExclusive, nowMs: clock.now(), exceptAccount })

@@ -2,25 +2,19 @@ import type { Log } from '#platform/log.ts'
 
 type WorkerLoop = {
   wake(): void
-  /** Aborts the present step, waits for it and ends the loop. */
   close(): Promise<void>
 }
 
 export type WorkerLoopOptions = {
   name: string
-  /**
-   * How often the step runs when nothing wakes the loop, so that a lost wake-up only costs time.
-   */
+  /** Interval of steps without a wake-up; it bounds the delay after a lost one. */
   everyMs: number
-  /** Does some of the work; ends early once `signal` is aborted. True when there may be more. */
+  /** Ends early once `signal` aborts. True when there may be more. */
   step(signal: AbortSignal): Promise<boolean>
   log: Log
 }
 
-/**
- * Starts the loop with a first step at once. A step that fails is logged and runs again after
- * `everyMs`.
- */
+/** A failed step is logged and runs again after `everyMs`. */
 export function openWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   const closing = new AbortController()
   const { signal } = closing
@@ -32,7 +26,6 @@ export function openWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
       do {
         isAwake = false
         while (!signal.aborted && (await options.step(signal))) {
-          // Other work of the process runs between two steps.
           await new Promise(setImmediate)
         }
       } while (isAwake && !signal.aborted)
