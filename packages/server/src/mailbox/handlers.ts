@@ -1,5 +1,3 @@
-// Handlers of threads, messages and attachments.
-
 import type { MailFilters } from '@mailroom/contract/mail-filters.ts'
 import type { ViewQuery } from '@mailroom/contract/messages.ts'
 import { PAGE_SIZE_MAX } from '@mailroom/contract/page.ts'
@@ -82,7 +80,6 @@ type Deps = {
   searchSlots: Semaphore
 }
 
-/** Search, sends and removals have handlers of their own. */
 type MessageHandlers = Omit<
   HandlersOf<'messages'>,
   | 'messages.search'
@@ -93,7 +90,6 @@ type MessageHandlers = Omit<
   | 'messages.delete'
 >
 
-/** Claims and removals have handlers of their own. */
 type ThreadHandlers = Omit<
   HandlersOf<'threads'>,
   | 'threads.claim'
@@ -157,7 +153,6 @@ function threadHandlers(deps: Deps): ThreadHandlers {
   }
 }
 
-/** Null when nothing is filtered by. */
 function filterOf({
   from,
   to,
@@ -178,7 +173,7 @@ function filterOf({
   }
 }
 
-/** What has ended is not shown. */
+/** Omits a snooze or claim that has ended. */
 export function presentThread(
   { claim, snoozedUntilMs, ...thread }: ShownThread,
   { clock, queueClock }: { clock: Clock; queueClock: QueueClock },
@@ -222,7 +217,7 @@ function changeOf(body: UpdateThread, nowMs: number): ThreadChange {
   })
 }
 
-/** A time that is past ends the pause. */
+/** A past time ends the snooze. */
 function readSnooze(snoozedUntil: string | null, nowMs: number): number | null {
   if (snoozedUntil === null) return null
   const untilMs = parseInstant(snoozedUntil)
@@ -230,7 +225,6 @@ function readSnooze(snoozedUntil: string | null, nowMs: number): number | null {
   return untilMs > nowMs ? untilMs : null
 }
 
-/** Newer clients spell the field as responses do. Undefined without it. */
 function readStateOf({ is_read: isRead, isRead: alias }: UpdateThread): boolean | undefined {
   const wanted = isRead ?? alias
   if (alias === undefined || alias === wanted) return wanted
@@ -273,7 +267,6 @@ function messageHandlers(deps: Deps): MessageHandlers {
       headers: fileHeaders('message/rfc822', 'message.eml'),
       ...(await readRaw(deps, { accountId, messageId: path.id })),
     }),
-    // The code of views is loaded with the first one.
     'messages.view': async ({ path, query }, { accountId, takeSlot }) => {
       await takeSlot('view')
       const { viewMessage } = await import('#mailbox/messages/view-mail.ts')
@@ -317,14 +310,14 @@ function attachmentHandlers(deps: Deps): Pick<HandlersOf<'attachments'>, 'attach
         if (!isGood) throw problem('invalid_signature')
       }
       const answer = await download(deps, path, context)
-      // Browsers send Sec-Fetch-Dest only to https and to their own machine.
+      // Browsers send Sec-Fetch-Dest only over HTTPS and to localhost, so Accept decides.
       const isPicture = context.isSigned && /^image\//.test(String(context.headers.accept))
       return isPicture ? { ...answer, headers: embeddable(answer.headers) } : answer
     },
   }
 }
 
-/** The page of a message is sandboxed, so that it has no origin but in our own frames; all that it loads are pictures. */
+/** The sandboxed page has no origin except in our own frames. */
 function embeddable(headers: BinaryResponse['headers']): BinaryResponse['headers'] {
   return { ...headers, 'cross-origin-resource-policy': 'cross-origin' }
 }
@@ -341,21 +334,20 @@ async function download(
   if (plan.part === null || !context.wantsContent) return { ...plan, content: null }
   const { content, release } = await readAttachment(deps, found)
   if (content.length !== attachment.sizeBytes) {
-    // The parser has changed since the attachment was listed; the answer to a range may be the whole.
+    // The parser changed after the attachment was listed; a range may get the whole.
     plan = planDownload({ ...attachment, messageId, sizeBytes: content.length }, {})
   }
   return { ...plan, content: content.subarray(plan.part?.start, plan.part?.end), release }
 }
 
-/** Whether a page of our origin shows the answer in a frame. Browsers send these fields, and pages cannot set them. */
+/** Pages cannot set these fields. */
 function isOwnFrame(headers: SignedContext['headers']): boolean {
   return headers['sec-fetch-dest'] === 'iframe' && headers['sec-fetch-site'] === 'same-origin'
 }
 
 /**
- * The sandbox holds wherever the page is opened: links open new windows, and nothing else is allowed. A frame may
- * restrict the page further. In a frame of our own pages the page keeps its origin, so that the page around it can read
- * its height; without scripts it can do nothing with an origin.
+ * In our own frames the page keeps its origin, so that the page around it can read its height.
+ * Without scripts the origin gives it no rights.
  */
 function policyOfPage(place: 'anywhere' | 'own-frame'): string {
   const rights = `allow-popups allow-popups-to-escape-sandbox${place === 'own-frame' ? ' allow-same-origin' : ''}`
@@ -377,7 +369,6 @@ const IMAGE_HEADERS = {
   'content-disposition': 'inline',
   'cache-control': 'private, max-age=900',
   'referrer-policy': 'no-referrer',
-  // The page that shows the image is sandboxed, so that it may have no origin.
   'cross-origin-resource-policy': 'cross-origin',
 }
 

@@ -1,5 +1,3 @@
-// Reads and changes messages and threads.
-
 import { LABELS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { EXPIRED_STEP, expireClaims, hasDueClaim } from '#mailbox/claims/store/claims.ts'
@@ -40,7 +38,7 @@ import type { Db, Page } from '#store/tables.ts'
 
 type ThreadDeps = { db: Db }
 
-/** Newest first, over all threads of the inbox; long bodies are read as far as CUT_READ_LENGTH. */
+/** Newest first; bodies are cut at CUT_READ_LENGTH. */
 export async function listMessages(
   { db }: { db: Db },
   input: {
@@ -58,10 +56,7 @@ export async function listMessages(
 
 type FilterDeps = { db: Db; searchSlots: Semaphore }
 
-/**
- * The same with a filter. Reads window by window for at most some seconds, where it does not block this thread;
- * `service_unavailable` when too many searches and filters wait.
- */
+/** Runs for a few seconds at most. `service_unavailable` when too many searches wait. */
 export async function filterMessagesOf(
   { db, searchSlots }: FilterDeps,
   input: Parameters<typeof filterMessages.run>[1],
@@ -96,7 +91,6 @@ export async function getMessage(
   return message
 }
 
-/** By their last message, newest first. */
 export async function listThreads(
   deps: ThreadDeps,
   input: {
@@ -115,7 +109,6 @@ export async function listThreads(
   return page
 }
 
-/** The same with a filter, like `filterMessagesOf`. */
 export async function filterThreadsOf(
   deps: FilterDeps & ThreadDeps,
   input: Parameters<typeof filterThreads.run>[1],
@@ -139,10 +132,7 @@ export async function getThread(
   return thread
 }
 
-/**
- * A thread with its messages, oldest first; all of them when `limit` is null. Long bodies are read as far as
- * CUT_READ_LENGTH.
- */
+/** Oldest first, all messages if `limit` is null; bodies are cut at CUT_READ_LENGTH. */
 export async function readThread(
   { db }: { db: Db },
   input: { accountId: string; threadId: string; limit: number | null; offset: number },
@@ -159,12 +149,11 @@ export function claimWork(deps: ChangeDeps): FeatureWork {
   return { tasks: [{ name: 'thread claims', everyMs: SECOND_MS, by: 'leader', run }] }
 }
 
-/** Emits an event for each claim whose lease has expired; true when there may be more. */
+/** True when there may be more. */
 async function expireDueClaims(deps: ChangeDeps): Promise<boolean> {
   const { db, queueClock } = deps
   await queueClock.check()
   const queueMs = queueClock.now()
-  // A read costs no commit.
   if (!(await hasDueClaim(db, queueMs))) return false
   const eventIds = Array.from({ length: EXPIRED_STEP }, () => deps.makeId('evt'))
   const ended = await db.write(expireClaims, { eventIds, queueMs, nowMs: deps.clock.now() })
@@ -179,7 +168,7 @@ type ChangeDeps = ThreadDeps & {
   wakeEvents: () => void
 }
 
-/** `not_found`, `lease_lost`, `label_limit_reached`, `metadata_limit_reached`. The same again changes nothing. */
+/** `not_found`, `lease_lost`, `label_limit_reached`, `metadata_limit_reached`. Idempotent. */
 export async function updateThread(
   deps: ChangeDeps,
   input: {
@@ -203,7 +192,7 @@ export async function updateThread(
   return getThread(deps, { accountId, threadId })
 }
 
-/** `not_found`, `lease_lost`, `label_limit_reached`. The same again changes nothing. */
+/** `not_found`, `lease_lost`, `label_limit_reached`. Idempotent. */
 export async function updateMessage(
   deps: ChangeDeps,
   input: {

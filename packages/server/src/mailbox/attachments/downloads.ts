@@ -1,40 +1,31 @@
-// Content for downloads: concurrent requests for one content share a read, few reads run at once, and the memory of
-// all together is bounded.
+// Downloads: requests for the same content share one read, and their total memory is bounded.
 
 import { type AppError, problem } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 
-/** Fewer than PARSE_WORKERS_MAX, so that mail is still received. */
+/** Fewer than PARSE_WORKERS_MAX, so that mail can still be received. */
 const ATTACHMENT_READS_AT_ONCE = 1
 /** Each may take MESSAGE_BYTES_MAX before it counts in DOWNLOAD_BYTES_MAX. */
 const RAW_READS_AT_ONCE = 4
-/** Downloads of one kind that wait for a slot; they hold no content yet. */
 const DOWNLOADS_WAITING_MAX = 100
-/** Content held for clients that read it; above this, further downloads are refused. */
+/** Content held for clients that are downloading; above this, further downloads are refused. */
 const DOWNLOAD_BYTES_MAX = 256 * 1024 * 1024
-/** Content kept for a client that requests it range by range. */
 const DOWNLOAD_BYTES_KEPT = 64 * 1024 * 1024
 
-/** The caller calls `release` once the content is sent or cancelled; a second call does nothing. */
+/** `release` must be called once the content is sent or cancelled; a second call does nothing. */
 export type HeldContent = { readonly content: Uint8Array; release(): void }
 
 type DownloadKind = 'raw' | 'attachment'
 
 export type Downloads = {
-  /**
-   * The content of `key`, which never changes. `read` is called when a slot is free, unless the content is kept
-   * or being read. Rejects as `read` does, or with `service_unavailable` when too many wait or too much is held.
-   */
+  /** Rejects as `read` does, or with `service_unavailable` when too much waits or is held. */
   hold(kind: DownloadKind, key: string, read: () => Promise<Uint8Array>): Promise<HeldContent>
 }
 
 type DownloadLimits = {
   readonly atOnce: Readonly<Record<DownloadKind, number>>
-  /** Reads of one kind that wait for a slot. */
   readonly waitingMax: number
-  /** Above this many bytes being sent, nothing more is read. */
   readonly bytesMax: number
-  /** Bytes kept for repeated requests, those being sent included. */
   readonly bytesKept: number
 }
 
@@ -45,14 +36,12 @@ const LIMITS: DownloadLimits = {
   bytesKept: DOWNLOAD_BYTES_KEPT,
 }
 
-/** One for a process. */
 export function openDownloads(limits: Partial<DownloadLimits> = {}): Downloads {
   return new SharedDownloads({ ...LIMITS, ...limits })
 }
 
 type Entry = {
   readonly content: Promise<Uint8Array>
-  /** 0 until it is read. */
   sizeBytes: number
   users: number
 }
@@ -60,7 +49,7 @@ type Entry = {
 class SharedDownloads implements Downloads {
   readonly #limits: DownloadLimits
   readonly #reads: Readonly<Record<DownloadKind, Semaphore>>
-  /** The most recently used stands last. */
+  /** Least recently used first. */
   readonly #entries = new Map<string, Entry>()
   #heldBytes = 0
 

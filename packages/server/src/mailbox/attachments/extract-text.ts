@@ -1,5 +1,3 @@
-// The text of an attachment. It is extracted from the file once and then stored.
-
 import { FILE_BYTES_MAX, type FileText, tooLarge } from '@mailroom/mail-reading/files/file-text.ts'
 import { isSettled, storeAttachmentText } from '#mailbox/attachments/store/extractions.ts'
 import { findAttachmentText } from '#mailbox/attachments/store/texts.ts'
@@ -24,14 +22,10 @@ export type ReadingDeps = {
 }
 
 export type AttachmentTexts = {
-  /**
-   * The text of an attachment of the account, or why it has none. Concurrent requests share one
-   * extraction. `service_unavailable` when too many files wait.
-   */
+  /** Requests at once share one extraction. `service_unavailable` when too many files wait. */
   of(deps: ReadingDeps, accountId: string, found: FoundAttachment): Promise<FileText>
 }
 
-/** One for each process. */
 export function openAttachmentTexts(): AttachmentTexts {
   const running = new Map<string, Promise<FileText>>()
   return {

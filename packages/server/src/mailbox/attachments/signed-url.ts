@@ -1,18 +1,15 @@
-// Signed URLs of attachments, and of images that a message shows from other hosts. A URL gives access until it expires,
-// and only the service can make one.
+// Signed URLs of attachments and of remote images in messages. A URL gives access until it expires.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { MINUTE_MS } from '#platform/units.ts'
 
-/** How long a URL gives access, for each is made anew with the answer that has it. */
+/** Responses sign their URLs anew, so a short life is enough. */
 export const SIGNED_URL_MS = 15 * MINUTE_MS
 
 export type UrlSigner = { publicUrl: () => string; urlKey: Uint8Array }
 
-/** The query of a signed URL as it was received. */
 export type Signature = { expires: string | undefined; signature: string | undefined }
 
-/** The absolute URL of an attachment, valid for fifteen minutes from `nowMs`. */
 export function attachmentUrl(
   { publicUrl, urlKey }: UrlSigner,
   { messageId, filename, nowMs }: { messageId: string; filename: string; nowMs: number },
@@ -21,10 +18,7 @@ export function attachmentUrl(
   return `${publicUrl()}/v1/attachments/${messageId}/${encodeURIComponent(filename)}?${query}`
 }
 
-/**
- * Path and query of an image of another host, valid for fifteen minutes from `nowMs`. Holds no character that
- * would end an attribute of HTML or a string of CSS.
- */
+/** Contains no character that would end an HTML attribute or a CSS string. */
 export function imageUrl(
   imageKey: Uint8Array,
   { messageId, url, nowMs }: { messageId: string; url: string; nowMs: number },
@@ -33,7 +27,7 @@ export function imageUrl(
   return `/v1/messages/${messageId}/image?url=${encodeAll(url)}&${query}`
 }
 
-/** The absolute URL of a file at `path` that is valid until `expiresAtMs`; `id` and `name` are what is signed. */
+/** Signs `id` and `name`; `path` is not signed. */
 export function signedFileUrl(
   { publicUrl, urlKey }: UrlSigner,
   { path, id, name, expiresAtMs }: { path: string; id: string; name: string; expiresAtMs: number },
@@ -42,7 +36,6 @@ export function signedFileUrl(
   return `${publicUrl()}${path}?${query}`
 }
 
-/** As `encodeURIComponent`, and also the punctuation that it leaves. */
 export function encodeAll(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,
@@ -50,7 +43,7 @@ export function encodeAll(text: string): string {
   )
 }
 
-/** Whether the service made this signature for the name, and it has not expired; in constant time. */
+/** Whether the service made this signature for the name and it has not expired; constant time. */
 export function isSignatureGood(
   key: Uint8Array,
   { expires = '', signature = '' }: Signature,

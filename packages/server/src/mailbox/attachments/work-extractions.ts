@@ -1,4 +1,4 @@
-// Reads the attachments of mail after it has arrived, one message at a time in each process.
+// Extracts the attachments of arrived mail in the background, one message at a time per process.
 
 import { isReadOnArrival } from '#mailbox/attachments/store/extract-on-arrival.ts'
 import { listReadFiles } from '#mailbox/attachments/store/texts.ts'
@@ -11,17 +11,12 @@ import type { FeatureWork } from '#queue/background.ts'
 import type { JobKind } from '#queue/work-jobs.ts'
 import type { AttachmentTexts, ReadingDeps } from './extract-text.ts'
 
-/** Files of a message; further ones are read on request. */
 const FILES_MAX = 20
-/**
- * Timeouts of a message, or of a sender to an account, after which further files are read on
- * request.
- */
+/** Timeouts of a message, or of a sender, after which files are extracted on request only. */
 const TIMEOUTS_MAX = 2
-/** How long the timeouts of a sender count, and for how many senders. */
+/** How long timeouts count against a sender, and for how many senders. */
 const SENDER_MS = HOUR_MS
 const SENDERS_MAX = 10_000
-/** Time for all files of a message. */
 const MESSAGE_MS_MAX = MINUTE_MS
 
 type Deps = ReadingDeps & { attachmentTexts: AttachmentTexts }
@@ -33,7 +28,7 @@ export function attachmentTextWork(
   return { jobs: readAttachments ? [extractionJobs(deps)] : [] }
 }
 
-/** The key of a job is the id of a message whose attachments have not been read. */
+/** The key of a job is a message id. */
 export function extractionJobs(deps: Deps): JobKind {
   const now = () => deps.clock.monotonic()
   const timeouts = new Cache<number>({ entriesMax: SENDERS_MAX, now })
@@ -47,7 +42,6 @@ export function extractionJobs(deps: Deps): JobKind {
   }
 }
 
-/** False if `signal` ended it. */
 async function readFiles(
   deps: Deps & { timeouts: Cache<number> },
   { accountId, messageId, signal }: { accountId: string; messageId: string; signal: AbortSignal },
@@ -68,7 +62,7 @@ async function readFiles(
     if (isCostly || clock.monotonic() > untilMs) return true
     const { rawId, inboxId } = message
     const found = { messageId, rawId, inboxId, attachment }
-    // A file may take ten seconds, which a shutdown should not wait for.
+    // A file may take ten seconds; a shutdown must not wait for it.
     const text = await raceAbort(deps.attachmentTexts.of(deps, accountId, found), { signal })
     if (text?.mayPass !== true) continue
     timeouts.set(sender, (timeouts.get(sender) ?? 0) + 1, { ttlMs: SENDER_MS })

@@ -1,4 +1,4 @@
-// Codes, links and hidden text of messages, cached for later reads: a message never changes.
+// Cached codes, links and hidden text of messages. Messages never change.
 
 import { setImmediate } from 'node:timers/promises'
 import type { ExtractedFrom, MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
@@ -8,23 +8,16 @@ import { Cache } from '#platform/cache.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 
 const EXTRACTED_BYTES_KEPT = 4 * 1024 * 1024
-/** After extracting for so long, this thread serves other requests first. */
 const EXTRACTING_SLICE_MS = 8
 
 export type Extractions = {
-  /**
-   * Codes, links and hidden text of an inbound message; null for an outbound one. Yields to other requests after
-   * EXTRACTING_SLICE_MS of work.
-   */
+  /** Null for an outbound message. Yields to other requests after EXTRACTING_SLICE_MS of work. */
   of(
     message: Pick<Message, 'id' | 'direction' | 'subject' | 'bodyText' | 'bodyHtml' | 'defects'>,
   ): Promise<MessageReading | null>
 }
 
-/**
- * One for a process; `bytesKept` roughly bounds its memory. A thread of the `parser` reads long messages; this
- * thread does without a parser and while the parser's queue is full.
- */
+/** Long messages go to the `parser`; without one, or while its queue is full, they run here. */
 export function openExtractions(
   bytesKept: number = EXTRACTED_BYTES_KEPT,
   clock: Clock = systemClock,
@@ -38,10 +31,10 @@ export function openExtractions(
       try {
         return await parser.readContent(source)
       } catch {
-        // The parser's queue is full; extraction has bounds of its own.
+        // The parser's queue is full; extraction has its own bounds.
       }
     }
-    // Loaded with the first use: it has words of thirty languages.
+    // Loaded on first use, because it has words of thirty languages.
     const { readContent } = await import('@mailroom/mail-reading/extract/extract.ts')
     const startMs = clock.monotonic()
     const read = readContent(source)
@@ -59,7 +52,6 @@ export function openExtractions(
         spentMs = 0
       }
       const read = await find({ subject, text: bodyText, html: bodyHtml, defects })
-      // Another request may have read the same message meanwhile.
       const found = kept.get(id)
       if (found !== null) return found
       kept.set(id, read, { size: sizeOf(read) })
@@ -68,15 +60,14 @@ export function openExtractions(
   }
 }
 
-/** In characters: such a message takes a millisecond or two. */
+/** In characters; takes a millisecond or two. */
 const QUICK_LENGTH_MAX = 8 * 1024
 
-/** Styles need the tables of CSS, which only the parser's threads load. */
+/** Styles need the CSS tables, which only the parser's threads load. */
 function isQuick({ text, html }: ExtractedFrom): boolean {
   return text.length + html.length <= QUICK_LENGTH_MAX && !/style/i.test(html)
 }
 
-/** Memory of an entry, and of an object with its strings, beside the text. */
 const ENTRY_BYTES = 300
 const ITEM_BYTES = 120
 

@@ -1,5 +1,3 @@
-// Messages as the API shows them: whole, or cut for lists and events.
-
 import {
   type Attachment,
   type Authentication,
@@ -20,7 +18,6 @@ import type { Extractions } from './extractions.ts'
 type FilePresenter = UrlSigner & { readonly db: ReadDb }
 type MessagePresenter = FilePresenter & { readonly extractions: Extractions }
 
-/** A whole message; the URLs of its attachments are signed anew each time. */
 export function presentMessage(
   message: Message,
   presenter: MessagePresenter,
@@ -29,7 +26,6 @@ export function presentMessage(
   return presentBodies(message, { message, isTruncated: false }, presenter, nowMs)
 }
 
-/** Messages as lists show them, with bodies of SHOWN_BODY_BYTES_MAX at most. */
 export async function* presentListed(
   messages: Iterable<Message> | AsyncIterable<Message>,
   presenter: MessagePresenter,
@@ -40,7 +36,7 @@ export async function* presentListed(
   }
 }
 
-/** `extracted` is found in the uncut message, so that lists and the message itself agree. */
+/** `extracted` comes from the uncut message, so that lists and the message itself agree. */
 async function presentBodies(
   read: Message,
   { message, isTruncated }: ReturnType<typeof cutBodies>,
@@ -64,7 +60,6 @@ async function presentBodies(
   }
 }
 
-/** What a message tells beside its bodies; nothing of an outbound one. */
 export async function presentReading(
   message: Message,
   { extractions }: Pick<MessagePresenter, 'extractions'>,
@@ -77,7 +72,6 @@ export async function presentReading(
   }
 }
 
-/** With the text of those that were read. The URLs are signed anew each time. */
 export async function presentAttachments(
   message: Pick<Message, 'id' | 'attachments'>,
   presenter: FilePresenter,
@@ -94,7 +88,7 @@ export async function presentAttachments(
   }))
 }
 
-/** The attachments of a message with the beginnings of their texts, PARSED_TEXTS_LENGTH_MAX together. */
+/** Adds the beginnings of extracted texts, PARSED_TEXTS_LENGTH_MAX in total. */
 export async function withParsedTexts(
   db: ReadDb,
   { id, attachments }: Pick<Message, 'id' | 'attachments'>,
@@ -113,13 +107,10 @@ export async function withParsedTexts(
 
 const UNREAD = new Set<ExtractionMethod>(['unsupported', 'failed', 'too_large'])
 
-/**
- * Characters of a long body that are read to show its beginning: one more than is shown, so that a longer body
- * is recognised, and enough to find the codes and links of the whole message.
- */
+/** One more than is shown, and enough for the codes and links of the whole message. */
 export const CUT_READ_LENGTH = SHOWN_BODY_BYTES_MAX + 1
 
-/** At most SHOWN_BODY_BYTES_MAX octets of UTF-8 of each body, and no half of a character. */
+/** At most SHOWN_BODY_BYTES_MAX octets of UTF-8 per body; never splits a character. */
 export function cutBodies(message: Message): { message: Message; isTruncated: boolean } {
   const bodyText = cut(message.bodyText)
   const bodyHtml = cut(message.bodyHtml)
@@ -135,9 +126,9 @@ export function cutBodies(message: Message): { message: Message; isTruncated: bo
 
 function cut(text: string): string {
   const bytesMax = SHOWN_BODY_BYTES_MAX
-  // A UTF-16 unit has three octets at most.
+  // A UTF-16 unit takes three octets at most.
   if (text.length * 3 <= bytesMax || Buffer.byteLength(text, 'utf8') <= bytesMax) return text
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytesMax))
-  // Not a slice of the long text, which would keep all of it in memory.
+  // A slice would keep all of the long text in memory.
   return Buffer.from(text.slice(0, read), 'utf8').toString('utf8')
 }

@@ -1,5 +1,3 @@
-// Reads the bytes of a message: its raw form and its attachments.
-
 import { asciiDomain } from '@mailroom/mail/address.ts'
 import { withoutClaimedResults } from '@mailroom/mail/authentication.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
@@ -12,10 +10,7 @@ import { domainOf } from '#platform/email-address.ts'
 import { notFound } from '#platform/problem.ts'
 import type { Db } from '#store/tables.ts'
 
-/**
- * The raw message. A received one comes without Authentication-Results that name this service, which never writes
- * any.
- */
+/** Removes Authentication-Results that name this service, which never writes any. */
 export async function readRaw(
   deps: {
     db: Db
@@ -35,7 +30,7 @@ export async function readRaw(
   return readReceivedRaw(deps, message)
 }
 
-/** The raw form of a message that was received for `toAddr`, also of one in quarantine. */
+/** Also for quarantined messages. */
 export function readReceivedRaw(
   deps: {
     db: Db
@@ -46,7 +41,7 @@ export function readReceivedRaw(
   },
   { rawId, toAddr }: { rawId: string; toAddr: string },
 ): Promise<HeldContent> {
-  // Inboxes of other domains may have the same octets.
+  // Inboxes of other domains may share the bytes.
   const ownDomain = domainOf(toAddr)
   const ours = new Set([deps.smtpHostname, deps.inboxDomain, ownDomain])
   return deps.downloads.hold('raw', `${rawId} ${ownDomain}`, async () => {
@@ -62,10 +57,7 @@ export type FoundAttachment = {
   readonly attachment: ParsedAttachment
 }
 
-/**
- * An attachment of a message of the account, or of any account when `accountId` is null: the caller has then
- * verified a signature. `not_found` when there is none of this name.
- */
+/** `accountId` null means any account: the caller has verified a signature. Throws `not_found`. */
 export async function findAttachment(
   deps: { db: Db },
   input: { accountId: string | null; messageId: string; filename: string },
@@ -89,9 +81,7 @@ export async function readAttachment(
   })
 }
 
-/**
- * The bytes of a raw message; ids must come from rows. `not_found` when it was deleted, also during the read.
- */
+/** `rawId` must come from a row. Throws `not_found`, even if deleted during the read. */
 export async function readRawBytes(
   deps: { db: Db; blobs: BlobStore | null },
   rawId: string,
@@ -100,12 +90,11 @@ export async function readRawBytes(
   if (raw === null) throw notFound()
   const content = raw.content ?? (await deps.blobs?.get(rawId)) ?? null
   if (content !== null) return content
-  // A deletion removes the row before the bytes.
+  // Deletion removes the row before the bytes.
   if ((await findRawMessage(deps.db, rawId)) === null) throw notFound()
   throw new Error(`The bytes of ${rawId} are not in the blob store.`)
 }
 
-/** Long bodies are not needed to find a message or an attachment. */
 const WITHOUT_BODIES = { lengthMax: 0 }
 
 function findOwned(

@@ -1,6 +1,4 @@
-// A message as a page for people. Its own images come through the signed URLs of attachments; images of other
-// hosts, where the reader wants them, are fetched by the service, so that the hosts learn nothing of the reader.
-
+// A message as an HTML page. The service fetches remote images, so that their hosts learn nothing.
 import { imageType, isShownType } from '@mailroom/mail-reading/display/images.ts'
 import type { AddressOf } from '@mailroom/mail-reading/display/shown-html.ts'
 import {
@@ -23,25 +21,22 @@ type DeriveKey = (purpose: string) => Uint8Array
 
 const IMAGE_KEY_PURPOSE = 'message-images'
 
-/** `blockedCount` counts the images of other hosts that were left out. */
 export async function showMessage(
   deps: { db: Db; parser: Parser; clock: Clock; urlKey: Uint8Array; deriveKey: DeriveKey },
   input: {
     accountId: string
     messageId: string
     showsRemote: boolean
-    /** Whether only the text is shown that readers do not see. */
+    /** Shows only the text that the HTML hides from readers. */
     showsHidden?: boolean
-    /** Awaited before a long body is read. */
     beforeLong?: () => Promise<void>
   },
 ): Promise<{ document: string; blockedCount: number }> {
   const message = await getMessage(deps, input)
   const { bodyHtml: html, bodyText, subject } = message
   const { showsRemote, showsHidden = false } = input
-  // An approver sees mail that leaves, in whatever window.
+  // An approver may see outgoing mail in any window.
   const isStill = message.direction === 'outbound'
-  // Loaded with the first message that is shown.
   const { shownBody } = await import('@mailroom/mail-reading/display/shown-html.ts')
   const shown =
     html === '' && !showsHidden
@@ -69,19 +64,18 @@ function addresses(
     if (image.kind === 'remote') return imageUrl(imageKey, { messageId, url: image.url, nowMs })
     const part = parts.get(image.contentId)
     if (part === undefined || !isShownType(part.contentType)) return null
-    // Without a host, because readers may reach the service under several names.
+    // Without a host, because the service may have several names.
     const url = attachmentUrl({ publicUrl: () => '', urlKey }, { ...part, messageId, nowMs })
     return url.replace(/[!'()*]/g, encodeAll)
   }
 }
 
-/** Images that a process, and one account, fetch at once: each may hold IMAGE_BYTES_MAX. */
+/** Concurrent fetches; each may hold IMAGE_BYTES_MAX. */
 const IMAGES_AT_ONCE = 16
 const IMAGES_PER_ACCOUNT_AT_ONCE = 8
 /** More images than a newsletter has. */
 const IMAGES_WAITING_MAX = 200
 
-/** One for a process. */
 export function openImageFetches(): Semaphore {
   const text = `${IMAGES_WAITING_MAX} images of the account are already waiting to be fetched.`
   return new Semaphore({
@@ -92,10 +86,7 @@ export function openImageFetches(): Semaphore {
   })
 }
 
-/**
- * An image of another host. `invalid_signature` for a URL that the service did not sign or that expired,
- * `not_found` once the message is deleted, `image_unavailable` when the host returns no image.
- */
+/** Throws `invalid_signature`, `not_found` or `image_unavailable`. */
 export async function fetchImage(
   deps: { db: Db; clock: Clock; deriveKey: DeriveKey; getImage: HttpGet; imageFetches: Semaphore },
   { messageId, url, ...signature }: { messageId: string; url: string } & Signature,

@@ -1,5 +1,4 @@
-// Views of messages and threads for models. `mail-reading` composes the text; this file reads the messages, within
-// bounds for a whole view.
+// Reads messages for views within bounds; `mail-reading` composes the text.
 
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { EarlierText } from '@mailroom/mail-reading/view/fold-quotes.ts'
@@ -20,9 +19,9 @@ import { notFound } from '#platform/problem.ts'
 import type { Db } from '#store/tables.ts'
 import { withParsedTexts } from './present-message.ts'
 
-/** Text and HTML of all messages of a view; more than one message has. Above it they are cut. */
+/** Text and HTML of all messages of a view, more than one message has; beyond it they are cut. */
 const VIEW_THREAD_LENGTH_MAX = 6_000_000
-/** The newest messages of a thread are in a view; the first one moves in steps, so that offsets stay valid between them. */
+/** The first message of a view moves in steps, so that offsets stay valid in between. */
 const VIEW_MESSAGES_MAX = 100
 const VIEW_MESSAGES_STEP = 50
 
@@ -30,12 +29,11 @@ type ViewDeps = { db: Db; parser: Parser; chance: Chance }
 
 export type ViewOptions = {
   readonly accountId: string
-  /** Length of the response, in code points. */
+  /** In code points. */
   readonly maxChars: number
-  /** In the text between the marks, in code points. */
+  /** Code points between the boundary lines. */
   readonly offset: number
   readonly hasFullLinks: boolean
-  /** Whether quotes of earlier messages stay. */
   readonly isUnfolded: boolean
 }
 
@@ -54,7 +52,6 @@ export async function viewMessage(
   return viewPage({ title, notes: [], messages: [shown], chance: deps.chance, ...options })
 }
 
-/** Oldest message first. */
 export async function viewThread(
   deps: ViewDeps,
   { threadId, ...options }: ViewOptions & { readonly threadId: string },
@@ -82,12 +79,11 @@ export async function viewThread(
   return viewPage({ title, notes, messages, chance: deps.chance, ...options })
 }
 
-/** Most quotes are found in the message directly before. */
+/** Most quotes are from the message directly before. */
 const EARLIER_MESSAGES_MAX = 20
-/** For all of them, in UTF-16 units: they are read anew for each message. */
+/** In UTF-16 units for all of them, because they are searched again for each message. */
 const EARLIER_LENGTH_MAX = 256 * 1024
 
-/** The texts of the messages before this one, oldest first. */
 async function earlierOf(
   { db }: ViewDeps,
   { id, threadId }: Message,
@@ -98,7 +94,7 @@ async function earlierOf(
   return nearest(earlier.map(({ bodyText, bodyHtml }) => ({ text: bodyText, html: bodyHtml })))
 }
 
-/** The last texts that fit into EARLIER_LENGTH_MAX; the first of them may be cut. */
+/** The first text may be cut. */
 function nearest(earlier: readonly EarlierText[]): EarlierText[] {
   const kept: EarlierText[] = []
   let room = EARLIER_LENGTH_MAX
@@ -116,7 +112,6 @@ function lengthOf({ bodyText, bodyHtml }: Message): number {
   return bodyText.length + bodyHtml.length
 }
 
-/** In steps: until the next step, a new message changes no offset. */
 function firstShown(count: number): number {
   if (count <= VIEW_MESSAGES_MAX) return 0
   return Math.ceil((count - VIEW_MESSAGES_MAX) / VIEW_MESSAGES_STEP) * VIEW_MESSAGES_STEP
@@ -134,7 +129,7 @@ function notesOf(view: {
   return [...(after > 0 ? [older] : []), ...(messages.length > 1 ? [last] : [])]
 }
 
-/** `room`: text and HTML that may still be read for the view, in UTF-16 units. */
+/** `room` is in UTF-16 units. */
 async function shownOf(
   { db, parser }: ViewDeps,
   { message, inboxAddress, isFirstContact }: StoredView,
@@ -178,10 +173,9 @@ async function shownOf(
   }
 }
 
-/** UTF-16 units of the texts of attachments in one view. */
+/** In UTF-16 units. */
 const VIEW_FILES_LENGTH_MAX = 200_000
 
-/** How much more of them fits. */
 type FilesRoom = { left: number }
 
 function beginningsOf(

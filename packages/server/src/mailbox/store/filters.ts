@@ -1,5 +1,5 @@
-// Filters of lists: which messages or threads of an inbox match, read window by window from the newest on. The database
-// may find too much, never too little; the texts are compared here, so that both databases find the same.
+// Filters lists window by window. The database may match too much, never too little; texts are
+// compared here, so that both engines agree.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COUNTED_MAX, type MessageCategory } from '@mailroom/contract/vocabulary.ts'
@@ -22,11 +22,10 @@ export type MailFilter = {
 }
 
 export type Filtered = {
-  /** The ids of the page, newest first. */
   readonly ids: string[]
   /** Counted up to COUNTED_MAX. */
   readonly total: number
-  /** False when the time was not enough for the whole inbox. */
+  /** False if time ran out. */
   readonly isComplete: boolean
 }
 
@@ -37,18 +36,16 @@ type FilterIn = {
 }
 
 const FILTER_MS_MAX = 5 * SECOND_MS
-/** Messages or threads in a window: the first, and bounds for those after it, which follow the time that one took. */
+/** Entries in the first window, and at most in later ones, which adapt to the time taken. */
 const WINDOW_FIRST = 4_096
 const WINDOW_MAX = 65_536
 const WINDOW_MS = { quick: 40, slow: 120 } as const
 
-/** The messages that match. */
 export const filterMessages: LongRead<
   Tables,
   FilterIn & {
     direction: Direction | null
     category: MessageCategory | null
-    /** All of them. */
     labels: readonly string[]
   } & Page,
   Filtered
@@ -63,7 +60,6 @@ export const filterMessages: LongRead<
     }),
 }
 
-/** The threads that match. */
 export const filterThreads: LongRead<Tables, FilterIn & ThreadFilter & Page, Filtered> = {
   name: 'filterThreads',
   run: (db, input, signal) =>
@@ -75,10 +71,9 @@ export const filterThreads: LongRead<Tables, FilterIn & ThreadFilter & Page, Fil
     }),
 }
 
-/** A place in a list that is ordered by time. */
 type Moment = { readonly at: number; readonly id: string }
 
-/** The part of a list after `after`, up to and including `last`; null for no bound. */
+/** After `after`, up to and including `last`; null for no bound. */
 type Window = { readonly after: Moment | null; readonly last: Moment | null }
 
 async function walk({
@@ -89,7 +84,7 @@ async function walk({
 }: {
   page: Page
   signal: AbortSignal
-  /** The entry at which a window of this size ends; null when the list is shorter. */
+  /** Null when the list is shorter. */
   findEnd(window: Window, size: number): Promise<Moment | null>
   match(window: Window): Promise<string[]>
 }): Promise<Filtered> {
@@ -134,7 +129,6 @@ async function findEnd(
 
 type Column = Parameters<typeof sql.ref>[0]
 
-/** Whether an entry is in the window and within the period of the filter. */
 function isWithin(
   { at, id }: { at: Column; id: Column },
   { after, last }: Window,
@@ -201,7 +195,6 @@ function threadsIn(
     .orderBy('threads.id', 'desc')
 }
 
-/** Threads that are looked up together. */
 const THREADS_AT_ONCE = 1_000
 
 async function matchThreads(
@@ -249,7 +242,7 @@ async function findMatchingThreads(
     .where('messages.account_id', '=', accountId)
     .where('messages.thread_id', 'in', threadIds)
   const isWithout = filter.hasAttachment === false
-  // Without an attachment means that no message of the thread has one.
+  // A thread is without attachments if none of its messages has one.
   const ofMessage = { ...filter, hasAttachment: null }
   let compared = inThreads
     .select(['messages.thread_id', ...comparedColumns(ofMessage)])
@@ -266,7 +259,7 @@ async function findMatchingThreads(
   return found
 }
 
-/** Looked up for each message: as a join, PostgreSQL would read all messages with attachments for a few threads. */
+/** A join would make PostgreSQL read all messages with attachments for a few threads. */
 const HAS_ATTACHMENT = sql<SqlBool>`(
   select 1 from messages as with_files
   where with_files.inbox_id = messages.inbox_id and with_files.arrival = messages.arrival
@@ -290,7 +283,7 @@ function comparedColumns({ from, to, subject }: MailFilter) {
   ]
 }
 
-/** SQLite keeps this column behind the text, where only sent mail has something. */
+/** Read only for sent mail: SQLite stores this column behind the text. */
 const SENT_TO = sql<string | null>`
   case when messages.direction = 'outbound' then messages.to_addrs end`.as('to_addrs')
 
@@ -305,7 +298,7 @@ function mayMatch(db: ReadDb, row: OfMessage, filter: MailFilter) {
   if (filter.subject !== null) conditions.push(contains('messages.subject', filter.subject))
   if (filter.to !== null) {
     const { to } = filter
-    // Lists are JSON, in which some characters are escaped.
+    // Lists are JSON, which escapes some characters.
     const inList =
       JSON.stringify(to) === `"${to}"` ? contains('messages.cc', to) : sql<SqlBool>`1 = 1`
     const places = [
@@ -325,7 +318,7 @@ function mayMatch(db: ReadDb, row: OfMessage, filter: MailFilter) {
     : sql<SqlBool>`${sql.join(conditions, sql` and `)}`
 }
 
-/** By the index of those with attachments: their names stand behind the text. */
+/** Uses the index of messages with attachments, because the column is behind the text. */
 function hasAttachment(row: OfMessage) {
   return row.exists(
     row
@@ -351,15 +344,15 @@ function contains(text: string | null | undefined, wanted: string): boolean {
   return text !== null && text !== undefined && foldCase(text).includes(foldCase(wanted))
 }
 
-/** From a time on, up to another one; null for no bound. */
+/** Half-open; null for no bound. */
 export type Period = { readonly fromMs: number | null; readonly untilMs: number | null }
 
-/** The lowest and the highest arrival number of the inbox's messages of a period, outside of the trash; null for none. */
+/** Without the trash; null for none. */
 export async function findArrivalsOf(
   db: ReadDb,
   { inboxId, period: { fromMs, untilMs } }: { inboxId: string; period: Period },
 ): Promise<{ first: number; last: number } | null> {
-  // Sums, because PostgreSQL would look for the highest number of a period by going through all of them.
+  // `+ 0` keeps PostgreSQL from searching the maximum through the whole arrival index.
   let query = db.read
     .selectFrom('messages')
     .select(sql<number | null>`min(arrival + 0)`.as('first'))

@@ -1,5 +1,4 @@
-// Stores the text of an attachment, in one transaction with its words in the search index and its
-// event.
+// Stores the text of an attachment, its search words and its event in one transaction.
 
 import { PARSED_TEXT_LENGTH_MAX } from '@mailroom/contract/messages.ts'
 import type { FileText } from '@mailroom/mail-reading/files/file-text.ts'
@@ -17,21 +16,18 @@ type StoreInput = {
   filename: string
   contentType: string
   text: FileText
-  /** The index of what the text mentions; null for none. */
   mentions: string | null
-  /** The name of the reader, which changes with the types that it supports. */
+  /** Changes with the types that the reader supports. */
   reader: string
   eventId: string
   nowMs: number
 }
 
-/** Stored for a text that took too long; it may be read again after REREAD_MS. */
+/** The reader of a text that timed out; it may be extracted again after REREAD_MS. */
 const NO_READER = ''
 const REREAD_MS = MINUTE_MS
 
-/**
- * False if another attempt may succeed: a reader that supports more types, or a less busy machine.
- */
+/** False if another attempt may succeed: with a reader of more types, or on a less busy machine. */
 export function isSettled(
   { method, reader, created_at }: Pick<Row<'attachment_texts'>, 'method' | 'reader' | 'created_at'>,
   by: { reader: string; nowMs: number },
@@ -40,7 +36,7 @@ export function isSettled(
   return reader === NO_READER ? by.nowMs < created_at + REREAD_MS : reader === by.reader
 }
 
-/** Changes nothing if the text was stored meanwhile or the message is gone. */
+/** Does nothing if the text is already stored or the message is gone. */
 export const storeAttachmentText = transaction({
   name: 'storeAttachmentText',
   accountOf: ({ accountId }) => accountId,
@@ -83,12 +79,11 @@ export const storeAttachmentText = transaction({
       await changeSearch(tx, { ...change, isBack: false })
       await changeSearch(tx, { ...change, isBack: true })
     }
-    // No event for files that are never read, such as the pictures in a signature.
+    // Files that are never read, such as the images of a signature, emit no event.
     if (text.method !== 'unsupported') await emitExtracted(tx, message, input)
   },
 })
 
-/** Mail older than MENTIONS_MS is left out. */
 async function noteMentions(tx: Tx, message: Found, input: StoreInput): Promise<void> {
   const { accountId, messageId, filename, text, nowMs } = input
   if (message.created_at <= nowMs - MENTIONS_MS) return
@@ -105,7 +100,6 @@ async function noteMentions(tx: Tx, message: Found, input: StoreInput): Promise<
   })
 }
 
-/** The first PARSED_TEXT_LENGTH_MAX code points, and the rest. */
 function halvesOf(whole: string): { text: string; rest: string | null } {
   let at = 0
   for (let count = 0; count < PARSED_TEXT_LENGTH_MAX && at < whole.length; count++) {
@@ -119,7 +113,6 @@ type Found = Pick<
   'thread_id' | 'inbox_id' | 'arrival' | 'is_trashed' | 'direction' | 'created_at'
 > & { pod_id: string }
 
-/** Null if the message or its inbox was removed. */
 async function lockMessage(
   tx: Tx,
   { accountId, messageId }: Pick<StoreInput, 'accountId' | 'messageId'>,
@@ -131,7 +124,7 @@ async function lockMessage(
     .where('account_id', '=', accountId)
   const found = await selected.executeTakeFirst()
   if (found === undefined) return null
-  // The counters first, as removals do, to avoid deadlocks.
+  // Counters before messages, as in removals, to avoid deadlocks.
   const counters = tx.query
     .selectFrom('inbox_counters')
     .select('inbox_id')

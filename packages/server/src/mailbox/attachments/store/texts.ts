@@ -1,18 +1,15 @@
-// The stored texts of attachments.
-
 import type { ExtractionMethod } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 
-/** Of a file in a message; `text` may be cut. */
 export type ParsedText = {
   readonly filename: string
   readonly method: ExtractionMethod
   readonly text: string
 }
 
-/** The first PARSED_TEXT_LENGTH_MAX characters of each file of a message, which the caller has found in its account. */
+/** The first PARSED_TEXT_LENGTH_MAX characters of each file. The caller checked the account. */
 export async function listParsedTexts(db: ReadDb, messageId: string): Promise<ParsedText[]> {
   return selectParsedTexts(db.reading, { messageId })
 }
@@ -24,7 +21,6 @@ const selectParsedTexts = statement<Tables, { messageId: string }, ParsedText>((
     .where('message_id', '=', place('messageId')),
 )
 
-/** Null until the file was read. */
 export async function findAttachmentText(
   db: ReadDb,
   { accountId, messageId, filename }: { accountId: string; messageId: string; filename: string },
@@ -39,7 +35,6 @@ export async function findAttachmentText(
   return row ?? null
 }
 
-/** The names of the files of a message that were read. */
 export async function listReadFiles(db: ReadDb, messageId: string): Promise<string[]> {
   const rows = await db.read
     .selectFrom('attachment_texts')
@@ -49,7 +44,6 @@ export async function listReadFiles(db: ReadDb, messageId: string): Promise<stri
   return rows.map(({ filename }) => filename)
 }
 
-/** The whole texts of the files of a message. */
 export async function listWholeTexts(db: ReadDb, messageId: string): Promise<string[]> {
   const rows = await db.read
     .selectFrom('attachment_texts')
@@ -59,7 +53,7 @@ export async function listWholeTexts(db: ReadDb, messageId: string): Promise<str
   return rows.map(({ text, rest }) => text + (rest ?? ''))
 }
 
-/** The beginnings of the texts of all files of a message, `lengthMax` UTF-16 units together. */
+/** The beginnings of all texts of a message, `lengthMax` UTF-16 units in total. */
 export async function readAttachedText(
   query: ReadDb['read'],
   { messageId, lengthMax }: { messageId: string; lengthMax: number },
@@ -78,10 +72,7 @@ export async function readAttachedText(
   return text.slice(0, lengthMax)
 }
 
-/**
- * Removes the texts of messages that are about to be removed, and what the messages mention. Returns the octets that were
- * counted for the texts.
- */
+/** Also removes mentions. Returns the octets that counted for the texts. */
 export async function removeAttachmentTexts(
   tx: Tx,
   messageIds: readonly string[],

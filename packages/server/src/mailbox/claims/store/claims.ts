@@ -1,5 +1,4 @@
-// Claims of threads, under leases. They lock threads one by one and nothing else, so that workers do not wait for each
-// other, nor mail for them.
+// Claims lock single threads only, so that workers wait neither for each other nor for mail.
 
 import { type SqlBool, sql } from 'kysely'
 import { insertEvent } from '#events/store/events.ts'
@@ -15,17 +14,15 @@ import { lockRows, mayPassOver } from '#platform/db/dialect.ts'
 import type { ReadDb, Row, Tx } from '#store/tables.ts'
 import { isLive, LEASE_LEFT_MS_MAX, mayChange } from './lease.ts'
 
-/** A claim that nobody knows of yet. */
 type NewClaim = {
   readonly tokenHash: Uint8Array
   readonly eventId: string
-  /** Of the event that the lease of the worker before has run out, if it has. */
   readonly expiredEventId: string
 }
 
 type Terms = { readonly owner: string; readonly leaseMs: number }
 
-/** `queueMs` is the time of the queue, by which leases run; `nowMs` that of the wall. */
+/** `queueMs` is the queue's clock, by which leases run; `nowMs` is the wall clock. */
 type Now = { readonly queueMs: number; readonly nowMs: number }
 
 export type MadeClaim = {
@@ -61,7 +58,7 @@ export const claimThread = transaction({
   },
 })
 
-/** The caller has locked the thread, which nobody has. */
+/** The caller has locked the thread and checked that it is not claimed. */
 async function writeClaim(
   tx: Tx,
   locked: LockedThread,
@@ -88,7 +85,6 @@ async function writeClaim(
   return made
 }
 
-/** Of a claim that has run out, and which nobody has told of. */
 async function tellExpired(
   tx: Tx,
   locked: LockedThread,
@@ -140,7 +136,6 @@ type Held = ThreadKey & Now & { readonly tokenHash: Uint8Array | null }
 
 type Kept<Value> = { kind: 'kept'; value: Value } | { kind: 'not_found' } | { kind: 'lease_lost' }
 
-/** `leaseMs` null: as in the claim. */
 export const renewClaim = transaction({
   name: 'renewClaim',
   accountOf: ({ accountId }) => accountId,
@@ -164,7 +159,6 @@ export const renewClaim = transaction({
   },
 })
 
-/** Ends the claim, and sets the read flag if one is given. */
 export const releaseClaim = transaction({
   name: 'releaseClaim',
   accountOf: ({ accountId }) => accountId,
@@ -184,7 +178,7 @@ export const releaseClaim = transaction({
   },
 })
 
-/** Without a token while nobody has the thread is not enough here. */
+/** Unlike `mayChange`, requires a token. */
 function holds({ thread }: LockedThread, { tokenHash, queueMs }: Held): boolean {
   return tokenHash !== null && mayChange(thread, { tokenHash, queueMs })
 }
@@ -210,27 +204,23 @@ async function endClaim(
   await tell(tx, locked, { kind: 'thread.released', eventId, nowMs, made, reason })
 }
 
-/** Which threads of an inbox a worker takes. */
 type ClaimFilter = {
   readonly category: string | null
-  /** All of them. */
+  /** A thread must have all of them. */
   readonly marks: readonly string[]
 }
 
-/** `claims` has one for each thread that may be claimed. */
+/** `claims` has one entry for each thread that may be claimed. */
 export type ClaimRequest = Terms & ClaimFilter & { readonly claims: readonly NewClaim[] }
 
 export type ClaimedBatch = {
-  /** Of each request, in their order; the claims are its first ones. */
+  /** One list per request, in order; its claims use the first entries of `claims`. */
   made: MadeClaim[][]
-  /** Milliseconds until a lease or a snooze ends, after which more may be found; null for none. */
+  /** Milliseconds until a lease or snooze ends and more may be found; null for none. */
   moreInMs: number | null
 }
 
-/**
- * Claims the oldest threads that are unread, not snoozed and not claimed, for several requests one after the other. On
- * PostgreSQL threads that another transaction works on are passed over. Null when the account has no such inbox.
- */
+/** Oldest first, unread only. Skips threads that another transaction of PostgreSQL has locked. */
 export const claimOldest = transaction({
   name: 'claimOldest',
   accountOf: ({ accountId }) => accountId,
@@ -271,7 +261,7 @@ export const claimOldest = transaction({
   },
 })
 
-/** When threads are looked at again that another transaction held: it may end without a claim. */
+/** When skipped threads are tried again: the other transaction may end without a claim. */
 const HELD_RETRY_MS = 20
 
 type Oldest = { inboxId: string; filter: ClaimFilter; limit: number } & Now
@@ -306,7 +296,6 @@ function selectOldest(tx: Tx, { inboxId, queueMs, nowMs, filter, limit }: Oldest
   return query
 }
 
-/** See `isLive`. */
 function isUnclaimed(queueMs: number) {
   return sql<SqlBool>`(claim_until is null or claim_until <= ${queueMs} or claim_until > ${queueMs + LEASE_LEFT_MS_MAX})`
 }
@@ -334,10 +323,8 @@ async function findMoreIn(
   return waits.length === 0 ? null : Math.min(...waits)
 }
 
-/** Leases of all accounts that are told in one step to have run out. */
 export const EXPIRED_STEP = 100
 
-/** Whether `expireClaims` would find something. */
 export async function hasDueClaim(db: ReadDb, queueMs: number): Promise<boolean> {
   const row = await db.read
     .selectFrom('threads')
@@ -348,7 +335,7 @@ export async function hasDueClaim(db: ReadDb, queueMs: number): Promise<boolean>
   return row !== undefined
 }
 
-/** Ends claims whose lease has run out, up to as many as there are `eventIds`; the number of them. */
+/** Ends expired claims, at most one per event id, and returns their number. */
 export const expireClaims = transaction({
   name: 'expireClaims',
   accountOf: () => null,
@@ -370,7 +357,7 @@ export const expireClaims = transaction({
     for (const [index, thread] of threads.entries()) {
       const eventId = input.eventIds[index] ?? ''
       const podId = podOf.get(thread.inbox_id)
-      // Nobody is told of a deleted inbox.
+      // A deleted inbox emits no event.
       const locked = {
         thread: podId === undefined ? withoutOwner(thread) : thread,
         podId: podId ?? '',

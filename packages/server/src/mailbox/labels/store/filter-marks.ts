@@ -1,4 +1,4 @@
-// Marks of threads: what lists are filtered by, as a text for each label, assignee and value of metadata.
+// Filter marks: texts for the labels, metadata and assignee of a thread, by which lists filter.
 
 import {
   FILTER_MARKS_MAX,
@@ -37,7 +37,7 @@ export function labelsOf({ labels }: { labels: string | null }): string[] {
   return labels === null ? [] : JSON.parse(labels)
 }
 
-/** The labels after the change, sorted; null when there would be more than are allowed. */
+/** Sorted; null when there would be too many. */
 export function changedLabels(
   labels: readonly string[],
   { addLabels = [], removeLabels = [] }: LabelChange,
@@ -47,7 +47,7 @@ export function changedLabels(
   return changed.length > LABELS_MAX ? null : changed
 }
 
-/** `bad_request` when a label is both added and removed. */
+/** Throws `bad_request` when a label is both added and removed. */
 export function requireClearLabels({ addLabels = [], removeLabels = [] }: LabelChange): void {
   const index = removeLabels.findIndex((label) => addLabels.includes(label))
   if (index < 0) return
@@ -61,7 +61,7 @@ export function isLabel(text: string): boolean {
   return LABEL.test(text)
 }
 
-/** The labels of a filter, each once. `bad_request` names one that is no label. */
+/** The distinct labels of a filter. Throws `bad_request` for an invalid one. */
 export function readLabelsFilter(list: string | undefined): string[] {
   const words = (list?.split(',') ?? []).map((word) => word.trim()).filter((word) => word !== '')
   const wrong = words.find((word) => !LABEL.test(word))

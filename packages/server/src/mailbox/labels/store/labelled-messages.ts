@@ -1,10 +1,8 @@
-// Messages with labels, from an index that alone has what is counted and skipped; and the count of a filtered list.
-
 import { COUNTED_MAX, type MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { ReadDb, Tables } from '#store/tables.ts'
 
-/** The messages with all of the labels, outside of the trash. */
+/** Messages with all of the labels, without the trash. */
 export async function labelledIn(
   db: ReadDb,
   input: {
@@ -43,7 +41,7 @@ export async function labelledIn(
     .orderBy('message_labels.message_id', 'desc')
 }
 
-/** The other labels are looked up for each message that has the first. */
+/** The rarest label first: the others are looked up for each of its messages. */
 async function rarestFirst(
   db: ReadDb,
   { inboxId, labels }: { inboxId: string; labels: readonly string[] },
@@ -65,23 +63,18 @@ function labelledWith(db: ReadDb, inboxId: string, label: string) {
     .where('message_labels.is_trashed', '=', 0)
 }
 
-/** The ids of a list, newest first. */
 export type Listed = SelectQueryBuilder<
   Tables,
   'messages' | 'message_labels' | 'threads' | 'thread_marks',
   { id: string }
 >
 
-/**
- * True for every time. PostgreSQL has no figures of a table before it first analyzes it; with a range on both sides it
- * reads the index in its order all the same, instead of sorting the inbox.
- */
+/** Always true: without statistics, PostgreSQL would sort the inbox instead of using the index. */
 export function isAnyTime(column: 'messages.created_at' | 'threads.last_message_at') {
   const max = sql.lit(Number.MAX_SAFE_INTEGER)
   return sql<SqlBool>`${sql.ref(column)} >= -${max} and ${sql.ref(column)} <= ${max}`
 }
 
-/** The rows of a query, counted up to COUNTED_MAX. */
 export async function countUpTo<Found>(
   db: ReadDb,
   query: SelectQueryBuilder<

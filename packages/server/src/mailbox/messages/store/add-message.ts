@@ -1,5 +1,4 @@
-// How a message enters its thread and the totals of its inbox, whether it was received, imported, injected or sent.
-// Pure: decides from rows that were read, and knows no database.
+// Adds a message to its thread and inbox. Pure: works on rows that were read.
 
 import { addParticipants, snippetOf } from '#mailbox/threads/store/summaries.ts'
 import type { Row } from '#store/tables.ts'
@@ -12,16 +11,15 @@ import {
   type ThreadState,
 } from './write-messages.ts'
 
-/** An inbox as the next message finds it. Its counters are locked until the additions are written. */
+/** Its counters stay locked until the additions are written. */
 export type KnownInbox = Pick<Row<'inbox_counters'>, 'inbox_id' | 'last_arrival'>
 
-/** Messages to write, with what they change. */
 export type Additions = {
   readonly inboxes: ReadonlyMap<string, { lastArrival: number; change: CounterChange }>
   readonly started: Map<string, NewThread & ThreadState>
   readonly continued: Map<string, ThreadState>
   readonly messages: NewMessage[]
-  /** Threads that got a message older than their newest one: their summary is read from their messages. */
+  /** Their added message is older than their newest; their summary must be recomputed. */
   readonly unordered: Set<string>
 }
 
@@ -43,14 +41,12 @@ export function additionsTo(inboxes: readonly KnownInbox[]): Additions {
 export type Addition = {
   readonly message: Omit<NewMessage, 'thread_id' | 'arrival'>
   readonly sizeBytes: number
-  /** The message makes its thread unread, marks all of it as read, or leaves it as it is. */
   readonly marks: 'unread' | 'read' | 'nothing'
-  /** The thread that it continues; null: it starts one with `threadId`. */
+  /** Null starts a thread with `threadId`. */
   readonly thread: ThreadState | null
   readonly threadId: string
 }
 
-/** Adds a message to one of the inboxes, after those added before. Returns its thread. */
 export function addMessage(additions: Additions, addition: Addition): ThreadState {
   const { message, sizeBytes } = addition
   const inbox = additions.inboxes.get(message.inbox_id)
@@ -116,7 +112,7 @@ function stateAfter(
   }
 }
 
-/** An unread thread counts the messages that were received after `read_arrival`. */
+/** Counts the messages received after `read_arrival`. */
 function readStateAfter(
   { is_read, unread_count, read_arrival }: ThreadState,
   { marks, arrival, message: { direction } }: Addition & { arrival: number },

@@ -3,7 +3,7 @@ import type { Tx } from '#store/tables.ts'
 import type { Additions } from './add-message.ts'
 import { changeInboxes, insertMessages, type NewRows } from './write-messages.ts'
 
-/** Writes what `addMessage` has planned, and the other rows of the messages. Long bodies are stored before. */
+/** Writes the plan of `addMessage`. The caller has stored long bodies. */
 export async function insertAdditions(
   tx: Tx,
   { inboxes, started, continued, messages, unordered }: Additions,

@@ -1,4 +1,4 @@
-// What received mail mentions, kept for 30 days for the guards of what an inbox sends.
+// Mentions of addresses in received mail, kept for 30 days for the guards on sending.
 
 import type { LongRead } from '#platform/db/db.ts'
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
@@ -8,13 +8,10 @@ import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 
 export const MENTIONS_MS = 30 * DAY_MS
 
-/** The addresses that a message mentions, before it is known which inboxes get it. */
 export type ReceivedMentions = {
-  /** Null where the message has to be read. */
+  /** Null if the message has to be searched itself. */
   readonly content: string | null
-  /** The addresses in To and Cc. */
   readonly copied: readonly string[]
-  /** Files that are read later. */
   readonly unreadFiles: readonly string[]
 }
 
@@ -33,7 +30,6 @@ export const insertMentions = forEachRow(
 
 type OfMessage = Omit<Row<'mentions'>, 'filename' | 'content' | 'copied'>
 
-/** None for a message that mentions nothing, copies no one else, and has no file to be read. */
 export function mentionRows(
   message: OfMessage,
   { content, copied, unreadFiles }: ReceivedMentions,
@@ -44,7 +40,7 @@ export function mentionRows(
   return [{ ...message, filename: '', content, copied: list }, ...rows]
 }
 
-/** The addresses that a file mentions, once it has been read; null if it could not be read. */
+/** Records the mentions of an extracted file; `content` is null if extraction failed. */
 export async function noteFileMentions(tx: Tx, row: Row<'mentions'>): Promise<void> {
   await tx.query
     .deleteFrom('mentions')
@@ -54,7 +50,6 @@ export async function noteFileMentions(tx: Tx, row: Row<'mentions'>): Promise<vo
   if (row.content !== '') await insertMentions(tx, [row])
 }
 
-/** Removes a step of the rows that are too old to count; returns their number. */
 export async function purgeMentions(tx: Tx, nowMs: number): Promise<number> {
   const removed = await removeOldest(tx, 'mentions', {
     key: ['inbox_id', 'received_at', 'message_id', 'filename'],
@@ -67,10 +62,7 @@ export async function purgeMentions(tx: Tx, nowMs: number): Promise<number> {
 
 type OfInbox = { readonly inboxId: string; readonly nowMs: number }
 
-/**
- * The threads of messages of the last 30 days that have all pieces of one of the lists, in them or in a file that was
- * read; and of messages that have to be read. At most `limit`. Reads every row of the inbox.
- */
+/** Threads that contain all pieces of one list, or are not indexed. Reads all rows of the inbox. */
 export const findMentioning: LongRead<
   Tables,
   OfInbox & { readonly pieces: readonly (readonly string[])[]; readonly limit: number },
@@ -88,7 +80,7 @@ export const findMentioning: LongRead<
   },
 }
 
-/** SQLite has a limit of 1,000 for the depth of an expression. */
+/** SQLite limits the depth of an expression to 1,000. */
 const LISTS_AT_ONCE = 100
 
 async function findThreadsWith(
@@ -115,7 +107,6 @@ async function findThreadsWith(
   return rows.map(({ thread_id }) => thread_id)
 }
 
-/** A file of the last 30 days whose text is not known; null for none. */
 export async function findUnreadFile(
   db: ReadDb,
   { inboxId, nowMs }: OfInbox,
@@ -133,7 +124,6 @@ export async function findUnreadFile(
   return row ?? null
 }
 
-/** The keys among these of addresses in To or Cc of mail whose author is proven as well as asked. */
 export async function findCopied(
   db: ReadDb,
   { inboxId, nowMs, proofMin }: OfInbox & { readonly proofMin: number },
@@ -147,7 +137,7 @@ export async function findCopied(
     .where('received_at', '>', nowMs - MENTIONS_MS)
     .where('proof', '>=', proofMin)
     .where('copied', '!=', '')
-    // Signs of patterns in an address find too much, which is compared below.
+    // A wildcard in an address matches too much; the comparison below is exact.
     .where((row) => row.or(keys.map((key) => row('copied', 'like', `%${JSON.stringify(key)}%`))))
     .execute()
   const copied = new Set(rows.flatMap((row) => JSON.parse(row.copied) as string[]))

@@ -1,5 +1,3 @@
-// What kind of mail a message is, as its row says it.
-
 import type { Message as MessageShape } from '@mailroom/contract/messages.ts'
 import type { MailKind } from '@mailroom/mail/mail-kind.ts'
 import type { CategoryReason, MailCategory } from '@mailroom/mail/mime/parsed-message.ts'
@@ -10,18 +8,15 @@ export type KindFields = Pick<
   'category' | 'categoryReasons' | 'autoReplyable' | 'verdict' | 'spamScore'
 >
 
-/** What the scanners of arriving mail say. */
 export type ScanResult = {
-  /** Null when one of them gave no answer, and none says `spam` or `malicious`. */
+  /** Null when a scanner failed and no other found `spam` or `malicious`. */
   readonly verdict: KindFields['verdict']
   readonly spamScore: number | null
   readonly reasons: readonly CategoryReason[]
 }
 
-/** Without scanners nothing says otherwise. */
 export const NOT_SCANNED: ScanResult = { verdict: 'clean', spamScore: null, reasons: [] }
 
-/** The columns of a received message. */
 export function kindColumns(kind: MailKind, scanned: ScanResult) {
   const isHarmful = scanned.verdict === 'spam' || scanned.verdict === 'malicious'
   const category = isHarmful ? scanned.verdict : kind.category
@@ -36,7 +31,6 @@ export function kindColumns(kind: MailKind, scanned: ScanResult) {
 
 type Judgement = Omit<MailKind, 'category'> & Pick<KindFields, 'verdict' | 'spamScore'>
 
-/** Null on sent messages. */
 export function categoryOfRow(
   row: Pick<Row<'messages'>, 'direction' | 'category' | 'automatic_reason' | 'from_addr'>,
 ): MailCategory | null {
@@ -44,7 +38,7 @@ export function categoryOfRow(
   return (row.category as MailCategory | null) ?? categoryOfOld(row)
 }
 
-/** A message that a program of before received has what follows from `automatic_reason`. */
+/** A row without a judgement is judged by `automatic_reason`. */
 export function kindOfRow(
   row: Pick<
     Row<'messages'>,
@@ -69,14 +63,13 @@ export function kindOfRow(
   return {
     category,
     categoryReasons: reason === null ? [] : [{ rule: reason, detail: '' }],
-    // What else its header said is not stored: an answer might loop.
+    // The rest of the header is unknown, and an automatic reply might loop.
     autoReplyable: false,
     verdict: 'clean',
     spamScore: null,
   }
 }
 
-/** The category of a message that was received without one. */
 function categoryOfOld({
   automatic_reason,
   from_addr,

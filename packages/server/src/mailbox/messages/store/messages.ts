@@ -1,4 +1,4 @@
-// Messages, from rows. Lists are in the order of time: an index alone has what is counted and skipped.
+// Messages from rows. Lists are ordered by time; counting and skipping use a covering index.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
@@ -17,7 +17,6 @@ import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#store/tables.ts'
 import { categoryOfRow, type KindFields, kindOfRow } from './message-kind.ts'
 
-/** Failure reason of a sent message that was cancelled. */
 export const CANCELLED = 'cancelled'
 
 export type Direction = 'inbound' | 'outbound'
@@ -34,14 +33,13 @@ export type Message = KindFields & {
   rfcMessageId: string | null
   fromAddr: string
   toAddr: string
-  /** Received: the addresses of the To field; sent: all recipients but those of cc and bcc. */
+  /** Received: addresses of the To field. Sent: all recipients except cc and bcc. */
   to: string[]
-  /** The address at RCPT, in the client's spelling; null for sent mail. */
+  /** The RCPT address as the client wrote it; null for sent mail. */
   recipient: string | null
   headerTo: string | null
   deliveryRole: DeliveryRole | null
   cc: string[]
-  /** Empty for received mail. */
   bcc: string[]
   replyTo: string | null
   references: string[]
@@ -56,23 +54,16 @@ export type Message = KindFields & {
   defects: string[]
   labels: string[]
   invites: Invite[]
-  /** When it is to be sent, if a time was given. */
   scheduledAtMs: number | null
   createdAtMs: number
 }
 
-/** How bodies that are too long for a row are read. */
 type LongBodies = {
-  /** Characters of each body; all of it when left out. */
   readonly lengthMax?: number
-  /** Awaited before a long body is read. */
   readonly before?: () => Promise<void>
 }
 
-/**
- * Messages of an inbox, newest first; long bodies are read one by one while the messages are iterated. Null when
- * the account has no such inbox.
- */
+/** Newest first; long bodies are read during iteration. Null without such an inbox. */
 export async function listMessages(
   db: ReadDb,
   input: {
@@ -80,7 +71,6 @@ export async function listMessages(
     inboxId: string
     direction: Direction | null
     category?: MessageCategory | null
-    /** All of them. */
     labels?: readonly string[]
     limit: number
     offset: number
@@ -90,7 +80,6 @@ export async function listMessages(
   const { category = null, labels = [], direction } = input
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
-  // Sent messages have no category.
   if (category !== null && direction === 'outbound') {
     return { messages: completed(db, [], input.bodyLengthMax), total: 0 }
   }
@@ -115,7 +104,7 @@ export async function listMessages(
   return { messages: completed(db, rows, input.bodyLengthMax), total }
 }
 
-/** The existing ones among these messages, newest first; long bodies are read while they are iterated. */
+/** Newest first; long bodies are read during iteration. */
 export async function findMessagesOf(
   db: ReadDb,
   input: { accountId: string; messageIds: readonly string[]; bodyLengthMax: number },
@@ -138,7 +127,6 @@ function totalOf(counters: Row<'inbox_counters'>, direction: Direction | null): 
   return direction === 'inbound' ? inbound : outbound
 }
 
-/** The messages of the inbox outside of the trash, from an index in the order of their time. */
 function messagesIn(
   db: ReadDb,
   {
@@ -151,7 +139,7 @@ function messagesIn(
     .selectFrom('messages')
     .select('id')
     .where('inbox_id', '=', inboxId)
-    // Written out, so that the partial indexes serve the query.
+    // A literal, so that the partial indexes apply.
     .where('is_trashed', '=', sql.lit(0))
     .where(isAnyTime('messages.created_at'))
     .orderBy('created_at', 'desc')
@@ -160,7 +148,7 @@ function messagesIn(
   return direction === null ? list : list.where('direction', '=', direction)
 }
 
-/** Null also when its inbox was deleted. */
+/** Also null if its inbox was deleted. */
 export async function findMessage(
   db: ReadDb,
   accountId: string,
@@ -174,7 +162,7 @@ export async function findMessage(
   return row === undefined ? null : complete(db, row, longBodies)
 }
 
-/** A message of any account, for a caller with a valid signature. */
+/** For a caller with a valid signature. */
 export async function findSignedMessage(
   db: ReadDb,
   messageId: string,
@@ -184,7 +172,7 @@ export async function findSignedMessage(
   return row === undefined ? null : complete(db, row, longBodies)
 }
 
-/** The account of a message, for a caller with a valid signature. Null also once its inbox is deleted. */
+/** For a caller with a valid signature. */
 export async function findMessageAccount(db: ReadDb, messageId: string): Promise<string | null> {
   const row = await selectMessage(db, messageId).select('messages.account_id').executeTakeFirst()
   return row?.account_id ?? null
@@ -197,10 +185,7 @@ function selectMessage(db: ReadDb, messageId: string) {
     .where('messages.id', '=', messageId)
 }
 
-/**
- * The existing messages among these, each with its arrival number in its inbox, in no order. Long bodies are read one
- * message at a time, up to `bodyLengthMax` characters.
- */
+/** Unordered, without missing ids; long bodies are read one message at a time. */
 export async function* findMessagesCut(
   db: ReadDb,
   input: { accountIds: readonly string[]; messageIds: readonly string[]; bodyLengthMax: number },
@@ -223,14 +208,13 @@ export async function* findMessagesCut(
   for (const row of rows) {
     const message = await complete(db, row, { lengthMax: input.bodyLengthMax })
     if (message === null) continue
-    // The release of a message that waited writes its bytes anew, with their date.
+    // A message that waited gets new raw bytes, with a new date, when it is released.
     const sentAtMs = row.is_imported === null ? row.raw_created_at : row.created_at
     const { account_id: accountId, arrival } = row
     yield { message, accountId, arrival, isTrashed: row.is_trashed === 1, sentAtMs }
   }
 }
 
-/** The fields that search and waits compare, without the bodies. */
 export type MessageHead = {
   id: string
   arrival: number
@@ -250,7 +234,7 @@ type HeadsAfter = {
   limit: number
 }
 
-/** Messages that arrived after this number, in that order, without pending and imported ones. */
+/** Without pending and imported messages. */
 export async function listMessageHeads(db: ReadDb, input: HeadsAfter): Promise<MessageHead[]> {
   return (await selectHeadsAfter(db.reading, input)).map(toHead)
 }
@@ -267,7 +251,7 @@ const selectHeadsAfter = statement<Tables, HeadsAfter, HeadRow>((query, place) =
     .limit(place('limit')),
 )
 
-/** The existing ones among these messages of an inbox, in no order. */
+/** Unordered, without missing ids. */
 export async function findMessageHeads(
   db: ReadDb,
   input: { accountId: string; inboxId: string; messageIds: readonly string[] },
@@ -281,7 +265,6 @@ export async function findMessageHeads(
   return rows.map(toHead)
 }
 
-/** The arrival number of a removed message of the inbox, or null. */
 export async function findRemoved(
   db: ReadDb,
   input: { accountId: string; inboxId: string; messageId: string },
@@ -328,18 +311,11 @@ function toHead(row: HeadRow): MessageHead {
   }
 }
 
-/** A thread of up to so many messages is read by one query. */
 const PAGE_MESSAGES = 100
-/**
- * Messages of a longer thread that are read by one query: rows of up to 192 KiB each are in memory while a slow
- * client reads them.
- */
+/** Rows of up to 192 KiB each stay in memory while a slow client reads them. */
 const THREAD_STEP_MESSAGES = 20
 
-/**
- * Messages of a thread, oldest first, read step by step while they are iterated. The caller has found the thread
- * in its account.
- */
+/** Oldest first, read in steps during iteration. The caller found the thread in its account. */
 export async function* listThreadMessages(
   db: ReadDb,
   input: {
@@ -369,7 +345,6 @@ export async function* listThreadMessages(
   }
 }
 
-/** The messages of a thread, oldest first. */
 function messagesOf(db: ReadDb, { accountId, threadId }: { accountId: string; threadId: string }) {
   return db.read
     .selectFrom('messages')
@@ -385,25 +360,23 @@ function isAfter({ created_at, id }: Moment) {
   return sql<SqlBool>`(created_at, id) > (${created_at}, ${id})`
 }
 
-/** Long bodies are read while the messages are iterated. */
 async function* completed(
   db: ReadDb,
   rows: Row<'messages'>[],
   lengthMax: number,
 ): AsyncGenerator<Message> {
   for (const row of rows) {
-    // SQLite takes some 10 ms for each in this thread: other requests are served in between.
+    // SQLite takes some 10 ms for each in this thread; other requests run in between.
     const message = await complete(db, row, { lengthMax, before: nextTurn })
     if (message !== null) yield message
   }
 }
 
-/** Decided by the row: the limit may have been another one when it was written. */
+/** Decided by the row, because the limit may have been different when it was written. */
 function isLong(row: Row<'messages'>): boolean {
   return row.body_length > row.body_text.length + row.body_html.length
 }
 
-/** Null when the message was deleted since its row was read. */
 async function complete(
   db: ReadDb,
   row: Row<'messages'>,
@@ -425,7 +398,6 @@ async function complete(
   return bodies === undefined ? null : toMessage({ ...row, ...bodies })
 }
 
-/** Null when the account has no such inbox. */
 export async function readCounters(
   db: ReadDb,
   accountId: string,
@@ -484,7 +456,7 @@ function toMessage(row: Row<'messages'>): Message {
   }
 }
 
-/** Of a sent message; the Bcc fields of a received one are for erasures. */
+/** A received message keeps its Bcc fields for erasures only. */
 export function hiddenRecipientsOf({
   direction,
   bcc,
@@ -505,11 +477,10 @@ export function toOf({
 export type StoredView = {
   readonly message: Message
   readonly inboxAddress: string
-  /** Null when unknown: the message has no address, or arrived before first contacts were recorded. */
+  /** Null if sent, or if the sender was not recorded. */
   readonly isFirstContact: boolean | null
 }
 
-/** A message as a view reads it. Null also once its inbox is deleted. */
 export async function findViewedMessage(
   db: ReadDb,
   input: { accountId: string; messageId: string; bodyLengthMax: number },
@@ -518,13 +489,10 @@ export async function findViewedMessage(
   return view ?? null
 }
 
-/** Short bodies lie in the rows, so only a few rows are read by one query. */
+/** Rows contain short bodies, so one query reads only a few. */
 const VIEW_STEP_MESSAGES = 10
 
-/**
- * Up to `limit` messages of a thread after the first `after`, oldest first. `readLength` is called before each
- * step and bounds the characters of its bodies. The caller has found the thread in its account.
- */
+/** Oldest first. `readLength` bounds the bodies of each step, in characters. */
 export async function* listViewedMessages(
   db: ReadDb,
   input: {
@@ -548,7 +516,6 @@ export async function* listViewedMessages(
   }
 }
 
-/** The `limit` messages of the thread directly before this one, oldest first. */
 export async function listEarlierMessages(
   db: ReadDb,
   input: {
@@ -587,7 +554,6 @@ async function readViews(db: ReadDb, named: Named): Promise<StoredView[]> {
   return views
 }
 
-/** The messages that exist, in the order of the ids. */
 async function findInOrder(
   db: ReadDb,
   { accountId, messageIds, bodyLengthMax }: Named,

@@ -9,11 +9,11 @@ export type RawMessage = {
   sizeBytes: number
   sha256: Uint8Array
   reversePath: string
-  /** Null when the bytes are in the blob store, under the raw message's id. */
+  /** Null when the bytes are in the blob store under this id. */
   content: Uint8Array | null
 }
 
-/** `rawId` must come from a row of an account, never from a caller. */
+/** `rawId` must come from a row of the account, never from a caller. */
 export async function findRawMessage(db: ReadDb, rawId: string): Promise<RawMessage | null> {
   const [raw = null] = await selectRaw(db.reading, { id: rawId })
   return raw
@@ -26,7 +26,7 @@ const selectRaw = statement<Tables, { id: string }, RawMessage>((query, place) =
     .where('id', '=', place('id')),
 )
 
-/** The ids among these that belong to raw messages; the others are orphans of the blob store. */
+/** Ids that are missing in the result are orphans of the blob store. */
 export async function existingRawIds(db: ReadDb, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db.read
@@ -37,10 +37,7 @@ export async function existingRawIds(db: ReadDb, ids: string[]): Promise<Set<str
   return new Set(rows.map((row) => row.id))
 }
 
-/**
- * Subtracts a reference of a raw message for each time that its id is listed, and removes raw messages without
- * references. Notes and returns the removed ids whose bytes are in the blob store.
- */
+/** Drops one reference for each occurrence of an id. Returns the removed ids that have blobs. */
 export async function dropRawReferences(tx: Tx, rawIds: string[]): Promise<string[]> {
   if (rawIds.length === 0) return []
   for (let named = rawIds; named.length > 0; named = repeatedOf(named)) {
@@ -63,7 +60,6 @@ export async function dropRawReferences(tx: Tx, rawIds: string[]): Promise<strin
   return blobIds
 }
 
-/** The ids without the first occurrence of each. */
 function repeatedOf(ids: string[]): string[] {
   const seen = new Set<string>()
   return ids.filter((id) => seen.size === seen.add(id).size)

@@ -1,6 +1,5 @@
-// The storage quota of accounts. Mail to an account over its quota is refused, and so is what the account itself would
-// store: sends that wait, drafts, exports, imports. What it sends at once counts, but is not refused.
-
+// Over its quota an account receives no mail and stores nothing that waits; immediate sends count
+// but are not refused.
 import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
@@ -8,23 +7,16 @@ import type { Log } from '#platform/log.ts'
 import type { Db } from '#store/tables.ts'
 import { noteQuota, readFileBytes, readStored } from './stored-bytes.ts'
 
-/**
- * An account with more octets left than this is read once in FAR_MS, not for each recipient: less mail arrives
- * within that time.
- */
+/** Accounts with more left are read once per FAR_MS: less mail arrives within that time. */
 const FAR_BYTES = 512 * 1024 * 1024
 const FAR_MS = 1_000
 const FAR_ACCOUNTS_MAX = 10_000
 
 export type StorageQuota = {
-  /** Octets; null for no quota. */
   readonly limitBytes: number | null
-  /** Whether mail to this account is refused. The change to a refusal adds one event. */
+  /** The first refusal emits an event. */
   isExceeded(accountId: string): Promise<boolean>
-  /**
-   * Whether the account may store nothing more by itself. Counts the files of its exports and imports too, which are no
-   * reason to refuse the mail of others.
-   */
+  /** Includes export and import files, which do not affect received mail. */
   isFull(accountId: string): Promise<boolean>
 }
 

@@ -1,20 +1,16 @@
-// The storage of an account: octets of its raw messages, stored or in quarantine, each once for every inbox that has it,
-// of its drafts, and of the text of attachments. Inboxes count them, so the deletion of an inbox frees its share at
-// once. Files of exports and imports come on top.
-
+// The storage of an account in octets, once per inbox. Export and import files count apart.
 import { insertEvent } from '#events/store/events.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Tables, Tx } from '#store/tables.ts'
 
 export type Stored = {
-  /** Bytes of mail and drafts. */
   storedBytes: number
-  /** Since when mail to the account is refused, as in its event; null while it is not. */
+  /** When mail to the account was first refused; null while it is accepted. */
   exceededAtMs: number | null
 }
 
-/** Adds up the counters of the account's inboxes; a plan allows some hundred. */
+/** Adds up the counters of all inboxes; a plan allows some hundred. */
 export async function readStored(db: ReadDb, accountId: string): Promise<Stored> {
   const [row] = await selectStored(db.reading, { accountId })
   const stored = Number(row?.stored ?? 0) + Number(row?.kept ?? 0)
@@ -47,7 +43,6 @@ const selectStored = statement<
     .groupBy(['accounts.id', 'accounts.quota_exceeded_at']),
 )
 
-/** Octets of the files of exports and imports, as far as they are there. */
 export async function readFileBytes(db: ReadDb, accountId: string): Promise<number> {
   const [row] = await selectFileBytes(db.reading, { accountId })
   return Number(row?.bytes ?? 0)
@@ -68,9 +63,7 @@ const selectFileBytes = statement<Tables, { accountId: string }, { bytes: number
       ),
 )
 
-/**
- * Records that mail to the account is refused from now on, or no longer. True for a change; a refusal adds an event.
- */
+/** True if the status changed. A change to refusal emits an event. */
 export const noteQuota = transaction({
   name: 'noteQuota',
   accountOf: ({ accountId }) => accountId,

@@ -1,5 +1,4 @@
-// Stores the bytes of a message with the rows that refer to them: few bytes in the same transaction, many in the blob
-// store before it. If the transaction fails, the blob is removed again.
+// Stores the bytes of a message with its rows: few in the transaction, many as a blob before it.
 
 import { createHash, hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -12,15 +11,12 @@ import { storageErrorKind } from '#platform/problem.ts'
 import { HOUR_MS } from '#platform/units.ts'
 import type { NewRow } from '#store/tables.ts'
 
-/** Time from storing a blob to the commit that refers to it. Far below ORPHAN_MS, at which a sweep removes it. */
+/** Far below ORPHAN_MS, when the sweep removes a blob without a row. */
 export const BLOB_COMMIT_MS_MAX = HOUR_MS
 
 type RawRow = Pick<NewRow<'raw_messages'>, 'id' | 'sha256' | 'size_bytes' | 'content'>
 
-/**
- * Runs `write` with the columns of these bytes; `isKept` returns whether its outcome means that the row was written.
- * Rejects as `write` and the blob store do.
- */
+/** `isKept` returns whether the outcome means that the row was written. */
 export async function withRawBytes<Outcome>(
   deps: { blobs: BlobStore | null; clock: Clock; makeId: MakeId },
   raw: Uint8Array,
@@ -32,7 +28,7 @@ export async function withRawBytes<Outcome>(
   const isInTime = deadline(deps.clock)
   if (isBlob) await deps.blobs?.put(id, raw)
   try {
-    // The machine may have been suspended for a day, and the sweep may have removed the blob.
+    // After a long suspension of the machine, the sweep may have removed the blob.
     if (isBlob && !isInTime()) throw new StorageError('busy', 'The bytes were stored too long ago.')
     const outcome = await steps.write({
       id,
@@ -43,22 +39,20 @@ export async function withRawBytes<Outcome>(
     if (isBlob && !steps.isKept(outcome)) await removeBlobs(deps, [id])
     return outcome
   } catch (error) {
-    // After a connection is lost at the commit, it is unknown whether the row exists: the blob stays, and the sweep
-    // removes it if no row refers to it.
+    // If the connection was lost at the commit, the row may exist; the sweep removes an orphan.
     if (isBlob && storageErrorKind(error) !== 'unavailable') await removeBlobs(deps, [id])
     throw error
   }
 }
 
-/** By either clock: the wall clock also counts while the machine is suspended. */
+/** Only the wall clock counts while the machine is suspended. */
 function deadline(clock: Clock): () => boolean {
   const [startMs, startSteadyMs] = [clock.now(), clock.steady()]
   return () => Math.max(clock.now() - startMs, clock.steady() - startSteadyMs) < BLOB_COMMIT_MS_MAX
 }
 
-/** SHA-256, in steps: 25 MiB at once take up to 60 ms, in which no connection would be served. */
+/** SHA-256 in steps: 25 MiB at once would block all connections for up to 60 ms. */
 export async function digestInSteps(raw: Uint8Array): Promise<Uint8Array> {
-  // Without an object to collect.
   if (raw.length <= COMPOSE_STEP_BYTES) return ownBytes(hash('sha256', raw, 'buffer'))
   const steps = createHash('sha256')
   for (let start = 0; start < raw.length; start += COMPOSE_STEP_BYTES) {
@@ -68,10 +62,7 @@ export async function digestInSteps(raw: Uint8Array): Promise<Uint8Array> {
   return ownBytes(steps.digest())
 }
 
-/**
- * The same bytes in memory of their own. A slice of a socket's buffer or of a shared pool would be sent to the
- * writer thread with all of that memory.
- */
+/** A message to the writer thread carries the whole buffer of a slice. */
 export function ownBytes(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 }

@@ -1,12 +1,9 @@
-// The rows of received and sent messages, and the statements that write them.
-
 import { sql } from 'kysely'
 import { EVENTS, type TracedEvent } from '#events/store/events.ts'
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { rowInsert, rowUpdate, together } from '#platform/db/statement.ts'
 import type { NewRow, Row, Tables, Tx } from '#store/tables.ts'
 
-/** The columns that are the same for every inbox that has the message. */
 export type MessageContent = Pick<
   Row<'messages'>,
   | 'rfc_message_id'
@@ -32,7 +29,7 @@ export type MessageContent = Pick<
   | 'defects'
 >
 
-/** The columns of a thread that follow from its messages: read before one is added, and written after it. */
+/** Read before a message is added, written after it. */
 const THREAD_STATE = [
   'is_read',
   'message_count',
@@ -44,10 +41,8 @@ const THREAD_STATE = [
   'category',
 ] as const
 
-/** A thread as the next message finds it. */
 export type ThreadState = Pick<Row<'threads'>, 'id' | 'mark_count' | (typeof THREAD_STATE)[number]>
 
-/** The columns of a `ThreadState`. */
 export const THREAD_STATE_COLUMNS = [
   'threads.id',
   'threads.mark_count',
@@ -107,7 +102,7 @@ const NEW_MESSAGE_COLUMNS = [
 
 export type NewMessage = Pick<Row<'messages'>, (typeof NEW_MESSAGE_COLUMNS)[number]>
 
-/** Numbers to add to the totals of an inbox; every message that is added takes the next arrival number. */
+/** Amounts to add to the totals of an inbox; each added message takes the next arrival number. */
 export type CounterChange = Pick<
   Row<'inbox_counters'>,
   | 'inbox_id'
@@ -132,10 +127,10 @@ export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {
   stored_bytes: 0,
 }
 
-/** `thread_marks` repeat the time of their thread, by which they are listed. */
+/** Filter marks repeat the time of their thread, by which they are listed. */
 type MarkTime = Pick<Row<'thread_marks'>, 'thread_id' | 'last_message_at'>
 
-/** Changes inboxes and threads, whose counters the caller locked before it read anything. */
+/** The caller locked the counters before reading the threads. */
 export const changeInboxes = together<
   Tables,
   { counters: CounterChange; threads: ThreadState; marks: MarkTime }
@@ -165,7 +160,7 @@ export const changeInboxes = together<
       .updateTable('threads')
       .set(({ ref }) => ({
         ...Object.fromEntries(THREAD_STATE.map((column) => [column, given(column)])),
-        // Received mail ends the pause of its thread.
+        // Received mail ends a snooze.
         snoozed_until: sql<number | null>`case when ${given('is_read')} = 0 then null
           else ${ref('threads.snoozed_until')} end`,
       }))
@@ -179,11 +174,10 @@ export const changeInboxes = together<
   ),
 })
 
-/** Rows of new messages, and the other rows that they bring with them. */
 export type NewRows = {
   threads: NewThread[]
   messages: NewMessage[]
-  /** Each address of an inbox once. */
+  /** One row per address and inbox. */
   correspondents: Row<'correspondents'>[]
   quarantined: NewRow<'quarantined_messages'>[]
   events: TracedEvent[]
@@ -193,7 +187,7 @@ export type NewRows = {
 const insertSmall = together<Tables, { [Kind in keyof NewRows]: NewRows[Kind][number] }>({
   threads: rowInsert('threads', NEW_THREAD_COLUMNS),
   messages: rowInsert('messages', NEW_MESSAGE_COLUMNS),
-  // The first message of an address to an inbox stays noted, and the best proof.
+  // The first message of a correspondent and the best proof are kept.
   correspondents: rowInsert(
     'correspondents',
     ['inbox_id', 'address_key', 'first_message_id', 'proof'],
@@ -238,7 +232,7 @@ const insertSmall = together<Tables, { [Kind in keyof NewRows]: NewRows[Kind][nu
   ]),
 })
 
-/** Large raw bytes without a blob store are inserted one by one: as JSON they would be three times as long. */
+/** Large raw bytes are inserted one by one: as JSON they would be three times as long. */
 export async function insertMessages(
   tx: Tx,
   { raws = [], ...rows }: Partial<NewRows>,
@@ -254,10 +248,9 @@ export async function insertMessages(
   })
 }
 
-/** Text and HTML longer than this, in UTF-16 units, are stored once for the raw message, not in each recipient's row. */
+/** In UTF-16 units; longer bodies are stored once per raw message. */
 export const ROW_BODY_LENGTH_MAX = 64 * 1024
 
-/** The content for a message's row, without long bodies. */
 export function bodiesForRow<Content extends Pick<MessageContent, 'body_length'>>(
   content: Content,
 ): Content {
@@ -265,7 +258,7 @@ export function bodiesForRow<Content extends Pick<MessageContent, 'body_length'>
   return { ...content, body_text: '', body_html: '', extracted_text: null }
 }
 
-/** Stores the bodies of a raw message if they are long and not stored yet. */
+/** Does nothing if the bodies are short or already stored. */
 export async function insertLongBodies(
   tx: Tx,
   rawId: string,
@@ -280,7 +273,6 @@ export async function insertLongBodies(
     .execute()
 }
 
-/** Null when the bodies are short. */
 export function longBodyOf(rawId: string, content: MessageContent): NewRow<'long_bodies'> | null {
   if (!isLong(content)) return null
   const { body_text, body_html, extracted_text } = content

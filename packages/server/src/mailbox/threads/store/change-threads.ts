@@ -1,5 +1,3 @@
-// Changes of threads and of labels of messages, with the rows that lists are filtered by.
-
 import { insertEvent } from '#events/store/events.ts'
 import { changedMetadata, type MetadataChange, metadataOf } from '#inboxes/store/metadata.ts'
 import { type Lease, mayChange } from '#mailbox/claims/store/lease.ts'
@@ -18,7 +16,7 @@ export type ThreadChange = LabelChange & {
   readonly isRead?: boolean
   readonly metadata?: MetadataChange
   readonly assignee?: string | null
-  /** Null ends it. */
+  /** Null ends the snooze. */
   readonly snoozedUntilMs?: number | null
 }
 
@@ -29,7 +27,7 @@ export type ChangeOutcome =
   | { kind: 'label_limit_reached' }
   | { kind: 'metadata_limit_reached' }
 
-/** Changes the named fields, keeps the totals and marks, and tells what has changed; the same again changes nothing. */
+/** Also changes totals and filter marks, and emits an event. Idempotent. */
 export const changeThread = transaction({
   name: 'changeThread',
   accountOf: ({ accountId }) => accountId,
@@ -51,7 +49,7 @@ export const changeThread = transaction({
   },
 })
 
-/** The caller has locked the thread, and found that it may be changed. */
+/** The caller locked the thread and checked the lease. */
 export async function applyChange(
   tx: Tx,
   { thread, podId }: LockedThread,
@@ -104,7 +102,7 @@ async function writeColumns(tx: Tx, thread: Row<'threads'>, next: ChangedColumns
     .execute()
 }
 
-/** Labels a thread that the transaction has started, without an event. Of more labels than are allowed it gets none. */
+/** Emits no event. Adds no label if there are too many. */
 export async function labelNewThread(
   tx: Tx,
   { labels, ...of }: { accountId: string; threadId: string; labels: readonly string[] },
@@ -147,7 +145,7 @@ function changedColumns(
 
 export type LockedThread = { thread: Row<'threads'>; podId: string }
 
-/** Null when the account has no such thread, or it is being removed. The inbox's totals are locked first, as by arriving mail. */
+/** Null also during removal. Locks the inbox's totals first, as arriving mail does. */
 export async function lockThread(
   tx: Tx,
   { accountId, threadId }: { accountId: string; threadId: string },
@@ -163,7 +161,9 @@ export async function lockThread(
   return thread === null ? null : { thread, podId: inbox.pod_id }
 }
 
-/** Without the totals, so that claims neither wait for mail nor for each other; only for what the totals do not count. */
+/**
+ * For changes that the totals do not count, so that claims wait neither for mail nor each other.
+ */
 export async function lockThreadAlone(
   tx: Tx,
   { accountId, threadId }: { accountId: string; threadId: string },
@@ -200,7 +200,6 @@ async function lockRow(
   return thread === undefined || thread.trashed_at === 0 ? null : thread
 }
 
-/** Keeps the inbox's totals of unread threads. */
 async function countRead(tx: Tx, thread: Row<'threads'>, isRead: number): Promise<void> {
   const unread = isRead === 1 ? -1 : 1
   const counted = thread.trashed_at !== null ? 'trashed_unread_count' : 'unread_thread_count'
@@ -211,7 +210,7 @@ async function countRead(tx: Tx, thread: Row<'threads'>, isRead: number): Promis
     .execute()
 }
 
-/** The number of marks afterwards. */
+/** Returns the new number of marks. */
 async function replaceMarks(tx: Tx, thread: Row<'threads'>, next: ChangedColumns): Promise<number> {
   const marksIn = (row: ChangedColumns) =>
     marksOf({ labels: labelsOf(row), metadata: metadataOf(row), assignee: row.assignee })
@@ -246,7 +245,6 @@ async function replaceMarks(tx: Tx, thread: Row<'threads'>, next: ChangedColumns
   return after.size
 }
 
-/** Adds and removes labels of a message; the same again changes nothing. */
 export const changeMessageLabels = transaction({
   name: 'changeMessageLabels',
   accountOf: ({ accountId }) => accountId,
@@ -266,7 +264,7 @@ export const changeMessageLabels = transaction({
     const locked = await lockThread(tx, { accountId, threadId: message.thread_id })
     if (locked === null) return { kind: 'not_found' }
     if (!mayChange(locked.thread, input.lease)) return { kind: 'lease_lost' }
-    // Only now, when nobody else changes them.
+    // Read under the lock.
     const row = await tx.query
       .selectFrom('messages')
       .select(['labels', 'created_at', 'is_trashed'])
@@ -323,7 +321,7 @@ async function writeLabels(
   }
 }
 
-/** Labels a message that the transaction has added. Of more labels than are allowed it gets none. */
+/** Adds no label if there are too many. */
 export async function labelNewMessage(
   tx: Tx,
   message: LabelledMessage,

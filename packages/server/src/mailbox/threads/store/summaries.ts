@@ -1,6 +1,4 @@
-// Summaries of threads for lists: the participants, how the newest message begins, and the category of the newest received
-// one. A message that becomes the newest of its thread changes the summary that is known; after any other change it is
-// read from the messages.
+// Summaries of threads. A newest message updates its summary; other changes recompute it.
 
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { Defect } from '@mailroom/mail/mime/parsed-message.ts'
@@ -9,7 +7,7 @@ import { sql } from 'kysely'
 import { addressKey } from '#platform/email-address.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#store/tables.ts'
 
-/** Only the newest messages of a thread are read to sum it up. */
+/** Newest messages of a thread that a recomputed summary considers. */
 const SUMMED_UP_MESSAGES_MAX = 100
 
 export type ThreadSummary = Pick<
@@ -17,14 +15,13 @@ export type ThreadSummary = Pick<
   'id' | 'last_message_at' | 'participants' | 'snippet' | 'category'
 > & { first: Pick<Row<'messages'>, 'id' | 'created_at' | 'subject'> }
 
-/** Renews the summaries of threads of an inbox whose counters are locked. */
+/** The caller locked the counters of the inbox. */
 export async function renewSummaries(tx: Tx, threadIds: readonly string[]): Promise<void> {
   for (const { id, first: _, ...summary } of await sumUp(readIn(tx), threadIds)) {
     await tx.query.updateTable('threads').set(summary).where('id', '=', id).execute()
   }
 }
 
-/** The summaries of the threads that have messages. */
 export async function sumUp(db: ReadDb, threadIds: readonly string[]): Promise<ThreadSummary[]> {
   if (threadIds.length === 0) return []
   const ends = await selectEnds(db, threadIds)
@@ -49,7 +46,7 @@ export async function sumUp(db: ReadDb, threadIds: readonly string[]): Promise<T
   })
 }
 
-/** The oldest message of each thread, and the category of the newest received one. */
+/** Also selects the category of the newest received message. */
 function selectEnds(db: ReadDb, threadIds: readonly string[]) {
   return db.read
     .selectFrom('threads')
@@ -78,7 +75,7 @@ function selectEnds(db: ReadDb, threadIds: readonly string[]) {
     .execute()
 }
 
-/** The newest SUMMED_UP_MESSAGES_MAX messages of each thread, oldest first. */
+/** Oldest first. */
 function selectNewest(db: ReadDb, threadIds: readonly string[]) {
   const oldest = (column: 'created_at' | 'id') => sql`(
     select ${sql.ref(`newest.${column}`)} from messages as newest where newest.thread_id = threads.id
@@ -124,17 +121,14 @@ function selectTexts(db: ReadDb, messageIds: readonly string[]) {
     .execute()
 }
 
-/** `name` is null when no message names them. */
 export type Participant = { name: string | null; address: string }
 
-/** The columns of a message that name its participants. */
 type Correspondence = {
   direction: string
   from_addr: string
   to_addr: string
-  /** A JSON list of a sent message; without it, `to_addr` alone. */
+  /** JSON list of a sent message; without it, `to_addr` alone. */
   to_addrs?: string | null
-  /** A JSON list. */
   cc: string
 }
 
@@ -142,7 +136,7 @@ type Correspondence = {
 const PARTICIPANTS_MAX = 10
 /** In code points. Part of the API. */
 const THREAD_SNIPPET_LENGTH = 160
-/** In UTF-16 units: a snippet is made from so much of a text, invisible characters included. */
+/** In UTF-16 units, invisible characters included. */
 const SNIPPET_SOURCE_LENGTH = 8_192
 
 /** In code points; strangers choose the names, and every list shows them. */
@@ -150,11 +144,7 @@ const NAME_LENGTH_MAX = 100
 /** In code points; RFC 5321 §4.5.3.1 allows 64 octets before the @ and 255 after it. */
 const ADDRESS_LENGTH_MAX = 320
 
-/**
- * The participants of a thread after this message: its sender or, for a sent message, its recipients (to, then cc)
- * come first, each address once, at most PARTICIPANTS_MAX. The inbox itself is a participant only while there is no
- * other.
- */
+/** Newest participants first, each address once. The inbox itself only while it is alone. */
 export function addParticipants(
   known: readonly Participant[],
   message: Correspondence,
@@ -171,14 +161,10 @@ export function addParticipants(
   return [...byKey.values()].slice(0, PARTICIPANTS_MAX)
 }
 
-/**
- * The beginning of a message's extracted text, on one line and without invisible characters; of the whole text when
- * nothing was extracted. Empty where people see another text in the HTML, because a snippet has no mark.
- */
+/** On one line. Empty when the HTML shows another text, because a snippet cannot warn of it. */
 export function snippetOf(text: {
   body_text: string
   extracted_text?: string | null
-  /** JSON list. */
   defects?: string
 }): string {
   const { body_text: whole, extracted_text: own, defects = '[]' } = text
@@ -209,7 +195,7 @@ function readParticipant(field: string): Participant {
 function onOneLine(text: string, lengthMax: number): string {
   const beginning = 4 * lengthMax
   let line = joinLines(text.slice(0, beginning))
-  // A code point has at most two units, and what is visible depends on the few characters that follow.
+  // A code point has two units at most; the characters that follow may hide it.
   const isEnough = text.length <= beginning || line.length >= 3 * lengthMax
   if (!isEnough) line = joinLines(text.slice(0, SNIPPET_SOURCE_LENGTH))
   if (line.length <= lengthMax) return line
@@ -225,5 +211,4 @@ function joinLines(text: string): string {
 }
 
 const SURROGATE = /[\ud800-\udfff]/
-/** White space other than single blanks. */
 const WIDE_SPACE = /\s{2,}|[^\S ]/g

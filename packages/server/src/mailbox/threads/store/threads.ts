@@ -1,5 +1,3 @@
-// Threads, to and from rows: the messages of one inbox that answer each other, with a read flag.
-
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { type ExpressionBuilder, type SqlBool, sql } from 'kysely'
@@ -16,7 +14,7 @@ export type Thread = {
   subject: string
   isRead: boolean
   messageCount: number
-  /** Of the newest received message. */
+  /** Category of the newest received message. */
   category: MessageCategory | null
   lastMessageAtMs: number
   labels: string[]
@@ -24,32 +22,30 @@ export type Thread = {
   assignee: string | null
   /** May be past. */
   snoozedUntilMs: number | null
-  /** May have run out; null when nobody has the thread. */
+  /** May have expired. */
   claim: ThreadClaim | null
   createdAtMs: number
-  /** Null while the thread is not in the trash. */
   trashedAtMs: number | null
 }
 
-/** A thread with the number of messages that were removed from it. */
 export type StoredThread = Thread & { removedCount: number }
 
 export type ThreadClaim = {
   owner: string
   fence: number
-  /** The end of the lease by the clock of the queue. */
+  /** End of the lease by the queue's clock. */
   untilMs: number
   expiresAtMs: number
 }
 
 export type ShownThread = Thread & {
-  /** The last writer comes first. */
+  /** Last writer first. */
   participants: Participant[]
   snippet: string
   unreadCount: number
 }
 
-/** By the time of their last message, newest first; null when the account has no such inbox. */
+/** Newest first; null when the account has no such inbox. */
 export async function listThreads(
   db: ReadDb,
   input: {
@@ -57,7 +53,6 @@ export async function listThreads(
     inboxId: string
     isRead: boolean | null
     category?: MessageCategory | null
-    /** The threads in the trash, instead of all others. */
     isTrashed?: boolean
     marks?: readonly string[]
     isSnoozed?: boolean | null
@@ -101,13 +96,11 @@ export type ThreadFilter = {
   isRead: boolean | null
   category: MessageCategory | null
   isTrashed: boolean
-  /** All of them. */
   marks: readonly string[]
   isSnoozed: boolean | null
   nowMs: number
 }
 
-/** Threads of the inbox that pass the filter, apart from marks, from an index in the order of their time. */
 function threadsIn(db: ReadDb, input: ThreadFilter): Listed {
   let list = db.read
     .selectFrom('threads')
@@ -120,7 +113,7 @@ function threadsIn(db: ReadDb, input: ThreadFilter): Listed {
   if (input.category !== null) list = list.where('threads.category', '=', input.category)
   if (input.isRead !== null) list = list.where('threads.is_read', '=', input.isRead ? 1 : 0)
   if (input.isSnoozed === null) return list
-  // The index of snoozed threads is small, and the one of the list does not have the column.
+  // The index of snoozed threads is small; the list's index does not have the column.
   const snoozed = db.read
     .selectFrom('threads as snoozed')
     .select('snoozed.id')
@@ -129,7 +122,7 @@ function threadsIn(db: ReadDb, input: ThreadFilter): Listed {
   return list.where('threads.id', input.isSnoozed ? 'in' : 'not in', snoozed)
 }
 
-/** Threads that are being removed are neither listed nor in the trash. Written out, so that partial indexes serve. */
+/** A thread that is being removed is in neither. Literals, so that partial indexes apply. */
 export const IS_LISTED = sql<SqlBool>`threads.trashed_at is null`
 export const IS_TRASHED = sql<SqlBool>`threads.trashed_at > 0`
 
@@ -158,7 +151,7 @@ async function markedIn(db: ReadDb, input: ThreadFilter): Promise<Listed> {
     .orderBy('thread_marks.thread_id', 'desc')
 }
 
-/** The other marks are looked up for each thread that has the first. */
+/** The rarest mark first: the others are looked up for each of its threads. */
 async function rarestFirst(
   db: ReadDb,
   { marks, ...list }: ThreadFilter,
@@ -184,7 +177,7 @@ function markedWith(
     .where('thread_marks.is_trashed', '=', isTrashed ? 1 : 0)
 }
 
-/** Also in the trash. Null once it is being removed or its inbox is deleted. */
+/** Includes the trash. Null once the thread is being removed or its inbox is deleted. */
 export async function findThread(
   db: ReadDb,
   accountId: string,
@@ -194,7 +187,6 @@ export async function findThread(
   return row === undefined ? null : { ...toThread(row), removedCount: row.removed_count }
 }
 
-/** Which of these threads exist, in the trash or not. */
 export async function existingThreadIds(
   db: ReadDb,
   { accountIds, threadIds }: { accountIds: readonly string[]; threadIds: readonly string[] },
@@ -210,7 +202,7 @@ export async function existingThreadIds(
   return new Set(found.map(({ id }) => id))
 }
 
-/** The existing threads among these, in this order. */
+/** In the order of the ids, without missing ones. */
 export async function findShownThreads(
   db: ReadDb,
   { accountId, threadIds }: { accountId: string; threadIds: readonly string[] },
@@ -227,7 +219,6 @@ export async function findShownThreads(
   return threadIds.flatMap((id) => byId.get(id) ?? []).map(toShown)
 }
 
-/** Null where there is no such thread. */
 export async function findShownThread(
   db: ReadDb,
   accountId: string,
@@ -260,7 +251,7 @@ function toShown(row: Row<'threads'>): ShownThread {
     ...toThread(row),
     participants: JSON.parse(row.participants) as Participant[],
     snippet: row.snippet,
-    // A thread that was marked as unread has no message that nobody has read.
+    // A thread that was marked unread by hand has no unread message.
     unreadCount: row.is_read === 1 ? 0 : Math.max(1, row.unread_count),
   }
 }
@@ -290,15 +281,14 @@ function claimOf(row: Row<'threads'>): ThreadClaim | null {
   return { owner, fence: row.claim_fence, untilMs, expiresAtMs }
 }
 
-/** Messages among which the one that a reply answers is chosen. */
+/** Messages from which the one that a reply answers is chosen. */
 const THREAD_RECENT_MAX = 100
 
-/** Messages at the beginning of a thread that `findCopiedFrom` searches. */
 const THREAD_COPIES_SEARCHED_MAX = 1_000
 
 type Place = { accountId: string; threadId: string }
 
-/** Not what was held, cancelled, rejected or waits: nobody has it, and a quote of it would send it. */
+/** No recipient has sends that were held, cancelled or rejected; quoting one would send it. */
 const isCorrespondence = (row: ExpressionBuilder<Tables, 'messages'>) =>
   row.or([
     row('messages.direction', '=', 'inbound'),
@@ -319,11 +309,11 @@ const isCorrespondence = (row: ExpressionBuilder<Tables, 'messages'>) =>
 export type RecentMessage = {
   id: string
   isReceived: boolean
-  /** Its author and the recipients that everybody sees, as bare addresses. */
+  /** Bare addresses of the author and the visible recipients. */
   parties: string[]
 }
 
-/** The newest messages of the thread that were received or queued, newest first. */
+/** Received or queued messages, newest first. */
 export async function listRecentMessages(
   db: ReadDb,
   { accountId, threadId }: Place,
@@ -350,10 +340,7 @@ export async function listRecentMessages(
   })
 }
 
-/**
- * Message-IDs of the thread, oldest first: one for each message, so that the last is the newest message's even
- * when an earlier message has the same. Of more than `octetsMax` octets only the first and the newest are returned.
- */
+/** One per message, oldest first. Over `octetsMax`, only the first and the newest ones. */
 export async function listThreadIds(
   db: ReadDb,
   { accountId, threadId, octetsMax }: Place & { readonly octetsMax: number },
@@ -393,14 +380,11 @@ export async function listThreadIds(
   return ids.reverse().filter((id) => id !== null)
 }
 
-/** Most threads fit on the first page; all pages together hold about as many as a header can. */
+/** Most threads fit on the first page; all pages hold about as many as a header can. */
 const PAGE_MESSAGES = 500
 const PAGES_MAX = 20
 
-/**
- * The From of the first message that has the inbox in Cc; null for none. Only the beginning of a very long thread
- * is searched.
- */
+/** Null for none. Searches only the first THREAD_COPIES_SEARCHED_MAX messages. */
 export async function findCopiedFrom(
   db: ReadDb,
   { accountId, threadId }: Place,
