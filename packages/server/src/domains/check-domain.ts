@@ -1,5 +1,5 @@
-// Checks of custom domains: queries DNS for the domain's records, lets a pure function decide, and
-// writes the outcome in one transaction.
+// Checks of custom domains: queries DNS, decides in a pure function, and writes the outcome in one
+// transaction.
 
 import type { Domain as DomainShape } from '@mailroom/contract/domains.ts'
 import { type Answered, checkMxRecord, checkTextRecord } from '#domains/records/check-record.ts'
@@ -39,10 +39,10 @@ export type VerifyDeps = CheckDeps & { domainChecks: DomainChecks }
 type DomainNamed = { accountId: string; domainId: string }
 
 /**
- * Checks the domain now, which may change its status. Concurrent calls share one check.
- * `domain_taken` if DNS has all required records but another account has verified the domain;
- * `rate_limit_exceeded` if too many checks of the account are waiting. If DNS does not answer,
- * nothing changes and the hint of the record says so.
+ * Checks the domain now, which may change its status. Concurrent calls share one check. If DNS does
+ * not answer, nothing changes and the record's hint says so. Errors: `domain_taken` if another
+ * account has verified the domain; `rate_limit_exceeded` if too many checks of the account are
+ * waiting.
  */
 export async function verifyDomain(deps: VerifyDeps, named: DomainNamed): Promise<DomainShape> {
   const outcome = await deps.domainChecks.runRequested(named, () => checkDomain(deps, named))
@@ -64,9 +64,6 @@ export async function verifyDomain(deps: VerifyDeps, named: DomainNamed): Promis
   }
 }
 
-/**
- * Records that DNS answered for show the new result; the others keep the last one, with the reason.
- */
 function presentAsked(one: AskedRecord, checks: readonly RecordCheck[]) {
   if (one.kind === 'check') return presentRecord(one.record, [one.check])
   const hint = `DNS did not answer (${one.text}), so nothing changed. Verify the domain again later.`
@@ -91,26 +88,20 @@ export async function checkDueDomains(deps: VerifyDeps, signal: AbortSignal): Pr
 }
 
 /**
- * Limits for each process, once for due and once for requested checks. Together they send fewer
- * queries than DNS_QUERIES_AT_ONCE, so that no check waits for the silent servers of another
- * domain.
+ * Limits per process, once for due and once for requested checks. Together they send fewer queries
+ * than DNS_QUERIES_AT_ONCE, so that silent servers of one domain delay no other domain.
  */
 const DOMAIN_CHECKS_AT_ONCE = 20
-/** Requested checks of one account that run at once, and that wait. */
 export const DOMAIN_CHECKS_PER_ACCOUNT_MAX = 4
 export const DOMAIN_CHECKS_WAITING_MAX = 16
 
-/**
- * The running checks of this process: one at a time for a domain, and a few requested ones for an
- * account.
- */
+/** The running checks of this process: one at a time for a domain. */
 export type DomainChecks = {
   /**
-   * Joins a check of this domain that is running or waiting, or starts one. `rate_limit_exceeded`
-   * if too many of the account are waiting.
+   * Joins a running or waiting check of this domain, or starts one. `rate_limit_exceeded` if too
+   * many checks of the account are waiting.
    */
   runRequested(named: DomainNamed, check: () => Promise<CheckedDomain>): Promise<CheckedDomain>
-  /** Runs the check at once, unless one of this domain is running. */
   runDue(named: DomainNamed, check: () => Promise<CheckedDomain>): Promise<void>
 }
 
@@ -126,7 +117,7 @@ export function openDomainChecks(): DomainChecks {
       }),
   })
   const start = ({ accountId, domainId }: DomainNamed, run: () => Promise<CheckedDomain>) => {
-    // With the domain's id alone, an account could share the outcome for another account's domain.
+    // The account is part of the key, so that no account shares the outcome for another's domain.
     const key = `${accountId} ${domainId}`
     const known = underWay.get(key)
     if (known !== undefined) return { isNew: false, check: known }
@@ -150,7 +141,6 @@ const ATTEMPTS_MAX = 3
 type CheckedDomain =
   | { kind: 'checked'; domain: Domain }
   | { kind: 'taken'; domain: Domain }
-  /** DNS did not answer for a required record. */
   | { kind: 'unanswered'; domain: Domain; asked: AskedRecord[] }
   | { kind: 'not_found' }
 
@@ -181,7 +171,7 @@ type SureAnswers = Answers & { isSure: boolean }
 
 /**
  * Repeats the queries at once if the status would change, because one of the domain's name servers
- * may lag behind. A DNS fault that lasts for both queries goes unnoticed.
+ * may lag behind. A DNS fault that affects both queries is not noticed.
  */
 async function askUntilSure(
   deps: CheckDeps,
@@ -248,17 +238,16 @@ async function settle(
   return settled
 }
 
-/** All queries of a check start at once. One that takes longer counts as a fault. */
+/** All queries of a check start at once. A query that takes longer counts as a fault. */
 const DOMAIN_CHECK_MS_MAX = 10 * SECOND_MS
 
-/** The answer of DNS for one record, or why it is unknown. */
 export type AskedRecord =
   | { readonly kind: 'check'; readonly record: DnsRecord; readonly check: RecordCheck }
   | { readonly kind: 'fault'; readonly record: DnsRecord; readonly text: string }
 
 /**
- * One result for each record, in their order. Records without an answer after DOMAIN_CHECK_MS_MAX,
- * or when `signal` is aborted, are faults.
+ * One result for each record, in order. Records without an answer after DOMAIN_CHECK_MS_MAX, or
+ * when `signal` is aborted, are faults.
  */
 export async function askRecords(
   { resolver }: { resolver: Resolver },

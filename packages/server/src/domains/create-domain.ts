@@ -24,7 +24,6 @@ const TOKEN_LENGTH = 32
 export type CreateDomain = {
   accountId: string
   domain: string
-  /** Pod id or `clientId`; null for all pods. */
   pod: string | null
   subdomainsEnabled: boolean
   catchAllInboxId: string | null
@@ -47,16 +46,15 @@ export type CreateDomainDeps = MakeKeyDeps & {
 }
 
 /**
- * Adds a pending domain with its keys. Errors: `invalid_domain` with the reason, `invalid_pod`,
- * `domain_taken`, `domain_limit_reached`, `rate_limit_exceeded` if too many creations of the
- * account are waiting.
+ * Adds a pending domain with its keys. Errors: `invalid_domain`, `invalid_pod`, `domain_taken`,
+ * `domain_limit_reached`, `rate_limit_exceeded` if too many creations of the account are waiting.
  */
 export async function createDomain(deps: CreateDomainDeps, input: CreateDomain): Promise<Domain> {
   const named = await readCustomDomain(input.domain, deps.inboxDomain)
   if (named.kind === 'invalid') throw problem('invalid_domain', `${capitalised(named.reason)}.`)
   const { domain } = named
-  // Checked before the wait, so that refusals are immediate, and after it, so that no keys are
-  // generated in vain.
+  // Checked before the wait for an immediate refusal, and after it so that no keys are generated in
+  // vain.
   await requireRoom(deps, input, domain)
   return deps.domainCreations.run({ key: input.accountId }, async () => {
     await requireRoom(deps, input, domain)
@@ -107,7 +105,6 @@ async function addDomain(
   }
 }
 
-/** The error for a catch-all inbox that the domain may not use. */
 export function invalidCatchAll() {
   const [path, message] = ['catchAllInboxId', 'must be an inbox of the account']
   const text = `The field "${path}" ${message}, in a pod that may use the domain.`

@@ -7,8 +7,8 @@ import type { Domain, RecordCheck } from '#store/nouns.ts'
 export type { Domain, DomainStatus, RecordCheck }
 
 /**
- * Whether mail from an inbox here to the domain stays here. Mail for a failed domain goes to its MX
- * hosts: an account cannot keep the mail of a domain that it has lost.
+ * Whether mail from an inbox here to the domain is delivered here. Mail for a failed domain goes to
+ * its MX hosts: an account cannot hold the mail of a domain that it has lost.
  */
 export function isLocal(domain: Pick<Domain, 'status' | 'isHolder' | 'checks'>): boolean {
   if (isUsable(domain)) return true
@@ -17,12 +17,10 @@ export function isLocal(domain: Pick<Domain, 'status' | 'isHolder' | 'checks'>):
   )
 }
 
-/** Whether inboxes may be created on the domain and send from it. */
 export function isUsable({ status, isHolder }: Pick<Domain, 'status' | 'isHolder'>): boolean {
   return isHolder && (status === 'verified' || status === 'degraded')
 }
 
-/** A new domain fails if DNS does not have its records after this time. */
 const DOMAIN_PENDING_MS_MAX = 14 * DAY_MS
 /** A degraded domain fails after this time. From then on, no mail is sent from it. */
 const DOMAIN_DEGRADED_MS_MAX = 72 * HOUR_MS
@@ -34,18 +32,16 @@ const NEW_DOMAIN_MS = DAY_MS
 type DomainState = {
   readonly status: DomainStatus
   readonly createdAtMs: number
-  /** Null unless `degraded`. */
   readonly degradedAtMs: number | null
 }
 
 type DnsAnswers = {
   isRight: boolean
-  /** Whether two DNS answers agree, if the status changes. */
   isSure: boolean
   nowMs: number
 }
 
-/** The status after a check. Contradictory answers change nothing, and do not extend a deadline. */
+/** Contradictory answers change nothing and do not extend a deadline. */
 export function nextStatus(
   state: DomainState,
   { isRight, isSure, nowMs }: DnsAnswers,
@@ -55,10 +51,7 @@ export function nextStatus(
   return state.status === 'verified' && isSure ? 'degraded' : state.status
 }
 
-/**
- * When the next periodic check is due: not after the deadline of a domain with wrong records, and
- * never in the past.
- */
+/** Never after the deadline of a domain with wrong records, and never in the past. */
 export function nextCheckAt(state: DomainState, nowMs: number): number {
   const isNew = state.status === 'pending' && nowMs < state.createdAtMs + NEW_DOMAIN_MS
   const regular = nowMs + (isNew ? NEW_DOMAIN_CHECK_EVERY_MS : DOMAIN_CHECK_EVERY_MS)
@@ -66,7 +59,6 @@ export function nextCheckAt(state: DomainState, nowMs: number): number {
   return deadline > nowMs ? Math.min(regular, deadline) : regular
 }
 
-/** When the domain fails unless DNS has its records. */
 function deadlineOf({ status, createdAtMs, degradedAtMs }: DomainState): number {
   if (status === 'pending') return createdAtMs + DOMAIN_PENDING_MS_MAX
   if (status === 'degraded' && degradedAtMs !== null) return degradedAtMs + DOMAIN_DEGRADED_MS_MAX

@@ -23,7 +23,6 @@ export async function presentDomains(deps: Deps, all: readonly Domain[]): Promis
   return all.map((domain) => presentWith(domain, recordsWith(deps, domain, keys)))
 }
 
-/** The records that the owner of the domain has to publish. */
 export async function recordsOf(deps: Deps, domain: Domain): Promise<DnsRecord[]> {
   return recordsWith(deps, domain, await listKeysOfDomains(deps.db, [domain.id]))
 }
@@ -43,7 +42,6 @@ function presentWith(domain: Domain, records: readonly DnsRecord[]): DomainShape
   }
 }
 
-/** A record that was not checked yet is `missing`. */
 export function presentRecord(
   { priority, ...record }: DnsRecord,
   checks: readonly RecordCheck[],
@@ -58,7 +56,7 @@ export function presentRecord(
   }
 }
 
-/** The last check of this record. Checks of a former value do not count. */
+/** Checks of a former value do not count. */
 export function findCheck(
   { purpose, name, value }: Pick<DnsRecord, 'purpose' | 'name' | 'value'>,
   checks: readonly RecordCheck[],

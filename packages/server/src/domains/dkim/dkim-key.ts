@@ -1,4 +1,4 @@
-// DKIM keys and their generation. Private halves leave this file sealed.
+// DKIM keys and their generation. Private keys leave this file sealed.
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { formatKeyRecord, publicKeyOf } from '@mailroom/mail/dkim.ts'
@@ -13,16 +13,14 @@ import type { NewRow } from '#store/tables.ts'
 
 export type { DkimKey, DkimKeyState }
 
-/** Two accounts with the same domain have different keys. */
 export type DkimOwner = { readonly ownerId: string; readonly domain: string }
 
 /** The owner of the keys of the service's own domain. */
 export const SERVICE_OWNER = 'service'
 
 /**
- * One key signs while the other is published, so that they can be switched without a gap. The
- * selectors of a custom domain get a random suffix, so that accounts with the same domain do not
- * share a name in DNS.
+ * One key signs while the other is published, so that they can be switched without a gap. Selectors
+ * of a custom domain get a random suffix, because accounts with the same domain share its DNS.
  */
 const DKIM_SELECTORS = { first: 'mr1', second: 'mr2' } as const
 
@@ -34,7 +32,7 @@ export function dkimKeyRecord({ publicKey }: Pick<DkimKey, 'publicKey'>): string
   return formatKeyRecord(publicKey)
 }
 
-/** The context with which the private half is sealed. */
+/** The context with which the private key is sealed. */
 export function dkimKeyContext({
   ownerId,
   domain,
@@ -53,12 +51,11 @@ export type MakeKeyDeps = {
   clock: Clock
 }
 
-/** Enough to keep accounts with the same domain apart. */
 const SELECTOR_SUFFIX_LENGTH = 6
 
 /**
  * Generates the two keys of a new domain, active and standby, in 15 to 500 ms each. Later keys
- * reuse their selectors; a name in DNS may have one key only (RFC 6376 §3.6.2.2).
+ * reuse their selectors; a DNS name may have one key only (RFC 6376 §3.6.2.2).
  */
 export async function makeDomainKeys(
   deps: MakeKeyDeps & { chance: Chance },
@@ -73,7 +70,7 @@ export async function makeDomainKeys(
   ]
 }
 
-/** Runs `make` at most DKIM_KEYS_MADE_AT_ONCE at a time, so that mail is still signed. */
+/** Runs `make` at most DKIM_KEYS_MADE_AT_ONCE at a time, so that threads stay free to sign mail. */
 export function makeFewAtOnce(make: () => Promise<KeyObject>): () => Promise<KeyObject> {
   const semaphore = new Semaphore({ limit: DKIM_KEYS_MADE_AT_ONCE })
   return () => semaphore.run({}, make)
@@ -115,7 +112,7 @@ export function keyRow(
   }
 }
 
-/** The private half. Throws if it was sealed with another key or context. */
+/** Throws if the key was sealed with another data key or context. */
 export function unsealKey(sealer: Sealer, sealed: Uint8Array, context: string): KeyObject {
   const plain = sealer.open(sealed, context)
   if (plain === null)
@@ -124,8 +121,8 @@ export function unsealKey(sealer: Sealer, sealed: Uint8Array, context: string): 
 }
 
 /**
- * When DNS first had the key, if known. A time in the future was written before the clock was set
- * back and counts as unknown.
+ * When DNS first had the key, if known. A future time, written before the clock was set back,
+ * counts as unknown.
  */
 export function publishedSince({ publishedAtMs }: DkimKey, nowMs: number): number | null {
   return publishedAtMs !== null && publishedAtMs <= nowMs + CLOCK_SKEW_MS ? publishedAtMs : null

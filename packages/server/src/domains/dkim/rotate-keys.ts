@@ -27,12 +27,12 @@ import {
 
 /**
  * How long a retired key stays published. Mail waits up to 48 hours here and as long at relays, and
- * some recipients verify it only when it is read.
+ * some recipients verify it only when it is opened.
  */
 export const DKIM_RETIRING_MS = 7 * DAY_MS
 const DKIM_ROTATION_STEP = 100
 const KEYS_AT_ONCE = 32
-/** Limit for one DNS query of the hourly run. A slower domain is tried an hour later. */
+/** Limit for one DNS query of the hourly run. A slower domain is retried an hour later. */
 const DKIM_QUERY_MS_MAX = 5 * SECOND_MS
 
 type DueKeysDeps = RotateDeps & ServiceKeyDeps & { log: Log }
@@ -40,9 +40,7 @@ type DueKeysDeps = RotateDeps & ServiceKeyDeps & { log: Log }
 type RotationSchedule = {
   /** 0: keys change only by `mailroom dkim rotate`. */
   rotationDays: number
-  /**
-   * Whether mail of the service's own domain leaves the machine. If not, its records do not matter.
-   */
+  /** Whether mail of the service's own domain leaves the machine and needs its DNS records. */
   usesServiceKeys: boolean
 }
 
@@ -64,8 +62,7 @@ export async function rotateDueKeys(
     replaceRetired(deps, key),
   )
   if (schedule.rotationDays === 0) return
-  // Keys are checked ahead of time, so that a record that was published in time has settled when it
-  // is due.
+  // Keys are checked early, so that a record published in time has settled when the key is due.
   const dueMs = deps.clock.now() - schedule.rotationDays * DAY_MS
   const overdue: string[] = []
   await forEachDue(
@@ -87,7 +84,6 @@ export async function rotateDueKeys(
   )
 }
 
-/** Ends queries to silent name servers, and all queries at a shutdown. */
 function boundedResolver(
   resolver: TxtResolverDeps['resolver'],
   closing: AbortSignal,
@@ -107,7 +103,7 @@ function boundedResolver(
   }
 }
 
-/** Keys of an inbox domain of former settings are not in use. */
+/** The inbox domain of former settings may still have keys. */
 function isInUse(
   { inboxDomain }: { inboxDomain: string },
   { usesServiceKeys }: RotationSchedule,
@@ -155,7 +151,6 @@ async function replaceRetired(deps: DueKeysDeps, key: DkimKey): Promise<void> {
   deps.log.info({ domain, selector }, 'a DKIM key was retired; publish a new one in its place')
 }
 
-/** Runs `act` for all due keys, KEYS_AT_ONCE at a time. */
 async function forEachDue(
   { db }: { db: Db },
   due: { state: 'active' | 'retiring'; untilMs: number },
@@ -177,7 +172,7 @@ async function forEachDue(
 
 /**
  * Time between the first sight of a record in DNS and the first use of its key. Until then, caches
- * and slow name servers may return the former record of the selector.
+ * and slow name servers may return the selector's former record.
  */
 const DKIM_SETTLING_MS = DAY_MS
 
@@ -227,13 +222,13 @@ export async function rotateKey(
   return switchKeys(deps, { active, standby })
 }
 
-/** When a key that DNS has now will be settled; null when it is already. */
+/** When a key that DNS has now is settled; null if it already is. */
 export function settledAt(key: DkimKey, nowMs: number): number | null {
   const settledAtMs = (publishedSince(key, nowMs) ?? nowMs) + DKIM_SETTLING_MS
   return settledAtMs <= nowMs ? null : settledAtMs
 }
 
-/** Does not ask DNS: the caller has just seen the standby there. */
+/** Does not query DNS: the caller has just seen the standby there. */
 async function switchKeys(
   { db, clock }: { db: Db; clock: Clock },
   { active, standby }: { active: DkimKey; standby: DkimKey },
@@ -253,7 +248,7 @@ type DnsPresence =
   | { readonly kind: 'absent' }
   | { readonly kind: 'fault'; readonly text: string }
 
-/** Whether DNS has this key's record now, and no other beside it. */
+/** True if DNS has this key's record now, and no other beside it. */
 async function findInDns({ resolver }: TxtResolverDeps, key: DkimKey): Promise<DnsPresence> {
   const answer = await resolver.txt(dkimKeyName(key))
   if (answer.kind === 'fault') return answer
@@ -261,7 +256,6 @@ async function findInDns({ resolver }: TxtResolverDeps, key: DkimKey): Promise<D
   return { kind: isPresent ? 'present' : 'absent' }
 }
 
-/** Writes since when DNS has the key, or that DNS no longer has it. */
 async function notePresence(
   { db, clock }: { db: Db; clock: Clock },
   key: DkimKey,

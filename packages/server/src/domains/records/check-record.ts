@@ -18,7 +18,6 @@ export type MailHost = { readonly exchange: string; readonly preference: number 
 
 type Verdict = Pick<RecordCheck, 'status' | 'found' | 'hint'>
 
-/** The record's `value` is the only host that mail should go to. */
 export function checkMxRecord(record: DnsRecord, found: readonly MailHost[]): RecordCheck {
   const texts = found.map(({ exchange, preference }) => `${preference} ${exchange}`)
   const host = (exchange: string) => exchange.toLowerCase().replace(/\.$/, '')
@@ -41,7 +40,7 @@ export function checkMxRecord(record: DnsRecord, found: readonly MailHost[]): Re
   return judge(record, { status: 'valid', found: texts, hint: null })
 }
 
-/** `found` has all TXT records of the name, whatever their purpose. */
+/** `found` contains all TXT records of the name, for any purpose. */
 export function checkTextRecord(record: DnsRecord, found: readonly string[]): RecordCheck {
   switch (record.purpose) {
     case 'ownership':
@@ -70,7 +69,7 @@ function checkOwnership({ name, value }: DnsRecord, found: readonly string[]): V
 
 /** RFC 7208 §4.5: with more than one record, none counts. */
 function checkSpf({ name, value }: DnsRecord, found: readonly string[]): Verdict {
-  // Meant as SPF, even if receivers would not accept it.
+  // Includes malformed SPF records that receivers would ignore.
   const records = found.filter((text) => /^\s*v=spf1(?:\s|$)/i.test(text))
   const [record, ...others] = records
   if (record === undefined) return { status: 'missing', found: [], hint: null }
@@ -94,7 +93,7 @@ function checkSpf({ name, value }: DnsRecord, found: readonly string[]): Verdict
   return { status: 'invalid', found: records, hint }
 }
 
-/** The mechanism in a canonical form, without `+`, a final dot and a prefix length. */
+/** Removes `+`, a final dot and prefix lengths. */
 function bareMechanism(term: string): string {
   return term.replace(/^\+/, '').replace(/\.?(?:\/\d{1,2})?(?:\/\/\d{1,3})?$/, '')
 }
@@ -153,7 +152,6 @@ function judge(record: DnsRecord, { status, found, hint }: Verdict): RecordCheck
   }
 }
 
-/** For a record that is missing in DNS or not checked yet. */
 export function hintToPublish({ type, name, priority, required }: DnsRecord): string {
   const withPriority = priority === null ? '' : ` and priority ${priority}`
   const records = `a ${type} record at ${name} with this value${withPriority}`.replace(
@@ -170,7 +168,6 @@ export function hintToPublish({ type, name, priority, required }: DnsRecord): st
 function showText(text: string): string {
   let shown = ''
   let room = FOUND_TEXT_LENGTH_MAX
-  // Iterates code points, so that none is cut in two.
   for (const character of text) {
     const added = UNSHOWN.test(character) ? octetsOf(character) : character
     room -= UNSHOWN.test(character) ? added.length : 1
@@ -180,7 +177,6 @@ function showText(text: string): string {
   return shown
 }
 
-/** Control, formatting and line-separating characters, and lone surrogates. */
 const UNSHOWN = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u
 
 function octetsOf(character: string): string {

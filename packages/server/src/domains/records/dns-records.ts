@@ -1,5 +1,5 @@
 // The DNS records that let other servers deliver mail to this service and authenticate its mail,
-// and how operators see them: as a table, a zone file or fields of a log line.
+// formatted as a table, a zone file or log fields.
 
 import type { DnsRecordPurpose } from '@mailroom/contract/vocabulary.ts'
 import { type DkimKey, dkimKeyName, dkimKeyRecord } from '#domains/dkim/dkim-key.ts'
@@ -9,25 +9,21 @@ export type DnsRecord = {
   type: 'MX' | 'TXT'
   /** Absolute, without the final dot. */
   name: string
-  /** For TXT the whole text, even if it is published as several strings. */
   value: string
   priority: number | null
   purpose: DnsRecordPurpose
-  /** False for a recommended record. */
   required: boolean
 }
 
 type PublishedKey = Pick<DkimKey, 'selector' | 'domain' | 'publicKey' | 'isRequired'>
 
 type ServiceDns = {
-  /** In A-labels, like `smtpHostname`. */
   inboxDomain: string
   smtpHostname: string
   keys: readonly PublishedKey[]
 }
 
 type DomainDns = {
-  /** A custom domain, in A-labels. */
   domain: string
   smtpHostname: string
   ownershipToken: string
@@ -40,9 +36,7 @@ const ZONE_TTL_SECONDS = 3600
 /** RFC 1035 §3.3: a character-string has one octet for its length. */
 const STRING_OCTETS_MAX = 255
 
-/**
- * The records of the service's own domain, in the order in which an operator should publish them.
- */
+/** In the order in which an operator should publish them. */
 export function serviceDnsRecords({ inboxDomain, smtpHostname, keys }: ServiceDns): DnsRecord[] {
   const records = mailRecords(inboxDomain, smtpHostname, keys)
   // Bounces have no sender: receivers check the name of EHLO instead (RFC 7208 §2.4).
@@ -52,7 +46,7 @@ export function serviceDnsRecords({ inboxDomain, smtpHostname, keys }: ServiceDn
   return records
 }
 
-/** The records of a custom domain. The first one proves that the account controls it. */
+/** The first record proves that the account controls the domain. */
 export function domainDnsRecords(of: DomainDns): DnsRecord[] {
   const { domain, smtpHostname, ownershipToken, subdomainsEnabled, keys } = of
   return [
@@ -79,10 +73,8 @@ function wildcardRecord(domain: string, smtpHostname: string): DnsRecord {
   }
 }
 
-/** The SPF mechanism that allows this service to send. */
 function spfMechanism(smtpHostname: string): string {
-  // Names the host instead of `mx`, because mail is sent from here even if the MX is another server
-  // or a filter.
+  // Names the host instead of `mx`: mail is sent from here even if the MX is another server.
   return `a:${smtpHostname}`
 }
 
@@ -128,7 +120,6 @@ function textRecord(
   return { type: 'TXT', name, value, priority: null, purpose, required }
 }
 
-/** Lines in columns; the value comes last and is never cut. */
 export function formatDnsTable(records: readonly DnsRecord[]): string {
   const rows = records.map((record) => [
     record.purpose.toUpperCase() + (record.required ? '' : ' (recommended)'),
@@ -144,7 +135,7 @@ export function formatDnsTable(records: readonly DnsRecord[]): string {
   return lines.map((line) => `${line}\n`).join('')
 }
 
-/** Lines of a zone file (RFC 1035 §5.1), with absolute names and strings of at most 255 octets. */
+/** RFC 1035 §5.1, with absolute names and strings of at most 255 octets. */
 export function formatZone(records: readonly DnsRecord[]): string {
   const lines = records.map((record) => {
     const data = record.type === 'TXT' ? quoteText(record.value) : `${fullValue(record)}.`
@@ -153,7 +144,6 @@ export function formatZone(records: readonly DnsRecord[]): string {
   return lines.join('')
 }
 
-/** Logged at the start of a service that sends directly. */
 export function dnsStartLog(records: readonly DnsRecord[]): { fields: LogFields; text: string } {
   return {
     fields: {

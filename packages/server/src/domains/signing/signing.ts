@@ -1,5 +1,5 @@
-// Signs mail with the keys of its domain. The keys of the service's own domain are generated when
-// they are first needed.
+// Signs mail with the keys of its domain. The keys of the service's own domain are generated on
+// first use.
 
 import { openSigner, type Signer } from '@mailroom/mail/dkim.ts'
 import {
@@ -30,8 +30,8 @@ const DKIM_SIGNERS_KEPT_MAX = 500
 
 export type Signers = {
   /**
-   * The message with a signature by the owner's active key in front. The first call for the
-   * service's own domain generates its key. `invalid_domain` if the domain was removed.
+   * Prepends a signature by the owner's active key. The first call for the service's own domain
+   * generates its key. `invalid_domain` if the domain was removed.
    */
   sign(owner: DkimOwner, raw: Uint8Array, nowMs: number): Promise<Uint8Array>
 }
@@ -50,7 +50,6 @@ export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
     if (before !== null && nowMs - before.readAtMs < DKIM_KEY_REREAD_MS) return before.opened
     const opened = openActive(deps, { ownerId, domain }, before?.opened)
     const entry = { opened, readAtMs: nowMs }
-    // After a failure, the next message tries again.
     opened.catch(() => {
       if (kept.get(name) === entry) kept.delete(name)
     })
@@ -62,7 +61,6 @@ export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
   }
 }
 
-/** Returns `before` if it is still the active key. */
 async function openActive(
   deps: ServiceKeyDeps,
   owner: DkimOwner,
@@ -95,8 +93,8 @@ export function serviceOwner({ inboxDomain }: { inboxDomain: string }): DkimOwne
 }
 
 /**
- * Generates the active key of the service's own domain if there is none; the standby follows later.
- * Concurrent processes agree on one key.
+ * Generates the active key of the service's own domain if there is none. Concurrent processes agree
+ * on one key.
  */
 async function ensureFirstKey(deps: ServiceKeyDeps): Promise<void> {
   const owner = serviceOwner(deps)
@@ -107,9 +105,7 @@ async function ensureFirstKey(deps: ServiceKeyDeps): Promise<void> {
   await deps.db.write(ensureDkimKeys, { rows: [row] })
 }
 
-/**
- * Both keys of the service's own domain. Missing ones are generated, which takes 15 to 500 ms each.
- */
+/** Both keys of the service's own domain. Missing keys are generated in 15 to 500 ms each. */
 export async function ensureServiceKeys(deps: ServiceKeyDeps): Promise<DkimKey[]> {
   await ensureFirstKey(deps)
   const owner = serviceOwner(deps)
@@ -122,7 +118,7 @@ export async function ensureServiceKeys(deps: ServiceKeyDeps): Promise<DkimKey[]
   return listDkimKeys(deps.db, owner)
 }
 
-/** The records to publish for the service's own domain. Generates missing keys. */
+/** Generates missing keys. */
 export async function listServiceRecords(
   deps: ServiceKeyDeps,
   { smtpHostname }: { smtpHostname: string },

@@ -17,7 +17,7 @@ type ServedDomain = { accountId: string; domainId: string; catchAllInboxId: stri
 
 export type ServingDomain = ServedDomain & { domain: string }
 
-/** The holder of a domain, for arriving mail; null if no account ever verified it. */
+/** Null if no account ever verified the domain. */
 export async function findServedDomain(db: ReadDb, domain: string): Promise<ServedDomain | null> {
   const [row] = await selectHolders(db.reading, { domains: JSON.stringify([domain]) })
   return row === undefined ? null : toServing(row)
@@ -26,7 +26,7 @@ export async function findServedDomain(db: ReadDb, domain: string): Promise<Serv
 /**
  * The domain that receives the mail of each name: the name itself, or the nearest parent that an
  * account holds, if that account takes subdomains. As in DNS (RFC 4592 §2.2.2), a held domain below
- * that parent keeps its own names. `names` are in lower-case A-labels.
+ * that parent owns its own names. `names` are in lower-case A-labels.
  */
 export async function findServingDomains(
   { db, inboxDomain }: { db: ReadDb; inboxDomain: string },
@@ -53,9 +53,7 @@ export async function findServingDomain(
   return (await findServingDomains(deps, [name])).get(name) ?? null
 }
 
-/**
- * The name and its parents that an account may hold, nearest first, up to the service's own domain.
- */
+/** The name and its parents, nearest first, up to the service's own domain. */
 function servingNames(name: string, inboxDomain: string): string[] {
   if (readDomainName(name) !== name) return []
   const names = [name]
@@ -132,7 +130,6 @@ const selectById = statement<Tables, { accountId: string; domainId: string }, Ro
       .where('id', '=', place('domainId')),
 )
 
-/** All accounts' domains of this name, in locking order. */
 export async function findDomainsNamed(db: ReadDb, domain: string): Promise<Domain[]> {
   const rows = await db.read
     .selectFrom('domains')
@@ -143,7 +140,7 @@ export async function findDomainsNamed(db: ReadDb, domain: string): Promise<Doma
   return rows.map(domains.read)
 }
 
-/** Newest first; only domains scoped to the pod, if given. */
+/** Newest first; limited to the pod if one is given. */
 export async function listDomains(
   db: ReadDb,
   input: { accountId: string; podId: string | null; limit: number; offset: number },
@@ -202,7 +199,6 @@ type NewDomain = {
   accountId: string
   domainId: string
   domain: string
-  /** Pod id or `clientId`; null for all pods. */
   pod: string | null
   subdomainsEnabled: boolean
   catchAllInboxId: string | null
@@ -215,11 +211,10 @@ type DomainCreation =
   | { kind: 'created'; domain: Domain }
   | { kind: 'invalid_pod' }
   | { kind: 'invalid_inbox' }
-  /** `own`: the account already has it. */
   | { kind: 'taken'; by: 'own' | 'another' }
   | { kind: 'limit_reached' }
 
-/** Adds a pending domain with its keys. Several accounts may have the same name pending. */
+/** Several accounts may have the same name pending. */
 export const insertDomain = transaction({
   name: 'createDomain',
   accountOf: ({ accountId }) => accountId,
@@ -262,7 +257,7 @@ export const insertDomain = transaction({
   },
 })
 
-/** Whose domains prevent this account from adding the name; null if none do. */
+/** Whose domain prevents this account from adding the name; null if it is free. */
 export function findTaker(
   rows: readonly Pick<Domain, 'accountId' | 'isHolder' | 'status'>[],
   accountId: string,
@@ -271,7 +266,7 @@ export function findTaker(
   return rows.some(isHeld) ? 'another' : null
 }
 
-/** Whether no other account can verify it. A failed domain goes to the next account that does. */
+/** A failed domain passes to the next account that verifies it. */
 export function isHeld({ isHolder, status }: Pick<Domain, 'isHolder' | 'status'>): boolean {
   return isHolder && status !== 'failed'
 }
@@ -284,7 +279,7 @@ type DomainChange =
   | { kind: 'in_use' }
 
 /**
- * Changes the given fields. `pod` scopes the domain to one pod, or with null to none. `in_use` if
+ * Changes the given fields. `pod` limits the domain to one pod; null removes the limit. `in_use` if
  * an inbox on it, or its catch-all inbox, is in another pod.
  */
 export const changeDomain = transaction({
@@ -341,7 +336,7 @@ export const changeDomain = transaction({
   },
 })
 
-/** Whether the account has this inbox, in a pod that may use the domain. True without an inbox. */
+/** True without an inbox; otherwise the inbox must be in a pod that may use the domain. */
 async function mayCatchAll(
   tx: Tx,
   {
@@ -360,7 +355,7 @@ async function mayCatchAll(
   return inbox !== undefined && (podId === null || inbox.pod_id === podId)
 }
 
-/** Stops the inbox from catching the mail of any domain. The caller has locked the account. */
+/** The caller has locked the account. */
 export async function endCatchAll(
   tx: Tx,
   { accountId, inboxId }: { accountId: string; inboxId: string },
@@ -373,7 +368,7 @@ export async function endCatchAll(
     .execute()
 }
 
-/** Removes the domain and its keys; `not_empty` if it has inboxes. */
+/** `not_empty` if the domain has inboxes. */
 export const removeDomain = transaction({
   name: 'deleteDomain',
   accountOf: ({ accountId }) => accountId,
@@ -398,7 +393,6 @@ export const removeDomain = transaction({
   },
 })
 
-/** Locks the account's domain; null if there is none. */
 export async function lockDomain(
   tx: Tx,
   { accountId, domainId }: { accountId: string; domainId: string },

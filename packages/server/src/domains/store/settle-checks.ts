@@ -35,15 +35,11 @@ type DomainSettling = {
   accountId: string
   domainId: string
   domain: string
-  /**
-   * Status and holder before DNS was queried, so that the outcome of a later check is not
-   * overwritten.
-   */
+  /** Status before DNS was queried, so that the outcome of a later check is not overwritten. */
   status: DomainStatus
   lastCheckedAtMs: number | null
   checks: RecordCheck[]
   isRight: boolean
-  /** Whether two DNS answers agree, so that the status may change. */
   isSure: boolean
   takesBounces: boolean
   eventId: string
@@ -105,7 +101,7 @@ export const settleDomain = transaction({
   },
 })
 
-/** A time in the future was written before the clock was set back. */
+/** A future time was written before the clock was set back. */
 function degradedSince({ degradedAtMs }: Domain, nowMs: number): number {
   return degradedAtMs === null || degradedAtMs > nowMs + CLOCK_SKEW_MS ? nowMs : degradedAtMs
 }
@@ -182,7 +178,7 @@ async function addEvent(
   return true
 }
 
-/** Due now, or so far in the future that the time was written before the clock was set back. */
+/** Includes times so far in the future that they were written before the clock was set back. */
 function dueIn(tx: Pick<ReadDb, 'read'>, nowMs: number) {
   return tx.read
     .selectFrom('domains')
@@ -200,9 +196,8 @@ export async function hasDueDomains(db: ReadDb, nowMs: number): Promise<boolean>
 }
 
 /**
- * Up to `limit` domains to check now, which no other process gets for DOMAIN_CHECK_RETRY_MS.
- * Accounts are served round robin, so that many domains with silent DNS servers do not delay the
- * checks of other accounts.
+ * Leases up to `limit` due domains for DOMAIN_CHECK_RETRY_MS. Accounts are served round robin, so
+ * that many domains with silent DNS servers do not delay the checks of other accounts.
  */
 export const claimDomainChecks = transaction({
   name: 'claimDomainChecks',
@@ -229,7 +224,7 @@ export const claimDomainChecks = transaction({
       .orderBy('ranked.place')
       .orderBy('ranked.next_check_at')
       .limit(limit)
-    // Tested again under the lock: another process may have claimed it first.
+    // Tested again under the lock: another process may have leased it first.
     const due = dueIn({ read }, nowMs).where('id', 'in', chosen)
     const rows = await lockRows(tx, due, { skipLocked: true }).execute()
     if (rows.length === 0) return []

@@ -16,7 +16,7 @@ import { lockRows } from '#platform/db/dialect.ts'
 import { dkimKeys } from '#store/nouns.ts'
 import { type NewRow, type ReadDb, readIn, type Tx } from '#store/tables.ts'
 
-/** Runs in the transaction that adds the domain. Skips a key whose selector is taken. */
+/** Skips a key whose selector is taken. */
 export async function insertDkimKeys(tx: Tx, rows: readonly NewRow<'dkim_keys'>[]): Promise<void> {
   if (rows.length === 0) return
   await tx.query
@@ -26,7 +26,6 @@ export async function insertDkimKeys(tx: Tx, rows: readonly NewRow<'dkim_keys'>[
     .execute()
 }
 
-/** Runs in the transaction that removes the domain. */
 export async function deleteDkimKeys(tx: Tx, ownerId: string): Promise<void> {
   await tx.query.deleteFrom('dkim_keys').where('owner_id', '=', ownerId).execute()
 }
@@ -57,7 +56,6 @@ export async function listKeysOfDomains(
   return Map.groupBy(rows.map(dkimKeys.read), ({ ownerId }) => ownerId)
 }
 
-/** The active key with its sealed private half, or null. */
 export async function findActiveDkimKey(
   db: ReadDb,
   owner: DkimOwner,
@@ -72,7 +70,6 @@ export async function findActiveDkimKey(
   return row ?? null
 }
 
-/** Ordered by domain and selector. */
 export async function listAllDkimKeys(db: ReadDb): Promise<DkimKey[]> {
   const rows = await db.read
     .selectFrom('dkim_keys')
@@ -85,8 +82,8 @@ export async function listAllDkimKeys(db: ReadDb): Promise<DkimKey[]> {
 }
 
 /**
- * Keys after `afterId`, ordered by id, that entered this state by `untilMs`. Leaves out active keys
- * of domains that are not verified: they sign no mail.
+ * Keys after `afterId`, ordered by id, that entered this state by `untilMs`. Excludes active keys
+ * of unverified domains, which sign no mail.
  */
 export async function listDkimKeysDue(
   db: ReadDb,
@@ -119,8 +116,7 @@ export async function listDkimKeysDue(
 }
 
 /**
- * Adds the keys whose selectors are free, so that processes that start together agree on the same
- * keys.
+ * Adds the keys whose selectors are free, so that processes that start together agree on one set.
  */
 export const ensureDkimKeys = transaction({
   name: 'ensureDkimKeys',
@@ -152,7 +148,7 @@ export const switchDkimKeys = transaction({
       .set({ state: 'active', activated_at: nowMs, is_required: 1 })
       .returning('id')
       .execute()
-    // Rolls back the other change: a domain always keeps a key that signs.
+    // Rolls back the retirement: a domain always has a key that signs.
     if (activated.length === 0) throw new Error(`the DKIM key ${standbyId} is no standby.`)
     return true
   },
@@ -180,7 +176,6 @@ export const replaceRetiredKey = transaction({
   },
 })
 
-/** Whether the domain exists. Locks it until the transaction ends. */
 async function lockOwner(tx: Tx, ownerId: string): Promise<boolean> {
   if (ownerId === SERVICE_OWNER) return true
   const query = tx.query.selectFrom('domains').select('id').where('id', '=', ownerId)
@@ -209,7 +204,6 @@ export const markPublished = transaction({
   },
 })
 
-/** Records which keys of a domain a check found in DNS, and which it no longer found. */
 export async function noteKeysSeen(
   tx: Tx,
   ownerId: string,
