@@ -13,22 +13,15 @@ import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Db } from '#store/tables.ts'
 
-/**
- * Who may create the first approver of an account: an API key, or only the operator on the machine.
- */
+/** An API key, or only the operator on the machine, may create an account's first approver. */
 export type FirstApprover = { readonly firstApprover: 'key' | 'machine' }
 
 export type OwnDomains = {
-  /**
-   * Whether inboxes of this service can read mail for the domain, which is in lower-case A-labels.
-   */
+  /** Whether inboxes of this service can read mail for the domain, in lower-case A-labels. */
   isDomainHere(domain: string): Promise<boolean>
 }
 
-/**
- * The approver and the token, which is only in this result. `bad_request` for an address whose mail
- * an inbox could read.
- */
+/** The token is only in this result. `bad_request` if an inbox could read the address's mail. */
 export async function createApprover(
   deps: { db: Db; clock: Clock; chance: Chance; makeId: MakeId } & OwnDomains & FirstApprover,
   input: { accountId: string; name: string; email: string | null; actor: Actor },

@@ -20,7 +20,7 @@ export type NewAccount = { account: Account; key: Key; token: string }
 
 type CreateDeps = { db: Db; clock: Clock; chance: Chance; makeId: MakeId }
 
-/** Creates an account with its default pod and its first key. The token is only in this result. */
+/** The token of the first key is only in this result. */
 export async function createAccount(
   deps: CreateDeps,
   input: { name: string; plan: Plan },
@@ -31,9 +31,9 @@ export async function createAccount(
 }
 
 /**
- * Creates the first account of an empty database, with the given token or a new one. Null if an
- * account exists, so that every start may call it. Calls `announce` before the write: a crash in
- * between leaves a token without an account, but never a key that was not announced.
+ * Creates the first account of an empty database; null if an account exists. Calls `announce`
+ * before the write: a crash in between leaves a token without an account, but never a key that was
+ * not announced.
  */
 export async function createFirstAccount(
   deps: CreateDeps,
@@ -78,7 +78,7 @@ function makeAccount(
   }
 }
 
-/** Changes the given fields. A smaller plan keeps the existing inboxes but allows no new ones. */
+/** A smaller plan keeps the existing inboxes but allows no new ones. */
 export async function updateAccount(
   deps: { db: Db },
   input: { id: string } & EditsOf<typeof accounts>,
@@ -88,7 +88,6 @@ export async function updateAccount(
   return account
 }
 
-/** `not_found` if the account was removed. */
 export async function getAccount(
   deps: { db: Db },
   { accountId }: { accountId: string },

@@ -1,5 +1,4 @@
-// Whether the audit of an account names an address. Erasing that address would remove evidence
-// against the key that asks for it.
+// Whether an account's audit names an address. Erasing that address would remove evidence.
 
 import { sql } from 'kysely'
 import { replaceAddress } from '#platform/address-text.ts'

@@ -1,7 +1,6 @@
-// Identifies the caller of a request: turns the Authorization header, or else the session cookie,
-// into an account with a key or an approver, the operator, or a refusal. Failed attempts are
-// limited for each address, but a valid key is never refused because of them: other clients may
-// share the address, as behind a proxy.
+// Identifies the caller of a request by the Authorization header or the session cookie. Failed
+// attempts are limited for each address, but a valid key is never refused because of them: other
+// clients may share the address, as behind a proxy.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -23,7 +22,6 @@ import { AppError, notFound, problem } from '#platform/problem.ts'
 import type { Authenticate, Identity } from './issue-key.ts'
 
 export type Caller =
-  /** `session` is null for a caller with a key only. */
   | {
       readonly kind: 'key'
       readonly accountId: string
@@ -46,8 +44,8 @@ type Presented = Sender & {
   /** Whether the URL has any part of a signature. */
   readonly isSigned: boolean
   /**
-   * A read changes nothing and pages of other origins cannot see the answer, so it needs no CSRF
-   * token.
+   * Such a request needs no CSRF token: it changes nothing, and other origins cannot see the
+   * answer.
    */
   readonly isReading: boolean
   /** Pages of any origin can read a WebSocket, so the request has to name its origin. */
@@ -65,7 +63,7 @@ type IdentifyOptions = {
   readonly authenticate: Authenticate
   readonly sessions: Sessions
   readonly publicUrl: () => string
-  /** undefined hides the operator's routes. */
+  /** Undefined hides the operator's routes. */
   readonly operatorToken: string | undefined
   readonly failures: RateWindow
   readonly clock: Clock
@@ -83,9 +81,9 @@ export class Identifier {
   }
 
   /**
-   * Rejects with `unauthorized`, `rate_limit_exceeded` or, on hidden routes, `not_found`; with
-   * `forbidden` for an approver where a key is required, and `approver_required` for the reverse.
-   * With a session also `forbidden_origin` and `invalid_csrf_token`.
+   * Throws `unauthorized`, `rate_limit_exceeded` or, on hidden routes, `not_found`; `forbidden` for
+   * an approver where a key is required, and `approver_required` for the reverse; with a session
+   * also `forbidden_origin` and `invalid_csrf_token`.
    */
   readonly identify: Identify = async (auth, presented) => {
     const { authorization, isSigned, headers } = presented
@@ -101,7 +99,6 @@ export class Identifier {
     return admitted(auth, session, { id, endsAtMs: session.expiresAtMs })
   }
 
-  /** Rejects with `unauthorized` and `rate_limit_exceeded`. */
   readonly signIn: SignIn = async (token, from) => {
     const made = await this.#options.sessions.create(token)
     if (made === null) throw await this.#refuse(from, UNKNOWN_TOKEN)
@@ -130,7 +127,7 @@ export class Identifier {
     return admitted(auth, identity, null)
   }
 
-  /** As `#findSession`; a refusal makes the browser drop its cookie. */
+  /** A refusal makes the browser drop its cookie. */
   async #requireSession(presented: Presented): Promise<Caller> {
     try {
       if (this.#cookieOf(presented.headers) === '') throw problem('unauthorized', NO_SESSION)
@@ -162,8 +159,8 @@ export class Identifier {
   }
 
   /**
-   * Failures are counted by address. Requests from pages of other sites are counted apart, or any
-   * page could lock out the agents at the same address.
+   * Requests from pages of other sites are counted apart, or any page could lock out the agents at
+   * the same address.
    */
   #groupOf({ clientAddress, headers }: Sender): string {
     const group = clientGroup(clientAddress)
@@ -201,15 +198,14 @@ function admitted(
 }
 
 /**
- * Whose share of requests and memory a request takes. Approvers have their own, which an agent
- * cannot use up. Null for an unidentified caller.
+ * The account or approver whose share of requests and memory is used. Approvers have their own,
+ * which an agent cannot use up. Null for an unidentified caller.
  */
 export function payerOf(caller: Caller | null): string | null {
   if (caller?.kind === 'key') return caller.accountId
   return caller?.kind === 'approver' ? caller.approverId : null
 }
 
-/** The error of a request with the token of a deleted approver. */
 export function approverDeleted(): AppError {
   return problem('unauthorized', UNKNOWN_TOKEN)
 }
@@ -222,7 +218,6 @@ const SESSION_OVER =
 // RFC 6750 §2.1 (b64token), RFC 9110 §11.1 (the scheme in any case).
 const BEARER = /^bearer +([A-Za-z0-9._~+/-]+=*)$/i
 
-/** The token of an Authorization header, or null. */
 export function bearerToken(authorization: string | undefined): string | null {
   return BEARER.exec(authorization ?? '')?.[1] ?? null
 }
@@ -251,7 +246,6 @@ function isForeignPage(headers: IncomingHttpHeaders, publicUrl: string): boolean
   return origin !== undefined && !isOwn(origin, host, publicUrl)
 }
 
-/** Throws `invalid_csrf_token` unless the header has the session's token. */
 function requireCsrfToken(headers: IncomingHttpHeaders, csrfToken: string): void {
   const sent = Buffer.from(String(headers[CSRF_HEADER.toLowerCase()] ?? ''))
   const expected = Buffer.from(csrfToken)
@@ -261,9 +255,8 @@ function requireCsrfToken(headers: IncomingHttpHeaders, csrfToken: string): void
 }
 
 /**
- * Whether the origin is that of the public URL, or of the host that the request was sent to, under
- * either scheme, because TLS may end at a proxy. If the public URL is https, a page over plain http
- * at its name is foreign.
+ * Accepts the origin of the public URL, or of the requested host under either scheme, because TLS
+ * may end at a proxy. If the public URL is https, a page over plain http at its name is foreign.
  */
 function isOwn(origin: string, host: string | undefined, publicUrl: string): boolean {
   if (!URL.canParse(origin) || !/^https?:\/\//i.test(origin)) return false

@@ -1,5 +1,4 @@
-// API keys and the tokens of approvers. Only the SHA-256 of a token is stored, with a few of its
-// characters for recognition.
+// API keys and approver tokens. Only the SHA-256 of a token and a few of its characters are stored.
 
 import { hash, timingSafeEqual } from 'node:crypto'
 import {
@@ -21,10 +20,7 @@ import type { Log } from '#platform/log.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Db } from '#store/tables.ts'
 
-/**
- * The key and its token, which is only in this result. `api_key_limit_reached` past
- * ACTIVE_KEYS_MAX.
- */
+/** The token is only in this result. `api_key_limit_reached` past ACTIVE_KEYS_MAX. */
 export async function createKey(
   deps: { db: Db; clock: Clock; chance: Chance; makeId: MakeId },
   { accountId, name }: { accountId: string; name: string | null },
@@ -43,7 +39,6 @@ export function tooManyKeys() {
   )
 }
 
-/** A key to insert, with the requested `token` or a random one. */
 export function newKey<Name extends string | null>(
   { chance, clock, makeId }: { chance: Chance; clock: Clock; makeId: MakeId },
   { name, token: wanted }: { name: Name; token?: string | null },
@@ -80,7 +75,7 @@ export async function revokeKey(
   if (outcome === 'last_key') throw problem('last_api_key')
 }
 
-/** Handles an operation on keys of one pod or inbox, which `find` requires to exist. */
+/** Refuses an operation on the keys of one pod or inbox, once `find` has found it. */
 export function refuseScopedKey<Path>(find: (accountId: string, path: Path) => Promise<unknown>) {
   return async ({ path }: { path: Path }, { accountId }: { accountId: string }): Promise<never> => {
     await find(accountId, path)
@@ -93,20 +88,20 @@ export type Identity = {
   readonly actor: Exclude<Actor, { kind: 'operator' }>
 }
 
-/** The only API key that may begin with it is MAILROOM_BOOTSTRAP_API_KEY. */
+/** Of all API keys, only MAILROOM_BOOTSTRAP_API_KEY may begin with it. */
 export const APPROVER_TOKEN_PREFIX = 'mra_'
 
 /** Null for a token that is unknown or revoked. */
 export type Authenticate = (token: string) => Promise<Identity | null>
 
 /**
- * How often a key's last use is written, because a write for each request would be too expensive.
+ * Limits how often a key's last use is written; a write for each request would be too expensive.
  */
 const TOUCH_EVERY_MS = 60_000
 const TOUCHED_KEYS_MAX = 10_000
 
 /**
- * Looks up each token in the database, so that revoking a key or deleting an approver takes effect
+ * Queries the database for each token, so that revoking a key or deleting an approver takes effect
  * at once. A request waits until the first use of its key is recorded.
  */
 export function makeAuthenticate(deps: { db: Db; clock: Clock; log: Log }): Authenticate {

@@ -28,10 +28,7 @@ type PairingDeps = { db: Db; clock: Clock; chance: Chance; makeId: MakeId; log: 
 /** A client polls every two to five seconds, and several clients may share an address. */
 const PAIRING_STARTS_PER_MINUTE_MAX = 10
 const PAIRING_POLLS_PER_MINUTE_MAX = 60
-/**
- * For reading, approving or denying codes. A person types a few; an attacker would have to guess
- * billions.
- */
+/** A person types a few codes; an attacker would have to guess billions. */
 export const PAIRING_LOOKUPS_PER_MINUTE_MAX = 20
 
 export function pairingHandlers(
@@ -98,7 +95,6 @@ export function pairingHandlers(
 
 const PAIRING_MS = 10 * MINUTE_MS
 
-/** Random codes collide so rarely that more attempts would only hide a fault. */
 const CODES_TRIED_MAX = 5
 
 const REQUEST_ID_BYTES = 32
@@ -109,7 +105,6 @@ async function startPairing(
   client: { clientName: string | null; clientAddress: string },
 ): Promise<{ requestId: string; userCode: string }> {
   const nowMs = clock.now()
-  // Known only to the client, which fetches its key with it.
   const requestId = Buffer.from(chance.bytes(REQUEST_ID_BYTES)).toString('base64url')
   const requestHash = hashRequestId(requestId)
   for (let tried = 0; tried < CODES_TRIED_MAX; tried += 1) {
@@ -126,8 +121,8 @@ async function startPairing(
 }
 
 /**
- * The token once the pairing is approved. This call creates it, and no other call gets it. Null
- * while undecided. `not_found` if the pairing has expired, was denied, or its key was fetched;
+ * Creates the key of an approved pairing and returns its token, only once; null while undecided.
+ * `not_found` if the pairing has expired, was denied, or its key was fetched;
  * `api_key_limit_reached` if the account may have no further key.
  */
 async function pollPairing(deps: PairingDeps, requestId: string): Promise<string | null> {
@@ -159,10 +154,7 @@ function makeUserCode(chance: Chance): string {
   return grouped(randomText(chance, CODE_ALPHABET, CODE_LENGTH))
 }
 
-/**
- * Accepts a code as people type it: in any case, with or without the hyphen. `not_found` for any
- * other text.
- */
+/** Accepts a code in any case, with or without the hyphen; otherwise throws `not_found`. */
 function requireUserCode(text: string): string {
   const code = text.length > 2 * CODE_LENGTH ? '' : text.toUpperCase().replace(/[\s-]/g, '')
   const isCode =

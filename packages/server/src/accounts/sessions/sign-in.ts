@@ -1,5 +1,5 @@
-// Sessions of the console. The sealed cookie has the whole session: account, key or approver, end,
-// and a CSRF token. Only the ids of ended sessions are stored.
+// Sessions of the console. The sealed cookie contains the whole session: account, key or approver,
+// end, and a CSRF token. Only the ids of ended sessions are stored.
 
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -23,7 +23,6 @@ import { HOUR_MS } from '#platform/units.ts'
 import type { Db } from '#store/tables.ts'
 
 export type Session = Identity & {
-  /** 32 characters of base64url. */
   readonly csrfToken: string
   readonly expiresAtMs: number
 }
@@ -41,8 +40,8 @@ export type Sessions = {
   /** The session and the value of its cookie; null if the token is unknown or revoked. */
   create(token: string): Promise<(SignedIn & { readonly cookie: string }) | null>
   /**
-   * Null for a cookie that was not made with this secret, and for a session that has expired or
-   * ended, or whose key was revoked or approver deleted.
+   * Null if the cookie was not made with this secret, the session has expired or ended, or its key
+   * or approver is gone.
    */
   find(cookie: string): Promise<SignedIn | null>
   end(session: Session): Promise<void>
@@ -52,8 +51,8 @@ const SESSION_MS = 12 * HOUR_MS
 const CSRF_TOKEN_BYTES = 24
 
 /**
- * Looks up the key or the approver at each use, so that revoking or deleting it ends the session at
- * once, in every process with this secret.
+ * Queries the key or approver at each use, so that revoking or deleting it ends the session at once
+ * in every process.
  */
 export function openSessions(
   deps: {
@@ -93,7 +92,6 @@ export function openSessions(
   }
 }
 
-/** The account with the active key or approver; null if either is gone. */
 async function findHolder(
   db: Db,
   { accountId, actor }: Identity,
@@ -107,7 +105,7 @@ async function findHolder(
   return account && { account, key: null, approver }
 }
 
-/** Identifies a session in the database and in memory. It does not allow to sign in. */
+/** Identifies a session in the database and in memory; it cannot be used to sign in. */
 export function sessionId({ csrfToken }: Session): string {
   return hash('sha256', csrfToken, 'base64url')
 }
@@ -142,7 +140,6 @@ export function sessionCookie(value: string, publicUrl: string): string {
   return cookie(value, SESSION_MS / 1000, publicUrl)
 }
 
-/** A value for Set-Cookie that removes the cookie. */
 export function endedSessionCookie(publicUrl: string): string {
   return cookie('', 0, publicUrl)
 }
@@ -161,8 +158,8 @@ function isSecure(publicUrl: string): boolean {
 }
 
 /**
- * The value of the session cookie, '' for none. Two different cookies count as none: a sibling host
- * can add its own (RFC 6265 §8.6), so that a victim would write mail in the attacker's account.
+ * '' without a cookie. Two different cookies count as none: a sibling host can add its own (RFC
+ * 6265 §8.6), so that a victim would write mail in the attacker's account.
  */
 export function readSessionCookie(
   { cookie: field = '' }: IncomingHttpHeaders,

@@ -14,7 +14,7 @@ export type { Account, Key }
 
 const INBOXES_MAX: Record<Plan, number> = { free: 3, developer: 10, launch: 200 }
 
-/** Inboxes that a plan allows, in all pods of the account. */
+/** Counts the inboxes in all pods of the account. */
 export function inboxesAllowed(plan: Plan): number {
   return INBOXES_MAX[plan]
 }
@@ -57,7 +57,6 @@ export const insertAccount = transaction({
   },
 })
 
-/** The default for pods and inboxes without a retention of their own. */
 export const setAccountRetention = transaction({
   name: 'setAccountRetention',
   accountOf: ({ accountId }) => accountId,
@@ -73,7 +72,6 @@ export const setAccountRetention = transaction({
   },
 })
 
-/** Changes the given fields; null if there is no such account. */
 export const changeAccount = transaction({
   name: 'updateAccount',
   accountOf: ({ id }) => id,
@@ -100,7 +98,7 @@ const selectAccount = statement<Tables, { id: string }, Row<'accounts'>>((query,
   query.selectFrom('accounts').selectAll().where('id', '=', place('id')),
 )
 
-/** Newest first. For operators, so that the total may be counted. */
+/** Newest first. Counts the total, which only operators may ask for. */
 export async function listAccounts(
   db: ReadDb,
   input: { limit: number; offset: number },
@@ -157,7 +155,6 @@ export const markKeyRevoked = transaction({
   },
 })
 
-/** Records when keys of an account were last used. */
 export const touchKeys = transaction({
   name: 'touchKeys',
   accountOf: ({ accountId }) => accountId,
@@ -187,7 +184,7 @@ export async function listKeys(
   return { keys: page.map(apiKeys.read), total: rows.length }
 }
 
-/** The active key with this digest, or undefined. */
+/** Active keys only. */
 export function findKey(db: ReadDb, tokenHash: Uint8Array) {
   return db.read
     .selectFrom('api_keys')
@@ -202,7 +199,7 @@ export function findKey(db: ReadDb, tokenHash: Uint8Array) {
     .executeTakeFirst()
 }
 
-/** The account's active key with the account, or null. */
+/** Active keys only. */
 export async function findKeyWithAccount(
   db: ReadDb,
   { accountId, keyId }: { accountId: string; keyId: string },
@@ -223,7 +220,7 @@ const selectActiveKey = statement<Tables, { accountId: string; keyId: string }, 
       .where('revoked_at', 'is', null),
 )
 
-/** The active keys among these, of any account. */
+/** Searches the keys of all accounts. */
 export async function findActiveKeys(db: ReadDb, keyIds: readonly string[]): Promise<string[]> {
   const rows = await db.read
     .selectFrom('api_keys')
@@ -235,7 +232,7 @@ export async function findActiveKeys(db: ReadDb, keyIds: readonly string[]): Pro
   return rows.map(({ id }) => id)
 }
 
-/** The account of an active key, for operators, who name no account. */
+/** For operators, who name no account. */
 export async function findKeyAccount(db: ReadDb, keyId: string): Promise<string | null> {
   const row = await db.read
     .selectFrom('api_keys')
@@ -246,14 +243,14 @@ export async function findKeyAccount(db: ReadDb, keyId: string): Promise<string 
   return row?.account_id ?? null
 }
 
-/** Locks the account for guards that count what it has; null if it does not exist. */
+/** Locks the account for guards that count; null if it does not exist. */
 export async function lockAccount(tx: Tx, accountId: string): Promise<Row<'accounts'> | null> {
   const query = tx.query.selectFrom('accounts').selectAll().where('id', '=', accountId)
   return (await lockRows(tx, query).executeTakeFirst()) ?? null
 }
 
 /**
- * Whether a change of what restricts an agent is refused as `approver_required`: the account has an
+ * Whether a change of an agent's restrictions is refused as `approver_required`: the account has an
  * approver, and the actor is a key or a deleted approver. The caller has locked the account, so
  * that no approver is added at the same time.
  */
@@ -261,7 +258,6 @@ export async function needsApprover(tx: Tx, accountId: string, actor: Actor): Pr
   return !isAllowed(actor, await activeApprovers(tx, accountId))
 }
 
-/** `active` are the ids of the account's approvers. */
 export function isAllowed(actor: Actor, active: readonly string[]): boolean {
   switch (actor.kind) {
     case 'operator':
@@ -322,7 +318,6 @@ async function insertKeyRow(tx: Tx, accountId: string, key: NewKey, nowMs: numbe
 
 type Counts = Omit<Row<'account_counters'>, 'account_id'>
 
-/** Adds to the named totals; a negative number subtracts. */
 export async function changeAccountCounters(
   tx: Tx,
   accountId: string,
@@ -360,9 +355,7 @@ const upsertCounters = statement<Tables, Row<'account_counters'>, never>((query,
     ),
 )
 
-/**
- * Removes the sender and recipient rules of one inbox or pod. The caller has locked the account.
- */
+/** The caller has locked the account. */
 export async function deleteRulesOf(
   tx: Tx,
   accountId: string,
@@ -412,9 +405,7 @@ export async function hasPolicy(
   return false
 }
 
-/**
- * Changes the account's totals of rules. Receiving and sending read rules only if a total is not 0.
- */
+/** Receiving and sending read rules only if the account's total is not 0. */
 export async function countRules(
   tx: Tx,
   accountId: string,
@@ -450,7 +441,6 @@ export const endSession = transaction({
   },
 })
 
-/** The sessions among these that were signed out of. */
 export async function findEndedSessions(db: ReadDb, ids: readonly string[]): Promise<string[]> {
   const rows = await db.read
     .selectFrom('ended_sessions')

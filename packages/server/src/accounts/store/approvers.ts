@@ -120,7 +120,7 @@ async function noteChange(
   })
 }
 
-/** Active approvers, newest first. */
+/** Newest first. */
 export async function listApprovers(
   db: ReadDb,
   input: { accountId: string; limit: number; offset: number },
@@ -152,7 +152,6 @@ export async function listApproversToTell(db: ReadDb, accountId: string): Promis
   return rows.map(({ id }) => id)
 }
 
-/** The active approver with this digest of the token, or undefined. */
 export function findApproverByToken(db: ReadDb, tokenHash: Uint8Array) {
   return db.read
     .selectFrom('approvers')
@@ -176,7 +175,7 @@ export async function findApprover(
   return row === undefined ? null : approvers.read(row)
 }
 
-/** Whether the approver is active. A deletion waits until the transaction ends. */
+/** A deletion of the approver waits until the transaction ends. */
 export async function lockApprover(
   tx: Tx,
   { accountId, approverId }: { accountId: string; approverId: string },
@@ -190,7 +189,7 @@ export async function lockApprover(
   return (await lockRows(tx, active).executeTakeFirst()) !== undefined
 }
 
-/** The account of an active approver, for operators, who name no account. */
+/** For operators, who name no account. */
 export async function findApproverAccount(db: ReadDb, approverId: string): Promise<string | null> {
   const row = await db.read
     .selectFrom('approvers')

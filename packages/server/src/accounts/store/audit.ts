@@ -45,7 +45,7 @@ export async function insertAudit(tx: Tx, entries: readonly NewAuditEntry[]): Pr
   await insertRows(tx, entries.map(auditEntries.write))
 }
 
-/** The only trace of a refused send. */
+/** The audit entry is the only trace of a refused send. */
 export const noteRejection = transaction({
   name: 'noteRejection',
   accountOf: ({ accountId }) => accountId,
@@ -63,7 +63,7 @@ export async function purgeAudit(tx: Tx, nowMs: number): Promise<number> {
   return removed.length
 }
 
-/** Records the end of a review, which happens once. `actor` is null if it expired. */
+/** A review ends once. `actor` is null if it expired. */
 export async function noteReviewEnd(
   tx: Tx,
   review: Pick<Row<'reviews'>, 'id' | 'account_id' | 'inbox_id' | 'message_id'>,

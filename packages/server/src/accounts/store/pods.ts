@@ -1,5 +1,3 @@
-// Pods in the database, with the guards of their deletion.
-
 import { transaction } from '#platform/db/db.ts'
 import { isIdOf } from '#platform/ids.ts'
 import type { EditsOf } from '#store/columns.ts'
@@ -17,7 +15,7 @@ import type { Actor } from './actor.ts'
 
 export type { Pod }
 
-/** Far above normal use. It bounds what one key can create. */
+/** Far above normal use; it bounds what one key can create. */
 const PODS_MAX = 10_000
 
 export type PodRefusal = 'not_found' | 'client_id_taken' | 'too_many_pods'
@@ -144,7 +142,7 @@ export async function findPod(db: ReadDb, accountId: string, pod: string): Promi
   return row === null ? null : pods.read(row)
 }
 
-/** The ids of pods that are named by id or `clientId`, keyed by that name. */
+/** The result is keyed by the name as given, an id or `clientId`. */
 export async function findPodIds(
   db: ReadDb,
   accountId: string,
@@ -164,7 +162,6 @@ export async function findPodIds(
   return ids
 }
 
-/** The row of the account's pod with this id or `clientId`, or null. */
 export async function findPodRow(
   db: ReadDb,
   accountId: string,

@@ -1,5 +1,5 @@
-// Pairings in the database. A key is created in the transaction that returns it, so that no token
-// is ever stored, and each is returned once.
+// Pairings in the database. A key is created in the transaction that returns it once, so that no
+// token is stored.
 
 import {
   ACTIVE_KEYS_MAX,
@@ -64,7 +64,6 @@ export const insertPairing = transaction({
   },
 })
 
-/** The undecided pairing with this code, or null. */
 export async function findPendingPairing(
   db: ReadDb,
   { userCode, nowMs }: { userCode: string; nowMs: number },
@@ -81,10 +80,7 @@ export async function findPendingPairing(
 
 type Decision = { userCode: string; accountId: string; keyId: string; nowMs: number }
 
-/**
- * Approves for the account. Idempotent for the same account. `limit_reached` if the account may
- * have no further key.
- */
+/** Idempotent for the same account. `limit_reached` if the account may have no further key. */
 export const markPairingApproved = transaction({
   name: 'approvePairing',
   accountOf: ({ accountId }) => accountId,
@@ -106,9 +102,7 @@ export const markPairingApproved = transaction({
   },
 })
 
-/**
- * Ends the pairing, even if it is approved but its key was not fetched yet. False if there is none.
- */
+/** Also ends an approved pairing whose key was not fetched yet. False if there is none. */
 export const markPairingDenied = transaction({
   name: 'denyPairing',
   accountOf: ({ accountId }) => accountId,
@@ -128,8 +122,8 @@ type Taken =
   | { outcome: 'limit_reached' }
 
 /**
- * Creates the key of an approved pairing and ends the pairing. `not_found` if the approving key has
- * been revoked.
+ * Creates the key of an approved pairing and ends the pairing. `not_found` if the approving key was
+ * revoked.
  */
 export const takePairing = transaction({
   name: 'takePairing',
@@ -158,7 +152,6 @@ export const takePairing = transaction({
   },
 })
 
-/** The name of a key whose client gave none. */
 const UNNAMED = 'Paired client'
 
 async function lockPairing(
