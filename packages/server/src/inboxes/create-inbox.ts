@@ -51,8 +51,8 @@ export type ChangedInbox = {
 }
 
 /**
- * Creates an inbox, which receives mail at once. Errors, checked in this order except for reserved
- * names and domains of other pods: `invalid_mailbox_name`, `invalid_domain`, `invalid_webhook_url`,
+ * The inbox receives mail at once. Errors, checked in this order except for reserved names and
+ * domains of other pods: `invalid_mailbox_name`, `invalid_domain`, `invalid_webhook_url`,
  * `invalid_pod`, `address_taken`, `inbox_limit_reached`, `rate_limit_exceeded`.
  */
 export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise<ChangedInbox> {
@@ -119,7 +119,7 @@ export function checkDisplayName(displayName: string | null | undefined): void {
   throw wrongField('displayName', 'must not look like the name of the service')
 }
 
-/** `invalid_webhook_url`. */
+/** Throws `invalid_webhook_url`. */
 export function makeInboxWebhook(
   deps: Pick<CreateDeps, 'allowPrivateEgress' | 'chance' | 'makeId' | 'sealer'>,
   url: string,
@@ -129,10 +129,7 @@ export function makeInboxWebhook(
   return { webhook: { id, url, sealedSecrets }, secret }
 }
 
-/**
- * The name of the custom domain; null for the domain of the service. `invalid_domain` with the
- * reason.
- */
+/** The name of the custom domain; null for the service's domain. Throws `invalid_domain`. */
 async function requireDomain(
   deps: { db: Db; inboxDomain: string },
   { accountId, domain: text }: CreateInbox,

@@ -96,12 +96,12 @@ function readExpiry(
 type UpdateInbox = EditsOf<typeof inboxes> & {
   accountId: string
   inboxId: string
-  /** null removes it. A new URL keeps the secret. */
+  /** null removes the webhook. A new URL keeps the secret. */
   webhookUrl?: string | null
   metadata?: MetadataChange
 }
 
-/** Changes the named fields. `invalid_webhook_url`, `not_found`, `metadata_limit_reached`. */
+/** Errors: `invalid_webhook_url`, `not_found`, `metadata_limit_reached`. */
 async function updateInbox(
   deps: Deps,
   { webhookUrl, ...input }: UpdateInbox,

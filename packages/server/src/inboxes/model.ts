@@ -1,5 +1,3 @@
-// An inbox: an address that receives mail, and the rules for its name.
-
 import type { FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { asciiDomain } from '@mailroom/mail/address.ts'
 import { type Chance, LOWER_ALPHANUMERIC, randomText } from '#platform/chance.ts'
@@ -20,13 +18,12 @@ export type ShownInbox = Inbox & {
   webhookUrl: string | null
   unreadThreads: number
   lastMessageAtMs: number | null
-  /** Null: mail is kept forever. */
+  /** Null keeps mail forever. */
   effectiveRetentionDays: number | null
 }
 
 const MAILBOX_NAME = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$/
 
-/** 3 to 30 lower-case letters, digits, dots and hyphens. */
 export function isMailboxName(name: string): boolean {
   return MAILBOX_NAME.test(name)
 }
@@ -36,8 +33,8 @@ export function makeMailboxName(chance: Chance): string {
 }
 
 /**
- * `name+tag@domain` reaches `name@domain` (RFC 5233 sub-addressing). The result is in lower case,
- * with the domain in A-labels.
+ * Removes a sub-address (RFC 5233): `name+tag@domain` reaches `name@domain`. The result is in lower
+ * case, with the domain in A-labels.
  */
 export function inboxAddressOf(localPart: string, domain: string): string {
   const plus = localPart.indexOf('+')

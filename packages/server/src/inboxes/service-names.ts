@@ -1,5 +1,5 @@
-// Names that an inbox may not have, because its mail could be mistaken for mail of the service, by
-// approvers above all, or could prove control of its domain to a certificate authority.
+// Names that an inbox may not have, because its mail could be mistaken for mail of the service (by
+// approvers above all) or could prove control of its domain to a certificate authority.
 
 const RESERVED = [
   // RFC 2142 §4 and §5: technical roles. Business roles (§3: info, marketing, sales, support) stay free.
@@ -17,7 +17,8 @@ const RESERVED = [
   'root',
   'sysadmin',
   'ssladmin',
-  // Senders of automatic mail, and addresses for reports about the domain's mail (RFC 7489, RFC 8460).
+  // Senders of automatic mail, and addresses for reports about the domain's mail (RFC 7489, RFC
+  // 8460).
   'mailer-daemon',
   'noreply',
   'bounce',
@@ -34,10 +35,7 @@ const RESERVED = [
 /** Return paths are `b+<id>.<mac>@`, so an inbox of this name would receive them all. */
 export const RETURN_PATH_NAME = 'b'
 
-/**
- * Whether only the operator may assign this name on the service's own domain. Punctuation is
- * ignored.
- */
+/** Only the operator may assign these names on the service's own domain. Ignores punctuation. */
 export function isReservedName(name: string): boolean {
   return RESERVED.includes(withoutSigns(name)) || isServiceName(name) || name === RETURN_PATH_NAME
 }
@@ -93,7 +91,6 @@ const OF_SERVICE = [
   skeletonOf(`the ${SERVICE_NAME} ${word}`),
 ])
 
-/** Whether a display name could pass for the service itself. */
 export function isServiceName(displayName: string): boolean {
   const skeleton = skeletonOf(displayName)
   return OF_SERVICE.includes(skeleton) || skeleton.includes(skeletonOf(HELD_MAIL))

@@ -1,5 +1,3 @@
-// Creates, changes and deletes inboxes, with the guards of their creation.
-
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import {
   changeAccountTotal,
@@ -64,7 +62,7 @@ type InboxCreation =
   | { kind: 'limit_reached'; limit: number }
   | { kind: 'too_many'; retryAtMs: number }
 
-/** Adds an inbox, or returns the guard that refused it. A refusal does not count as a creation. */
+/** A refused creation does not count against the creation limit. */
 export const insertInbox = transaction({
   name: 'createInbox',
   accountOf: ({ accountId }) => accountId,
@@ -149,7 +147,7 @@ type InboxChange = EditsOf<typeof inboxes> & {
   nowMs: number
 }
 
-/** Changes the named fields, or none of them. Null when the account has no such inbox. */
+/** Changes all the named fields or none. Null if the account has no such inbox. */
 export const changeInbox = transaction({
   name: 'updateInbox',
   accountOf: ({ accountId }) => accountId,
@@ -223,8 +221,8 @@ async function replaceMarks(
 }
 
 /**
- * Removes the inbox at once, keeps its address for the account, and leaves the removal of its mail
- * to a job: a mailbox may hold more than one transaction should touch.
+ * Removes the inbox at once and reserves its address. A job removes its mail, because a mailbox may
+ * hold more than one transaction should touch.
  */
 export const removeInbox = transaction({
   name: 'deleteInbox',
@@ -286,10 +284,7 @@ export const removeInbox = transaction({
   },
 })
 
-/**
- * Removes an expired inbox as `removeInbox` does, and adds an event. `not_found` if its expiry has
- * changed.
- */
+/** Removes an expired inbox and adds an event. `not_found` if its expiry has changed. */
 export const expireInbox = transaction({
   name: 'expireInbox',
   accountOf: ({ accountId }) => accountId,
@@ -302,7 +297,7 @@ export const expireInbox = transaction({
     await lockAccount(tx, accountId)
     const inbox = await findShownInbox(readIn(tx), accountId, inboxId)
     if (inbox?.expiresAtMs == null || inbox.expiresAtMs > nowMs) return 'not_found'
-    // Any key may set the expiry, so that removing the inbox needs no more than a key.
+    // Any key may set the expiry, so removing the inbox needs no more than a key.
     const actor: Actor = { kind: 'key', keyId: '' }
     const outcome = await removeInbox.run(tx, { ...input, actor })
     if (outcome !== 'deleted') return outcome
@@ -389,7 +384,7 @@ async function isAddressTaken(tx: Tx, input: NewInbox, podId: string): Promise<b
   if (holderId === accountId && holdingPodId === null) return false
   const pod = await findPodRow(readIn(tx), accountId, holdingPodId ?? holderId)
   if (pod !== null) return pod.id !== podId && (await hasPolicy(tx, 'pods', pod))
-  // The addresses of another account go to the new holder together with the domain.
+  // The addresses of another account pass to the new holder together with the domain.
   return input.domain === null
 }
 
@@ -415,12 +410,10 @@ export type DomainDefect =
   | { kind: 'unknown' }
   | { kind: 'foreign' }
   | { kind: 'status'; status: Domain['status'] }
-  /** Another account has verified it in the meantime. */
+  /** Another account has verified the domain since. */
   | { kind: 'lost' }
-  /** Only another pod may use it. */
   | { kind: 'pod' }
 
-/** The account's domain of this name, if inboxes may be created on it. */
 export async function findInboxDomain(
   db: ReadDb,
   { accountId, domain }: { accountId: string; domain: string },
@@ -442,8 +435,8 @@ function refuse(reason: DomainDefect): InboxDomain {
 }
 
 /**
- * The webhook behind an inbox's `webhookUrl`. It gets the events of this inbox only, and is deleted
- * with it.
+ * The webhook behind an inbox's `webhookUrl`. It gets only this inbox's events and is deleted with
+ * it.
  */
 export type InboxWebhook = { id: string; url: string; sealedSecrets: Uint8Array }
 
@@ -461,8 +454,8 @@ async function addInboxWebhook(
 }
 
 /**
- * Creates, changes or removes (null) the webhook; true if it was created. A disabled webhook is
- * enabled, because an inbox has no other way to do so. The caller has locked the account.
+ * Null removes the webhook; true if one was created. A disabled webhook is enabled, because an
+ * inbox has no other way to do so. The caller has locked the account.
  */
 async function changeInboxWebhook(
   tx: Tx,

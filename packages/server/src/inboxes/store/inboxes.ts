@@ -1,5 +1,3 @@
-// Reads inboxes. The writes are in change-inboxes.ts.
-
 import { COUNTED_MAX, type FilterMode } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import {
@@ -15,7 +13,7 @@ import type { StoredOf } from '#store/columns.ts'
 import { inboxes } from '#store/nouns.ts'
 import type { ReadDb, Tables } from '#store/tables.ts'
 
-/** Newest first; only inboxes of the pod, if given, and with all of the marks. */
+/** Newest first; only inboxes of the given pod and with all of the metadata. */
 export async function listInboxes(
   db: ReadDb,
   input: {
@@ -173,7 +171,7 @@ export async function findOwnInbox(
   return inbox?.accountId === accountId ? inbox : null
 }
 
-/** The account's inbox, for mail that arrives by another address, such as a catch-all. */
+/** For mail that arrives by another address, such as a catch-all. */
 export async function findReachedInbox(
   db: ReadDb,
   accountId: string,

@@ -1,4 +1,4 @@
-// Metadata: key-value pairs that a client stores with an inbox or a thread.
+// Key-value pairs that a client stores with an inbox or a thread.
 
 import { METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 
@@ -11,7 +11,7 @@ export function metadataOf({ metadata }: MetadataRow): Record<string, string> {
   return metadata === null ? {} : JSON.parse(metadata)
 }
 
-/** The column after the change; undefined if it would exceed METADATA_KEYS_MAX. */
+/** Undefined if the change would exceed METADATA_KEYS_MAX. */
 export function changedMetadata(
   row: MetadataRow,
   change: MetadataChange,
