@@ -1,5 +1,2 @@
-/**
- * Thrown by a guard that cannot examine a message, with a sentence for the approver who decides
- * instead.
- */
+/** Thrown by a guard that cannot examine a message; the text is for the approver who decides. */
 export class CannotExamine extends Error {}

@@ -57,7 +57,6 @@ export async function findInjected(
   return search.found
 }
 
-/** The threads of the inbox that may mention one of the addresses. */
 async function findOtherThreads(
   { db }: GuardDeps,
   within: { inboxId: string; nowMs: number },

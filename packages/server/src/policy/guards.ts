@@ -1,5 +1,4 @@
-// The guards of a policy: each one examines a message that is about to be sent, and reports what it
-// notices.
+// The guards of a policy: each examines a message before it is sent, and reports findings.
 
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { GuardName } from '@mailroom/contract/vocabulary.ts'
@@ -17,7 +16,7 @@ type Guarded = {
   message: JudgedMessage
   /** Addresses that match no rule. An allow rule lets its address pass every guard. */
   unruled: readonly JudgedAddress[]
-  /** The same for addresses that appear only in extra header fields. */
+  /** Addresses without a rule that appear only in extra header fields. */
   inFields: readonly JudgedAddress[]
 }
 
@@ -110,7 +109,6 @@ function filesOf({ attachments }: JudgedMessage) {
   return attachments
 }
 
-/** The header fields that a caller chooses and the envelope, as texts to search. */
 function fieldTexts(
   { displayName, address }: Inbox,
   { to, cc, bcc, replyTo, headers, attachments }: JudgedMessage,

@@ -44,8 +44,8 @@ export async function getPolicy({ db }: Pick<Deps, 'db'>, asked: Asked): Promise
 }
 
 /**
- * Replaces each direction that the body has. Rejects with `bad_request`, `not_found`, and as
- * policies refuse.
+ * Replaces each direction that the body has. Errors: `bad_request`, `not_found`, and those of
+ * policies.
  */
 export async function putPolicy(
   deps: Deps,

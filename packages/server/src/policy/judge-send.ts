@@ -1,5 +1,4 @@
-// Judges a message that is about to be sent: its recipients by the rules and the mode, and the
-// message by the guards.
+// Judges a message before it is sent: its recipients by rules and mode, the message by guards.
 
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import { type GuardName, guardNames } from '@mailroom/contract/vocabulary.ts'
@@ -22,7 +21,7 @@ import { decidingRecipientRule, recipientValuesOf } from './match-recipient.ts'
 
 export type SendJudgement = {
   decision: 'allow' | 'hold' | 'reject'
-  /** The reasons for the decision; empty for `allow`. */
+  /** Empty for `allow`. */
   reasons: HoldReason[]
   /** Hourly sends above which the send is held; null for no limit. */
   holdAbovePerHour: number | null
@@ -59,8 +58,8 @@ export async function judgeSend(
 }
 
 /**
- * Judges an approved message again when it leaves: only block rules added since then refuse it,
- * because a person has decided about the rest. Null if no rule refuses it.
+ * Judges an approved message again when it is sent: only block rules added since the approval
+ * refuse it, because a person has decided about the rest. Null if no rule refuses it.
  */
 export async function judgeApproved(
   { db }: Pick<GuardDeps, 'db'>,

@@ -1,5 +1,3 @@
-// What the guards of a policy examine, and their dependencies.
-
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { decodeWords } from '@mailroom/mail/encoded-word.ts'
 import type { Parser } from '#parser/parser.ts'
@@ -39,7 +37,6 @@ export type JudgedMessage = {
       }[]
     | null
   threadId: string | null
-  /** The thread of a forwarded message, else null. */
   forwardedThreadId: string | null
 }
 
@@ -50,12 +47,11 @@ export type JudgedAddress = {
   readonly key: string
 }
 
-/** Recipients and reply addresses, each once. */
 export function addressesOf({ to, cc, bcc, replyTo }: Addressed): JudgedAddress[] {
   return eachOnce([...to, ...cc, ...bcc, ...(replyTo === null ? [] : [replyTo])])
 }
 
-/** Addresses in extra header fields, to which programs unsubscribe, answer or report. */
+/** Programs unsubscribe, answer or report to addresses in extra header fields. */
 export function addressesInFields({ headers }: Addressed): JudgedAddress[] {
   const found = headers.flatMap(({ value }) => {
     const spellings = [...new Set([value, decodeWords(value), percentDecoded(value)])]

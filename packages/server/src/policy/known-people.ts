@@ -1,5 +1,5 @@
-// Whom an inbox or a thread knows. A header field may contain any name, so it counts only if the
-// author of the message is proven.
+// The people an inbox or a thread knows. A header field may contain any name, so it counts only if
+// the author of the message is proven.
 
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
@@ -14,7 +14,7 @@ import {
 import { CannotExamine } from './cannot-examine.ts'
 import type { GuardDeps } from './judged-message.ts'
 
-/** The message of a longer thread is held instead of reading the thread. */
+/** A message of a longer thread is held without examining the thread. */
 const THREAD_MESSAGES_MAX = 5_000
 
 export async function readThread(
@@ -45,7 +45,7 @@ export function findProvenWriters(
   return findWriters(deps.db, { inboxId, proofMin: proofMinOf(deps) }, keys)
 }
 
-/** Recipients of mail of the thread that the inbox or a proven author sent. */
+/** Recipients of the thread's messages that the inbox or a proven author sent. */
 export async function recipientsOf(
   deps: GuardDeps,
   inbox: Inbox,
@@ -73,7 +73,7 @@ async function provenOf(
   })
 }
 
-/** Everyone in From and Reply-To of the thread, and in To and Cc of proven authors. */
+/** Addresses in From and Reply-To of the thread, and in To and Cc of proven authors. */
 export async function peopleOf(
   deps: GuardDeps,
   inbox: Inbox,

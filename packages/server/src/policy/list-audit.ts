@@ -4,7 +4,6 @@ import type { AuditEntry, NewAuditEntry } from '#accounts/store/audit.ts'
 import { auditEntries } from '#store/nouns.ts'
 import type { Page, ReadDb, Row } from '#store/tables.ts'
 
-/** The decisions that entries of each direction have. */
 const DECISIONS: Readonly<Record<PolicyDirection, readonly PolicyDecision[]>> = {
   inbound: ['quarantine', 'change'],
   outbound: [
@@ -29,13 +28,14 @@ type AuditFilter = {
   decision: PolicyDecision | null
 }
 
-/** Newest first, up to COUNTED_MAX. */
+/** Newest first. The total is counted up to COUNTED_MAX. */
 export async function listAudit(
   db: ReadDb,
   input: AuditFilter & { accountId: string } & Page,
 ): Promise<{ entries: AuditEntry[]; total: number }> {
   const { limit, offset } = input
-  // Each kind is a range of the index, so that many entries of one kind never hide few of another.
+  // Each kind is a range of the index, so that many entries of one kind never hide a few of
+  // another.
   const newest = await Promise.all(
     kindsOf(input).map((kind) =>
       ofKind(db, input, kind)

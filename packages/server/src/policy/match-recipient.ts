@@ -1,5 +1,3 @@
-// Rules for recipients: to whom an inbox may write, and which of several rules decides.
-
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { addressKey } from '#platform/email-address.ts'
 import { blockValuesOf, byPrecedence, ruleValuesOf } from './rule-value.ts'
@@ -14,7 +12,6 @@ export type RecipientRule = {
   inboxId: string | null
 }
 
-/** All values of rules that may match this recipient, each once. */
 export function recipientValuesOf(address: string): string[] {
   return [...new Set([...ruleValuesOf(address), ...blockedValuesOf(address)])]
 }
@@ -30,10 +27,7 @@ function blockedValuesOf(address: string): string[] {
   return isTagged ? [...values, ...blockValuesOf(`${key.slice(0, plus)}${key.slice(at)}`)] : values
 }
 
-/**
- * The rule that decides about a recipient, among those that apply to the inbox; null if none
- * matches.
- */
+/** The rule with precedence among those that apply to the inbox; null if none matches. */
 export function decidingRecipientRule(
   rules: readonly RecipientRule[],
   address: string,

@@ -1,5 +1,4 @@
-// The outbound half of a policy: the modes and guards of an account, a pod and an inbox, and how
-// they combine.
+// Modes and guards for sends of an account, a pod and an inbox, and how they combine.
 
 import {
   type FilterMode,
@@ -129,7 +128,6 @@ export function effectiveOutbound(policies: Partial<OfScopes<OutboundPolicy>>): 
   }
 }
 
-/** The first value that is not null, from the inbox to the account. */
 export function narrowest<Of, Value>(
   policies: Partial<OfScopes<Of>>,
   read: (policy: Of) => Value | null,

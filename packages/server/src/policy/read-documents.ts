@@ -1,4 +1,4 @@
-// The texts of files that are about to be sent, for formats that are not text themselves.
+// Extracts the text of files that are about to be sent.
 
 import { isMessage, isReadAsText } from '@mailroom/mail-reading/content/parts.ts'
 import { kindOfFile } from '@mailroom/mail-reading/files/file-kind.ts'
@@ -25,7 +25,7 @@ export async function readDocuments(
   for (const [index, file] of files.entries()) {
     const part = `${path}attachment:${index}`
     if (isMessage(file)) {
-      // Messages that are nested too deep are refused by the search of the message itself.
+      // The search of the message itself refuses messages that are nested too deep.
       const attached = path.split('/').length > DEPTH_MAX ? [] : await filesIn(deps, file)
       documents.push(...(await readDocuments(deps, accountId, attached, `${part}/`)))
     } else if (isRead(deps, file)) {
@@ -51,7 +51,7 @@ async function filesIn({ parser }: Pick<GuardDeps, 'parser'>, { content }: SentF
   }))
 }
 
-/** Skips what the search of the message reads as text. */
+/** Skips files that the search of the message reads as text. */
 function isRead({ fileReader }: Pick<GuardDeps, 'fileReader'>, file: SentFile): boolean {
   const kind = kindOfFile(file)
   if (kind === 'image') return fileReader.readsImages

@@ -1,5 +1,4 @@
-// Values of rules, an address or a domain: which are valid, which match an address, and how
-// specific they are.
+// Rule values, an address or a domain: their validity, their matches and their precedence.
 
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
@@ -17,7 +16,7 @@ type RuleValue =
 export async function readRuleValue(text: string): Promise<RuleValue> {
   const read = compareValue(text)
   if (read.kind === 'defect') return read
-  // Read as an address, it would match no sender at all.
+  // Parsed as an address, it would match no sender at all.
   if (read.value.startsWith('*@')) {
     return { kind: 'defect', message: 'must be the domain alone for all of its addresses' }
   }
@@ -60,8 +59,8 @@ export function ruleValuesOf(address: string): string[] {
 }
 
 /**
- * The same for block rules, ignoring superfluous dots, because a misspelt address must not evade
- * them.
+ * Values of block rules. Superfluous dots are ignored, because a misspelt address must not evade a
+ * block.
  */
 export function blockValuesOf(address: string): string[] {
   const at = address.lastIndexOf('@')
@@ -78,7 +77,7 @@ export function blockValuesOf(address: string): string[] {
   return [...new Set([...alike, ...values])]
 }
 
-/** Reads only the end of an overlong domain, one character more than any rule has. */
+/** Examines only the end of an overlong domain, one character more than any rule has. */
 function labelsIn(domain: string): string[] {
   let end = domain.length
   while (domain[end - 1] === '.') end -= 1

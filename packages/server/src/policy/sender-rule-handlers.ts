@@ -69,7 +69,7 @@ export function senderRuleHandlers(
       if (mode === undefined && retentionDays === undefined) {
         throw wrongField('filterMode', 'is required, or retentionDays')
       }
-      // It removes mail, while an approver only reads and decides.
+      // Retention removes mail, and an approver may only read and decide.
       if (retentionDays !== undefined && actor.kind === 'approver') throw problem('forbidden')
       if (mode !== undefined) await setFilterMode(deps, { accountId, actor, mode })
       if (retentionDays !== undefined) {
@@ -104,7 +104,6 @@ async function setFilterMode(
   if (outcome.kind !== 'replaced') throw policyRefusal(outcome)
 }
 
-/** Shown to the account's own keys, with its settings. */
 function presentOwnAccount({ createdAtMs, ...shown }: Account): OwnAccount {
   const inboxLimit = inboxesAllowed(shown.plan)
   return { ...shown, inboxLimit, createdAt: presentTime(createdAtMs) }
@@ -123,8 +122,8 @@ type CreateSenderRule = {
 }
 
 /**
- * The rule, new or existing. Refused with `bad_request` for an invalid value or inbox,
- * `invalid_pod`, or `sender_rule_limit_reached`.
+ * Returns the rule, new or existing. Errors: `bad_request` for an invalid value or inbox,
+ * `invalid_pod`, `sender_rule_limit_reached`.
  */
 async function createSenderRule(
   deps: { db: Db; clock: Clock; makeId: MakeId },

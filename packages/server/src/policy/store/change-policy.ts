@@ -1,5 +1,3 @@
-// Policies of accounts, pods and inboxes, and their changes.
-
 import { createHash } from 'node:crypto'
 import type { PolicyChange } from '@mailroom/contract/policy.ts'
 import type {
@@ -95,10 +93,9 @@ export type StoredPolicy = {
   scope: RuleScope
   /** The ETag of its own part, without inherited parts. */
   etag: string
-  /** For each scope that applies. */
   inboundModes: Partial<Record<PolicyScope, PolicyMode>>
   outbound: Partial<Record<PolicyScope, OutboundPolicy>>
-  /** With the rules of wider scopes. */
+  /** Includes the rules of wider scopes. */
   rules: Record<PolicyDirection, RuleRow[]>
 }
 

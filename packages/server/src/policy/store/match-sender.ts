@@ -1,5 +1,3 @@
-// Sender rules: which senders an account admits or blocks, and which of several rules decides.
-
 import type { QuarantineReason } from '@mailroom/contract/vocabulary.ts'
 import type { Screening } from '#inboxes/inboxes.ts'
 import { blockValuesOf, byPrecedence, ruleValuesOf } from '#policy/rule-value.ts'
@@ -22,7 +20,6 @@ type Verdict =
   | { kind: 'admitted' }
   | { kind: 'kept_out'; reason: QuarantineReason; ruleId: string | null }
 
-/** All values of rules that may match this sender, each once. */
 export function candidateValuesOf({
   fromAddress,
   reversePath,

@@ -72,8 +72,8 @@ function some<Value, Result>(value: Value | null, map: (value: Value) => Result)
 export type AddedRule = { row: RuleRow; isChanged: boolean }
 
 /**
- * Adds a rule. An equal one is returned instead, whatever the limit, with `needs_verified` changed.
- * The caller has locked the account and passes its row.
+ * Adds a rule. An equal one is returned instead, regardless of the limit, with `needs_verified`
+ * changed. The caller has locked the account and passes its row.
  */
 export async function addRule(
   tx: Tx,
@@ -206,10 +206,7 @@ function nameOf({ type, value }: Pick<RuleRow, 'type' | 'value'>): string {
   return `${type} ${value}`
 }
 
-/**
- * Removes the account's rule in this direction and returns it, or null. The caller has locked the
- * account.
- */
+/** Returns the removed rule, or null. The caller has locked the account. */
 export async function removeRule(
   tx: Tx,
   direction: PolicyDirection,

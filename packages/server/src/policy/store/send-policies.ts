@@ -1,5 +1,4 @@
-// What judging a send reads: the policy of its inbox, the rules for its recipients, and who is
-// known to the inbox and the thread.
+// Queries for judging a send: policies, recipient rules, and people known to inbox and thread.
 
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
@@ -25,7 +24,6 @@ export async function findSendPolicy(
   if (row === undefined) return null
   const hasRules = row.recipient_rule_count > 0
   const { of_account, of_pod, of_inbox } = row
-  // Most inboxes have no policy.
   if (!hasRules && of_account === null && of_pod === null && of_inbox === null) return null
   const policy = effectiveOutbound({
     account: readOutbound(of_account, 'account'),

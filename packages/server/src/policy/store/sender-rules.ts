@@ -53,7 +53,6 @@ export async function findSenderRule(
   return row === undefined ? null : senderRules.read(row)
 }
 
-/** The rules of these accounts for one of these values. */
 export async function findRulesForValues(
   db: ReadDb,
   accountIds: readonly string[],
@@ -94,8 +93,8 @@ export type SenderRuleCreation =
   | { kind: 'limit_reached' }
 
 /**
- * Adds a rule. An equal rule of the account is returned instead, whatever the limit, with
- * `requireVerified` changed.
+ * An equal rule of the account is returned instead, regardless of the limit, with `requireVerified`
+ * changed.
  */
 export const insertSenderRule = transaction({
   name: 'createSenderRule',
