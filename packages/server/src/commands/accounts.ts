@@ -11,14 +11,13 @@ import { bareAddress, checkEmailAddress } from '#platform/email-address.ts'
 import { CommandFailure, OPERATOR, plainText, told } from './command.ts'
 import { withKeys, withStore } from './with-store.ts'
 
-/** Prints the account's id and, this once, its key. */
+/** Prints the account's id and, only this once, its key. */
 export async function createAccountCommand(options: { name: string; plan: Plan }): Promise<void> {
   checkName(options.name)
   const made = await withStore((store) => createAccount(store, options))
   print(`account ${made.account.id}`, `plan    ${made.account.plan}`, `key     ${made.token}`)
 }
 
-/** Prints one line for each account. */
 export async function listAccountsCommand(): Promise<void> {
   const everything = { limit: 100_000, offset: 0 }
   const { accounts } = await withStore((store) => listAccounts(store.db, everything))
@@ -29,7 +28,7 @@ export async function listAccountsCommand(): Promise<void> {
   )
 }
 
-/** Makes an inbox on the domain of the service, also one with a reserved name, and prints it. */
+/** The operator may also use a reserved name. */
 export async function createInboxCommand(options: {
   account: string
   name: string
@@ -53,7 +52,7 @@ export async function createInboxCommand(options: {
   print(`inbox    ${inbox.id}`, `address  ${inbox.address}`)
 }
 
-/** Prints the key's id and, this once, its token. */
+/** Prints the key's id and, only this once, its token. */
 export async function createKeyCommand(options: { account: string; name?: string }): Promise<void> {
   if (options.name !== undefined) checkName(options.name)
   const input = { accountId: options.account, name: options.name ?? null }
@@ -61,7 +60,6 @@ export async function createKeyCommand(options: { account: string; name?: string
   print(`id   ${key.id}`, `key  ${token}`)
 }
 
-/** Revokes a key of any account. */
 export async function revokeKeyCommand(keyId: string): Promise<void> {
   await told(
     withStore(async (store) => {
@@ -73,7 +71,7 @@ export async function revokeKeyCommand(keyId: string): Promise<void> {
   print(`revoked ${keyId}`)
 }
 
-/** Prints the approver's id and, this once, the token. */
+/** Prints the approver's id and, only this once, the token. */
 export async function createApproverCommand(options: {
   account: string
   name: string
@@ -98,7 +96,6 @@ export async function createApproverCommand(options: {
   print(`id     ${approver.id}`, `token  ${token}`)
 }
 
-/** Prints one line for each approver of the account. */
 export async function listApproversCommand(options: { account: string }): Promise<void> {
   const all = { accountId: options.account, limit: 1_000, offset: 0 }
   const { approvers } = await withStore((store) => listApprovers(store.db, all))
@@ -109,7 +106,7 @@ export async function listApproversCommand(options: { account: string }): Promis
   )
 }
 
-/** Deletes an approver of any account, also the last one. */
+/** The operator may also delete the last approver. */
 export async function deleteApproverCommand(approverId: string): Promise<void> {
   await told(
     withStore(async (store) => {

@@ -1,4 +1,4 @@
-// A consistent copy of everything the service keeps, taken while it runs.
+// Writes a consistent copy of all stored data while the service runs.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,14 +14,14 @@ import { secretKeyPath } from '#secrets/secrets.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 
 export type BackUpOptions = {
-  /** False: messages in a bucket stay there and are not in the backup. */
+  /** False leaves messages of a bucket out of the backup. */
   bucket?: boolean
 }
 
 /**
- * Writes the database, the stored messages, the certificate and the file with the key of the secrets into
- * `folder`, on which the service can then be started. A key from MAILROOM_SECRET_KEY is not written. `pg_dump`
- * copies PostgreSQL. Messages of a bucket become files, as with the blob store on disk.
+ * Writes the database, stored messages, certificate and key file into `folder`, from which the
+ * service can start. A key from MAILROOM_SECRET_KEY is not written. `pg_dump` copies PostgreSQL.
+ * Messages of a bucket become files, as with the blob store on disk.
  */
 export async function backUp(folder: string, { bucket = true }: BackUpOptions = {}): Promise<void> {
   const { settings } = loadSettings()
@@ -46,7 +46,7 @@ export async function backUp(folder: string, { bucket = true }: BackUpOptions = 
   process.stdout.write(`Backed up to ${folder}.\n${left > 0 ? leftText(settings, left) : ''}`)
 }
 
-/** Copies the database and large messages; returns how many of these were left out, null when some were gone. */
+/** Returns how many large messages were left out; null if some were removed during the copy. */
 async function copyStored(
   settings: Settings,
   { folder, bucket }: { folder: string; bucket: boolean },
@@ -92,7 +92,7 @@ async function dumpPostgres(
 ): Promise<void> {
   const options = ['--format=custom', `--file=${file}`, `--snapshot=${snapshot}`]
   const dump = spawn('pg_dump', options, {
-    // The password stays out of the process list.
+    // Keeps the password out of the process list.
     env: { ...process.env, ...connectionEnvironment(url) },
     stdio: ['ignore', 'ignore', 'pipe'],
   })

@@ -1,21 +1,21 @@
-// Checks whether the process that serves the data directory answers, for container engines and rolling updates.
+// Health checks for container engines and rolling updates.
 
 import { get } from 'node:http'
 import { healthPath } from '#operating/operating.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 
-/** A process that is only busy answers within a second; engines ask again before they act. */
+/** A busy process answers within a second; engines ask again before they act. */
 const ANSWER_MS_MAX = 5_000
 const ANSWER_LENGTH_MAX = 1_000
 
-/** Prints that the service answers or, with `ready`, accepts requests and mail. Throws the reason if not. */
+/** With `ready`, requires that requests and mail are accepted. Throws the reason if not. */
 export async function checkHealth(options: { ready?: boolean }): Promise<void> {
   const { dataDir } = loadSettings().settings
   await askHealth(dataDir, options)
   process.stdout.write('The service answers.\n')
 }
 
-/** Throws any other answer than 200, and when no service answers. */
+/** Throws for any answer but 200, and when no service answers. */
 export function askHealth(dataDir: string, { ready = false }: { ready?: boolean }): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const path = ready ? '/ready' : '/health'

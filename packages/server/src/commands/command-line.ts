@@ -1,4 +1,4 @@
-// The commands and their words. Each loads what it needs when it is called, so that `serve` starts
+// The commands and their help. Each loads its modules when it is called, so that `serve` starts
 // quickly and `--help` at once.
 
 import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
@@ -6,7 +6,7 @@ import { Command, Option } from 'commander'
 import { CommandFailure } from './command.ts'
 import type { PolicyOptions } from './policy.ts'
 
-/** Reads `argv` and runs the command; sets the exit code: 0 done, 1 failed, 2 wrong usage. */
+/** Sets the exit code: 0 done, 1 failed, 2 wrong usage. */
 export async function runCommandLine(argv: string[]): Promise<void> {
   try {
     await describeCommands().parseAsync(argv)
@@ -30,7 +30,6 @@ function describeCommands(): Command {
   return program
 }
 
-/** Adds the operator's commands to a program that may have others. */
 export function addOperatorCommands(program: Command): void {
   const others = new Set(program.commands)
   addServiceCommands(program)
@@ -40,7 +39,8 @@ export function addOperatorCommands(program: Command): void {
   addPostmasterCommands(program)
   for (const command of program.commands) {
     if (others.has(command) || FOR_CONTRIBUTORS.has(command.name())) continue
-    // Files in a data directory or a backup contain mail or the keys to it, so only their owner may read them.
+    // Files in a data directory or a backup contain mail or keys, so only their owner may read
+    // them.
     command.hook('preAction', () => void process.umask(0o077))
   }
 }

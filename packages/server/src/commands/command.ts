@@ -9,10 +9,10 @@ export class CommandFailure extends Error {
   override readonly name = 'CommandFailure'
 }
 
-/** Who uses these commands, in the audit. */
+/** The actor of these commands in the audit. */
 export const OPERATOR = { kind: 'operator' } as const
 
-/** Makes a refusal of the service a failure. */
+/** Turns a refusal of the service into a `CommandFailure`. */
 export async function told<Value>(outcome: Promise<Value>): Promise<Value> {
   try {
     return await outcome
@@ -22,12 +22,11 @@ export async function told<Value>(outcome: Promise<Value>): Promise<Value> {
   }
 }
 
-/** `text` on one line, with `?` for characters that could control a terminal or reverse the text's direction. */
+/** Replaces characters that could control a terminal or reverse the text's direction with `?`. */
 export function plainText(text: string): string {
   return text.replace(/[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '?')
 }
 
-/** Rows of plain text in columns, two spaces apart. */
 export function formatTable(given: readonly (readonly string[])[]): string {
   const rows = given.map((row) => row.map(plainText))
   const widths = (rows[0] ?? []).map((_, column) =>

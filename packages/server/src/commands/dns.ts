@@ -1,5 +1,4 @@
-// DNS records and DKIM keys for the operator: prints the records to publish, lists keys and changes to the next
-// one. Works beside a running service, which follows within seconds.
+// DNS records and DKIM keys for the operator. A running service follows within seconds.
 
 import { readDomainName } from '@mailroom/mail/address.ts'
 import { isReservedDomain } from '#commands/doctor/check-dns.ts'
@@ -27,7 +26,7 @@ import { openResolver } from '#platform/dns/resolver.ts'
 import { CommandFailure, formatTable, plainText } from './command.ts'
 import { type CommandStore, withKeys, withStore } from './with-store.ts'
 
-/** Prints one line for each key. The keys of the inbox domain exist after the first sent mail or a run of `dns`. */
+/** The keys of the inbox domain exist after the first sent mail or a run of `dns`. */
 export async function listDkimCommand(): Promise<void> {
   const keys = await withStore(({ db }) => listAllDkimKeys(db))
   const rows = keys.map((key) => [
@@ -48,8 +47,8 @@ export async function listDkimCommand(): Promise<void> {
 }
 
 /**
- * Changes to the next key of a domain if DNS has had it for a day, with `now` if DNS has it at all. Otherwise it
- * fails, and its message says what the operator has to do.
+ * Activates the next key of a domain if DNS has had it for a day, with `now` if DNS has it at all.
+ * Otherwise the failure says what the operator has to do.
  */
 export async function rotateDkimCommand(
   domain: string | undefined,
@@ -155,7 +154,6 @@ function whereShown({ ownerId }: DkimKey): string {
     : `GET /v1/domains/${ownerId} shows it to its account`
 }
 
-/** The time until which a retired key has to stay in DNS. */
 function endText({ retiredAtMs }: DkimKey): string {
   return timeText(retiredAtMs === null ? null : retiredAtMs + DKIM_RETIRING_MS)
 }
@@ -164,7 +162,7 @@ function timeText(timeMs: number | null): string {
   return timeMs === null ? '-' : new Date(timeMs).toISOString()
 }
 
-/** Works before the first start too: the service then uses the keys that this command has created. */
+/** Before the first start, this creates the keys that the service then uses. */
 export async function printDns({ zone }: { zone?: boolean }): Promise<void> {
   const { records, settings } = await withStore(
     async (store) => ({

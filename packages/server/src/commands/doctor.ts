@@ -1,4 +1,4 @@
-// Checks this machine as a mail host, as far as the machine itself can. Changes nothing and sends no mail.
+// Checks this machine as a mail host from within. Changes nothing and sends no mail.
 
 import { openToRead } from '#app/open-store.ts'
 import {
@@ -46,14 +46,14 @@ import { CommandFailure, loadSettings } from './command.ts'
 
 export type DoctorOptions = { json?: boolean; ntp?: string }
 
-/** Prints the findings; the exit code is 1 when one of them is wrong. */
+/** Sets exit code 1 if a finding is wrong. */
 export async function doctor({ json = false, ntp }: DoctorOptions): Promise<void> {
   const { findings, isSandbox } = await readAndExamine(ntp ?? null)
   process.stdout.write(json ? findingsJson(findings) : formatFindings(findings, { isSandbox }))
   if (isAnyWrong(findings)) process.exitCode = 1
 }
 
-/** A DNS query takes at most twice as long, which stays below CHECK_MS_MAX. */
+/** A DNS query takes at most twice as long, which is below CHECK_MS_MAX. */
 const DNS_TRY_MS = 2_000
 
 async function readAndExamine(
@@ -79,7 +79,7 @@ async function readAndExamine(
 }
 
 /**
- * All checks except that of the settings themselves. `ntp` names a time server. Takes some seconds, and up to
+ * All checks except that of the settings. `ntp` names a time server. Takes some seconds, and up to
  * `domainsMs` for custom domains.
  */
 export async function examine(
@@ -129,7 +129,7 @@ async function examineClock(
   return within(aim, async (signal) => [await checkTimeServer(ntp, signal)])
 }
 
-/** Checks of the network, which need no database. */
+/** Checks that need no database. */
 async function examineNetwork(
   context: CheckContext,
   { isDnsThere }: { isDnsThere: boolean },
@@ -197,7 +197,7 @@ function dnsAim({ dnsServers }: Settings): Aim {
   return { check: 'DNS', expected: `${servers} answer` }
 }
 
-/** Any answer will do, also the answer that the name does not exist. */
+/** Any answer shows that DNS works, even that the name does not exist. */
 async function checkDns({ settings, resolver }: { settings: Settings; resolver: Resolver }) {
   const aim = dnsAim(settings)
   const answer = await resolver.mx(settings.inboxDomain)

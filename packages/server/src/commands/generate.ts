@@ -1,5 +1,4 @@
-// Writes the files of this repository that are generated from its tables. For contributors; a test fails if one
-// of them is out of date.
+// Writes the generated files of this repository. A test fails if one is out of date.
 
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +11,6 @@ const repository = fileURLToPath(new URL('../../../../', import.meta.url))
 
 const PYTHON_SDK = 'packages/sdk-python/src/mailroom/'
 
-/** Writes the generated pages of `docs` and what the SDKs have from the contract. */
 export function generate(): void {
   const files = {
     'docs/configuration.md': renderConfigurationPage(),
@@ -28,7 +26,6 @@ export function generate(): void {
   }
 }
 
-/** The whole text of `docs/configuration.md`. */
 export function renderConfigurationPage(): string {
   return `# Configuration
 

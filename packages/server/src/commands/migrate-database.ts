@@ -1,4 +1,4 @@
-// Creates or updates the schema without serving, or shows what that would do.
+// Creates or updates the schema without serving, or prints the pending changes.
 
 import { existsSync } from 'node:fs'
 import { databasePath } from '#app/open-store.ts'
@@ -9,12 +9,16 @@ import { inspectPostgres, migratePostgres } from '#platform/db/postgres.ts'
 import { inspectSqlite, migrateSqlite } from '#platform/db/sqlite.ts'
 import { loadSettings } from './command.ts'
 
-/** Exit codes of a check, besides 0 for a current schema and 1 for a database that cannot be read. */
+/**
+ * Exit codes of a check, besides 0 for a current schema and 1 for a database that cannot be read.
+ */
 const PENDING = 3
 const PENDING_BREAKING = 4
 const REFUSED = 5
 
-/** Applies missing migrations and prints them; a second run applies none. `check` only prints them. */
+/**
+ * Applies missing migrations and prints them; a second run applies none. `check` only prints them.
+ */
 export async function migrateDatabase({ check = false }: { check?: boolean } = {}): Promise<void> {
   const { settings } = loadSettings()
   if (check) return checkMigrations(settings)
@@ -27,7 +31,6 @@ export async function migrateDatabase({ check = false }: { check?: boolean } = {
   process.stdout.write(`${text}\n`)
 }
 
-/** Creates, migrates and writes nothing. */
 async function checkMigrations(settings: Settings): Promise<void> {
   const { code, lines } = describeState(await inspect(settings))
   process.stdout.write(`${lines.join('\n')}\n`)
@@ -41,7 +44,6 @@ async function inspect(settings: Settings): Promise<SchemaState> {
   return { plan: planMigrations([], readMigrations('sqlite')), others: null, aheadMs: null }
 }
 
-/** The lines that a check prints about a database, and its exit code. */
 export function describeState({ plan, others }: Pick<SchemaState, 'plan' | 'others'>): {
   code: number
   lines: string[]

@@ -1,5 +1,3 @@
-// Policies from the command line of the machine, whose user is the operator.
-
 import { readFileSync } from 'node:fs'
 import type { ReplacePolicy } from '@mailroom/contract/policy.ts'
 import { readBodyOf } from '#api/api.ts'
@@ -9,12 +7,11 @@ import { type CommandStore, withStore } from './with-store.ts'
 
 export type PolicyOptions = { account: string; pod?: string; inbox?: string }
 
-/** Prints it as the API answers it. */
 export async function showPolicyCommand(options: PolicyOptions): Promise<void> {
   await told(withStore((store) => print(store, options)))
 }
 
-/** Prints what is in effect then. The audit says that the operator changed it. */
+/** Prints the policy then in effect. The audit names the operator. */
 export async function putPolicyCommand(path: string, options: PolicyOptions): Promise<void> {
   const value = readJson(path)
   await told(

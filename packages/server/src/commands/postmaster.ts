@@ -10,7 +10,7 @@ import { withStore } from './with-store.ts'
 
 const PAGE_SIZE = 1_000
 
-/** Prints one line for each message, newest first, and on standard error the command for older ones, if any. */
+/** One line for each message, newest first; standard error names the command for older messages. */
 export async function listPostmasterCommand(options: { before?: string }): Promise<void> {
   const page = { limit: PAGE_SIZE, before: options.before ?? null }
   const { messages, next } = await withStore((store) => listPostmasterMessages(store.db, page))
@@ -21,7 +21,6 @@ export async function listPostmasterCommand(options: { before?: string }): Promi
   if (next !== null) process.stderr.write(`For more: mailroom postmaster list --before ${next}\n`)
 }
 
-/** Prints the message byte for byte. */
 export async function showPostmasterCommand(id: string): Promise<void> {
   const content = await withStore(async (store) => {
     if ((await findPostmasterMessage(store.db, id)) === null) {

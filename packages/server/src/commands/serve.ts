@@ -9,15 +9,17 @@ import { type Log, type OpenedLog, openLog } from '#platform/log.ts'
 import { openMetrics, silentMetrics } from '#platform/telemetry/metrics.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 
-/** A signal to a group of processes arrives twice: from its sender, and later from npm. Both count as one. */
+/**
+ * A signal to a process group arrives twice, from its sender and later from npm; both count as one.
+ */
 const ONE_SIGNAL_MS = 1_000
 
-/** From the signal to the exit, whatever still hangs. The documentation promises ten seconds. */
+/** Time from the signal to the exit. The documentation promises ten seconds. */
 const EXIT_MS_MAX = DRAIN_MS + 1_500
 
 const SEAMS = { clock: systemClock, buildsConsole: true }
 
-/** Loses nothing: leases end by themselves, and every acknowledged write is on disk. */
+/** Loses nothing: leases expire, and every acknowledged write is on disk. */
 function exitInTime(log: Log, flush: () => void, code: number): void {
   const exit = () => {
     log.warn({}, 'stopped before all work had finished')
@@ -29,8 +31,8 @@ function exitInTime(log: Log, flush: () => void, code: number): void {
 
 /**
  * Serves until SIGTERM or SIGINT, drains, and exits 0. A second signal exits at once with 1. SIGHUP
- * reloads the certificate's files. If a newer program has changed the database so that this one does not work
- * with it, the service drains and exits with 1.
+ * reloads the certificate's files. If a newer program has made the database incompatible, the
+ * service drains and exits with 1.
  */
 export async function serve(): Promise<void> {
   const { settings, warnings } = loadSettings()
@@ -51,17 +53,19 @@ export async function serve(): Promise<void> {
   })
   process.on('SIGTERM', (signal) => void end(signal))
   process.on('SIGINT', (signal) => void end(signal))
-  // The supervisor restarts the program, which exits with this error until it is replaced by the newer one.
+  // The supervisor restarts the program, which exits with this error until the newer one replaces
+  // it.
   const onOutdated = (text: string) => {
     log.error({ reason: text }, 'a newer program has changed the database')
     void end('schema', 1)
   }
-  // From a closed terminal the signal means: end. A service without a terminal reloads its files.
+  // SIGHUP from a closing terminal means shut down. Without a terminal it reloads the certificate.
   process.on('SIGHUP', (signal) => {
     if (process.stdout.isTTY === true) void end(signal)
     else void app?.reloadCertificate()
   })
-  // After an uncaught error the state is unknown: log it and let the supervisor restart the program.
+  // After an uncaught error the state is unknown: log it and let the supervisor restart the
+  // program.
   const fail = (error: unknown) => {
     log.error({ error }, 'the service stopped because of an internal error')
     flush()
@@ -104,7 +108,7 @@ function logReady(log: Log, app: App, settings: Settings): void {
 }
 
 type Ending = {
-  /** Drains and exits with the code; when it is called again, it exits at once with 1. */
+  /** Drains and exits with the code. A second call exits at once with 1. */
   end(reason: string, code?: number): Promise<void>
   isEnding(): boolean
 }
@@ -137,8 +141,8 @@ function endingOnce({ log, flush }: OpenedLog, close: () => Promise<void>): Endi
 }
 
 /**
- * The banner of the first start, with the key, which is shown only now. It is written just before the account
- * is committed, so that no crash leaves a key that nobody knows; requests that arrive meanwhile wait.
+ * The banner with the first key, shown only now. It is written just before the account is
+ * committed, so that a crash never leaves a key that was not shown; requests wait until then.
  */
 function describeFirstStart({
   token,

@@ -1,5 +1,5 @@
-// Starts and ends the service on an empty directory after an installation, so that its code is compiled before
-// the first real start.
+// Starts and stops the service on an empty directory after an installation, so that its code is
+// compiled before the first real start.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,8 +11,8 @@ import { silentLog } from '#platform/log.ts'
 import './serve.ts'
 
 /**
- * The process leaves its compiled code in the cache that `main.mjs` opened. It only makes the first start faster,
- * so it must not fail an installation.
+ * The compiled code is left in the cache that `main.mjs` opened. It only makes the first start
+ * faster, so a failure must not fail an installation.
  */
 export async function warmUp(): Promise<void> {
   try {

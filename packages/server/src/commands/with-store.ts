@@ -1,4 +1,4 @@
-// Runs a command on the store, also while the service runs on it.
+// Runs a command on the store, which a running service may use at the same time.
 
 import { existsSync } from 'node:fs'
 import { makeDkimKey } from '@mailroom/mail/dkim.ts'
@@ -19,8 +19,8 @@ export type CommandStore = OpenStore & {
 }
 
 /**
- * Opens the store, runs, and closes it whatever happens. Throws if there is no database, unless `absent` is
- * `make`.
+ * Opens the store, runs the command and always closes it. Throws if there is no database, unless
+ * `absent` is `make`.
  */
 export async function withStore<Value>(
   run: (store: CommandStore) => Promise<Value>,
@@ -48,7 +48,7 @@ export async function withStore<Value>(
   }
 }
 
-/** Throws, naming MAILROOM_SECRET_KEY, when the secrets in the database do not open. */
+/** Throws, naming MAILROOM_SECRET_KEY, if the secrets in the database cannot be decrypted. */
 export async function withKeys(store: CommandStore): Promise<CommandStore & ServiceKeyDeps> {
   const { sealer } = await openKeys(store)
   return { ...store, sealer, makeDkimKey, inboxDomain: store.settings.inboxDomain }

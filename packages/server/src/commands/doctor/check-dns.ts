@@ -1,5 +1,5 @@
-// Checks of DNS: the records of the inbox domain and of custom domains by which others send mail here and trust
-// mail from here, and the addresses and names of this machine.
+// Checks of DNS: the records of the inbox domain and of custom domains, and the addresses and names
+// of this machine.
 
 import { isIPv4 } from 'node:net'
 import { SERVICE_OWNER } from '#domains/dkim/dkim.ts'
@@ -26,12 +26,12 @@ import {
 /** Top-level names that no public DNS serves (RFC 2606, RFC 6761). */
 const RESERVED = /(^|\.)(localhost|test|example|invalid|local)$/
 
-/** Whether public DNS never has the domain; private DNS servers may have it. */
+/** Private DNS servers may have such a domain. */
 export function isReservedDomain(domain: string): boolean {
   return RESERVED.test(domain)
 }
 
-/** Whether no DNS server has the inbox domain: it is reserved, and unknown to the resolvers of the settings. */
+/** Whether the inbox domain is reserved and unknown to the configured resolvers. */
 export async function isNowhere({ settings, resolver }: CheckContext): Promise<boolean> {
   const { inboxDomain } = settings
   if (!isReservedDomain(inboxDomain)) return false
@@ -85,7 +85,6 @@ function judgeRecord(asked: AskedRecord, judgeRequired: typeof bad = bad): Findi
 
 type CheckedRecord = AskedRecord & { kind: 'check' }
 
-/** One record for SPF that does not name this machine. */
 function isOtherSpf(asked: AskedRecord): asked is CheckedRecord {
   if (asked.kind === 'fault' || asked.record.purpose !== 'spf') return false
   return asked.check.status !== 'valid' && asked.check.found.length === 1
@@ -110,7 +109,7 @@ function valueText({ type, priority, value }: DnsRecord): string {
   return `${type} ${priority === null ? '' : `${priority} `}${value}`
 }
 
-/** A finding for each record. A domain that its account never verified gets advice only. */
+/** A domain that its account never verified gets advice only. */
 async function checkCustomDomain(
   context: CheckContext,
   db: ReadDb,
@@ -133,10 +132,8 @@ async function checkCustomDomain(
   })
 }
 
-/** Addresses of one host whose PTR records are checked. */
 const ADDRESSES_MAX = 4
 
-/** Checks the addresses of the name in EHLO, and their PTR records. */
 export async function checkNames(context: CheckContext): Promise<Finding[]> {
   const { smtpHostname, delivery } = context.settings
   const name: Aim = {
@@ -212,7 +209,6 @@ export function reverseName(address: string): string {
 export const DOMAINS_MS_MAX = 25_000
 const DOMAINS_AT_ONCE = 20
 const STEP = 100
-/** Names of unchecked domains in the finding. */
 const NAMES_LISTED_MAX = 10
 
 /** Checks verified domains first. Takes at most `withinMs` and the time of one domain. */

@@ -1,5 +1,3 @@
-// Checks of this machine: data directory, disk, database, secrets, bucket and clock.
-
 import { createSocket } from 'node:dgram'
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -20,7 +18,6 @@ const FREE_BYTES_ADVISED = 2048 * MIB
 /** Room for a few of the largest messages. */
 const FREE_BYTES_MIN = 256 * MIB
 
-/** Checks the modes of the data directory and of its key file, the free space, and who begins to approve. */
 export function checkMachine(settings: Settings): Finding[] {
   const { dataDir } = settings
   return [
@@ -31,7 +28,7 @@ export function checkMachine(settings: Settings): Finding[] {
   ]
 }
 
-/** Both are right: which one, depends on who gets the first key of an account. */
+/** Both settings are right, depending on who gets the first key of an account. */
 function checkFirstApprover({ firstApprover }: Settings): Finding {
   const aim: Aim = {
     check: 'first approver',
@@ -67,7 +64,7 @@ function judgeMode(aim: Aim, path: string, wanted: string): Finding {
   return bad(aim, `${text}: other users can read it`, `Run: chmod ${wanted} ${path}`)
 }
 
-/** Checks the disk of the data directory, which need not exist yet. */
+/** The data directory need not exist yet. */
 function checkDisk(dataDir: string): Finding {
   let folder = dataDir
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
@@ -95,8 +92,7 @@ function mib(bytes: number): string {
 }
 
 /**
- * Checks the bucket. No findings where large messages are on disk or in the database, which have checks of their
- * own. Sends no further request once `signal` is aborted.
+ * Empty unless large messages are in a bucket. Sends no further request once `signal` is aborted.
  */
 export async function checkBlobs(settings: Settings, signal: AbortSignal): Promise<Finding[]> {
   const { blobStore } = settings
@@ -117,7 +113,9 @@ export async function checkBlobs(settings: Settings, signal: AbortSignal): Promi
   }
 }
 
-/** Below CHECK_MS_MAX, so that the finding names a silent server; only quick failures are retried. */
+/**
+ * Below CHECK_MS_MAX, so that the finding names a silent server; only quick failures are retried.
+ */
 const REQUEST_MS = 4_000
 const RETRY_MS = 500
 
@@ -163,7 +161,6 @@ function judgeSchema(aim: Aim, { plan: { pending, refusal } }: SchemaState): Fin
   return bad(aim, `its schema lacks ${names}`, 'Start the service, or run "mailroom migrate".')
 }
 
-/** Whether the key of this machine decrypts the secrets in the database. */
 export async function checkSecretKey(settings: Settings, db: ReadDb): Promise<Finding> {
   const aim: Aim = {
     check: 'secret key',
@@ -189,7 +186,9 @@ export async function checkSecretKey(settings: Settings, db: ReadDb): Promise<Fi
   }
 }
 
-/** Receivers refuse signatures from the future, and signatures of webhooks are valid for five minutes. */
+/**
+ * Receivers refuse signatures from the future, and webhook signatures are valid for five minutes.
+ */
 const OFF_MS_MAX = 60_000
 const OFF_MS_ADVISED = 5_000
 const NTP_PORT = 123
@@ -209,7 +208,6 @@ function judgeClock(which: string, aheadMs: number): Finding {
   return Math.abs(aheadMs) > OFF_MS_ADVISED ? advice(aim, found, fix) : good(aim, found)
 }
 
-/** The finding without a time server and without PostgreSQL. */
 export function clockUnasked(): Finding {
   return unknown(
     { check: 'clock', expected: 'the correct time' },
@@ -218,7 +216,7 @@ export function clockUnasked(): Finding {
   )
 }
 
-/** Sends one query to `server`, a host with or without a port. Rejects when `signal` is aborted. */
+/** `server` is a host with or without a port. Rejects when `signal` is aborted. */
 export async function checkTimeServer(server: string, signal: AbortSignal): Promise<Finding> {
   const [, host = '', port] = /^\[?(.*?)\]?(?::(\d+))?$/.exec(server) ?? []
   const question = Buffer.alloc(NTP_PACKET_BYTES)

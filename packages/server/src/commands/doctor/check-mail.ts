@@ -1,5 +1,5 @@
-// Checks of mail in and out: the SMTP listener and its certificate, the MX hosts as seen from this machine, and
-// connections to other mail servers or to the relay.
+// Checks of mail in and out: the SMTP listener and its certificate, the MX hosts as seen from this
+// machine, and connections to other mail servers or to the relay.
 
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -27,7 +27,6 @@ import {
 const HOSTS_MAX = 3
 const ADDRESSES_MAX = 4
 
-/** Connects to the listener of these settings as a client on this machine. */
 export async function checkListener(settings: Settings, signal: AbortSignal): Promise<Finding> {
   const { smtpHost, smtpPort: port, smtpHostname: hostname } = settings
   const aim: Aim = {
@@ -169,7 +168,7 @@ function judgeHost(aim: Aim, { address, host, hostname, seen, isOwn }: HostSeen)
   )
 }
 
-/** Large receivers: when none of them can be reached, the port is closed. */
+/** If none of these large receivers can be reached, the port is closed. */
 const RECEIVERS = ['gmail.com', 'outlook.com', 'yahoo.com']
 
 /** Opens and closes a connection to each, without a command. */
@@ -243,7 +242,7 @@ export async function checkRelay(
   return bad(aim, found, `${fix} The service does not send the password in clear text.`)
 }
 
-/** Asks the resolvers of the settings if there are any, as the service does. */
+/** Uses the configured resolvers if there are any, as the service does. */
 async function findRelay(
   {
     settings,
@@ -259,7 +258,6 @@ async function findRelay(
 type SmtpServerSeen =
   | {
       readonly kind: 'up'
-      /** Its name in the greeting. */
       readonly name: string
       readonly startTls: 'works' | 'not offered' | 'broken'
       readonly certificate: X509Certificate | null
@@ -270,7 +268,6 @@ type SmtpServerSeen =
 type ProbeOptions = {
   readonly host: string
   readonly port: number
-  /** Our name in EHLO. */
   readonly hostname: string
   readonly isTlsImplicit?: boolean
   readonly signal: AbortSignal
@@ -303,7 +300,6 @@ async function probeSmtp(options: ProbeOptions): Promise<SmtpServerSeen> {
   }
 }
 
-/** Resolves with a connected socket; rejects with the reason if it cannot connect. */
 function connectTo(options: { host: string; port: number; signal: AbortSignal }): Promise<Socket> {
   const { host, port, signal } = options
   return new Promise((resolve, reject) => {
@@ -385,7 +381,7 @@ function readCertificate(settings: Pick<Settings, 'tlsFiles' | 'dataDir'>): X509
   return existsSync(file) ? new X509Certificate(readFileSync(file)) : null
 }
 
-/** Most senders accept any certificate, so only one that has expired or names another host is wrong. */
+/** Most senders accept any certificate, so only an expired one or one for another host is wrong. */
 export function checkCertificate(settings: Settings, nowMs: number): Finding {
   const { smtpHostname, tlsFiles, delivery } = settings
   const aim: Aim = {

@@ -1,5 +1,3 @@
-// The results of the doctor's checks, and how an operator sees them.
-
 import { plainAddress } from '@mailroom/smtp/client-address.ts'
 import { plainText } from '#commands/command.ts'
 import type { Settings } from '#config/settings.ts'
@@ -8,8 +6,9 @@ import type { Resolver } from '#platform/dns/resolver.ts'
 import { listOwnAddresses } from '#platform/egress/address-guard.ts'
 
 /**
- * `wrong`: mail is lost, refused or distrusted until the operator fixes it; `advice`: works, but could be better;
- * `unknown`: this machine cannot find out; `not needed`: the settings do not need it.
+ * `wrong`: mail is lost, refused or distrusted until the operator fixes it; `advice`: works, but
+ * could be better; `unknown`: this machine cannot find out; `not needed`: the settings do not need
+ * it.
  */
 type Verdict = 'ok' | 'wrong' | 'advice' | 'unknown' | 'not needed'
 
@@ -19,44 +18,37 @@ export type Finding = {
   readonly verdict: Verdict
   readonly expected: string
   readonly found: string
-  /** What the operator has to do; null for nothing. */
+  /** The action for the operator; null for none. */
   readonly fix: string | null
 }
 
-/** The name of a check and what it expects. */
 export type Aim = Pick<Finding, 'check' | 'expected'>
 
-/** The check found what it expects. */
 export function good(aim: Aim, found: string): Finding {
   return { ...aim, verdict: 'ok', found, fix: null }
 }
 
-/** Something is wrong; `fix` says what the operator has to do. */
 export function bad(aim: Aim, found: string, fix: string): Finding {
   return { ...aim, verdict: 'wrong', found, fix }
 }
 
-/** It works, and would work better with `fix`. */
 export function advice(aim: Aim, found: string, fix: string): Finding {
   return { ...aim, verdict: 'advice', found, fix }
 }
 
-/** This machine cannot find out; `fix` may say how to find out elsewhere. */
 export function unknown(aim: Aim, found: string, fix: string | null = null): Finding {
   return { ...aim, verdict: 'unknown', found, fix }
 }
 
-/** The settings do not need it. */
 export function notNeeded(aim: Aim, why: string): Finding {
   return { ...aim, verdict: 'not needed', found: why, fix: null }
 }
 
-/** Time limit of one check. */
 const CHECK_MS_MAX = 5_000
 
 /**
- * The findings of a check. A check that takes longer than CHECK_MS_MAX is unknown, and one that throws is wrong,
- * with the error's text. `signal` is aborted at the end, so that the check releases its connections.
+ * A check that takes longer than CHECK_MS_MAX is unknown, and one that throws is wrong, with the
+ * error's text. `signal` is aborted at the end, so that the check releases its connections.
  */
 export async function within(
   aim: Aim,
@@ -81,7 +73,7 @@ const ORDER: readonly Verdict[] = ['not needed', 'ok', 'unknown', 'advice', 'wro
 const SANDBOX_NOTE =
   'MAILROOM_DELIVERY is sandbox. "MAILROOM_DELIVERY=direct mailroom doctor" (or relay) checks what real delivery needs.\n'
 
-/** For people: one line for each finding, with details of those that are not in order. */
+/** One line for each finding, with details of those that are not in order. */
 export function formatFindings(
   given: readonly Finding[],
   { isSandbox = false }: { isSandbox?: boolean } = {},
@@ -99,7 +91,6 @@ export function formatFindings(
   return `${blocks.join('')}\n${summarise(findings)}\n${isSandbox ? SANDBOX_NOTE : ''}`
 }
 
-/** For programs. */
 export function findingsJson(findings: readonly Finding[]): string {
   const report = { ok: !isAnyWrong(findings), findings: findings.map(plainly) }
   return `${JSON.stringify(report, null, 2)}\n`
@@ -111,7 +102,7 @@ function concernsSandbox({ check, verdict }: Finding): boolean {
   return verdict !== 'not needed'
 }
 
-/** Texts of DNS, servers and databases come from strangers, and must not control a terminal. */
+/** Texts of DNS, servers and databases are hostile and must not control a terminal. */
 function plainly({ check, verdict, expected, found, fix }: Finding): Finding {
   return {
     check: plainText(check),
@@ -122,7 +113,6 @@ function plainly({ check, verdict, expected, found, fix }: Finding): Finding {
   }
 }
 
-/** Whether any finding is wrong; `advice` and `unknown` do not count. */
 export function isAnyWrong(findings: readonly Finding[]): boolean {
   return findings.some(({ verdict }) => verdict === 'wrong')
 }
@@ -136,7 +126,7 @@ function summarise(findings: readonly Finding[]): string {
 
 type Addresses = {
   readonly addresses: readonly string[]
-  /** The fault of DNS that may hide more addresses; null when DNS answered for both kinds. */
+  /** The DNS fault that may hide more addresses; null if DNS answered for both address families. */
   readonly fault: string | null
 }
 
