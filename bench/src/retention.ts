@@ -156,8 +156,7 @@ function fill(file: string, inboxId: string, messages: number): void {
   db.exec(`update inbox_counters set inbound_count = ${messages}, last_arrival = ${messages},
     thread_count = ${messages}, unread_thread_count = ${messages},
     stored_bytes = stored_bytes * ${messages} where inbox_id = '${inboxId}'`)
-  db.exec(`update search_inboxes set position = ${messages}, renewed_position = ${messages},
-    current_position = ${messages} where inbox_id = '${inboxId}'`)
+  db.exec(`update search_inboxes set indexed_arrival = ${messages} where inbox_id = '${inboxId}'`)
   db.exec('commit')
   db.close()
 }

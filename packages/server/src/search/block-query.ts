@@ -1,37 +1,35 @@
-// A search query as the index is asked it: what the words of an entry must be, what its message is asked beside, and
-// the period in which all matches lie.
+// Translates a search query for the index: the words that an entry must have, the conditions on its
+// message, and the period of all matches.
 
 import type { Period } from '#mailbox/store/filters.ts'
 import type { TextQuery } from '#platform/db/text-index.ts'
 import type { BlockQuery, MessageQuery } from '#search/store/query-index.ts'
 import type { SearchNode, SearchPhrase } from './parse-query.ts'
 
-/** Without `hasSigns` the entries may be of an earlier version, which has no words with signs. */
-export function toBlockQuery(root: SearchNode, { hasSigns }: { hasSigns: boolean }): BlockQuery {
-  const text = textAround(root, hasSigns)
-  // What is only about words is asked of the index alone.
+export function toBlockQuery(root: SearchNode): BlockQuery {
+  const text = textAround(root)
   const parts = root.kind === 'all' ? root.parts : [root]
-  const rest = parts.filter((part) => !isText(part)).map((part) => restOf(part, hasSigns))
+  const rest = parts.filter((part) => !isText(part)).map((part) => restOf(part))
   const [only] = rest
   if (only === undefined) return { text, rest: null }
   return { text, rest: rest.length === 1 ? only : { kind: 'all', parts: rest } }
 }
 
-/** What every match has in its words; null for nothing. */
-function textAround(node: SearchNode, hasSigns: boolean): TextQuery | null {
-  if (isText(node)) return textOf(node, hasSigns)
+/** The words that every match has; null for none. */
+function textAround(node: SearchNode): TextQuery | null {
+  if (isText(node)) return textOf(node)
   if (!('parts' in node)) return null
-  const parts = node.parts.map((part) => textAround(part, hasSigns))
+  const parts = node.parts.map((part) => textAround(part))
   const asked = parts.filter((part) => part !== null)
   if (asked.length === 0 || (node.kind === 'any' && asked.length < parts.length)) return null
   return { kind: node.kind, parts: asked }
 }
 
-function restOf(node: SearchNode, hasSigns: boolean): MessageQuery {
-  if (isText(node)) return { kind: 'text', query: textOf(node, hasSigns) }
-  if (node.kind === 'not') return { kind: 'not', part: restOf(node.part, hasSigns) }
+function restOf(node: SearchNode): MessageQuery {
+  if (isText(node)) return { kind: 'text', query: textOf(node) }
+  if (node.kind === 'not') return { kind: 'not', part: restOf(node.part) }
   if (!('parts' in node)) return node
-  return { kind: node.kind, parts: node.parts.map((part) => restOf(part, hasSigns)) }
+  return { kind: node.kind, parts: node.parts.map((part) => restOf(part)) }
 }
 
 type TextNode =
@@ -44,14 +42,13 @@ function isText(node: SearchNode): node is TextNode {
   return 'parts' in node ? node.parts.every(isText) : node.kind === 'phrase'
 }
 
-function textOf(node: TextNode, hasSigns: boolean): TextQuery {
-  if (node.kind === 'not') return { kind: 'not', part: textOf(node.part, hasSigns) }
+function textOf(node: TextNode): TextQuery {
+  if (node.kind === 'not') return { kind: 'not', part: textOf(node.part) }
   if (node.kind !== 'phrase') {
-    return { kind: node.kind, parts: node.parts.map((part) => textOf(part, hasSigns)) }
+    return { kind: node.kind, parts: node.parts.map((part) => textOf(part)) }
   }
   const { words, signed, fields, isPrefix } = node
   const phrase: TextQuery = { kind: 'phrase', words, fields, isPrefix }
-  if (!hasSigns) return phrase
   const withSigns = signed
     .filter((word) => word !== null)
     .map((word): TextQuery => ({ kind: 'phrase', words: [word], fields, isPrefix: false }))

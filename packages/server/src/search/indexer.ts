@@ -95,7 +95,7 @@ async function indexSome(
   if (inboxIds.length === 0) return
   const startMs = clock.monotonic()
   const { behind } = await paced(async () => {
-    const step = await db.write(indexSearchStep, { inboxIds, skipLocked: true, renews: true })
+    const step = await db.write(indexSearchStep, { inboxIds, skipLocked: true })
     return { ...step, isDone: false }
   }, signal)
   // Inboxes with further messages move to the end of the queue.
@@ -224,12 +224,12 @@ export function openCatchUps(): CatchUps {
   return {
     async run(deps, of) {
       const before = await findSearchState(deps.db, of)
-      if (before === null || before.position >= before.top) return before
+      if (before === null || before.indexed >= before.top) return before
       const wanted = before.top
       const { endMs } = of
       let state = before
       // The step under way may have begun before the last message came, so one may not be enough.
-      while (state.position < wanted && deps.clock.monotonic() < endMs) {
+      while (state.indexed < wanted && deps.clock.monotonic() < endMs) {
         const own = running.get(of.inboxId) ?? catchUp(deps, of.inboxId, endMs)
         running.set(of.inboxId, own)
         const isIndexed = await own.then(
@@ -243,8 +243,8 @@ export function openCatchUps(): CatchUps {
         if (running.get(of.inboxId) === own) running.delete(of.inboxId)
         const after = await findSearchState(deps.db, of)
         if (after === null) return null
-        const isStuck = !isIndexed || after.position === state.position
-        const isMuch = after.position - before.position >= SEARCH_CATCH_UP_MESSAGES_MAX
+        const isStuck = !isIndexed || after.indexed === state.indexed
+        const isMuch = after.indexed - before.indexed >= SEARCH_CATCH_UP_MESSAGES_MAX
         state = after
         if (isStuck || isMuch) break
       }

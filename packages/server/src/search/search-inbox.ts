@@ -127,13 +127,13 @@ export const searchMessages: LongRead<
   async run(db, { asked, query, tops }, signal) {
     const places = await listPlaces(db, asked)
     if (tops === null) {
-      const behind = places.filter(({ state }) => state.position < state.top)
+      const behind = places.filter(({ state }) => state.indexed < state.top)
       const found = behind.map(({ inboxId, state }) => [inboxId, state.top] as const)
       if (found.length > 0) return { kind: 'behind', tops: new Map(found) }
     }
     // What arrived after the search began need not be in it.
     const isIndexed = places.every(
-      ({ inboxId, state }) => state.position >= (tops?.get(inboxId) ?? 0),
+      ({ inboxId, state }) => state.indexed >= (tops?.get(inboxId) ?? 0),
     )
     const answer = await searchIn(db, asked, { query, places, isIndexed, signal })
     return { kind: 'answer', inboxes: places.length, answer }
@@ -244,11 +244,10 @@ async function findMatches(
   let level = firstLevel(query)
   for (let until = range.last; until > 0; ) {
     const size = BLOCKS[level] ?? 1
-    const hasSigns = until <= state.current || state.current >= state.position
     const search: BlockSearch = {
       number: state.number,
       inboxId,
-      query: toBlockQuery(query.root, { hasSigns }),
+      query: toBlockQuery(query.root),
       rareLabels,
       direction,
       level,
@@ -277,9 +276,9 @@ async function findRange(
   { inboxId, state, query }: SearchPlace & { query: SearchQuery },
 ): Promise<{ first: number; last: number } | null> {
   const period = periodOf(query.root)
-  if (period.fromMs === null && period.untilMs === null) return { first: 1, last: state.position }
+  if (period.fromMs === null && period.untilMs === null) return { first: 1, last: state.indexed }
   const range = await findArrivalsOf(db, { inboxId, period })
-  return range === null ? null : { ...range, last: Math.min(range.last, state.position) }
+  return range === null ? null : { ...range, last: Math.min(range.last, state.indexed) }
 }
 
 /** How long snippets may block the event loop: the largest texts take some milliseconds each. */

@@ -354,9 +354,7 @@ create table search_inboxes (
   :sqlite number integer primary key autoincrement,
   :postgres number bigint generated always as identity primary key,
   inbox_id :key not null, account_id :key not null,
-  position :int not null default 0, -- Messages up to this position are in the index.
-  renewed_position :int not null default 0, current_position :int not null default 0,
-  named_position :int not null default 0,
+  indexed_arrival :int not null default 0, -- Messages up to this arrival number are in the index.
   -- SQLite keeps words of removed entries in the file until that part of the index is rewritten:
   -- whether the inbox was deleted, and how many entries of it were removed.
   is_purged integer not null default 0,
@@ -366,7 +364,7 @@ create unique index search_inboxes_by_inbox on search_inboxes (inbox_id);
 :sqlite create index search_inboxes_purged on search_inboxes (number) where is_purged = 1;
 :sqlite create index search_inboxes_removed on search_inboxes (number) where removed_entries > 0;
 
--- The id combines the inbox's number and the message's position. Words arrive normalized; the
+-- The id combines the inbox's number and the message's arrival number. Words arrive normalized; the
 -- tokenizer only splits at blanks. The service rewrites parts with removed entries itself, in small
 -- steps: FTS5 would do it in transactions of seconds.
 :sqlite create virtual table search_index using fts5 (

@@ -499,13 +499,7 @@ export type Tables = {
     number: Generated<number>
     inbox_id: string
     account_id: string
-    position: Generated<number>
-    /** For programs of before, which renew what is behind it. */
-    renewed_position: Generated<number>
-    /** Up to where entries have words with signs. */
-    current_position: Generated<number>
-    /** Up to where entries are as this program writes them, with the names of files. */
-    named_position: Generated<number>
+    indexed_arrival: Generated<number>
     is_purged: Generated<number>
     /** Since the last round of erasing began; 0 on PostgreSQL. */
     removed_entries: Generated<number>

@@ -162,7 +162,7 @@ onEachEngine('a search that cannot do all of its work', (engine) => {
     // The one message stands in the last of several blocks.
     const set = `= 10000 where inbox_id = '${of.inboxId}'`
     await runSql(database, `update inbox_counters set inbound_count ${set}`)
-    await runSql(database, `update search_inboxes set position ${set}`)
+    await runSql(database, `update search_inboxes set indexed_arrival ${set}`)
     const whole = await search(signal)
     assert.deepEqual([whole.total, whole.isComplete], [1, true])
     const gone = new AbortController()

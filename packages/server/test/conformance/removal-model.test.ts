@@ -500,7 +500,7 @@ onEachEngine('mail that goes', (engine) => {
       .selectAll()
       .where('inbox_id', '=', inboxId)
       .executeTakeFirst()
-    const until = search?.position ?? 0
+    const until = search?.indexed_arrival ?? 0
     assert.deepEqual(
       indexed.map(({ id }) => Number(id) % 2 ** 27),
       live

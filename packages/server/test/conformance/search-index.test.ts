@@ -20,7 +20,6 @@ import {
 } from '#search/store/search-index.ts'
 import type { Db } from '#store/tables.ts'
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
-import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
 
@@ -75,57 +74,11 @@ onBothEngines('the index of words', (engine) => {
     const inboxId = await inboxWith(messages)
     const write = () => db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: false })
     assert.deepEqual(await write(), { indexed: SEARCH_STEP_MESSAGES, behind: [inboxId] })
-    assert.equal((await stateOf(inboxId)).position, SEARCH_STEP_MESSAGES)
+    assert.equal((await stateOf(inboxId)).indexed, SEARCH_STEP_MESSAGES)
     assert.deepEqual(await foundIn(inboxId), arrivals(1, SEARCH_STEP_MESSAGES))
     assert.deepEqual(await write(), { indexed: 7, behind: [] })
     assert.deepEqual(await foundIn(inboxId), arrivals(1, messages))
     assert.deepEqual(await write(), { indexed: 0, behind: [] })
-  })
-
-  test('messages indexed by an earlier program are indexed again, and are found meanwhile', async () => {
-    const inboxId = await inboxWith(SEARCH_STEP_MESSAGES + 7)
-    const step = { inboxIds: [inboxId], skipLocked: false }
-    while ((await db.write(indexSearchStep, step)).behind.length > 0);
-    const before = await countEntries()
-    // As a program without the column leaves it.
-    const query = `update search_inboxes set current_position = 0, named_position = 0
-      where inbox_id = '${inboxId}'`
-    await runSql(database, query)
-    await receive(inboxId, 3)
-    assert.deepEqual(await db.write(indexSearchStep, step), { indexed: 3, behind: [] })
-    assert.ok((await listLagging(db, { after: '', limit: 1_000 })).inboxIds.includes(inboxId))
-    const renewing = { ...step, renews: true }
-    assert.deepEqual(await db.write(indexSearchStep, renewing), {
-      indexed: SEARCH_STEP_MESSAGES,
-      behind: [inboxId],
-    })
-    assert.deepEqual(await foundIn(inboxId), arrivals(1, SEARCH_STEP_MESSAGES + 10))
-    assert.deepEqual(await db.write(indexSearchStep, renewing), { indexed: 10, behind: [] })
-    assert.deepEqual(await db.write(indexSearchStep, renewing), { indexed: 0, behind: [] })
-    assert.deepEqual(await foundIn(inboxId), arrivals(1, SEARCH_STEP_MESSAGES + 10))
-    assert.equal(await countEntries(), before + 3)
-    assert.ok(!(await listLagging(db, { after: '', limit: 1_000 })).inboxIds.includes(inboxId))
-  })
-
-  test('until its entries are renewed, an inbox is searched without the signs of words', async () => {
-    const inboxId = await inboxWith(3, 'vitamin c')
-    await receive(inboxId, 1, 'modern C++')
-    const deps = {
-      ...{ db, clock: systemClock },
-      ...{ searchCatchUps: openCatchUps(), searchSlots: openSearchSlots() },
-    }
-    const total = async () => {
-      const asked = { ...owner, inboxId, q: 'C++', sort: 'newest', direction: null } as const
-      const { signal } = new AbortController()
-      return (await searchInbox(deps, { ...asked, limit: 10, offset: 0 }, signal)).total
-    }
-    assert.equal(await total(), 1)
-    const query = `update search_inboxes set current_position = 0, named_position = 0
-      where inbox_id = '${inboxId}'`
-    await runSql(database, query)
-    assert.equal(await total(), 4)
-    await db.write(indexSearchStep, { inboxIds: [inboxId], skipLocked: false, renews: true })
-    assert.equal(await total(), 1)
   })
 
   test('concurrent indexers index every message once, while mail arrives', async () => {

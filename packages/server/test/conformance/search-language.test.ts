@@ -325,7 +325,7 @@ onBothEngines('the language of searches', (engine) => {
     assert.ok(reading.kind === 'query' && state !== null && state.number !== null)
     const found = await findInBlock(db, {
       ...{ number: state.number, ...inbox, direction: null, level: 2, until: MESSAGES, limit: 999 },
-      query: toBlockQuery(reading.query.root, { hasSigns: true }),
+      query: toBlockQuery(reading.query.root),
       rareLabels: new Set(),
     })
     return found.map(({ arrival }) => `m${arrival - 1}`).reverse()

@@ -1,5 +1,5 @@
 // The reads of a search: how far inboxes are indexed, the messages that match, and their texts. A query
-// searches one block of positions, so that none takes long.
+// searches one block of arrival numbers, so that none takes long.
 
 import { type RawBuilder, sql } from 'kysely'
 import { labelMark } from '#mailbox/labels/store/filter-marks.ts'
@@ -24,14 +24,10 @@ import {
   toSearchable,
 } from './search-index.ts'
 
-/**
- * An inbox whose last message has the arrival number `top` is indexed up to `position`. Entries up to `current` are as this
- * program writes them; it is `position` once all are.
- */
+/** An inbox whose last message has the arrival number `top` is indexed up to `indexed`. */
 export type SearchState = {
   number: number | null
-  position: number
-  current: number
+  indexed: number
   top: number
 }
 
@@ -57,22 +53,19 @@ export async function listSearchStates(
         .onRef('search_inboxes.inbox_id', '=', 'inboxes.id')
         .onRef('search_inboxes.account_id', '=', 'inboxes.account_id'),
     )
-    .select(['inboxes.id', 'search_inboxes.number', 'search_inboxes.position'])
-    .select('search_inboxes.current_position')
-    .select('last_arrival as top')
+    .select(['inboxes.id', 'number', 'indexed_arrival', 'last_arrival as top'])
     .where('inboxes.account_id', '=', input.accountId)
   if (input.inboxId !== null) query = query.where('inboxes.id', '=', input.inboxId)
   if (input.podId !== null) query = query.where('inboxes.pod_id', '=', input.podId)
   const rows = await query.orderBy('inboxes.id', 'desc').execute()
-  return rows.map(({ id, number, position, current_position, top }) => {
-    const state = { number, position: position ?? 0, current: current_position ?? 0, top }
-    return { inboxId: id, state }
+  return rows.map(({ id, number, indexed_arrival, top }) => {
+    return { inboxId: id, state: { number, indexed: indexed_arrival ?? 0, top } }
   })
 }
 
 /**
- * Of the next `limit` inboxes by id, those that are not indexed to their end or have entries of an earlier version; and
- * the last of these inboxes, null at the end.
+ * Those of the next `limit` inboxes by id that are not indexed to their end, and the last inbox that was
+ * looked at, null at the end.
  */
 export async function listLagging(
   db: ReadDb,
@@ -81,16 +74,12 @@ export async function listLagging(
   const rows = await db.read
     .selectFrom('inbox_counters')
     .leftJoin('search_inboxes', 'search_inboxes.inbox_id', 'inbox_counters.inbox_id')
-    .select(['inbox_counters.inbox_id', 'last_arrival'])
-    .select(['position', 'named_position'])
+    .select(['inbox_counters.inbox_id', 'last_arrival', 'indexed_arrival'])
     .where('inbox_counters.inbox_id', '>', after)
     .orderBy('inbox_counters.inbox_id')
     .limit(limit)
     .execute()
-  const lagging = rows.filter(
-    ({ last_arrival, position, named_position }) =>
-      last_arrival > (position ?? 0) || (named_position ?? 0) < (position ?? 0),
-  )
+  const lagging = rows.filter((row) => row.last_arrival > (row.indexed_arrival ?? 0))
   const last = rows.length < limit ? null : (rows.at(-1)?.inbox_id ?? null)
   return { inboxIds: lagging.map((row) => row.inbox_id), last }
 }

@@ -1,5 +1,5 @@
-// The index of words. An inbox numbers its messages as they arrive, so one number says how far it is indexed. That
-// number moves in the transaction that adds the entries: no message is missing and none is indexed twice,
+// The index of words. An inbox numbers its messages as they arrive, so one number says how far it is
+// indexed. The transaction that adds entries moves it: no message is missing and none is indexed twice,
 // whichever process indexes and wherever it stops.
 
 import { sql } from 'kysely'
@@ -31,7 +31,7 @@ const ARRIVALS = 2 ** 27
 /** Sizes of the blocks of arrival numbers, the smallest first. */
 export const BLOCKS = [2 ** 12, 2 ** 15, 2 ** 18] as const
 
-type SearchInbox = Pick<Row<'search_inboxes'>, 'number' | 'position' | 'named_position'>
+type SearchInbox = Pick<Row<'search_inboxes'>, 'number' | 'indexed_arrival'>
 
 export function entryId(number: number, arrival: number): number {
   return number * ARRIVALS + arrival
@@ -63,17 +63,13 @@ export type IndexStep = {
 }
 
 /**
- * Indexes the next messages of these inboxes, up to SEARCH_STEP_MESSAGES in all, and with `renews` rewrites
- * entries of an earlier version. Deleted inboxes are skipped, with `skipLocked` also those that another
- * transaction is indexing.
+ * Indexes the next messages of these inboxes, up to SEARCH_STEP_MESSAGES in all. Deleted inboxes are
+ * skipped, and with `skipLocked` those that another transaction is indexing.
  */
 export const indexSearchStep = transaction({
   name: 'indexSearchStep',
   accountOf: () => null,
-  async run(
-    tx: Tx,
-    input: { inboxIds: string[]; skipLocked: boolean; renews?: boolean },
-  ): Promise<IndexStep> {
+  async run(tx: Tx, input: { inboxIds: string[]; skipLocked: boolean }): Promise<IndexStep> {
     const behind: string[] = []
     let indexed = 0
     // In one order everywhere, so that two transactions do not deadlock.
@@ -85,7 +81,6 @@ export const indexSearchStep = transaction({
       const result = await indexNext(tx, inboxId, {
         limit: SEARCH_STEP_MESSAGES - indexed,
         skipLocked: input.skipLocked,
-        renews: input.renews === true,
       })
       indexed += result.indexed
       if (!result.isDone) behind.push(inboxId)
@@ -97,80 +92,27 @@ export const indexSearchStep = transaction({
 async function indexNext(
   tx: Tx,
   inboxId: string,
-  { limit, skipLocked, renews }: { limit: number; skipLocked: boolean; renews: boolean },
+  { limit, skipLocked }: { limit: number; skipLocked: boolean },
 ): Promise<{ indexed: number; isDone: boolean }> {
   const inbox = await lockSearchInbox(tx, inboxId, skipLocked)
   if (inbox === 'gone') return { indexed: 0, isDone: true }
   if (inbox === 'locked') return { indexed: 0, isDone: false }
   const top = await readTop(tx, inboxId)
-  // It was deleted meanwhile; its entries go with its messages.
-  if (top === null) return { indexed: 0, isDone: true }
-  if (top > inbox.position) return indexNew(tx, { inboxId, inbox, top, limit, renews })
-  const isOld = inbox.named_position < inbox.position
-  return renews && isOld ? renew(tx, { inboxId, inbox, limit }) : { indexed: 0, isDone: true }
-}
-
-type Indexed = { inboxId: string; inbox: SearchInbox; limit: number }
-
-async function indexNew(
-  tx: Tx,
-  { inboxId, inbox, top, limit, renews }: Indexed & { top: number; renews: boolean },
-): Promise<{ indexed: number; isDone: boolean }> {
-  const { number, position: after, named_position: current } = inbox
+  // The inbox was deleted meanwhile; its entries are removed with its messages.
+  if (top === null || top <= inbox.indexed_arrival) return { indexed: 0, isDone: true }
+  const { number, indexed_arrival: after } = inbox
   const messages = await readNext(tx, { inboxId, after, limit })
   await addTextEntries(
     tx,
     messages.map((message) => toEntry(number, message)),
   )
-  const position = messages.at(-1)?.arrival ?? top
-  // While older entries are to be renewed, these are as well, because one number counts both.
-  const isCurrent = current === after
-  await moveInbox(tx, number, { position, ...(isCurrent && { named_position: position }) })
-  return { indexed: messages.length, isDone: position >= top && (isCurrent || !renews) }
-}
-
-/** Removes entries and adds them again, the oldest first; searches find them all the time. */
-async function renew(
-  tx: Tx,
-  { inboxId, inbox, limit }: Indexed,
-): Promise<{ indexed: number; isDone: boolean }> {
-  const { number, position, named_position: after } = inbox
-  const next = await readNext(tx, { inboxId, after, limit })
-  const messages = next.filter((message) => message.arrival <= position)
-  await removeEntries(
-    tx,
-    number,
-    messages.map((message) => message.arrival),
-  )
-  await addTextEntries(
-    tx,
-    messages.map((message) => toEntry(number, message)),
-  )
-  const current = messages.at(-1)?.arrival ?? position
-  await moveInbox(tx, number, { named_position: current })
-  return { indexed: messages.length, isDone: current >= position }
-}
-
-async function moveInbox(
-  tx: Tx,
-  number: number,
-  place: Partial<Pick<SearchInbox, 'position' | 'named_position'>>,
-): Promise<void> {
-  // A program of an earlier version beside would write entries again that are behind its own column.
-  const { position = null, named_position: named = null } = place
-  const follow = (column: 'renewed_position' | 'current_position') => sql<number>`case
-    when ${sql.ref(column)} = position then ${position ?? sql.ref('position')}
-    when ${sql.ref(column)} < ${named ?? 0} then ${named ?? 0}
-    else ${sql.ref(column)} end`
+  const indexed_arrival = messages.at(-1)?.arrival ?? top
   await tx.query
     .updateTable('search_inboxes')
-    .set({
-      ...place,
-      renewed_position: follow('renewed_position'),
-      current_position: follow('current_position'),
-    })
+    .set({ indexed_arrival })
     .where('number', '=', number)
     .execute()
+  return { indexed: messages.length, isDone: indexed_arrival >= top }
 }
 
 /** The row of the inbox, locked until the transaction ends; inserted at its first use. */
@@ -182,7 +124,7 @@ async function lockSearchInbox(
   const select = () =>
     tx.query
       .selectFrom('search_inboxes')
-      .select(['number', 'position', 'named_position'])
+      .select(['number', 'indexed_arrival'])
       .where('inbox_id', '=', inboxId)
       .where('is_purged', '=', 0)
   const found = await lockRows(tx, select(), { skipLocked }).executeTakeFirst()
@@ -199,7 +141,7 @@ async function lockSearchInbox(
     .insertInto('search_inboxes')
     .values({ inbox_id: inboxId, account_id: inbox.account_id })
     .onConflict((conflict) => conflict.column('inbox_id').doNothing())
-    .returning(['number', 'position', 'named_position'])
+    .returning(['number', 'indexed_arrival'])
     .executeTakeFirst()
   return made ?? 'locked'
 }
@@ -357,7 +299,7 @@ export async function changeSearch(
 ): Promise<void> {
   const { inboxId, arrivals, isBack } = change
   const inbox = await lockForChange(tx, inboxId)
-  const indexed = arrivals.filter((arrival) => arrival <= inbox.position)
+  const indexed = arrivals.filter((arrival) => arrival <= inbox.indexed_arrival)
   if (indexed.length === 0) return
   if (!isBack) {
     await removeEntries(tx, inbox.number, indexed)
@@ -405,12 +347,12 @@ export async function endSearchInbox(tx: Tx, inboxId: string): Promise<void> {
       .updateTable('search_inboxes')
       .set({ is_purged: 1 })
       .where('inbox_id', '=', inboxId)
-      .where('position', '>', 0)
+      .where('indexed_arrival', '>', 0)
       .execute()
     await tx.query
       .deleteFrom('search_inboxes')
       .where('inbox_id', '=', inboxId)
-      .where('position', '=', 0)
+      .where('indexed_arrival', '=', 0)
       .execute()
     return
   }

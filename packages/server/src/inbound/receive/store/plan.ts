@@ -361,13 +361,7 @@ function quarantineEvent(
 
 /** Without the message's text. */
 function toldOf(keptOut: Arrival['keptOut'][number], content: ReceivedContent): EventQuarantined {
-  const kind = kindOfRow({
-    direction: 'inbound',
-    automatic_reason: content.automatic_reason ?? null,
-    from_addr: content.from_addr,
-    category: content.category ?? null,
-    judgement: content.judgement ?? null,
-  })
+  const kind = kindOfRow(content)
   return {
     id: keptOut.quarantinedId,
     from: content.from_addr,

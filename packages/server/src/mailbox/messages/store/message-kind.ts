@@ -31,59 +31,17 @@ export function kindColumns(kind: MailKind, scanned: ScanResult) {
 
 type Judgement = Omit<MailKind, 'category'> & Pick<KindFields, 'verdict' | 'spamScore'>
 
-export function categoryOfRow(
-  row: Pick<Row<'messages'>, 'direction' | 'category' | 'automatic_reason' | 'from_addr'>,
-): MailCategory | null {
-  if (row.direction === 'outbound') return null
-  return (row.category as MailCategory | null) ?? categoryOfOld(row)
+const UNJUDGED: KindFields = {
+  category: null,
+  categoryReasons: [],
+  autoReplyable: false,
+  verdict: null,
+  spamScore: null,
 }
 
-/** A row without a judgement is judged by `automatic_reason`. */
-export function kindOfRow(
-  row: Pick<
-    Row<'messages'>,
-    'direction' | 'category' | 'judgement' | 'automatic_reason' | 'from_addr'
-  >,
-): KindFields {
-  if (row.direction === 'outbound') {
-    return {
-      category: null,
-      categoryReasons: [],
-      autoReplyable: false,
-      verdict: null,
-      spamScore: null,
-    }
-  }
-  const category = categoryOfRow(row)
-  if (row.judgement !== null) {
-    const { reasons, ...judgement } = JSON.parse(row.judgement) as Judgement
-    return { category, categoryReasons: [...reasons], ...judgement }
-  }
-  const reason = row.automatic_reason
-  return {
-    category,
-    categoryReasons: reason === null ? [] : [{ rule: reason, detail: '' }],
-    // The rest of the header is unknown, and an automatic reply might loop.
-    autoReplyable: false,
-    verdict: 'clean',
-    spamScore: null,
-  }
-}
-
-function categoryOfOld({
-  automatic_reason,
-  from_addr,
-}: Pick<Row<'messages'>, 'automatic_reason' | 'from_addr'>): MailCategory {
-  switch (automatic_reason) {
-    case null:
-    case 'auto-response-suppress':
-      return 'personal'
-    case 'list':
-      return 'marketing'
-    case 'null-sender':
-    case 'auto-submitted':
-      return /(?:^|<)(?:mailer-daemon|postmaster)@/i.test(from_addr) ? 'bounce' : 'automated'
-    default:
-      return 'automated'
-  }
+/** Sent messages are not judged. */
+export function kindOfRow(row: Pick<Row<'messages'>, 'category' | 'judgement'>): KindFields {
+  if (row.judgement === null) return UNJUDGED
+  const { reasons, ...judgement } = JSON.parse(row.judgement) as Judgement
+  return { category: row.category as MailCategory, categoryReasons: [...reasons], ...judgement }
 }

@@ -15,7 +15,7 @@ import {
 import { statement } from '#platform/db/statement.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#store/tables.ts'
-import { categoryOfRow, type KindFields, kindOfRow } from './message-kind.ts'
+import { type KindFields, kindOfRow } from './message-kind.ts'
 
 export const CANCELLED = 'cancelled'
 
@@ -289,7 +289,6 @@ const HEAD_COLUMNS = [
   'subject',
   'direction',
   'category',
-  'automatic_reason',
 ] as const
 
 type HeadRow = Pick<Row<'messages'>, (typeof HEAD_COLUMNS)[number]>
@@ -307,7 +306,7 @@ function toHead(row: HeadRow): MessageHead {
     fromAddr: row.from_addr,
     subject: row.subject,
     direction: row.direction as Direction,
-    category: categoryOfRow(row),
+    category: row.category as MessageHead['category'],
   }
 }
 
