@@ -46,7 +46,7 @@ ${renderTable(Object.values(SETTINGS))}
 
 ## Limits
 
-Each is a whole number of at least 1, unless its sentence says otherwise. A request over a limit gets 429 with \`Retry-After\` and has no effect.
+Each is a whole number of at least 1, unless stated otherwise. A request over a limit gets 429 with \`Retry-After\` and has no effect.
 
 ${renderTable(Object.values(LIMIT_SETTINGS))}
 

@@ -163,7 +163,7 @@ export const SETTINGS = {
       meaning:
         'the processor cores less one, at least 1 and at most 8 (PostgreSQL: 4); 1 if not on Linux',
     },
-    'Threads that receive mail, beside the main thread with the API and deliveries. 0 has the main thread receive it. Each takes some 40 MB of memory and, on PostgreSQL, five connections (ten if there is one thread). More than 1 needs Linux.',
+    'Threads that receive mail, beside the main thread with the API and deliveries. With 0, the main thread receives mail. Each takes some 40 MB of memory and, on PostgreSQL, five connections (ten if there is one thread). More than 1 needs Linux.',
   ),
   trustedProxies: setting(
     'MAILROOM_TRUSTED_PROXIES',
@@ -209,7 +209,7 @@ export const SETTINGS = {
     'MAILROOM_RELAY_URL',
     forms.relayUrl,
     { default: null, isSecret: true },
-    'Server that takes all mail when delivery is relay, as smtp[s]://user:pass@host:port.',
+    'Server to which all mail is sent when delivery is relay, as smtp[s]://user:pass@host:port.',
   ),
   dnsServers: setting(
     'MAILROOM_DNS_SERVERS',
@@ -239,19 +239,19 @@ export const SETTINGS = {
     'MAILROOM_REJECT_DMARC_FAILURES',
     forms.flag,
     { default: 'true' },
-    'Refuse mail when the DMARC policy of its From domain says reject. Otherwise store it with the results of the checks.',
+    'Refuse mail that fails DMARC if the policy of its From domain is reject. If false, store it with the results of the checks.',
   ),
   readAttachments: setting(
     'MAILROOM_READ_ATTACHMENTS',
     forms.flag,
     { default: 'true' },
-    'Read the text of attachments after mail has arrived, one file at a time in each process, so that messages, searches and views have it. False reads a file only when its text is asked for.',
+    'Read the text of attachments after mail has arrived, one file at a time in each process, so that messages, searches and views have it. If false, a file is read only when its text is requested.',
   ),
   rspamdUrl: setting(
     'MAILROOM_RSPAMD_URL',
     forms.collectorUrl,
     { default: null, meaning: 'no spam scanner' },
-    'The rspamd that judges incoming mail (POST /checkv2), such as http://127.0.0.1:11333. If it does not answer within 2 seconds, mail is stored without its judgement.',
+    'The rspamd that checks incoming mail for spam (POST /checkv2), such as http://127.0.0.1:11333. If it does not answer within 2 seconds, mail is stored without a spam score.',
   ),
   clamdUrl: setting(
     'MAILROOM_CLAMD_URL',
@@ -333,7 +333,7 @@ export const SETTINGS = {
   otlpEndpoint: setting(
     'MAILROOM_OTLP_ENDPOINT',
     forms.collectorUrl,
-    { default: null, meaning: 'that of OTEL_EXPORTER_OTLP_ENDPOINT, else none' },
+    { default: null, meaning: 'that of OTEL_EXPORTER_OTLP_ENDPOINT, otherwise none' },
     'Collector for traces (OTLP over HTTP): its base URL, such as http://127.0.0.1:4318.',
   ),
   traceShare: setting(
@@ -349,13 +349,13 @@ export const LIMIT_SETTINGS = {
     'MAILROOM_LIMIT_API_PER_MINUTE',
     forms.count,
     { default: '1000' },
-    'API requests per account in any minute, over all its keys and all processes.',
+    'API requests per account and minute, over all its keys and all processes.',
   ),
   failedAuthPerMinute: setting(
     'MAILROOM_LIMIT_FAILED_AUTH_PER_MINUTE',
     forms.count,
     { default: '60' },
-    'Requests without a valid key per client address in any minute, over all processes.',
+    'Requests without a valid key per client address and minute, over all processes.',
   ),
   sendsPerMinute: setting(
     'MAILROOM_LIMIT_SENDS_PER_MINUTE',
@@ -385,7 +385,7 @@ export const LIMIT_SETTINGS = {
     'MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY',
     forms.count,
     { default: null, meaning: 'by plan' },
-    'The same over all inboxes of an account. By plan 30, 150 or 500; 100, 500 or 2,000 once the account is 30 days old.',
+    'The same over all inboxes of an account. Depending on the plan 30, 150 or 500; 100, 500 or 2,000 once the account is 30 days old.',
   ),
   heldPerInbox: setting(
     'MAILROOM_LIMIT_HELD_PER_INBOX',
@@ -403,13 +403,13 @@ export const LIMIT_SETTINGS = {
     'MAILROOM_LIMIT_STORED_BYTES_PER_ACCOUNT',
     forms.bytes,
     { default: '10737418240' },
-    'Bytes of messages an account may store. At the quota, mail to its inboxes is refused with 552 5.2.2, and messages that would wait with rate_limit_exceeded. 0 means no quota.',
+    'Bytes of messages an account may store. At the quota, mail to its inboxes is refused with 552 5.2.2, and scheduled or held messages with rate_limit_exceeded. 0 means no quota.',
   ),
   importBytes: setting(
     'MAILROOM_LIMIT_IMPORT_BYTES',
     forms.bytes,
     { default: '1073741824' },
-    'Bytes that a file to import may have. A larger one is refused with 413.',
+    'Size of an import file in bytes. A larger one is refused with 413.',
   ),
 } as const
 
