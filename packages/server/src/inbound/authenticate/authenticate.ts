@@ -1,5 +1,5 @@
-// SPF, DKIM, DMARC and ARC of arriving messages. The library is loaded with the first message, so that a
-// service without mail does not pay for it.
+// SPF, DKIM, DMARC and ARC of arriving messages. The library is loaded with the first message, so
+// that a service without mail does not pay for it.
 
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
@@ -8,18 +8,14 @@ import { type Log, silentLog } from '#platform/log.ts'
 import type { ArrivedMail, MailChecks } from './mail-checks.ts'
 
 export type Authenticator = {
-  /**
-   * Never rejects: a check without a result within AUTHENTICATE_MS_MAX is `temperror`. DMARC waits for the author, who is
-   * known when the message is parsed.
-   */
+  /** Never rejects: a check without a result within AUTHENTICATE_MS_MAX is `temperror`. */
   authenticate(mail: ArrivedMail): Promise<Authentication>
   close(): Promise<void>
 }
 
 type AuthenticatorOptions = {
-  /** A caching resolver; closed with the authenticator. */
   readonly resolver: Resolver
-  /** Our hostname in lower case. */
+  /** Lower case. */
   readonly hostname: string
   readonly log?: Log
   readonly clock?: Clock

@@ -1,5 +1,4 @@
-// DKIM (RFC 6376) and ARC (RFC 8617) of one message, by mailauth's verifier within fixed bounds. The message
-// goes to the verifier in steps, because mailauth's own reader takes longer than all the rest.
+// DKIM (RFC 6376) and ARC (RFC 8617) of one message, by mailauth's verifier within fixed bounds.
 
 import { setImmediate } from 'node:timers/promises'
 import {
@@ -21,7 +20,7 @@ import { getAlignment, toALabel } from 'mailauth/lib/tools.js'
 import { lookupError, resultWord } from './lookups.ts'
 import { type FindKeys, KEY_BITS_MIN, type KeyAnswer, readKey } from './signature-keys.ts'
 
-/** Signatures of a message, and sets of its ARC chain, that are checked; real mail has up to six. */
+/** Signatures of a message, and ARC sets, that are checked. Real mail has up to six. */
 export const SIGNATURES_CHECKED_MAX = 10
 const SIGNATURE_NAMES_MAX = 200
 const SIGNATURE_BODY_HASHES_MAX = 2
@@ -31,9 +30,9 @@ const SIGNATURE_BODY_LINES_MAX = 1_000_000
 export type SignatureResults = {
   readonly dkim: readonly DkimResult[]
   readonly arc: AuthenticationResult
-  /** Indexes in `dkim` of signatures that do not cover the shown content: an unsigned field comes before a signed one. */
+  /** Indexes in `dkim` of signatures that miss an occurrence of a repeated shown field. */
   readonly outgrown: readonly number[]
-  /** The From fields as the verifier read them; null where it did not run. */
+  /** Null if the verifier did not run. */
   readonly signed: { readonly fromCount: number; readonly addresses: readonly string[] } | null
 }
 
@@ -45,9 +44,9 @@ type CheckOptions = {
 }
 
 /**
- * For a message whose header section is `isCheckable`. The result is `policy` for signatures and ARC sets
- * past SIGNATURES_CHECKED_MAX or another bound, which are not checked, and for a signature that does not cover
- * the end of the body (RFC 6376 §8.2). Rejects where the verifier throws.
+ * For a header section that is `isCheckable`. Signatures and ARC sets past a bound are not checked
+ * and get `policy`, like a signature that does not cover the end of the body (RFC 6376 §8.2).
+ * Rejects if the verifier throws.
  */
 export async function checkSignatures(
   raw: Uint8Array,
@@ -62,7 +61,6 @@ export async function checkSignatures(
   await verifier.emitHeaders(bytes.subarray(0, bodyStart))
   const signed = { fromCount: verifier.fromFields, addresses: verifier.headerFrom }
   requestKeys(check, signed.addresses[0])
-  // Alignment is decided later, for the address that is shown.
   verifier.headerFrom = []
   for await (const [from, to] of steps(bodyStart, bytes.length)) {
     onWork()
@@ -76,11 +74,9 @@ export async function checkSignatures(
 type Check = {
   readonly verifier: DkimVerifier
   readonly keys: MessageKeys
-  /** Signatures that are past a bound. */
   readonly skipped: ReadonlySet<SignatureHeader>
 }
 
-/** Whether the lines of the body are within the bounds for relaxed canonicalization. */
 type Relaxing = { readonly isRelaxable: boolean }
 
 function openCheck(options: Required<CheckOptions> & Relaxing): Check {
@@ -112,16 +108,13 @@ function openCheck(options: Required<CheckOptions> & Relaxing): Check {
   return { verifier, keys, skipped }
 }
 
-/**
- * An ARC-Message-Signature may list no field at all, and then covers the body and itself (RFC 8617 §4.1.2 has no
- * From that must be signed).
- */
+/** RFC 8617 §4.1.2 does not require an ARC-Message-Signature to sign From. */
 function allowEmptyList(header: SignatureHeader): void {
   const isEmpty = signedNames(header).join('').trim() === '' && header.parsed?.h !== undefined
   if (isEmpty && header.invalid === 'From field not signed') delete header.invalid
 }
 
-/** Whether a signature is past a bound; to be called with the signatures of one message in their order. */
+/** The returned function must be called with the signatures of one message in their order. */
 function openBounds({ isRelaxable }: Relaxing) {
   const bodyHashes = new Set<string>()
   let count = 0
@@ -136,19 +129,19 @@ function openBounds({ isRelaxable }: Relaxing) {
     if (header.type === 'DKIM') count += 1
     if (count > SIGNATURES_CHECKED_MAX) return true
     if (header.skip !== undefined) return false
-    // RFC 8301 §3.1: a SHA-1 signature counts for nothing, so hashing the body would be wasted.
+    // RFC 8301 §3.1: SHA-1 signatures do not count, so hashing the body would be wasted.
     if (header.hashAlgo === 'sha1') return true
     if (signedNames(header).length > SIGNATURE_NAMES_MAX) return true
     if (header.invalid !== undefined) return false
     if (!mayHash(header, header.bodyCanon)) return true
-    // Sealers of the drafts of RFC 8617 left out `c=` and meant relaxed/relaxed.
+    // Sealers that follow drafts of RFC 8617 omit `c=` and mean relaxed/relaxed.
     const isUnsaid = header.type === 'ARC' && header.parsed?.c === undefined
     if (isUnsaid && mayHash(header, 'relaxed')) header.fallbackCanonicalization = 'relaxed/relaxed'
     return false
   }
 }
 
-/** Requests all keys at once, so that a slow answer delays no other; those of the author's domain first. */
+/** Requests all keys at once, those of the author's domain first. */
 function requestKeys({ verifier, keys }: Check, author: string | undefined): void {
   const domain = author?.slice(author.lastIndexOf('@') + 1).slice(0, IDENTIFIER_LENGTH_MAX) ?? ''
   const asked = verifier.signatureHeaders.filter(({ skip, invalid }) => !(skip ?? invalid))
@@ -160,7 +153,6 @@ function requestKeys({ verifier, keys }: Check, author: string | undefined): voi
 
 function readResults({ verifier, skipped }: Check) {
   const headers = verifier.signatureHeaders.filter(({ type }) => type === 'DKIM')
-  // Without a signature, mailauth has one result `none`.
   if (headers.length === 0) return { dkim: [], outgrown: [] }
   const counts = countFields(verifier)
   const outgrown: number[] = []
@@ -177,7 +169,7 @@ function readResults({ verifier, skipped }: Check) {
   return { dkim, outgrown }
 }
 
-/** Programs show the first of several such fields, but a signature covers the last. */
+/** Clients show the first of several such fields, but a signature covers the last. */
 const SHOWN_FIELDS: ReadonlySet<string> = new Set([
   'subject',
   'reply-to',
@@ -190,7 +182,6 @@ const SHOWN_FIELDS: ReadonlySet<string> = new Set([
   'message-id',
 ])
 
-/** The shown fields that occur more than once. */
 function countFields({ headers }: DkimVerifier): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { key } of headers.parsed) {
@@ -226,23 +217,21 @@ async function checkArc({ verifier, keys, skipped }: Check): Promise<Authenticat
     strict: true,
   })
   const result = resultWord(status.result)
-  // mailauth reports every failure as permanent, also one of DNS.
+  // mailauth reports DNS failures as permanent, too.
   const isUnknown = result === 'fail' && (keys.hasFault('AS') || keys.hasFault('ARC'))
   return isUnknown ? 'temperror' : result
 }
 
 type SignedBytes = {
   readonly bytes: Uint8Array
-  /** Offset of the first octet after the empty line that ends the header section. */
   readonly bodyStart: number
-  /** Octets of the longest line of the body, and the number of lines. */
   readonly body: { readonly lineBytesMax: number; readonly lines: number }
 }
 
 const LF = 0x0a
 const CR = 0x0d
 
-/** The octets that signatures cover, with CRLF at the end of every line (RFC 6376 §5.3). May be `raw` itself. */
+/** The signed octets, with CRLF at the end of every line (RFC 6376 §5.3). May be `raw` itself. */
 async function readSignedBytes(raw: Uint8Array): Promise<SignedBytes> {
   const missing = await countMissingReturns(raw)
   const bytes = missing === 0 ? raw : await addReturns(raw, missing)
@@ -253,7 +242,6 @@ async function readSignedBytes(raw: Uint8Array): Promise<SignedBytes> {
 /** Octets processed at a time, so that small messages need not wait for a large one. */
 const STEP_BYTES = 256 * 1024
 
-/** Ranges of up to STEP_BYTES, between which the thread does other work. */
 async function* steps(start: number, end: number): AsyncGenerator<[from: number, to: number]> {
   for (let from = start; from < end; from += STEP_BYTES) {
     if (from > start) await setImmediate()
@@ -306,16 +294,11 @@ function findBody(message: Buffer): number {
 }
 
 type MessageKeys = KeyCache & {
-  /** Requests a record in advance. */
   prepare(name: string): void
-  /** Whether DNS failed to answer for a key of this type. */
   hasFault(type: string): boolean
 }
 
-/**
- * The keys of one message in the form that mailauth expects; an answer counts for the whole message.
- * `algorithmsAt` gives the key algorithms of the signatures that name a record.
- */
+/** `algorithmsAt` returns the key algorithms of the signatures that name a record. */
 function openMessageKeys(
   findKeys: FindKeys,
   {
@@ -349,7 +332,6 @@ function openMessageKeys(
   }
   const get: KeyCache['get'] = (...question) => {
     const finding = find(...question)
-    // mailauth requests some keys in advance and does not await them.
     finding.catch(() => {})
     return finding
   }
@@ -360,7 +342,7 @@ function openMessageKeys(
   return { resolver, get, prepare, hasFault: (type) => faults.has(type) }
 }
 
-/** RFC 6376 §3.6.2.2 leaves open which of several records counts: prefers one of a suitable algorithm. */
+/** Prefers a suitable algorithm: RFC 6376 §3.6.2.2 leaves open which record counts. */
 async function chooseKey(
   records: readonly string[],
   algorithms: readonly string[],

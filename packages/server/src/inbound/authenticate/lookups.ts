@@ -1,4 +1,4 @@
-// Our resolver in the form that mailauth expects, and mailauth's results in the words of RFC 8601.
+// Adapts the resolver, and mailauth's results, to each other.
 
 import type { AuthenticationResult } from '@mailroom/mail/authentication.ts'
 import type { Answer } from '#platform/dns/answer.ts'
@@ -6,11 +6,10 @@ import type { Resolver } from '#platform/dns/resolver.ts'
 
 export type Lookups = {
   lookup(name: string, type: string): Promise<unknown[]>
-  /** The least TTL of all answers so far; 0 when one was a fault. */
+  /** The smallest TTL of all answers so far; 0 after a fault. */
   ttlMs(): number
 }
 
-/** For one evaluation. */
 export function openLookups(resolver: Resolver): Lookups {
   let leastMs = Number.POSITIVE_INFINITY
   const read = <Record>(answer: Answer<Record>): Record[] => {
@@ -35,7 +34,7 @@ export function openLookups(resolver: Resolver): Lookups {
         case 'PTR':
           return read(await resolver.ptr(name))
         default:
-          // CNAME: answers of other types have followed aliases already.
+          // CNAME lookups find nothing: answers of other types have followed aliases already.
           throw Object.assign(new Error(`${name} has no ${type}`), { code: 'ENODATA' })
       }
     },
@@ -43,7 +42,6 @@ export function openLookups(resolver: Resolver): Lookups {
   }
 }
 
-/** An error that mailauth takes for a definite no, or for a temporary fault. */
 export function lookupError(
   answer: { kind: 'none'; isNameMissing: boolean } | { kind: 'fault'; text: string },
 ): Error {
@@ -63,7 +61,6 @@ const WORDS: ReadonlySet<string> = new Set<AuthenticationResult>([
   'permerror',
 ])
 
-/** `permerror` for any other word. */
 export function resultWord(word: string): AuthenticationResult {
   return WORDS.has(word) ? (word as AuthenticationResult) : 'permerror'
 }

@@ -1,5 +1,5 @@
-// All checks of one message: SPF and signatures side by side, then DMARC of their results, each with its share
-// of the time. SPF and DMARC results are kept for similar mail as long as their DNS records hold.
+// All checks of one message: SPF and signatures in parallel, then DMARC, each with its share of the
+// time. SPF and DMARC results are cached for similar mail as long as their DNS records are valid.
 
 import { asciiDomain, readDomainName } from '@mailroom/mail/address.ts'
 import type {
@@ -24,7 +24,6 @@ import { type Lookups, openLookups, resultWord } from './lookups.ts'
 import { allAlike, hasSignatures, SignatureChecker, UNSIGNED } from './signature-checker.ts'
 
 type Author = {
-  /** The mailbox shown as the sender. */
   readonly from: Mailbox | null
   /** Mailboxes in all From fields. */
   readonly authorCount: number
@@ -36,11 +35,11 @@ export type ArrivedMail = {
   readonly helo: string | null
   /** '' is the null reverse-path. */
   readonly reversePath: string
-  /** The message is parsed meanwhile; a rejection counts as no author. */
+  /** Resolves when the message is parsed. A rejection counts as no author. */
   readonly author: Promise<Author>
 }
 
-/** For all checks: the sending server waits. */
+/** For all checks together, because the sending server waits. */
 const AUTHENTICATE_MS_MAX = 5 * SECOND_MS
 /** For SPF and signatures, which leaves time for DMARC. */
 const AUTHENTICATE_CHECK_MS_MAX = 4_500
@@ -65,7 +64,6 @@ export class MailChecks {
     this.#clock = clock
   }
 
-  /** Never rejects. */
   async authenticate(mail: ArrivedMail): Promise<Authentication> {
     const clock = this.#clock
     const startMs = clock.monotonic()
@@ -73,7 +71,6 @@ export class MailChecks {
     const reading = mail.author.catch(() => NO_AUTHOR)
     const fields = readSignatureFields(mail.raw)
     const checkMs = leftMs(AUTHENTICATE_CHECK_MS_MAX)
-    // Most mail is similar to earlier mail, and a kept result needs no time limit.
     const spfKnown = this.#spf.known(mail)
     const signing = hasSignatures(fields)
       ? this.#signatures.check(mail.raw, fields, {
@@ -97,7 +94,6 @@ export class MailChecks {
     const author = withAllFields(read, { fields, signatures })
     const isOfAuthor = signatures.signed?.fromCount !== 0
     const found = { spf, dkim: dkim.filter((_, at) => isOfAuthor && !outgrown.includes(at)) }
-    // DMARC has time of its own even when reading the message took long.
     const restMs = Math.max(
       leftMs(AUTHENTICATE_MS_MAX),
       AUTHENTICATE_MS_MAX - AUTHENTICATE_CHECK_MS_MAX,
@@ -114,7 +110,6 @@ export class MailChecks {
     return this.#signatures.close()
   }
 
-  /** `otherwise` where the work fails or takes too long. */
   async #within<Value>(timeoutMs: number, work: Promise<Value>, otherwise: Value): Promise<Value> {
     const outcome = work.catch((error: unknown) => {
       this.#log.warn({ error }, 'checking an incoming message failed')
@@ -124,10 +119,7 @@ export class MailChecks {
   }
 }
 
-/**
- * The verifier may find more From fields than our parser: the signature may be of one author, and another
- * program may show another one.
- */
+/** The verifier may find more From fields than our parser: one author signed, another is shown. */
 function withAllFields(
   { from, authorCount }: Author,
   { fields, signatures }: { fields: SignatureFields; signatures: SignatureResults },
@@ -136,7 +128,6 @@ function withAllFields(
   return { from, authorCount: fromCount > 1 ? Math.max(authorCount, fromCount) : authorCount }
 }
 
-/** Whether the verifier, if it ran, read the address that is shown, be it in another spelling. */
 function isSameAuthor({ from }: Author, { signed }: SignatureResults): boolean {
   if (signed === null) return true
   const [address, ...others] = signed.addresses
@@ -144,46 +135,39 @@ function isSameAuthor({ from }: Author, { signed }: SignatureResults): boolean {
   return canonical(address) === canonical(from.address)
 }
 
-/** Without quotes, comments and white space. */
 function canonical(address: string): string {
   const bare = address.replace(/\([^()]*\)|[\s"\\]/g, '').normalize('NFC')
   const at = bare.lastIndexOf('@') + 1
   return `${bare.slice(0, at).toLowerCase()}${asciiDomain(bare.slice(at)).replace(/\.$/, '')}`
 }
 
-/**
- * DNS queries for the SPF records of a message: ten terms may ask for ten hosts each, real ones ask for up to
- * thirty. With its keys and policies a message asks for some sixty.
- */
+/** Ten SPF terms may need ten queries each; real records need up to thirty in all. */
 const SPF_QUERIES_MAX = 40
 
 type SpfSubject = Pick<ArrivedMail, 'clientAddress' | 'helo' | 'reversePath'>
 
-/** The domain of the reverse-path, or of EHLO where the reverse-path is null (RFC 7208 §2.3, §2.4). */
+/** The domain of the reverse-path, or of EHLO if the reverse-path is null (RFC 7208 §2.3, §2.4). */
 function spfDomain({ reversePath, helo }: SpfSubject): string | null {
   return readDomainName(reversePath === '' ? (helo ?? '') : afterAt(reversePath))
 }
 
-/** SPF (RFC 7208) of one reverse-path from one address. */
 class SpfChecker {
   readonly #resolver: Resolver
   readonly #hostname: string
   readonly #kept: Cache<SpfResult>
 
-  /** `hostname` is ours; a record may ask for it with a macro. */
   constructor(resolver: Resolver, { hostname, clock }: { hostname: string; clock: Clock }) {
     this.#resolver = resolver
     this.#hostname = hostname
     this.#kept = resultCache(clock)
   }
 
-  /** The kept result for similar mail; null where there is none. */
   known(question: SpfSubject): SpfResult | null {
     const subject = subjectOf(question)
     return subject === null ? NO_SPF : this.#kept.get(subject.key)
   }
 
-  /** Never rejects for a DNS answer or a missing one. A temperror after AUTHENTICATE_CHECK_MS_MAX. */
+  /** Never rejects because of DNS. */
   async check(question: SpfSubject): Promise<SpfResult> {
     const subject = subjectOf(question)
     if (subject === null) return NO_SPF
@@ -200,14 +184,14 @@ class SpfChecker {
       strict: true,
     })
     const spf: SpfResult = { result: resultWord(status.result), domain }
-    // A record may ask for the local part; the result then holds for this address only.
+    // A result that depends on the local part holds for this address only.
     const isOfDomain = !(status.smtp?.mailfrom ?? '').includes('@')
     if (isOfDomain) this.#kept.set(key, spf, { ttlMs: ttlMs() })
     return spf
   }
 }
 
-/** A permerror after SPF_QUERIES_MAX lookups, as with the limits of RFC 7208 §4.6.4. */
+/** A permerror after SPF_QUERIES_MAX lookups, like the limits of RFC 7208 §4.6.4. */
 function limited(lookup: Lookups['lookup']): Lookups['lookup'] {
   let count = 0
   return async (name, type) => {
@@ -220,7 +204,6 @@ function limited(lookup: Lookups['lookup']): Lookups['lookup'] {
 
 const NO_SPF: SpfResult = { result: 'none', domain: null }
 
-/** Null where there is no domain or no client address. */
 function subjectOf(question: SpfSubject) {
   const domain = spfDomain(question)
   const { clientAddress, reversePath } = question
@@ -240,7 +223,6 @@ function afterAt(path: string): string {
 }
 
 const RESULTS_KEPT_MAX = 10_000
-/** Length of all keys of the kept results together. */
 const RESULT_KEYS_CHARACTERS_MAX = 2 * 1024 * 1024
 
 function resultCache<Result extends SpfResult | Verdict>(clock: Clock): Cache<Result> {
@@ -251,19 +233,17 @@ function resultCache<Result extends SpfResult | Verdict>(clock: Clock): Cache<Re
   })
 }
 
-/** Results that may prove the author: signatures of hidden content are left out. */
+/** Without signatures of hidden content, which prove nothing. */
 type Found = { readonly spf: SpfResult; readonly dkim: readonly DkimResult[] }
 
 type Verdict = Pick<Authentication, 'dmarc' | 'verifiedFrom'>
 
-/** Null where the address has no domain, or it is ambiguous. */
 function authorDomain({ from }: Author): string | null {
   const at = from?.address.lastIndexOf('@') ?? -1
   if (from === null || at <= 0 || from.address.indexOf('@') !== at) return null
   return readDomainName(from.address.slice(at + 1))
 }
 
-/** The verdict when the time is over. */
 function unknownVerdict(author: Author): Verdict {
   const known = withoutDomain(author)
   if (known !== null) return known
@@ -271,10 +251,10 @@ function unknownVerdict(author: Author): Verdict {
   return { dmarc: { result: 'temperror', policy: null, domain }, verifiedFrom: false }
 }
 
-/** The tree walk goes on from a long name with its last seven labels (RFC 9989 §4.10). */
+/** RFC 9989 §4.10: the tree walk continues from a long name with its last seven labels. */
 const WALK_LABELS_MAX = 7
 
-/** DMARC (RFC 9989) for the one From address that is shown, and whether that address is proven. */
+/** DMARC (RFC 9989) for the one shown From address. */
 class DmarcChecker {
   readonly #resolver: Resolver
   readonly #kept: Cache<Verdict>
@@ -284,10 +264,7 @@ class DmarcChecker {
     this.#kept = resultCache(clock)
   }
 
-  /**
-   * Asks at once for the records of the domain and of its parents, which the tree walk (RFC 9989 §4.10) needs
-   * one after the other. With a caching resolver the walk then waits for none.
-   */
+  /** Requests at once the records that the tree walk (RFC 9989 §4.10) needs one after the other. */
   prepare(author: Author): void {
     const domain = withoutDomain(author) === null ? authorDomain(author) : null
     if (domain === null) return
@@ -298,7 +275,6 @@ class DmarcChecker {
     }
   }
 
-  /** The kept result for similar mail; null where there is none. */
   known(author: Author, found: Found): Verdict | null {
     const without = withoutDomain(author)
     if (without !== null) return without
@@ -313,8 +289,8 @@ class DmarcChecker {
   }
 
   /**
-   * A failure becomes `temperror` where a result that is still unknown could have passed. Without a DMARC
-   * record, relaxed alignment proves an address (RFC 9989 §4.10.2).
+   * A failure becomes `temperror` if a result that is still unknown could have passed. Without a
+   * DMARC record, relaxed alignment proves an address (RFC 9989 §4.10.2).
    */
   async check(author: Author, found: Found): Promise<Verdict> {
     const domain = authorDomain(author)
@@ -356,7 +332,6 @@ const NOT_PROVEN: Verdict = {
   verifiedFrom: false,
 }
 
-/** The verdict on mail without exactly one author; null where there is one. */
 function withoutDomain(author: Author): Verdict | null {
   if (author.from === null) return NOT_PROVEN
   const domain = authorDomain(author)
@@ -368,9 +343,9 @@ function withoutDomain(author: Author): Verdict | null {
 }
 
 /**
- * The domains with this result that belong to the organisation of domain `of`. DMARC itself (RFC 9989 §4.10)
- * would ask the records of a hosting company's public suffix, which speak for all of its customers; here
- * customers of one host are strangers to each other. A signature without a domain counts for nobody.
+ * Only domains in the organisation of `of`. DMARC itself (RFC 9989 §4.10) would accept the record
+ * of a hosting company's public suffix for all of its customers; here these are separate
+ * organisations.
  */
 function domainsOf(
   { spf, dkim }: Found,
@@ -402,9 +377,9 @@ async function couldPass(
 type Evaluated = Exclude<Awaited<ReturnType<typeof evaluateDmarc>>['response'], false>
 
 /**
- * Whether a parent of the domain in the same organisation proves the author, although only the subdomain has a
- * record. The tree walk then takes the subdomain for an organisation of its own; RFC 7489 §3.2 does not, and the
- * parent could write the subdomain's records anyway. A record with `psd=n` asks for the tree walk's answer.
+ * Whether a parent of the domain in the same organisation proves the author, although only the
+ * subdomain has a record, which the parent could write anyway (RFC 7489 §3.2). The tree walk of RFC
+ * 9989 would treat the subdomain as an organisation of its own; `psd=n` requests that.
  */
 function isOfParent(domain: string, { spf, dkim }: Domains, { rr, alignment }: Evaluated): boolean {
   if (/;\s*psd\s*=\s*n\b/i.test(rr ?? '')) return false
@@ -416,7 +391,7 @@ function isOfParent(domain: string, { spf, dkim }: Domains, { rr, alignment }: E
 function isProven(result: string, domain: string, { spf, dkim }: Domains): boolean {
   if (result === 'pass') return true
   if (result === 'none') return spf.length + dkim.length > 0
-  // The record may ask for strict alignment, which the same name passes too.
+  // The record may require strict alignment, which the same name passes too.
   return result === 'temperror' && [...spf, ...dkim].includes(domain)
 }
 

@@ -1,5 +1,4 @@
-// The parts of mailauth that we use. It ships types for some of them only, and for what they take from
-// their caller too narrow ones.
+// The parts of mailauth that we use. Its own types are incomplete, and too narrow for parameters.
 
 type MailauthResolver = (name: string, type: string) => Promise<unknown[]>
 
@@ -10,7 +9,7 @@ declare module 'mailauth/lib/spf/index.js' {
     helo: string
     mta: string
     resolver: MailauthResolver
-    /** Time for the whole evaluation, in milliseconds; after it the result is a temperror, without further queries. */
+    /** Milliseconds for the whole evaluation, after which the result is a temperror. */
     maxElapsedTime: number
     strict: boolean
   }): Promise<{
@@ -34,7 +33,6 @@ declare module 'mailauth/lib/dmarc/index.js' {
       | {
           status: { result: string }
           policy?: string
-          /** The record. */
           rr?: string
           alignment?: { spf: { strict: boolean }; dkim: { strict: boolean } }
         }
@@ -78,14 +76,12 @@ declare module 'mailauth/lib/dkim/dkim-verifier.js' {
     signAlgo: string
     hashAlgo: string
     bodyCanon: string
-    /** The tag l=; '' without one. */
     maxBodyLength: number | ''
     parsed?: { h?: { value?: unknown }; c?: unknown }
-    /** Tried where the signature is not good in its own canonicalization. */
+    /** Tried if the signature is not good in its own canonicalization. */
     fallbackCanonicalization?: string
-    /** The reason why it is not checked. */
     skip?: string
-    /** The reason why it cannot be good; its key is not requested. */
+    /** Its key is not requested. */
     invalid?: string
   }
   export type ArcData = { chain: false | unknown[]; error?: unknown; keyCache: KeyCache }
@@ -105,16 +101,12 @@ declare module 'mailauth/lib/dkim/dkim-verifier.js' {
       selector?: string
       status: { result: string; comment?: string; underSized?: number }
     }[]
-    /** Addresses in all From fields. */
     headerFrom: string[]
     readonly fromFields: number
     readonly headers: { readonly parsed: readonly { readonly key: string | undefined }[] }
-    /** The header section with the empty line that ends it. */
     emitHeaders(section: Uint8Array): Promise<void>
     prepareSignature(header: SignatureHeader): void
-    /** A stretch of the body. */
     nextChunk(body: Uint8Array): Promise<void>
-    /** Makes `results`. */
     finish(): Promise<void>
   }
 }

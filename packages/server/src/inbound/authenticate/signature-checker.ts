@@ -1,6 +1,6 @@
-// Checks the signatures of messages in a thread of their own, because each check takes as long as all the rest
-// of receiving a small message. The thread starts with the first message, has limits of memory and time, and
-// is replaced when a message has ended it.
+// Checks signatures in a thread of its own, because a check takes as long as all other work of
+// receiving a small message. The thread has limits of memory and time, and is replaced when it
+// ends.
 
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
@@ -13,23 +13,19 @@ import { SIGNATURES_CHECKED_MAX, type SignatureResults } from './check-signature
 import type { FindKeys, KeyAnswer } from './signature-keys.ts'
 import { UsualSignatures } from './usual-signatures.ts'
 
-/** Octets of messages in the thread at once, apart from one message of any size; further messages wait. */
+/** Octets of messages in the thread at once, not counting one message of any size. */
 const SIGNATURE_BYTES_AT_ONCE = 64 * 1024 * 1024
-/** Messages up to this size have a share of their own, so that they do not wait for large ones. */
+/** Messages up to this size do not wait for larger ones. */
 const SIGNATURE_SMALL_BYTES_MAX = 256 * 1024
-/** Characters of a record that publishes a key; one with 4096 bits has 800. */
+/** Characters of a key record. One with a key of 4096 bits has 800. */
 const SIGNATURE_KEY_LENGTH_MAX = 4 * 1024
-/** Records under one name that are tried. */
 const SIGNATURE_KEY_RECORDS_MAX = 10
 
-/** The result for mail without signatures. */
 export const UNSIGNED: SignatureResults = { dkim: [], arc: 'none', outgrown: [], signed: null }
 
 type Limits = {
   readonly nowMs: number
-  /** Time left for the keys. */
   keysMs(): number
-  /** Time left for the whole check. */
   allMs(): number
 }
 
@@ -49,7 +45,6 @@ export class SignatureChecker {
     this.#thread = new SignatureThread({ findKeys: find, log })
   }
 
-  /** Starts no work when the time is over. */
   async check(
     raw: Uint8Array,
     fields: SignatureFields,
@@ -78,7 +73,7 @@ export function hasSignatures({ count, hasArc }: SignatureFields): boolean {
   return count > 0 || hasArc
 }
 
-/** The same result for all signatures; those past SIGNATURES_CHECKED_MAX are never checked and get `policy`. */
+/** Signatures past SIGNATURES_CHECKED_MAX are never checked and get `policy`. */
 export function allAlike(
   { signers, hasArc }: SignatureFields,
   result: 'policy' | 'permerror' | 'temperror',
@@ -108,26 +103,20 @@ async function findKeys(resolver: Resolver, name: string): ReturnType<FindKeys> 
 }
 
 const SIGNATURE_HEAP_MIB_MAX = 96
-/** Part of the heap for new objects; each message makes half a mebibyte of them. */
+/** MiB of the heap for new objects. Each message creates half a mebibyte of them. */
 const SIGNATURE_YOUNG_MIB_MAX = 48
 const SIGNATURE_LOAD_MS_MAX = 10 * SECOND_MS
-/** The thread is ended after this long without an answer; its longest step takes about 0.1 s. */
+/** The thread is ended after this long without an answer. Its longest step takes about 0.1 s. */
 const SIGNATURE_SILENT_MS_MAX = 2 * SECOND_MS
-/** How often the thread is pinged while it has work. */
 const SIGNATURE_PING_MS = 500
 
-/**
- * `threw`: the verifier threw an exception. `stuck`: the message ended the thread. `ended`: the thread ended
- * for another reason, or the time was over.
- */
+/** `stuck`: the message ended the thread; `ended`: other reasons, or the time was over. */
 type ThreadOutcome = SignatureResults | 'threw' | 'stuck' | 'ended'
 
 type Task = {
   readonly raw: Uint8Array
   readonly nowMs: number
-  /** Whether a thread has ended while it had this message. */
   isRetry: boolean
-  /** Whether the time for keys is over. */
   isLate: boolean
   readonly resolve: (outcome: ThreadOutcome) => void
   readonly timers: readonly NodeJS.Timeout[]
@@ -155,7 +144,7 @@ export class SignatureThread {
     this.#log = options.log
   }
 
-  /** Never rejects, and takes `allMs` at most, of which `keysMs` for keys. `raw` must not change meanwhile. */
+  /** Never rejects, and takes at most `allMs`. `raw` must not change until then. */
   check(
     raw: Uint8Array,
     { nowMs, keysMs, allMs }: { nowMs: number; keysMs: number; allMs: number },
@@ -193,7 +182,7 @@ export class SignatureThread {
   async #submit(id: number): Promise<void> {
     const task = this.#tasks.get(id)
     if (task === undefined) return
-    // A copy, because the caller goes on using the octets, which may be a view of a larger buffer.
+    // A copy, because the caller still uses the octets, which may be a view of a larger buffer.
     const raw = await copyInSlices(task.raw)
     if (!this.#tasks.has(id)) return
     this.#thread ??= this.#start()
@@ -288,7 +277,7 @@ export class SignatureThread {
     this.#drop(thread)
     void thread.worker.terminate()
     const atWork = Atomics.load(thread.atWork, 0)
-    // A thread that ends for another reason, such as memory, may owe it to many messages.
+    // Other causes, such as memory, may be due to several messages, so each is retried once.
     const isCulprit = cause === 'silent' || this.#tasks.get(atWork)?.isRetry === true
     if (isCulprit) this.#settle(atWork, 'stuck')
     for (const [id, task] of this.#tasks) {
@@ -323,18 +312,13 @@ export type ToThread =
       readonly raw: Uint8Array
       readonly nowMs: number
     }
-  /** The time for this message's keys is over. */
   | { readonly kind: 'keys-late'; readonly id: number }
-  /** The time for this message is over. */
   | { readonly kind: 'drop'; readonly id: number }
   | { readonly kind: 'ping' }
   | { readonly kind: 'answer'; readonly name: string; readonly answer: KeyAnswer }
 
 export type FromThread =
-  /** Sent once, when the thread has loaded. */
   | { readonly kind: 'ready' }
-  /** The answer to `ping`. */
   | { readonly kind: 'pong' }
   | { readonly kind: 'question'; readonly name: string }
-  /** Null where the verifier threw an exception. */
   | { readonly kind: 'checked'; readonly id: number; readonly results: SignatureResults | null }

@@ -1,15 +1,12 @@
-// Keys of signatures: the DNS answers that hold them, and the keys that were read from them.
-
 import { createPublicKey, hash } from 'node:crypto'
 import type { Key, KeyOptions } from 'mailauth/lib/dkim/dkim-verifier.js'
 import { getPublicKey } from 'mailauth/lib/tools.js'
 import { Cache } from '#platform/cache.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
-/** Parsed keys, and DNS answers, that a thread keeps. */
+/** Entries of each cache of a thread. */
 export const SIGNATURE_KEYS_KEPT_MAX = 1_000
 
-/** The DNS answer for the name of a key. */
 export type KeyAnswer =
   | { readonly kind: 'found'; readonly records: readonly string[]; readonly ttlMs: number }
   /** All records are longer than SIGNATURE_KEY_LENGTH_MAX. */
@@ -19,7 +16,7 @@ export type KeyAnswer =
 
 export type FindKeys = (name: string) => Promise<KeyAnswer>
 
-/** How long a thread keeps an answer that the resolver's cache may keep longer. */
+/** For a thread's own cache; the resolver's cache may keep an answer longer. */
 export const SIGNATURE_KEY_KEPT_MS_MAX = 5 * SECOND_MS
 
 /** RFC 8301 §3.2. */
@@ -27,10 +24,10 @@ export const KEY_BITS_MIN = 1024
 
 type Reading = { type: string; name: string; bitsMin: number; options: KeyOptions }
 
-/** Kept by digests, so that long records make no larger entries. */
+/** Keyed by digests, so that long records make no larger entries. */
 const keptKeys = new Cache<Key>({ entriesMax: SIGNATURE_KEYS_KEPT_MAX })
 
-/** Parsed keys are kept, because parsing a key costs more than verifying with it. */
+/** Cached, because parsing a key costs more than verifying with it. */
 export async function readKey(
   record: string,
   { type, name, bitsMin, options }: Reading,
@@ -39,7 +36,6 @@ export async function readKey(
   const kept = keptKeys.get(known)
   if (kept !== null) return kept
   const read = await getPublicKey(type, name, bitsMin, async () => [[record]], options)
-  // Drops the record and other texts that mailauth adds.
   const key = { ...read, rr: '', publicKey: createPublicKey(read.publicKey) }
   keptKeys.set(known, key)
   return key

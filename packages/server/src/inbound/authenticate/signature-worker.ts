@@ -1,4 +1,4 @@
-// The entry of the thread that checks signatures. It requests keys from the main thread, which enforces all limits.
+// Entry of the thread that checks signatures. The main thread enforces all limits.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { Cache } from '#platform/cache.ts'
@@ -10,7 +10,6 @@ import {
   SIGNATURE_KEYS_KEPT_MAX,
 } from './signature-keys.ts'
 
-/** Characters of the answers that the thread keeps. */
 const SIGNATURE_KEYS_CHARACTERS_MAX = 1024 * 1024
 
 const port = parentPort
@@ -18,7 +17,6 @@ if (port === null) throw new Error('signature-worker.ts is the entry of a worker
 
 const atWork = new Int32Array((workerData as ThreadOptions).atWork)
 
-// Kept for moments only: the main thread has the resolver's cache.
 const kept = new Cache<KeyAnswer>({
   entriesMax: SIGNATURE_KEYS_KEPT_MAX,
   sizeMax: SIGNATURE_KEYS_CHARACTERS_MAX,
@@ -63,7 +61,7 @@ async function check({ id, raw, nowMs }: Extract<ToThread, { kind: 'check' }>): 
   }).catch(() => null)
   late.delete(id)
   dropped.delete(id)
-  // Frees the memory at once: an idle thread collects no garbage, and this is as large as a message.
+  // Frees a message's worth of memory at once: an idle thread collects no garbage.
   ;(raw.buffer as ArrayBuffer).transfer(0)
   post({ kind: 'checked', id, results })
 }

@@ -1,5 +1,5 @@
-// Finds in the calling thread that a signature of the usual form is good, so that most signed mail needs no other
-// thread. Whatever is not found good here is checked there.
+// Verifies signatures of the usual form in the calling thread, so that most signed mail needs no
+// other thread. All other messages are checked there.
 
 import { KeyObject, verify } from 'node:crypto'
 import type { SignatureFields } from '@mailroom/mail/authentication.ts'
@@ -14,33 +14,28 @@ import {
   SIGNATURE_KEYS_KEPT_MAX,
 } from './signature-keys.ts'
 
-/** A signature with a larger key, or another exponent, takes longer than 0.05 ms. */
+/** Larger keys and other exponents take longer than 0.05 ms. */
 const USUAL_KEY_BITS_MAX = 2048
 const USUAL_EXPONENT = 65_537n
-/** Characters of a record; one with a key of USUAL_KEY_BITS_MAX has 420, and notes. */
+/** Characters of a record. One with a key of USUAL_KEY_BITS_MAX has 420, plus notes. */
 const USUAL_RECORD_LENGTH_MAX = 700
 
-/** `key`: null where it was not needed yet. */
 type Published = { readonly record: string; key: Promise<KeyObject | null> | null }
 
 export class UsualSignatures {
-  /** By their names, in lower case. */
   readonly #published = new Cache<Published>({ entriesMax: SIGNATURE_KEYS_KEPT_MAX })
 
-  /**
-   * `name`: where the key is published. The latest answer counts. Parses no key, because a message may ask for many
-   * and each takes as long as the rest of receiving it.
-   */
+  /** Does not parse the key: a message may name many, and parsing is slow. */
   learn(name: string, answer: KeyAnswer): void {
     const [record = '', ...others] = answer.kind === 'found' ? answer.records : []
     const isUsual = others.length === 0 && record.length <= USUAL_RECORD_LENGTH_MAX
     const isFound = answer.kind === 'found' && isUsual
     const ttlMs = isFound ? Math.min(answer.ttlMs, SIGNATURE_KEY_KEPT_MS_MAX) : 0
-    // With no time this forgets the record before.
+    // Without a TTL this only drops the earlier record.
     this.#published.set(name.toLowerCase(), { record, key: null }, { ttlMs })
   }
 
-  /** The results for a message whose one signature is good; null for every other message. Parses one key at most. */
+  /** Null unless the message has one signature and it is good. Parses at most one key. */
   async check(
     raw: Uint8Array,
     fields: SignatureFields,
@@ -67,7 +62,7 @@ export class UsualSignatures {
   }
 }
 
-/** Null where the key is not usual. Never rejects. */
+/** Null if the key is not usual. Never rejects. */
 async function readUsualKey(name: string, record: string): Promise<KeyObject | null> {
   const options = { strict: true, hashAlgo: 'sha256' }
   const reading = { type: 'DKIM', name, bitsMin: KEY_BITS_MIN, options }

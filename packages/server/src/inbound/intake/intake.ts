@@ -1,5 +1,5 @@
-// The threads that receive mail. Each listens on the same port, has its own connections to the database, and passes
-// what it accepted to the one writer. A thread that ends or hangs loses its connections and is replaced.
+// The threads that receive mail on one port. They have their own database connections, and pass
+// accepted messages to the one writer. A thread that ends or hangs is replaced.
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -15,7 +15,6 @@ import type { Db } from '#store/tables.ts'
 
 export type IntakeThreadData = {
   readonly settings: Settings
-  /** The name of this service, for traces. */
   readonly instance: string
   readonly certificate: Certificate
   readonly counts: SharedArrayBuffer
@@ -27,14 +26,12 @@ export type IntakeThreadData = {
 export type ToIntakeThread =
   /** The first message; until then the thread loads its modules. */
   | { readonly kind: 'open'; readonly data: IntakeThreadData }
-  /** The service has started: recipients may be looked up. */
   | { readonly kind: 'started' }
   | { readonly kind: 'certificate'; readonly certificate: Certificate }
   | { readonly kind: 'close'; readonly drainMs: number }
 
 export type FromIntakeThread =
   | { readonly kind: 'listening'; readonly address: AddressInfo }
-  /** New events are in the log. */
   | { readonly kind: 'wake' }
   | { readonly kind: 'log'; readonly level: keyof Log; readonly line: [LogFields, string] }
   /** Sent several times a second: a thread that sends nothing hangs. */
@@ -43,25 +40,21 @@ export type FromIntakeThread =
       readonly calls: readonly MetricCall[]
       readonly load: IntakeLoad
     }
-  /** No connection is left; the thread closes the rest by itself. */
   | { readonly kind: 'drained' }
 
 export type IntakeLoad = {
-  /** Writes that wait, and how long the oldest has waited. */
   readonly waiting: number
   readonly oldestMs: number
   readonly isStrained: boolean
   readonly parserQueue: number
-  /** To the database; null where it has none of its own. */
+  /** Null if the thread has no database connections of its own. */
   readonly connections: Readonly<Record<'busy' | 'idle' | 'waiting', number>> | null
 }
 
 type IntakeThreadsOptions = {
-  /** The module of a thread. */
   readonly entry: URL
   readonly threads: number
   readonly log: Log
-  /** A thread that has sent nothing for so long is replaced. */
   readonly silenceMsMax?: number
 }
 
@@ -75,20 +68,19 @@ type IntakeOptions = {
   readonly onEvents: () => void
 }
 
-/** The pause before a thread that ended is replaced; twice as long after each that did not listen. */
+/** Doubles after each thread that did not listen. */
 const RESTART_MS = 500
 const RESTART_MS_MAX = 30_000
-/** The longest time that a thread takes to end after its connections have ended. */
+/** Time for a thread to end after its connections have ended. */
 const END_MS_MAX = 1_000
 /**
- * A thread that hangs would still be given connections, because the kernel accepts them for it. A parse or a query of a
- * thread takes milliseconds, so only a fault takes this long.
+ * The kernel would still accept connections for a thread that hangs. A parse or a query takes
+ * milliseconds, so only a fault takes this long.
  */
 const SILENCE_MS_MAX = 30_000
-/** A thread is replaced when so many checks in a row found that it sent nothing; ready is one with a third of them. */
+/** A thread is replaced after this many silent checks, and not ready after a third of them. */
 const SILENT_CHECKS_MAX = 6
 
-/** Receives mail in this thread, or in several of its own. */
 export type MailListener = SmtpServer | IntakeThreads
 
 /** The threads load their modules at once, and receive mail after `open`. */
@@ -98,7 +90,6 @@ export class IntakeThreads {
   readonly #threads: IntakeThread[]
   #address: AddressInfo | null = null
   #phase: 'opening' | 'open' | 'ending' = 'opening'
-  /** Threads that ended since one has listened. */
   #failures = 0
   #watch: NodeJS.Timeout | undefined
 
@@ -109,7 +100,6 @@ export class IntakeThreads {
     this.#threads = Array.from({ length: threads }, (_, index) => new IntakeThread(entry, index))
   }
 
-  /** Rejects when the address cannot be listened on. */
   async open(intake: IntakeOptions): Promise<void> {
     const { tls, settings } = intake
     const { silenceMsMax = SILENCE_MS_MAX } = this.#options
@@ -119,7 +109,7 @@ export class IntakeThreads {
     })
     try {
       await this.#requireFreePort(settings)
-      // The first one may choose the port.
+      // Opened before the others, because it may choose the port.
       const [first, ...others] = this.#threads
       if (first) await this.#open(first, intake)
       await Promise.all(others.map((thread) => this.#open(thread, intake)))
@@ -148,18 +138,16 @@ export class IntakeThreads {
     return { connections, heldBytes }
   }
 
-  /** As the threads reported them last. */
   loads(): IntakeLoad[] {
     return this.#threads.flatMap(({ load }) => load ?? [])
   }
 
-  /** Drains all threads as `SmtpServer.close` does. */
   async close({ drainMs }: { drainMs: number }): Promise<void> {
     this.#stop()
     await Promise.all(this.#threads.map((thread) => thread.close(drainMs)))
   }
 
-  /** Ends the threads: at once, or soon after `close`, so that they can still close what they have. */
+  /** At once, or soon after `close`, so that the threads can still close what they opened. */
   async end(): Promise<void> {
     this.#stop()
     await Promise.all(this.#threads.map((thread) => thread.end()))
@@ -170,7 +158,7 @@ export class IntakeThreads {
     this.#phase = 'ending'
   }
 
-  /** A port that threads share would also admit another process of the same user by accident. */
+  /** A shared port would also admit another process of the same user by accident. */
   async #requireFreePort({ smtpHost: host, smtpPort: port, reusePort }: Settings): Promise<void> {
     if (reusePort || port === 0 || this.#threads.length === 1) return
     const probe = createServer()
@@ -189,7 +177,7 @@ export class IntakeThreads {
         ...settings,
         smtpPort: this.#address?.port ?? settings.smtpPort,
         reusePort: settings.reusePort || threads > 1,
-        // A block list of proxies is no plain data, and of no use to SMTP.
+        // A BlockList is not plain data, and not used for SMTP.
         trustedProxies: null,
       },
       ...{ instance, threads, counts: this.#counts, certificate: tls.certificate() },
@@ -218,9 +206,7 @@ export class IntakeThreads {
 
 class IntakeThread {
   readonly index: number
-  /** Resolves with the reason when the thread has ended. */
   readonly ended: Promise<unknown>
-  /** Null before it listens and after its end. */
   load: IntakeLoad | null = null
   readonly #worker: Worker
   readonly #listened = Promise.withResolvers<AddressInfo>()
@@ -244,7 +230,7 @@ class IntakeThread {
     })
   }
 
-  /** Resolves when it listens; rejects with the reason if it ends before. */
+  /** Rejects with the reason if the thread ends before it listens. */
   open(data: IntakeThreadData, intake: IntakeOptions & { log: Log }): Promise<AddressInfo> {
     this.#worker.on('message', (message: FromIntakeThread) => this.#receive(message, intake))
     const transferred = data.writer === null ? [] : [data.writer]
@@ -260,7 +246,6 @@ class IntakeThread {
     return this.load !== null && this.#silentChecks <= SILENT_CHECKS_MAX / 3
   }
 
-  /** Ends the thread if it has listened and has sent nothing since SILENT_CHECKS_MAX calls. */
   check(silenceMsMax: number): void {
     if (this.load === null) return
     this.#silentChecks += 1

@@ -80,14 +80,12 @@ export function quarantineHandlers(deps: QuarantineDeps): HandlersOf<'quarantine
   }
 }
 
-/** `not_found` when the account has no such message in quarantine. */
 async function getQuarantined(deps: { db: Db }, input: store.OfAccount): Promise<Quarantined> {
   const quarantined = await store.findQuarantined(deps.db, input)
   if (quarantined === null) throw notFound()
   return quarantined
 }
 
-/** Without the message's content. */
 function presentQuarantined(quarantined: Quarantined): QuarantinedMessage {
   const { id, inboxId, podId, fromAddr, toAddr, deliveryRole, subject } = quarantined
   const { reason, ruleId, authentication, createdAtMs } = quarantined
@@ -126,9 +124,8 @@ async function presentContent(
 }
 
 /**
- * Lets a quarantined message into its inbox: reads and receives it again, without the sender rules. Returns the
- * new message, or the same message where the inbox has it already. Of several calls one releases it; the
- * others get `not_found`.
+ * Receives a quarantined message again, without the sender rules. Returns the new message, or the
+ * one that the inbox has already. Of concurrent calls one succeeds; the others get `not_found`.
  */
 async function releaseQuarantined(deps: QuarantineDeps, input: store.OfAccount): Promise<Message> {
   const quarantined = await getQuarantined(deps, input)
@@ -136,7 +133,7 @@ async function releaseQuarantined(deps: QuarantineDeps, input: store.OfAccount):
   const raw = await findRawMessage(deps.db, rawId)
   if (raw === null) throw notFound()
   const parsed = await deps.parser.parse(await readRawBytes(deps, rawId))
-  // The sender was authenticated on arrival, and the message scanned; keys and records may be gone by now.
+  // Results of arrival are kept, because keys and DNS records may no longer exist.
   const content = contentOf(parsed, {
     sha256: raw.sha256,
     reversePath,
@@ -160,7 +157,7 @@ async function releaseQuarantined(deps: QuarantineDeps, input: store.OfAccount):
   if (released.isNew) deps.wakeEvents()
   await removeBlobs(deps, released.blobIds)
   const message = await findMessage(deps.db, input.accountId, released.messageId)
-  // Its inbox was deleted in between.
+  // The inbox was deleted after the commit.
   if (message === null) throw notFound()
   return message
 }

@@ -7,11 +7,10 @@ import { isReturnPath } from '#outbound/send/store/loop-marks.ts'
 import { unquote } from '#platform/email-address.ts'
 import type { Db } from '#store/tables.ts'
 
-/** The custom domain by which an address reaches an inbox: its own, or the one of a subdomain or a catch-all. */
+/** The custom domain by which an address reaches an inbox. */
 export type ReachedThrough = {
-  /** The domain that the address has. */
+  /** The domain of the address, possibly a subdomain. */
   name: string
-  /** The id of the domain that takes its mail. */
   domainId: string
 }
 
@@ -22,7 +21,7 @@ export type Recipient =
   | { kind: 'postmaster' }
   /** For reports about sent mail. Any address of this form is accepted, forged or not. */
   | { kind: 'return_path'; localPart: string }
-  /** For complaints (RFC 2142 §4); with the inbox of this name, where there is one. */
+  /** For complaints (RFC 2142 §4), with the inbox of this name if there is one. */
   | { kind: 'abuse'; inbox: ReachedInbox | null }
   | { kind: 'unknown_mailbox' }
   | { kind: 'foreign_domain' }
@@ -35,10 +34,9 @@ export type AcceptedRecipient = Exclude<
   readonly address: string
 }
 
-/** A recipient that gets the message as mail, not as a report. */
 export type MailRecipient = Extract<AcceptedRecipient, { kind: 'inbox' | 'postmaster' }>
 
-/** Where mail for `local-part@domain`, or for the bare `postmaster` of RFC 5321 §4.5.1, goes. */
+/** Resolves `local-part@domain`, or the bare `postmaster` of RFC 5321 §4.5.1. */
 export async function findRecipient(
   deps: { db: Db; inboxDomain: string },
   address: string,

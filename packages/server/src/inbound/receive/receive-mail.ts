@@ -1,5 +1,5 @@
-// Receives one message: processes it as a report where it was sent to an address for reports, checks its sender
-// and loops, screens it by the sender rules of its recipients, and commits it for all recipients at once.
+// Receives one message: processes reports, checks sender and loops, applies the sender rules, and
+// commits the message for all recipients at once.
 
 import { readDomainName } from '@mailroom/mail/address.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
@@ -52,26 +52,24 @@ export type ArrivingMail = {
   recipients: readonly AcceptedRecipient[]
   /** `service`: from an inbox of this service; `sandbox`: injected through the sandbox API. */
   origin: 'smtp' | 'service' | 'sandbox'
-  /** The following are null unless the message came by SMTP. */
+  /** Null unless the message came by SMTP, like `helo` and `tls`. */
   clientAddress: string | null
   helo: string | null
   tls: string | null
-  /** Whether the client gets our answer; absent where there is none to lose. */
+  /** Absent without a client. */
   answered?: Answered
 }
 
 export type ReceiveResult =
-  /** Only new messages: without duplicates and quarantined ones. */
+  /** New messages only, without duplicates and quarantined ones. */
   | { kind: 'stored'; messageIds: string[] }
   /** Every recipient's inbox was deleted since RCPT. */
   | { kind: 'no_recipient' }
   | Loop
-  /** The DMARC policy of the From domain refuses it. */
   | { kind: 'rejected_by_policy'; text: string }
-  /** A report on a delivery whose own outcome is not recorded yet; the sender has to try again. */
+  /** The delivery's own outcome is not recorded yet. The sender has to retry. */
   | { kind: 'too_early' }
 
-/** The SMTP reply to mail that was not stored. */
 export function refusalReply(result: Exclude<ReceiveResult, { kind: 'stored' }>) {
   switch (result.kind) {
     case 'no_recipient':
@@ -94,17 +92,16 @@ export type ReceiveDeps = ReportDeps & {
   blobs: BlobStore | null
   authenticator: Authenticator | null
   rejectDmarcFailures: boolean
-  /** Absent or null where the operator has set up none. */
   scanner?: MailScanner | null
   readsFiles: ReadsFiles
 }
 
-/** How long a report waits for the outcome of our own attempt, which it may overtake. */
+/** A report may overtake our own attempt, and waits this long for its outcome. */
 const REPORT_WAIT_MS_MAX = 3 * SECOND_MS
 
 /**
- * The caller may answer 250 only after this has returned `stored`. Mail that is refused permanently has changed
- * nothing, also as a report. Receiving the same mail again changes nothing.
+ * The caller may answer 250 only after this has returned `stored`. A permanent refusal changes
+ * nothing, and neither does receiving the same mail again.
  */
 export async function receiveMail(
   deps: ReceiveDeps,
@@ -135,7 +132,6 @@ export async function receiveMail(
   const isProcessed = mailRecipients.length < recipients.length
   const reports = { authenticate, isProcessed }
   const result = await storeMail(deps, arriving, mailRecipients, reports)
-  // The report was processed for at least one recipient.
   return isProcessed && result.kind === 'no_recipient' ? { kind: 'stored', messageIds: [] } : result
 }
 
@@ -153,14 +149,12 @@ function once<Value>(start: () => Promise<Value>): () => Promise<Value> {
 
 type ProcessedReports = {
   authenticate: () => Promise<Authenticated>
-  /** Whether any recipient has taken the message as a report. */
   isProcessed: boolean
 }
 
 /**
- * Stores the message once for each inbox among its recipients, or keeps it in quarantine where the account's
- * rules say so. Both are answered `stored`, and so is the same message again, as from a peer that lost our
- * answer, which is not stored a second time.
+ * Stores the message once for each inbox, or in quarantine if the account's rules require it. The
+ * result is `stored` even for a duplicate, as from a peer that lost our reply.
  */
 async function storeMail(
   deps: ReceiveDeps,
@@ -175,7 +169,6 @@ async function storeMail(
   const reading = parsing.then(({ headers }) => headers)
   // `parsing` reports its failure, and not every path awaits `reading`.
   reading.catch(() => {})
-  // In parallel: for a large message each takes long, in a thread of its own.
   const authenticating = reports?.authenticate() ?? authenticateArriving(deps, arriving, reading)
   const scanning = scanArriving(deps, arriving)
   const parsed = await parsing
@@ -190,7 +183,7 @@ async function storeMail(
       const text = 'Mail loop: the mailbox sent this itself'
       return { kind: 'loop', reason: 'own_mark', text, hops: headers.receivedCount }
     }
-    // All recipients share one answer: a refusal would lose the mail of the others.
+    // All recipients share one reply, so a refusal would lose the mail of the others.
     const from = arriving.clientAddress
     deps.log.warn({ looped, from }, 'a mail loop was stopped; other recipients got the mail')
     if (!hasOthers) return { kind: 'stored', messageIds: [] }
@@ -219,7 +212,6 @@ async function storeMail(
   return { kind: 'stored', messageIds: outcome.messageIds }
 }
 
-/** Has the next message of the same octets taken for these. Where that fails, the message may come twice. */
 function noteLost({ db }: ReceiveDeps, lost: Parameters<typeof noteLostAnswer.run>[1]): void {
   db.write(noteLostAnswer, lost).catch(() => {})
 }
@@ -270,18 +262,16 @@ function commit(
   })
 }
 
-/** Mail injected into the sandbox proves nothing, even with a signature that is right: it is a copy. */
+/** Mail injected into the sandbox is a copy, so even a valid signature proves nothing. */
 function isProof(origin: ArrivingMail['origin'], authentication: Authentication | null): boolean {
   return origin !== 'sandbox' && authentication?.verifiedFrom === true
 }
 
-/** Never rejects. */
 function scanArriving({ scanner }: ReceiveDeps, arriving: ArrivingMail): Promise<ScanResult> {
   const recipients = arriving.recipients.map(({ address }) => address)
   return scanner?.scan({ ...arriving, recipients }) ?? Promise.resolve(NOT_SCANNED)
 }
 
-/** An inbox with the address by which the message reaches it. */
 type Target = ReachedInbox & Pick<Receipt, 'through'> & { recipient: string }
 
 /** Each inbox once, by the first of its addresses among the recipients. */
@@ -310,7 +300,6 @@ function addAddress(
   else if (known.through.length > 0) known.through.push(through)
 }
 
-/** Receipts for inboxes that admit the message, and for those whose accounts' rules keep it out. */
 async function screenReceipts(
   deps: { db: Db; makeId: MakeId },
   inboxes: readonly Target[],
@@ -345,7 +334,7 @@ async function screenReceipts(
   return { receipts, keptOut }
 }
 
-/** Null where everybody may write to the inbox, as to a postmaster (RFC 5321 §4.5.1). */
+/** Null if anyone may write to the inbox, as to a postmaster (RFC 5321 §4.5.1). */
 function screeningOf({ address, screening }: ReachedInbox): Screening | null {
   return address.startsWith('postmaster@') ? null : screening
 }
@@ -375,19 +364,16 @@ function comparedAddress(address: string): string {
   return inboxAddressOf(address.slice(0, at), address.slice(at + 1))
 }
 
-/** RFC 5321 §6.3 suggests at least 100 for a limit of hops; peers of today use 50. */
+/** RFC 5321 §6.3 suggests a limit of at least 100 hops; current servers use 50. */
 const RECEIVED_HEADERS_MAX = 50
 
 export type Loop = {
   kind: 'loop'
   reason: 'hops' | 'own_mark'
-  /** For the sending server, without a full stop. */
   text: string
-  /** Received fields of the message. */
   hops: number
 }
 
-/** RFC 5321 §6.3. */
 function findLoopOfHops({
   receivedCount: hops,
 }: Pick<ParsedHeaders, 'receivedCount'>): Loop | null {
@@ -396,8 +382,8 @@ function findLoopOfHops({
 }
 
 /**
- * The inboxes that did not send this message themselves, by its hop marks. Mail from a mailing list comes back
- * to its author by design, and so does mail that an inbox sends to itself here.
+ * Leaves out the inboxes that sent this message, by its hop marks. Mailing lists return mail to its
+ * author by design, and an inbox may send to itself here.
  */
 function withoutSenders(
   deps: DeriveKey,
@@ -410,16 +396,15 @@ function withoutSenders(
 }
 
 type Authenticated = {
-  /** Null where it was not checked. */
   authentication: Authentication | null
-  /** Why the policy of the From domain refuses the message; null when it does not. */
+  /** For the reply; null if the policy of the From domain does not refuse the message. */
   refusal: string | null
 }
 
 /**
- * Mail from this service needs no DNS: the service knows the sender. A policy refuses no mail whose only
- * recipients are the postmaster, abuse@ and return paths, because it may be about the refusals themselves.
- * Never rejects, and takes no longer than AUTHENTICATE_MS_MAX after `reading` has settled.
+ * Mail from this service needs no DNS. No policy refuses mail only for the postmaster, abuse@ and
+ * return paths: it may be about such refusals. Never rejects, and takes at most AUTHENTICATE_MS_MAX
+ * after `reading` has settled.
  */
 export async function authenticateArriving(
   deps: { authenticator: Authenticator | null; rejectDmarcFailures: boolean },
@@ -441,7 +426,7 @@ export async function authenticateArriving(
     reversePath,
     author: reading,
   })
-  // Text that only looks like an address may be read as another address.
+  // Text that only resembles an address may be parsed as another address.
   const hasAddress = checkEmailAddress((await settled(reading))?.from?.address ?? '') === null
   const authentication = { ...found, verifiedFrom: found.verifiedFrom && hasAddress }
   const isRefusable =
@@ -451,12 +436,12 @@ export async function authenticateArriving(
   return { authentication, refusal: isRefusable ? policyRefusal(authentication) : null }
 }
 
-/** RFC 5321 §4.5.1: a postmaster gets all mail, in an inbox of this name as well. */
+/** RFC 5321 §4.5.1: a postmaster receives all mail, even in an inbox of this name. */
 function isSubjectToPolicy(recipient: AcceptedRecipient): boolean {
   return recipient.kind === 'inbox' && !recipient.inbox.address.startsWith('postmaster@')
 }
 
-/** Why the From domain's policy refuses the message (RFC 9989 §5.4), for the reply; null when it does not. */
+/** RFC 9989 §5.4. */
 function policyRefusal({ dmarc }: Authentication): string | null {
   if (dmarc.result !== 'fail' || dmarc.policy !== 'reject') return null
   return `The DMARC policy of ${dmarc.domain} has mail refused that it did not authenticate`
@@ -474,7 +459,7 @@ function ownMail(raw: Uint8Array, headers: ParsedHeaders | null): Authentication
   }
 }
 
-/** Unsigned mail injected through the sandbox has no client address, so there is nothing to check. */
+/** Unsigned mail without a client address has nothing to check. */
 function injectedMail(headers: ParsedHeaders | null): Authentication {
   return {
     spf: { result: 'none', domain: null },

@@ -1,4 +1,4 @@
-// The parts of a received message that are the same for all its recipients, as they are stored.
+// The columns of a received message that are the same for all its recipients.
 
 import { hash } from 'node:crypto'
 import { formatMailbox } from '@mailroom/mail/address-list.ts'
@@ -20,7 +20,7 @@ import { ownBytes } from '#mailbox/messages/store/with-raw-bytes.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 
-/** `reversePath` '' is the null reverse-path; `authentication` is null where it was not checked. */
+/** `reversePath` '' is the null reverse-path. */
 export function contentOf(
   parsed: ParsedMessage,
   {
@@ -32,7 +32,6 @@ export function contentOf(
   }: {
     sha256: Uint8Array
     reversePath: string
-    /** Addresses of the inboxes that the message came to. */
     recipients: readonly string[]
     authentication: Authentication | null
     scanned: ScanResult
@@ -64,42 +63,36 @@ export function contentOf(
   }
 }
 
-/** An empty list for calendar files without an event. */
 function invitesColumn({ attachments, invites }: ParsedMessage): string | null {
   return attachments.some(isCalendarFile) ? JSON.stringify(invites) : null
 }
 
-/** As long as servers try to deliver a message. */
+/** Servers retry a message for up to five days. */
 const REPEATED_WITHIN_MS = 5 * DAY_MS
-/** Programs may write the same message again and again without a date, such as "The door is open." */
+/** Programs may repeat the same message without a date, such as "The door is open." */
 const UNDATED_REPEATED_WITHIN_MS = 10 * MINUTE_MS
 
-/**
- * Since when the same octets without a Message-ID are the same message, from a client that lost our answer and not from
- * one that says something again.
- */
+/** The same octets without a Message-ID since then are one message: a client lost our reply. */
 export function repeatedSince({ date }: ParsedHeaders, nowMs: number): number {
   return nowMs - (date === null ? UNDATED_REPEATED_WITHIN_MS : REPEATED_WITHIN_MS)
 }
 
-/** The key of a message without a Message-ID, by which it is recognised. */
 export function keyOfBytes(sha256: Uint8Array): Uint8Array {
   return receiptKey('', sha256)
 }
 
-/** 128 bits by which the same Message-ID with the same bytes is recognised. */
+/** 128 bits that identify a Message-ID together with the octets. */
 function receiptKey(messageKey: string, sha256: Uint8Array): Uint8Array {
   const material = Buffer.concat([sha256, Buffer.from(messageKey, 'utf8')])
   return ownBytes(hash('sha256', material, 'buffer').subarray(0, 16))
 }
 
-/** Identifiers that are looked up for the thread of a message. */
 const PARENTS_MAX = 100
 
 /**
- * The messages that this one answers, in the order in which they decide its thread: In-Reply-To as
- * written, then References from the nearest ancestor (RFC 5322 §3.6.4: the last) to the farthest. Of
- * more than PARENTS_MAX the nearest are kept, and the root.
+ * In the order in which they decide the thread: In-Reply-To as written, then References from the
+ * nearest ancestor (RFC 5322 §3.6.4: the last) to the farthest. Of more than PARENTS_MAX, the
+ * nearest and the root remain.
  */
 export function parentKeysOf(headers: ParsedHeaders): string[] {
   const ids = [...headers.inReplyTo, ...headers.references.toReversed()]
@@ -107,16 +100,13 @@ export function parentKeysOf(headers: ParsedHeaders): string[] {
   return keys.length <= PARENTS_MAX ? keys : [...keys.slice(0, PARENTS_MAX - 1), ...keys.slice(-1)]
 }
 
-/** The author's address in canonical form; null when it is not a valid address. */
+/** Null if the author's address is not valid. */
 export function senderKeyOf({ from }: ParsedHeaders): string | null {
   if (from === null || checkEmailAddress(from.address) !== null) return null
   return addressKey(from.address)
 }
 
-/**
- * What the message mentions. `readsFiles` says whether files are read that a service may or may not read; documents are of
- * a kind that it reads at the latest when it is asked for their text.
- */
+/** Documents count as unread even without `readsFiles`: their text is extracted on request. */
 export function mentionsOf(
   { headers, mentions, attachments }: ParsedMessage,
   { readsFiles }: { readsFiles: ReadsFiles },
@@ -132,10 +122,9 @@ export function mentionsOf(
   }
 }
 
-/** Kinds of files whose octets are no text. */
 const DOCUMENT_KINDS: ReadonlySet<FileKind> = new Set(['pdf', 'zip', 'rtf'])
 
-/** Whether attachments of a message that arrived are read later. */
+/** Whether the attachments of an arriving message are extracted later. */
 export type ReadsFiles = (
   attachments: readonly { filename: string; contentType: string }[],
 ) => boolean

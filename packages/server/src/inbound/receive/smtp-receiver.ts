@@ -1,4 +1,4 @@
-// The receiver of the SMTP engine: decides on recipients and messages, and returns the SMTP replies.
+// The receiver of the SMTP engine: decides on recipients and messages by SMTP replies.
 
 import { type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
 import type { CountOutcome, Envelope, MailReceiver } from '@mailroom/smtp/server/session.ts'
@@ -23,17 +23,15 @@ type ReceiverDeps = ReceiveDeps & {
   tracing: Tracing
 }
 
-/** The recipients accepted at RCPT, and when the first was. */
 type Accepted = { recipients: AcceptedRecipient[]; sinceMs: number }
 
-/** Looks up recipients once `started` has resolved. Every refusal is an SMTP reply; none sends mail. */
+/** Looks up recipients once `started` has resolved. No refusal sends mail. */
 export function makeReceiver(
   deps: ReceiverDeps,
   { started, metrics }: { started: Promise<void>; metrics: Pick<Metrics, 'observeReceive'> },
 ): MailReceiver {
   const { storePressure: pressure, clock, log } = deps
   const replyToFailure = (error: unknown) => failureReply(log, error)
-  // The store notices an inbox that is deleted between RCPT and DATA.
   const accepted = new WeakMap<Envelope, Accepted>()
   const acceptedOf = (envelope: Envelope): Accepted =>
     accepted.get(envelope) ?? { recipients: [], sinceMs: clock.now() }
@@ -95,7 +93,6 @@ export function makeReceiver(
   }
 }
 
-/** The trace begins when the first recipient was accepted, at `startMs`. */
 function receiveTraced(
   deps: ReceiverDeps,
   arriving: ArrivingMail,

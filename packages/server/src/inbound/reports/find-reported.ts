@@ -1,5 +1,5 @@
-// Finds the sent message and the recipients that a report is about, and how far it can be believed. A complaint
-// to abuse@ needs a proof: our return path, or our hop mark, which only a recipient of the message has.
+// Finds the sent message and recipients that a report is about, and how far it is believed. A
+// complaint to abuse@ needs proof: our return path, or our hop mark, which only recipients have.
 
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { messageIdKey } from '@mailroom/mail/message-headers.ts'
@@ -29,12 +29,12 @@ export type Finding = { delivery: Named } & (
   | {
       kind: 'complaint'
       feedbackType: string
-      /** Whether the message went to nobody else at this domain who could have forged the complaint. */
+      /** Whether no other recipient at this domain could have forged the complaint. */
       isAlone: boolean
     }
 )
 
-/** The sent message of a return path, with the recipients that reports to it may be about; or why there is none. */
+/** The sent message, with the recipients that reports to its return path may be about. */
 export async function findAtReturnPath(
   deps: { db: Db; clock: Clock; deriveKey: (purpose: string) => Uint8Array },
   localPart: string,
@@ -46,7 +46,7 @@ export async function findAtReturnPath(
   const sent = await findSentByDelivery(deps.db, deliveryId)
   const named = sent?.deliveries.find(({ id }) => id === deliveryId)
   if (sent === null || named === undefined) return 'unknown_message'
-  // Only the server of this domain got this return path, so it cannot report on other domains.
+  // Only the server of this domain received this return path, so it cannot report on other domains.
   const domain = domainOf(named.recipient)
   const group = sent.deliveries.filter(({ recipient }) => domainOf(recipient) === domain)
   return { sent, group }
@@ -55,9 +55,9 @@ export async function findAtReturnPath(
 type BounceDeps = { db: Db; inboxDomain: string; countReport: (outcome: CountedReport) => void }
 
 /**
- * Each bounced delivery once, however often the report names it; counts the rest of the report. Recipients who
- * share a return path can all forge reports to it, so their bounces are never hard: only a report to the return
- * path of a single recipient suppresses its address.
+ * Each bounced delivery once. Recipients who share a return path can all forge reports to it, so
+ * their bounces are never hard: only a report to the return path of a single recipient suppresses
+ * its address.
  */
 export async function findBounced(
   deps: BounceDeps,
@@ -92,9 +92,8 @@ export async function findBounced(
 }
 
 /**
- * The part of the report that is believed of the recipient, or null. Where mail was forwarded, the mailbox at
- * the end may be dead while the original address is not. If that mailbox is here, this service itself refused
- * its own mail that came back.
+ * If the mail was forwarded, the final mailbox may be dead while the original address is not. If
+ * that mailbox is here, this service refused its own mail that came back, and the result is null.
  */
 async function believed(
   deps: BounceDeps,
@@ -133,13 +132,12 @@ type ComplaintDeps = {
 
 type About = {
   sent: SentMessage
-  /** The recipients that the complaint may be about. */
   group: readonly Named[]
-  /** Only the server of these recipients has the return path; any recipient has the mark. */
+  /** Only the server of these recipients has the return path; any recipient has the hop mark. */
   proof: 'return_path' | 'mark'
 }
 
-/** The message that the complaint proves to be about; null, with the reason counted, when it proves none. */
+/** Null if the complaint proves no message; the reason is counted. */
 export async function findComplained(
   deps: ComplaintDeps,
   complaint: Complaint,
@@ -159,7 +157,9 @@ export async function findComplained(
   return null
 }
 
-/** Later recipients of the thread know the Message-ID too; only the message itself has the mark. */
+/**
+ * Later recipients of the thread know the Message-ID too, but only the message has the hop mark.
+ */
 async function findMarked(
   deps: ComplaintDeps,
   { originalMessageId, returnedLoopMarks }: Complaint,
@@ -171,7 +171,6 @@ async function findMarked(
   return deps.clock.now() - idTimeMs(sent.messageId) > RETURN_PATH_MS ? 'expired' : sent
 }
 
-/** Whether the complaint returns this message. */
 export function returnsMessage(
   deps: { deriveKey: (purpose: string) => Uint8Array },
   { originalMessageId, returnedLoopMarks, reportedReturnPath }: Complaint,
@@ -185,7 +184,7 @@ export function returnsMessage(
   )
 }
 
-/** The believed complaints. `authenticate` is costly, and gives null where it is impossible. */
+/** `authenticate` is costly, and null if it is impossible. */
 export async function complaintsOf(
   deps: { inboxDomain: string; countReport: (outcome: CountedReport) => void },
   { recipients, feedbackType, isStandard }: Complaint,
@@ -196,7 +195,7 @@ export async function complaintsOf(
   }: Pick<About, 'group' | 'proof'> & { authenticate(): Promise<Authentication | null> },
 ): Promise<Finding[]> {
   const [only] = group.length === 1 ? group : []
-  // Standard complaints often hide the recipient. One in free text counts only for recipients that it names.
+  // Standard complaints often hide the recipient; free text has to name it.
   const isUnnamed = isStandard && recipients.length === 0
   const meant = new Set<Named>()
   if (isUnnamed && only !== undefined) meant.add(only)
@@ -220,7 +219,7 @@ export async function complaintsOf(
   return findings
 }
 
-/** Whether the sender may report for the domain. Nobody may for the inbox domain, which many accounts share. */
+/** No sender may report for the inbox domain, which many accounts share. */
 async function isAuthorised(
   { inboxDomain }: { inboxDomain: string },
   authentication: Authentication | null,
@@ -249,10 +248,7 @@ function localPartOf(address: string | null): string {
   return address?.slice(0, Math.max(0, address.lastIndexOf('@'))) ?? ''
 }
 
-/**
- * The delivery to the first of `names` that is a recipient; null when none is. Names may have the address type
- * of RFC 3464 §2.3.2 and be encoded as xtext (RFC 3461 §4).
- */
+/** Names may have the address type of RFC 3464 §2.3.2 and be encoded as xtext (RFC 3461 §4). */
 function matchRecipient<Delivery extends Named>(
   deliveries: readonly Delivery[],
   names: readonly (string | null)[],
@@ -265,10 +261,7 @@ function matchRecipient<Delivery extends Named>(
   return null
 }
 
-/**
- * Whether the name is another mailbox than the address, as of forwarded mail. A name without a domain is at the
- * reporting host, and is the same mailbox when the local parts are equal.
- */
+/** A name without a domain is at the reporting host, and compared by its local part. */
 function isElsewhere(name: string, address: string): boolean {
   const domain = address.slice(address.lastIndexOf('@'))
   const own = addressKey(address)
@@ -277,7 +270,7 @@ function isElsewhere(name: string, address: string): boolean {
   )
 }
 
-/** The possible meanings of the name. The literal one comes first, because a tag may look like xtext. */
+/** The literal meaning comes first, because a tag may look like xtext. */
 function spellingsOf(name: string): string[] {
   const bare = name.trim().replace(/^<(.*)>$/s, '$1')
   const address = bare.replace(/^(?:rfc822|utf-8)\s*;\s*/i, '').replace(/^<(.*)>$/s, '$1')
@@ -288,11 +281,12 @@ function spellingsOf(name: string): string[] {
 }
 
 /**
- * Outcomes of reports as the metrics count them. `bounced` and `complained` changed a delivery; `repeated` had
- * been settled so before. All others change nothing: the return path is `forged`, `expired` or of an
- * `unknown_message`; the report names an `unknown_recipient`, is `not_final`, or is `ignored` for its type or
- * because it is about an inbox here; its delivery is `deferred` and retried; a complaint is `unproven` when
- * knowing the Message-ID suffices to write it, and left to people; `too_early` reports have to be sent again.
+ * Outcomes of reports in the metrics. `bounced` and `complained` changed a delivery; `repeated` had
+ * been settled before. All others change nothing: the return path is `forged`, `expired` or of an
+ * `unknown_message`; the recipient is not one of the message; the report is `not_final`, or
+ * `ignored` for its type or because it is about an inbox here; the delivery is `deferred` and
+ * retried; a complaint is `unproven` if knowing the Message-ID suffices to write it; a `too_early`
+ * report has to be sent again.
  */
 export type CountedReport =
   | 'bounced'

@@ -1,5 +1,5 @@
-// Processes reports about sent mail that came to a return path or to abuse@. The service answers none of them,
-// and does not tell a sender that a return path is forged.
+// Processes reports about sent mail to a return path or to abuse@. The service replies to none, and
+// does not reveal that a return path is forged.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
@@ -29,7 +29,7 @@ import {
   returnsMessage,
 } from './find-reported.ts'
 
-/** First wait for a delivery whose own attempt is not recorded yet; doubles each time. */
+/** Doubles each time. */
 const REPORT_RETRY_MS = 50
 
 export type ReportDeps = {
@@ -44,23 +44,19 @@ export type ReportDeps = {
 }
 
 export type Arrived = {
-  /** Parses the message, which is costly. */
   readReport(): Promise<Report>
-  /** Authenticates the sender by DNS; null where that is impossible. */
+  /** Null if DNS authentication is impossible. */
   authenticate(): Promise<Authentication | null>
-  /** How long to wait for our own outcome, on the monotonic clock. */
+  /** On the monotonic clock. */
   deadlineMs: number
 }
 
-/** `done`: recorded, or dropped; `too_early`: its delivery is not settled, so the report has to be sent again. */
+/** `too_early`: the delivery is not settled, so the report has to be sent again. */
 type Processed = { kind: 'done' } | { kind: 'too_early' }
 
 const DONE: Processed = { kind: 'done' }
 
-/**
- * Processes the message as a report where its recipients are addresses for reports. Returns the recipients
- * that get it as mail, or `too_early` when it has to be sent again.
- */
+/** Returns the recipients that receive the message as mail and not as a report. */
 export async function processReports(
   deps: ReportDeps,
   recipients: readonly AcceptedRecipient[],
@@ -88,7 +84,7 @@ async function processFor(
     case 'return_path': {
       const result = await processAtReturnPath(deps, recipient.localPart, arrived)
       if (result.kind !== 'mail') return result
-      // Programs answer to the reverse-path: the answer is for the inbox that sent the message.
+      // Programs reply to the reverse-path, so the reply is for the inbox that sent the message.
       const { accountId, inboxId } = result.sent
       const inbox = await findReachedInbox(deps.db, accountId, inboxId)
       if (inbox !== null) return { kind: 'inbox', inbox, through: null, address }
@@ -105,10 +101,7 @@ async function processFor(
   }
 }
 
-/**
- * `mail`: no report, but a message for the inbox that sent. A report may only be about recipients at the domain
- * that its return path names.
- */
+/** `mail`: not a report, but a message for the inbox that sent. */
 export async function processAtReturnPath(
   deps: ReportDeps,
   localPart: string,
@@ -129,7 +122,7 @@ export async function processAtReturnPath(
       return settleReported(deps, { sent, findings, deadlineMs })
     }
     case 'complaint': {
-      // A person may write words of complaint, and so may a program that quotes them.
+      // A person, or a program that quotes one, may use the words of a complaint.
       const isReport = report.isStandard || returnsMessage(deps, report, sent, localPart)
       if (!isReport) return { kind: 'mail', sent }
       if (isIgnored(deps, report)) return DONE
@@ -140,10 +133,7 @@ export async function processAtReturnPath(
   }
 }
 
-/**
- * Processes a complaint that came to abuse@ and proves that it is about a message sent from here. Null when it
- * is no complaint or proves nothing, and people have to read it.
- */
+/** Null for mail that is not a complaint, or proves nothing: people have to read it. */
 export async function processAtAbuse(
   deps: ReportDeps,
   { readReport, authenticate, deadlineMs }: Arrived,
@@ -158,7 +148,7 @@ export async function processAtAbuse(
   return settleReported(deps, { sent: about.sent, findings, deadlineMs })
 }
 
-/** Feedback types that are no complaint of a recipient (RFC 5965 §7.3, RFC 6430). */
+/** Not complaints of a recipient (RFC 5965 §7.3, RFC 6430). */
 const IGNORED = new Set(['not-spam', 'auth-failure'])
 
 function isIgnored(deps: ReportDeps, { feedbackType }: Complaint): boolean {
@@ -168,8 +158,8 @@ function isIgnored(deps: ReportDeps, { feedbackType }: Complaint): boolean {
 }
 
 /**
- * `too_early` when an attempt for one of the deliveries is still under way at `deadlineMs` of the monotonic
- * clock. Settled deliveries are recorded even then, and a repeated report changes nothing.
+ * Deliveries that can be settled are recorded even if others are `too_early` at `deadlineMs`. A
+ * repeated report changes nothing.
  */
 async function settleReported(
   deps: ReportDeps,
@@ -246,7 +236,7 @@ function reportedOf(deps: ReportDeps, accountId: string, finding: Finding): Repo
   }
 }
 
-/** The diagnostic text without the codes in front, which have fields of their own. */
+/** The leading codes have fields of their own. */
 function wordsOf({ replyCode, enhancedCode, diagnostic }: ReportedRecipient): string {
   const code = replyCode === null ? '' : String(replyCode)
   const words = diagnostic.startsWith(code)

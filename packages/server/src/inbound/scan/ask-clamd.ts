@@ -1,4 +1,4 @@
-// Asks clamd about a message by its command INSTREAM (clamd(8)).
+// Scans a message with clamd by its command INSTREAM (clamd(8)).
 
 import { connect } from 'node:net'
 import type { ScanAnswer } from './scan-answer.ts'
@@ -17,10 +17,9 @@ export function clamdPlaceOf(url: string): ClamdPlace {
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || '80') }
 }
 
-/** Of a signature, in characters. */
 const NAME_LENGTH_MAX = 120
 
-/** Rejects when there is no usable answer. */
+/** Rejects without a usable answer. */
 export async function askClamd(
   place: ClamdPlace,
   raw: Uint8Array,
@@ -45,7 +44,7 @@ function exchange(place: ClamdPlace, raw: Uint8Array, signal: AbortSignal): Prom
   }
   const fail = (error: unknown) => {
     end()
-    // It may refuse a long message before it has read it, and then its reply counts.
+    // clamd may refuse a long message before it has read it; its reply then counts.
     if (reply.endsWith('\0')) resolve(reply)
     else reject(error)
   }

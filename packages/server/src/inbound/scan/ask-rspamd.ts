@@ -1,16 +1,15 @@
-// Asks rspamd about a message (POST /checkv2 of its controller or worker).
+// Scans a message with rspamd (POST /checkv2 of its controller or worker).
 
 import type { ArrivingBytes, ScanAnswer } from './scan-answer.ts'
 
-/** Larger than any answer of rspamd's. */
+/** Larger than any answer of rspamd. */
 const ANSWER_BYTES_MAX = 1 << 20
-/** Symbols that a reason names. */
 const NAMED_SYMBOLS = 5
 const SPAM_ACTIONS = new Set(['reject', 'add header', 'rewrite subject'])
 
 type Symbols = Readonly<Record<string, { readonly score?: unknown } | null>>
 
-/** Rejects when there is no usable answer. */
+/** Rejects without a usable answer. */
 export async function askRspamd(
   baseUrl: string,
   mail: ArrivingBytes,
@@ -31,7 +30,6 @@ export async function askRspamd(
 function headersOf({ reversePath, recipients, clientAddress, helo }: ArrivingBytes): Headers {
   const headers = new Headers({ 'content-type': 'message/rfc822' })
   const add = (name: string, value: string | null) => {
-    // A field holds printable ASCII; rspamd does without the rest.
     if (value !== null && /^[\x21-\x7e]+$/.test(value)) headers.append(name, value)
   }
   add('From', reversePath)
@@ -63,7 +61,6 @@ function readAnswer(answer: unknown): ScanAnswer {
   return { verdict: 'spam', spamScore: score, reason: { rule: 'rspamd', detail } }
 }
 
-/** The symbols with the highest scores. */
 function namesOf(symbols: Symbols): string[] {
   const scored = Object.entries(symbols).map(([name, symbol]) => ({
     name,

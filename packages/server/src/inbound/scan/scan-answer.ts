@@ -1,8 +1,5 @@
-// What a scanner of mail is asked, and what it answers.
-
 import type { CategoryReason } from '@mailroom/mail/mime/parsed-message.ts'
 
-/** What scanners are told about a message. */
 export type ArrivingBytes = {
   readonly raw: Uint8Array
   readonly reversePath: string

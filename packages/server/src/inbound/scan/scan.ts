@@ -1,5 +1,5 @@
-// Scanners of arriving mail, where the operator has set them up: rspamd for spam, clamd for viruses. A scanner that is
-// away or slow never holds up mail for longer than SCAN_MS_MAX, and never loses any.
+// Asks the configured scanners, rspamd for spam and clamd for viruses. A scanner that is down or
+// slow delays mail by at most SCAN_MS_MAX and never loses any.
 
 import type { CategoryReason } from '@mailroom/mail/mime/parsed-message.ts'
 import type { ScanResult } from '#mailbox/messages/store/message-kind.ts'
@@ -16,7 +16,7 @@ export type MailScanner = {
   scan(mail: ArrivingBytes): Promise<ScanResult>
 }
 
-/** Null where no scanner is set up. */
+/** Null without a configured scanner. */
 export function openMailScanner({
   rspamdUrl,
   clamdUrl,
@@ -40,7 +40,7 @@ export function openMailScanner({
 
 type Failure = { readonly verdict: null; readonly spamScore: null; readonly reason: CategoryReason }
 
-/** Turns a failure into a reason, and logs the first of several and its end. */
+/** Logs the first of several failures and the recovery. */
 function guarded(
   rule: string,
   log: Log,

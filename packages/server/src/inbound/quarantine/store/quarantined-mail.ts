@@ -24,7 +24,6 @@ export type Quarantined = {
   inboxId: string
   rawId: string
   reason: QuarantineReason
-  /** Null where it was kept out for want of a rule. */
   ruleId: string | null
   fromAddr: string
   toAddr: string
@@ -33,9 +32,7 @@ export type Quarantined = {
   subject: string
   /** '' is the null reverse-path. */
   reversePath: string
-  /** Null where it was not checked. */
   authentication: Authentication | null
-  /** As judged on arrival. */
   category: string
   judgement: string
   createdAtMs: number
@@ -43,7 +40,7 @@ export type Quarantined = {
 
 export type OfAccount = { accountId: string; quarantinedId: string }
 
-/** Newest first; of one inbox when `inboxId` is given. */
+/** Newest first; null for all inboxes. */
 export async function listQuarantined(
   db: ReadDb,
   input: { accountId: string; inboxId: string | null; limit: number; offset: number },
@@ -61,7 +58,7 @@ export async function listQuarantined(
   return { quarantined: rows.map(toQuarantined), total }
 }
 
-/** Null when the account has no such message, or its inbox is deleted. */
+/** Null if the account has no such message, or its inbox is deleted. */
 export async function findQuarantined(
   db: ReadDb,
   { accountId, quarantinedId }: OfAccount,
@@ -72,7 +69,6 @@ export async function findQuarantined(
   return row === undefined ? null : toQuarantined(row)
 }
 
-/** Leaves out messages of deleted inboxes. */
 function selectShown(db: ReadDb, accountId: string) {
   return db.read
     .selectFrom('quarantined_messages')
@@ -87,7 +83,6 @@ function selectShown(db: ReadDb, accountId: string) {
     )
 }
 
-/** The sum of the inboxes' counters; an account has only as many inboxes as its plan allows. */
 async function countQuarantined(
   db: ReadDb,
   input: { accountId: string; inboxId: string | null },
@@ -102,7 +97,7 @@ async function countQuarantined(
   return rows.reduce((total, row) => total + row.quarantined_count, 0)
 }
 
-/** Removes the row; the caller takes over its reference to the raw message. Null when there is no such row. */
+/** The caller takes over the reference to the raw message. */
 async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarantined | null> {
   const known = await tx.query
     .selectFrom('quarantined_messages')
@@ -132,24 +127,22 @@ type ReleaseInput = {
   parentKeys: string[]
   senderKey: string | null
   messageId: string
-  /** Id of the thread, should the message start one. */
+  /** For a new thread. */
   threadId: string
   eventId: string
-  /** Whether its attachments are read later. */
   readsFiles: boolean
   mentions: ReceivedMentions
   nowMs: number
 }
 
 type ReleaseOutcome = {
-  /** Id of the message in the inbox, be it new or there already. */
+  /** New or already there. */
   messageId: string
   isNew: boolean
-  /** Blobs that nothing refers to any more. */
   blobIds: string[]
 }
 
-/** Stores the message in its inbox. Null when the account has no such message in quarantine. */
+/** Null if the account has no such message in quarantine. */
 export const storeReleased = transaction({
   name: 'releaseQuarantined',
   accountOf: ({ accountId }) => accountId,
@@ -160,7 +153,7 @@ export const storeReleased = transaction({
     const { messageId, threadId, eventId, ...arrival } = input
     const result = await receiveKept(tx, {
       ...arrival,
-      // Else a key could make a correspondent of everybody whom a policy keeps out.
+      // Otherwise a signature would make a correspondent of a sender whom a policy keeps out.
       senderProof: SENDER_PROOFS.none,
       raw: { id: rawId, size_bytes: await sizeOf(tx, rawId), reverse_path: taken.reversePath },
       receipts: [{ ...taken, messageId, threadId, eventId }],
@@ -184,7 +177,7 @@ async function sizeOf(tx: Tx, rawId: string): Promise<number> {
   return raw.size_bytes
 }
 
-/** Null when the account has no such message in quarantine. */
+/** Null if the account has no such message in quarantine. */
 export const removeQuarantined = transaction({
   name: 'deleteQuarantined',
   accountOf: ({ accountId }) => accountId,
@@ -195,7 +188,7 @@ export const removeQuarantined = transaction({
   },
 })
 
-/** Removes up to `PURGE_STEP_ROWS` messages that came until `untilMs`; returns the ids of their raw messages. */
+/** Removes up to `PURGE_STEP_ROWS` messages; returns the ids of their raw messages. */
 export async function purgeQuarantined(tx: Tx, untilMs: number): Promise<string[]> {
   const expired = await tx.query
     .selectFrom('quarantined_messages')
@@ -221,7 +214,7 @@ export async function purgeQuarantined(tx: Tx, untilMs: number): Promise<string[
   return removed.map((row) => row.raw_id)
 }
 
-/** The same for a deleted inbox, whose counters went with it. */
+/** For a deleted inbox, whose counters are gone. */
 export async function purgeQuarantinedOf(tx: Tx, inboxId: string): Promise<string[]> {
   const removed = await tx.query
     .deleteFrom('quarantined_messages')
@@ -237,7 +230,7 @@ export async function purgeQuarantinedOf(tx: Tx, inboxId: string): Promise<strin
   return removed.map((row) => row.raw_id)
 }
 
-/** False when the inbox is deleted. */
+/** False if the inbox is deleted. */
 async function countInInbox(
   tx: Tx,
   inboxId: string,

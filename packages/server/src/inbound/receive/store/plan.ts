@@ -1,5 +1,5 @@
-// The plan of receiving: the rows to write for arriving messages, one or a group, as if each had come after the
-// one before it. Pure: decides from rows that were read, and knows no database.
+// Plans the rows to write for arriving messages, as if each had arrived after the one before it.
+// Pure: no database.
 
 import type { EventQuarantined } from '@mailroom/contract/events.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
@@ -28,7 +28,6 @@ import type {
 import type { SenderProof } from '#policy/store/send-policies.ts'
 import type { Row } from '#store/tables.ts'
 
-/** Messages of an inbox with one Message-ID that an arriving message is compared with. */
 export const SAME_ID_COMPARED_MAX = 100
 
 export type Receipt = {
@@ -36,18 +35,17 @@ export type Receipt = {
   podId: string
   inboxId: string
   messageId: string
-  /** Id of the thread, should the message start one. */
+  /** For a new thread. */
   threadId: string
   eventId: string
   toAddr: string
   /** The first address at RCPT that reaches the inbox, in the client's spelling. */
   recipient: string | null
-  /** The custom domains by which its addresses reach the inbox; empty where one is on the domain of the service. */
+  /** Custom domains only; empty if one address is on the domain of the service. */
   through: ReachedThrough[]
   deliveryRole: 'to' | 'cc'
 }
 
-/** A recipient whose sender rules keep the message out. */
 export type KeptOut = Pick<
   Receipt,
   | 'eventId'
@@ -60,7 +58,6 @@ export type KeptOut = Pick<
   | 'deliveryRole'
 > & { quarantinedId: string; auditId: string; reason: QuarantineReason; ruleId: string | null }
 
-/** Received mail has a category, which sent mail does not have. */
 export type ReceivedContent = MessageContent & { category: string; judgement: string }
 
 export type Arrival = {
@@ -68,66 +65,60 @@ export type Arrival = {
   content: ReceivedContent
   receipts: readonly Omit<Receipt, 'through'>[]
   keptOut: readonly Omit<KeptOut, 'through'>[]
-  /** Message-IDs that this message answers, in the order in which they decide its thread. */
+  /** In the order in which they decide the thread. */
   parentKeys: readonly string[]
-  /** The author's address in canonical form; null when it is not valid. */
+  /** Null if the author's address is not valid. */
   senderKey: string | null
   senderProof: SenderProof
   mentions: ReceivedMentions
-  /** Trace of its events. */
   traceParent: string | null
   nowMs: number
   /**
-   * The key of its octets, and since when a message without a Message-ID whose answer was lost is the same one; absent
-   * where that is not asked.
+   * A message without a Message-ID but with this key is the same one if it arrived since `sinceMs`
+   * and its reply was lost.
    */
   repeated?: { key: Uint8Array; sinceMs: number }
-  /** Absent for mail that arrives. */
   imported?: ImportedAs
 }
 
-/** How a message of a file comes into an inbox: without an event, and as old as it is. */
+/** An imported message emits no event and keeps its own date. */
 export type ImportedAs = {
   direction: Direction
   status: 'received' | 'sent' | 'failed'
   failureReason: string | null
   dateMs: number
   isRead: boolean
-  /** The recipients of a sent message. */
   to: string[]
   bcc: string[]
-  /** The thread that the message continues, if the inbox has it, and otherwise starts. */
+  /** The thread that the message continues if the inbox has it, and starts otherwise. */
   threadId: string | null
 }
 
 export type MessageKey = { inbox_id: string; message_key: string }
 
-/** Rows of the inboxes, locked against other transactions until the plan is written. */
+/** Locked against other transactions until the plan is written. */
 export type KnownRows = {
-  /** Only of inboxes that receive. */
   inboxes: readonly KnownInbox[]
   /**
-   * Messages with the same Message-ID: for each the newest SAME_ID_COMPARED_MAX, newest first; and under the key '' those
-   * without one that have the same octets.
+   * For each Message-ID the newest SAME_ID_COMPARED_MAX, newest first. Messages without one that
+   * have the same octets are under the key ''.
    */
   same: readonly (MessageKey & { id: string; receipt_key: Uint8Array })[]
   /** Threads of the oldest messages that have the answered Message-IDs. */
   parents: readonly (MessageKey & ThreadState)[]
-  /** Threads that imported messages name. */
   threads?: readonly ThreadState[]
-  /** Quarantined messages with the same receipt key. */
   quarantined: readonly { inbox_id: string; receipt_key: Uint8Array | null }[]
 }
 
 export type ReceiptResult =
   | { kind: 'stored'; messageId: string }
-  /** The inbox has the message already, or the quarantine has it, where `messageId` is null. */
+  /** `messageId` is null if the quarantine has the message. */
   | { kind: 'duplicate'; messageId: string | null }
   | { kind: 'quarantined' }
   | { kind: 'gone' }
 
 type ReceivePlan = {
-  /** One list for each arrival, with a result for each recipient. */
+  /** For each arrival, a result for each recipient. */
   results: ReceiptResult[][]
   additions: Additions
   rows: Pick<NewRows, 'correspondents' | 'quarantined' | 'events'>
@@ -136,7 +127,7 @@ type ReceivePlan = {
 }
 
 type Draft = Pick<ReceivePlan, 'additions' | 'mentions' | 'audit'> & {
-  /** By `keyIn`, like `parents` and `quarantined`. */
+  /** Keyed by `keyIn`, like `parents` and `quarantined`. */
   readonly same: Map<string, { id: string; receipt_key: Uint8Array }[]>
   readonly parents: Map<string, ThreadState>
   readonly named: Map<string, ThreadState>
@@ -159,12 +150,11 @@ export function planReceiving(known: KnownRows, arrivals: readonly Arrival[]): R
   return { results, additions, rows, mentions, audit }
 }
 
-/** One order everywhere, so that no two transactions wait for each other. */
+/** One order everywhere, so that transactions do not deadlock. */
 export function inOrderOfInboxes<One extends { inboxId: string }>(receipts: readonly One[]): One[] {
   return receipts.toSorted((a, b) => (a.inboxId < b.inboxId ? -1 : 1))
 }
 
-/** Key of a Message-ID or receipt key within an inbox. */
 export function keyIn(inboxId: string, key: string): string {
   return `${inboxId} ${key}`
 }
@@ -216,7 +206,7 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
       created_at: imported?.dateMs ?? nowMs,
     },
     sizeBytes: raw.size_bytes,
-    // A read message of a file leaves its thread as it is.
+    // An imported message that is read leaves its thread as it is.
     marks: imported?.isRead === true ? 'nothing' : 'unread',
     thread: findThread(draft, arrival, inboxId),
     threadId: receipt.threadId,
@@ -269,7 +259,7 @@ function addMentions(
   draft.mentions.push(...mentionRows(message, { ...mentions, copied }))
 }
 
-/** A message that the inbox has already stays there, whatever the rules say now. */
+/** A duplicate of a message in the inbox is not quarantined, whatever the rules say now. */
 function keepOut(
   draft: Draft,
   arrival: Arrival,
@@ -359,7 +349,6 @@ function quarantineEvent(
   }
 }
 
-/** Without the message's text. */
 function toldOf(keptOut: Arrival['keptOut'][number], content: ReceivedContent): EventQuarantined {
   const kind = kindOfRow(content)
   return {
@@ -378,8 +367,8 @@ function toldOf(keptOut: Arrival['keptOut'][number], content: ReceivedContent): 
 }
 
 /**
- * The id of the same message in the inbox. A peer that lost our answer repeats itself within hours, so only
- * the newest messages with the same Message-ID are compared.
+ * A peer that lost our reply repeats itself within hours, so only the newest messages with the same
+ * Message-ID are compared.
  */
 function findDuplicate({ same }: Draft, inboxId: string, arrival: Arrival): string | null {
   const compared = comparedKey(arrival)
@@ -391,7 +380,6 @@ function findDuplicate({ same }: Draft, inboxId: string, arrival: Arrival): stri
   return newest.find((row) => Buffer.compare(row.receipt_key, receipt_key) === 0)?.id ?? null
 }
 
-/** The key by which an arriving message is looked up. */
 export function receiptKeyOf({
   content,
   repeated,
@@ -399,12 +387,11 @@ export function receiptKeyOf({
   return content.receipt_key ?? (content.message_key == null ? (repeated?.key ?? null) : null)
 }
 
-/** Messages with the same one are compared: those with the same Message-ID, and all without any. */
+/** Messages with the same Message-ID are compared, and all messages without one. */
 function comparedKey({ content }: Arrival): string {
   return content.message_key ?? ''
 }
 
-/** Makes the message known to the next ones of the plan. */
 function remember(
   { same, parents }: Draft,
   added: { inboxId: string; messageId: string; arrival: Arrival; thread: ThreadState },
@@ -418,7 +405,7 @@ function remember(
   }
 }
 
-/** The thread that a file names, else that of the first answered message that the inbox has; null for none. */
+/** An imported message names its thread; otherwise the first answered message decides. */
 function findThread(
   { named, parents }: Draft,
   { imported, parentKeys }: Arrival,

@@ -10,7 +10,7 @@ type PostmasterPage = {
   next: string | null
 }
 
-/** False when the same message (by its receipt key) is there already, as when a peer lost our answer. */
+/** False if the same message is already stored, as when a peer lost our reply. */
 export async function addPostmasterMessage(
   tx: Tx,
   message: NewRow<'postmaster_messages'>,
@@ -24,14 +24,14 @@ export async function addPostmasterMessage(
   return added.length > 0
 }
 
-/** Kept messages, the newest. This also bounds the cost of searching them. */
+/** This also bounds the cost of searching. */
 const POSTMASTER_MESSAGES_MAX = 1_000
-/** Octets of the kept messages: strangers can write to the postmaster without end. */
+/** Strangers may write to the postmaster without limit. */
 const POSTMASTER_BYTES_MAX = 100 * 1024 * 1024
 
 /**
- * Removes the oldest messages past the bounds. `added` is the newest one, whose bytes need not be stored yet.
- * Returns the ids of removed messages whose bytes are in the blob store.
+ * Removes the oldest messages past the bounds; `added` need not be stored yet. Returns the blobs
+ * that are no longer referenced.
  */
 export async function dropOldestPostmasterMail(
   tx: Tx,
@@ -71,7 +71,7 @@ export async function dropOldestPostmasterMail(
   )
 }
 
-/** Up to `limit` messages, newest first; with `before` those older than it. */
+/** Newest first; with `before`, only older ones. */
 export async function listPostmasterMessages(
   db: ReadDb,
   input: { limit: number; before: string | null },

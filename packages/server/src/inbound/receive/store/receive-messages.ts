@@ -1,5 +1,5 @@
-// The transaction behind every 250: writes arriving messages for each of their recipients with threads, counters
-// and events, keeps them in quarantine, or recognises them as duplicates.
+// The transaction behind every 250: stores or quarantines arriving messages for their recipients,
+// or recognises duplicates.
 
 import { insertAudit } from '#accounts/store/audit.ts'
 import { findServingDomains } from '#domains/store/domains.ts'
@@ -41,9 +41,7 @@ export type ReceiveInput = Omit<Arrival, 'raw' | 'receipts' | 'keptOut' | 'trace
   raw: ReceivedRaw
   receipts: Receipt[]
   keptOut: KeptOut[]
-  /** Mail to the service's postmaster, kept for the operator. */
   postmaster: { recipient: string } | null
-  /** Whether its attachments are read later. */
   readsFiles: boolean
 }
 
@@ -52,19 +50,19 @@ export type ReceiveOutcome = {
   quarantined: number
   duplicates: number
   gone: number
-  /** Whether a message, the quarantine or the operator's mail refers to the raw message now. */
+  /** Whether anything refers to the raw message now. */
   isKept: boolean
-  /** Ids of the messages that were stored, in the order of their receipts. */
+  /** In the order of the receipts. */
   messageIds: string[]
-  /** Blobs of removed operator's mail that nothing refers to any more. */
+  /** Blobs of removed postmaster mail. */
   blobIds: string[]
 }
 
 type Write = GroupedInput<ReceiveInput>
 
 /**
- * Writes the message for every recipient whose inbox still exists and still receives. The raw message is kept
- * only when something refers to it.
+ * Stores the message for every recipient whose inbox still exists and receives. The raw message is
+ * kept only if it is referenced.
  */
 export const storeReceived = groupTransaction({
   name: 'receiveMessage',
@@ -73,7 +71,7 @@ export const storeReceived = groupTransaction({
     sizeOf(input: ReceiveInput) {
       const { raw, content, receipts, keptOut, parentKeys, mentions, postmaster } = input
       const recipients = receipts.length + keptOut.length
-      // Making room for the operator's mail depends on the rows that are written already.
+      // Making room for the operator's mail depends on rows that are already written.
       if (postmaster !== null || recipients === 0) return null
       const longBody = longBodyOf(raw.id, content) ?? {}
       const onceLength = lengthOf([raw.content, ...Object.values(longBody)])
@@ -93,7 +91,7 @@ function accountOfFirst({ receipts, keptOut }: ReceiveInput): string | null {
   return (receipts[0] ?? keptOut[0])?.accountId ?? null
 }
 
-/** About the size of the rows of one recipient without the message's content. */
+/** Approximate size of one recipient's rows without the message's content. */
 const ROWS_LENGTH = 2_000
 
 function lengthOf(values: readonly unknown[]): number {
@@ -104,10 +102,7 @@ function lengthOf(values: readonly unknown[]): number {
   return length
 }
 
-/**
- * Receives each message as if it came after those before it. Locks their inboxes first, in one order, and reads
- * nothing before.
- */
+/** Locks the inboxes first, in one order, before any read. */
 async function receiveMessages(tx: Tx, given: readonly Write[]): Promise<ReceiveOutcome[]> {
   const inboxIds = new Set(given.flatMap(({ input }) => inboxIdsOf(input)))
   const inboxes = await lockCounters(
@@ -148,7 +143,6 @@ async function receiveMessages(tx: Tx, given: readonly Write[]): Promise<Receive
   return outcomes
 }
 
-/** The job that reads the attachments of a stored message. */
 function readLater(
   { messageId, accountId }: { messageId: string; accountId: string },
   nowMs: number,
@@ -162,15 +156,15 @@ function inboxIdsOf({ receipts, keptOut }: ReceiveInput): string[] {
 }
 
 /**
- * Leaves out recipients that reach their inbox only through domains that are another account's now. A takeover locks
- * the counters of the inboxes that it concerns, which this transaction has locked.
+ * Leaves out recipients whose domains now belong to another account. A takeover locks the counters
+ * of its inboxes, which this transaction has locked.
  */
 async function withoutForeign(tx: Tx, writes: readonly Write[]): Promise<readonly Write[]> {
   const names = writes
     .flatMap(({ input }) => [...input.receipts, ...input.keptOut])
     .flatMap(({ through }) => through.map(({ name }) => name))
   if (names.length === 0) return writes
-  // The service's own domain is above no name that a custom domain takes.
+  // No custom domain is at or below the service's own, so it need not be excluded.
   const serving = await findServingDomains({ db: readIn(tx), inboxDomain: '' }, names)
   const isOurs = ({ through }: Pick<Receipt, 'through'>) =>
     through.length === 0 ||
@@ -186,7 +180,7 @@ async function withoutForeign(tx: Tx, writes: readonly Write[]): Promise<readonl
   })
 }
 
-/** Reads the rows that the plan needs, of inboxes whose counters are locked. */
+/** The caller has locked the counters of the inboxes. */
 async function readKnown(
   tx: Tx,
   inboxes: KnownRows['inboxes'],
@@ -247,7 +241,7 @@ async function keepForOperator(tx: Tx, { raw, content, postmaster, nowMs }: Rece
   if (postmaster === null) return { references: 0, duplicates: 0, blobIds: [] }
   const isAdded = await addPostmasterMessage(tx, {
     raw_id: raw.id,
-    // Without a Message-ID the same octets may be another message a day later.
+    // Without a Message-ID, the same octets may be another message a day later.
     receipt_key: content.message_key == null ? null : (content.receipt_key ?? null),
     recipient: postmaster.recipient,
     from_addr: content.from_addr,
@@ -258,7 +252,7 @@ async function keepForOperator(tx: Tx, { raw, content, postmaster, nowMs }: Rece
   return { references: 1, duplicates: 0, blobIds: await dropOldestPostmasterMail(tx, raw) }
 }
 
-/** Receives a quarantined message, whose raw message is stored already, for its one inbox. */
+/** For a message whose raw message is already stored. */
 export async function receiveKept(
   tx: Tx,
   { readsFiles, ...arrival }: Omit<Arrival, 'keptOut' | 'traceParent'> & { readsFiles: boolean },
@@ -281,8 +275,8 @@ export async function receiveKept(
 }
 
 /**
- * The client ended the connection without a command after our answer, and may not have read it: the same octets without a
- * Message-ID are the same message then.
+ * The client closed the connection after our reply and may not have read it. From now on the same
+ * octets without a Message-ID count as this message.
  */
 export const noteLostAnswer = transaction({
   name: 'noteLostAnswer',
@@ -305,16 +299,16 @@ export type ImportedArrival = Omit<Arrival, 'keptOut' | 'traceParent' | 'raw'> &
   imported: ImportedAs
   /** The message's id in the service that exported it, which may be this one. */
   sourceId: string | null
-  /** Well-formed ones, of the message, and of the thread if the message starts it. */
+  /** Valid labels; `threadLabels` apply only if the message starts its thread. */
   labels: readonly string[]
   threadLabels: readonly string[]
-  /** Of a thread to start where the named one is in the trash or was removed. */
+  /** Used if the named thread is in the trash or was removed. */
   spareThreadId: string
 }
 
 /**
- * Receives messages of a file for one inbox, in their order. Returns a result for each; `gone` when the inbox was deleted.
- * Raw messages of those that are not `stored` are not kept.
+ * Results are in the order of `given`; `gone` if the inbox was deleted. Only raw messages of
+ * `stored` ones are kept.
  */
 export async function receiveImported(
   tx: Tx,
@@ -376,7 +370,7 @@ function withoutThread(one: ImportedArrival, gone: ReadonlySet<string>): Importe
   }
 }
 
-/** Messages of the inbox with the same octets, of any origin and direction. */
+/** Compares the octets with messages of any origin and direction. */
 async function selectImportedBefore(
   tx: Tx,
   inboxId: string,
@@ -424,7 +418,6 @@ async function selectThreads(
     .execute()
 }
 
-/** Those of the threads that were removed. */
 async function selectRemoved(tx: Tx, threadIds: readonly string[]): Promise<Set<string>> {
   if (threadIds.length === 0) return new Set()
   const rows = await tx.query
@@ -463,7 +456,6 @@ const selectSame = forEachRow(
   ),
 )
 
-/** Octets with a key, received at `created_at` or later. */
 type SameOctets = { inbox_id: string; receipt_key: Uint8Array; created_at: number }
 
 const selectUnnamed = forEachRow(

@@ -1,5 +1,5 @@
-// The transaction that records a report: the outcome of each recipient, and with it the message's state, its
-// events and suppressions.
+// Records a report: the outcome of each recipient, with the message's state, events and
+// suppressions.
 
 import type { BounceClass } from '@mailroom/contract/vocabulary.ts'
 import { insertEvents } from '#events/store/events.ts'
@@ -34,18 +34,18 @@ type SettleReportInput = {
   accountId: string
   messageId: string
   deliveries: ReportedDelivery[]
-  /** Id of the event, should the message's state change. */
   eventId: string
   nowMs: number
 }
 
 /**
- * `settled`: recorded; `repeated`: reported before, or refused by its server; `underway`: an attempt is under way, due
- * or not recorded yet; `deferred`: no server has accepted the message, which is retried later; `gone`: deleted.
+ * `repeated`: already reported, or refused by its server; `underway`: an attempt is in progress,
+ * due or not recorded yet; `deferred`: no server has accepted the message, which is retried;
+ * `gone`: deleted.
  */
 export type ReportOutcome = 'settled' | 'repeated' | 'underway' | 'deferred' | 'gone'
 
-/** One outcome for each delivery, in their order. A delivery that is under way does not delay the others. */
+/** One outcome for each delivery. A delivery in progress does not delay the others. */
 export const settleReport = transaction({
   name: 'settleReport',
   accountOf: ({ accountId }) => accountId,
