@@ -1,5 +1,4 @@
-// Translates a search query for the index: the words that an entry must have, the conditions on its
-// message, and the period of all matches.
+// Splits a search query into words for the index, conditions on messages, and a period.
 
 import type { Period } from '#mailbox/store/filters.ts'
 import type { TextQuery } from '#platform/db/text-index.ts'
@@ -15,7 +14,6 @@ export function toBlockQuery(root: SearchNode): BlockQuery {
   return { text, rest: rest.length === 1 ? only : { kind: 'all', parts: rest } }
 }
 
-/** The words that every match has; null for none. */
 function textAround(node: SearchNode): TextQuery | null {
   if (isText(node)) return textOf(node)
   if (!('parts' in node)) return null
@@ -58,7 +56,7 @@ function textOf(node: TextNode): TextQuery {
 
 const ALWAYS: Period = { fromMs: null, untilMs: null }
 
-/** A period around the times of all matches. It ends before it begins when there can be none. */
+/** A period that contains all matches; empty if `untilMs` is not after `fromMs`. */
 export function periodOf(node: SearchNode): Period {
   if (node.kind === 'since') return { fromMs: node.ms, untilMs: null }
   if (node.kind === 'not' && node.part.kind === 'since') {

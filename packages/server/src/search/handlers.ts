@@ -1,4 +1,4 @@
-// Handlers of searches. The code that searches is loaded at the first search.
+// The search code is loaded with the first search.
 
 import type { SearchResult } from '@mailroom/contract/search.ts'
 import { isAudited } from '#accounts/accounts.ts'
@@ -13,12 +13,11 @@ import { SECOND_MS } from '#platform/units.ts'
 import type { Tables } from '#store/tables.ts'
 import type { SearchAnswer, SearchDeps } from './search-inbox.ts'
 
-/** Searches at once, so that each has done its work within its time; one account leaves a slot to the others. */
+/** More would not finish in time; one account leaves a slot to the others. */
 const SEARCHES_AT_ONCE = 4
 const SEARCHES_WAITING_MAX = 200
 const SEARCH_WAIT_MS_MAX = 10 * SECOND_MS
 
-/** One for each process. */
 export function openSearchSlots(): Semaphore {
   return new Semaphore({
     limit: SEARCHES_AT_ONCE,
@@ -33,7 +32,6 @@ export function openSearchSlots(): Semaphore {
   })
 }
 
-/** What the thread of long reads runs. */
 export async function loadLongReads(): Promise<AnyLongRead<Tables>[]> {
   const { searchMessages } = await import('./search-inbox.ts')
   return [searchMessages, filterMessages, filterThreads, findMentioning, isAudited]

@@ -1,5 +1,4 @@
-// Indexes messages: in the background, by the log of events and by periodic sweeps of all inboxes, and before a search
-// of an inbox whose index is behind.
+// Indexes messages in the background, from the event log and periodic sweeps, and before a search.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { LOG_STEP_EVENTS } from '#events/events.ts'
@@ -22,35 +21,32 @@ import {
 import { paced } from '#store/purge-steps.ts'
 import type { Db } from '#store/tables.ts'
 
-/** Inboxes that one transaction indexes, and inboxes that one query of a sweep reads. */
 const SEARCH_STEP_INBOXES = 20
 const SEARCH_SWEEP_INBOXES = 500
-/** While much mail arrives, the pause after a step is so many times as long as the step took. */
+/** Under load, the pause after a step is this many times as long as the step. */
 const SEARCH_BUSY_FACTOR = 3
 const SEARCH_BUSY_MS_MAX = 2 * SECOND_MS
-/** Between sweeps of all inboxes, which find messages that had no event. */
+/** Sweeps find messages without an event. */
 const SEARCH_SWEEP_EVERY_MS = 10 * 60 * SECOND_MS
 const SEARCH_ERASE_REST_FACTOR = 9
-/** Slow rounds have a two-hundredth of the writer's time: a step of theirs takes up to a second in a large index. */
+/** Slow rounds take 1/200 of the writer's time: a step takes up to a second in a large index. */
 const SEARCH_SLOW_ERASE_REST_FACTOR = 199
-/** After the start, so that not every restart begins a round. */
+/** Delayed, so that not every restart begins a round. */
 const SEARCH_SLOW_ERASE_FIRST_MS = HOUR_MS
 const SEARCH_SLOW_ERASE_EVERY_MS = DAY_MS
 
 type IndexerDeps = { db: Db; clock: Clock }
 
 export type Indexer = {
-  /** Does some of the work; true when there may be more. Ends early when the signal is aborted. */
+  /** True when there may be more. Ends early when the signal is aborted. */
   step(signal: AbortSignal): Promise<boolean>
-  /** The known inboxes whose index is behind, and the longest wait of one of them. */
   lag(): { inboxes: number; waitedMs: number }
 }
 
-/** Inboxes whose index is behind, the next first, each with the steady time since when it is known. */
+/** Inboxes whose index is behind, next first, with the monotonic time when this was detected. */
 type Lagging = Map<string, number>
 
 export function searchWork({ step }: Indexer): FeatureWork {
-  // The mail of a second shares one commit of the index.
   return { tasks: [{ name: 'search index', everyMs: SECOND_MS, by: 'leader', run: step }] }
 }
 
@@ -63,7 +59,7 @@ export function openIndexer(deps: IndexerDeps): Indexer {
   return {
     async step(signal) {
       try {
-        // In this order, so that the log has the messages that arrive during a sweep.
+        // The log comes first, so that it has the messages that arrive during a sweep.
         const hasRead = await follow()
         const hasSwept = await sweep()
         if (signal.aborted) return false
@@ -73,7 +69,7 @@ export function openIndexer(deps: IndexerDeps): Indexer {
         await eraseSlowly()
         return hasRead || hasSwept || hasErased || lagging.size > 0
       } catch (error) {
-        // It continues when the store is back; searches index the inboxes that they need.
+        // Continues when the store is back; searches index the inboxes that they need.
         if (storageErrorKind(error) === null) throw error
         return false
       }
@@ -98,17 +94,15 @@ async function indexSome(
     const step = await db.write(indexSearchStep, { inboxIds, skipLocked: true })
     return { ...step, isDone: false }
   }, signal)
-  // Inboxes with further messages move to the end of the queue.
   const since = new Map(inboxIds.map((inboxId) => [inboxId, lagging.get(inboxId)]))
   for (const inboxId of inboxIds) lagging.delete(inboxId)
   for (const inboxId of behind) lagging.set(inboxId, since.get(inboxId) ?? startMs)
   if (!isBusy) return
-  // While much mail arrives most of it is indexed later, or by searches.
   const restMs = (clock.monotonic() - startMs) * SEARCH_BUSY_FACTOR
   await pause(Math.min(restMs, SEARCH_BUSY_MS_MAX), undefined, { signal }).catch(() => {})
 }
 
-/** Follows the log from its end; true when there may be more. */
+/** Starts at the end of the log; true when there may be more. */
 function openFollowing({ db, clock }: IndexerDeps, lagging: Lagging): () => Promise<boolean> {
   let position: LogPosition | null = null
   return async () => {
@@ -122,12 +116,10 @@ function openFollowing({ db, clock }: IndexerDeps, lagging: Lagging): () => Prom
   }
 }
 
-/** A known inbox keeps its time. */
 function addLagging(lagging: Lagging, inboxId: string, clock: Clock): void {
   if (!lagging.has(inboxId)) lagging.set(inboxId, clock.monotonic())
 }
 
-/** Reads all inboxes at the start and every SEARCH_SWEEP_EVERY_MS; true during a sweep. */
 function openSweep({ db, clock }: IndexerDeps, lagging: Lagging): () => Promise<boolean> {
   let after: string | null = null
   let nextMs = Number.NEGATIVE_INFINITY
@@ -141,10 +133,7 @@ function openSweep({ db, clock }: IndexerDeps, lagging: Lagging): () => Promise<
   }
 }
 
-/**
- * Rounds of erasing, each for the inboxes that were purged before it began. A round rewrites the whole
- * index, and the pause after it is a multiple of its duration.
- */
+/** Each round erases the inboxes that were purged before it began, and rewrites the whole index. */
 function openErasing({ db, clock }: IndexerDeps): (signal: AbortSignal) => Promise<boolean> {
   let round: { numbers: number[]; isFirst: boolean; startMs: number } | null = null
   let nextMs = Number.NEGATIVE_INFINITY
@@ -171,7 +160,7 @@ function openErasing({ db, clock }: IndexerDeps): (signal: AbortSignal) => Promi
   }
 }
 
-/** The same for removed messages of inboxes that stay, once a day and in steps that are far apart. */
+/** For messages removed from existing inboxes: one round a day, with long pauses. */
 function openSlowErasing({ db, clock }: IndexerDeps): () => Promise<void> {
   let round: { inboxes: RemovedEntries[]; isFirst: boolean } | null = null
   let nextMs = clock.monotonic() + SEARCH_SLOW_ERASE_FIRST_MS
@@ -196,21 +185,19 @@ function openSlowErasing({ db, clock }: IndexerDeps): () => Promise<void> {
   }
 }
 
-/** With the words, the copies of removed rows. Indexing continues meanwhile; after a failure the next round does it. */
+/** Erases the free pages too. If it fails, the next round does it. */
 function overwrite(db: Db): void {
   db.overwriteUnused?.().catch(() => {})
 }
 
-/** Messages that a search indexes before it answers. */
 const SEARCH_CATCH_UP_MESSAGES_MAX = 2_000
 
 type CatchUpDeps = { db: Db; clock: Clock }
 
-/** Indexing for searches. Searches of an inbox at the same time share the work. */
+/** Searches of an inbox at the same time share the work. */
 export type CatchUps = {
   /**
-   * Indexes the inbox, up to SEARCH_CATCH_UP_MESSAGES_MAX messages or until `endMs` of the steady clock, and
-   * returns its state; null when the account has no such inbox.
+   * Ends early at SEARCH_CATCH_UP_MESSAGES_MAX or `endMs` (monotonic). Null without such an inbox.
    */
   run(
     deps: CatchUpDeps,
@@ -218,7 +205,6 @@ export type CatchUps = {
   ): Promise<SearchState | null>
 }
 
-/** One for each process. */
 export function openCatchUps(): CatchUps {
   const running = new Map<string, Promise<void>>()
   return {
@@ -228,14 +214,14 @@ export function openCatchUps(): CatchUps {
       const wanted = before.top
       const { endMs } = of
       let state = before
-      // The step under way may have begun before the last message came, so one may not be enough.
+      // A step may have begun before the last message arrived, so one may not be enough.
       while (state.indexed < wanted && deps.clock.monotonic() < endMs) {
         const own = running.get(of.inboxId) ?? catchUp(deps, of.inboxId, endMs)
         running.set(of.inboxId, own)
         const isIndexed = await own.then(
           () => true,
           (error) => {
-            // A search works without writes, with what is indexed.
+            // A search works without writes, on what is indexed.
             if (storageErrorKind(error) === null) throw error
             return false
           },

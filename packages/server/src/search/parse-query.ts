@@ -1,5 +1,4 @@
-// Reading a search query. Text that has none of the few forms is read as words, and signs without a partner are
-// ignored; only the value of a condition can be wrong.
+// Parses search queries. Unknown syntax is read as words; only a condition's value can be wrong.
 
 import { LABEL_PATTERN, LABEL_RULE } from '@mailroom/contract/labels.ts'
 import {
@@ -9,28 +8,28 @@ import {
   readWords as wordsIn,
 } from './search-words.ts'
 
-/** Parts of a query, and words in all of them. Each costs an index lookup. */
+/** Each costs an index lookup. */
 const SEARCH_PARTS_MAX = 32
 const SEARCH_WORDS_MAX = 128
-/** Levels of parentheses and OR that change the meaning; the parser of FTS5 has room for some more. */
+/** Levels of parentheses and OR; FTS5's parser allows a few more. */
 const SEARCH_DEPTH_MAX = 10
 
 export type SearchField = 'subject' | 'sender' | 'recipients' | 'body'
 
-/** Successive words in one of the fields (null: any); the last may be the beginning of a word. */
+/** Successive words in one of the fields (null: any). */
 export type SearchPhrase = {
   readonly kind: 'phrase'
   readonly words: readonly string[]
-  /** The form with signs that a word must have, as `signedWord` writes it; null where it needs none. */
+  /** The signed form that each word must have, as in `signedWord`; null if it needs none. */
   readonly signed: readonly (string | null)[]
   readonly fields: readonly SearchField[] | null
   readonly isPrefix: boolean
 }
 
-/** What the index of words does not have. */
+/** Conditions that the word index cannot answer. */
 export type SearchCondition =
   | { readonly kind: 'attachment' }
-  /** On the message or on its thread. */
+  /** On the message or its thread. */
   | { readonly kind: 'label'; readonly label: string }
   /** Received or accepted at this time or later. */
   | { readonly kind: 'since'; readonly ms: number }
@@ -43,7 +42,7 @@ export type SearchNode =
 
 export type SearchQuery = { readonly root: SearchNode }
 
-/** `message` follows the name of the parameter. */
+/** `message` completes a sentence that begins with the parameter's name. */
 export type QueryDefect = {
   readonly code: 'bad_request' | 'invalid_query'
   readonly message: string
@@ -78,11 +77,7 @@ const SCOPES: Readonly<Record<string, Scope>> = {
 }
 const TEXT_FIELDS = ['subject', 'body'] as const
 
-/**
- * Reads `word`, `"a phrase"`, `-word`, `OR` between two parts, parentheses, `from:`, `to:`, `subject:` before a word,
- * phrase or parenthesis, `label:`, `has:attachment`, `before:`, `after:`, and `word*`. OR binds its two neighbours before the
- * parts are joined. Several words without a blank between them are a phrase.
- */
+/** OR binds its two neighbours first. Words without blanks between them are a phrase. */
 export function readQuery(
   q: string,
 ): { kind: 'query'; query: SearchQuery } | { kind: 'defect'; defect: QueryDefect } {
@@ -100,7 +95,7 @@ function defectOf(root: SearchNode | null): QueryDefect | null {
   return depthOf(root) > SEARCH_DEPTH_MAX ? TOO_DEEP : null
 }
 
-/** Exclusions of words alone would find nearly all mail. */
+/** Excluded words alone would match nearly all mail. */
 function hasSomething(node: SearchNode, isWanted: boolean): boolean {
   if (node.kind === 'not') return hasSomething(node.part, !isWanted)
   if ('parts' in node) return node.parts.some((part) => hasSomething(part, isWanted))
@@ -112,21 +107,19 @@ function depthOf(node: SearchNode): number {
   return 'parts' in node ? 1 + Math.max(...node.parts.map(depthOf)) : 0
 }
 
-/** The labels that the query names, each once. */
 export function labelsIn(node: SearchNode): string[] {
   if (node.kind === 'not') return labelsIn(node.part)
   if ('parts' in node) return [...new Set(node.parts.flatMap(labelsIn))]
   return node.kind === 'label' ? [node.label] : []
 }
 
-/** The phrases that a message may be found by, without those that are excluded. */
 export function wantedPhrases(node: SearchNode, isWanted = true): SearchPhrase[] {
   if (node.kind === 'not') return wantedPhrases(node.part, !isWanted)
   if ('parts' in node) return node.parts.flatMap((part) => wantedPhrases(part, isWanted))
   return node.kind === 'phrase' && isWanted ? [node] : []
 }
 
-/** An open parenthesis: parts that are all wanted, each with its alternatives. */
+/** An open parenthesis: all parts are required, each with its alternatives. */
 type Group = {
   readonly scope: Scope
   readonly isExcluded: boolean
@@ -151,7 +144,6 @@ class QueryReader {
     this.#q = q
   }
 
-  /** Null when there is no part, or a defect. */
   read(): SearchNode | null {
     while (this.#at < this.#q.length && this.defect === null) this.#readNext()
     while (this.#open.length > 1) this.#close()
@@ -190,7 +182,6 @@ class QueryReader {
       return
     }
     const run = this.#takeRun()
-    // A quotation mark without a partner, or a minus sign before nothing.
     if (run === '') this.#at = Math.max(this.#at, start + 1)
     else if (run === 'OR' && prefix === '') this.#group.isOr = this.#group.parts.length > 0
     else if (run !== 'AND' || prefix !== '') {
@@ -198,7 +189,7 @@ class QueryReader {
     }
   }
 
-  /** Up to the parenthesis that closes a group; those within the run are signs of it. */
+  /** Ends at the parenthesis that closes a group; paired ones within the run belong to it. */
   #takeRun(): string {
     const start = this.#at
     const run = this.#take(RUN)?.[0] ?? ''
@@ -264,7 +255,6 @@ function nodeOf({ parts }: Group): SearchNode | null {
   )
 }
 
-/** One part is itself, and parts that are joined in the same way are taken in. */
 function joined(kind: 'all' | 'any', parts: readonly SearchNode[]): SearchNode {
   const [only] = parts
   if (parts.length === 1 && only !== undefined) return only

@@ -1,5 +1,4 @@
-// Searching an inbox or all inboxes of an account. Messages that are not indexed yet are indexed first, up
-// to a limit of time.
+// Searches one or all inboxes of an account, after indexing new messages for a limited time.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { findPod } from '#accounts/store/pods.ts'
@@ -29,11 +28,10 @@ import type { CatchUps } from './indexer.ts'
 import { labelsIn, readQuery, type SearchQuery, wantedPhrases } from './parse-query.ts'
 import { makeSnippet, type Snippet } from './search-snippet.ts'
 
-/** The highest total of a search. */
 const SEARCH_COUNTED_MAX = 1_000
-/** The matches that are sorted by rank, the newest ones, and the last that a page can have. */
+/** The newest matches, which are ranked, and the last that a page can contain. */
 const SEARCH_RANKED_MAX = 10_000
-/** A search ends after this time, with the matches that it has found. */
+/** Then a search returns the matches found so far. */
 const SEARCH_MS_MAX = 2 * SECOND_MS
 const SEARCH_CATCH_UP_MS_MAX = 2 * SECOND_MS
 
@@ -48,20 +46,14 @@ type SearchHit = { message: FoundMessage } & Snippet
 
 export type SearchAnswer = {
   hits: SearchHit[]
-  /** Up to SEARCH_COUNTED_MAX. */
   total: number
-  /** Whether `total` counts all matches. */
   isExact: boolean
-  /** Whether all messages were searched. */
   isComplete: boolean
 }
 
 export type SearchDeps = { db: Db; clock: Clock; searchCatchUps: CatchUps; searchSlots: Semaphore }
 
-/**
- * A page of the matches in an inbox. `bad_request` for a query without a word, else `not_found` when the
- * account has no such inbox; `service_unavailable` when too many searches wait. Ends early once `signal` is aborted.
- */
+/** `bad_request` for a query without a word, `not_found`, `service_unavailable`. */
 export async function searchInbox(
   deps: SearchDeps,
   asked: SearchAsked & { inboxId: string },
@@ -72,10 +64,7 @@ export async function searchInbox(
   return answer
 }
 
-/**
- * The same in all inboxes of the account, of one pod (by its id or `clientId`) or in one inbox; an inbox or
- * pod that the account does not have has no matches.
- */
+/** `pod` is an id or `clientId`. An unknown inbox or pod has no matches. */
 export async function searchAccount(
   deps: SearchDeps,
   asked: SearchAsked & { inboxId: string | null; pod: string | null },
@@ -109,15 +98,14 @@ async function search(
 
 type SearchIn = SearchAsked & { inboxId: string | null; pod: string | null }
 
-/** The last arrival numbers, when the search began, of the inboxes that were not indexed to their end. */
+/** The last arrival numbers, when the search began, of inboxes that were not fully indexed. */
 type Tops = ReadonlyMap<string, number>
 
 type Searched =
   | { kind: 'behind'; tops: Tops }
-  /** `inboxes` were searched. */
   | { kind: 'answer'; inboxes: number; answer: SearchAnswer }
 
-/** Without `tops` an answer only if all inboxes are indexed; with them, what is indexed is searched. */
+/** Without `tops`, answers only if all inboxes are indexed; with them, searches what is indexed. */
 export const searchMessages: LongRead<
   Tables,
   { asked: SearchIn; query: SearchQuery; tops: Tops | null },
@@ -131,7 +119,7 @@ export const searchMessages: LongRead<
       const found = behind.map(({ inboxId, state }) => [inboxId, state.top] as const)
       if (found.length > 0) return { kind: 'behind', tops: new Map(found) }
     }
-    // What arrived after the search began need not be in it.
+    // Mail that arrives after the search began may be missing.
     const isIndexed = places.every(
       ({ inboxId, state }) => state.indexed >= (tops?.get(inboxId) ?? 0),
     )
@@ -162,7 +150,7 @@ async function searchIn(
 ): Promise<SearchAnswer> {
   const { query, places, signal } = of
   const { accountId, sort } = asked
-  // Matches of several inboxes are compared by time, which is read for every match up to the page's end.
+  // Matches of several inboxes are ordered by time, which is read for each up to the page's end.
   const reach = places.length > 1 ? SEARCH_COUNTED_MAX : SEARCH_RANKED_MAX
   const offset = Math.min(asked.offset, reach)
   const wanted = Math.min(offset + asked.limit, reach)
@@ -173,7 +161,7 @@ async function searchIn(
   let found = 0
   let isComplete = of.isIndexed
   for (const { inboxId, state } of places) {
-    // A whole page of each inbox, because one may have all of the newest matches; more only for the total.
+    // A whole page of each inbox, because one may have all of the newest; more only for the total.
     const enough =
       sort === 'rank'
         ? ranked
@@ -216,7 +204,6 @@ async function addTimes(db: ReadDb, accountId: string, matches: Match[]): Promis
   }
 }
 
-/** Newest or best first; of equally good matches, the newest. */
 function inOrder(matches: readonly Match[], sort: SearchAsked['sort']): Match[] {
   return [...matches].sort(
     (a, b) =>
@@ -226,10 +213,7 @@ function inOrder(matches: readonly Match[], sort: SearchAsked['sort']): Match[] 
   )
 }
 
-/**
- * Searches block by block from the newest message on, in larger blocks while it finds little; ends when it
- * has enough matches, or once `isOver`.
- */
+/** Searches blocks from the newest message, in larger ones while it finds little. */
 async function findMatches(
   db: ReadDb,
   { sort, direction }: SearchAsked,
@@ -270,7 +254,6 @@ async function findMatches(
   return { found, isComplete: true }
 }
 
-/** The arrival numbers among which matches can be; null for none. */
 async function findRange(
   db: ReadDb,
   { inboxId, state, query }: SearchPlace & { query: SearchQuery },
@@ -281,14 +264,14 @@ async function findRange(
   return range === null ? null : { ...range, last: Math.min(range.last, state.indexed) }
 }
 
-/** How long snippets may block the event loop: the largest texts take some milliseconds each. */
+/** The largest texts block the event loop for some milliseconds each. */
 const SNIPPETS_MS_MAX = 10
 
-/** A block of the next size has eight times as many messages; its query should not take longer than this. */
+/** A next larger block has eight times as many messages; its query should stay below this. */
 const GROWTH = 8
 const QUERY_MS_MAX = 100
 
-/** Each query with a prefix collects all words that begin with it, so fewer queries are better. */
+/** A prefix collects all its words in each query, so fewer queries are better. */
 function firstLevel({ root }: SearchQuery): number {
   return wantedPhrases(root).some(({ isPrefix }) => isPrefix) ? 1 : 0
 }

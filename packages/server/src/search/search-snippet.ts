@@ -1,6 +1,3 @@
-// The snippet of a match: the part of its text with most of the words close together, on one line, and the
-// places of the words.
-
 import {
   type SearchField,
   type SearchPhrase,
@@ -17,7 +14,6 @@ import {
   type SearchableMessage,
 } from './search-words.ts'
 
-/** Code points of a snippet, and highlights in it. */
 export const SNIPPET_LENGTH_MAX = 200
 const SNIPPET_HIGHLIGHTS_MAX = 50
 
@@ -26,10 +22,7 @@ type Highlight = { readonly start: number; readonly end: number }
 
 export type Snippet = { readonly snippet: string; readonly highlights: readonly Highlight[] }
 
-/**
- * A part of the text, or of the subject or the addresses where only those have the words, of at most
- * SNIPPET_LENGTH_MAX code points; the beginning of the text where none of them has.
- */
+/** Prefers the text to subject and addresses; the beginning of the text if nothing matches. */
 export function makeSnippet(message: SearchableMessage, { root }: SearchQuery): Snippet {
   const wanted = wantedPhrases(root)
   const text = onOneLine(message.bodyText)
@@ -50,7 +43,6 @@ export function makeSnippet(message: SearchableMessage, { root }: SearchQuery): 
 
 type Match = { start: number; end: number; phrase: number }
 
-/** Invisible characters, and those that reverse the direction of the text after them, are removed. */
 const UNSEEN = /[\p{Default_Ignorable_Code_Point}\u202a-\u202e\u2066-\u2069\ufffe\uffff]/gu
 const BLANKS = /[\s\p{Cc}]+/gu
 
@@ -59,7 +51,6 @@ function onOneLine(text: string): string {
   return cut.replace(UNSEEN, '').replace(BLANKS, ' ').trim()
 }
 
-/** In the order of their starts. */
 function findMatches(text: string, phrases: readonly SearchPhrase[]): Match[] {
   const found: FoundWord[] = []
   for (const word of findWords(text)) {
@@ -104,7 +95,6 @@ function matchLetter(
   return isFirst ? { start, end: start + length } : { start: end - length, end }
 }
 
-/** Matches of whole addresses, which are several words of the text. */
 function findAddresses(text: string, phrases: readonly SearchPhrase[]): Match[] {
   const matches: Match[] = []
   for (const piece of text.matchAll(/[^\s"'\\()<>,;:[\]`]+/g)) {
@@ -122,7 +112,7 @@ function findAddresses(text: string, phrases: readonly SearchPhrase[]): Match[] 
 
 const ELLIPSIS = '…'
 const ROOM = SNIPPET_LENGTH_MAX - 2 * ELLIPSIS.length
-/** UTF-16 units of a cluster of matches, so that there is room around it. */
+/** In UTF-16 units; leaves room around the cluster. */
 const CLUSTER_LENGTH = 140
 
 function cut(text: string, matches: readonly Match[]): Snippet {
@@ -157,7 +147,7 @@ function cut(text: string, matches: readonly Match[]): Snippet {
   }
 }
 
-/** The range with the most different phrases, then the most matches; the first of those. */
+/** Prefers more different phrases, then more matches, then the first range. */
 function bestCluster(matches: readonly Match[]): { start: number; end: number } {
   let best = { start: 0, end: 0, phrases: 0, count: 0 }
   const held = new Map<number, number>()
@@ -180,7 +170,7 @@ function bestCluster(matches: readonly Match[]): { start: number; end: number } 
   return best
 }
 
-/** Adds whole words around the range while there is room, a quarter of it before. */
+/** Adds whole words while there is room, a quarter of it before the range. */
 function widen(
   points: readonly string[],
   { first, last }: { first: number; last: number },
@@ -203,7 +193,6 @@ function widen(
   return { start, end }
 }
 
-/** Sorted, with overlapping ones joined. */
 function joined(marked: readonly Highlight[]): Highlight[] {
   const result: { start: number; end: number }[] = []
   for (const { start, end } of [...marked].sort((a, b) => a.start - b.start)) {

@@ -1,28 +1,24 @@
-// The words by which messages are found. Mail and queries are cut into words by the same rules, and both
-// databases index nothing but these words.
+// Cuts mail and queries into words by the same rules for both engines.
 
 import type { Message } from '#mailbox/messages/store/messages.ts'
 
-/** UTF-16 units of a message's text that are indexed: later text is quoted history or data. */
+/** In UTF-16 units; later text is quoted history or data. */
 export const SEARCH_BODY_LENGTH_MAX = 64 * 1024
-/** Bounds of an entry: PostgreSQL stores 16,383 positions, and 1 MiB with its overhead for each word. */
+/** PostgreSQL stores 16,383 positions, and 1 MiB with its overhead for each word. */
 export const SEARCH_ENTRY_WORDS_MAX = 10_000
 export const SEARCH_ENTRY_BYTES_MAX = 256 * 1024
 const SEARCH_SUBJECT_WORDS_MAX = 500
-/** Words of the sender, and as many of the recipients; half of them are whole addresses. */
 const SEARCH_ADDRESS_WORDS_MAX = 2_000
 
 export type SearchableMessage = Pick<
   Message,
   'direction' | 'fromAddr' | 'toAddr' | 'headerTo' | 'cc' | 'subject' | 'bodyText'
 > & {
-  /** The names and the text of its attachments, which may be cut. */
   readonly attachedText?: string
-  /** Of a message that was sent to several. */
   readonly sentTo?: readonly string[] | null
 }
 
-/** Words of each field in order; after SEPARATOR come words without an order. */
+/** In order; words after SEPARATOR have no order. */
 export type SearchEntry = {
   readonly subject: readonly string[]
   readonly sender: readonly string[]
@@ -30,13 +26,10 @@ export type SearchEntry = {
   readonly body: readonly string[]
 }
 
-/** It is no word, so that no phrase crosses it. */
+/** Not a word, so that no phrase crosses it. */
 const SEPARATOR = '/'
 
-/**
- * The words of a message, at most SEARCH_ENTRY_WORDS_MAX and SEARCH_ENTRY_BYTES_MAX octets, from the first
- * SEARCH_BODY_LENGTH_MAX UTF-16 units of its text, and then of the text of its attachments.
- */
+/** Within SEARCH_ENTRY_WORDS_MAX and SEARCH_ENTRY_BYTES_MAX; attachments come last. */
 export function makeSearchEntry(message: SearchableMessage): SearchEntry {
   const room = { words: SEARCH_ENTRY_WORDS_MAX, bytes: SEARCH_ENTRY_BYTES_MAX }
   const subject = takeWords(message.subject, SEARCH_SUBJECT_WORDS_MAX, room)
@@ -55,7 +48,6 @@ export function makeSearchEntry(message: SearchableMessage): SearchEntry {
   }
 }
 
-/** All recipients as one text. */
 export function recipientsOf({ toAddr, headerTo, cc, sentTo }: SearchableMessage): string {
   return [
     ...(sentTo ?? [toAddr]),
@@ -64,7 +56,7 @@ export function recipientsOf({ toAddr, headerTo, cc, sentTo }: SearchableMessage
   ].join(', ')
 }
 
-/** A whole address as one word, or null for any other text. */
+/** Null if the text is not exactly one address. */
 export function readAddressWord(text: string): string | null {
   if (text.length > ADDRESS_LENGTH_MAX) return null
   const folded = foldText(text)
@@ -72,7 +64,7 @@ export function readAddressWord(text: string): string | null {
 }
 
 const ADDRESS_LENGTH_MAX = 320
-// Characters that RFC 5321 §4.1.2 allows without quotes; others separate.
+// Unquoted characters of RFC 5321 §4.1.2; others separate.
 const ADDRESS_PIECE = /[^\s\x00-\x20"'\\()<>,;:[\]\x60\x7f]+/g
 const WHOLE_ADDRESS =
   /^[^\s\x00-\x20"'\\()<>,;:[\]@\x60\x7f]+@[^\s\x00-\x20"'\\()<>,;:[\]@\x60\x7f]+$/
@@ -91,7 +83,7 @@ function takeWords(text: string, max: number, room: Room): string[] {
     return true
   }
   visitWords(text, ({ word, isPair, signed: withSigns }, isAscii) => {
-    // Leaves room for the single letters and the words with signs.
+    // Leaves room for single letters and signed words.
     const unordered = letters.size + signed.size
     if (taken.length + unordered + 4 > Math.min(max, room.words + taken.length)) return false
     if (!take(word, isAscii ? word.length : undefined)) return false
@@ -106,11 +98,7 @@ function takeWords(text: string, max: number, room: Room): string[] {
   return taken
 }
 
-/**
- * The words of names and addresses, and each address as a whole. The inbox's own address is in every message
- * of the inbox, so its words would match all of them: only its tag is indexed as words, and the whole address
- * in a form that no word of a query has.
- */
+/** The inbox's own address is in every message, so only its tag is indexed as words. */
 function takeAddresses(text: string, own: OwnAddress | null, room: Room): string[] {
   const cut = text.slice(0, SEARCH_BODY_LENGTH_MAX)
   const half = SEARCH_ADDRESS_WORDS_MAX / 2
@@ -138,7 +126,7 @@ function takeAddresses(text: string, own: OwnAddress | null, room: Room): string
   return words
 }
 
-/** The form of the inbox's own address. No word begins with SEPARATOR. */
+/** No query word begins with SEPARATOR. */
 export function ownAddressWord(address: string): string {
   return `${SEPARATOR}${address}`
 }
@@ -152,7 +140,7 @@ function ownAddressOf({ direction, fromAddr, toAddr }: SearchableMessage): OwnAd
   return { local: address.slice(0, at), domain: address.slice(at + 1) }
 }
 
-/** The tag after a plus, '' for none; null when the address is not the inbox's own. */
+/** '' for an address without a tag; null if it is not the inbox's own. */
 function tagOf(address: string, { local, domain }: OwnAddress): string | null {
   if (!address.startsWith(local) || !address.endsWith(`@${domain}`)) return null
   const rest = address.slice(local.length, -domain.length - 1)
@@ -160,7 +148,7 @@ function tagOf(address: string, { local, domain }: OwnAddress): string | null {
   return rest.startsWith('+') ? rest.slice(1) : null
 }
 
-/** Without the display name of the inbox, which is on all messages that it sends. */
+/** Leaves out the display name of the inbox, which is on all messages that it sends. */
 function senderOf({ direction, fromAddr }: SearchableMessage): string {
   return direction === 'inbound' ? fromAddr : bareAddressOf(fromAddr)
 }
@@ -173,25 +161,21 @@ function* piecesOf(text: string): Generator<{ piece: string; index: number }> {
   for (const match of text.matchAll(ADDRESS_PIECE)) yield { piece: match[0], index: match.index }
 }
 
-/** Code points of a word that are compared. */
 export const SEARCH_WORD_LENGTH_MAX = 64
 
 export type FoundWord = {
   readonly word: string
-  /** Its place in the text, in UTF-16 units. */
   readonly start: number
   readonly end: number
   /** Two neighbouring letters of a script without blanks between words. */
   readonly isPair: boolean
-  /** The form with its signs, as `signedWord` makes it; null without any. */
+  /** As `signedWord` makes it; null without signs. */
   readonly signed: string | null
 }
 
 /**
- * Words in the order of the text, of letters and digits only: NFKC, lower case, without the marks on
- * letters of Latin, Greek, Cyrillic, Arabic and Hebrew, and cut at SEARCH_WORD_LENGTH_MAX code points.
- * Scripts without blanks between words yield every pair of neighbouring letters, and single letters. Takes
- * linear time for any text.
+ * NFKC, lower case, without combining marks; scripts without blanks yield pairs of letters. Linear
+ * time.
  */
 export function* findWords(text: string): Generator<FoundWord, void, undefined> {
   for (let chunk = nextChunk(text, 0); chunk !== null; chunk = nextChunk(text, chunk.end)) {
@@ -215,10 +199,7 @@ export function* findWords(text: string): Generator<FoundWord, void, undefined> 
 
 type Word = Pick<FoundWord, 'word' | 'isPair' | 'signed'>
 
-/**
- * The same words without their places, for the index, until `visit` answers false. A chunk is folded as a whole, some fifty
- * times faster than letter by letter.
- */
+/** Folding whole chunks is some fifty times faster than letter by letter. */
 function visitWords(text: string, visit: (word: Word, isAscii: boolean) => boolean): void {
   for (let chunk = nextChunk(text, 0); chunk !== null; chunk = nextChunk(text, chunk.end)) {
     const { start, end, isAscii } = chunk
@@ -237,14 +218,13 @@ function visitWords(text: string, visit: (word: Word, isAscii: boolean) => boole
   }
 }
 
-/** The words of a chunk, and the length of its folded text. */
 type Cuts = { readonly cuts: Iterable<Cut>; readonly length: number }
 
-/** A cache, because texts repeat their words, and folding one takes far longer than finding it. */
+/** Texts repeat their words, and folding takes far longer than a lookup. */
 const cutChunks = new Map<string, Cuts>()
 const CUT_CHUNKS_MAX = 4096
 const CUT_CHUNK_LENGTH_MAX = 32
-/** A chunk with more, such as one of Chinese, hardly comes again. */
+/** Chunks with more cuts, such as Chinese text, rarely repeat. */
 const CUTS_KEPT_MAX = 4
 
 function cutsOf(written: string): Cuts {
@@ -257,30 +237,27 @@ function cutsOf(written: string): Cuts {
   const kept = { cuts: [...cuts], length }
   if (kept.cuts.length > CUTS_KEPT_MAX) return kept
   if (cutChunks.size >= CUT_CHUNKS_MAX) cutChunks.clear()
-  // A copy, because a slice would keep the whole text in memory.
+  // A slice would keep the whole text in memory.
   cutChunks.set(Buffer.from(written, 'utf16le').toString('utf16le'), kept)
   return kept
 }
 
-/** The words alone, up to `max`. */
 export function wordsOf(text: string, max: number): string[] {
   return readWords(text, max).map(({ word }) => word)
 }
 
-/** Words with their forms with signs, up to `max`. */
 export function readWords(text: string, max: number): Pick<FoundWord, 'word' | 'signed'>[] {
   const words: Pick<FoundWord, 'word' | 'signed'>[] = []
   visitWords(text, ({ word, signed }) => words.length < max && words.push({ word, signed }) < max)
   return words
 }
 
-/** Signs that belong to a word: `C++`, `C#` and `A+` differ from C and A, and `.NET` from net. */
 type Signs = { readonly dot: boolean; readonly after: string }
 
 const NO_SIGNS: Signs = { dot: false, after: '' }
 const SIGNS_LENGTH_MAX = 2
 
-/** A letter after the signs makes them separators, as in `user+tag`. */
+/** `C++`, `C#`, `A+` and `.NET` keep their signs; in `user+tag` the sign is a separator. */
 function signsAround(text: string, start: number, end: number): Signs {
   let to = end
   while (to <= end + SIGNS_LENGTH_MAX && (text[to] === '+' || text[to] === '#')) to += 1
@@ -293,7 +270,7 @@ function signsAround(text: string, start: number, end: number): Signs {
 const LETTER_FIRST = /^[\p{L}\ud800-\udbff]/u
 const DIGIT_FIRST = /^[0-9]/
 
-/** No word begins with SEPARATOR, and no mark of an entry. */
+/** Neither a word nor an entry's mark begins with SEPARATOR. */
 function signedWord(word: string, { dot, after }: Signs): string | null {
   if (after !== '') return `${word}${after}`
   return dot ? `${SEPARATOR}.${word}` : null
@@ -305,12 +282,10 @@ function signedCut(cut: Cut, length: number, { dot, after }: Signs): string | nu
   return signedWord(cut.word, { dot: dot && cut.from === 0, after: isLast ? after : '' })
 }
 
-/** Whether a word is of a script that is written without blanks. */
 export function isUnspaced(word: string): boolean {
   return UNSPACED.test(word)
 }
 
-/** Folds letters for comparison; other characters stay. */
 function foldText(text: string): string {
   if (!NOT_ASCII.test(text)) return text.toLowerCase()
   return text
@@ -321,21 +296,17 @@ function foldText(text: string): string {
     .replace(SPELLED, (letter) => SPELLINGS[letter] ?? letter)
 }
 
-/**
- * Text without white space and ASCII separators, the smallest part that normalisation can change as a whole. Chunks are
- * folded lazily, so that the first words of a long text cost little.
- */
+/** The smallest part that normalization can change as a whole. */
 type Chunk = { readonly start: number; readonly end: number; readonly isAscii: boolean }
 
 const CHUNK_LENGTH_MAX = 4096
-/** 1 for the ASCII characters of chunks. */
 const ASCII_PARTS = Uint8Array.from({ length: 128 }, (_, code) =>
   /[0-9A-Za-z]/.test(String.fromCharCode(code)) ? 1 : 0,
 )
 const WHITE_SPACE = /\s/
 const HALVES = /[\ud800-\udbff][\udc00-\udfff]/
 
-/** The first chunk from here on; null at the end. A regular expression makes an array for each. */
+/** Null at the end. A regular expression would allocate an array for each. */
 function nextChunk(text: string, from: number): Chunk | null {
   let start = from
   while (start < text.length && !isPart(text, start)) start += 1
@@ -347,7 +318,6 @@ function nextChunk(text: string, from: number): Chunk | null {
     if (text.charCodeAt(end) >= 128) isAscii = false
     end += 1
   }
-  // Not between the halves of a character.
   if (end === limit && HALVES.test(text.slice(end - 1, end + 1))) end += 1
   return { start, end, isAscii }
 }
@@ -363,7 +333,7 @@ const SCRIPTS = ['Han', 'Hiragana', 'Katakana', 'Hangul', 'Thai', 'Lao', 'Khmer'
 const LETTERS = SCRIPTS.map((script) => `\\p{scx=${script}}`).join('')
 const UNSPACED = new RegExp(`[${LETTERS}]`, 'u')
 const RUN = new RegExp(`[${LETTERS}]+|[^${LETTERS}]+`, 'gu')
-/** Marks on letters that people leave out, the Arabic stretch, and what is not seen at all. */
+/** Optional diacritics, the Arabic tatweel, and invisible characters. */
 const MARKS = [
   '0300-036f 1ab0-1aff 1dc0-1dff 20d0-20ff fe20-fe2f',
   '0591-05bd 05bf-05bf 05c1-05c2 05c4-05c5 05c7-05c7',
@@ -371,7 +341,7 @@ const MARKS = [
 ].flatMap((ranges) => ranges.split(' '))
 const MARK_RANGES = MARKS.map((range) => range.replaceAll(/[0-9a-f]{4}/g, '\\u$&')).join('')
 const DROPPED = new RegExp(`[${MARK_RANGES}]|\\p{Default_Ignorable_Code_Point}`, 'gu')
-/** Spellings of letters that no normal form decomposes. */
+/** Letters that no normal form decomposes. */
 const SPELLINGS: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -420,19 +390,17 @@ function* pairsOf(run: string): Generator<Cut, void, undefined> {
     before = { letter, from }
     from = to
   }
-  // The run is one letter.
   if (before !== null && before.from === 0) {
     yield { word: before.letter, from: 0, to: before.letter.length, isPair: false }
   }
 }
 
-/** The folded text, and a function from an index in it to the index in `written`. */
+/** `place` maps an index in the folded text to one in `written`. */
 function foldWithPlaces(written: string): { folded: string; place: (index: number) => number } {
   const folded = foldText(written)
   if (folded.length === written.length && folded === written.toLowerCase()) {
     return { folded, place: (index) => index }
   }
-  // Letter by letter, each with its own marks.
   const places: number[] = []
   let text = ''
   for (const letter of written.matchAll(LETTER)) {
@@ -443,7 +411,6 @@ function foldWithPlaces(written: string): { folded: string; place: (index: numbe
   return { folded: text, place: (index) => places[index] ?? written.length }
 }
 
-/** A cache, because texts repeat their letters. */
 const foldedLetters = new Map<string, string>()
 const FOLDED_LETTERS_MAX = 4096
 const FOLDED_LETTER_LENGTH_MAX = 8
@@ -458,5 +425,5 @@ function foldLetter(letter: string): string {
   return folded
 }
 
-/** With its marks, and with the further parts of a decomposed Hangul syllable. */
+/** Includes combining marks and further parts of a decomposed Hangul syllable. */
 const LETTER = /[\s\S](?:\p{M}|[\u1160-\u11ff\uff9e\uff9f])*/gu

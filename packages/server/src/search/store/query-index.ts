@@ -1,5 +1,4 @@
-// The reads of a search: how far inboxes are indexed, the messages that match, and their texts. A query
-// searches one block of arrival numbers, so that none takes long.
+// Each query searches one block of arrival numbers, so that none takes long.
 
 import { type RawBuilder, sql } from 'kysely'
 import { labelMark } from '#mailbox/labels/store/filter-marks.ts'
@@ -24,7 +23,7 @@ import {
   toSearchable,
 } from './search-index.ts'
 
-/** An inbox whose last message has the arrival number `top` is indexed up to `indexed`. */
+/** `top` is the last arrival number of the inbox, `indexed` the last indexed one. */
 export type SearchState = {
   number: number | null
   indexed: number
@@ -40,7 +39,6 @@ export async function findSearchState(
   return found?.state ?? null
 }
 
-/** The states of all inboxes of the account, of a pod, or of one inbox; the newest inbox first. */
 export async function listSearchStates(
   db: ReadDb,
   input: { accountId: string; inboxId: string | null; podId: string | null },
@@ -63,10 +61,7 @@ export async function listSearchStates(
   })
 }
 
-/**
- * Those of the next `limit` inboxes by id that are not indexed to their end, and the last inbox that was
- * looked at, null at the end.
- */
+/** `last` is null at the end. */
 export async function listLagging(
   db: ReadDb,
   { after, limit }: { after: string; limit: number },
@@ -85,41 +80,37 @@ export async function listLagging(
 }
 
 export type BlockSearch = {
-  /** The number in a `SearchState`, of an inbox of the account. */
   number: number
   inboxId: string
   query: BlockQuery
   rareLabels: ReadonlySet<string>
   direction: Direction | null
-  /** The size of the block, as an index of BLOCKS. */
+  /** An index of BLOCKS. */
   level: number
-  /** Searches the block with this arrival number, up to and including it. */
+  /** Searches its block up to and including this arrival number. */
   until: number
   limit: number
 }
 
-/** More `worth` is better; 0 where matches are not ranked. */
+/** More `worth` is better; 0 without ranking. */
 export type BlockMatch = { arrival: number; worth: number }
 
-/** The messages of a block that match, the last that arrived first. */
 export async function findInBlock(db: ReadDb, search: BlockSearch): Promise<BlockMatch[]> {
   const ids = await findTextEntries(db.reading, toTextSearch(search))
   return ids.map((id) => ({ arrival: arrivalOfEntry(id), worth: 0 }))
 }
 
-/** The same with the worth of each. */
 export async function rankInBlock(db: ReadDb, search: BlockSearch): Promise<BlockMatch[]> {
   const ranked = await rankTextEntries(db.reading, toTextSearch(search))
   return ranked.map(({ id, worth }) => ({ arrival: arrivalOfEntry(id), worth }))
 }
 
-/** What an entry must have (null: nothing), and what is asked of its message beside. */
 export type BlockQuery = { readonly text: TextQuery | null; readonly rest: MessageQuery | null }
 
-/** Labels on fewer messages and threads than this are read as a list, others looked up for each entry. */
+/** Rarer labels are read as a list, others looked up for each entry. */
 const RARE_LABEL_MAX = 5_000
 
-/** Those of the labels that few messages and threads of this inbox of the account have. */
+/** The caller checked that the inbox is the account's. */
 export async function findRareLabels(
   db: ReadDb,
   { inboxId, labels }: { inboxId: string; labels: readonly string[] },
@@ -135,7 +126,6 @@ export async function findRareLabels(
   return rare
 }
 
-/** The arrival numbers of the messages that have the label, or whose thread has it. */
 function selectLabelled({ inboxId, label }: { inboxId: string; label: string }) {
   return sql`
     select messages.arrival from message_labels
@@ -175,7 +165,7 @@ function filterOf(
 ): TextFilter {
   const first = sql.lit(entryId(number, 0))
   return (id, matches) => {
-    // As a scalar it is looked up for each entry; as a join, PostgreSQL might read all of the inbox instead.
+    // A scalar is looked up per entry; with a join, PostgreSQL might read the whole inbox.
     const ofMessage = (column: RawBuilder<unknown>, where = sql``) => sql`(
       select ${column} from messages
       where messages.inbox_id = ${inboxId}
@@ -190,7 +180,7 @@ function filterOf(
           return sql`coalesce(${ofMessage(sql`messages.created_at`)} >= ${sql.lit(node.ms)}, false)`
         case 'label': {
           const { label } = node
-          // The sum keeps SQLite from searching the index once for each of the numbers.
+          // The sum keeps SQLite from searching the index once per number.
           const labelled = selectLabelled({ inboxId, label })
           if (rareLabels.has(label)) return sql`(${id} - ${first} in (${labelled}))`
           const onMessage = sql`(select 1 from message_labels where message_id = messages.id
@@ -218,7 +208,6 @@ export type FoundMessage = SearchableMessage & {
   createdAtMs: number
 }
 
-/** The times of messages of the account's inbox, by arrival number. */
 export async function readTimes(
   db: ReadDb,
   { accountId, inboxId, arrivals }: OfInbox & { arrivals: readonly number[] },
@@ -237,12 +226,12 @@ export async function readTimes(
   return times
 }
 
-/** Parameters of one statement; engines take some ten thousand. */
+/** Parameters per statement; engines take some ten thousand. */
 const ARRIVALS_AT_ONCE = 1_000
 
 type OfInbox = { accountId: string; inboxId: string }
 
-/** The messages of the account at these places, in this order, without those deleted since. */
+/** In this order, without messages deleted since. */
 export async function* readFound(
   db: ReadDb,
   { accountId, places }: { accountId: string; places: readonly FoundPlace[] },

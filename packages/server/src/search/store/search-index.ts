@@ -1,6 +1,5 @@
-// The index of words. An inbox numbers its messages as they arrive, so one number says how far it is
-// indexed. The transaction that adds entries moves it: no message is missing and none is indexed twice,
-// whichever process indexes and wherever it stops.
+// The word index. The transaction that adds entries also moves the indexed arrival number of the
+// inbox, so that no message is missed or indexed twice.
 
 import { sql } from 'kysely'
 import { readAttachedText } from '#mailbox/attachments/store/texts.ts'
@@ -21,14 +20,13 @@ import {
 } from '#search/search-words.ts'
 import type { ReadDb, Row, Tx } from '#store/tables.ts'
 
-/** One transaction indexes so many messages, and UTF-16 units of their texts: some ten milliseconds. */
+/** Per transaction, the second in UTF-16 units; takes some ten milliseconds. */
 export const SEARCH_STEP_MESSAGES = 50
 const SEARCH_STEP_LENGTH = 256 * 1024
 
-/** Arrival numbers that fit into the id of an entry; the rest of a safe integer is for inboxes. */
+/** Arrival numbers in the id of an entry; the rest of a safe integer is for inboxes. */
 const ARRIVALS = 2 ** 27
 
-/** Sizes of the blocks of arrival numbers, the smallest first. */
 export const BLOCKS = [2 ** 12, 2 ** 15, 2 ** 18] as const
 
 type SearchInbox = Pick<Row<'search_inboxes'>, 'number' | 'indexed_arrival'>
@@ -41,12 +39,11 @@ export function arrivalOfEntry(id: number): number {
   return id % ARRIVALS
 }
 
-/** The words of each inbox have a scope of their own. */
 export function scopeOf(number: number): string {
   return number.toString(36)
 }
 
-/** Marks the messages of the block that has this arrival number, of the size at this index of BLOCKS. */
+/** Marks the messages of a block; `level` is an index of BLOCKS. */
 export function blockMark(level: number, arrival: number): string {
   return `${level}.${Math.floor(arrival / (BLOCKS[level] ?? 1)).toString(36)}`
 }
@@ -56,23 +53,18 @@ export function directionMark(direction: Direction): string {
 }
 
 export type IndexStep = {
-  /** Messages that were indexed. */
   indexed: number
-  /** Inboxes that have more, or that another transaction is indexing now. */
   behind: string[]
 }
 
-/**
- * Indexes the next messages of these inboxes, up to SEARCH_STEP_MESSAGES in all. Deleted inboxes are
- * skipped, and with `skipLocked` those that another transaction is indexing.
- */
+/** Skips deleted inboxes and, with `skipLocked`, those that another transaction is indexing. */
 export const indexSearchStep = transaction({
   name: 'indexSearchStep',
   accountOf: () => null,
   async run(tx: Tx, input: { inboxIds: string[]; skipLocked: boolean }): Promise<IndexStep> {
     const behind: string[] = []
     let indexed = 0
-    // In one order everywhere, so that two transactions do not deadlock.
+    // Sorted, so that two transactions do not deadlock.
     for (const inboxId of [...input.inboxIds].sort()) {
       if (indexed >= SEARCH_STEP_MESSAGES) {
         behind.push(inboxId)
@@ -98,7 +90,6 @@ async function indexNext(
   if (inbox === 'gone') return { indexed: 0, isDone: true }
   if (inbox === 'locked') return { indexed: 0, isDone: false }
   const top = await readTop(tx, inboxId)
-  // The inbox was deleted meanwhile; its entries are removed with its messages.
   if (top === null || top <= inbox.indexed_arrival) return { indexed: 0, isDone: true }
   const { number, indexed_arrival: after } = inbox
   const messages = await readNext(tx, { inboxId, after, limit })
@@ -115,7 +106,7 @@ async function indexNext(
   return { indexed: messages.length, isDone: indexed_arrival >= top }
 }
 
-/** The row of the inbox, locked until the transaction ends; inserted at its first use. */
+/** Locked until the transaction ends; inserted on first use. */
 async function lockSearchInbox(
   tx: Tx,
   inboxId: string,
@@ -130,7 +121,7 @@ async function lockSearchInbox(
   const found = await lockRows(tx, select(), { skipLocked }).executeTakeFirst()
   if (found !== undefined) return found
   if ((await select().executeTakeFirst()) !== undefined) return 'locked'
-  // Locked, so that its removal finds the row that is about to be inserted.
+  // Locked, so that a removal finds the row that is about to be inserted.
   const inbox = await lockRows(
     tx,
     tx.query.selectFrom('inboxes').select('account_id').where('id', '=', inboxId),
@@ -146,7 +137,6 @@ async function lockSearchInbox(
   return made ?? 'locked'
 }
 
-/** The last arrival number of the inbox; null when it was deleted. */
 async function readTop(tx: Tx, inboxId: string): Promise<number | null> {
   const counters = await tx.query
     .selectFrom('inbox_counters')
@@ -214,7 +204,6 @@ type SearchedRow = Pick<
   | 'attachments'
 > & { has_html: number }
 
-/** With the beginnings of its text and of that of its attachments. */
 export async function toSearchable(
   query: ReadDb['read'],
   row: SearchedRow,
@@ -232,10 +221,10 @@ export async function toSearchable(
   }
 }
 
-/** UTF-16 units of names, so that many do not leave their texts out. */
+/** In UTF-16 units; many names must not displace texts. */
 const NAMES_LENGTH_MAX = 8 * 1024
 
-/** The names of the files, and their texts; tables without their rules and bars, which no snippet should show. */
+/** File names, then texts without the rules and bars of tables. */
 async function attachedTextOf(
   query: ReadDb['read'],
   { id, attachments }: Pick<SearchedRow, 'id' | 'attachments'>,
@@ -251,7 +240,6 @@ async function attachedTextOf(
   return names.slice(0, NAMES_LENGTH_MAX) + shown
 }
 
-/** The beginning of the message's text; '' when it was deleted since. */
 async function readText(query: ReadDb['read'], row: SearchedRow): Promise<string> {
   const isLong = row.body_length > 0 && row.body_text === '' && row.has_html === 0
   if (!isLong) return row.body_text.slice(0, SEARCH_BODY_LENGTH_MAX)
@@ -274,15 +262,13 @@ function toEntry(number: number, message: NextMessage): TextEntry {
   }
 }
 
-/** Database pages that a step of erasing writes. */
 const SEARCH_ERASE_STEP_PAGES = 64
 
-/** Removes the entries of a deleted inbox with these arrival numbers. */
 export async function removeFromSearch(
   tx: Tx,
   { inboxId, arrivals }: { inboxId: string; arrivals: readonly number[] },
 ): Promise<void> {
-  // Waits for a transaction that is indexing the inbox; no other one begins.
+  // Waits for a transaction that is indexing the inbox; no new one begins.
   const inbox = await lockRows(
     tx,
     tx.query.selectFrom('search_inboxes').select('number').where('inbox_id', '=', inboxId),
@@ -292,7 +278,7 @@ export async function removeFromSearch(
   await removeTextEntries(tx, ids)
 }
 
-/** Removes the entries of an inbox with these arrival numbers, or with `isBack` adds them again, as far as it is indexed. */
+/** Removes entries or, with `isBack`, adds them again, as far as the inbox is indexed. */
 export async function changeSearch(
   tx: Tx,
   change: { inboxId: string; arrivals: readonly number[]; isBack: boolean },
@@ -317,7 +303,7 @@ export async function changeSearch(
   }
 }
 
-/** Removes the entries, and notes that words of theirs may be left. */
+/** Records that the file may still contain words of the entries. */
 async function removeEntries(tx: Tx, number: number, arrivals: readonly number[]): Promise<void> {
   await removeTextEntries(
     tx,
@@ -331,7 +317,7 @@ async function removeEntries(tx: Tx, number: number, arrivals: readonly number[]
     .execute()
 }
 
-/** Another transaction may insert the row of the inbox, which is not deleted, at the same time. */
+/** Retries while another transaction inserts the row. */
 async function lockForChange(tx: Tx, inboxId: string): Promise<SearchInbox> {
   for (;;) {
     const inbox = await lockSearchInbox(tx, inboxId, false)
@@ -340,7 +326,7 @@ async function lockForChange(tx: Tx, inboxId: string): Promise<SearchInbox> {
   }
 }
 
-/** Call once all entries of a deleted inbox are removed. SQLite's file may still have words to erase. */
+/** Call once all entries are removed. SQLite's file may still have words to erase. */
 export async function endSearchInbox(tx: Tx, inboxId: string): Promise<void> {
   if (keepsRemovedText(tx.engine)) {
     await tx.query
@@ -359,7 +345,6 @@ export async function endSearchInbox(tx: Tx, inboxId: string): Promise<void> {
   await tx.query.deleteFrom('search_inboxes').where('inbox_id', '=', inboxId).execute()
 }
 
-/** The numbers of deleted inboxes whose words are still to be erased, up to LEFTOVERS_MAX. */
 export async function listPurgedNumbers(db: ReadDb): Promise<number[]> {
   if (!keepsRemovedText(db.reading.engine)) return []
   const rows = await db.read
@@ -372,10 +357,9 @@ export async function listPurgedNumbers(db: ReadDb): Promise<number[]> {
   return rows.map(({ number }) => number)
 }
 
-/** Of an inbox, entries that were removed and may have left words in the file. */
+/** Removed entries that may have left words in the file. */
 export type RemovedEntries = Pick<Row<'search_inboxes'>, 'number' | 'removed_entries'>
 
-/** Up to LEFTOVERS_MAX inboxes. */
 export async function listRemovedEntries(db: ReadDb): Promise<RemovedEntries[]> {
   if (!keepsRemovedText(db.reading.engine)) return []
   return db.read
@@ -389,10 +373,7 @@ export async function listRemovedEntries(db: ReadDb): Promise<RemovedEntries[]> 
 
 const LEFTOVERS_MAX = 5_000
 
-/**
- * A step of a round, which erases the words of all entries that were removed before its first step; true
- * when they are erased. An interrupted round begins again.
- */
+/** True when the round is done. An interrupted round begins again. */
 export const eraseSearchStep = transaction({
   name: 'eraseSearchStep',
   accountOf: () => null,
@@ -414,7 +395,7 @@ export const forgetPurgedSearch = transaction({
   },
 })
 
-/** After a round, what was removed before it. */
+/** Call after a round with the entries removed before it. */
 export const forgetRemovedEntries = transaction({
   name: 'forgetRemovedEntries',
   accountOf: () => null,
