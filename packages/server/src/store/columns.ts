@@ -1,10 +1,13 @@
-// The columns of a noun, written once: the type of its rows, the type of the noun, and how it is read, written and
-// presented are derived from them.
+// The columns of a noun, from which the types of its rows and of the noun, and its read, write and
+// presented forms are derived.
 
 import type { ColumnType } from 'kysely'
 import { presentTimes, type WithTimes } from '#platform/clock.ts'
 
-/** `defaulted`: an insert may omit it. `editable`: clients set it. `internal`: it is never presented. */
+/**
+ * `defaulted`: an insert may omit it. `editable`: clients set it. `internal`: it is never
+ * presented.
+ */
 type Trait = 'nullable' | 'defaulted' | 'editable' | 'internal'
 
 /** Null for a value that is stored as it is. */
@@ -55,7 +58,6 @@ export const int = plain<number>()
 export const bytes = plain<Uint8Array>()
 /** Milliseconds; the field's name ends in `AtMs`. */
 export const time = plain<number>()
-/** A text that is one of these words. */
 export const word = plain
 export const flag = <Name extends string>(name: Name) =>
   coded(name, {
@@ -94,25 +96,30 @@ type RowOf<Given extends AnyColumns> = {
 
 type Columns<Given extends AnyColumns> = {
   readonly given: Given
-  /** For a select list; PostgreSQL refuses to run a prepared `select *` after a column was added. */
+  /**
+   * For a select list; PostgreSQL refuses to run a prepared `select *` after a column was added.
+   */
   readonly names: readonly Given[keyof Given]['name'][]
-  /** The same with the table before each name. */
+  /** Column names with the table before each. */
   of<Table extends string>(table: Table): readonly `${Table}.${Given[keyof Given]['name']}`[]
   read(row: RowOf<Given>): FieldsOf<Given>
-  /** The columns of the given fields; what is undefined or no field of the noun is left out. */
+  /**
+   * The columns of the given fields; omits undefined values and fields that are not of the noun.
+   */
   write<Values extends Partial<FieldsOf<Given>>>(values: Values): Written<Given, Values>
-  /** The same for editable fields alone, so that a body may be passed whole. */
+  /** Writes editable fields only, so that a body may be passed whole. */
   edit(values: Edits<Given>): Written<Given, Edits<Given>>
-  /** As the contract spells it, without internal fields. Fields that the noun has from elsewhere are kept. */
+  /**
+   * Presents the noun as in the contract, without internal fields. Other fields of the given object
+   * are kept.
+   */
   present<Noun extends object>(noun: Noun): WithTimes<Omit<Noun, With<Given, 'internal'>>>
 }
 type Edits<Given extends AnyColumns> = Partial<Pick<FieldsOf<Given>, With<Given, 'editable'>>>
 
-/** The noun. */
 export type Fields<Table extends { given: AnyColumns }> = FieldsOf<Table['given']>
-/** The row that holds it, as it is selected. */
 export type StoredOf<Table extends { given: AnyColumns }> = RowOf<Table['given']>
-/** What clients may set, to create or change the noun. */
+/** The fields that clients may set. */
 export type EditsOf<Table extends { given: AnyColumns }> = Edits<Table['given']>
 /** The table for Kysely. */
 export type TableOf<Table extends { given: AnyColumns }> = {

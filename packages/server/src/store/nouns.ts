@@ -1,4 +1,5 @@
-// The columns of the nouns of the API. A column that is added here is read, written and presented everywhere.
+// The columns of the API's nouns. A column that is added here is read, written and presented
+// everywhere.
 
 import type { BodyOf } from '@mailroom/contract/operations.ts'
 import type { ReviewContent } from '@mailroom/contract/reviews.ts'
@@ -20,7 +21,6 @@ import type {
 } from '@mailroom/contract/vocabulary.ts'
 import { bytes, coded, columns, type Fields, flag, int, json, text, time, word } from './columns.ts'
 
-/** The policy that an account, a pod or an inbox has itself. */
 export const ownPolicy = columns({
   filterMode: word<FilterMode>()('filter_mode').nullable(),
   outboundPolicy: text('outbound_policy').nullable(),
@@ -44,9 +44,9 @@ export const accounts = columns({
   id: text('id'),
   name: text('name').editable(),
   plan: word<Plan>()('plan').editable(),
-  /** Whether mail of senders without a rule reaches its inboxes. */
+  /** Whether mail of senders without a rule reaches the account's inboxes. */
   filterMode: word<FilterMode>()('filter_mode').defaulted().internal(),
-  /** Null: mail is kept. */
+  /** Null keeps mail forever. */
   retentionDays: int('retention_days').nullable().internal(),
   createdAtMs: time('created_at'),
 })
@@ -74,21 +74,19 @@ export const pods = columns({
   id: text('id'),
   clientId: text('client_id').nullable().editable(),
   name: text('name').nullable().editable(),
-  /** Null: that of the account. */
+  /** Null uses the account's. */
   retentionDays: int('retention_days').nullable().editable(),
   isDefault: flag('is_default'),
   createdAtMs: time('created_at'),
 })
 export type Pod = Fields<typeof pods>
 
-/** The result of comparing DNS with one record. */
 export type RecordCheck = {
   purpose: DnsRecordPurpose
   name: string
-  /** The required value at that time. */
+  /** The required value at the time of the check. */
   value: string
   status: DnsRecordStatus
-  /** The records that DNS returned. */
   found: string[]
   /** What to change; null for nothing. */
   hint: string | null
@@ -97,21 +95,19 @@ export type RecordCheck = {
 export const domains = columns({
   id: text('id'),
   accountId: text('account_id').internal(),
-  /** Null when inboxes of every pod may be on it. */
+  /** Null if inboxes of every pod may be on it. */
   podId: text('pod_id').nullable(),
   /** In lower-case A-labels. */
   domain: text('domain'),
   status: word<DomainStatus>()('status'),
-  /** The value that its ownership record must have. */
   ownershipToken: text('ownership_token').internal(),
-  /** The results of the last check; empty before the first. */
+  /** Empty before the first check. */
   checks: json<RecordCheck[]>()('checks').defaulted().internal(),
   inboxCount: int('inbox_count').defaulted().internal(),
-  /** Whether this account gets its mail. It stays true in every status until another account verifies the domain. */
+  /** True in every status until another account verifies the domain: this account gets its mail. */
   isHolder: flag('is_holder').defaulted().internal(),
   /** Whether MX and SPF name this service, so that return paths may be on this domain. */
   takesBounces: flag('takes_bounces').defaulted().internal(),
-  /** Whether mail for all names below the domain arrives here. */
   subdomainsEnabled: flag('takes_subdomains').defaulted(),
   /** The inbox for mail to unknown local parts. */
   catchAllInboxId: text('catch_all_inbox_id').nullable(),
@@ -136,7 +132,7 @@ export const dkimKeys = columns({
   state: word<DkimKeyState>()('state'),
   /** Base64 of its SubjectPublicKeyInfo. */
   publicKey: text('public_key'),
-  /** Whether the domain fails its check without the record: not before the key signs, nor after. */
+  /** Whether the domain fails its check without the record. */
   isRequired: flag('is_required'),
   /** When a check first found the record in DNS. */
   publishedAtMs: time('published_at').nullable(),
@@ -156,9 +152,9 @@ export const inboxes = columns({
   /** The address; null when its domain belongs to another account. */
   receivingAddress: text('receiving_address').nullable().internal(),
   displayName: text('display_name').nullable().editable(),
-  /** Null: that of the pod, or of the account. */
+  /** Null uses the pod's or the account's. */
   retentionDays: int('retention_days').nullable().editable(),
-  /** Null: never. */
+  /** Null never expires. */
   expiresAtMs: time('expires_at').nullable().editable(),
   metadata,
   createdAtMs: time('created_at'),
@@ -171,7 +167,6 @@ export const webhooks = columns({
   /** The inbox whose `webhookUrl` it is, and whose events alone it gets; null for any other. */
   inboxId: text('inbox_id').nullable(),
   url: text('url'),
-  /** The filter of its events. */
   kinds: json<readonly EventKind[]>()('event_types'),
   podIds: json<readonly string[]>()('pod_ids'),
   inboxIds: json<readonly string[]>()('inbox_ids'),
@@ -182,7 +177,7 @@ export const webhooks = columns({
   /** The end of the log when the webhook was enabled. It gets the events after this position. */
   enabledAfterTransactionId: int('enabled_after_transaction_id').internal(),
   enabledAfterSequence: int('enabled_after_sequence').internal(),
-  /** The first failure since the last success; null when there is none. */
+  /** The first failure since the last success; null if there is none. */
   failingSinceMs: time('failing_since').nullable(),
   sealedSecrets: bytes('sealed_secrets').internal(),
   createdAtMs: time('created_at'),
@@ -207,7 +202,7 @@ const ruleColumns = {
   type: word<SenderRuleType>()('type'),
   /** An address or a domain in canonical form. */
   value: text('value'),
-  /** Null for all pods; of a rule for one inbox, the pod of that inbox. */
+  /** Null for all pods. A rule for one inbox has the pod of that inbox. */
   podId: text('pod_id').nullable(),
   inboxId: text('inbox_id').nullable(),
   createdAtMs: time('created_at'),
@@ -221,7 +216,7 @@ export const senderRules = columns({
 })
 export type SenderRule = Fields<typeof senderRules>
 
-/** What the digest covers and the message does not have. */
+/** The parts that the digest covers and the message does not have. */
 export type StoredReviewContent = Omit<ReviewContent, 'subject' | 'bodyText' | 'bodyHtml'>
 export type KeptTexts = { subject: string; bodyText: string; bodyHtml: string }
 
@@ -234,7 +229,7 @@ export const reviews = columns({
   status: word<ReviewStatus>()('status'),
   reasons: json<HoldReason[]>()('reasons'),
   digest: text('digest'),
-  /** The same for reviews of the same text to the same recipients. */
+  /** Equal for reviews of the same text to the same recipients. */
   equalKey: text('equal_key').nullable().internal(),
   content: json<StoredReviewContent>()('content').internal(),
   /** Null while the message exists. */
@@ -269,7 +264,7 @@ export type DraftFile = {
   contentType: string
   size: number
   contentId: string | null
-  /** The raw message that is its bytes. */
+  /** The raw message that stores its bytes. */
   rawId: string
 }
 

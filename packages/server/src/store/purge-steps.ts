@@ -10,9 +10,9 @@ export const PURGE_STEP_ROWS = 500
 type Column<Table extends keyof Tables> = keyof Row<Table> & string
 
 /**
- * Removes up to PURGE_STEP_ROWS rows whose `time`, an indexed column, is at or before `until`, the oldest
- * first; returns one column of each. `key` is the primary key. With `isRenewed`, a row that gets a later time
- * meanwhile is kept.
+ * Removes up to PURGE_STEP_ROWS rows whose `time`, an indexed column, is at or before `until`,
+ * oldest first; returns one column of each. `key` is the primary key. With `isRenewed`, a row that
+ * gets a later time during the step is kept.
  */
 export async function removeOldest<Table extends keyof Tables, Returned extends Column<Table>>(
   tx: Tx,
@@ -44,9 +44,7 @@ export async function removeOldest<Table extends keyof Tables, Returned extends 
   return rows.map((row) => row[returning])
 }
 
-/**
- * The pause between two steps, as a multiple of a step's time: a purge uses a quarter of the writer's time.
- */
+/** A multiple of a step's time, so that a purge uses a quarter of the writer's time. */
 const PURGE_PAUSE_FACTOR = 3
 /** The longest pause, for a slow store. */
 export const PURGE_PAUSE_MS_MAX = SECOND_MS
@@ -57,11 +55,11 @@ type Pace = {
   readonly stepsMax?: number
   /** Called before each step; false ends the steps. */
   readonly mayGoOn?: (() => Promise<boolean>) | undefined
-  /** False when a caller waits: then there are no pauses. */
+  /** False, without pauses, if a caller waits. */
   readonly isPaced?: boolean
 }
 
-/** Repeats the step until it is done. False when it was ended before. */
+/** False if the steps ended early. */
 export async function inSteps(
   { signal, stepsMax = Number.POSITIVE_INFINITY, mayGoOn, isPaced = true }: Pace,
   step: () => Promise<{ isDone: boolean }>,
@@ -75,8 +73,8 @@ export async function inSteps(
 }
 
 /**
- * Runs a step and, unless it was the last, pauses for PURGE_PAUSE_FACTOR times its duration, so that most
- * other writes find the writer free. An aborted `signal` ends the pause.
+ * Runs a step and, unless it was the last, pauses for PURGE_PAUSE_FACTOR times its duration, so
+ * that most other writes find the writer free. An aborted `signal` ends the pause.
  */
 export async function paced<Step extends { isDone: boolean }>(
   step: () => Promise<Step>,

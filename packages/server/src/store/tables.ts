@@ -1,5 +1,5 @@
-// The columns of every table, as both engines return them. Booleans are 0 or 1, times are milliseconds, lists
-// and objects are JSON text.
+// The columns of every table, as both engines return them. Booleans are 0 or 1, times are
+// milliseconds, lists and objects are JSON text.
 
 import type { Generated, Insertable, Selectable } from 'kysely'
 import type { Db as AnyDb, Tx as AnyTx } from '#platform/db/db.ts'
@@ -56,7 +56,7 @@ export type Tables = {
     /** Messages in the lists of the inbox. */
     inbound_count: Generated<number>
     outbound_count: Generated<number>
-    /** The arrival number that was given last. */
+    /** The arrival number of the newest message. */
     last_arrival: Generated<number>
     /** The number of the last send that counts for the limits. */
     send_count: Generated<number>
@@ -73,7 +73,7 @@ export type Tables = {
   released_addresses: {
     address: string
     account_id: string
-    /** The pod that alone may have the address again; null: its account. */
+    /** The only pod that may have the address again; null for any pod of the account. */
     pod_id: string | null
     released_at: number
   }
@@ -88,7 +88,7 @@ export type Tables = {
     helo: string | null
     tls: string | null
     origin: string
-    /** Whether it bears the mark of a service like this one. */
+    /** Whether a header field shows that the message passed through a service like this one. */
     is_marked: Generated<number>
     created_at: number
   }
@@ -116,9 +116,9 @@ export type Tables = {
     participants: string
     snippet: string
     category: string | null
-    /** Messages that are gone from the thread. */
+    /** Messages removed from the thread. */
     removed_count: Generated<number>
-    /** Null outside of the trash, 0 while the thread is being removed. */
+    /** Null outside the trash, 0 while the thread is being removed. */
     trashed_at: Generated<number | null>
     is_moving: Generated<number>
     /** JSON list of times. */
@@ -157,7 +157,7 @@ export type Tables = {
   inbox_marks: { inbox_id: string; mark: string; account_id: string }
   unreferenced_blobs: { id: string }
   removed_messages: {
-    /** Of a message, or of a thread, whose arrival is 0. */
+    /** A message's id, or a thread's with arrival 0. */
     id: string
     account_id: string
     inbox_id: string
@@ -171,7 +171,7 @@ export type Tables = {
     thread_id: string
     raw_id: string
     direction: string
-    /** Its number in the inbox: ascending, never given twice. */
+    /** Its number in the inbox: ascending, never reused. */
     arrival: number
     is_trashed: Generated<number>
     status: string
@@ -199,11 +199,11 @@ export type Tables = {
     defects: string
     /** JSON list; null on received messages. */
     to_addrs: Generated<string | null>
-    /** JSON list: hidden recipients of a sent message, addresses of the Bcc fields of a received one. */
+    /** JSON list: hidden recipients of a sent message, Bcc addresses of a received one. */
     bcc: Generated<string | null>
     scheduled_at: Generated<number | null>
     recipient: string | null
-    /** key or approver; null for mail that the service received or sent. */
+    /** 1 for imported mail, otherwise null. */
     is_imported: Generated<number | null>
     labels: Generated<string | null>
     /** JSON list of the events of its calendar files; null without such files. */
@@ -212,7 +212,7 @@ export type Tables = {
   }
   events: {
     sequence: Generated<number>
-    /** The inserting transaction on PostgreSQL; 0 on SQLite, where sequences follow the order of commits. */
+    /** The inserting transaction on PostgreSQL; 0 on SQLite, where sequences follow the commits. */
     transaction_id: Generated<number>
     id: string
     kind: string
@@ -308,7 +308,7 @@ export type Tables = {
     /** Empty for the service's own work. */
     account_id: string
     payload: string | null
-    /** When a worker may claim it: its next run or, while it is leased, the end of the lease. */
+    /** When a worker may lease it: the next run or, while it is leased, the end of the lease. */
     due_at: number
     leased_by: Generated<string | null>
     /** JSON of `Trouble`. */
@@ -336,7 +336,7 @@ export type Tables = {
     proof: Generated<number>
   }
   inbox_sends: { inbox_id: string; send_number: number; sent_at: number }
-  /** Whom an inbox has written to, in messages that were queued. */
+  /** Addresses that an inbox has written to, in messages that were queued. */
   written_to: { inbox_id: string; address_key: string }
   drafts: TableOf<typeof drafts>
   /** Exports and imports of mail as files. */
@@ -367,10 +367,10 @@ export type Tables = {
     start_bytes: number
     size_bytes: number
     id: string
-    /** Null when it is in the blob store. */
+    /** Null if it is in the blob store. */
     content: Uint8Array | null
   }
-  /** Jobs that remove everything of an address from an account. */
+  /** Jobs that remove all data about an address from an account. */
   erasures: {
     id: string
     account_id: string
@@ -387,13 +387,13 @@ export type Tables = {
     message_id: string
     account_id: string
     inbox_id: string
-    /** Null: as soon as it is approved. */
+    /** Null sends it as soon as it is approved. */
     release_at: number | null
-    /** Null once approved, or when nothing holds it. */
+    /** Null once approved, or if it is not held. */
     review_id: string | null
     /** When it was approved before its time. */
     approved_at: Generated<number | null>
-    /** 1 where the limits of sends counted it when it was filed. */
+    /** 1 if the send limits counted it when it was filed. */
     is_counted: Generated<number>
     /** JSON of `WaitingEnvelope`. */
     envelope: string
@@ -471,7 +471,7 @@ export type Tables = {
     is_truncated: number
     why: string | null
     reader: string
-    /** Of the text, as counted in inbox_counters. */
+    /** Octets of the text, as counted in inbox_counters. */
     stored_bytes: Generated<number>
     created_at: number
   }
@@ -481,7 +481,7 @@ export type Tables = {
     filename: string
     account_id: string
     inbox_id: string
-    /** Null where the message has to be read, or the file is not read yet. */
+    /** Null if the message has to be read, or the file is not read yet. */
     content: string | null
     copied: string
     proof: number
@@ -510,10 +510,9 @@ export type Row<Table extends keyof Tables> = Selectable<Tables[Table]>
 export type NewRow<Table extends keyof Tables> = Insertable<Tables[Table]>
 export type Tx = AnyTx<Tables>
 export type Db = AnyDb<Tables>
-/** Enough of the database to read from it. */
 export type ReadDb = Pick<Db, 'read' | 'reading'>
 
-/** The reading side of a transaction, which sees its own writes. */
+/** Reads within a transaction see its own writes. */
 export function readIn(tx: Tx): ReadDb {
   return { read: tx.query, reading: tx }
 }

@@ -1,5 +1,5 @@
-// Blobs that nothing refers to any more, noted in the transaction that removed their last reference: what it removes
-// after its commit is removed again from this list, so that a crash in between leaves no blob for long.
+// The list of blobs without references. The transaction that removes the last reference adds to it,
+// so that a crash before the removal of the blob leaves none for long.
 
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -24,7 +24,7 @@ const forgetUnreferenced = transaction({
   },
 })
 
-/** Removes noted blobs until none is left. Rejects when the store fails; safe to run again, and beside another. */
+/** Removes listed blobs until none is left. Rejects when the store fails. Runs may overlap. */
 export async function removeUnreferenced(
   { db, blobs }: { db: Db; blobs: BlobStore | null },
   signal: AbortSignal,
