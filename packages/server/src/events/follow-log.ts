@@ -14,11 +14,11 @@ export const LOG_UNKEPT_EVENTS_MAX = 1_000
 const LOG_UNKEPT_MS_MAX = 10 * SECOND_MS
 
 export type LogReader = {
-  /** Reads and handles some of the log; true when there may be more. */
+  /** Handles some of the log; true if there may be more. */
   step(): Promise<boolean>
   /** Events that the last step found. */
   readonly found: number
-  /** How far it has read; null before the first step. */
+  /** Null before the first step. */
   readonly position: LogPosition | null
   /** Whether an event waits for an older transaction to end, of which nothing notifies. */
   isBehind(): Promise<boolean>
@@ -27,8 +27,8 @@ export type LogReader = {
 type Place = { kept: LogPosition; read: LogPosition; unkept: number; keptMs: number }
 
 /**
- * Reads the log from the reader's kept position. The transaction of `write` moves that position, so that
- * of several processes one does the work of an event.
+ * Starts at the reader's stored position. The transaction of `write` moves that position, so that
+ * only one of several processes does the work of an event.
  */
 export function openLogReader<Event extends { readonly position: LogPosition }, Work>(
   { db, clock }: { db: Db; clock: Clock },
@@ -36,9 +36,11 @@ export function openLogReader<Event extends { readonly position: LogPosition }, 
     readonly name: LogReaderName
     readonly limit: number
     read(after: LogPosition): Promise<readonly Event[]>
-    /** The work that follows from these events, and the position of the last event that it covers. */
+    /**
+     * The work that follows from these events, and the position of the last event that it covers.
+     */
     match(events: readonly Event[]): Promise<{ work: readonly Work[]; to: LogPosition }>
-    /** False, and nothing is written, when the reader is not at `from` any more. */
+    /** False, and nothing is written, if the reader is no longer at `from`. */
     write(step: { from: LogPosition; to: LogPosition; work: readonly Work[] }): Promise<boolean>
   },
 ): LogReader {
@@ -85,7 +87,7 @@ export function openLogReader<Event extends { readonly position: LogPosition }, 
   }
 }
 
-/** Time without progress, while events wait for an older transaction, after which the operator is warned. */
+/** The operator is warned after this time without progress. */
 export const LOG_STALL_MS = 10 * SECOND_MS
 /** The first wait before the next read while events wait for an older transaction. */
 export const LOG_UNSETTLED_MS = 20
@@ -100,7 +102,7 @@ export type Stall = {
 }
 
 /**
- * Paces a reader whose events wait for an older transaction to end: it reads again soon at first, then
+ * Paces a reader whose events wait for an older transaction: it reads again soon at first, then
  * less often. The warning to the operator names it as `reader`.
  */
 export function openStall({ clock, log }: { clock: Clock; log: Log }, reader: string): Stall {

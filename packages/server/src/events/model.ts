@@ -1,5 +1,3 @@
-// Events, positions in the log, and filters of events.
-
 import type { EventKind, MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { DAY_MS } from '#platform/units.ts'
 
@@ -7,7 +5,7 @@ export const EVENT_MS = 30 * DAY_MS
 
 export type { EventKind, MessageCategory }
 
-/** Events are in the order of `transactionId`, then of `sequence`. */
+/** Events are ordered by `transactionId`, then by `sequence`. */
 export type LogPosition = { readonly transactionId: number; readonly sequence: number }
 
 export const LOG_START: LogPosition = { transactionId: 0, sequence: 0 }
@@ -26,11 +24,11 @@ export type LoggedEvent = {
   readonly occurredAtMs: number
   /** Further members of the envelope, which no other row has. */
   readonly details: Readonly<Record<string, unknown>> | null
-  /** The trace of the transaction that wrote it, as a W3C traceparent; null where there is none. */
+  /** The trace of the transaction that wrote it, as a W3C traceparent; null without one. */
   readonly traceParent: string | null
 }
 
-/** An empty list leaves nothing out. */
+/** An empty list excludes nothing. */
 export type EventFilter = {
   readonly kinds: readonly EventKind[]
   readonly podIds: readonly string[]
@@ -39,7 +37,7 @@ export type EventFilter = {
   readonly categories: readonly MessageCategory[]
 }
 
-/** Negative when `one` is before `other` in the log. */
+/** Negative if `one` is before `other` in the log. */
 export function comparePositions(one: LogPosition, other: LogPosition): number {
   return one.transactionId - other.transactionId || one.sequence - other.sequence
 }
@@ -47,10 +45,9 @@ export function comparePositions(one: LogPosition, other: LogPosition): number {
 /** Searching a list of so few entries is as quick as a set. */
 const LISTED_MAX = 8
 
-/** The fields that a filter checks. */
 type FilteredEvent = Pick<LoggedEvent, 'kind' | 'podId' | 'inboxId' | 'category'>
 
-/** Whether the event passes the filter. An event without an inbox passes only if pods and inboxes are empty. */
+/** An event without an inbox passes only if pods and inboxes are empty. */
 export function isWanted(event: FilteredEvent, filter: EventFilter): boolean {
   const { kinds, podIds, inboxIds } = filter
   if (!isOfCategory(event, filter)) return false
@@ -99,7 +96,7 @@ export type CheckedFilter =
   | {
       readonly kind: 'filter'
       readonly filter: EventFilter
-      /** Left out of the filter, which has at least one known kind. */
+      /** Not part of the filter, which has at least one known kind. */
       readonly unknownKinds: readonly string[]
     }
   | {
@@ -110,5 +107,4 @@ export type CheckedFilter =
       readonly message: string
     }
 
-/** See `checkFilter`. */
 export type CheckFilter = (asked: AskedFilter) => Promise<CheckedFilter>

@@ -1,5 +1,5 @@
-// The rows of the log of events. No event appears later before a position that was read. An erased event
-// keeps its position and nothing else.
+// The rows of the event log. No event is ever added before a position that was read. An erased
+// event keeps only its position.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
@@ -19,16 +19,19 @@ import type { NewRow, ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 
 /** Events that one query scans for those that pass a filter. */
 export const LOG_WINDOW_EVENTS = 2_000
-/** Events after a full page that are scanned for its total, where there is a filter. */
+/** Events after a full page that are scanned for its total if there is a filter. */
 export const LOG_COUNT_EVENTS_MAX = 10 * LOG_WINDOW_EVENTS
 
 /**
- * The kind of an event that tells nothing, or nothing any more: readers may continue from its position. One with an inbox
- * says only that threads came into its list.
+ * The kind of an event without content, which only holds a position. With an inbox, it reports that
+ * threads were added to its list.
  */
 export const ERASED = 'erased'
 
-/** For threads that come without an event of their own; claims that wait in the inbox look for them. */
+/**
+ * For threads that are added without an event of their own; waiting claims in the inbox look for
+ * them.
+ */
 export async function insertUntold(
   tx: Tx,
   told: { id: string; accountId: string; inboxId: string; nowMs: number },
@@ -52,10 +55,9 @@ export function isUntold({ kind, inboxId }: { kind: string; inboxId: string | nu
 
 const NO_FILTER: EventFilter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
 
-/** Written as in the condition of the index. */
+/** Must match the condition of the index. */
 const IS_NOT_ERASED = sql<SqlBool>`kind <> 'erased'`
 
-/** The account's event with this id, or null. */
 export async function findEvent(
   db: ReadDb,
   accountId: string,
@@ -65,7 +67,7 @@ export async function findEvent(
   return row === undefined || row.kind === ERASED ? null : toEvent(row)
 }
 
-/** The position of the account's event with this id, erased or not, or null. */
+/** The event may be erased. */
 export async function findEventPosition(
   db: ReadDb,
   accountId: string,
@@ -76,14 +78,14 @@ export async function findEventPosition(
 }
 
 /**
- * Clocks of processes differ, and an event is written shortly after its id was made. The search for the position of
- * an id begins this many milliseconds before it.
+ * The search for the position of an id begins this many milliseconds before it, because clocks of
+ * processes differ and an event is written shortly after its id was made.
  */
 const ID_ORDER_SLACK_MS = 60_000
 
 /**
- * The position before the account's first event with a later id than `eventId`, which the log does not have;
- * the end of the settled log where there is no later one.
+ * The position before the account's first event with a later id than `eventId`, which the log does
+ * not have; the end of the settled log if no event is later.
  */
 export async function findPositionOfId(
   db: ReadDb,
@@ -117,11 +119,11 @@ function findRow(db: ReadDb, accountId: string, eventId: string) {
 export type EventRange = {
   readonly accountId: string
   readonly after: LogPosition
-  /** Up to and including this one; to the end when left out. */
+  /** Inclusive; to the end if omitted. */
   readonly until?: LogPosition
   /** Its inboxes and pods must belong to the account. */
   readonly filter: EventFilter
-  /** Oldest first, unless it is 'desc'. */
+  /** 'asc', oldest first, is the default. */
   readonly order?: EventOrder
 }
 
@@ -140,18 +142,17 @@ export function positionBefore({ transactionId, sequence }: LogPosition): LogPos
 }
 
 export type LogScan = {
-  /** Events that pass the filter, in the order of the range. */
   readonly events: LoggedEvent[]
   /** Everything up to here was scanned. */
   readonly reached: LogPosition
-  /** Whether that is the end of the range, or of its settled part. */
+  /** Whether `reached` is the end of the range or of its settled part. */
   readonly isEnd: boolean
 }
 
 /**
- * One query of the range: up to `limit` events of the next LOG_WINDOW_EVENTS, a bounded effort, because a
- * filter may leave out nearly all of a log of millions. It reads settled events only, also newest first:
- * all events before a settled event are settled, so a later page misses none.
+ * Returns up to `limit` events of the next LOG_WINDOW_EVENTS, because a filter may exclude nearly
+ * all of a log of millions. Reads settled events only, in either order: all events before a settled
+ * event are settled, so a later page misses none.
  */
 export async function scanLog(
   db: ReadDb,
@@ -170,7 +171,6 @@ export async function scanLog(
   return { events, reached: end ?? farEnd ?? last ?? range.after, isEnd: end === null }
 }
 
-/** The events of the range that pass the filter, up to `limit`, in its order. */
 export async function listEvents(
   db: ReadDb,
   { limit, ...range }: EventRange & { limit: number },
@@ -185,8 +185,8 @@ export async function listEvents(
 }
 
 /**
- * The number of events of the range that pass the filter and whose message or thread is left, up to `max`. With a filter it scans
- * LOG_COUNT_EVENTS_MAX events. Ends early when `signal` is aborted.
+ * Counts events up to `max` that pass the filter and whose message or thread still exists. Scans at
+ * most LOG_COUNT_EVENTS_MAX events with a filter. Ends early if `signal` is aborted.
  */
 export async function countEvents(
   db: ReadDb,
@@ -212,7 +212,10 @@ export async function countEvents(
   return counted
 }
 
-/** Up to `limit` settled events of all accounts, in the order of the log; with `hasUntold` also those of `insertUntold`. */
+/**
+ * Settled events of all accounts, in the order of the log; `hasUntold` includes those of
+ * `insertUntold`.
+ */
 export async function readLog(
   db: ReadDb,
   { after, limit, hasUntold = false }: { after: LogPosition; limit: number; hasUntold?: boolean },
@@ -232,13 +235,12 @@ export async function readLog(
   }
 }
 
-/** Where the settled part of the log ends. */
 export async function readLogHead(db: ReadDb): Promise<LogPosition> {
   const row = await selectHead(db).executeTakeFirst()
   return row === undefined ? LOG_START : positionOf(row)
 }
 
-/** The id of the account's newest event up to and including this position, or null. */
+/** Searches up to and including `until`. */
 export async function findNewestEventId(
   db: ReadDb,
   { accountId, until }: { accountId: string; until: LogPosition },
@@ -255,21 +257,21 @@ function selectHead(db: ReadDb) {
 }
 
 /**
- * Whether events after this position cannot be read yet because an older transaction is under way. A reader
- * then polls, because nothing notifies of the end of that transaction.
+ * Whether events after this position cannot be read yet because an older transaction is running. A
+ * reader then polls, because nothing notifies of the end of that transaction.
  */
 export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<boolean> {
   const { isSettled, isAfter } = logOrder(db.reading)
   if (isSettled === null) return false
   const query = db.read.selectFrom('events').where(isAfter(after))
-  // In this order the index is used, also while the table has no statistics and a scan seems to end soon.
+  // This order uses the index even while the table has no statistics and a scan seems to end soon.
   const first = query.select('sequence').orderBy('transaction_id').orderBy('sequence').limit(1)
   return (await first.executeTakeFirst()) !== undefined
 }
 
 /**
- * Where the settled part of the log ends, and the ids of committed events of an inbox after it. One
- * statement reads both, so that no event is in neither.
+ * The end of the settled log, and the ids of committed events of an inbox after it. One statement
+ * reads both, so that no event is in neither.
  */
 export async function readLogHeadOf(
   db: ReadDb,
@@ -294,8 +296,8 @@ export async function readLogHeadOf(
 }
 
 /**
- * The position of the newest event of the account, or of the one inbox of the filter, that was committed and cannot be read
- * yet; up to and including `until` if given. Null for none.
+ * The newest event that was committed and cannot be read yet, of the account or of the filter's
+ * only inbox; up to and including `until` if given.
  */
 export async function findNewestUnsettled(
   db: ReadDb,
@@ -314,7 +316,7 @@ export async function findNewestUnsettled(
   return row === undefined ? null : positionOf(row)
 }
 
-/** The time of the first event that was committed and cannot be read yet; null for none. */
+/** The time of the first event that was committed and cannot be read yet. */
 export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
   const { isUnsettled: condition } = logOrder(db.reading)
   if (condition === null) return null
@@ -330,7 +332,7 @@ export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
   return row?.occurred_at ?? null
 }
 
-/** The inbox of a filter that names one inbox alone, which has an index of its own; else null. */
+/** The only inbox of a filter, which has an index of its own; otherwise null. */
 function onlyInboxOf({ podIds, inboxIds }: EventFilter): string | null {
   const [inboxId = null] = inboxIds
   return podIds.length === 0 && inboxIds.length === 1 ? inboxId : null
@@ -375,7 +377,7 @@ function eventsIn(db: ReadDb, range: EventRange, end: LogPosition | null) {
   )
 }
 
-/** That its message was not removed, nor its thread if it is about no message. */
+/** The event's message exists, or its thread if it has no message. */
 const IS_SHOWN = sql<SqlBool>`(
   case when message_id is not null
     then not exists (select 1 from removed_messages where removed_messages.id = message_id)
@@ -397,7 +399,7 @@ export async function countShown(db: ReadDb, events: readonly LoggedEvent[]): Pr
   return Number(row?.count ?? 0)
 }
 
-/** Whether the log has the account's event, and what it tells of was not removed. */
+/** False if the event, its message or its thread was removed. */
 export async function isEventShown(
   db: ReadDb,
   accountId: string,
@@ -414,14 +416,13 @@ export async function isEventShown(
   return row !== undefined
 }
 
-/** The part of the range up to and including the end of a scan, in its order. */
 function windowOf(range: EventRange, end: LogPosition): EventRange {
   return range.order === 'desc'
     ? { ...range, after: positionBefore(end) }
     : { ...range, until: end }
 }
 
-/** Where a scan of the range must end; null when it may go to the end of the range. */
+/** Null if the scan may continue to the end of the range. */
 async function findWindowEnd(db: ReadDb, range: EventRange): Promise<LogPosition | null> {
   const { kinds, podIds, inboxIds, categories } = range.filter
   const isSparse =
@@ -467,7 +468,6 @@ export type TracedEvent = NewEvent & {
   category: string | null
 }
 
-/** Adds an event with the trace of the transaction. */
 export async function insertEvent(tx: Tx, event: NewEvent): Promise<void> {
   await insertEvents(tx, [{ ...event, trace_parent: tx.traceParent ?? null, category: null }])
 }
@@ -490,7 +490,6 @@ export const insertEvents = forEachRow(EVENTS)
 
 export type LogReaderName = 'webhooks' | 'figures' | 'inbox_days'
 
-/** The position up to which this reader has read the log. */
 export async function findReaderPosition(db: ReadDb, name: LogReaderName): Promise<LogPosition> {
   const row = await db.read
     .selectFrom('event_readers')
@@ -500,7 +499,7 @@ export async function findReaderPosition(db: ReadDb, name: LogReaderName): Promi
   return { transactionId: row.transaction_id, sequence: row.sequence }
 }
 
-/** False when another process has moved the reader from `from` already. */
+/** False if another process has already moved the reader from `from`. */
 export async function moveReader(
   tx: Tx,
   { name, from, to }: { name: LogReaderName; from: LogPosition; to: LogPosition },

@@ -1,5 +1,6 @@
-// The order of the log in a database that was restored from another server. Events may have numbers of
-// transactions that this server has not reached yet, and readers would wait for those to end.
+// The order of the log in a database that was restored from another server. Events may have
+// transaction numbers that this server has not reached yet, and readers would wait for those to
+// end.
 
 import { comparePositions, type LogPosition } from '#events/model.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -11,10 +12,9 @@ import { positionOf } from './events.ts'
 const STEP_ROWS = 10_000
 
 /**
- * Gives events of transactions that this server never had the number of this transaction, as if it had
- * written them all, and moves readers and webhooks with them: unread events, and events after a webhook was
- * enabled, stay after their positions; some earlier events may be read again. Returns the number of events.
- * Runs when a service starts.
+ * Gives events of foreign transactions the number of this transaction, and moves readers and
+ * webhooks with them. Events that were unread, or newer than a webhook, stay after its position;
+ * some earlier events may be read again. Returns the number of events. Runs when a service starts.
  */
 export const settleEventOrder = transaction({
   name: 'settleEventOrder',
@@ -62,8 +62,8 @@ type Numbers = NonNullable<ReturnType<typeof logOrder>['numbers']>
 type Place = Pick<Row<'event_readers'>, 'transaction_id' | 'sequence'>
 
 /**
- * Webhooks that were enabled before the position of a reader take the position of the reader, so only the
- * few that were enabled since need a query each.
+ * Webhooks that were enabled before a reader's position take that position, so only the few that
+ * were enabled since need a query each.
  */
 async function settleWebhooks(tx: Tx, { own, isForeign }: Numbers, readers: Move[]) {
   const places = tx.query
