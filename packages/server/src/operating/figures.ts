@@ -1,5 +1,5 @@
-// Metrics of the queues of this process, and of the queues in the database. For each scrape, queries read the latter one
-// after the other, within a time limit.
+// Metrics of the queues of this process and in the database, whose queries run one after the other
+// within a time limit.
 
 import { findUnsettledSince } from '#events/store/events.ts'
 import type { MailListener } from '#inbound/intake/intake.ts'
@@ -24,7 +24,7 @@ import type { Db } from '#store/tables.ts'
 import type { EventHub } from '#streams/streams.ts'
 import type { Webhooks } from '#webhooks/webhooks.ts'
 
-/** Time for all queries of one scrape together. */
+/** For all queries of one scrape together. */
 const FIGURES_MS_MAX = 5 * SECOND_MS
 
 type Watched = {
@@ -41,12 +41,11 @@ type Watched = {
   background: { led(): string[]; indexer: Pick<Indexer, 'lag'> }
 }
 
-/** Registers the metrics of the queues, which every scrape reads. */
 export function watchQueues(metrics: Metrics, watched: Watched): void {
   const { db, storePressure: pressure, smtp, dispatcher, webhooks, background } = watched
   metrics.watch('smtpConnections', () => smtp?.stats().connections ?? 0)
   metrics.watch('intakeBytes', () => smtp?.stats().heldBytes ?? 0)
-  // Of this thread and of those that receive mail.
+  // Includes the threads that receive mail.
   const loads = () => {
     const own = { ...pressure.load(), isStrained: pressure.isStrained() }
     const others = smtp !== null && 'loads' in smtp ? smtp.loads() : []
@@ -72,7 +71,7 @@ export function watchQueues(metrics: Metrics, watched: Watched): void {
   metrics.watch('periodicTasks', () =>
     Object.fromEntries(background.led().map((task) => [task, 1])),
   )
-  // Of several processes only the leader of the task knows the lag; the others have outdated values.
+  // Only the leading process knows the lag; the others have outdated values.
   const isIndexing = () => db.engine === 'sqlite' || background.led().includes('search index')
   const searchLag = () => (isIndexing() ? background.indexer.lag() : { inboxes: 0, waitedMs: 0 })
   metrics.watch('searchInboxesWaiting', () => searchLag().inboxes)

@@ -1,5 +1,5 @@
-// Health and readiness, at a socket in the data directory (a process may share its ports, or have none), and as
-// operations of the API.
+// Health and readiness as operations of the API, and at a socket in the data directory, because a
+// process may share its ports or have none.
 
 import { rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
@@ -13,7 +13,7 @@ import type { Db } from '#store/tables.ts'
 
 export type Life = {
   phase: 'starting' | 'serving' | 'draining'
-  /** How long the shutdown waits for work under way. */
+  /** How long the shutdown waits for running work. */
   drainMs: number
 }
 
@@ -33,9 +33,7 @@ export async function findObstacle(
   return isReachable ? null : 'The database is not ready.'
 }
 
-/** Health, readiness and metrics as operations of the API. */
 export function serviceHandlers(ports: {
-  /** Why the service is not ready, or null. */
   findObstacle(): Promise<string | null>
   renderMetrics(): Promise<{ contentType: string; body: string }>
 }): Pick<Handlers, Extract<keyof Handlers, `service.${string}`>> {
@@ -59,7 +57,6 @@ export type Health = { close(): Promise<void> }
 
 type HealthOptions = {
   readonly dataDir: string
-  /** Why the service is not ready, or null. */
   readonly findObstacle: () => Promise<string | null>
   readonly log: Log
 }
@@ -70,8 +67,8 @@ export function healthPath({ dataDir }: { dataDir: string }): string {
 }
 
 /**
- * Answers `/health` with 200, and `/ready` with 200 or with 503 and the obstacle. Opens nothing and logs a
- * warning when another process answers for the same data directory, or the path is too long for a socket.
+ * Answers `/health` with 200, and `/ready` with 200 or with 503 and the obstacle. Only logs a
+ * warning if another process answers for the data directory, or the path is too long for a socket.
  */
 export async function openHealth({ dataDir, findObstacle, log }: HealthOptions): Promise<Health> {
   const path = healthPath({ dataDir })
@@ -96,7 +93,7 @@ export async function openHealth({ dataDir, findObstacle, log }: HealthOptions):
   }
 }
 
-/** Removes a socket that nobody answers: a killed process leaves it behind. */
+/** Removes the socket that a killed process has left behind. */
 async function listenAlone(server: Server, path: string): Promise<void> {
   try {
     await listen(server, path)

@@ -1,5 +1,5 @@
-// A port for operators: health, readiness and metrics, also of a process without the API. Accepts no body and knows no
-// accounts.
+// A port for operators: health, readiness and metrics, even of a process without the API. Accepts
+// no body and knows no accounts.
 
 import { timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -25,7 +25,6 @@ export type ServicePortOptions = {
   readonly operatorToken: string | null
   /** Limits wrong tokens by client address. */
   readonly failures: RateWindow
-  /** Why the service is not ready, or null. */
   readonly findObstacle: () => Promise<string | null>
   readonly renderMetrics: () => Promise<{ contentType: string; body: string }>
   readonly log: Log
@@ -37,7 +36,7 @@ export type ServicePort = {
   close(): Promise<void>
 }
 
-/** Resolves once the port is bound; rejects when it cannot be. */
+/** Rejects if the port cannot be bound. */
 export async function openServicePort(options: ServicePortOptions): Promise<ServicePort> {
   const server = createServer(
     {
@@ -79,7 +78,7 @@ function listen(server: Server, { host, port }: ServicePortOptions): Promise<voi
 type Answer = {
   status: number
   headers?: Record<string, string>
-  /** A text as it is, anything else as JSON. */
+  /** Text is sent as it is, anything else as JSON. */
   body: string | object
 }
 

@@ -1,6 +1,6 @@
-// How many rows wait and for how long, for metrics. Each query is bounded: it costs the same with a million
-// rows as with ten thousand. Beyond that the count is the server's last estimate, or does not grow. Other work
-// runs between two queries, because the embedded engine works on the main thread.
+// Lengths and ages of queues, for metrics. Each query is bounded: it costs the same with a million
+// rows as with ten thousand. Other work runs between two queries, because the embedded engine works
+// on the main thread.
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
@@ -14,26 +14,27 @@ import type { ReadDb, Tables } from '#store/tables.ts'
 
 /** Rows of a queue that a query counts one by one, which takes a few milliseconds. */
 export const QUEUE_COUNT_MAX = 10_000
-/** For the age of a longer queue: lanes of which the oldest delivery is read. */
+/** Lanes whose oldest delivery is read for the age of a longer queue. */
 const QUEUE_AGE_LANES_MAX = 500
-/** Events after a reader's position that are counted. */
 const LOG_LAG_EVENTS_MAX = 10_000
 
-/** `oldestAtMs` is the earliest time in the queue, null where there is none. */
+/** `oldestAtMs` is null for an empty queue. */
 export type Waiting = { count: number; oldestAtMs: number | null }
 
 export type QueueFigures = {
   ready: number
   waiting: number
   leased: number
-  /** By the queue's clock: when the longest-waiting delivery was due, or else the next one is. */
+  /**
+   * When the longest-waiting delivery was due, or else when the next one is, by the queue's clock.
+   */
   dueAtMs: number | null
 }
 
 /**
- * A queue of deliveries. Counts up to QUEUE_COUNT_MAX of a state; for more, gives the server's last
- * estimate where there is one. With more than QUEUE_COUNT_MAX ready, the age is that of the first
- * QUEUE_AGE_LANES_MAX lanes.
+ * Counts up to QUEUE_COUNT_MAX of a state; beyond that, uses the server's last estimate if it has
+ * one. With more than QUEUE_COUNT_MAX ready, the age is that of the first QUEUE_AGE_LANES_MAX
+ * lanes.
  */
 export async function readQueueFigures(db: ReadDb, table: QueueTable): Promise<QueueFigures> {
   const ready = await readState(db, { table, state: 'ready', column: 'next_attempt_at' })
@@ -44,12 +45,13 @@ export async function readQueueFigures(db: ReadDb, table: QueueTable): Promise<Q
     ready: ready.count,
     waiting: waiting.count,
     leased: leased.count,
-    // Deliveries that no process has made ready yet, or taken over from a dead one, are due, too.
+    // Due deliveries that no process has made ready yet, or taken over from a dead process, count
+    // too.
     dueAtMs: earliest([ready.oldestAtMs, ofLanes, waiting.oldestAtMs, leased.oldestAtMs]),
   }
 }
 
-/** Purges that are due and those that are leased, of the first QUEUE_COUNT_MAX. */
+/** Due and leased purges among the first QUEUE_COUNT_MAX. */
 export async function readJobFigures(
   db: ReadDb,
   nowMs: number,
@@ -78,7 +80,6 @@ export async function readJobFigures(
   return { due: { count: count - leased, oldestAtMs: oldest }, leased }
 }
 
-/** Custom domains whose check is due. */
 export async function readDueDomainChecks(db: ReadDb, nowMs: number): Promise<Waiting> {
   const due = db.read
     .selectFrom('domains')
@@ -138,7 +139,7 @@ export async function readWorkFigures(
     .selectFrom('transfers')
     .select(['kind', 'status', 'created_at'])
     .where('completed_at', 'is', null)
-    // Uploads that were broken off wait to be removed.
+    // Interrupted uploads wait for their removal.
     .where((row) => row.or([row('status', '!=', 'receiving'), row('expires_at', '>', nowMs)]))
     .limit(QUEUE_COUNT_MAX)
   const erasures = db.read
@@ -181,7 +182,7 @@ function countStates<Unfinished extends { kind: string; status: string; created_
     .groupBy(['unfinished.kind', 'unfinished.status'])
 }
 
-/** Inboxes past their time and threads past theirs in the trash, each up to QUEUE_COUNT_MAX. */
+/** Expired inboxes, and threads due for removal from the trash, each up to QUEUE_COUNT_MAX. */
 export async function readRetentionFigures(
   db: ReadDb,
   nowMs: number,
