@@ -1,4 +1,5 @@
-// The forms of a setting's text, and their parsers. A parser knows neither the setting nor whether a file exists.
+// The forms of setting texts, and their parsers, which know neither the setting nor the file
+// system.
 
 import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'
@@ -57,7 +58,7 @@ export const host: Form<string> = form('an IP address or a host name', (text) =>
 /** Lower-cased and IDNA-encoded, without a dot at the end. */
 export const domain: Form<string> = form('a domain name', readDomain)
 
-/** A link that begins with it must fit on one line of a header section, which has at most 998 characters. */
+/** A link that begins with it must fit on a header line of at most 998 characters. */
 const PUBLIC_URL_LENGTH_MAX = 300
 
 export const publicUrl: Form<string> = form(
@@ -100,7 +101,6 @@ export const relayUrl: Form<string> = form(
   },
 )
 
-/** A TCP address or a socket of the file system. */
 export const clamdUrl: Form<string> = form(
   'tcp://host:port or the absolute path of a socket',
   (text) => {
@@ -128,7 +128,6 @@ export const addressRanges: Form<BlockList> = form(
   },
 )
 
-/** The characters and length of a key from the configuration. */
 export const apiKey: Form<string> = form(
   '24 to 128 characters of A–Z, a–z, 0–9, _ and -',
   (text) => (/^[A-Za-z0-9_-]{24,128}$/.test(text) ? text : undefined),
@@ -140,7 +139,7 @@ export const secretKey: Form<string> = form(
   (text) => (decodeSecretKey(text) === null ? undefined : text),
 )
 
-/** The bytes of a secret key; null when the text has another form. */
+/** Null if the text has another form. */
 export function decodeSecretKey(text: string): Uint8Array | null {
   const isHex = /^[0-9a-fA-F]{64}$/.test(text)
   // Buffer ignores characters that are not base64, so the bytes must encode to the same text again.
@@ -156,7 +155,7 @@ export const bearerToken: Form<string> = form(
   (text) => (/^[\x21-\x7e]+$/.test(text) && text.length <= TOKEN_LENGTH_MAX ? text : undefined),
 )
 
-/** Exactly one of `words`; case counts. */
+/** Case counts. */
 export function oneOf<const Word extends string>(words: readonly Word[]): Form<Word> {
   return form(`one of ${words.join(', ')}`, (text) => words.find((word) => word === text))
 }
@@ -264,7 +263,7 @@ export const blobStore: Form<BlobStorePlace> = {
   },
 }
 
-/** The given place or the default one, with the access key of the environment if it has none of its own. */
+/** The given or default location, with the environment's access key if it lacks one. */
 export function withCredentials(
   given: { blobStore: BlobStorePlace | null; databaseUrl: string | null },
   env: Readonly<Record<string, string | undefined>>,
@@ -281,7 +280,7 @@ export function withCredentials(
   }
 }
 
-/** Half of an access key is of no use, and its id has to fit into a header. */
+/** An access key needs both halves, and its id has to fit into a header. */
 export function lacksCredentials(place: BlobStorePlace): boolean {
   if (typeof place === 'string') return false
   return !/^[!-~]{1,200}$/.test(place.accessKeyId) || place.secretAccessKey === ''

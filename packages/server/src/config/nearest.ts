@@ -1,9 +1,6 @@
-// Which name a mistyped one may have meant.
-
 /**
- * The nearest of `candidates`: one that begins with `text`, else by Levenshtein distance
- * (insertions, deletions, substitutions); the first of several equally near. Throws when there are
- * none.
+ * Prefers a candidate that begins with `text`, then the smallest Levenshtein distance; the first of
+ * several equally near. Throws if there are none.
  */
 export function findNearest(text: string, candidates: readonly string[]): string {
   const ranked = candidates
@@ -18,7 +15,7 @@ function distanceOf(text: string, candidate: string): number {
   return candidate.startsWith(text) ? 0 : editDistance(text, candidate)
 }
 
-/** The time grows with the product of the lengths, so characters past the length of any real name are cut. */
+/** Compares COMPARED_LENGTH_MAX characters: time grows with the product of the lengths. */
 export function editDistance(left: string, right: string): number {
   const a = left.slice(0, COMPARED_LENGTH_MAX)
   const b = right.slice(0, COMPARED_LENGTH_MAX)

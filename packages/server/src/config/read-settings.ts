@@ -1,5 +1,5 @@
-// Reads the settings from an environment, or lists all mistakes in it at once. No message contains the value of a
-// secret. Of the machine it reads only the named files and the number of cores.
+// Reads the settings from an environment, or lists all mistakes in it at once. No message contains
+// the value of a secret. Depends only on the named files and the number of cores of the machine.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
@@ -17,12 +17,12 @@ import {
   withStandardNames,
 } from './settings.ts'
 
-/** Length of an operator's token that nobody can guess; a shorter one works, with a warning. */
+/** A shorter operator's token works, with a warning, because it could be guessed. */
 const OPERATOR_TOKEN_LENGTH_MIN = 16
 
 export type SettingMistake = {
   name: string
-  /** null for a secret, or when nothing was given. */
+  /** Null for a secret, or if nothing was given. */
   given: string | null
   expected: string
 }
@@ -36,9 +36,9 @@ type Environment = Readonly<Record<string, string | undefined>>
 const SHOWN_LENGTH_MAX = 100
 
 /**
- * Reads every setting. The environment wins over `dotEnv`, the text of an `.env` file; a secret may
- * be in a file of its own, named by the setting with _FILE at its end. An empty
- * value counts as not given, and in the environment it hides the file's. Relative paths start at the working directory.
+ * The environment wins over `dotEnv`, the text of an `.env` file; a setting with _FILE at its end
+ * names a file with the secret. An empty value counts as not given, and in the environment it hides
+ * the file's. Relative paths start at the working directory.
  */
 export function readSettings(env: Environment, dotEnv = ''): SettingsReading {
   const named = withStandardNames({ ...parseEnv(dotEnv), ...withoutUndefined(env) })
@@ -64,7 +64,7 @@ export function readSettings(env: Environment, dotEnv = ''): SettingsReading {
     limits,
     programFolders: env.PATH ?? '',
   })
-  // A setting that could not be read has its default, which says nothing about the operator's configuration.
+  // A setting that could not be read has its default, which is not the operator's configuration.
   const isRead = (...names: string[]) => !mistakes.some((mistake) => names.includes(mistake.name))
   mistakes.push(...judgeTogether(table, isRead))
   const { blobStore } = SETTINGS
@@ -77,13 +77,11 @@ export function readSettings(env: Environment, dotEnv = ''): SettingsReading {
     : { kind: 'mistakes', mistakes, warnings }
 }
 
-/** The text of the `.env` file in `folder`, '' when there is none. */
 export function readDotEnv(folder: string): string {
   const file = join(folder, '.env')
   return existsSync(file) ? readFileSync(file, 'utf8') : ''
 }
 
-/** One line for the operator. */
 export function describeMistake(mistake: SettingMistake): string {
   const given = mistake.given === null ? '' : ` (given: ${quote(mistake.given)})`
   return `${mistake.name}: expected ${mistake.expected}${given}`
@@ -95,10 +93,12 @@ export function ownNamesOf({ publicUrl, smtpHostname }: Settings): string[] {
   return [...apiName, smtpHostname]
 }
 
-/** The writer of SQLite is busy with fewer. On PostgreSQL each has connections, of which a server has a hundred. */
+/**
+ * Fewer saturate SQLite's writer. On PostgreSQL each opens some of a server's hundred connections.
+ */
 const INTAKE_THREADS_MAX = { sqlite: 8, postgres: 4 }
 
-/** The threads that receive mail on a machine. `asked` is null by default; only Linux has several share a port. */
+/** `asked` is null by default. Threads can share a port only on Linux. */
 export function intakeThreadsOn(
   { cores, platform }: { cores: number; platform: NodeJS.Platform },
   asked: number | null,
@@ -108,7 +108,7 @@ export function intakeThreadsOn(
   return platform === 'linux' ? threads : Math.min(1, threads)
 }
 
-/** Base of absolute URLs, without a slash at the end. `httpPort` is the port that the server listens on. */
+/** Base of absolute URLs, without a slash at the end. `httpPort` is the actual port. */
 export function publicUrlOf(settings: Settings, httpPort: number): string {
   return settings.publicUrl ?? `http://127.0.0.1:${httpPort}`
 }
@@ -155,7 +155,6 @@ function warnOfWeakToken(token: string | null): string[] {
   ]
 }
 
-/** Mistakes in combinations of settings. */
 function judgeTogether(table: Table, isRead: (...names: string[]) => boolean): SettingMistake[] {
   const mistakes: SettingMistake[] = []
   const { delivery, relayUrl, dataDir, httpPort, smtpPort } = SETTINGS
@@ -239,7 +238,6 @@ function mistakeOf(setting: Setting<unknown>, text: string, expected: string): S
   return { name: setting.name, given, expected: expected + secret }
 }
 
-/** One short line, whatever was given. */
 function quote(text: string): string {
   const isLong = text.length > SHOWN_LENGTH_MAX
   return JSON.stringify(isLong ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text)
@@ -250,21 +248,20 @@ function withoutUndefined(env: Environment): Environment {
 }
 
 const ENDING = '_FILE'
-/** Size of a file with a secret, which is a URL or a key; a larger file was named by mistake. */
+/** A larger file was named by mistake, because a secret is a URL or a key. */
 const BYTES_MAX = 64 * 1024
 
 type Mistake = { name: string; given: string; expected: string }
 type Tables = readonly Readonly<Record<string, Setting<unknown>>>[]
 
-/** The name of each setting that names a file, and the secret setting whose value is in the file. */
 function secretFileNames(tables: Tables): ReadonlyMap<string, Setting<unknown>> {
   const secrets = tables.flatMap((table) => Object.values(table)).filter((one) => one.isSecret)
   return new Map(secrets.map((setting) => [setting.name + ENDING, setting]))
 }
 
 /**
- * The environment with the secrets that are in files, without spaces and line ends around them. A file is a
- * mistake when it cannot be read, is empty or larger than 64 KiB, or is given beside its secret.
+ * Replaces the names of files by the secrets in them, trimmed. A file is a mistake if it cannot be
+ * read, is empty or larger than 64 KiB, or is given beside its secret.
  */
 function readSecretFiles(
   given: Environment,

@@ -20,83 +20,82 @@ type LogLevel = (typeof LOG_LEVELS)[number]
 export type LimitSettings = Readonly<{
   apiPerMinute: number
   failedAuthPerMinute: number
-  /** Sends of one inbox, as `sendsPerDay`. */
   sendsPerMinute: number
   sendsPerDay: number
   inboxesPerDay: number
   /** Recipients who never wrote to the inbox, for an inbox younger than 30 days. */
   coldPerDay: number
-  /** The same over all inboxes of an account; null: by its plan. */
+  /** For all inboxes of an account; null takes the limit of its plan. */
   coldAccountPerDay: number | null
   /** Messages of one inbox that wait for approval. */
   heldPerInbox: number
-  /** After which a message that nobody has approved is rejected. */
+  /** An unapproved message is rejected after this time. */
   reviewDays: number
-  /** 0: no quota. */
+  /** 0 means no quota. */
   storedBytesPerAccount: number
-  /** Octets of a file that is imported. */
+  /** Octets of one imported file. */
   importBytes: number
 }>
 
 export type Settings = Readonly<{
   /** Absolute. */
   dataDir: string
-  /** null: the embedded database in the data directory. */
+  /** Null for the embedded database in the data directory. */
   databaseUrl: string | null
   blobStore: BlobStorePlace
   roles: ReadonlySet<Role>
   httpHost: string
-  /** 0: any free port, as for SMTP. */
+  /** 0 takes any free port, also for SMTP. */
   httpPort: number
   smtpHost: string
   smtpPort: number
   reusePort: boolean
-  /** Threads that receive mail; 0: the main thread does. */
+  /** Threads that receive mail; 0 uses the main thread. */
   intakeThreads: number
-  /** Null: none. */
   trustedProxies: BlockList | null
-  /** Null: whichever a request has. */
+  /** Null accepts either header. */
   forwardedHeader: ForwardedHeader | null
-  /** Without a slash at the end; null: not given, see `publicUrlOf`. */
+  /** Without a slash at the end; null if not given, see `publicUrlOf`. */
   publicUrl: string | null
   /** Lower case and IDNA-encoded, as is `smtpHostname`. */
   inboxDomain: string
   smtpHostname: string
   delivery: Delivery
-  /** Given whenever `delivery` is `relay`. */
+  /** Not null if `delivery` is `relay`. */
   relayUrl: string | null
-  /** `ip:port` each, IPv6 in brackets; empty: the system's. */
+  /** `ip:port` each, IPv6 in brackets; empty for the system's. */
   dnsServers: readonly string[]
   mxPort: number
   authenticateInbound: boolean
   rejectDmarcFailures: boolean
-  /** Whether the attachments of mail that arrives are read afterwards. */
+  /** Whether the text of received attachments is extracted. */
   readAttachments: boolean
   rspamdUrl: string | null
   /** `tcp://host:port`, or the path of a socket. */
   clamdUrl: string | null
-  /** 0: the service never rotates keys on its own. */
+  /** 0 never rotates keys automatically. */
   dkimRotationDays: number
   allowPrivateEgress: boolean
   bootstrapApiKey: string | null
   bootstrapPlan: Plan
-  /** Who may create the first approver of an account. */
   firstApprover: 'key' | 'machine'
   adminToken: string | null
-  /** As text, see `decodeSecretKey`; null: with the embedded database the key in a file, else none. */
+  /**
+   * See `decodeSecretKey`. If null, the embedded database uses a key file; PostgreSQL has no key.
+   */
   secretKey: string | null
-  /** PEM files, absolute paths; null: a self-signed certificate made at the first start. */
+  /** PEM files with absolute paths; null for a self-signed certificate, made at the first start. */
   tlsFiles: Readonly<{ cert: string; key: string }> | null
   logLevel: LogLevel
   limits: LimitSettings
-  /** Null: only the API's port has metrics and health. 0: any free port. */
+  /** 0 takes any free port; null leaves metrics and health to the API's port. */
   metricsPort: number | null
   metricsHost: string
-  /** Base of a collector's OTLP address over HTTP; null: no traces. */
+  /** Base of a collector's OTLP address over HTTP; null for no traces. */
   otlpEndpoint: string | null
   /** 0 to 1. */
   traceShare: number
-  /** Where programs of the machine are, in the form of PATH. */
+  /** Folders of the machine's programs, in the form of PATH. */
   programFolders: string
 }>
 
@@ -427,7 +426,6 @@ export type Setting<T> = Readonly<{
 
 type Options = { default: string | null; meaning?: string; isSecret?: boolean }
 
-/** An entry of the table. */
 function setting<T>(
   name: string,
   form: Form<T>,
