@@ -47,7 +47,7 @@ export function erasureHandlers(deps: Deps): HandlersOf<'erasures'> {
   }
 }
 
-/** `approver_required` for a key whose erasure would change the audit that approvers rely on. */
+/** Throws `approver_required` if the erasure would change the audit that approvers rely on. */
 async function checkAudit(
   { db }: Pick<Deps, 'db'>,
   asked: { accountId: string; addressKey: string },

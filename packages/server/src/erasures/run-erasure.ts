@@ -1,5 +1,5 @@
-// Removes everything about an address from an account. Each step is safe to repeat, so after a
-// crash the job begins again.
+// Removes everything about an address from an account. Each step can be repeated, so the job
+// restarts after a crash.
 
 import { createHmac } from 'node:crypto'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
@@ -56,11 +56,11 @@ export function erasureWork(deps: Deps): FeatureWork {
   return { jobs: [erasureJobs(deps)] }
 }
 
-/** The key of a job is the id of an erasure. One that fails is retried until it is done. */
+/** The key is an erasure id. A failed erasure is retried until it is done. */
 export function erasureJobs(deps: Deps): JobKind {
   return {
     name: 'erasure',
-    // A large mailbox takes minutes, and then another account has its turn.
+    // A large mailbox takes minutes; then it is another account's turn.
     atOnce: 2,
     isExclusive: true,
     batch: OPEN_ERASURES_MAX,
@@ -89,7 +89,7 @@ export function erasureJobs(deps: Deps): JobKind {
 
 type Work = { held: () => Held; signal: AbortSignal }
 
-/** False if `signal` ended it. */
+/** False if aborted. */
 async function eraseMail(
   deps: Deps,
   { accountId, createdAtMs: since, address, keepsAudit }: ErasureRow & { address: string },
@@ -104,7 +104,7 @@ async function eraseMail(
   const quarantined = await findQuarantined(deps, { accountId, address })
   await eraseDrafts(deps, { accountId, address }, work)
   if (signal.aborted) return false
-  // Exports that began meanwhile may have read mail before it was removed.
+  // Exports that began in the meantime may have read mail before it was removed.
   await db.write(eraseFiles, held())
   await purgeTransfers(deps, signal)
   for (let after: number | null = 0; after !== null; ) {
@@ -122,7 +122,7 @@ async function eraseMail(
   }
   await eraseTexts('answers', ERASED_ADDRESS)
   if (keepsAudit) return true
-  // The same name in all entries keeps addresses apart; without the key it reveals nothing.
+  // The same pseudonym in all entries tells addresses apart; without the key it reveals nothing.
   const mac = createHmac('sha256', deps.deriveKey('erased-address'))
   const name = mac.update(`${accountId} ${address}`).digest('hex').slice(0, 16)
   await eraseTexts('auditEntries', `${name}@erased.invalid`)
@@ -130,21 +130,21 @@ async function eraseMail(
   return true
 }
 
-/** Ends erasures whose mail is removed, in one pass over the index. False if `signal` ended it. */
+/** Erases the words of all these erasures in one pass over the index. False if aborted. */
 async function eraseWords(
   deps: Deps,
   erasures: readonly (() => Held)[],
   signal: AbortSignal,
 ): Promise<boolean> {
   const { db } = deps
-  // The index keeps words of removed entries until its parts are merged.
+  // The index contains words of removed entries until its parts are merged.
   for (let isFirst = true; !(await db.write(eraseSearchStep, { isFirst })); isFirst = false) {
     if (signal.aborted) return false
   }
   await removeUnreferenced(deps, signal)
   if (signal.aborted) return false
   for (const held of erasures) await db.write(forgetErased, held())
-  // Copies of removed rows in the database's files.
+  // Free pages may contain copies of removed rows.
   const overwritten = db.overwriteUnused?.().then(() => true) ?? Promise.resolve(true)
   if ((await raceAbort(overwritten, { signal })) === null) return false
   for (const held of erasures) await db.write(finishErasure, held())
@@ -165,7 +165,7 @@ async function eraseInbox(
     for (let at = 0; at < ids.length; at += REMOVE_STEP_MESSAGES) {
       const step = { inboxId, ids: ids.slice(at, at + REMOVE_STEP_MESSAGES) }
       const blobIds = await db.write(eraseMessages, { ...held(), ...step })
-      // Here a blob that the store cannot remove is an error.
+      // A blob that cannot be removed fails the erasure.
       await blobs?.remove(blobIds)
     }
   }
@@ -223,7 +223,7 @@ async function isInHeader(deps: Deps, rawId: string, address: string): Promise<b
     const mailboxes = [headers.from, ...headers.to, ...headers.cc, ...headers.bcc]
     return mailboxes.some((one) => one !== null && addressKey(one.address) === address)
   } catch (error) {
-    // The message was removed meanwhile.
+    // The message was removed in the meantime.
     if (error instanceof AppError && error.code === 'not_found') return false
     throw error
   }

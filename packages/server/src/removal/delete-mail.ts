@@ -1,5 +1,3 @@
-// Removes messages and threads, at once or by way of the trash. Threads with many messages take several steps.
-
 import type { Lease } from '#mailbox/claims/store/lease.ts'
 import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -23,12 +21,10 @@ import type { Db } from '#store/tables.ts'
 type Deps = { db: Db; blobs: BlobStore | null; clock: Clock }
 
 type OfThread = { accountId: string; threadId: string }
-/** What a client shows of the lease of a claimed thread. */
 type Leased = { lease?: Lease }
 
 /**
- * `not_found`, also for a second call; `delivery_pending` while it is being sent or waits for that; `lease_lost` for a
- * thread that somebody else has claimed.
+ * `not_found`, `delivery_pending` before it is sent, `lease_lost` if another worker has the claim.
  */
 export async function deleteMessage(
   deps: Deps,
@@ -40,7 +36,7 @@ export async function deleteMessage(
   await removeBlobs(deps, removed.blobIds)
 }
 
-/** The same for a thread with all its messages; interrupted, `purgeTrash` goes on. */
+/** If interrupted, `purgeTrash` continues. */
 export async function deleteThread(deps: Deps, thread: OfThread & Leased): Promise<void> {
   const input = { ...thread, nowMs: deps.clock.now() }
   let removed = accepted(await deps.db.write(removeThread, input))
@@ -51,7 +47,7 @@ export async function deleteThread(deps: Deps, thread: OfThread & Leased): Promi
   }
 }
 
-/** A second call changes nothing; the errors are those of `deleteThread`. Interrupted, `finishMoves` goes on. */
+/** Idempotent, with the errors of `deleteThread`. If interrupted, `finishMoves` continues. */
 export async function moveToTrash(deps: Deps, thread: OfThread & Leased): Promise<void> {
   const { moving } = accepted(
     await deps.db.write(trashThread, { ...thread, nowMs: deps.clock.now() }),
@@ -61,7 +57,7 @@ export async function moveToTrash(deps: Deps, thread: OfThread & Leased): Promis
 
 type RestoreDeps = Deps & { makeId: MakeId; wakeEvents: () => void }
 
-/** A second call changes nothing. */
+/** Idempotent. */
 export async function restore(deps: RestoreDeps, thread: OfThread & Leased): Promise<void> {
   const [eventId, nowMs] = [deps.makeId('evt'), deps.clock.now()]
   const { moving } = accepted(await deps.db.write(restoreThread, { ...thread, eventId, nowMs }))
@@ -91,7 +87,7 @@ async function finishMove({ db }: { db: Db }, move: Move, pace: Pace = {}): Prom
 
 type Pace = { signal?: AbortSignal; isPaced?: boolean }
 
-/** Goes on with moves that were interrupted, in small steps. Safe to run again. */
+/** Continues interrupted moves. Safe to repeat. */
 export async function finishMoves(deps: { db: Db }, signal: AbortSignal): Promise<void> {
   await inSteps({ signal }, async () => {
     const move = await findMovingThread(deps.db)
@@ -101,7 +97,7 @@ export async function finishMoves(deps: { db: Db }, signal: AbortSignal): Promis
   })
 }
 
-/** Removes threads that have been in the trash long enough, in small steps. Safe to run again. */
+/** Safe to repeat. */
 export async function purgeTrash(deps: Deps, signal: AbortSignal): Promise<void> {
   await inSteps({ signal }, async () => {
     const nowMs = deps.clock.now()

@@ -1,4 +1,4 @@
-// Removes deleted inboxes and webhooks, expired rows, and blobs without references.
+// Removes deleted inboxes and webhooks, expired rows, and unreferenced blobs.
 
 import type { Actor } from '#accounts/store/actor.ts'
 import type { Handlers, KeyContext } from '#http/handler.ts'
@@ -33,13 +33,13 @@ import {
 } from './delete-mail.ts'
 import { expireInboxes, removeOverdue } from './retention.ts'
 
-/** Steps of a purge within the request; a job does the rest of a large mailbox. */
+/** Within the request; a job purges the rest of a large mailbox. */
 const PURGE_STEPS_AT_ONCE = 4
 
 const POLICY_LEFT =
   'The inbox has a policy of its own. An approver has to remove that first: a new inbox could have the same address without it.'
 
-/** Removes an inbox with everything in it. A second call is `not_found`. */
+/** A second call throws `not_found`. */
 async function deleteInbox(
   deps: {
     db: Db
@@ -101,17 +101,14 @@ export function removalHandlers(
   }
 }
 
-/** A younger blob without a message may belong to a transaction that is under way. */
+/** A younger blob without a message may belong to a running transaction. */
 export const ORPHAN_MS = DAY_MS
 
 type PurgeDeps = { db: Db; blobs: BlobStore | null; clock: Clock }
 
-/**
- * Removes expired rows in small steps until none is left; ends after a step when `signal` is aborted. Safe to run
- * again.
- */
+/** Ends early after a step when `signal` is aborted. Safe to repeat. */
 export async function purgeExpired(deps: PurgeDeps, signal: AbortSignal) {
-  // This ends, because a step removes more than expires meanwhile.
+  // Terminates, because a step removes more than expires while it runs.
   await inSteps({ signal }, async () => {
     const removed = await deps.db.write(purgeExpiredStep, { nowMs: deps.clock.now() })
     await removeBlobs(deps, removed.blobIds)
@@ -120,8 +117,8 @@ export async function purgeExpired(deps: PurgeDeps, signal: AbortSignal) {
 }
 
 /**
- * Removes the mail of a deleted inbox, in up to `stepsMax` steps without pauses, or in paced steps while
- * `mayGoOn` allows them. True when nothing of the inbox is left. Safe to run again.
+ * Runs up to `stepsMax` steps without pauses, or paced steps while `mayGoOn`. True when nothing is
+ * left. Safe to repeat.
  */
 export function purgeInbox(
   deps: PurgeDeps,
@@ -135,11 +132,9 @@ export function purgeInbox(
 }
 
 /**
- * Removes blobs that no message refers to, and returns their number. Crashes leave them, failed commits, and removals
- * while the blob store was unreachable. A blob is stored before its message
- * commits, maybe by another process, so only a blob that is `orphanMs` old is an orphan, by the clock of the
- * store: the clocks of processes, from which its id is made, may differ. Ends at once when `signal` is
- * aborted; closing the store ends its requests.
+ * Removes unreferenced blobs and returns their number. A blob is stored before its message commits,
+ * so only one that is `orphanMs` old is an orphan. The blob store's clock decides, because the
+ * clocks of processes may differ.
  */
 export async function sweepBlobs(
   { db, blobs }: { db: Db; blobs: BlobStore | null },
@@ -156,7 +151,7 @@ export async function sweepBlobs(
     const raws = stored.filter(({ id }) => isIdOf('raw', id))
     const pieces = stored.filter(({ id }) => isIdOf('chk', id))
     const ours = [...raws, ...pieces]
-    // Before the check of the age, which takes a system call for each file.
+    // Before the age check, which takes a system call per file.
     const known = new Set([
       ...(await existingRawIds(db, idsOf(raws))),
       ...(await existingChunkIds(db, idsOf(pieces))),
@@ -178,7 +173,7 @@ function idsOf(stored: readonly StoredBlob[]): string[] {
   return stored.map(({ id }) => id)
 }
 
-/** `hasOwnBlobs`: each process has a folder of blobs, which the others do not see. */
+/** With `hasOwnBlobs`, other processes cannot see this process's folder of blobs. */
 export function removalWork(
   deps: Parameters<typeof expireInboxes>[0] & { blobs: BlobStore | null },
   { hasOwnBlobs }: { hasOwnBlobs: boolean },
@@ -220,7 +215,7 @@ export function removalWork(
   }
 }
 
-/** The key of a job is the id of a deleted inbox or webhook. */
+/** The key is the id of a deleted inbox or webhook. */
 export function purgeJobs(deps: PurgeDeps): JobKind {
   return {
     name: 'purge',

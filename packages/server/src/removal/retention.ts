@@ -1,4 +1,4 @@
-// Deletes inboxes at their time, and messages that are older than the retention of their inbox.
+// Deletes expired inboxes, and messages older than their inbox's retention.
 
 import { expireInbox, findExpired } from '#inboxes/store/change-inboxes.ts'
 import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
@@ -25,7 +25,7 @@ type ExpiryDeps = {
   wakeEvents: () => void
 }
 
-/** One with a policy that only an approver may remove stays until then. Safe to run again. */
+/** An inbox with a policy that only an approver may remove is kept. Safe to repeat. */
 export async function expireInboxes(deps: ExpiryDeps, signal: AbortSignal): Promise<void> {
   let after: Parameters<typeof findExpired>[1]['after'] = null
   await inSteps({ signal }, async () => {
@@ -52,7 +52,7 @@ export async function expireInboxes(deps: ExpiryDeps, signal: AbortSignal): Prom
 
 type RetentionDeps = { db: Db; blobs: BlobStore | null; clock: Clock }
 
-/** Removes, in small steps, the messages of all inboxes that are older than their retention. Safe to run again. */
+/** Safe to repeat. */
 export async function removeOverdue(deps: RetentionDeps, signal: AbortSignal): Promise<void> {
   let after: string | null = ''
   while (after !== null && !signal.aborted) {
@@ -72,7 +72,7 @@ async function removeOverdueOf(
 ): Promise<void> {
   await inSteps({ signal }, async () => {
     const due = { ...inbox, nowMs: clock.now() }
-    // Nothing is locked for an inbox without such messages.
+    // Locks nothing for an inbox without overdue messages.
     if ((await listOverdue(deps.db, due)).length === 0) return { isDone: true }
     const { isDone, blobIds } = await deps.db.write(removeOverdueStep, due)
     await removeBlobs(deps, blobIds)

@@ -1,5 +1,3 @@
-// Counts the events of the log: in the hours of accounts, and in the days of inboxes.
-
 import { type LogReader, openLogReader } from '#events/events.ts'
 import { LOG_START, type LogPosition } from '#events/model.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -30,14 +28,12 @@ export function statsWork(deps: Deps): FeatureWork {
   }
 }
 
-/** Counts the mail of all accounts by the hour. One for a process. */
 export function openHourCounter(deps: Deps): LogReader {
   return openCounter(deps, 'figures', hoursOf, ({ from, to, work }) =>
     deps.db.write(addMailHours, { from, to, hours: [...work] }),
   )
 }
 
-/** Counts the mail of all inboxes by the day. One for a process. */
 export function openDayCounter(deps: Deps): LogReader {
   return openCounter(deps, 'inbox_days', daysOf, ({ from, to, work }) =>
     deps.db.write(addInboxDays, { from, to, days: [...work] }),
@@ -66,7 +62,6 @@ function openCounter<Figures>(
   })
 }
 
-/** The figures that these events add, for each account and hour. */
 function hoursOf(events: readonly CountedEvent[]): AccountHour[] {
   const hours = new Map<string, AccountHour>()
   for (const { kind, accountId, occurredAtMs, acceptedAtMs } of events) {
@@ -85,7 +80,6 @@ function hoursOf(events: readonly CountedEvent[]): AccountHour[] {
   return inOneOrder(hours)
 }
 
-/** The figures that these events add, for each inbox and day. */
 function daysOf(events: readonly CountedEvent[]): Row<'inbox_days'>[] {
   const days = new Map<string, Row<'inbox_days'>>()
   for (const { kind, accountId, inboxId, occurredAtMs } of events) {
@@ -101,7 +95,7 @@ function daysOf(events: readonly CountedEvent[]): Row<'inbox_days'>[] {
   return inOneOrder(days)
 }
 
-/** So that no two processes wait for each other's rows. */
+/** Sorted, so that no two processes wait for each other's rows. */
 function inOneOrder<Figures>(figures: ReadonlyMap<string, Figures>): Figures[] {
   return [...figures].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, value]) => value)
 }

@@ -1,5 +1,3 @@
-// The figures of an account over a range of time that ends now.
-
 import type { StatsRange } from '@mailroom/contract/vocabulary.ts'
 import type { Handlers } from '#http/handler.ts'
 import type { StorageQuota } from '#mailbox/messages/store/storage-quota.ts'
@@ -40,7 +38,7 @@ const RANGES: Readonly<Record<StatsRange, { bucketMs: number; count: number }>> 
   '30d': { bucketMs: DAY_MS, count: 30 },
 }
 
-/** Buckets begin with the hours and days of UTC, the oldest first; the last contains this moment. */
+/** Buckets begin with the hours and days of UTC, oldest first; the last contains this moment. */
 export async function readStats(
   deps: { db: Db; clock: Clock },
   { accountId, range }: { accountId: string; range: StatsRange },

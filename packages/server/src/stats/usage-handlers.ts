@@ -8,7 +8,7 @@ import { findUncounted, sumMailHours } from '#stats/store/stats.ts'
 import { type Days, listInboxUsage } from '#stats/store/usage.ts'
 import type { Db } from '#store/tables.ts'
 
-/** With today. */
+/** Includes today. */
 const DAYS_DEFAULT = 30
 
 export function usageHandlers(deps: { db: Db; clock: Clock }): Pick<Handlers, 'usage.get'> {
@@ -47,7 +47,7 @@ async function readAccountUsage(db: Db, days: Days, offset: number) {
   return { entries: entries.slice(offset), total: 1, totals }
 }
 
-/** `bad_request` for days that are none, in the wrong order or too many. */
+/** Throws `bad_request` for dates that do not exist, are in the wrong order or too far apart. */
 function readDays(
   { from, to }: { from?: string | undefined; to?: string | undefined },
   nowMs: number,
@@ -58,7 +58,7 @@ function readDays(
   const firstMs = dayOf(startMs)
   if (firstMs > lastMs) throw wrongQuery('from', 'must not be after to')
   const untilMs = lastMs + DAY_MS
-  // A day that is given as such is over at its end.
+  // A day without a time extends to its end.
   const lengthMs = (to?.includes('T') ? endMs : untilMs) - startMs
   if (lengthMs > USAGE_DAYS_MAX * DAY_MS) {
     throw wrongQuery('from', `must not be more than ${USAGE_DAYS_MAX} days before the end of to`)

@@ -1,5 +1,5 @@
-// The transactions of an erasure. Each needs the lease of the job, removes some rows and counts
-// them, so that the job can begin again at any time.
+// The transactions of an erasure. Each requires the job's lease and counts what it removes, so that
+// the job can restart at any time.
 
 import type { ErasureCounts } from '@mailroom/contract/erasures.ts'
 import { sql } from 'kysely'
@@ -18,7 +18,7 @@ import { purgeDeliveriesOfEvents } from '#webhooks/store/deliveries.ts'
 
 /** Unfinished erasures of an account. */
 export const OPEN_ERASURES_MAX = 5
-/** Receipts that are kept for an account; the oldest are removed. */
+/** Per account; older receipts are removed. */
 const RECEIPTS_MAX = 10_000
 
 const NOTHING_ERASED: ErasureCounts = {
@@ -58,7 +58,7 @@ function toErasure(row: Row<'erasures'>): ErasureRow {
   }
 }
 
-/** Adds an erasure; false when the account has OPEN_ERASURES_MAX that are not done. */
+/** False when the account has OPEN_ERASURES_MAX unfinished erasures. */
 export const insertErasure = transaction({
   name: 'insertErasure',
   accountOf: payerOfChange,
@@ -134,9 +134,9 @@ async function forgetOldest(tx: Tx, accountId: string): Promise<void> {
 }
 
 export type FoundErasure = ErasureRow & {
-  /** Failed attempts; null for none, and once it is done. */
+  /** Null without failed attempts, and once done. */
   trouble: Trouble | null
-  /** When a failed erasure is retried; null while it runs. */
+  /** Null while it runs. */
   nextAttemptAtMs: number | null
 }
 
@@ -164,7 +164,7 @@ export async function findErasure(
   }
 }
 
-/** Counts what a step has removed; throws when the lease is lost. */
+/** Throws when the lease is lost. */
 async function note(tx: Tx, held: Held, added: Partial<ErasureCounts>): Promise<ErasureRow> {
   const erasure = await readHeld(tx, held)
   const counts = { ...erasure.counts }
@@ -179,7 +179,6 @@ function change(tx: Tx, { key }: Held, fields: Partial<Row<'erasures'>>): Promis
   return tx.query.updateTable('erasures').set(fields).where('id', '=', key).execute()
 }
 
-/** Throws when the lease is lost. */
 async function readHeld(tx: Tx, held: Held): Promise<ErasureRow> {
   if ((await holdJob(tx, held)) === null) throw new Error('Another worker holds the erasure.')
   const row = await tx.query
@@ -190,7 +189,7 @@ async function readHeld(tx: Tx, held: Held): Promise<ErasureRow> {
   return toErasure(row)
 }
 
-/** Removes messages of an inbox in any state and returns the blobs that became unreferenced. */
+/** Removes messages in any status; returns unreferenced blobs. */
 export const eraseMessages = transaction({
   name: 'eraseMessages',
   accountOf: () => null,
@@ -201,7 +200,7 @@ export const eraseMessages = transaction({
   ): Promise<string[]> {
     const { accountId, keepsAudit } = await readHeld(tx, held)
     const inbox = await lockInbox(tx, { accountId, inboxId })
-    // Others may have removed some since they were read.
+    // Some may have been removed since they were read.
     const left = await tx.query
       .selectFrom('messages')
       .select('id')
@@ -218,7 +217,6 @@ export const eraseMessages = transaction({
   },
 })
 
-/** Counts what other transactions have removed. */
 export const noteErased = transaction({
   name: 'noteErased',
   accountOf: () => null,
@@ -228,9 +226,7 @@ export const noteErased = transaction({
   },
 })
 
-/**
- * Ends the account's exports and imports; their files, which may hold the address, expire at once.
- */
+/** Ends exports and imports; their files, which may contain the address, expire at once. */
 export const eraseFiles = transaction({
   name: 'eraseFiles',
   accountOf: () => null,
@@ -255,7 +251,7 @@ export const eraseFiles = transaction({
       )
       .returning('id')
       .execute()
-    // A failed import lists names of files, which may name the address.
+    // A failed import lists file names, which may contain the address.
     await tx.query
       .updateTable('transfers')
       .set({ details: NO_DETAILS })
@@ -276,13 +272,13 @@ export type EventsStep = Held & {
   address: string
   /** Events of messages that were removed since then are erased. */
   since: number
-  /** Ids of quarantined messages that are about to be removed. */
+  /** About to be removed. */
   quarantined: string[]
 }
 
 /**
- * Reads the next events after `after` and erases those about removed messages and those that name
- * the address. Returns the last one that it read; null when there are no more.
+ * Erases events about removed messages or that name the address. Returns the last event read; null
+ * at the end.
  */
 export const eraseEventsStep = transaction({
   name: 'eraseEventsStep',
@@ -347,7 +343,6 @@ export const eraseEventsStep = transaction({
   },
 })
 
-/** Removes the records of who wrote to whom. */
 export const eraseNotes = transaction({
   name: 'eraseNotes',
   accountOf: () => null,
@@ -368,7 +363,7 @@ export const eraseNotes = transaction({
           .execute()
         correspondents += removed.length
       }
-      // A removed row would raise the limit that counts it.
+      // Removing the row would raise the limit that counts it.
       await tx.query
         .updateTable('cold_recipients')
         .set({ address_key: `\t${held.key}` })
@@ -382,11 +377,11 @@ export const eraseNotes = transaction({
 
 const TEXTS_STEP = 500
 
-/** Tables whose rows keep text that may name the address. */
+/** Tables with text that may contain the address. */
 const TEXTS = {
   answers: { table: 'idempotency_keys', key: 'idempotency_key', text: 'answer', where: sql`` },
   auditEntries: { table: 'policy_audit', key: 'id', text: 'details', where: sql`` },
-  // Only reviews of removed messages; the others go with their message.
+  // Only reviews of removed messages; others are removed with their message.
   reviews: { table: 'reviews', key: 'id', text: 'content', where: sql`and kept_until is not null` },
 } as const
 
@@ -394,11 +389,11 @@ export type TextsStep = Held & {
   of: keyof typeof TEXTS
   after: string
   address: string
-  /** Replaces the address; null: rows that name it are removed. */
+  /** Null removes the rows that contain the address. */
   replacement: string | null
 }
 
-/** Erases the address from the next rows of a table; null when there are no more. */
+/** Null at the end. */
 export const eraseTextsStep = transaction({
   name: 'eraseTextsStep',
   accountOf: () => null,
@@ -429,7 +424,7 @@ export const eraseTextsStep = transaction({
   },
 })
 
-/** Call it once everything is removed: the row no longer names the address. */
+/** Call once everything is removed. */
 export const forgetErased = transaction({
   name: 'forgetErased',
   accountOf: () => null,
@@ -440,7 +435,7 @@ export const forgetErased = transaction({
   },
 })
 
-/** Turns the erasure into a receipt, which has only counts. */
+/** The receipt contains only counts. */
 export const finishErasure = transaction({
   name: 'finishErasure',
   accountOf: () => null,

@@ -1,21 +1,16 @@
-// Searches the mail of an account for the address of an erasure.
-
 import { readCounters } from '#mailbox/messages/store/messages.ts'
 import { idsOf } from '#queue/leased-queue.ts'
 import type { ReadDb, Row } from '#store/tables.ts'
 
 const SCAN_STEP = 500
 
-/** The columns of a message that name addresses. */
 export type Addressed = Pick<
   Row<'messages'>,
   'id' | 'from_addr' | 'to_addr' | 'to_addrs' | 'header_to' | 'cc' | 'bcc' | 'recipient'
 > &
   Pick<Row<'raw_messages'>, 'reverse_path'>
 
-/**
- * Messages with the next SCAN_STEP arrival numbers after `after`, in the trash or not. Null at the end.
- */
+/** Includes the trash. Null at the end. */
 export async function scanMessages(
   db: ReadDb,
   { accountId, inboxId, after }: { accountId: string; inboxId: string; after: number },

@@ -1,4 +1,4 @@
-// Transactions that remove, in small steps, the mail of deleted inboxes and rows that have expired.
+// Purges deleted inboxes and expired rows in small steps.
 
 import { sql } from 'kysely'
 import { purgeAudit } from '#accounts/store/audit.ts'
@@ -29,21 +29,21 @@ import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/store
 import { deleteThreads, removeSent, uncountCaptured } from './remove-mail.ts'
 
 const POSTMASTER_MAIL_MS = 30 * DAY_MS
-/** How long captured messages and counters of cold recipients are kept. */
+/** For captured messages and counters of cold recipients. */
 export const CAPTURED_MS = 30 * DAY_MS
 
 export type PurgeStep = { isDone: boolean; blobIds: string[] }
 
-/** Removes up to `PURGE_STEP_ROWS` rows of a deleted inbox; call until it is done. */
+/** Removes up to `PURGE_STEP_ROWS` rows; call until it is done. */
 export const purgeInboxStep = transaction({
   name: 'purgeInboxStep',
   accountOf: () => null,
   erasing: true,
   async run(tx: Tx, input: { inboxId: string; nowMs: number }): Promise<PurgeStep> {
-    // Before their messages, so that no list has events of removed messages; and at each step, because events may be
-    // added until the messages are removed.
+    // Before the messages, so that no list has events of removed messages; in each step, because
+    // events may be added until the messages are removed.
     if (await eraseEvents(tx, input.inboxId)) return { isDone: false, blobIds: [] }
-    // Locked first, in the order of the transactions that settle deliveries, so that they do not deadlock.
+    // In the lock order of the transactions that settle deliveries, to avoid deadlocks.
     const messages = await lockRows(
       tx,
       tx.query
@@ -55,14 +55,14 @@ export const purgeInboxStep = transaction({
     ).execute()
     if (messages.length > 0) {
       const ids = messages.map((message) => message.id)
-      // Messages in the trash are in no search.
+      // Search does not contain messages in the trash.
       const listed = messages.filter(({ is_trashed }) => is_trashed === 0)
       const arrivals = listed.map(({ arrival }) => arrival)
       await removeFromSearch(tx, { inboxId: input.inboxId, arrivals })
       await keepReviews(tx, { messageIds: ids, nowMs: input.nowMs })
       await removeSent(tx, ids)
       await removeAttachmentTexts(tx, ids)
-      // Another worker may remove the same rows, and then drops the references of the rows that it removed.
+      // Another worker may remove the same rows; each drops the references of the rows it removed.
       const removed = await tx.query
         .deleteFrom('messages')
         .where('id', 'in', ids)
@@ -99,15 +99,14 @@ export const purgeInboxStep = transaction({
 })
 
 /**
- * Erases up to `PURGE_STEP_ROWS` events, except for their positions in the log, from which readers continue;
- * true if there were any.
+ * Keeps the positions of events in the log, from which readers continue. True if there were any.
  */
 async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
   const events = await tx.query
     .selectFrom('events')
     .select(['sequence', 'id'])
     .where('inbox_id', '=', inboxId)
-    // Tells that the inbox is gone, and nothing of its mail.
+    // Reports only that the inbox is gone, and nothing about its mail.
     .where('kind', '!=', 'inbox.expired')
     .limit(PURGE_STEP_ROWS)
     .execute()
@@ -141,8 +140,8 @@ const NOTES = [
 ] as const
 
 /**
- * Removes an inbox's reviews that are not kept, what its sends wait for, and the rows that its limits count: correspondents on both sides,
- * sends, cold recipients; true if there were any.
+ * Removes reviews that are not retained, waiting sends, and rows that limits count. True if there
+ * were any.
  */
 async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
   for (const [table, key] of NOTES) {
@@ -175,13 +174,13 @@ export const purgeExpiredStep = transaction({
   erasing: true,
   async run(tx: Tx, input: { nowMs: number }): Promise<PurgeStep> {
     const { nowMs } = input
-    // First, because transactions that add to an inbox lock it before anything else, too.
+    // First, in the lock order of transactions that add to an inbox.
     const quarantined = await purgeQuarantined(tx, nowMs - QUARANTINE_MS)
     const addresses = await removeOldest(tx, 'released_addresses', {
       key: ['address'],
       time: 'released_at',
       until: nowMs - RELEASED_ADDRESS_MS,
-      // Another deletion may release the address again meanwhile.
+      // Another deletion may release the address again in the meantime.
       isRenewed: true,
       returning: 'address',
     })
@@ -191,7 +190,7 @@ export const purgeExpiredStep = transaction({
       until: nowMs - DAY_MS,
       returning: 'inbox_id',
     })
-    // By time and not by sequence, whose orders differ while a clock is wrong.
+    // By time, because its order differs from the sequence while a clock is wrong.
     const events = await removeOldest(tx, 'events', {
       key: ['sequence'],
       time: 'occurred_at',
@@ -202,7 +201,7 @@ export const purgeExpiredStep = transaction({
       key: ['account_id', 'idempotency_key'],
       time: 'created_at',
       until: nowMs - IDEMPOTENCY_MS,
-      // Another send may use the key again meanwhile.
+      // Another send may use the key again in the meantime.
       isRenewed: true,
       returning: 'account_id',
     })
@@ -242,7 +241,7 @@ export const purgeExpiredStep = transaction({
   },
 })
 
-/** Places of removed messages, kept as long as events: a wait may continue after both. */
+/** Kept as long as events, because a wait may continue after a removed message. */
 function purgeRemoved(tx: Tx, until: number): Promise<string[]> {
   return removeOldest(tx, 'removed_messages', {
     key: ['id'],
@@ -252,7 +251,7 @@ function purgeRemoved(tx: Tx, until: number): Promise<string[]> {
   })
 }
 
-/** Cold recipients of days before `day`, and the totals of those days. */
+/** Also removes the totals of those days. */
 async function purgeColdDays(tx: Tx, day: number): Promise<string[]> {
   const removed = await removeOldest(tx, 'cold_recipients', {
     key: ['inbox_id', 'utc_day', 'address_key'],

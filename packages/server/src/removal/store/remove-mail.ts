@@ -1,5 +1,4 @@
-// Removes messages of an inbox that stays, a bounded number in one transaction: from lists, totals, threads, search and
-// storage. The caller has locked the counters of the inbox, as mail that arrives does.
+// Removes messages of an existing inbox. The caller locked its counters, as arriving mail does.
 
 import { changeAccountCounters } from '#accounts/store/accounts.ts'
 import { removeAttachmentTexts } from '#mailbox/attachments/store/texts.ts'
@@ -10,12 +9,12 @@ import { keepReviews, removeReviews } from '#reviews/store/kept-reviews.ts'
 import { changeSearch } from '#search/store/search-index.ts'
 import { type Row, readIn, type Tx } from '#store/tables.ts'
 
-/** Messages that one transaction moves or removes: some ten milliseconds, in which mail to the inbox waits. */
+/** Takes some ten milliseconds, during which mail to the inbox waits. */
 export const REMOVE_STEP_MESSAGES = 200
 
 export type LockedInbox = { accountId: string; counters: Row<'inbox_counters'> }
 
-/** Mail for the inbox waits from here on until the transaction ends. Null once the inbox is deleted. */
+/** Blocks mail to the inbox until the transaction ends. Null once the inbox is deleted. */
 export async function lockInbox(
   tx: Tx,
   { accountId, inboxId }: { accountId: string; inboxId: string },
@@ -52,7 +51,7 @@ export async function changeCounters(
     .execute()
 }
 
-/** Takes messages out of the lists of the inbox and its search, or with `isBack` puts them in again. */
+/** `isBack` adds the messages to the lists and search again. */
 export async function changeLists(
   tx: Tx,
   { counters }: LockedInbox,
@@ -85,10 +84,7 @@ type Removed = Pick<
 > &
   Pick<Row<'raw_messages'>, 'size_bytes' | 'origin' | 'is_marked'>
 
-/**
- * Removes messages, which all belong to the inbox, and the threads that have none left. Their reviews stay, except in an
- * erasure. Returns the blobs that nothing refers to any more.
- */
+/** Also removes empty threads. Keeps reviews, except in an erasure. Returns unreferenced blobs. */
 export async function removeMessages(
   tx: Tx,
   inbox: LockedInbox,
@@ -131,7 +127,7 @@ export async function removeMessages(
 
 async function lockMessages(tx: Tx, ids: readonly string[]): Promise<Removed[]> {
   if (ids.length === 0) return []
-  // In the order of the transactions that settle deliveries, so that they do not deadlock.
+  // In the lock order of the transactions that settle deliveries, to avoid deadlocks.
   const locked = tx.query.selectFrom('messages').select('id').where('id', 'in', ids).orderBy('id')
   await lockRows(tx, locked).execute()
   return tx.query
@@ -154,7 +150,7 @@ async function lockMessages(tx: Tx, ids: readonly string[]): Promise<Removed[]> 
     .execute()
 }
 
-/** What sent messages wait for, their deliveries, and their copies in the sandbox. */
+/** Removes waiting sends, deliveries and sandbox copies. */
 export async function removeSent(tx: Tx, ids: readonly string[]): Promise<void> {
   await tx.query.deleteFrom('waiting_sends').where('message_id', 'in', ids).execute()
   await tx.query.deleteFrom('deliveries').where('message_id', 'in', ids).execute()
@@ -181,7 +177,6 @@ async function readThreads(tx: Tx, removed: readonly Removed[]): Promise<ThreadL
   return rows.map((row) => ({ row, removed: byThread.get(row.id) ?? [] }))
 }
 
-/** Updates the threads that have messages left, and removes the others. */
 async function settleThreads(
   tx: Tx,
   inbox: LockedInbox,
@@ -221,7 +216,6 @@ async function settleThreads(
   return changes
 }
 
-/** The columns of a thread without the removed messages. */
 function changedThread({ row, removed }: ThreadLoss, { id: _, first, ...summary }: ThreadSummary) {
   const isFirstGone = removed.some(
     ({ created_at, id }) =>
@@ -231,7 +225,7 @@ function changedThread({ row, removed }: ThreadLoss, { id: _, first, ...summary 
     ({ direction, arrival }) => direction === 'inbound' && arrival > row.read_arrival,
   ).length
   const unread_count = row.is_read === 1 ? 0 : Math.max(0, row.unread_count - removedUnread)
-  // The last unread message is gone: what is left was read before.
+  // The removed messages were the only unread ones.
   const isRead = row.is_read === 1 || (row.unread_count > 0 && unread_count === 0)
   return {
     ...summary,
@@ -244,7 +238,6 @@ function changedThread({ row, removed }: ThreadLoss, { id: _, first, ...summary 
   }
 }
 
-/** The changes for threads that leave the list or the trash of their inbox. */
 export function leavesList(rows: readonly Row<'threads'>[]): CounterChanges {
   const changes: CounterChanges = {}
   const add = (name: ChangedCounter, by: number) => {
@@ -258,7 +251,7 @@ export function leavesList(rows: readonly Row<'threads'>[]): CounterChanges {
   return changes
 }
 
-/** Notes them as removed, so that an import that names them does not bring their ids back. */
+/** Records the ids, so that an import cannot reuse them. */
 export async function removeThreads(
   tx: Tx,
   { accountId: account_id, counters: { inbox_id } }: LockedInbox,
@@ -279,10 +272,10 @@ export async function deleteThreads(tx: Tx, ids: readonly string[]): Promise<voi
   await tx.query.deleteFrom('threads').where('id', 'in', ids).execute()
 }
 
-/** Removed messages of programs that a thread remembers; those that loops are recognised by. */
+/** Removed automatic messages that a thread remembers for loop detection. */
 const AUTOMATIC_REMEMBERED_MAX = 100
 
-/** Removing the messages of a program does not hide that it and the inbox answer each other. */
+/** Loops are detected even if automatic messages are removed. */
 function automaticTimes(
   { removed_automatic }: Row<'threads'>,
   removed: readonly Removed[],
@@ -300,7 +293,7 @@ function automaticTimes(
 }
 
 export async function uncountCaptured(tx: Tx, accountIds: readonly string[]): Promise<void> {
-  // In one order everywhere, so that two transactions do not deadlock.
+  // Sorted, so that two transactions do not deadlock.
   for (const accountId of [...new Set(accountIds)].sort()) {
     const captured = -accountIds.filter((one) => one === accountId).length
     await changeAccountCounters(tx, accountId, { captured })

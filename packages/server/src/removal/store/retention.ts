@@ -1,5 +1,3 @@
-// Removes messages that are older than the retention of their inbox, a bounded number in one transaction.
-
 import { retentionOf } from '#inboxes/store/inboxes.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lowestIdAt } from '#platform/ids.ts'
@@ -7,12 +5,11 @@ import { DAY_MS } from '#platform/units.ts'
 import { type ReadDb, readIn, type Tx } from '#store/tables.ts'
 import { lockInbox, REMOVE_STEP_MESSAGES, removeMessages } from './remove-mail.ts'
 
-/** Inboxes that one query of a round reads. */
 const RETAINED_STEP_INBOXES = 500
 
 export type RetainedInbox = { accountId: string; inboxId: string; retentionDays: number }
 
-/** Those of the next inboxes by id that have a retention, and the last of these inboxes, null at the end. */
+/** The next page of inboxes with a retention; `last` is null at the end. */
 export async function listRetained(
   db: ReadDb,
   after: string,
@@ -41,8 +38,7 @@ function selectRetention(db: ReadDb) {
 }
 
 /**
- * Up to REMOVE_STEP_MESSAGES of the oldest messages that are older than the retention. Their ids tell when they were
- * stored; `created_at` may be a date that they came with.
+ * Oldest first. Decided by the time in their ids, because `created_at` may be a date from outside.
  */
 export async function listOverdue(
   db: ReadDb,
@@ -53,7 +49,7 @@ export async function listOverdue(
     .selectFrom('messages')
     .select('id')
     .where('inbox_id', '=', inboxId)
-    // What is being sent goes once that is over.
+    // A pending message is removed after it is sent.
     .where('status', '!=', 'pending')
     .orderBy('arrival')
     .limit(REMOVE_STEP_MESSAGES)
@@ -62,10 +58,7 @@ export async function listOverdue(
   return (younger < 0 ? oldest : oldest.slice(0, younger)).map(({ id }) => id)
 }
 
-/**
- * Removes up to REMOVE_STEP_MESSAGES messages by the retention that the inbox has now, which may be longer than when the
- * inbox was listed; call until it is done.
- */
+/** Reads the retention again, because it may have changed. Call until it is done. */
 export const removeOverdueStep = transaction({
   name: 'removeOverdueStep',
   accountOf: () => null,

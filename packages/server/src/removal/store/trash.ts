@@ -1,5 +1,5 @@
-// The transactions that remove a message or a thread, and those that move threads into the trash and out of it. A thread
-// leaves its list in the first transaction. Its messages follow in further steps where it has many.
+// Removes messages and threads, and moves threads into the trash and back. The first transaction
+// changes the thread; the messages of a long one follow in further steps.
 
 import { type SqlBool, sql } from 'kysely'
 import { insertUntold } from '#events/store/events.ts'
@@ -19,24 +19,24 @@ import {
   removeThreads,
 } from './remove-mail.ts'
 
-/** How long threads stay in the trash. Part of the API. */
+/** Part of the API. */
 export const TRASH_MS = 30 * DAY_MS
 
-/** Restored messages are indexed for search in the same transaction, which takes longer. */
+/** Smaller, because restored messages are indexed in the same transaction. */
 const RESTORE_STEP_MESSAGES = 50
 
 export type Refusal = 'not_found' | 'delivery_pending' | 'lease_lost'
 
 type OfThread = { accountId: string; threadId: string; nowMs: number }
 
-/** What a client shows of the lease of a claimed thread; without it the service itself acts. */
+/** Without a lease, the service itself acts. */
 type Leased = { lease?: Lease }
 
 function isAllowed(thread: Row<'threads'>, { lease }: Leased): boolean {
   return lease === undefined || mayChange(thread, lease)
 }
 
-/** Removes a message; the last one of a thread takes the thread along. Not while it is being sent, or waits for that. */
+/** Removes the thread with its last message. Refuses a pending message. */
 export const removeMessage = transaction({
   name: 'removeMessage',
   accountOf: ({ accountId }) => accountId,
@@ -65,10 +65,10 @@ export const removeMessage = transaction({
   },
 })
 
-/** `trashedAtMs` is what the next steps of the move need; it is done for null. */
+/** `moving` is null when the move is complete. */
 export type ThreadMove = { moving: { trashedAtMs: number | null } | null }
 
-/** A thread in the trash stays there as it is. */
+/** Does nothing to a thread in the trash. */
 export const trashThread = transaction({
   name: 'trashThread',
   accountOf: ({ accountId }) => accountId,
@@ -84,7 +84,7 @@ export const trashThread = transaction({
   },
 })
 
-/** Puts a thread from the trash back to where it was, where claims may wait for it. */
+/** Emits no event for clients, but wakes claims that wait for the thread. */
 export const restoreThread = transaction({
   name: 'restoreThread',
   accountOf: ({ accountId }) => accountId,
@@ -106,7 +106,7 @@ function moveOf(thread: Row<'threads'>): ThreadMove {
   return { moving: thread.is_moving === 1 ? { trashedAtMs: thread.trashed_at } : null }
 }
 
-/** Removes a thread, in the trash or not, with as many of its messages as one transaction takes. */
+/** Also removes a thread from the trash, as far as one transaction reaches. */
 export const removeThread = transaction({
   name: 'removeThread',
   accountOf: ({ accountId }) => accountId,
@@ -124,7 +124,7 @@ export const removeThread = transaction({
   },
 })
 
-/** The next step of a removal; it is done, too, once nothing of the thread is left. */
+/** Done when nothing of the thread is left. */
 export const removeThreadStep = transaction({
   name: 'removeThreadStep',
   accountOf: ({ accountId }) => accountId,
@@ -136,7 +136,7 @@ export const removeThreadStep = transaction({
   },
 })
 
-/** The thread, with its inbox locked; null also for one that is being removed. */
+/** Locks the inbox first; null also during removal. */
 async function lockThread(
   tx: Tx,
   of: Omit<OfThread, 'nowMs'>,
@@ -167,7 +167,7 @@ function selectThread(tx: Tx, { accountId, threadId }: Omit<OfThread, 'nowMs'>) 
     .where('account_id', '=', accountId)
 }
 
-/** Whether a message of the thread is being sent, or waits for that. */
+/** Includes sends that wait. */
 async function isSending(tx: Tx, threadId: string): Promise<boolean> {
   const pending = await tx.query
     .selectFrom('messages')
@@ -209,10 +209,9 @@ async function move(
   return { moving: after === null ? null : { trashedAtMs } }
 }
 
-/** A message of a thread, by its time. */
 type Moment = Pick<Row<'messages'>, 'created_at' | 'id'>
 
-/** Moves the next messages; `after` is null once all are where the thread is. */
+/** `after` is null once all messages are moved. */
 async function moveSome(
   tx: Tx,
   inbox: LockedInbox,
@@ -248,10 +247,7 @@ async function moveSome(
   return { after: null }
 }
 
-/**
- * The next step of a move that began with the thread's `trashedAtMs`. Where the thread was moved again since, that move
- * does the rest, and `after` is null.
- */
+/** `after` is null when the move is complete, or was replaced by a later one. */
 export const moveThreadStep = transaction({
   name: 'moveThreadStep',
   accountOf: ({ accountId }) => accountId,
@@ -271,7 +267,6 @@ export const moveThreadStep = transaction({
   },
 })
 
-/** A thread with a move that was interrupted; null for none. */
 export async function findMovingThread(
   db: ReadDb,
 ): Promise<{ accountId: string; threadId: string; trashedAtMs: number | null } | null> {
@@ -289,13 +284,9 @@ export async function findMovingThread(
   return row ?? null
 }
 
-/** Threads of one step; most have a few messages. */
 const TRASH_STEP_THREADS = 100
 
-/**
- * Removes threads that were put into the trash at or before `untilMs` or whose removal was interrupted, up to
- * REMOVE_STEP_MESSAGES messages; call until it is done.
- */
+/** Removes expired threads and interrupted removals; call until it is done. */
 export const purgeTrashStep = transaction({
   name: 'purgeTrashStep',
   accountOf: () => null,
@@ -323,14 +314,14 @@ export const purgeTrashStep = transaction({
       .orderBy('threads.trashed_at')
       .limit(TRASH_STEP_THREADS)
       .execute()
-    // They were restored or removed while this waited for the inbox.
+    // Restored or removed while this transaction waited for the inbox.
     if (threads.length === 0) return { isDone: false, blobIds: [] }
     const { blobIds } = await removeSome(tx, inbox, { threads, nowMs })
     return { isDone: false, blobIds }
   },
 })
 
-/** Takes the threads out of their lists, and removes the first REMOVE_STEP_MESSAGES of their messages. */
+/** Unlists the threads, and removes their first REMOVE_STEP_MESSAGES messages. */
 async function removeSome(
   tx: Tx,
   inbox: LockedInbox,

@@ -1,5 +1,4 @@
-// The rows of hourly figures. They count each event once, because the reader of the log moves in the same
-// transaction.
+// Hourly figures count each event once: the reader's position moves in the same transaction.
 
 import type { LogPosition } from '#events/model.ts'
 import { findReaderPosition, moveReader, positionOf } from '#events/store/events.ts'
@@ -11,14 +10,13 @@ import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
 import type { ReadDb, Tx } from '#store/tables.ts'
 import { countsOf, type Days, type MailCounts, purgeInboxDays } from './usage.ts'
 
-/** Figures are kept for a year and a month to compare it with. */
+/** A year, and a month to compare it with. */
 export const MAIL_HOURS_MS = 400 * DAY_MS
 
 export type MailHour = MailCounts & { hourAtMs: number; latencies: Latencies }
 
 export type AccountHour = MailHour & { accountId: string }
 
-/** `figures` counts the hours of accounts, `inbox_days` the days of inboxes. */
 export type CounterName = 'figures' | 'inbox_days'
 
 export type CountedEvent = {
@@ -28,16 +26,13 @@ export type CountedEvent = {
   /** Null when the inbox is deleted. */
   inboxId: string | null
   occurredAtMs: number
-  /** Of `message.sent`: when it was accepted; null when the message is gone, and of other kinds. */
+  /** Acceptance of a sent message; null for other kinds and for removed messages. */
   acceptedAtMs: number | null
 }
 
 const COUNTED_KINDS = ['message.received', 'message.sent', 'message.failed']
 
-/**
- * Up to `limit` settled events after a position, erased ones too, in the order of the log; with
- * `countedOnly` only those that the figures count.
- */
+/** In log order, including erased events; `countedOnly` skips events that no figure counts. */
 export async function readLogToCount(
   db: ReadDb,
   {
@@ -75,7 +70,7 @@ export async function readLogToCount(
   }))
 }
 
-/** The position up to which the log was counted, and the time of the first uncounted event; null for none. */
+/** `sinceMs` is the time of the first uncounted event; null for none. */
 export async function findUncounted(
   db: ReadDb,
   name: CounterName,
@@ -85,7 +80,7 @@ export async function findUncounted(
   return { position, sinceMs: first?.occurredAtMs ?? null }
 }
 
-/** The hours of an account from `sinceMs` on, oldest first, without those that have no events. */
+/** Oldest first, without hours that have no events. */
 export async function listMailHours(
   db: ReadDb,
   { accountId, sinceMs }: { accountId: string; sinceMs: number },
@@ -106,7 +101,6 @@ export async function listMailHours(
   }))
 }
 
-/** The sums over all hours of these days. */
 export async function sumMailHours(
   db: ReadDb,
   { accountId, sinceMs, untilMs }: Days,
@@ -125,7 +119,6 @@ export async function sumMailHours(
   return countsOf(row)
 }
 
-/** Inboxes of an account and the unread threads in them. */
 export async function countUnread(
   db: ReadDb,
   accountId: string,
@@ -142,7 +135,7 @@ export async function countUnread(
   return { inboxes: row.inboxes, unreadThreads: Number(row.unread ?? 0) }
 }
 
-/** Moves the reader and adds the figures; false, and nothing is added, when it is not at `from`. */
+/** False, adding nothing, when the reader is not at `from`. */
 export const addMailHours = transaction({
   name: 'addMailHours',
   accountOf: () => null,
@@ -180,7 +173,7 @@ export const addMailHours = transaction({
   },
 })
 
-/** Removes up to PURGE_STEP_ROWS expired hours, and as many days of inboxes; returns the greater number. */
+/** Returns the greater number of removed hours and days. */
 export async function purgeMailFigures(tx: Tx, nowMs: number): Promise<number> {
   const untilMs = nowMs - MAIL_HOURS_MS
   const removed = await tx.query

@@ -1,5 +1,4 @@
-// The rows of daily figures of inboxes. They count each event once, because their reader of the log moves in the same
-// transaction.
+// Daily figures count each event once: the reader's position moves in the same transaction.
 
 import type { LogPosition } from '#events/model.ts'
 import { moveReader } from '#events/store/events.ts'
@@ -18,10 +17,10 @@ export type InboxUsage = MailCounts & {
 
 export const NO_MAIL: MailCounts = { received: 0, sent: 0, failed: 0 }
 
-/** Days from `sinceMs` up to `untilMs`, which is not included; both are midnights. */
+/** Half-open; both are midnights. */
 export type Days = { accountId: string; sinceMs: number; untilMs: number }
 
-/** Moves the reader and adds the figures of the inboxes that are still there; false, and nothing is added, when it is not at `from`. */
+/** False, adding nothing, when the reader is not at `from`. Skips deleted inboxes. */
 export const addInboxDays = transaction({
   name: 'addInboxDays',
   accountOf: () => null,
@@ -61,7 +60,7 @@ const upsertDays = forEachRow(
   ),
 )
 
-/** Inboxes with mail in these days, the one with the most messages first, and the sums over all of them. */
+/** Most messages first; `totals` covers all inboxes. */
 export async function listInboxUsage(
   db: ReadDb,
   { accountId, sinceMs, untilMs, limit, offset }: Days & Page,
@@ -98,7 +97,7 @@ export async function listInboxUsage(
   }
 }
 
-/** Sums of `bigint` are texts on PostgreSQL. */
+/** PostgreSQL returns sums of `bigint` as text. */
 export function countsOf(row: { [Name in keyof MailCounts]: number | string | null }): MailCounts {
   return {
     received: Number(row.received ?? 0),
@@ -129,12 +128,10 @@ async function findStored(db: ReadDb, inboxIds: string[]): Promise<Map<string, n
   )
 }
 
-/** Removes the days of a deleted inbox: at most one for each of the days that are kept. */
 export async function deleteInboxDays(tx: Tx, inboxId: string): Promise<void> {
   await tx.query.deleteFrom('inbox_days').where('inbox_id', '=', inboxId).execute()
 }
 
-/** Removes up to PURGE_STEP_ROWS expired days, and returns their number. */
 export async function purgeInboxDays(tx: Tx, untilMs: number): Promise<number> {
   const removed = await tx.query
     .deleteFrom('inbox_days')
