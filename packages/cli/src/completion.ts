@@ -15,7 +15,6 @@ export type Shell = (typeof SHELLS)[number]
 type Word = { readonly text: string; readonly sentence: string }
 
 type Node = {
-  /** The words of the command, without the program's name. */
   readonly path: readonly string[]
   readonly commands: readonly Word[]
   /** The possible values of the first argument, if known. */

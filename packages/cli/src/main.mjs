@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The entry point of the command line. Plain JavaScript, so that an old Node.js can run this file and
-// start the newer one of the checkout.
+// The entry point of the command line. Plain JavaScript, so that an old Node.js can run this file
+// and start the newer one of the checkout.
 
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Drafts: messages that were not sent yet.
+// Drafts: messages that have not been sent.
 
 import { InviteToSend } from './invitations.ts'
 import type { Operation } from './operation.ts'
@@ -58,7 +58,7 @@ export const Draft = Type.Object(
     createdAt: time('When the draft was created.'),
     updatedAt: time('When the draft was last changed.'),
   },
-  { description: 'A message that was not sent yet.' },
+  { description: 'A message that has not been sent.' },
 )
 export type Draft = Static<typeof Draft>
 

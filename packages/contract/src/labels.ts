@@ -32,7 +32,6 @@ const labels = (description: string) =>
     }),
   )
 
-/** Fields for changing labels. */
 export const labelChanges = {
   addLabels: labels(`Labels to add; existing ones stay. At most ${LABELS_MAX} labels in total.`),
   removeLabels: labels(
@@ -54,7 +53,6 @@ const VALUE = {
   [RULE]: 'must not contain U+0000',
 }
 
-/** Metadata in a create request. */
 export const newMetadata = Type.Optional(
   Type.Unsafe<Record<string, string>>({
     type: 'object',

@@ -21,7 +21,6 @@ export function llmsText({ publicUrl }: { publicUrl: string }): string {
   return `${head(publicUrl)}\n${sections.join('\n')}`
 }
 
-/** Operations for operators and browsers. */
 const OF_OTHERS: ReadonlySet<Tag> = new Set(['Administration', 'Console'])
 
 function head(publicUrl: string): string {

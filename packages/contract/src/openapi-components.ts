@@ -133,7 +133,6 @@ const names = new Map<unknown, string>(
   Object.entries(components).map(([name, schema]) => [schema, name]),
 )
 
-/** The name of a schema in the document; undefined if it has none. */
 export function componentName(schema: unknown): string | undefined {
   return names.get(originalOf(schema))
 }

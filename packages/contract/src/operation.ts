@@ -10,7 +10,7 @@ export const tags = {
   Threads: 'Conversations, each with a read flag.',
   Claims: 'Leases that let several workers share the threads of an inbox.',
   Messages: 'Received and sent mail.',
-  Drafts: 'Messages that were not sent yet.',
+  Drafts: 'Messages that have not been sent.',
   Attachments: 'Files in messages.',
   'Exports and imports': 'Exporting and importing mail as files, and erasing an address.',
   Suppressions: 'Addresses that the account does not send to.',
@@ -81,7 +81,6 @@ export type Operation = {
   readonly tag: Tag
   /** One sentence. */
   readonly summary: string
-  /** Further sentences. */
   readonly notes?: string
   readonly auth: Auth
   readonly isRateLimited: boolean

@@ -116,7 +116,6 @@ export function operationOf(id: OperationId): Operation {
   return operations[id]
 }
 
-/** Names of the path parameters in order. */
 export function pathNames(path: string): string[] {
   return Array.from(path.matchAll(/\{(\w+)\}/g), (match) => match[1] ?? '')
 }

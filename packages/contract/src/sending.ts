@@ -484,7 +484,7 @@ export const sendingOperations = {
     method: 'POST',
     path: '/v1/messages/{id}/cancel',
     tag: 'Messages',
-    summary: 'Cancel a message that was not sent yet.',
+    summary: 'Cancel a message that has not been sent.',
     notes:
       'Possible until the first delivery attempt begins: for a scheduled, held or just queued message. The message stays in its thread with the status failed and the failureReason cancelled. Cancelling it again returns the same message.',
     auth: 'key',

@@ -6,7 +6,6 @@ import { type TUnsafe, Type } from './schema.ts'
 /** Annotation of a pattern: the rule in words, following a field name. */
 export const RULE = 'x-rule'
 
-/** Annotation of text that is trimmed. */
 export const TRIMMED = 'x-trimmed'
 
 /** Annotation of text with one mailbox, of which only the address is used. */
@@ -121,7 +120,6 @@ export function nullableCount(description: string): TUnsafe<number | null> {
   return Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0, description })
 }
 
-/** Documented in the API. */
 const RETENTION_DAYS_MAX = 36_500
 
 /** The retention setting of an account, a pod or an inbox. */

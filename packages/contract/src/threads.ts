@@ -35,7 +35,6 @@ export const Participant = Type.Object(
 )
 export type Participant = Static<typeof Participant>
 
-/** The current claim on a thread. */
 const ThreadClaim = Type.Object(
   {
     owner: text('The owner in the claim.'),

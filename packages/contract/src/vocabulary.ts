@@ -169,7 +169,6 @@ export const POLICY_RULES_MAX = 10_000
 export const policyDirections = ['inbound', 'outbound'] as const
 export type PolicyDirection = (typeof policyDirections)[number]
 
-/** Scopes of a policy. */
 export const policyScopes = ['account', 'pod', 'inbox'] as const
 export type PolicyScope = (typeof policyScopes)[number]
 

@@ -87,7 +87,7 @@ export function parseMailbox(text: string): ParsedMailbox {
   }
 }
 
-/** Whether `text` is a domain name of RFC 5321 §4.1.2: no trailing dot, labels of 1 to 63 octets. */
+/** Whether `text` is a domain name (RFC 5321 §4.1.2): labels of 1 to 63 octets, no trailing dot. */
 export function isDomainName(text: string): boolean {
   return text.split('.').every((label) => {
     if (!NON_ASCII.test(label)) return label.length <= LABEL_OCTETS_MAX && LABEL.test(label)

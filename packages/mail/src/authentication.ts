@@ -33,7 +33,6 @@ export type DmarcResult = {
   readonly result: AuthenticationResult
   /** The policy the domain publishes; null without a record. */
   readonly policy: 'none' | 'quarantine' | 'reject' | null
-  /** The domain of the From address. */
   readonly domain: string | null
 }
 
@@ -48,7 +47,6 @@ export type Authentication = {
   readonly verifiedFrom: boolean
 }
 
-/** Signatures reported per message. */
 export const SIGNATURES_SHOWN_MAX = 30
 /** Characters of a sender's domain or selector that are read. */
 export const IDENTIFIER_LENGTH_MAX = 253

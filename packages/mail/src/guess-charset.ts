@@ -3,7 +3,6 @@
 
 import { type Charset, charsetOf } from './charset-names.ts'
 
-/** Octets sampled for a guess. */
 const GUESSED_BYTES_MAX = 16 * 1024
 /** A non-Latin script is accepted only with letters of this many octets and this score. */
 const LETTERS_MIN = 4
@@ -13,7 +12,6 @@ const DEFAULT_BONUS = 0.05
 
 type Candidate = {
   readonly label: string
-  /** Matches the letters of its script. */
   readonly script: RegExp
   /** Weights of the small letters of its languages by frequency, at most 1. */
   readonly usual: ReadonlyMap<string, number>

@@ -115,7 +115,7 @@ function decodeHigh(text: string, decoder: TextDecoder): string {
   return decoder.decode(octets)
 }
 
-/** RFC 1843: `~{` and `~}` enclose GB 2312, `~~` is a tilde, and a tilde before a line end joins lines. */
+/** RFC 1843: `~{` and `~}` enclose GB 2312, `~~` is a tilde, and `~` at a line end joins lines. */
 export function decodeHz(octets: Uint8Array): string {
   const text = Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength).toString('latin1')
   return text.replace(/~~|~\r?\n|~\{[^\n]*?(?:~\}|$)/gm, (found) => {

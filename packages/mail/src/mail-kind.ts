@@ -25,7 +25,6 @@ import {
 
 /** In characters. */
 const DETAIL_LENGTH_MAX = 160
-/** Characters of a subject that are read. */
 const SUBJECT_LENGTH_MAX = 300
 
 type Says = KindSign['says']
@@ -193,7 +192,6 @@ function namesRecipient(reversePath: string, recipients: readonly string[]): boo
 }
 
 type PathContext = {
-  /** The address in the From field. */
   readonly author: string
   readonly addressees: readonly Mailbox[]
 }
@@ -404,7 +402,6 @@ const AUTO_REPLY_SUBJECT =
   /^\s*(?:auto(?:matic)?[\s-]?(?:reply|response)|auto|out of office(?: auto-?reply)?|automatische antwort|abwesenheitsnotiz|abwesenheit|automatisch antwoord|afwezigheidsbericht|r[ée]ponse automatique|absence du bureau|respuesta autom[áa]tica|fuera de (?:la )?oficina|risposta automatica|fuori sede|resposta autom[áa]tica|odpowied[źz] automatyczna|automatyczna odpowied[źz]|autosvar|automaattinen vastaus|automatick[áa] odpov[ěe][ďd]|automatikus v[áa]lasz|r[ăa]spuns automat|otomatik yan[ıi]t|автоматический ответ|автоответ|автоматична відповідь|αυτόματη απάντηση|自動応答|自動返信|自动答复|自动回复|自動回覆|자동 회신|자동 응답|رد تلقائي|תשובה אוטומטית)\s*[:：]/iu
 const AWAY_SUBJECT =
   /^\s*(?:.{1,80} is out of the office\.?(?:\s*\(.{0,60}\))?|yahoo! auto response|away from my mail)\s*$/i
-/** Subject prefixes of out-of-office systems. */
 const AWAY_PREFIX =
   /^\s*[[(【]?\s*(?:auto(?:mat(?:ic|ed))?[\s-]?(?:reply|response|answer)|ooo|out[\s-]of[\s-](?:the[\s-])?office(?: auto-?reply)?|vacation (?:reply|message|notice)|abwesenheits(?:assistent|meldung|nachricht)|(?:ich bin )?nicht im (?:b[üu]ro|haus)|automatische (?:r[üu]ckmeldung|nachricht)|(?:message|notification|avis) d['’]absence|absent(?:e|\(e\))? du bureau|respuesta autom[áa]tica|ausente de la oficina|mensaje de ausencia|messaggio automatico|fuori ufficio|buiten kantoor|aus[êe]ncia tempor[áa]ria|ausente do escrit[óo]rio|fora do escrit[óo]rio|poza biurem|fr[åa]nvaromeddelande|poissaoloviesti|lomavastaus|mimo kancel[áa][řr]|h[áa]zon k[íi]v[üu]l|ofis d[ıi][şs][ıi]nda|вне офиса|不在(?:通知|のお知らせ)|自動返信|外出自动回复|自动回复|부재\s?중(?: 자동 회신)?|خارج المكتب|מחוץ למשרד)\s*(?:[\])】]|[:：]|\s(?:re|aw|sv|tr|rif)\s?:)/iu
 /** Subject prefixes of out-of-office systems and of people who announce an absence. */

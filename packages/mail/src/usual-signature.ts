@@ -13,7 +13,6 @@ export type UsualSignature = {
   /** The data that is signed, by RSA with SHA-256. */
   readonly data: Uint8Array
   readonly signature: Uint8Array
-  /** The address in the From field. */
   readonly author: string
 }
 

@@ -12,7 +12,6 @@ export type AccessOptions = {
   readonly restriction: Restriction
   /** The token of the claim on the thread of a call. */
   readonly leaseToken?: string
-  /** Whether the service is in sandbox mode. */
   readonly isSandbox: boolean
   /** Default: the runtime's own fetch. */
   readonly fetch?: typeof fetch
@@ -24,7 +23,6 @@ export type AccessOptions = {
 
 /** Inboxes listed if a call must name one. */
 const NAMED_MAX = 10
-/** Inboxes searched for an address. */
 const SEARCHED_MAX = 5_000
 
 export class Access {

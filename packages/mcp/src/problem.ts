@@ -51,7 +51,7 @@ export function isNotFound(thrown: unknown): boolean {
   return thrown instanceof MailroomError && thrown.code === 'not_found'
 }
 
-/** The same promise, with this problem in place of the service's "not found". */
+/** Rejects with `problem` in place of the service's "not found"; otherwise the same promise. */
 export async function orElse<Value>(
   asked: Promise<Value>,
   problem: () => ToolProblem,

@@ -28,7 +28,7 @@ export type ViewOptions = RequestOptions & {
   offset?: number
   /** Whether long URLs are shortened (`short`, the default). */
   links?: 'short' | 'full'
-  /** Whether to show quoted text that is already in an earlier message of the thread; by default it is folded. */
+  /** Whether to show quoted text of earlier messages in the thread; folded by default. */
   unfold?: boolean
 }
 

@@ -288,7 +288,7 @@ const underKey = ({ idempotencyKey = crypto.randomUUID(), ...options }: SendOpti
 const matching = (ifMatch: string | undefined) => ({ 'if-match': ifMatch })
 
 /**
- * Messages that were not sent yet. With `ifMatch`, a change is refused if the draft has another
+ * Messages that have not been sent. With `ifMatch`, a change is refused if the draft has another
  * `etag`.
  */
 export function drafts(api: Api) {

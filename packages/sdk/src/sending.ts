@@ -56,7 +56,6 @@ export function replyTo(message: RepliedMessage, reply: ReplyToSend): MessageToS
   return { ...reply, ...(to === undefined ? {} : { to }), threadId: message.threadId }
 }
 
-/** The recipient of a reply to the message; see `replyTo`. */
 export function replyRecipient(message: RepliedMessage): string {
   const { direction, toAddr, deliveryRole, headerTo, replyTo: wanted, fromAddr } = message
   if (direction === 'outbound' && toAddr !== undefined) return toAddr
@@ -78,7 +77,6 @@ function inboxOf(address: string): string {
   return address.toLowerCase().replace(/^([^+]+)\+.*(@[^@]*)$/, '$1$2')
 }
 
-/** The address in `Name <address>` or a bare address. */
 function bareAddress(text: string): string {
   return /<([^<>]*)>\s*$/.exec(text)?.[1] ?? text.trim()
 }

@@ -33,12 +33,12 @@ export const ANSWER_MS = 30_000
 
 /**
  * The first matching message, or null. Without `after`, only messages count that arrive after the
- * call has read the inbox. If you caused the mail before the call, pass `after`, because the message
- * may already have arrived.
+ * call has read the inbox. If you caused the mail before the call, pass `after`, because the
+ * message may already have arrived.
  *
  * A sent message counts once its outcome is known. Without `after`, these are later messages, and
- * those of the newest hundred that were pending at the start; an older one counts only if its outcome
- * becomes known during a request, which is nearly always.
+ * those of the newest hundred that were pending at the start; an older one counts only if its
+ * outcome becomes known during a request, which is nearly always.
  */
 export async function waitForMessage(
   api: Api,

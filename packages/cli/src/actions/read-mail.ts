@@ -51,7 +51,6 @@ export async function markThreads(
   }
 }
 
-/** Prints the updated thread. */
 export async function updateThread(
   id: string,
   change: BodyOf<'threads.update'>,

@@ -11,14 +11,12 @@ type Colors = ReturnType<typeof createColors>
 export type Output = {
   /** Whether a person reads the results. */
   readonly isTerminal: boolean
-  /** Width of the terminal in cells. */
   readonly width: number
   readonly colors: Colors
   readonly noteColors: Colors
   write(text: string | Uint8Array): void
   /** Writes a line to standard error. */
   note(text: string): void
-  /** Writes one JSON document. */
   json(value: unknown): void
   /** Replaces the previous progress line on a terminal; does nothing elsewhere. */
   progress(text: string): void

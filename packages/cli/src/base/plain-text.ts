@@ -8,7 +8,6 @@ export function plainBlock(text: string): string {
   return shownText(text.replaceAll(/\r\n?/g, '\n'))
 }
 
-/** The text on one line, without tabs. */
 export function plainLine(text: string): string {
   return plainBlock(text).replaceAll(/\s+/g, ' ').trim()
 }

@@ -3,7 +3,6 @@
 import { readFile } from 'node:fs/promises'
 import { Failure } from './failure.ts'
 
-/** Reads standard input to its end. */
 export async function readStandardInput(): Promise<Buffer<ArrayBuffer>> {
   const pieces: Buffer[] = []
   for await (const piece of process.stdin) pieces.push(Buffer.from(piece))

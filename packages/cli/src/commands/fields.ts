@@ -7,7 +7,6 @@ import type { Named } from '#base/session.ts'
 import type { OperationCommand } from './resources.ts'
 
 export type Field = {
-  /** The field's name in the API. */
   readonly name: string
   readonly place: 'path' | 'query' | 'body'
   readonly sentence: string
@@ -17,7 +16,6 @@ export type Field = {
   readonly isList: boolean
   /** The allowed values; null if any text is valid. */
   readonly words: readonly string[] | null
-  /** Placeholder for its value in the help. */
   readonly placeholder: string
   readonly named: Named | null
   /** The long option without its dashes. */

@@ -4,9 +4,7 @@
 import type { ClientOperationId } from '@mailroom/contract/operations.ts'
 import type { Shown } from '#base/show.ts'
 
-/** A command that is a single operation of the API. */
 export type OperationCommand = {
-  /** Name within its group. */
   readonly name: string
   readonly operation: ClientOperationId
   /** Default: all fields of JSON, and other content unchanged. */
@@ -29,7 +27,6 @@ export type OperationCommand = {
 
 export type Group = {
   readonly name: string
-  /** Shown in the list of commands. */
   readonly summary: string
   /** Argument names by field, for every command that has the field. */
   readonly arguments?: Readonly<Record<string, string>>
@@ -395,7 +392,6 @@ export const accountGroups: readonly Group[] = [
   },
 ]
 
-/** Commands without a group. */
 export const usage: OperationCommand = {
   name: 'usage',
   operation: 'usage.get',

@@ -63,7 +63,6 @@ export class ReadingWriter {
   }
 }
 
-/** A reading identical to its source. */
 export function plainReading(text: string): Reading {
   return { text, sourceOf: (start, end) => ({ start, end }) }
 }

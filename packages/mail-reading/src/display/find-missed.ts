@@ -23,7 +23,6 @@ export type Missed = {
   readonly isShown: boolean
   /** Text that the recipient does not see. */
   readonly hidden: readonly Removal[]
-  /** Number of invisible characters in the HTML. */
   readonly unseen: number
   /** Number of characters of the HTML that no page displays. */
   readonly unshown: number

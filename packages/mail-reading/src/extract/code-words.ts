@@ -201,7 +201,6 @@ export const VERIFYING_WORDS: Readonly<Record<string, string>> = {
   fa: `تأیید, تایید, ورود`,
 }
 
-/** Words that ask to enter a code. */
 export const ENTER_WORDS: Readonly<Record<string, string>> = {
   en: `enter, type, use, input, copy, paste, enter the`,
   de: `eingeben, geben sie, gib, verwenden sie, verwende, nutzen sie, tippen sie`,
@@ -352,7 +351,6 @@ export const ELSEWHERE_WORDS = `meeting id, webinar*, dial-in, dial in, conferen
   korting*, boeking*, reservering*, rabat*, paczkomat*, rezerwacj*, скидк*, промокод*, бронь, бронирован*, indirim*, kupon*, rezervasyon*, クーポン, 割引, 予約, ミーティング, 优惠, 優惠, 折扣, 会议, 會議, 预订,
   쿠폰, 할인, 예약, 회의, خصم, قسيمة, حجز, اجتماع, slev*, alennus*, κουπόνι, diskon, giảm giá`
 
-/** Units after a number. */
 export const UNIT_WORDS = `%, °, min, mins, minute*, minuti, hour*, hr, hrs, sec, secs, second*, day*, week*, month*, year*, stunde*, tag*, sekunde*, uhr,
   heure*, jour*, seconde*, hora*, día*, segundo*, minuto*, ore, giorni, secondi, dias, uur, dagen, godzin*, dni, sekund*, час*, минут*, секунд*, дн*, лет, год*, года,
   saat, dakika*, gün*, saniye*, 分, 秒, 時間, 日, 年, 月, 人, 件, 個, 枚, 円, 元, 원, 点积分, 小时, 分钟, 분, 시간, 초, 일, 년, 월, 명, 개, 건, دقائق, دقيقة, ساعة, ساعات, يوم, ثانية,
@@ -360,6 +358,5 @@ export const UNIT_WORDS = `%, °, min, mins, minute*, minuti, hour*, hr, hrs, se
   pound*, kb, mb, gb, tb, kib, mib, gib, kwh, mwh, kw, km, cm, mm, kg, mg, ml, mph, ms, px, dpi, points, point, pts, punkte, points de, puntos, pontos, punti, puan, баллов, бонус*, visits, users, people, items,
   pieces, units, stück, customers, words, characters, credits, miles, followers, views, times, sign-ins, signups`
 
-/** Currencies before a number. */
 export const MONEY_BEFORE =
   /(?:[$€£¥₽₺₩₹₴₫₪]|(?:^|[^a-z])(?:usd|eur|gbp|chf|jpy|cny|inr|r|rs|rp|kr|sek|nok|dkk|pln|tl|us|idr|vnd|aed|sar)[.$]?)\s?$/

@@ -315,7 +315,7 @@ function namesExample(text: string, { start, end }: Label): boolean {
 }
 
 /**
- * Whether a quotation contains both the label and the value: Phishers send "your code is 123456".
+ * Whether a quotation contains both the label and the value: phishers send "your code is 123456".
  */
 function isQuoted(text: string, { start }: Label, line: ReadLine, { end }: Candidate): boolean {
   const isOpen = /["“„«][^"”»“„«]{0,60}$/.test(text.slice(Math.max(0, start - 61), start))
@@ -338,7 +338,6 @@ function crossesSentence(gap: string, line: ReadLine, { end }: Candidate): boole
   )
 }
 
-/** The text between the codes of a list. */
 const LIST_GAP =
   /^[\s,;/|&、，·-]{1,6}$|^\s?,?\s?(?:and|or|und|oder|et|ou|y|o|e|i|и|ve|と|和|및|و)\s$/
 

@@ -157,7 +157,6 @@ const URL_WORDS: Readonly<Record<NamedKind, RegExp>> = {
     /verif|confirm|activat|validat|unlock[-_/?]|bestaetig|bestatig|aktivier|double[-_]?opt[-_]?in|\bdoi\b|opt[-_]?in|activer|ativar|attiva|potwierd|aktywuj|bevestig|activeer|dogrula|etkinlestir|onayla|podtverd|aktivac/,
 }
 
-/** Words in the text of a link. */
 const TEXT_WORDS: Readonly<Record<NamedKind, string>> = {
   unsubscribe: `unsubscribe, opt out, opt-out, stop receiving, remove me, abmelden, abbestellen, austragen, newsletter abbestellen,
     se désabonner, désabonner, désabonnement, se désinscrire, désinscription, désinscrire, darse de baja, darme de baja, cancelar suscripción, cancelar la suscripción,

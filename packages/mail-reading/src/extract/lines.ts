@@ -9,7 +9,6 @@ import {
   plainForm,
 } from './word-tables.ts'
 
-/** Separates the cells of a row. */
 export const CELL_MARK = ' | '
 /** Characters of a line; longer lines are split, because no sentence is that long. */
 const LINE_LENGTH_MAX = 1_000
@@ -204,10 +203,8 @@ const SPACED_GROUPS = /(?<![\p{L}\p{N}])\d{1,5}(?:[ ·]\d{1,5}){1,9}(?![\p{L}\p{
 const TOKEN = /[A-Za-z0-9]+(?:[-‐‑–][A-Za-z0-9]+)*/g
 const LATIN_OR_DIGIT =
   /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Arabic}\p{N}]/u
-/** Candidates per line. */
 const CANDIDATES_MAX = 20
 
-/** The candidates in order. */
 function candidatesOf(line: string, folded: string): Candidate[] {
   const whole = plainForm(line)
   if (!HAS_DIGIT.test(whole) && !HAS_LETTERS.test(whole)) return []

@@ -33,7 +33,6 @@ export class HiddenShapes {
   /** Number of hidden shapes with text; nested shapes do not count. */
   count = 0
   #depth = 0
-  /** Depths of the open shapes. */
   readonly #open: number[] = []
   /** Depth of the hidden shape; null outside. */
   #hidden: number | null = null

@@ -39,7 +39,6 @@ export class OdfStyles {
     }
   }
 
-  /** Reads the automatic styles of `content.xml`. */
   readAutomatic(): StyleSection {
     return new StyleSection('automatic-styles', 'automatic', this.#chains)
   }

@@ -20,7 +20,6 @@ type Piece = {
   readonly left: number
   readonly right: number
   readonly y: number
-  /** Size of a letter. */
   readonly size: number
 }
 

@@ -69,9 +69,7 @@ class Content implements XmlReader {
   readonly #paragraphs: { text: string; level: number; isHidden: boolean }[] = []
   /** For each open element that is not skipped, whether its text is hidden. */
   readonly #isHidden: boolean[] = []
-  /** Repeat count of each open cell. */
   readonly #repeats: number[] = []
-  /** Repeat count of each open row. */
   readonly #rowRepeats: number[] = []
   /** For each open table, the number of declared columns and which of them are hidden. */
   readonly #columns: { count: number; hidden: Set<number> }[] = []

@@ -5,7 +5,6 @@ import { EnoughText, FileFault, type TextWriter } from './file-text.ts'
 import { pageText } from './pdf-page.ts'
 import { encrypted } from './zip-file.ts'
 
-/** Pages read per file. */
 const PAGES_MAX = 2_000
 /** Letters missing in a font's map appear as these characters, which are unreadable. */
 const UNREADABLE = /[\p{Co}\p{Cc}\ufffd]/gu

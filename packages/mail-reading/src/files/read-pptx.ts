@@ -64,7 +64,6 @@ class Shapes implements XmlReader {
   #isField = false
   #skipping = 0
   readonly #hidden = new HiddenShapes()
-  /** Whether the slide is hidden. */
   isHidden = false
   readonly #begin: () => void
 

@@ -227,7 +227,6 @@ const SHEET_LENGTH_MAX = 1_200_000
 
 class Sheet implements XmlReader {
   readonly rows: string[][] = []
-  /** Whether columns with text were dropped. */
   hasFurtherColumns = false
   /** Counted in visible cells. */
   formulasWithoutResult = 0
@@ -328,7 +327,6 @@ function kindOf(value: number): ValueKind {
   return value > 0 ? 'positive' : value < 0 ? 'negative' : 'zero'
 }
 
-/** Whether a height or width is zero. */
 function isZero(size: string | null): boolean {
   return size !== null && size.trim() !== '' && Number(size) === 0
 }

@@ -76,7 +76,6 @@ export function outermostBox(variables: Variables): Box {
   return { ...OUTERMOST, variables }
 }
 
-/** The box of an element within `outer`. */
 export function boxOf(
   element: HtmlElement,
   { styles, variables }: Pick<ElementStyle, 'styles' | 'variables'>,

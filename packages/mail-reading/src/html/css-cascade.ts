@@ -159,7 +159,6 @@ function variablesOf(ordered: readonly Declaration[], outer: Variables): Variabl
   return variables
 }
 
-/** Parsed style attribute. */
 type OwnStyle = {
   readonly declarations: readonly Declaration[]
   /** Its styles without rules; null if variables are involved. */
@@ -259,7 +258,6 @@ const INHERITED =
 const FONT_SIZE =
   /(?:^|\s)(0|[+-]?[\d.]+(?:e[+-]?\d+)?(?!deg|grad|rad|turn)(?:[a-z]+|%)|(?:calc|min|max|clamp)\(.*\)|(?:xx?x?-)?(?:small|large)|medium|smaller|larger)(?:\s|\/)/
 
-/** A gradient with nested functions. */
 const GRADIENT = /[a-z-]*gradient\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)/g
 const COLOURS =
   /#[0-9a-f]{3,8}\b|(?:color-mix|light-dark)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|(?:rgb|hsl|hwb|lab|lch|oklab|oklch|color)a?\([^()]*\)|[a-z]+/g
@@ -270,7 +268,6 @@ function colourIn(value: string): string | null {
   )
 }
 
-/** Words of a value that are or may be colours. */
 function coloursIn(value: string): readonly string[] {
   return value.replace(/url\([^)]*\)|"[^"]*"|'[^']*'/g, ' ').match(COLOURS) ?? []
 }

@@ -20,7 +20,6 @@ export function matchesScreen(list: string): Truth {
   return all.includes(true) ? true : all.includes(null) ? null : false
 }
 
-/** Whether a browser supports the condition of `@supports`. */
 export function isSupported(condition: string): Truth {
   if (condition.length > QUERY_LENGTH_MAX) return null
   return judge(condition.trim(), supportsDeclaration, 0)
@@ -64,7 +63,6 @@ function judge(condition: string, ask: (inner: string) => Truth, depth: number):
   return /^(?:\(|not[\s(]|selector\()/i.test(inner) ? judge(inner, ask, depth + 1) : ask(inner)
 }
 
-/** Splits at the word outside parentheses. */
 function splitAt(text: string, word: string): string[] {
   const parts: string[] = []
   let depth = 0
@@ -120,7 +118,6 @@ const NUMBERS: Readonly<Record<string, number>> = {
   monochrome: 0,
   grid: 0,
 }
-/** Keyword features. */
 const WORDS: Readonly<Record<string, string>> = {
   'prefers-color-scheme': 'light',
   'prefers-reduced-motion': 'no-preference',

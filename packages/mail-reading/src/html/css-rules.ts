@@ -37,7 +37,6 @@ export type MatchedRules = {
   readonly unclear: readonly StyleRule[]
 }
 
-/** The sheets of a document. */
 export type SheetTexts = {
   /** `isUnclear`: it belongs to a shadow tree or to an unknown screen. */
   readonly texts: readonly { readonly text: string; readonly isUnclear: boolean }[]
@@ -78,7 +77,6 @@ export class StyleSheet {
     return this.#rules.ownFonts
   }
 
-  /** The declarations in the frames of an animation. */
   framesOf(name: string): readonly (readonly Declaration[])[] {
     return this.#rules.animations.get(name) ?? []
   }
@@ -164,7 +162,6 @@ const ANIMATIONS_MAX = 100
 /** Layers by name, in order of first occurrence. */
 type Layer = { readonly path: readonly number[]; readonly inner: Map<string, Layer> }
 
-/** The parsed rules in order. */
 class Rules {
   readonly length: number
   readonly animations = new Map<string, (readonly Declaration[])[]>()

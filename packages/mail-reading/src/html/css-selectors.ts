@@ -128,7 +128,6 @@ const OTHER_PARTS =
 
 class Compiler {
   isUnknown = false
-  /** Which part of the element is selected. */
   part: 'whole' | 'text' | 'other' = 'whole'
   readonly #context: SelectorContext
   /** Depth of lists that ignore unknown selectors (Selectors 4 §4.2). */
@@ -537,7 +536,6 @@ export class Matcher {
     return names
   }
 
-  /** The names of all elements in the tree. */
   namesWithin(tree: HtmlParent): ReadonlySet<string> {
     const names = new Set<string>()
     const visit = ({ childNodes }: HtmlParent): void => {

@@ -28,7 +28,7 @@ export function tallyCarriers(text: string, tally: RemovalTally): void {
   stripInvisible(text, tally, isCarrier)
 }
 
-/** Does the same in the texts and descriptions of a tree. */
+/** Does the same for the texts and picture descriptions of a tree. */
 export function tallyCarriersWithin({ childNodes }: HtmlParent, tally: RemovalTally): void {
   for (const node of childNodes) {
     if (isText(node)) tallyCarriers(node.value, tally)

@@ -53,7 +53,6 @@ type Walk = {
   /** Changes applied after the walk, because selectors depend on the original siblings. */
   readonly changes: (() => void)[]
   readonly shadows: ReturnType<typeof openShadowRoots>
-  /** Cells of collapsed columns. */
   readonly columns: ReadonlySet<HtmlElement>
 }
 

@@ -146,7 +146,6 @@ function wrapped(child: HtmlNode, like: HtmlElement): HtmlElement {
   return element
 }
 
-/** Columns per table that are evaluated. */
 const COLUMNS_MAX = 1_000
 
 /** The cells of columns that `visibility: collapse` removes (CSS 2 §17.5.5). */

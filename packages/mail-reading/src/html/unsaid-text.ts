@@ -29,7 +29,7 @@ export function unsaidLength(text: string, html: string): number {
   return tree === null ? 0 : unsaid(words, textWithin(tree))
 }
 
-/** Does the same for the visible text. */
+/** Does the same for `seen`, the visible text of the HTML. */
 export function unsaidIn(text: string, seen: string): number {
   if (Math.max(text.length, seen.length) > COMPARED_LENGTH_MAX) return 0
   const words = wordsOf(withoutAddresses(text))

@@ -12,7 +12,6 @@ const LINE_LENGTH_MAX = 8 * 1024
 const STRUCTURED_LENGTH_MAX = 2 * 1024
 /** Parameters of a line, or parts of a rule; reading them takes quadratic time. */
 const PARAMETERS_MAX = 50
-/** Attendees per event. */
 const ATTENDEES_MAX = 1_000
 export const EVENTS_MAX = 10
 const ZONES_MAX = 20
@@ -21,7 +20,6 @@ const ZONE_LINES_MAX = 200
 export type Calendar = {
   /** As written; null if absent. */
   readonly method: string | null
-  /** The first EVENTS_MAX events. */
   readonly events: readonly CalendarEvent[]
   /** By TZID. */
   readonly zones: ReadonlyMap<string, CalendarZone>

@@ -24,7 +24,6 @@ import { ianaZoneOf, offsetBy } from './calendar-zones.ts'
 import { addressOfMailto, plainAddress } from './mailto.ts'
 import { localMsOf, offsetIn, offsetText } from './zones.ts'
 
-/** Calendar files read per message. */
 const FILES_MAX = 5
 /** Attendees of all invitations of a message together. */
 const ATTENDEES_MAX = 200

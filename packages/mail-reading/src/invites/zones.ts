@@ -36,7 +36,6 @@ function offsetAt(format: Intl.DateTimeFormat, timeMs: number): number {
   return sign === '-' ? -offset : offset
 }
 
-/** The local time in the zone, without its offset. */
 export function localTimeIn(zone: string, timeMs: number): string {
   const format = formatOf(zone)
   const offset = format === null ? 0 : offsetAt(format, timeMs)

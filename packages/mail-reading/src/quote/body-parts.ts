@@ -15,7 +15,6 @@ import { isCarrier, RemovalTally, stripInvisible } from '#view/removal.ts'
 export const QUOTED_TEXT_LENGTH_MAX = 256 * 1024
 export const QUOTED_HTML_LENGTH_MAX = 512 * 1024
 const QUOTED_LINES_MAX = 10_000
-/** Characters of the quoted sender's name. */
 const QUOTED_NAME_LENGTH_MAX = 200
 /** Characters of HTML that are laid out or quoted on the main thread: 10 ms in the worst case. */
 export const INLINE_HTML_LENGTH_MAX = 8 * 1024
@@ -180,16 +179,13 @@ export type Original = {
   /** Display name or address. */
   readonly fromName: string
   readonly text: string
-  /** '' for none. */
   readonly html: string
 }
 
 /** A message that is forwarded completely. */
 export type Forwarded = {
-  /** Its header lines in order. */
   readonly header: readonly { readonly name: string; readonly value: string }[]
   readonly text: string
-  /** '' for none. */
   readonly html: string
   /** Whether its files are attached, so that its HTML can show them. */
   readonly hasFiles: boolean

@@ -6,7 +6,6 @@ const PREFIX =
 /** `VS:` marks replies in Finnish, and forwards in Danish and Norwegian. */
 const AMBIGUOUS_PREFIX = /^vs\s{0,2}:/iu
 
-/** Whether the subject marks a forwarded message. */
 export function isForward({ subject, inReplyTo }: ParsedHeaders): boolean {
   const text = subject.normalize('NFC').trim()
   return PREFIX.test(text) || (AMBIGUOUS_PREFIX.test(text) && inReplyTo.length === 0)

@@ -438,7 +438,6 @@ export function endsLikeAttribution(line: string): boolean {
   return last < 0x80 ? ':->*_'.includes(ending.charAt(ending.length - 1)) : isOddEnding(last)
 }
 
-/** "wrote" without a colon. */
 const ENDS_WITH_WROTE =
   /(?:^|\s)(?:wrote|schrieb|écrit|escribió|escreveu|ha scritto|geschreven|skrev)$/
 
@@ -501,7 +500,6 @@ const ADDRESS_IN_BRACKETS = /[<(][^\s<>()@]{1,64}@[^\s<>()]{1,255}[>)]/
 /** The zeros of scripts whose digits mail programs use in dates. */
 const ZEROS = [0x0660, 0x06f0, 0x0966, 0x09e6, 0x0e50, 0xff10]
 
-/** Replaces digits of other scripts with ASCII digits. */
 function withPlainDigits(text: string): string {
   return text.replace(/(?!\d)\p{Nd}/gu, (digit) => {
     const point = digit.codePointAt(0) ?? 0

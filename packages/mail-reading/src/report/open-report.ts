@@ -54,7 +54,6 @@ export function openReport(raw: Uint8Array): OpenedReport {
   }
 }
 
-/** The decoded subject. */
 export function subjectOf({ fields }: Pick<OpenedReport, 'fields'>): string {
   return decodeWords(firstField(fields, 'subject') ?? '').slice(0, REPORT_LINE_LENGTH_MAX)
 }

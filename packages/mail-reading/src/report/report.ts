@@ -19,7 +19,6 @@ export type ReportedRecipient = {
    * class (X.0.0, RFC 3464 §2.3.4); null if the class is unknown.
    */
   readonly enhancedCode: string | null
-  /** SMTP reply code. */
   readonly replyCode: number | null
   /** The remote server's words on one line, at most RESPONSE_LENGTH_MAX characters. */
   readonly diagnostic: string
@@ -155,7 +154,6 @@ function isComplete(group: RecipientFields): boolean {
   )
 }
 
-/** The recipient's addresses in the group's fields. */
 export function recipientNames(group: RecipientFields): string[] {
   const names = [group.get('final-recipient'), group.get('original-recipient')].map(recipientOf)
   return names.filter((name) => name !== null)

@@ -19,7 +19,6 @@ export type SecretFinding = {
   readonly length: number
 }
 
-/** Findings listed per message. */
 export const SECRET_FINDINGS_MAX = 100
 
 /**
@@ -65,7 +64,7 @@ function placed({ kind, start, end }: FoundSecret, reading: Reading): FoundSecre
   return { kind, ...reading.sourceOf(start, end) }
 }
 
-/** Without findings within an earlier one. */
+/** The secrets in a text, without those inside an earlier one. */
 function findIn({ text }: Reading): FoundSecret[] {
   const found: FoundSecret[] = []
   const finders = [findKeyBlocks, findTokens, findLabelled, findUrlPasswords]

@@ -20,7 +20,6 @@ export type Cleaning = {
   readonly tally: RemovalTally
   /** Tracking pixels: pictures too small to be visible. */
   pixels: number
-  /** Pictures without a description. */
   pictures: number
   /** Nesting depth of lists and quotes. */
   indents: number

@@ -172,7 +172,6 @@ function hasTextBeside(parent: HtmlParent, quotes: ReadonlySet<unknown>): boolea
   })
 }
 
-/** The bodies of a message; '' for none. */
 export type EarlierText = { readonly text: string; readonly html: string }
 
 /** Total characters that the searches for one message may read; later quotes are not folded. */

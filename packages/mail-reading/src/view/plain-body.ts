@@ -12,7 +12,6 @@ export const VIEW_TEXT_LENGTH_MAX = 1_000_000
 
 export type ViewSource = {
   readonly text: string
-  /** '' for none. */
   readonly html: string
   /** Whether long links are kept whole. */
   readonly hasFullLinks: boolean

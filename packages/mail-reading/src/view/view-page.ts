@@ -183,7 +183,6 @@ export function untrustedText(message: ViewedMessage): UntrustedText {
   return { text: parts.join('\n'), removed: tally.list() }
 }
 
-/** Attendees of an invitation that are shown. */
 const VIEW_ATTENDEES_MAX = 20
 
 function inviteLines(invite: Invite, line: (text: string) => string): string[] {

@@ -48,7 +48,6 @@ export type OutgoingMessage = {
   readonly replyTo: string | null
   readonly subject: string
   readonly text: string
-  /** '' for none. */
   readonly html: string
   readonly inReplyTo: string | null
   readonly references: readonly string[]
@@ -227,7 +226,6 @@ function optionsOf(outgoing: OutgoingMessage): Options {
 
 type ComposedFile = {
   readonly filename: string
-  /** The media type with its parameters. */
   readonly contentType: string
   /** Without angle brackets; null for none. */
   readonly contentId: string | null

@@ -139,9 +139,9 @@ export function addressField(name: string, mailboxes: readonly OutgoingMailbox[]
 }
 
 /**
- * `local-part@domain` with the domain in A-labels; a local part outside ASCII is unchanged (RFC 6532).
- * White space and control characters are removed. A local part that is neither a dot-string nor a
- * quoted string is quoted, and characters that are invalid in a domain are dropped.
+ * `local-part@domain` with the domain in A-labels; a local part outside ASCII is unchanged (RFC
+ * 6532). White space and control characters are removed. A local part that is neither a dot-string
+ * nor a quoted string is quoted, and characters that are invalid in a domain are dropped.
  */
 export function writeAddress(address: string): string {
   const line = singleLine(address)
@@ -225,7 +225,7 @@ function bounded(subject: string): string {
  */
 export const COMPOSED_HEADER_OCTETS_MAX = 64 * 1024
 
-/** Reserved for the fields that every message has: date, identifier, MIME, List-Unsubscribe, signatures. */
+/** Reserved for fields of every message: date, identifier, MIME, List-Unsubscribe, signatures. */
 const OTHER_FIELDS_OCTETS = 6 * 1024
 
 /**

@@ -32,7 +32,6 @@ export function joinPieces<Mark>(pieces: readonly Piece<Mark>[]): Piece<Mark>[] 
 }
 
 export type HtmlPolicy<Mark = never> = {
-  /** Elements to write. */
   readonly kept: ReadonlySet<string>
   /**
    * Elements that are dropped with their content. Any other element that is not kept loses only its
@@ -96,7 +95,7 @@ export function escapeHtml(text: string): string {
 }
 
 const VOID: ReadonlySet<string> = new Set(['area', 'br', 'col', 'hr', 'img', 'wbr'])
-/** Characters counted for a marker, whose replacement is not known yet. */
+/** Characters counted for a marker, whose replacement is still unknown. */
 const MARK_LENGTH = 200
 
 class SafeWriter<Mark> {

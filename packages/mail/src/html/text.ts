@@ -52,7 +52,6 @@ function breaksOf(names: string, breaks: readonly [number, number]) {
 /** A text being laid out: the document, or a block within it. */
 class Block {
   text = ''
-  /** Minimum line breaks before the block. */
   leadingBreaks: number
   /** Minimum line breaks after the block's content so far. */
   dueBreaks = 0

@@ -32,7 +32,6 @@ export type MimePart = PartHead & {
   readonly alternative: number | null
   /** Whether it is one of the alternatives of a multipart/alternative, not a part of one. */
   readonly isVersion: boolean
-  /** Whether it is inside a multipart/related. */
   readonly isRelated: boolean
   /** Indexes of the enclosing multiparts, outermost first. */
   readonly within: readonly number[]
@@ -139,7 +138,6 @@ const DASH = 0x2d
 /** In a file only lines that start with two dashes matter. */
 const DASHED_LINE = Buffer.from('\n--')
 
-/** An open multipart. */
 type Level = {
   readonly boundary: Buffer
   readonly depth: number

@@ -2,7 +2,6 @@
 // NUL and no lone surrogates, so all databases store them alike.
 
 export type Mailbox = {
-  /** Display name; '' for none. */
   readonly name: string
   /** Bare `local-part@domain` as written, or a local part alone; never with angle brackets. */
   readonly address: string

@@ -23,7 +23,6 @@ const AFTER_DOT_CR = 4
 export class DataDecoder {
   /** Octets of the decoded message so far, including discarded ones. */
   sizeBytes = 0
-  /** Octets held in memory. */
   heldBytes = 0
   bareLineFeeds = 0
   hasBareCarriageReturn = false
@@ -167,7 +166,7 @@ function find(chunk: Buffer, octet: number, from: number): number {
 }
 
 type ContentFacts = {
-  /** Whether every CR and LF is part of a CRLF. Servers interpret anything else differently. */
+  /** Whether every CR and LF is part of a CRLF. Servers disagree about anything else. */
   readonly isCrlfOnly: boolean
   readonly isEightBit: boolean
   /** Whether a line begins with a dot. */

@@ -61,7 +61,7 @@ export const listDrafts = defineTool({
   name: 'list_drafts',
   title: 'List drafts',
   description:
-    'List the drafts of an inbox, newest first, or show one in full (draft_id). Drafts are messages that were not sent yet.',
+    'List the drafts of an inbox, newest first, or show one in full (draft_id). Drafts are messages that have not been sent.',
   input: {
     inbox,
     draft_id: id('The id of a draft (drf_…), to show it in full.').optional(),
@@ -229,7 +229,6 @@ async function change(
   return draft
 }
 
-/** Field names in the API. */
 const FIELDS = {
   to: 'to',
   subject: 'subject',

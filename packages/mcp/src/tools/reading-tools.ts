@@ -101,7 +101,6 @@ function placesOf(rows: readonly { thread: Thread; address: string }[]): string 
     .join('\n')
 }
 
-/** Participants named per row. */
 const NAMED_MAX = 3
 const PARTICIPANT_LENGTH_MAX = 100
 

@@ -325,7 +325,7 @@ export const cancelSend = defineTool({
   name: 'cancel_send',
   title: 'Cancel a message',
   description:
-    'Cancel a message that was not sent yet: a scheduled, held or just queued one. Delivered mail cannot be recalled.',
+    'Cancel a message that has not been sent: a scheduled, held or just queued one. Delivered mail cannot be recalled.',
   input: { message_id: id('The id of a sent message (msg_…).') },
   isReading: false,
   isIdempotent: true,

@@ -29,7 +29,6 @@ export type Tool = Annotations & {
   readonly title: string
   readonly description: string
   readonly input: z.ZodType
-  /** Exists only in sandbox mode. */
   readonly isOfSandbox: boolean
   /** Not available to a connection that is restricted to one inbox. */
   readonly isOfAccount: boolean

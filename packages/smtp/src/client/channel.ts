@@ -15,7 +15,7 @@ export class Channel {
   readonly #socket: Socket
   readonly #decoder = new ReplyDecoder()
   readonly #signal: AbortSignal | undefined
-  /** Expected replies that have arrived but were not read yet. */
+  /** Expected replies that have arrived but have not been read. */
   #ready: PeerReply[] = []
   #owed: number
   #waiter: ((answer: Answer) => void) | null = null
@@ -175,7 +175,6 @@ export class Channel {
   readonly #onAbort = (): void => this.fail(ABORTED)
 }
 
-/** Characters of a reply's text that are kept. */
 const REPLY_TEXT_LENGTH_MAX = 1_000
 
 const CLOSED: Failure = {

@@ -99,13 +99,13 @@ const MINUTE_MS = 60_000
 export const defaultClientTimeouts = {
   connectMs: 30 * SECOND_MS,
   handshakeMs: MINUTE_MS,
-  /** RFC 5321 §4.5.3.2.1. */
+  /** The greeting (RFC 5321 §4.5.3.2.1). */
   greetingMs: 5 * MINUTE_MS,
   /**
    * Each complete reply to EHLO, STARTTLS, AUTH, MAIL, RCPT and RSET (RFC 5321 §4.5.3.2.2 and 3).
    */
   replyMs: 5 * MINUTE_MS,
-  /** RFC 5321 §4.5.3.2.4. */
+  /** The reply to DATA (RFC 5321 §4.5.3.2.4). */
   dataMs: 2 * MINUTE_MS,
   /** Sending each 64 KiB of content (RFC 5321 §4.5.3.2.5). */
   blockMs: 3 * MINUTE_MS,

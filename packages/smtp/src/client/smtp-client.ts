@@ -70,7 +70,6 @@ export class SmtpClient {
   /** Whether the certificate was checked, by PKIX and name or by DANE. */
   readonly isTlsVerified: boolean
   readonly extensions: Extensions
-  /** Transactions started on this connection. */
   transactions = 0
   readonly #channel: Channel
   readonly #timeouts: ClientTimeouts

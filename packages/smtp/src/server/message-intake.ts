@@ -11,9 +11,8 @@ import type { ReceivedContent, SmtpLimits } from './session.ts'
 export type IntakeBudget = {
   /** The memory of messages, including those of other servers on the port. */
   readonly counts: PortCounts
-  /** Number of messages that are being received or stored. */
   messages: number
-  /** Messages whose end was not received yet. */
+  /** Messages whose end has not been received. */
   readonly started: Set<MessageIntake>
 }
 

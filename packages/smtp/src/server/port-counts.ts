@@ -15,7 +15,6 @@ const HEAD = 1
 const TOTALS = 2
 const ROW = TOTALS + 2 * ADDRESS_SLOTS
 
-/** Allocates the counts for a number of servers. */
 export function makePortCounts(servers: number): SharedArrayBuffer {
   const buffer = new SharedArrayBuffer((HEAD + servers * ROW) * Int32Array.BYTES_PER_ELEMENT)
   new Int32Array(buffer)[0] = randomInt(2 ** 31)

@@ -3,7 +3,6 @@
 
 import type { Reply } from '@mailroom/mail/smtp/reply.ts'
 
-/** The client of one connection. */
 export type Client = {
   /** IP address, with IPv4-mapped IPv6 reduced to IPv4. */
   readonly address: string
