@@ -1025,7 +1025,7 @@ class MessagesMethods(Namespace):
         self,
         message_id: str,
     ) -> Message:
-        """Cancel a message that was not sent yet.
+        """Cancel a message that has not been sent.
 
         Possible until the first delivery attempt begins: for a scheduled, held or just queued
         message. The message stays in its thread with the status failed and the failureReason

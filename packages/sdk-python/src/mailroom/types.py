@@ -590,7 +590,7 @@ class DomainRecord(_DomainRecordRequired, total=False):
 
 
 class Draft(TypedDict):
-    """A message that was not sent yet."""
+    """A message that has not been sent."""
 
     id: str
     """Assigned by the service."""
