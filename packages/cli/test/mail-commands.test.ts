@@ -352,7 +352,8 @@ test('a raw message from a pipe is injected, and the event log shows it', async 
   )
   assert.match(events, /^evt_\S+\t\S+\tmessage\.received\t\S+\tCarl <carl@raw\.example>\tRaw$/m)
   assert.equal(await world.good('events', 'list', '--events', 'domain.failed'), '')
-  const newest = await world.good('events', 'list', '--order', 'desc', '--limit', '1')
+  const received = ['--events', 'message.received', '--inbox', inbox.address]
+  const newest = await world.good('events', 'list', '--order', 'desc', '--limit', '1', ...received)
   assert.equal(newest.split('\t')[0], events.trim().split('\n').at(-1)?.split('\t')[0])
   assert.equal((await world.run(['events', 'list', '--order', 'newest'])).code, 2)
   assert.equal((await world.run(['sandbox', 'inject', '--from', 'a@b.example'])).code, 2)

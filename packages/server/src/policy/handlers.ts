@@ -6,7 +6,7 @@ import type {
 } from '@mailroom/contract/policy.ts'
 import type { PolicyDirection, PolicyMode, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import type { Actor } from '#accounts/store/actor.ts'
-import type { AuditEntry } from '#accounts/store/audit.ts'
+import type { NewAuditEntry } from '#accounts/store/audit.ts'
 import type { Answered, HandlersOf } from '#http/handler.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
@@ -302,7 +302,13 @@ const NO_DETAILS = {
   erasureId: null,
 }
 
-function presentEntry({ details, actor, createdAtMs, ...entry }: AuditEntry): PolicyAuditEntry {
+function presentEntry({
+  accountId: _,
+  details,
+  actor,
+  createdAtMs,
+  ...entry
+}: NewAuditEntry): PolicyAuditEntry {
   return {
     ...entry,
     ...NO_DETAILS,

@@ -1,6 +1,6 @@
 import type { PolicyDecision, PolicyDirection } from '@mailroom/contract/vocabulary.ts'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
-import type { AuditEntry, NewAuditEntry } from '#accounts/store/audit.ts'
+import type { NewAuditEntry } from '#accounts/store/audit.ts'
 import { auditEntries } from '#store/nouns.ts'
 import type { Page, ReadDb, Row } from '#store/tables.ts'
 
@@ -32,7 +32,7 @@ type AuditFilter = {
 export async function listAudit(
   db: ReadDb,
   input: AuditFilter & { accountId: string } & Page,
-): Promise<{ entries: AuditEntry[]; total: number }> {
+): Promise<{ entries: NewAuditEntry[]; total: number }> {
   const { limit, offset } = input
   // Each kind is a range of the index, so that many entries of one kind never hide a few of
   // another.

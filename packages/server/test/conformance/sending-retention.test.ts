@@ -73,7 +73,6 @@ onEachEngine('rows that sending leaves', (engine) => {
         'inbox_sends',
         'messages',
         'raw_messages',
-        'thread_ranges',
         'threads',
       ]) {
         assert.ok(touched.includes(table), table)

@@ -53,16 +53,19 @@ onEachEngine('the limit of requests', (engine) => {
     await account.client.pods.list().page()
   })
 
-  test('the minute slides: each request frees its place after a minute', async () => {
-    newMinute()
-    for (let count = 0; count < 25; count++) await ask(account.key)
-    world.clock.advance(40_000)
-    for (let count = 0; count < 25; count++) await ask(account.key)
-    world.clock.advance(20_000)
-    const requests = Array.from({ length: 40 }, () => account.client.pods.list().page())
-    const outcomes = await countOutcomes(requests)
-    assert.deepEqual(outcomes, { done: 25, '429 rate_limit_exceeded': 15 })
-  })
+  // On PostgreSQL, where processes share a limit, a minute is a fixed window.
+  if (engine === 'sqlite') {
+    test('the minute slides: each request frees its place after a minute', async () => {
+      newMinute()
+      for (let count = 0; count < 25; count++) await ask(account.key)
+      world.clock.advance(40_000)
+      for (let count = 0; count < 25; count++) await ask(account.key)
+      world.clock.advance(20_000)
+      const requests = Array.from({ length: 40 }, () => account.client.pods.list().page())
+      const outcomes = await countOutcomes(requests)
+      assert.deepEqual(outcomes, { done: 25, '429 rate_limit_exceeded': 15 })
+    })
+  }
 
   test('a refused request has no effect and does not count', async () => {
     newMinute()

@@ -43,8 +43,12 @@ export async function holdSend(
     attachments: (fields.attachments ?? []).map(({ filename, contentType, data }) => ({
       filename,
       contentType,
+      contentId: null,
       sha256: hash('sha256', data instanceof Uint8Array ? data : Buffer.from(String(data))),
     })),
+    sendAt: sendAt ?? null,
+    unsubscribe: false,
+    isAutomatic: false,
   }
   const { subject, bodyText, bodyHtml } = message
   const digest = digestOf({ ...envelope, subject, bodyText, bodyHtml })

@@ -35,7 +35,6 @@ export type NewAuditEntry = Omit<Fields<typeof auditEntries>, 'actor' | 'details
   actor: Actor | null
   details: AuditDetails
 }
-export type AuditEntry = Omit<NewAuditEntry, 'accountId'>
 
 const insertRows = forEachRow(
   rowInsert<Tables, Row<'policy_audit'>>('policy_audit', auditEntries.names),
