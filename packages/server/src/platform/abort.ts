@@ -1,14 +1,11 @@
-/** Calls `listener` when `signal` is aborted, immediately if it already is, until the result is disposed. */
+/** Calls `listener` on abort, immediately if already aborted, until the result is disposed. */
 export function onAbort(signal: AbortSignal | undefined, listener: () => void): Disposable {
   if (signal?.aborted === true) listener()
   else signal?.addEventListener('abort', listener, { once: true })
   return { [Symbol.dispose]: () => signal?.removeEventListener('abort', listener) }
 }
 
-/**
- * The value of `promise`, or null once `signal` is aborted or `timeoutMs` have passed. The work behind the
- * promise continues, and its outcome is dropped.
- */
+/** Null after an abort or `timeoutMs`. The work continues, and its outcome is dropped. */
 export async function raceAbort<Value>(
   promise: Promise<Value>,
   { signal, timeoutMs }: { signal?: AbortSignal; timeoutMs?: number },

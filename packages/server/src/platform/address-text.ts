@@ -1,11 +1,11 @@
-// An address in texts that the service has written: JSON with addresses in any spelling of case.
+// Replaces an address in texts that the service has written, such as JSON.
 
 export const ERASED_ADDRESS = 'erased@erased.invalid'
 
-/** Behind a character that is of no address, or behind an escape such as "\n"; never within an escape. */
+/** Not within a longer address or an escape such as "\n". */
 const BEGINNING = String.raw`(?:(?<![\w.+\\-])|(?<=(?<!\\)(?:\\\\)*\\[bfnrt"\\]))`
 
-/** The text with the address replaced wherever it stands alone; null when it does not. */
+/** Ignores case. Null when the text does not contain the address. */
 export function replaceAddress(
   text: string,
   addressKey: string,

@@ -2,7 +2,6 @@ import { systemClock } from './clock.ts'
 
 type CacheOptions = {
   readonly entriesMax?: number
-  /** The size of all entries together. */
   readonly sizeMax?: number
   /** Monotonic time in milliseconds; the system's by default. */
   now?(): number
@@ -10,10 +9,7 @@ type CacheOptions = {
 
 type Entry<Value> = { readonly value: Value; readonly untilMs: number; readonly size: number }
 
-/**
- * A cache with limits of number, size and age. When an entry is added, it evicts the least recently used ones while they
- * are over a limit or expired. It is our own because ages follow the clock seam and sizes are limited.
- */
+/** Our own, because ages follow the clock seam and sizes are limited. */
 export class Cache<Value> {
   readonly #entries = new Map<string, Entry<Value>>()
   readonly #options: Required<CacheOptions>
@@ -31,7 +27,6 @@ export class Cache<Value> {
     return this.find(key)?.value ?? null
   }
 
-  /** The value and the milliseconds until it expires. */
   find(key: string): { readonly value: Value; readonly leftMs: number } | null {
     const entry = this.#entries.get(key)
     if (entry === undefined) return null
@@ -45,7 +40,7 @@ export class Cache<Value> {
     return null
   }
 
-  /** Replaces the entry of `key`; stores nothing when `ttlMs` is 0 or `size` exceeds `sizeMax`. */
+  /** Stores nothing when `ttlMs` is 0 or `size` exceeds `sizeMax`. */
   set(
     key: string,
     value: Value,

@@ -1,4 +1,4 @@
-// Canonical JSON (RFC 8785): one text for one value, so that two programs compute the same digest of it.
+// Canonical JSON (RFC 8785): equal values have equal texts, and so equal digests.
 
 export type JsonValue =
   | string
@@ -8,10 +8,7 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [name: string]: JsonValue }
 
-/**
- * The canonical text: no white space, members sorted by the UTF-16 units of their names, texts and numbers as
- * ECMAScript writes them. Lone surrogates, which RFC 8785 §3.2.2.2 does not allow, become U+FFFD.
- */
+/** Lone surrogates, which RFC 8785 §3.2.2.2 does not allow, become U+FFFD. */
 export function canonicalJson(value: JsonValue): string {
   if (typeof value === 'string') return JSON.stringify(value.toWellFormed())
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)

@@ -7,7 +7,7 @@ export type Chance = {
   bytes(length: number): Uint8Array
 }
 
-/** One call of the generator costs as much as reading 4 KiB, and every message needs a few bytes. */
+/** One call of the generator costs as much as reading 4 KiB, and each message needs a few bytes. */
 const POOL_BYTES = 4_096
 
 export const systemChance: Chance = pooledChance()
@@ -28,10 +28,7 @@ function pooledChance(): Chance {
   }
 }
 
-/**
- * Random text of `length` characters from `alphabet` (2 to 256 distinct characters). Bytes that would favour
- * the first characters are dropped, so all are equally likely.
- */
+/** Drops bytes that would favour the first characters. `alphabet` has 2 to 256 of them. */
 export function randomText(chance: Chance, alphabet: string, length: number): string {
   const usable = 256 - (256 % alphabet.length)
   let text = ''

@@ -1,20 +1,17 @@
-// The clock seam. All code reads the time here, so that a test's clock controls timers, SQL and signatures
-// alike.
+// The clock seam. All code reads the time here, so that a test's clock controls timers, SQL and
+// signatures alike.
 
 import { MINUTE_MS } from './units.ts'
 
-/** Clocks of processes differ by up to this; a later timestamp was written by a wrong clock. */
+/** Clocks of processes differ by up to this; a later timestamp is from a wrong clock. */
 export const CLOCK_SKEW_MS = 5 * MINUTE_MS
 
 export type Clock = {
   /** Wall-clock time in integer milliseconds since the Unix epoch; it may step back. */
   now(): number
-  /** Monotonic time in milliseconds from an arbitrary origin; for durations and deadlines. */
+  /** Milliseconds from an arbitrary origin; for durations and deadlines. */
   monotonic(): number
-  /**
-   * Milliseconds since the Unix epoch, counted from the start of the process: setting the wall clock does not
-   * move it. For measuring waits, not for telling the date.
-   */
+  /** Milliseconds since the epoch, unaffected by setting the wall clock; for measuring waits. */
   steady(): number
 }
 
@@ -34,16 +31,16 @@ const INSTANT = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\
 /** Follows the name of a field that `parseInstant` refuses. */
 export const INSTANT_RULE = 'must be a time of ISO 8601 with its zone, such as 2026-11-20T07:19:00Z'
 
-/** The milliseconds of a time of ISO 8601 with its zone; null for any other text. */
+/** Null for any text but an ISO 8601 time with its zone. */
 export function parseInstant(text: string): number | null {
   const timeMs = INSTANT.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(timeMs) ? null : timeMs
 }
 
-/** A copy in the spelling of the contract: each time `…AtMs` becomes the text `…At`; null stays null. */
+/** Converts each `…AtMs` to the contract's `…At`; null stays null. */
 export function presentTimes<Noun extends object>(noun: Noun): WithTimes<Noun> {
   const shown: Record<string, unknown> = {}
-  // Object.entries with Object.fromEntries takes three times as long: 2 µs more for each message of a list.
+  // Object.entries takes three times as long: 2 µs more for each message of a list.
   for (const name in noun) {
     const value: unknown = noun[name]
     if (!name.endsWith('AtMs')) shown[name] = value

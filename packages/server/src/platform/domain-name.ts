@@ -1,18 +1,14 @@
-// Domain names as callers of the API write them: normalized, or refused with a reason. The public suffix list
-// decides which names accounts may have. (mail/domain-name.ts reads domains in mail.)
+// Domain names in API requests: normalized, or refused with a reason.
 
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 
-/**
- * The longest domain name: with the longest return path on it, it fills the 254 octets that a path may have
- * (RFC 5321 §4.5.3.1.3).
- */
+/** Such a domain with the longest return path fills 254 octets (RFC 5321 §4.5.3.1.3). */
 export const CUSTOM_DOMAIN_LENGTH_MAX = 213
 
 type NamedDomain =
   | { readonly kind: 'domain'; readonly domain: string }
-  /** `reason` is a sentence without a full stop. */
+  /** A sentence without a full stop. */
   | { readonly kind: 'invalid'; readonly reason: string }
 
 /** Such a name could be read as an IP address (RFC 3696 §2). */
@@ -20,8 +16,8 @@ const NUMBER_AT_END = /[.。．｡](?:\d+|0x[\da-f]*)[.。．｡]?$/i
 const LABEL = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
 
 /**
- * Returns lower-case A-labels without a dot at the end (RFC 5890 §2.3.2.1). Refuses names that cannot have
- * mailboxes: addresses, single labels, public suffixes, and `serviceDomain` with its subdomains.
+ * Returns lower-case A-labels. Refuses names that cannot have mailboxes: addresses, single labels,
+ * public suffixes, `serviceDomain` and its subdomains.
  */
 export async function readCustomDomain(text: string, serviceDomain: string): Promise<NamedDomain> {
   const named = readNamedDomain(text)
@@ -38,14 +34,14 @@ export async function readCustomDomain(text: string, serviceDomain: string): Pro
   return named
 }
 
-/** The same without checks of public suffixes and of the service's domain. */
+/** Allows public suffixes and the service's domain. */
 export function readNamedDomain(text: string): NamedDomain {
   const shown = text.length > 100 ? `${text.slice(0, 100)}…` : text
   if (text === '') return invalid('an empty text is not a domain name')
   if (isIP(text.replace(/^\[(?:ipv6:)?(.*)\]$/i, '$1')) !== 0) {
     return invalid(`${quote(shown)} is an IP address, not a domain name`)
   }
-  // The only ASCII characters allowed. `domainToASCII` would read percent signs and ports as in a URL.
+  // `domainToASCII` would read percent signs and ports as in a URL.
   if (/[^a-zA-Z0-9.\-\u0080-\u{10ffff}]/u.test(text))
     return invalid(`${quote(shown)} is not a domain name`)
   const domain = domainToASCII(text.toLowerCase()).replace(/\.$/, '')
@@ -71,10 +67,7 @@ export function readNamedDomain(text: string): NamedDomain {
   return { kind: 'domain', domain }
 }
 
-/**
- * Whether others register names under it: at a registry, such as co.uk, or, unless `ofRegistries` is set, at
- * a company, such as github.io.
- */
+/** `ofRegistries` leaves out suffixes of companies, such as github.io. */
 export async function isPublicSuffix(
   domain: string,
   options: { ofRegistries?: true } = {},

@@ -1,4 +1,4 @@
-// Email addresses as callers write them: validation and comparison.
+// Email addresses in API requests: validation and comparison.
 
 import {
   asciiDomain,
@@ -17,10 +17,7 @@ const expectations: Readonly<Record<MailboxDefect, string>> = {
   'domain-too-long': 'must have at most 255 octets after the @',
 }
 
-/**
- * Why `text` is not one mailbox of RFC 5321 §4.1.2, as the end of a sentence after a field's name; null when
- * it is.
- */
+/** Why `text` is not a mailbox (RFC 5321 §4.1.2), to follow a field's name; null if it is one. */
 export function checkEmailAddress(text: string): string | null {
   if (text === '') return 'must not be empty'
   if (text.length > ADDRESS_TEXT_LENGTH_MAX) return expectations.syntax
@@ -37,24 +34,23 @@ export function checkEmailAddress(text: string): string | null {
   return null
 }
 
-/** As `checkEmailAddress`, of an address that a caller writes: an unseen character makes it look like another one. */
+/** Also refuses invisible characters, which make an address look like another. */
 export function checkWrittenAddress(text: string): string | null {
   const unseen = findUnseen(text, { isName: true }) ?? findUnseen(text)
   if (unseen === null) return checkEmailAddress(text)
   return `must not have the character ${unseen}, which is not visible`
 }
 
-/** The address in `Name <address>`; a text whose name has an unseen character stays whole, and is refused. */
+/** A text whose name has an invisible character is returned whole, and then refused. */
 export function writtenAddress(text: string): string {
   return findUnseen(text, { isName: true }) === null ? bareAddress(text) : text
 }
 
-// A phrase of RFC 5322 §3.2.5 with the dots of §4.1 and any text outside ASCII. Comments, groups, lists and
-// control characters are not accepted.
+// RFC 5322 §3.2.5 with the dots of §4.1; no comments, groups, lists or control characters.
 const NAMED_ADDRESS =
   /^(?:[^\p{Cc}\u2028\u2029()<>[\]:;@\\,"]|"(?:[^\p{Cc}\u2028\u2029"\\]|\\[^\p{Cc}\u2028\u2029])*")*<([^<>]*)> *$/u
 
-/** The longest name and address together, in UTF-16 units. */
+/** In UTF-16 units. */
 const NAMED_LENGTH_MAX = 10_000
 
 /** The address in `Name <address>`; any other text unchanged. */
@@ -63,18 +59,13 @@ export function bareAddress(text: string): string {
   return NAMED_ADDRESS.exec(text)?.[1] ?? text
 }
 
-/**
- * The form for comparing addresses: lower case, the domain with A-labels, the local part without the quotes
- * of RFC 5321 §4.1.2. Equal for two spellings of one mailbox. A text that is no address gets a key that no
- * address has.
- */
+/** Equal for all spellings of one mailbox. Other texts get a key that no address has. */
 export function addressKey(text: string): string {
   const parsed = text.length > ADDRESS_TEXT_LENGTH_MAX ? null : parseMailbox(text)
   if (parsed?.kind !== 'mailbox') return `\t${text.toLowerCase()}`
   return `${parsed.localPart.toLowerCase()}@${asciiDomain(parsed.domain)}`
 }
 
-/** The domain of an address in the form for comparison. */
 export function domainOf(address: string): string {
   return asciiDomain(address.slice(address.lastIndexOf('@') + 1))
 }

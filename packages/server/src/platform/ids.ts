@@ -1,4 +1,4 @@
-// Identifiers: TypeIDs, which are a prefix, an underscore and a UUIDv7 (RFC 9562 §5.7) in base32.
+// TypeIDs: a prefix, an underscore and a UUIDv7 (RFC 9562 §5.7) in base32.
 
 import { TypeID } from 'typeid-js'
 import type { Chance } from './chance.ts'
@@ -35,11 +35,7 @@ type IdPrefix =
 
 export type MakeId = (prefix: IdPrefix) => string
 
-/**
- * Returns a generator of time-ordered identifiers. Each sorts after all earlier ones of the same generator,
- * also within a millisecond and when the clock steps back (RFC 9562 §6.2, method 1: a 12-bit counter in
- * rand_a that borrows from the next millisecond when it is full).
- */
+/** Ids ascend even when the clock steps back (RFC 9562 §6.2 method 1, with a 12-bit counter). */
 export function idMaker(clock: Clock, chance: Chance): MakeId {
   let lastMs = 0
   let counter = 0
@@ -68,7 +64,7 @@ export function idMaker(clock: Clock, chance: Chance): MakeId {
   }
 }
 
-/** The identifier that follows from the first 16 octets of `digest`; its time is that of the identifier `of`. */
+/** Derived from the first 16 octets of `digest`, with the time of the identifier `of`. */
 export function derivedId(prefix: IdPrefix, of: string, digest: Uint8Array): string {
   const bytes = new Uint8Array(digest.subarray(0, 16))
   bytes.set(TypeID.fromString(of).toUUIDBytes().subarray(0, 6))
@@ -77,7 +73,7 @@ export function derivedId(prefix: IdPrefix, of: string, digest: Uint8Array): str
   return TypeID.fromUUIDBytes(prefix, bytes).toString()
 }
 
-/** The lowest id of this time: all earlier ones are lower. */
+/** All identifiers of earlier times are lower. */
 export function lowestIdAt(prefix: IdPrefix, timeMs: number): string {
   const bytes = new Uint8Array(16)
   new DataView(bytes.buffer).setBigUint64(0, BigInt(Math.max(0, timeMs)) << 16n)
@@ -86,7 +82,7 @@ export function lowestIdAt(prefix: IdPrefix, timeMs: number): string {
 
 const ID_FORM = /^[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}$/
 
-/** Whether `text` has the form of an identifier with this prefix; it may not exist. */
+/** Checks the form only. */
 export function isIdOf(prefix: IdPrefix, text: string): boolean {
   return text.startsWith(`${prefix}_`) && ID_FORM.test(text)
 }

@@ -1,12 +1,12 @@
-// The log: JSON lines or, on a terminal, readable ones. Secrets should never reach it; as a second protection
-// they are hidden here.
+// The log: JSON lines or, on a terminal, readable ones. Callers never log secrets; hiding them here
+// is a second protection.
 
 import { type DestinationStream, destination, pino, stdSerializers } from 'pino'
 import { type Clock, systemClock } from './clock.ts'
 
 /** Log lines that wait for a slow reader of standard output; further lines are dropped. */
 const LOG_BUFFER_BYTES_MAX = 8 * 1024 * 1024
-/** The shortest configured secret that is hidden anywhere in a line; a shorter one is part of other words. */
+/** Shorter secrets are not hidden, because they may be parts of other words. */
 const LOG_SECRET_LENGTH_MIN = 8
 
 /** An `error` field is written with its type, message, stack and causes. */
@@ -22,12 +22,8 @@ export type Log = {
 
 type LogOptions = {
   level: string
-  /** Readable lines instead of JSON. */
   isTerminal: boolean
-  /**
-   * Secrets from the configuration that must not appear in any line. Those shorter than LOG_SECRET_LENGTH_MIN
-   * are not hidden.
-   */
+  /** Configured secrets that are hidden in every line from LOG_SECRET_LENGTH_MIN characters on. */
   secrets?: readonly string[]
   /** Standard output when absent. */
   output?: { write(text: string): unknown }
@@ -36,11 +32,11 @@ type LogOptions = {
 
 export type OpenedLog = {
   log: Log
-  /** Writes buffered lines; for the end of the process. */
+  /** Writes buffered lines before the process ends. */
   flush(): void
 }
 
-/** Opens the log. A slow reader of standard output loses lines and costs no memory. */
+/** A slow reader of standard output loses lines and costs no memory. */
 export async function openLog(options: LogOptions): Promise<OpenedLog> {
   const clock = options.clock ?? systemClock
   const output = options.isTerminal ? await openReadable(options) : openLines(options)
@@ -58,7 +54,7 @@ export async function openLog(options: LogOptions): Promise<OpenedLog> {
   return { log: logger, flush: output.flush }
 }
 
-/** An error with its type, message, stack and causes as plain data, as a line has it; other values unchanged. */
+/** An error as plain data, with its type, message, stack and causes; other values unchanged. */
 export function describeError(error: unknown): unknown {
   return error instanceof Error ? stdSerializers.errWithCause(error) : error
 }
@@ -75,7 +71,7 @@ type Output = { stream: DestinationStream; flush(): void }
 function openLines(options: LogOptions): Output {
   const { output } = options
   if (output !== undefined) return { stream: { write: (line) => void output.write(line) }, flush }
-  // Not synchronous, because a blocked pipe must not stop mail.
+  // A blocked pipe must not stop mail.
   const stream = destination({ dest: 1, sync: false, maxLength: LOG_BUFFER_BYTES_MAX })
   return {
     stream,
@@ -83,7 +79,7 @@ function openLines(options: LogOptions): Output {
       try {
         stream.flushSync()
       } catch {
-        // Standard output is not open, so nothing can be written.
+        // Standard output is closed.
       }
     },
   }
@@ -122,10 +118,7 @@ const SECRET_FIELDS = [
   'secretKey',
 ]
 
-/**
- * Matches secrets anywhere in a line: fields of these names with a text, our keys and lease tokens, bearer credentials, tokens
- * and passwords in URLs. Matching the finished line costs 2 µs; searching objects costs 13.
- */
+/** Matching the finished line costs 2 µs; searching objects costs 13. */
 const SECRET_FORMS = new RegExp(
   [
     `"(?<field>${SECRET_FIELDS.join('|')})":"(?:[^"\\\\]|\\\\.)+"`,
@@ -138,7 +131,6 @@ const SECRET_FORMS = new RegExp(
 )
 
 function hider(secrets: readonly string[]): (line: string) => string {
-  // Escaped as within a JSON string.
   const texts = secrets
     .filter((text) => text.length >= LOG_SECRET_LENGTH_MIN)
     .map((text) => JSON.stringify(text).slice(1, -1))
@@ -156,9 +148,8 @@ function hideMatch(...match: unknown[]): string {
 }
 
 /**
- * Remote text must not control a terminal: control characters stay escaped when the readable form decodes the
- * JSON, and so do characters that break or reorder lines. An escaped backslash is matched first, so that the
- * text after it is not taken for an escape.
+ * Remote text must not control a terminal or reorder its lines, even after the JSON is decoded. An
+ * escaped backslash is matched first, so that the text after it is not taken for an escape.
  */
 function escapeControls(line: string): string {
   return line

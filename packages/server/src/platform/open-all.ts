@@ -1,8 +1,4 @@
-/**
- * Opens several resources. `open` defers the closing of each on the stack. If it rejects, they are closed in
- * reverse order, and this rejects with its reason, whatever closing does. Otherwise the caller closes them
- * with the stack's `disposeAsync`.
- */
+/** If `open` rejects, closes what it has deferred on the stack. Otherwise the caller closes it. */
 export async function openAll<Opened>(
   open: (opened: AsyncDisposableStack) => Promise<Opened>,
 ): Promise<Opened> {

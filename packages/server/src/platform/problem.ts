@@ -1,4 +1,4 @@
-// Errors that a caller is informed of, with codes of the contract.
+// Errors that are reported to callers, with codes of the contract.
 
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import type { LimitScope } from '@mailroom/contract/vocabulary.ts'
@@ -13,11 +13,9 @@ export type AppErrorOptions = {
   /** A sentence that says what the caller can do next. */
   fix?: string
   details?: ErrorDetail[]
-  /** Whole seconds until a retry may succeed. */
   retryAfterSeconds?: number
-  /** Further response headers, with names in lower case. */
+  /** Names are in lower case. */
   headers?: Record<string, string>
-  /** Further fields of the error body. */
   fields?: Record<string, string | number | readonly object[]>
   cause?: unknown
 }
@@ -34,7 +32,7 @@ export class AppError extends Error {
   }
 }
 
-/** An error with a code of the contract; the text defaults to the code's sentence. */
+/** The text defaults to the code's sentence. */
 export function problem(
   code: ErrorCode,
   message?: string,
@@ -43,7 +41,7 @@ export function problem(
   return new AppError(code, message ?? errorCodes[code].sentence, options)
 }
 
-/** A field whose value is refused; `message` follows its name. */
+/** `message` follows the field's name. */
 export function wrongField(
   path: string,
   message: string,
@@ -52,14 +50,13 @@ export function wrongField(
   return problem(code, `The field "${path}" ${message}.`, { details: [{ path, message }] })
 }
 
-/** A query parameter whose value is refused; `message` follows its name. */
+/** `message` follows the parameter's name. */
 export function wrongQuery(path: string, message: string): AppError {
   return problem('bad_request', `The query parameter "${path}" ${message}.`, {
     details: [{ path, message }],
   })
 }
 
-/** Fields of a 429: the limit that was reached, and when a repeat may succeed. */
 export function limitFields({
   scope,
   limit,
@@ -72,12 +69,11 @@ export function limitFields({
   return { scope, limit, resetsAt: presentTime(resetsAtMs) }
 }
 
-/** The error for resources that are missing or another account's; the same as for an unknown route. */
+/** One error for missing resources, another account's resources and unknown routes. */
 export function notFound(): AppError {
   return problem('not_found', 'The account has no such resource, or the API has no such route.')
 }
 
-/** The kind of a storage error; null for other errors. */
 export function storageErrorKind(error: unknown): StorageErrorKind | null {
   return asStorageError(error)?.kind ?? null
 }

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 
-/** The version of this program, from its package; read once. */
 export function programVersion(): string {
   version ??= JSON.parse(
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),

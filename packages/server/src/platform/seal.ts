@@ -1,17 +1,14 @@
-// Encrypts secrets at rest, so that a copy of the database reveals none. Knows a key and bytes, not their
-// meaning. The sealed form: one octet 1 (the version), a nonce of 12 octets, the ciphertext of AES-256-GCM,
-// which is as long as the plain text, and a tag of 16 octets. The context is authenticated and not stored.
+// Encrypts secrets at rest, so that a copy of the database reveals none. A sealed secret is the
+// version octet 1, a nonce of 12 octets, the AES-256-GCM ciphertext and a tag of 16 octets. The
+// context is authenticated but not stored.
 
 import { createCipheriv, createDecipheriv, createSecretKey } from 'node:crypto'
 import { type Chance, systemChance } from './chance.ts'
 
 export type Sealer = {
-  /**
-   * `context` says where the secret belongs, such as `dkim:example.com`, and must be the same to open it.
-   * Sealing a secret twice gives different octets.
-   */
+  /** Opening needs the same `context`, such as `dkim:example.com`. */
   seal(plain: Uint8Array, context: string): Uint8Array
-  /** Null when the octets were sealed with another key or context, changed, or never sealed. */
+  /** Null when the octets were changed, or sealed with another key or context. */
   open(sealed: Uint8Array, context: string): Uint8Array | null
 }
 
@@ -25,7 +22,7 @@ const CIPHER = 'aes-256-gcm'
 /** Throws unless the key has 32 octets. Safe for 2^32 secrets (SP 800-38D §8.3). */
 export function sealer(key: Uint8Array, chance: Chance = systemChance): Sealer {
   if (key.length !== SEALING_KEY_BYTES) throw new RangeError('A sealing key has 32 octets.')
-  // Created once, because it costs more than opening a secret.
+  // Creating the key object costs more than opening a secret.
   const secretKey = createSecretKey(key)
   return {
     seal(plain, context) {
@@ -52,19 +49,18 @@ export function sealer(key: Uint8Array, chance: Chance = systemChance): Sealer {
   }
 }
 
-/** In characters. The longest are links with an address, of some 600. */
+/** In characters. The longest are links with an address, about 600. */
 const SEALED_TEXT_LENGTH_MAX = 1_000
 
-/** The sealed form as a part of a URL. */
 export function sealText(sealer: Sealer, plain: string, context: string): string {
   return Buffer.from(sealer.seal(Buffer.from(plain), context)).toString('base64url')
 }
 
-/** Null for what `sealText` did not make in this context. */
+/** Null for any text that `sealText` did not make in this context. */
 export function openText(sealer: Sealer, sealed: string, context: string): string | null {
   if (sealed.length > SEALED_TEXT_LENGTH_MAX) return null
   const octets = Buffer.from(sealed, 'base64url')
-  // Decoding skips characters that are no base64url.
+  // Decoding skips characters outside base64url.
   if (octets.toString('base64url') !== sealed) return null
   const plain = sealer.open(octets, context)
   return plain === null ? null : Buffer.from(plain).toString()

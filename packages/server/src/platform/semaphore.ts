@@ -1,39 +1,33 @@
 export type SemaphoreOptions = {
-  /** All slots; unlimited by default. */
   readonly limit?: number
   /** Slots that one key may hold at a time, even while others are free. */
   readonly limitPerKey?: number
-  /** Callers that may wait, in all and for one key. */
   readonly waitingMax?: number
   readonly waitingPerKeyMax?: number
-  /** The longest wait; null, the default, for no limit. */
+  /** Null, the default, for no limit. */
   readonly waitMsMax?: number | null
   /** A key that gets every second slot while it waits, whatever others hold. */
   readonly preferredKey?: string
-  /** The error of `run` when there is no slot. */
   refuse?(why: Refusal): Error
 }
 
 /** Too many callers wait, the wait was too long, or the caller's signal was aborted. */
 export type Refusal = 'full' | 'timeout' | 'aborted'
 
-/** Frees the slot for the next caller. Idempotent. */
+/** Idempotent. */
 export type Release = () => void
 
 export type Acquire = {
-  /** The account, domain or host that the slot is for; callers without one share a key. */
+  /** Callers without a key share one. */
   readonly key?: string
-  /** Slots to take, limited to the most that the caller may hold. */
+  /** Limited to the most that the caller may hold. */
   readonly weight?: number
   readonly signal?: AbortSignal
 }
 
 type Waiter = { readonly weight: number; admit(release: Release): void }
 
-/**
- * Callers of one key are served in order of arrival. Keys that hold nothing come first, then the others round
- * robin, so that no key can block the others.
- */
+/** Keys that hold no slot come first, then the others in turn, so that none blocks the rest. */
 export class Semaphore {
   readonly #options: SemaphoreOptions
   readonly #limit: number
@@ -41,7 +35,7 @@ export class Semaphore {
   #held = 0
   readonly #heldBy = new Map<string, number>()
   #waiting = 0
-  /** The key to be served next stands first. */
+  /** The first key is served next. */
   readonly #queues = new Map<string, Set<Waiter>>()
   #wasPreferred = false
 
@@ -100,7 +94,7 @@ export class Semaphore {
     return promise
   }
 
-  /** Runs `work` in a slot; rejects with the error of `refuse` when there is none. */
+  /** Rejects with the error of `refuse` when there is no slot. */
   async run<Value>(acquire: Acquire, work: () => Promise<Value>): Promise<Value> {
     // Starts `work` synchronously when there is room.
     const slot = this.tryAcquire(acquire) ?? (await this.acquire(acquire))

@@ -1,9 +1,9 @@
-// Parses JSON more strictly than JSON.parse. Input that two readers could understand differently, that a database
-// cannot store, or that could exhaust memory is a named fault with its path (RFC 8259 §4, §8). `secure-json-parse`
+// Parses JSON more strictly than JSON.parse. Input that is ambiguous, that a database cannot store,
+// or that could exhaust memory is a fault with its path (RFC 8259 §4, §8). `secure-json-parse`
 // refuses only `__proto__` and `constructor.prototype`, without their path.
 
 export const JSON_DEPTH_MAX = 64
-/** Values in one body unless more are allowed, which limits the memory for them and for the list of faults. */
+/** Bounds the memory for values and faults, unless the caller allows more. */
 export const JSON_VALUES_MAX = 10_000
 
 export type JsonFaultRule =
@@ -25,33 +25,33 @@ type StrictJson =
       readonly kind: 'fault'
       readonly rule: JsonFaultRule
       readonly message: string
-      /** The path of the fault, such as `attachments[0].filename`; empty for the whole body. */
+      /** Such as `attachments[0].filename`; empty for the whole body. */
       readonly path: string
     }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lossyDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** Parses one JSON text in linear time and memory. Never throws. */
+/** Linear in time and memory. Never throws. */
 export function readStrictJson(
   bytes: Uint8Array,
   { valuesMax = JSON_VALUES_MAX }: { valuesMax?: number | undefined } = {},
 ): StrictJson {
   if (bytes.length === 0) return fault('empty')
-  // RFC 8259 §8.1: a parser may refuse a byte order mark, and parsers differ in whether they do.
+  // RFC 8259 §8.1 allows parsers to ignore a byte order mark, so they differ.
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return fault('byte-order-mark')
   let text: string
   try {
     text = decoder.decode(bytes)
   } catch {
     const read = readText(lossyDecoder.decode(bytes), valuesMax, { isLossy: true })
-    // The faulty octets may be between the values, where there is no path.
+    // The faulty octets may be between values, where there is no path.
     return read.kind === 'fault' && read.rule === 'utf-8' ? read : fault('utf-8')
   }
   return readText(text, valuesMax)
 }
 
-/** In a lossy text U+FFFD replaces invalid UTF-8. */
+/** In lossy text, U+FFFD replaces invalid UTF-8. */
 function readText(text: string, valuesMax: number, { isLossy = false } = {}): StrictJson {
   const found = findInText(text, valuesMax)
   if (found !== null) return found
@@ -85,7 +85,7 @@ type Fault = Extract<StrictJson, { kind: 'fault' }>
 const KEY_SHOWN_LENGTH = 80
 const PATH_SHOWN_LENGTH = 200
 
-/** A fault about a key names the key, any other its path. */
+/** A fault of a key names the key, any other its path. */
 function fault(rule: JsonFaultRule, steps: readonly (string | number)[] = [], key?: string): Fault {
   const path = steps.reduce<string>((above, step) => {
     if (typeof step === 'number') return `${above}[${step}]`
@@ -100,16 +100,12 @@ function fault(rule: JsonFaultRule, steps: readonly (string | number)[] = [], ke
 }
 
 type Level = {
-  /** The keys so far; null for an array. */
+  /** Null for an array. */
   readonly keys: Set<string> | null
-  /** The key or index of the current member or item. */
   step: string | number
 }
 
-/**
- * Finds faults that are lost by parsing or make it costly: depth, number of values, repeated keys. The result is
- * exact on valid JSON; JSON.parse refuses any other text.
- */
+/** The result is exact for valid JSON; JSON.parse refuses the rest. */
 function findInText(text: string, valuesMax: number): Fault | null {
   const levels: Level[] = []
   let values = 1
@@ -123,7 +119,7 @@ function findInText(text: string, valuesMax: number): Fault | null {
       if (level?.keys && isBeforeColon(text, end + 1)) {
         const key = parseKey(text.slice(at, end + 1))
         keys += 1
-        // In JSON each key follows a bracket or a comma.
+        // In valid JSON each key follows a bracket or a comma.
         if (key === null || keys > values) return null
         level.step = key
         if (level.keys.has(key)) return fault('duplicate-key', stepsOf(levels), key)
@@ -149,7 +145,7 @@ function stepsOf(levels: readonly Level[]): (string | number)[] {
   return levels.map(({ step }) => step)
 }
 
-/** The index of the closing quote, or -1. Each run of backslashes is read once, so a scan is linear. */
+/** The index of the closing quote, or -1. Linear, because each run of backslashes is read once. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let run = end
@@ -176,7 +172,7 @@ function parseKey(quoted: string): string | null {
 
 type Inside = { rule: JsonFaultRule; steps: (string | number)[]; key?: string }
 
-/** The first fault in a parsed value, whose depth is bounded. `under` is the key of the value. */
+/** `under` is the key of the value. The depth is already bounded. */
 function findInValue(value: unknown, of: { under: string; isLossy: boolean }): Inside | null {
   if (typeof value === 'string') return findInString(value, of)
   if (value === Infinity || value === -Infinity) return { rule: 'number-range', steps: [] }

@@ -1,5 +1,4 @@
-// Blobs as files, which are written elsewhere, synced and renamed, so that a file with a blob's name is
-// always whole.
+// Blobs as files: written elsewhere, synced and renamed, so that a blob's file is always whole.
 
 import {
   copyFile,
@@ -21,14 +20,13 @@ import { makePrivateFolder, syncFolder } from './durable-folder.ts'
 
 /** Reading folders is free, unlike listing a bucket. */
 const DISK_SWEEP_MS = HOUR_MS
-/** Drafts older than this are left by a crash. */
+/** Older drafts were left by a crash. */
 const DRAFT_MS_MAX = HOUR_MS
 
-/** Opens the store in `folder`, which it creates when absent (mode 0700). */
 export async function openDiskBlobs(folder: string): Promise<BlobStore> {
   const unfinished = join(folder, 'unfinished')
   makePrivateFolder(unfinished)
-  // A process that was killed may have created the folder without syncing it.
+  // A killed process may have created the folder without syncing it.
   await syncFolder(dirname(folder))
   await removeOldDrafts(unfinished)
   const makeFolder = folderMaker(folder)
@@ -81,12 +79,10 @@ export async function openDiskBlobs(folder: string): Promise<BlobStore> {
         if (ids.length > 0) yield ids.map((id) => ({ id, readAgeMs: () => readAgeMs(id) }))
       }
     },
-    // Calls on files need no closing.
     async close() {},
   }
 }
 
-/** The place of a blob in `folder`. Throws when the id could be a path. */
 function blobPath(folder: string, id: string): { subfolder: string; file: string } {
   const file = join(folder, blobName(id))
   return { subfolder: dirname(file), file }
@@ -96,7 +92,7 @@ function draftPath(unfinished: string, name: string): string {
   return join(unfinished, `${name}.${randomText(systemChance, LOWER_ALPHANUMERIC, 8)}`)
 }
 
-/** The clock of the file system: machines that share one have different clocks. */
+/** The clock of the file system, because machines that share one have different clocks. */
 async function timeOf(unfinished: string): Promise<number> {
   const file = draftPath(unfinished, 'clock')
   await writeFile(file, '', { flag: 'wx', mode: 0o600 })
@@ -107,7 +103,7 @@ async function timeOf(unfinished: string): Promise<number> {
   }
 }
 
-/** A file that was removed meanwhile has age 0. */
+/** The age of a removed file is 0. */
 async function ageOf(file: string, nowMs: number): Promise<number> {
   try {
     return Math.max(0, nowMs - (await stat(file)).mtimeMs)
@@ -117,10 +113,7 @@ async function ageOf(file: string, nowMs: number): Promise<number> {
   }
 }
 
-/**
- * Returns a function that creates a folder when absent and resolves when its name is on disk. Another process
- * may have just created it, so each folder is synced at its first use here.
- */
+/** Syncs each folder at its first use, because another process may have just created it. */
 function folderMaker(folder: string): (subfolder: string) => Promise<void> {
   const syncs = new Map<string, Promise<void>>()
   return async (subfolder) => {
@@ -137,7 +130,7 @@ function folderMaker(folder: string): (subfolder: string) => Promise<void> {
   }
 }
 
-/** Removes drafts that crashes left. Recent drafts may be another process's present work. */
+/** Recent drafts may belong to a running process. */
 async function removeOldDrafts(folder: string): Promise<void> {
   const names = await readdir(folder)
   if (names.length === 0) return
@@ -151,19 +144,15 @@ async function removeOldDrafts(folder: string): Promise<void> {
 }
 
 type BlobCopy = {
-  /** A folder of blobs, or another store. */
   from: string | Pick<BlobStore, 'get'>
   to: string
-  /** Copies the database and returns the ids of the blobs that the copy refers to. */
+  /** Returns the ids of the blobs that the copied database refers to. */
   copyDatabase(): Promise<string[]>
 }
 
 const ATTEMPTS_MAX = 5
 
-/**
- * Copies the database and then its blobs, as files. When a blob was deleted in between, the database is
- * copied again, which drops the reference; false when that did not help.
- */
+/** Copies the database again if a blob was deleted in between; false if that did not help. */
 export async function copyBlobs({ from, to, copyDatabase }: BlobCopy): Promise<boolean> {
   const copied = new Set<string>()
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
@@ -179,7 +168,6 @@ export async function copyBlobs({ from, to, copyDatabase }: BlobCopy): Promise<b
   return false
 }
 
-/** Copies missing blobs; returns how many were not found. */
 async function copyMissing(copying: {
   from: BlobCopy['from']
   to: string
@@ -201,7 +189,6 @@ async function copyMissing(copying: {
   return missing
 }
 
-/** False when it is absent. */
 async function copyOne(
   from: BlobCopy['from'],
   { id, file }: { id: string; file: string },

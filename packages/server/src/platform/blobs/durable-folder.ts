@@ -1,4 +1,4 @@
-// Private folders that survive a power failure: a new name is on disk only when its folder was synced.
+// Private folders that survive a power failure: a new name is durable once its folder is synced.
 
 import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -8,28 +8,22 @@ const PRIVATE = 0o700
 const OTHERS = 0o077
 const STICKY = 0o1000
 
-/**
- * Creates the folder and its absent parents with mode 0700, durably. An existing folder gets this mode unless
- * it is shared by design (sticky, as /tmp) or belongs to another user.
- */
+/** Keeps the mode of an existing folder that is sticky, as /tmp, or belongs to another user. */
 export function makePrivateFolder(path: string): void {
   const folder = resolve(path)
   if (!makeFolder(folder)) makePrivate(folder)
 }
 
-/**
- * Whether the folder was absent. Node's `recursive` runs for ever where the system refuses a name as absent although
- * its parent exists, such as below /proc.
- */
+/** Replaces Node's `recursive`, which never ends below /proc. False if the folder existed. */
 function makeFolder(folder: string): boolean {
   if (isFolder(folder)) return false
   const parent = dirname(folder)
-  // The root of a drive that is absent is its own parent.
+  // The root of an absent drive is its own parent.
   if (parent !== folder) makeFolder(parent)
   try {
     mkdirSync(folder, PRIVATE)
   } catch (error) {
-    // Another process may have made it meanwhile.
+    // Another process may have just created it.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !isFolder(folder)) throw error
   }
   syncFolderNow(parent)
@@ -40,7 +34,7 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-/** Syncs the names in a folder, which makes new and renamed files durable. */
+/** Makes new and renamed files durable. */
 export async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {

@@ -1,5 +1,4 @@
-// Blobs as objects in a bucket of an S3-compatible server. Their names are those on disk, so any S3 tool can
-// move them between both.
+// Blobs as objects in an S3 bucket. Their names are those on disk, so any S3 tool can move them.
 
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
@@ -14,14 +13,14 @@ import type { S3Place } from './s3-transport.ts'
 import { openS3Transport, S3Answer } from './s3-transport.ts'
 
 const S3_SWEEP_MS = DAY_MS
-/** For one request, the wait for a connection included: 30 MiB at 1 MiB a second. */
+/** Allows 30 MiB at 1 MiB a second, including the wait for a connection. */
 const S3_REQUEST_MS_MAX = 30 * SECOND_MS
 export const S3_TRIES_MAX = 3
-/** After this time there is no further try, because a sender waits for all tries. */
+/** No try starts after this time, because a sender waits for all tries. */
 const S3_RETRY_MS_MAX = 10 * SECOND_MS
 /** Before the second try; four times as long before the third. */
 const S3_RETRY_PAUSE_MS = 200
-/** Names in one page of a list, the most that S3 returns. */
+/** The most names that S3 returns in one page. */
 const S3_PAGE_NAMES = 1_000
 
 type S3Bounds = {
@@ -32,7 +31,7 @@ type S3Bounds = {
 }
 
 export type S3Blobs = BlobStore & {
-  /** Checks that the bucket can be listed and read, and with `writes` also written to; null when it can. */
+  /** Null when the bucket can be listed, read and, with `writes`, written to. */
   findObstacle(options: { writes: boolean }): Promise<S3Obstacle | null>
 }
 
@@ -69,7 +68,7 @@ export async function openS3Blobs(
     },
     async remove(ids) {
       const keys = ids.map(keyOf)
-      // One request each, because not every server accepts several names in one.
+      // Not every server accepts several names in one request.
       const removeRest = async () => {
         for (let key = keys.pop(); key !== undefined; key = keys.pop()) {
           const last = key
@@ -84,7 +83,7 @@ export async function openS3Blobs(
       do {
         const page = await list(pageNames, token)
         const nowMs = transport.serverNowMs()
-        // Empty pages, too, so that the reader may stop between pages.
+        // Empty pages are yielded too, so that the reader may stop between pages.
         yield page.objects.flatMap(({ key, storedMs }) =>
           blobsOf(key.slice(folder.length), ageOf({ storedMs, nowMs })),
         )
@@ -108,7 +107,7 @@ export async function openS3Blobs(
   }
 }
 
-/** Retries after faults that may pass, until S3_RETRY_MS_MAX. Rejects with an `S3Fault`. */
+/** Retries faults that may pass, until S3_RETRY_MS_MAX. Rejects with an `S3Fault`. */
 async function withTries<Value>(
   run: () => Promise<Value>,
   { retryMs, pauseMs, closing }: { retryMs: number; pauseMs: number; closing: AbortSignal },
@@ -176,7 +175,6 @@ async function readPage(
   return { objects, token: page.nextContinuationToken }
 }
 
-/** An absent or unreadable time is 0 or NaN. */
 function ageOf({ storedMs, nowMs }: { storedMs: number; nowMs: number | null }): number {
   return nowMs !== null && storedMs > 0 ? Math.max(0, nowMs - storedMs) : 0
 }
@@ -187,7 +185,7 @@ function blobsOf(name: string, ageMs: number): StoredBlob[] {
   return isBlob ? [{ id, readAgeMs: () => Promise.resolve(ageMs) }] : []
 }
 
-/** `refused`: waiting does not help, the operator has to change something. */
+/** `refused`: the operator has to change something; waiting does not help. */
 export type S3Obstacle = { readonly kind: 'refused' | 'away'; readonly text: string }
 
 const CREDENTIALS = new Set([
@@ -204,7 +202,7 @@ const REGION = new Set([
   'TemporaryRedirect',
 ])
 
-/** Says which setting to check; never contains a secret. */
+/** Names the setting to check; never contains a secret. */
 function s3ObstacleOf(place: S3Place, fault: S3Fault): S3Obstacle {
   const where = `the S3 server ${place.endpoint}`
   const { status, code, message } = fault
@@ -231,7 +229,7 @@ function s3ObstacleOf(place: S3Place, fault: S3Fault): S3Obstacle {
 type ServerError = {
   /** Null without an answer. */
   readonly status: number | null
-  /** Such as `NoSuchBucket`; null for none. */
+  /** Such as `NoSuchBucket`. */
   readonly code: string | null
 }
 
@@ -245,10 +243,9 @@ class S3Fault extends StorageError implements ServerError {
     this.code = code
   }
 
-  /** Whether the same request may succeed later. */
   get mayPass(): boolean {
     const { status, code } = this
-    // The octets were damaged on the way.
+    // The octets were damaged in transit.
     if (code === 'BadDigest') return true
     return status === null || status >= 500 || status === 429 || status === 408
   }
@@ -258,15 +255,11 @@ class S3Fault extends StorageError implements ServerError {
   }
 }
 
-/** The fault of an absent bucket, for which the client reports no error. */
 function noBucketFault(): S3Fault {
   return answered(404, 'NoSuchBucket')
 }
 
-/**
- * Converts any error of a request to S3. Only the error code of the server's text is kept, because the text
- * may repeat what the request was signed with.
- */
+/** Only the error code of the server's text is kept, because the text may repeat signed values. */
 function s3FaultOf(error: unknown): S3Fault {
   if (error instanceof S3Fault) return error
   if (error instanceof S3ServiceError) {
@@ -294,7 +287,7 @@ function kindOf(status: number, code: string | null): StorageErrorKind {
   return status === 429 || code === 'SlowDown' ? 'busy' : 'unavailable'
 }
 
-/** The cause is in the first part for several addresses, and in `cause` for the client's own errors. */
+/** A failure of several addresses has its cause in `errors`, an error of the client in `cause`. */
 function messageOf(error: Error): string {
   const inner = error instanceof AggregateError ? error.errors[0] : error.cause
   if (inner instanceof Error) return messageOf(inner)

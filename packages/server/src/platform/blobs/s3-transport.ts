@@ -1,5 +1,4 @@
-// Sends the requests of the S3 client on our own connections, with limits of time, octets and number. Closing
-// aborts them. Octets are sent without a copy and received in one buffer.
+// HTTP for the S3 client, with limits of time, size and connections.
 
 import type { Agent } from 'undici'
 import { onAbort } from '#platform/abort.ts'
@@ -7,7 +6,7 @@ import { systemClock } from '#platform/clock.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
 export type S3Place = {
-  /** http or https, without a slash at its end; the bucket is the first part of the path. */
+  /** http or https, without a trailing slash; the bucket is the first part of the path. */
   readonly endpoint: string
   readonly region: string
   readonly bucket: string
@@ -20,19 +19,18 @@ export type S3Place = {
 const S3_CONNECT_MS_MAX = 5 * SECOND_MS
 /** Connections of one process; further requests wait. */
 export const S3_CONNECTIONS_MAX = 32
-/** The largest answer: no stored message is larger than MESSAGE_BYTES_MAX. */
+/** No stored message is larger than MESSAGE_BYTES_MAX. */
 export const S3_ANSWER_BYTES_MAX = 64 * 1024 * 1024
 
 type S3Transport = {
   /** Rejects when no complete answer comes in time. */
   readonly fetch: (input: unknown, init?: RequestInit) => Promise<Response>
-  /** The server's clock, from the time in its last answer; null before one. */
+  /** The server's clock, from its last answer; null before one. */
   serverNowMs(): number | null
   readonly closing: AbortSignal
   close(): Promise<void>
 }
 
-/** An answer that was read completely, whose octets are not copied again. */
 export class S3Answer extends Response {
   readonly content: Buffer
   override readonly text = () => Promise.resolve(this.content.toString())
@@ -105,7 +103,7 @@ async function request(
     const content = await readWhole(answer.body, length)
     return new S3Answer(content, { status: answer.statusCode, headers })
   } catch (error) {
-    // An unread answer would hold its connection for good.
+    // An unread answer would hold its connection forever.
     answer.body.on('error', () => {}).destroy()
     throw error
   }

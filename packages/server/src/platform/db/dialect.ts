@@ -1,13 +1,9 @@
-// The differences between the two SQL dialects that queries have to know. Those of the log and of the index of words
-// are in `log-order.ts` and `text-index.ts`.
+// The differences between the two SQL dialects, except for logs and the full-text index.
 
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { Engine, Tx } from './db.ts'
 
-/**
- * Locks the selected rows until the transaction ends, or skips rows that another transaction holds. The
- * embedded engine has one writer and needs no locks.
- */
+/** No effect on SQLite, which has a single writer. */
 export function lockRows<Schema, Tables extends keyof Schema, Row>(
   tx: Pick<Tx<Schema>, 'engine'>,
   query: SelectQueryBuilder<Schema, Tables, Row>,
@@ -17,26 +13,21 @@ export function lockRows<Schema, Tables extends keyof Schema, Row>(
   return options.skipLocked === true ? query.forUpdate().skipLocked() : query.forUpdate()
 }
 
-/** Whether `lockRows` may pass over rows that another transaction holds. */
 export function mayPassOver<Schema>(tx: Pick<Tx<Schema>, 'engine'>): boolean {
   return tx.engine !== 'sqlite'
 }
 
-/** Bounds how long each later statement of the transaction waits for a row. Nothing waits on the embedded engine. */
+/** Bounds the wait of later statements for a row lock. No effect on SQLite. */
 export async function limitLockWait<Schema>(tx: Tx<Schema>, waitMsMax: number): Promise<void> {
   if (tx.engine === 'sqlite') return
   await sql`set local lock_timeout = ${sql.lit(waitMsMax)}`.execute(tx.query)
 }
 
-/** Equal for texts that differ only in case. */
 export function foldCase(text: string): string {
   return text.toLowerCase().toUpperCase()
 }
 
-/**
- * True wherever `foldCase` of the text contains that of `wanted`, and perhaps elsewhere. The databases fold ASCII
- * alike, and of other letters only their presence is asked.
- */
+/** The databases fold only ASCII alike, so every text with other characters is included. */
 export function mayContain(
   engine: Engine,
   text: RawBuilder<string>,
@@ -52,7 +43,6 @@ export function mayContain(
   return sql<SqlBool>`(${isIn} or ${hasOther})`
 }
 
-/** Keeps other transactions from writing to the table until this one ends. */
 export async function lockTable<Schema>(
   tx: Tx<Schema>,
   table: keyof Schema & string,
@@ -61,10 +51,7 @@ export async function lockTable<Schema>(
   await sql`lock table ${sql.table(table)} in exclusive mode`.execute(tx.query)
 }
 
-/**
- * The clock of the database, in milliseconds since the epoch; null on SQLite, where one process uses its own
- * clock.
- */
+/** The database clock; null on SQLite, where one process uses its own clock. */
 export async function readSharedTime<Schema>({
   engine,
   query,
@@ -76,7 +63,7 @@ export async function readSharedTime<Schema>({
   return rows[0]?.ms ?? null
 }
 
-/** The number of rows of an index at the server's last count; null on SQLite. */
+/** PostgreSQL's estimate of an index's rows; null on SQLite. */
 export function countedRows(engine: Engine, index: string): RawBuilder<{ rows: number }> | null {
   if (engine === 'sqlite') return null
   return sql`
@@ -84,17 +71,16 @@ export function countedRows(engine: Engine, index: string): RawBuilder<{ rows: n
   `
 }
 
-/** Whether the files keep the bytes of deleted rows until their space is used again. SQLite overwrites them. */
 export function keepsFreeSpace(engine: Engine): boolean {
   return engine === 'postgres'
 }
 
-/** The text in the order of bytes, as SQLite compares it by default. */
+/** Compares by bytes, as SQLite does by default. */
 export function byBytes(engine: Engine, text: RawBuilder<string>): RawBuilder<string> {
   return engine === 'sqlite' ? text : sql`${text} collate "C"`
 }
 
-/** Whether the column is in a list given as JSON, so that one statement serves lists of any length. */
+/** The list is a JSON array, so that one statement serves lists of any length. */
 export function isInList(
   engine: Engine,
   column: string,

@@ -1,28 +1,22 @@
-// The order of a log: a table with the columns `transaction_id` and `sequence`. PostgreSQL assigns sequences when rows
-// are written, not when they commit. So the transaction comes first in the order there, and readers stop at the oldest
-// open transaction that the statement sees. On SQLite the sequence is the order of commits.
+// The order of a log with the columns `transaction_id` and `sequence`. PostgreSQL assigns sequences
+// before commits, so it orders by transaction first, and readers stop at the oldest open one.
 
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { Engine } from './db.ts'
 
 type Position = { readonly transactionId: number; readonly sequence: number }
 
-/** Committed rows are settled once nothing can appear before them any more. */
+/** Committed rows are settled once no row can appear before them. */
 type LogOrder = {
-  /** The columns of a position. */
   readonly columns: { transaction_id: RawBuilder<number>; sequence: RawBuilder<number> }
-  /** The columns to order by. */
   readonly by: readonly RawBuilder<number>[]
   isAfter(position: Position): RawBuilder<SqlBool>
-  /** Limits the scan of an index; the negation of `isAfter` would be checked row by row. */
+  /** Bounds the index scan; a negated `isAfter` would be checked row by row. */
   isUpTo(position: Position): RawBuilder<SqlBool>
   /** Null where every committed row is settled. */
   readonly isSettled: RawBuilder<SqlBool> | null
   readonly isUnsettled: RawBuilder<SqlBool> | null
-  /**
-   * The number of the current transaction, and whether a row comes from a transaction that this server never had, as
-   * in a restored database. Null on SQLite.
-   */
+  /** `isForeign` finds rows of another server's transactions, as in a restored database. */
   readonly numbers: { own: RawBuilder<number>; isForeign: RawBuilder<SqlBool> } | null
 }
 
@@ -31,7 +25,7 @@ const transactionId = sql<number>`transaction_id`
 
 const orders: Readonly<Record<Engine, LogOrder>> = {
   sqlite: {
-    // The transaction is constant and in no index, so it is not read.
+    // The transaction is constant on SQLite and in no index, so the column is not read.
     columns: { transaction_id: sql<number>`0`, sequence },
     by: [sequence],
     isAfter: (position) => sql<SqlBool>`(sequence > ${position.sequence})`,
@@ -51,7 +45,7 @@ const orders: Readonly<Record<Engine, LogOrder>> = {
     isUnsettled: sql<SqlBool>`transaction_id >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
     numbers: {
       own: sql<number>`pg_current_xact_id()::text::bigint`,
-      // Committed transactions are below the snapshot's end; only rows of the current transaction may not be.
+      // Committed transactions are below the snapshot's end; only the current one may be above it.
       isForeign: sql<SqlBool>`(
         transaction_id >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint
         and transaction_id is distinct from pg_current_xact_id_if_assigned()::text::bigint
@@ -66,7 +60,6 @@ export function logOrder({ engine }: { readonly engine: Engine }): LogOrder {
 
 type Reader = { readonly reading: { readonly engine: Engine } }
 
-/** Limits the query to settled rows after `after`, up to and including `until`. */
 export function inLog<Schema, Tables extends keyof Schema, Row>(
   { reading }: Reader,
   query: SelectQueryBuilder<Schema, Tables, Row>,

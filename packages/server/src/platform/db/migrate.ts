@@ -1,6 +1,5 @@
-// Migrations: numbered SQL files for both engines, applied in order. Each is recorded with a
-// checksum, which shows a later change of the file, and with the oldest schema whose programs can
-// work beside it.
+// Applies numbered migrations in order. Each is recorded with a checksum, which detects later edits
+// of the file, and with the oldest schema version whose programs can still use the database.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -13,9 +12,9 @@ export type Migration = {
   name: string
   sql: string
   checksum: string
-  /** Programs that know this schema version or a later one can work with it. */
+  /** Programs that know at least this version can use the migrated database. */
   compatibleFrom: number
-  /** False if PostgreSQL commits its statements one by one. They can be repeated. */
+  /** False if PostgreSQL commits the statements one by one; they can then be repeated. */
   isAtomic: boolean
 }
 
@@ -26,26 +25,20 @@ export type AppliedMigration = {
   compatibleFrom: number
 }
 
-/** The operations of an engine that migrating needs. */
 export type MigrationTarget = {
   applied(): Promise<AppliedMigration[]>
-  /** Applies the migration and records it, atomically; false when another process has done so. */
+  /** Applies and records the migration; false if another process has already done so. */
   run(migration: Migration): Promise<boolean>
 }
 
-/** The migrations that a database lacks, and whether this program may use it. */
 export type MigrationPlan = {
-  /** In order. */
   readonly pending: readonly Migration[]
-  /** Pending migrations that break programs which use the database now. */
   readonly breaking: readonly Migration[]
-  /** Names of migrations that newer programs have applied. */
+  /** Names of applied migrations that this program does not know yet. */
   readonly newer: readonly string[]
-  /** A sentence that says why this program must not use the database, or null. */
   readonly refusal: string | null
 }
 
-/** All migrations in the words of one engine, in order. */
 export function readMigrations(engine: Engine): Migration[] {
   const folder = fileURLToPath(new URL('../../store/', import.meta.url))
   return readdirSync(folder)
@@ -55,10 +48,9 @@ export function readMigrations(engine: Engine): Migration[] {
 }
 
 /**
- * A migration from a file's name and text. A migration only adds, so programs of any schema work
- * with it, unless a comment says `-- Needs programs of schema N.`. With the comment `-- Without a
- * transaction.` PostgreSQL commits each statement by itself, so that it can create an index of a
- * large table `:online`.
+ * Migrations only add, so older programs work with them, unless a comment says `-- Needs programs
+ * of schema N.` With the comment `-- Without a transaction.` PostgreSQL commits each statement by
+ * itself, as an index that is built `:online` requires.
  */
 export function parseMigration(engine: Engine, file: string, text: string): Migration {
   const needed = /^-- Needs programs of schema (\d+)\.$/m.exec(text)?.[1]
@@ -72,10 +64,7 @@ export function parseMigration(engine: Engine, file: string, text: string): Migr
   }
 }
 
-/**
- * The tokens of migrations; schema/0001.sql describes those of tables. Without a transaction,
- * `:online` builds an index beside writes, and `:absent` makes it safe to add a column again.
- */
+/** Dialect tokens. `:online` and `:absent` are for migrations without a transaction. */
 const TOKENS: Readonly<Record<Engine, Readonly<Record<string, string>>>> = {
   sqlite: {
     ':key': 'text',
@@ -109,7 +98,6 @@ function translate(engine: Engine, text: string): string {
     })
 }
 
-/** The statements; each ends with a semicolon at the end of a line. */
 export function statementsOf({ sql }: { sql: string }): string[] {
   return sql
     .replace(/^\s*--.*$/gm, '')
@@ -118,10 +106,9 @@ export function statementsOf({ sql }: { sql: string }): string[] {
     .filter((text) => text !== '')
 }
 
-/** The first migration of checkouts from before version 0.1.0. */
+/** The first migration of checkouts older than version 0.1.0. */
 const UNRELEASED = '0001_receiving'
 
-/** Compares the applied migrations with those of this program. */
 export function planMigrations(
   applied: readonly AppliedMigration[],
   migrations: readonly Migration[],
@@ -136,7 +123,7 @@ export function planMigrations(
   })
   const isUnreleased = applied.some(({ name }) => name === UNRELEASED)
   const pending = migrations.filter(({ version }) => !done.has(version))
-  // Running programs know at best the migration before the first pending one.
+  // Running programs know at most the migration before the first pending one.
   const first = pending[0]?.version ?? 0
   return {
     pending,
@@ -150,10 +137,7 @@ export function planMigrations(
   }
 }
 
-/**
- * A sentence that says why a program with schema `newest` cannot work with these migrations, or
- * null.
- */
+/** Returns the reason, or null if a program with schema `newest` can use the database. */
 function findIncompatible(applied: readonly AppliedMigration[], newest: number): string | null {
   for (const { version, name, compatibleFrom } of applied) {
     if (version > newest && compatibleFrom > newest) {
@@ -163,7 +147,6 @@ function findIncompatible(applied: readonly AppliedMigration[], newest: number):
   return null
 }
 
-/** A row of `schema_migrations`. */
 export function toApplied(row: Record<string, unknown>): AppliedMigration {
   return {
     version: Number(row.version),
@@ -173,10 +156,7 @@ export function toApplied(row: Record<string, unknown>): AppliedMigration {
   }
 }
 
-/**
- * Applies pending migrations and returns them; a second call applies nothing. Throws when this
- * program cannot work with the database, or when a recorded migration differs from its file.
- */
+/** Throws when this program cannot use the database, or when a recorded file has changed. */
 export async function migrate(
   target: MigrationTarget,
   migrations: readonly Migration[],
@@ -193,18 +173,12 @@ export const MIGRATIONS_TABLE =
 
 export type SchemaState = {
   readonly plan: MigrationPlan
-  /** The number of connections of serving processes; null when unknown. */
   readonly others: number | null
-  /**
-   * How far the server's clock is ahead of this process's, in milliseconds; null without a server.
-   */
+  /** Milliseconds by which the server's clock is ahead of this process; null on SQLite. */
   readonly aheadMs: number | null
 }
 
-/**
- * A sentence that says why this program can no longer work with the database, which a newer program
- * has changed; null while it can.
- */
+/** Why this program can no longer use the database; null while it can. */
 export async function findSchemaChange<Schema>(db: {
   readonly engine: Engine
   readonly read: Kysely<Schema>

@@ -1,4 +1,4 @@
-// Measures how writes fare, in all and by account, and decides whether the store can take more.
+// Measures waits and failures of writes, and decides whether the store can accept more.
 
 import type { Clock } from '#platform/clock.ts'
 import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
@@ -6,22 +6,19 @@ import { SECOND_MS } from '#platform/units.ts'
 import type { Db } from './db.ts'
 import { asStorageError, isRefusal } from './storage-error.ts'
 
-/**
- * Under strain no more writes are accepted than ended within this time, which is then what the last of them
- * waits.
- */
+/** Under strain, no more writes wait than ended within this time. */
 const WRITES_COUNTED_MS = 5 * SECOND_MS
-/** An older failure no longer counts: the store is presumed to work. */
+/** After this time without a failure, the store is presumed to work again. */
 export const STORE_AWAY_MS = 10 * SECOND_MS
 
 export type WriteLoad = {
   readonly waiting: number
   readonly oldestMs: number
-  /** Writes that ended within the last WRITES_COUNTED_MS while others waited. */
+  /** Writes that ended within the last WRITES_COUNTED_MS while others were waiting. */
   readonly endedLately: number
   /**
-   * Consecutive failures because the store is busy or down. A success, a write's own failure or STORE_AWAY_MS
-   * without a failure resets the count. When all failures were one account's, they count for it only.
+   * A success, an error of the write itself, or STORE_AWAY_MS without a failure resets the count.
+   * Failures of a single account count for that account only.
    */
   readonly failures: number
 }
@@ -29,18 +26,13 @@ export type WriteLoad = {
 type WriteLoads = {
   load(): WriteLoad
   loadOf(accountId: string): WriteLoad
-  /**
-   * Whether writes of several accounts have waited for so long, so that they do not just wait for each other.
-   */
+  /** Writes of one account alone may just be waiting for each other. */
   isSlowForSeveral(ms: number): boolean
 }
 
 type MeasuredDb<Schema> = WriteLoads & { readonly db: Db<Schema> }
 
-/**
- * The same database, and its loads, which are cheap enough to read for every message. `onWrite` gets the time of each
- * write with its wait.
- */
+/** `onWrite` receives the duration of each write, including its wait. */
 export function measureWrites<Schema>(
   db: Db<Schema>,
   clock: Pick<Clock, 'monotonic'>,
@@ -88,7 +80,6 @@ export function measureWrites<Schema>(
 
 const NO_WRITES = { waiting: 0, oldestMs: 0, endedLately: 0 }
 
-/** Consecutive failures of a store that is busy or down. */
 function openFailures(clock: Pick<Clock, 'monotonic'>) {
   const accounts = new Set<string | null>()
   let count = 0
@@ -105,7 +96,7 @@ function openFailures(clock: Pick<Clock, 'monotonic'>) {
         accounts.clear()
       }
       if (kind !== 'busy' && kind !== 'unavailable') return
-      // All writes of a group fail with one error.
+      // All writes of a failed group reject with the same error.
       if (error !== last) count += 1
       last = error
       lastMs = clock.monotonic()
@@ -138,7 +129,7 @@ function openLoad(clock: Pick<Clock, 'monotonic'>) {
   }
 }
 
-/** Counts within WRITES_COUNTED_MS or somewhat less: this half of it, and the one before. */
+/** Counts events of the current and the previous half of WRITES_COUNTED_MS. */
 function openRecentCount() {
   let half = 0
   let [current, previous] = [0, 0]
@@ -159,35 +150,26 @@ function openRecentCount() {
   }
 }
 
-/** A write that has waited for so long shows that the store does not keep up. */
 export const STRAINED_WRITE_MS = 3 * SECOND_MS
-/** At least this many writes are accepted under strain, for a burst on a busy machine. */
+/** Waiting writes that are accepted even under strain, to absorb a burst. */
 export const STRAINED_WRITES_MIN = 32
-/** After this many consecutive failures the store counts as down, and is tried this often. */
+/** Consecutive failures after which the store counts as down and is probed every STORE_PROBE_MS. */
 export const STORE_FAILURES_MAX = 3
 export const STORE_PROBE_MS = SECOND_MS / 2
 
 export type StorePressure = {
-  /**
-   * Whether one more write may be accepted, beside `underWay` operations that will write. While the store is
-   * down it is true now and then, to find out when it is back.
-   */
+  /** `underWay`: operations that will write. While the store is down, true for rare probes. */
   mayTake(underWay?: number): boolean
-  /** The same for an accepted operation before an expensive step. */
+  /** Like `mayTake`, for an accepted operation before an expensive step. */
   mayGoOn(underWay: number): boolean
-  /** The same for one more write of this account. */
   mayTakeOf(accountId: string): boolean
-  /** Throws `service_unavailable`, with a time to retry, when no write may be accepted. */
+  /** Throws `service_unavailable` with a retry time. */
   requireRoom(accountId?: string): void
   isStrained(): boolean
   load(): WriteLoad
 }
 
-/**
- * Callers check it before they accept work that has to be written, so that work is refused before it has cost
- * anything. An account whose writes wait for each other is refused alone. `onRefused` is called for each
- * refusal.
- */
+/** An account whose writes wait only for each other is refused alone. */
 export function openStorePressure(options: {
   loads: WriteLoads
   clock: Pick<Clock, 'monotonic'>
@@ -211,7 +193,7 @@ export function openStorePressure(options: {
   const mayTake = (underWay = 0) => noted(isAway() ? mayProbe() : hasRoomFor(underWay))
   const mayTakeOf = (accountId: string) => {
     const load = loads.loadOf(accountId)
-    // When the store is down for all, this write was admitted to probe it.
+    // If the store is down for all accounts, this write was already admitted as a probe.
     return noted(isAway(load) && !isAway() ? mayProbe() : hasRoom(load, 0))
   }
   return {
@@ -229,7 +211,7 @@ export function openStorePressure(options: {
   }
 }
 
-/** While writes wait for long, accept no more than ended lately, so that the last waits no longer. */
+/** While writes wait too long, accepts no more than ended lately, so that waits do not grow. */
 function hasRoom({ waiting, oldestMs, endedLately }: WriteLoad, underWay: number): boolean {
   if (oldestMs < STRAINED_WRITE_MS) return true
   return Math.max(waiting, underWay) < Math.max(STRAINED_WRITES_MIN, endedLately)

@@ -1,34 +1,25 @@
-// Notifications between processes that share a PostgreSQL database: LISTEN and NOTIFY on a separate
-// connection. NOTIFY makes commits wait for each other, so it is never part of a write, and frequent
-// notifications are combined.
+// Notifications between processes by LISTEN and NOTIFY on a separate connection. NOTIFY serializes
+// commits, so it is never part of a write, and frequent notifications are combined.
 
 import pg from 'pg'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Signals } from './db.ts'
 
-/** The shortest time between two notifications of a process. */
 const EVENT_SIGNAL_GAP_MS = 20
 const EVENT_SIGNAL_RETRY_MS = SECOND_MS
 
 type PostgresSignalsOptions = {
   url: string
-  /** The name of this process, which ignores its own notifications. */
   sender: string
   onError(error: Error): void
 }
 
 const CHANNEL = 'mailroom_events'
 const CONNECT_MS_MAX = 2_000
-/**
- * A notification may be lost, so it need not wait for the disk. The setting is for this statement only,
- * because behind a pooler the next statement may be of another client.
- */
+/** May be lost, so it need not wait for the disk. `true` limits the setting to this statement. */
 const NOTIFY = "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)"
 
-/**
- * Connects in the background, and again whenever the connection is lost; meanwhile only listeners of this
- * process are notified. After each connect they run once, because they may have missed a notification.
- */
+/** Reconnects when the connection is lost, and then notifies the listeners of this process. */
 export function openPostgresSignals(options: PostgresSignalsOptions): Signals {
   return new PostgresSignals(options)
 }
@@ -72,7 +63,7 @@ class PostgresSignals implements Signals {
     for (const run of this.#listeners) run()
   }
 
-  /** A notification that cannot be sent is dropped, because readers also poll. */
+  /** Drops a notification that cannot be sent, because readers also poll. */
   #send(): void {
     this.#isSendDue = false
     if (this.#isClosed || this.#client === null) return
@@ -84,7 +75,7 @@ class PostgresSignals implements Signals {
     this.#pause.unref()
   }
 
-  /** One after the other: a connection runs one statement at a time. */
+  /** A connection runs one statement at a time. */
   async #sendOn(client: pg.Client): Promise<void> {
     const send = () => client.query(NOTIFY, [CHANNEL, this.#options.sender])
     const sent = (this.#sending === null ? send() : this.#sending.then(send)).then(
@@ -118,7 +109,6 @@ class PostgresSignals implements Signals {
       return
     }
     this.#client = client
-    // Do not wait for a statement of an earlier connection.
     this.#sending = null
     if (!this.#isClosed) this.#run()
   }

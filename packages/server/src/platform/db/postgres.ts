@@ -1,5 +1,4 @@
-// PostgreSQL behind the database port: pooled connections for reads; writes in transactions that are repeated
-// when the server asks for it; migrations that run beside other processes.
+// PostgreSQL behind the database port: pooled connections, retried transactions, migrations.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { CompiledQuery, type DatabaseConnection, Kysely, PostgresDialect } from 'kysely'
@@ -27,43 +26,37 @@ import { WriteGroups } from './write-groups.ts'
 import { openWriteSlots, WRITE_WAIT_MS_MAX } from './write-slots.ts'
 
 const POSTGRES_POOL_MAX = 10
-/** Writes may wait for each other's rows, so they leave connections to readers. */
+/** Connections that writes leave to readers, because writes wait for each other's rows. */
 const READERS_MIN = 3
-/** A connection plans its statements anew after this time, because a new table grows quickly. */
+/** A connection replans its statements after this time, because a new table grows quickly. */
 const PLANS_MS_MAX = SECOND_MS
 
 type PostgresOptions = {
   url: string
   observer: DbObserver
   onError(error: Error): void
-  /** False where another thread of the process has migrated. */
+  /** False if another thread of the process has already migrated. */
   migrates?: boolean
-  /** Connections of the pool, POSTGRES_POOL_MAX by default, READERS_MIN of them for readers. */
   connectionsMax?: number
-  /** How long a write waits for a slot before it is refused as busy; WRITE_WAIT_MS_MAX by default. */
   writeWaitMsMax?: number
 }
 
 const CONNECT_MS_MAX = 2_000
-/** For inspecting a server that may be failing. */
 const INSPECT_MS_MAX = 4_000
-/** A longer statement has failed; no statement here scans a mailbox. */
+/** No statement here scans a mailbox. */
 const STATEMENT_MS_MAX = 10_000
-/**
- * A machine that died within a transaction cannot tell the server, which then releases its locks after this
- * time.
- */
+/** A machine that dies within a transaction holds its locks for this time. */
 const IDLE_IN_TRANSACTION_MS_MAX = 20_000
 const ATTEMPTS_MAX = 5
 
-/** Connects, and migrates unless told not to. Throws with the cause when the server cannot be reached. */
+/** Throws with the cause when the server cannot be reached. */
 export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db<Schema>> {
   if (options.migrates !== false) await migratePostgres(options.url)
   const { connectionsMax = POSTGRES_POOL_MAX } = options
   const pool = openPool(options.url, connectionsMax)
-  // Without this listener an idle connection that the server closes would end the process.
+  // Without this listener, the process would end when the server closes an idle connection.
   pool.on('error', (error) => options.onError(error))
-  // Nor may a connection in use that the server closes between two statements; the next statement fails.
+  // The same holds for a connection in use; its next statement fails.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('connect', preparing)
   const dialect = new PostgresDialect({ pool, onReserveConnection: renewingPlans() })
@@ -95,7 +88,6 @@ export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db
   }
 }
 
-/** Discards the plans of a connection before it is used, once they are PLANS_MS_MAX old. */
 function renewingPlans(): (connection: DatabaseConnection) => Promise<void> {
   const plannedMs = new WeakMap<DatabaseConnection, number>()
   return async (connection) => {
@@ -103,20 +95,19 @@ function renewingPlans(): (connection: DatabaseConnection) => Promise<void> {
     const sinceMs = plannedMs.get(connection)
     if (sinceMs !== undefined && nowMs - sinceMs < PLANS_MS_MAX) return
     plannedMs.set(connection, nowMs)
-    // On a connection that is lost the next statement fails as well.
+    // If the connection is lost, the next statement fails as well.
     if (sinceMs === undefined) return
     await connection.executeQuery(CompiledQuery.raw('discard plans')).catch(() => {})
   }
 }
 
-/** The writes of one pool: bounded, shared among accounts, grouped, and repeated when the server asks for it. */
 function openWrites<Schema>(
   query: Kysely<Schema>,
   options: PostgresOptions & { connectionsMax: number },
 ): Pick<Db<Schema>, 'write' | 'close'> {
   const { observer, connectionsMax, writeWaitMsMax = WRITE_WAIT_MS_MAX } = options
   const limit = Math.max(1, connectionsMax - READERS_MIN)
-  // Writes of one account wait for each other's rows, so they leave a slot to the others.
+  // Writes of one account wait for each other's rows, so other accounts keep at least one slot.
   const limitPerKey = Math.max(1, limit - 1)
   const slots = openWriteSlots({ limit, limitPerKey, waitMsMax: writeWaitMsMax })
   let waiting = 0
@@ -155,7 +146,7 @@ function openWrites<Schema>(
     },
     close(): Promise<void> {
       closing ??= (async () => {
-        // An ended pool drops callers that wait for a connection.
+        // Ending the pool drops callers that wait for a connection.
         if (waiting > 0) await new Promise<void>((resolve) => (onIdle = resolve))
         await query.destroy()
       })()
@@ -168,7 +159,6 @@ function txOf<Schema>(query: Kysely<Schema>): Tx<Schema> {
   return { engine: 'postgres', query, runSql: null }
 }
 
-/** Opens an existing, current database for reading only. */
 export function openPostgresToRead<Schema>(url: string): ReadingDb<Schema> {
   const pool = openPool(url)
   pool.on('error', () => {})
@@ -181,7 +171,6 @@ export function openPostgresToRead<Schema>(url: string): ReadingDb<Schema> {
   }
 }
 
-/** Applies pending migrations and returns their names; see `migrateSession`. */
 export function migratePostgres(
   url: string,
   migrations: readonly Migration[] = readMigrations('postgres'),
@@ -191,7 +180,6 @@ export function migratePostgres(
   )
 }
 
-/** Throws with the cause when the server does not answer within INSPECT_MS_MAX. */
 export function inspectPostgres(url: string): Promise<SchemaState> {
   const limits = { connectionTimeoutMillis: INSPECT_MS_MAX, query_timeout: INSPECT_MS_MAX }
   return onClient({ connectionString: url, ...limits }, async (client) => ({
@@ -201,7 +189,6 @@ export function inspectPostgres(url: string): Promise<SchemaState> {
   }))
 }
 
-/** Compares with the middle of the query's duration. */
 async function readClock(client: pg.Client): Promise<number> {
   const startMs = systemClock.now()
   const text = 'select extract(epoch from clock_timestamp()) * 1000 as now_ms'
@@ -210,7 +197,7 @@ async function readClock(client: pg.Client): Promise<number> {
   return Math.round(Number(rows[0]?.now_ms) - middleMs)
 }
 
-/** Runs on a separate connection. An open transaction is rolled back at the end. */
+/** A transaction that is left open is rolled back at the end. */
 export function onConnection<Value>(
   url: string,
   run: (query: (sql: string) => Promise<Record<string, unknown>[]>) => Promise<Value>,
@@ -225,7 +212,6 @@ async function onClient<Value>(
   run: (client: pg.Client) => Promise<Value>,
 ): Promise<Value> {
   const client = new pg.Client({ connectionTimeoutMillis: CONNECT_MS_MAX, ...config })
-  // Without a listener an error of the connection would end the process.
   client.on('error', () => {})
   await client.connect()
   try {
@@ -254,7 +240,6 @@ function openPool(url: string, connectionsMax = POSTGRES_POOL_MAX): pg.Pool {
   })
 }
 
-/** The server asks for a repeat by a deadlock or a serialization failure. */
 async function withRepeats<Value>(run: () => Promise<Value>): Promise<Value> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -266,7 +251,6 @@ async function withRepeats<Value>(run: () => Promise<Value>): Promise<Value> {
   }
 }
 
-/** Adds the server's address and the name of the setting to the error of a server that cannot be used. */
 export function nameServer(error: unknown, url: string): unknown {
   if (!(error instanceof Error)) return error
   const isOfServer = 'code' in error || /timeout|terminated/i.test(error.message)
@@ -280,15 +264,11 @@ function describeUrl(url: string): string {
   return `${hostname}:${port || '5432'}${pathname}`
 }
 
-/**
- * All other processes wait behind a migration that waits for a lock. Longer than PostgreSQL's
- * deadlock_timeout, after which an autovacuum in the way is cancelled.
- */
+/** Longer than deadlock_timeout, after which PostgreSQL cancels an autovacuum in the way. */
 export const MIGRATION_LOCK_MS_MAX = 1.5 * SECOND_MS
-/** Pause before the next try, in which other processes continue; all tries take some minutes. */
+/** All tries take some minutes. */
 const MIGRATION_RETRY_MS = 2 * SECOND_MS
 const MIGRATION_TRIES_MAX = 100
-/** How often a process checks whether another has finished its migrations. */
 const MIGRATION_POLL_MS = 100
 
 type Session = {
@@ -296,13 +276,13 @@ type Session = {
 }
 
 const DEADLOCK = '40P01'
-/** A lock timeout or a deadlock. */
+/** Lock timeout and deadlock. */
 const IS_LOCKED: ReadonlySet<string> = new Set(['55P03', DEADLOCK])
 
 const SETTINGS = [
-  // The role or the database may have a setting that is too short.
+  // The role or the database may set a timeout that is too short.
   'statement_timeout = 0',
-  // A dead machine must not keep the advisory lock for two hours.
+  // A dead machine must not hold the advisory lock for two hours.
   'tcp_keepalives_idle = 10',
   'tcp_keepalives_interval = 5',
   'tcp_keepalives_count = 4',
@@ -310,11 +290,7 @@ const SETTINGS = [
 
 const MIGRATION_LOCK = 727_265
 
-/**
- * Applies pending migrations and returns them. Processes with pending migrations wait for each other, as long
- * as it takes to create large indexes; the others do not wait. Throws like `migrate`, when a table stays
- * locked through MIGRATION_TRIES_MAX tries, and when connected processes would not survive a migration.
- */
+/** Throws also when a migration would break connected processes, or a table stays locked. */
 async function migrateSession(
   session: Session,
   migrations: readonly Migration[],
@@ -329,13 +305,12 @@ async function migrateSession(
   return migrate(target, migrations)
 }
 
-/** The applied migrations; changes nothing. */
 async function findApplied(session: Session): Promise<AppliedMigration[]> {
   const [table] = (await session.query("select to_regclass('schema_migrations') as name")).rows
   return table?.name == null ? [] : readApplied(session)
 }
 
-/** Polls, because a statement that waits would hold a snapshot, for which concurrent index builds wait. */
+/** A waiting statement would hold a snapshot, which blocks concurrent index builds. */
 async function takeLock(session: Session): Promise<void> {
   for (;;) {
     const { rows } = await session.query('select pg_try_advisory_lock($1) as is_mine', [
@@ -356,7 +331,6 @@ async function refuseToBreak(session: Session, plan: MigrationPlan): Promise<voi
   )
 }
 
-/** The number of connections that other processes of the service have to this database. */
 async function countOthers(session: Session): Promise<number> {
   const { rows } = await session.query(
     `select count(*)::integer as others from pg_stat_activity
@@ -418,7 +392,6 @@ async function inTransaction(session: Session, run: () => Promise<void>): Promis
   }
 }
 
-/** Repeats `run` after lock timeouts; other processes continue between the tries. */
 async function withLockRetries(name: string, run: () => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
@@ -440,7 +413,6 @@ function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code)
 }
 
-/** Runs a statement that cannot be in a transaction, such as creating an index concurrently. */
 async function runAlone(session: Session, text: string): Promise<void> {
   const name = /^create (?:unique )?index concurrently if not exists (\w+)/i.exec(text)?.[1]
   if (name !== undefined) await dropInvalidIndex(session, name)
@@ -449,7 +421,7 @@ async function runAlone(session: Session, text: string): Promise<void> {
   await session.query(text)
 }
 
-/** A process that died while it created an index leaves an invalid one. */
+/** A process that dies during a concurrent index build leaves an invalid index. */
 async function dropInvalidIndex(session: Session, name: string): Promise<void> {
   const { rows } = await session.query(
     'select 1 from pg_index where indexrelid = to_regclass($1) and not indisvalid',
@@ -458,10 +430,7 @@ async function dropInvalidIndex(session: Session, name: string): Promise<void> {
   if (rows.length > 0) await session.query(`drop index concurrently ${name}`)
 }
 
-/**
- * Copies the database as of one moment: runs `dump` with the name of a snapshot. Returns the ids of the raw
- * messages whose bytes, in this snapshot, are in the blob store.
- */
+/** Returns the ids of the raw messages whose bytes, in the snapshot, are in the blob store. */
 export function backUpPostgres(
   url: string,
   dump: (snapshot: string) => Promise<void>,

@@ -8,14 +8,12 @@ import { SECOND_MS } from '#platform/units.ts'
 import type { RunSql } from './db.ts'
 import { asStorageError } from './storage-error.ts'
 
-/** How long a write waits for another process that holds the embedded database. */
 export const BUSY_TIMEOUT_MS = 2 * SECOND_MS
-/** The page size: a page of 8 KiB holds three messages of 2 KiB, a page of 4 KiB only one. */
+/** A page of 8 KiB holds three messages of 2 KiB, a page of 4 KiB only one. */
 export const DATABASE_PAGE_BYTES = 8 * 1024
 
 export type SqliteConnection = {
   exec(sql: string): void
-  /** Like `exec`, for one statement that is run often. */
   run(sql: string): void
   rows(sql: string, ...parameters: SQLInputValue[]): Record<string, unknown>[]
   readonly isInTransaction: boolean
@@ -25,21 +23,23 @@ export type SqliteConnection = {
 
 type SqliteConnectionOptions = {
   path: string
-  /** `bare` opens for writing without touching the file; `look` reads and leaves no files beside it. */
+  /**
+   * `bare` opens for writing but leaves the file alone; `look` reads and leaves no files behind.
+   */
   mode: 'read' | 'write' | 'bare' | 'look'
   busyTimeoutMs?: number
 }
 
 /**
- * Opens the database file. Writing connections are durable: WAL with `synchronous=FULL` syncs the log before
- * a commit returns. Deleted content is overwritten, because deleted mail must not stay in free pages.
+ * WAL with `synchronous=FULL` syncs the log before a commit returns. `secure_delete` keeps deleted
+ * mail out of free pages.
  */
 export function openSqliteConnection(options: SqliteConnectionOptions): SqliteConnection {
   const raw = new DatabaseSync(options.mode === 'look' ? urlToRead(options.path) : options.path, {
     readOnly: options.mode === 'read' || options.mode === 'look',
     timeout: options.busyTimeoutMs ?? BUSY_TIMEOUT_MS,
   })
-  // These statements read the file, which may be locked.
+  // These pragmas read the file, which may be locked.
   if (options.mode !== 'bare') raw.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;')
   if (options.mode === 'write') {
     raw.exec(`PRAGMA page_size = ${DATABASE_PAGE_BYTES}; PRAGMA journal_mode = WAL;`)
@@ -63,8 +63,8 @@ export function openSqliteConnection(options: SqliteConnectionOptions): SqliteCo
 }
 
 /**
- * SQLite creates a log and its index even to read, and a reader does not remove them. Without a log, no
- * process has the file open, so it is complete by itself.
+ * SQLite creates a log even for reading, and a reader does not remove it. Without a log the file
+ * alone is complete.
  */
 function urlToRead(path: string): string | URL {
   if (existsSync(`${path}-wal`)) return path
@@ -77,7 +77,6 @@ export function sqliteVersion(connection: SqliteConnection): string {
   return String(connection.rows('select sqlite_version() as version')[0]?.version)
 }
 
-/** Kysely and compiled SQL on this connection. Prepared statements are cached by their text. */
 export function queriesOn<Schema>(connection: SqliteConnection): {
   query: Kysely<Schema>
   runSql: RunSql
@@ -86,7 +85,7 @@ export function queriesOn<Schema>(connection: SqliteConnection): {
   const prepare = (sql: string) => {
     let statement = prepared.get(sql)
     if (statement === undefined) {
-      // Lists of varying length make ever new texts, so the cache needs a bound.
+      // Lists of varying length produce new texts without end, so the cache needs a bound.
       if (prepared.size >= PREPARED_MAX) prepared.clear()
       statement = adapt(connection.raw.prepare(sql))
       prepared.set(sql, statement)
@@ -114,7 +113,7 @@ class Dialect extends SqliteDialect {
 }
 
 class Compiler extends SqliteQueryCompiler {
-  /** In the text: SQLite plans a statement with a bound limit anew each time it runs. */
+  /** SQLite replans a statement with a bound limit on each run. */
   protected override visitLimit(node: LimitNode): void {
     const { limit } = node
     if (ValueNode.is(limit) && typeof limit.value === 'number') this.append(`limit ${limit.value}`)
@@ -136,8 +135,8 @@ function adapt(statement: StatementSync) {
 const NOT_A_DATABASE = 26
 
 /**
- * Keeps a second process from using the same data directory. The operating system holds the lock, so it ends
- * with the process, even after kill -9. Throws when another process holds it. Returns how to release it.
+ * Throws when another process holds the lock, which ends with the process even after kill -9.
+ * Returns a function that releases it.
  */
 export function takeProcessLock(path: string): () => void {
   const connection = openSqliteConnection({ path, mode: 'bare', busyTimeoutMs: 0 })

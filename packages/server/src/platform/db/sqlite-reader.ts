@@ -1,5 +1,4 @@
-// The reader thread of the embedded database: runs long reads by name, on a connection of its own, so that they do
-// not block the main thread. It starts with the first read and ends when it has been idle.
+// The reader thread of SQLite. It runs long reads by name, without blocking the main thread.
 
 import { type MessagePort, Worker } from 'node:worker_threads'
 import { onAbort } from '#platform/abort.ts'
@@ -8,10 +7,9 @@ import type { AnyLongRead, Reading } from './db.ts'
 import { openSqliteConnection, queriesOn } from './sqlite-connection.ts'
 import { type Failure, fromFailure, StorageError, toFailure } from './storage-error.ts'
 
-/** An idle thread costs its memory; to start one takes a fraction of a second. */
+/** An idle thread costs memory; starting one takes a fraction of a second. */
 const READER_IDLE_MS = 5 * MINUTE_MS
 
-/** The `workerData` of the reader's entry. */
 export type ReaderData = { path: string }
 
 type ReaderMessage = { id: number; name: string; input: unknown } | { cancel: number }
@@ -21,11 +19,10 @@ type ReadAnswer = { id: number; value: unknown } | { id: number; failure: Failur
 type ReaderOptions<Schema> = {
   path: string
   port: MessagePort
-  /** All reads that may be called. */
   reads: readonly AnyLongRead<Schema>[]
 }
 
-/** Serves the port until the thread is ended. Reads take turns wherever they wait. */
+/** Serves the port until the thread is terminated. Reads take turns whenever they await. */
 export function runSqliteReader<Schema>({ path, port, reads }: ReaderOptions<Schema>): void {
   const queries = queriesOn<Schema>(openSqliteConnection({ path, mode: 'read' }))
   const reading: Reading<Schema> = {
@@ -65,7 +62,6 @@ type ReaderThreadOptions = ReaderData & {
 
 type Waiting = { resolve: (value: never) => void; reject: (error: Error) => void }
 
-/** The thread as the main thread sees it. */
 export class ReaderThread {
   readonly #options: ReaderThreadOptions
   readonly #waiting = new Map<number, Waiting>()
@@ -93,7 +89,7 @@ export class ReaderThread {
     return await answer
   }
 
-  /** Ends the thread; reads under way fail. */
+  /** Terminates the thread; pending reads fail. */
   async close(): Promise<void> {
     this.#isClosed = true
     const worker = this.#leave()
@@ -133,7 +129,6 @@ export class ReaderThread {
     this.#idle.unref()
   }
 
-  /** The next read starts another thread. */
   #leave(): Worker | null {
     clearTimeout(this.#idle)
     const worker = this.#worker

@@ -1,5 +1,5 @@
-// The writer thread of the embedded database: the only writing connection. It runs transactions by name, those of one
-// thread in order of arrival, and commits all that were waiting together.
+// The writer thread of SQLite. It runs transactions by name, in order of arrival for each thread,
+// and commits all waiting ones together.
 
 import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -16,30 +16,26 @@ import {
 import { asStorageError, type Failure, toFailure } from './storage-error.ts'
 import { openUnusedBytesPass, type UnusedBytesPass } from './unused-bytes.ts'
 
-/** The most transactions that share one commit and one fsync. */
 export const COMMIT_GROUP_MAX = 100
-/** Senders whose writes shared a commit write again after this time; a pause makes fewer, larger commits. */
+/** Pause in which the callers of the last commit write again, for fewer and larger commits. */
 const COMMIT_PAUSE_MS = 0.5
-/** A smaller commit is followed by the next at once. */
 const COMMIT_PAUSE_GROUP_MIN = 3
-/** Pages of the write-ahead log that start a checkpoint: 16 MiB, or less on a small disk. */
+/** 16 MiB, or less on a small disk. */
 const LOG_PAGES_MAX = 2_000
 
 export type WriteRequest = { id: number; name: string; input: unknown; traceParent?: string }
 
 type WriteAnswer = { id: number; value: unknown } | { id: number; failure: Failure }
 
-/** A request with the port that it came through. */
 type PortRequest = WriteRequest & { readonly port: MessagePort }
 type Outcome = { readonly request: PortRequest } & ({ value: unknown } | { failure: Failure })
 
-/** Sent to one thread. Only one of the threads that shared a commit gets its size and duration. */
+/** Only one of the threads that shared a commit receives its size and duration. */
 export type GroupReport = {
   answers: WriteAnswer[]
   commit: { groupSize: number; durationMs: number } | null
 }
 
-/** Requests, a port for another thread, the id of a request to overwrite unused bytes, or the end. */
 export type WriterMessage =
   | WriteRequest[]
   | { connect: MessagePort }
@@ -48,22 +44,20 @@ export type WriterMessage =
 
 type WriterOptions<Schema> = {
   path: string
-  /** The database file, open for writing until the last connection of the process is closed. */
+  /** The database file, open for writing until the process has closed its last connection. */
   file: number
   port: MessagePort
-  /** All transactions that may be called, by their names. */
   transactions: ReadonlyMap<string, AnyTransaction<Schema>>
-  /** Null for short-lived writers, which leave the reserve to the service. */
   reservePath: string | null
 }
 
-/** How long after a reader kept deleted data in the log the writer tries again to remove it. */
+/** Delay before the next try to empty the log, after a reader prevented it. */
 const ERASE_RETRY_MS = 250
 
-/** Waiting on this value sleeps, because nothing changes it. */
+/** Waiting on this value sleeps, because it never changes. */
 const PAUSE = new Int32Array(new SharedArrayBuffer(4))
 
-/** Serves the port, and those that it connects, until it is closed. Its first message is `'ready'`. */
+/** Serves the port until it is closed. Posts `'ready'` first. */
 export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   const { transactions } = options
   const connection = openSqliteConnection({ path: options.path, mode: 'write' })
@@ -101,7 +95,7 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
       ports.takeWaiting()
       mustErase ||= group.some(({ name }) => transactions.get(name)?.erasing)
     }
-    // A pass that overwrites reads the log before it empties it.
+    // An overwriting pass reads the log before it empties it.
     if (mustErase && !overwriting.isUnderWay) {
       mustErase = !truncateLog(connection)
       clearTimeout(eraseTimer)
@@ -133,13 +127,12 @@ export function runSqliteWriter<Schema>(options: WriterOptions<Schema>): void {
   options.port.postMessage('ready')
 }
 
-/** Steps that overwrite unused bytes leave the writer so many times their duration. */
+/** Rest between overwriting steps, as a multiple of the last step's duration. */
 const OVERWRITE_REST_FACTOR = 3
 const OVERWRITE_REST_MS_MIN = 1
-/** When a reader or another process blocks a step. */
 const OVERWRITE_RETRY_MS = 50
 
-/** Passes that overwrite the unused bytes of the file. Requests during a pass are answered at its end. */
+/** Requests during a pass are answered at its end. */
 class Overwriting {
   readonly #options: OverwriteTarget
   readonly #asked: { port: MessagePort; id: number }[] = []
@@ -158,7 +151,7 @@ class Overwriting {
     this.#asked.push({ port, id })
     if (this.#pass !== null) return
     const { connection } = this.#options
-    // The steps empty the log; by itself it would begin anew before a step has read it.
+    // The steps empty the log; an automatic checkpoint could restart it before a step has read it.
     connection.exec('PRAGMA wal_autocheckpoint = 0')
     this.#pass = openUnusedBytesPass({ ...this.#options, emptyLog: () => truncateLog(connection) })
     this.#next(0, turn)
@@ -214,13 +207,13 @@ type OverwriteTarget = {
 
 type OverwriteTurn = { isBusy(): boolean; onDone(): void }
 
-/** The threads that write. Each has a queue of its own, so that none waits behind the burst of another. */
+/** Each thread has its own queue, so that none waits behind the burst of another. */
 class Ports {
   readonly #queues = new Map<MessagePort, PortRequest[]>()
 
   add(port: MessagePort): void {
     this.#queues.set(port, [])
-    // The thread has ended. Writes that were not committed were not acknowledged.
+    // The thread has ended. Its uncommitted writes were not acknowledged.
     port.on('close', () => this.#queues.delete(port))
   }
 
@@ -228,10 +221,9 @@ class Ports {
     this.#queues.get(port)?.push(...requests.map((request) => ({ ...request, port })))
   }
 
-  /** The requests of the next commit, at most COMMIT_GROUP_MAX: of every thread its oldest, an equal share for each. */
   takeGroup(): PortRequest[] {
     const waiting = [...this.#queues].filter(([, queue]) => queue.length > 0)
-    // The shortest first, because it may leave a part of its share to the others.
+    // The shortest queue comes first, because it may leave part of its share to the others.
     waiting.sort(([, one], [, other]) => one.length - other.length)
     const group: PortRequest[] = []
     for (const [index, [, queue]] of waiting.entries()) {
@@ -267,7 +259,7 @@ class Ports {
   }
 }
 
-/** Whether all of the log was removed; a reader or a full disk may prevent it. */
+/** False when a reader or a full disk prevents it. */
 function truncateLog(connection: SqliteConnection): boolean {
   connection.exec('PRAGMA busy_timeout = 0')
   try {
@@ -305,12 +297,11 @@ async function commitGroup<Schema>(
   }
   const answers = await tryTogether(writer, admitted)
   if (answers !== null) return [...answers, ...refused]
-  // One of the group failed and all were rolled back. Running each alone shows which.
+  // One request failed and all were rolled back; running each alone shows which.
   for (const request of admitted) refused.push(await runAlone(writer, request))
   return refused
 }
 
-/** Only essential transactions run while the disk is full, and may use the reserve. */
 function isEssential<Schema>({ transactions }: Writer<Schema>, { name }: PortRequest): boolean {
   return transactions.get(name)?.essential ?? false
 }
@@ -333,8 +324,8 @@ async function runAlone<Schema>(writer: Writer<Schema>, request: PortRequest): P
     outcome = await tryOne(writer, request)
   }
   if (outcome.isFull && isEssential(writer, request)) {
-    // Overwriting deleted content needs its size in the log. Freeing space comes first: the freed pages are
-    // overwritten when they are used again.
+    // Overwriting deleted content needs as much space in the log. Freeing space comes first, and
+    // freed pages are overwritten when they are reused.
     writer.connection.exec('PRAGMA secure_delete = FAST')
     outcome = await tryOne(writer, request)
     writer.connection.exec('PRAGMA secure_delete = ON')
@@ -353,7 +344,6 @@ async function tryOne<Schema>(writer: Writer<Schema>, request: PortRequest) {
   }
 }
 
-/** Null when the group failed and each request has to run alone. */
 async function tryTogether<Schema>(
   writer: Writer<Schema>,
   group: PortRequest[],
@@ -362,7 +352,7 @@ async function tryTogether<Schema>(
     return await inTransaction(writer, group)
   } catch (error) {
     const failure = toFailure(error)
-    // A busy database would be busy for each request; trying each would wait for a timeout every time.
+    // A busy database would be busy for each request, and each would wait for the timeout.
     if (failure.kind === 'busy') return group.map((request) => failureOf(request, failure))
     return null
   }
@@ -387,7 +377,7 @@ async function inTransaction<Schema>(
   }
 }
 
-/** Runs the first request, together with following requests that share its statements. */
+/** Runs the first request, together with following ones that share its statements. */
 async function runNext<Schema>(
   { tx, transactions }: Writer<Schema>,
   requests: PortRequest[],
@@ -415,23 +405,18 @@ function failureOf(request: PortRequest, failure: Failure): Outcome {
   return { request, failure }
 }
 
-/**
- * A file that is deleted when the disk is full, so that deleting mail still works: the log and the deletion
- * need free space.
- */
+/** Size of a file that is deleted when the disk is full, because deleting mail needs space. */
 const RESERVE_BYTES = 16 * 1024 * 1024
 
 type DiskReserve = {
-  /** False after `giveUp` until `restore` succeeds. */
   readonly isWhole: boolean
   giveUp(): void
-  /** Restores the file when twice its size is free; returns whether it exists in full. */
+  /** Returns whether the file is complete. Needs twice its size free. */
   restore(): boolean
 }
 
 const NO_RESERVE: DiskReserve = { isWhole: true, giveUp: () => {}, restore: () => true }
 
-/** Reserves `RESERVE_BYTES` at `path`, or an eighth of a small disk. */
 function openDiskReserve(path: string): DiskReserve {
   const wantedBytes = reserveBytes(path)
   let isWhole = heldBytes(path) >= wantedBytes
@@ -465,10 +450,7 @@ function openDiskReserve(path: string): DiskReserve {
   }
 }
 
-/**
- * Deletes the reserve at `path` when the disk is almost full: opening the database needs a few pages, and a
- * service that does not start cannot delete anything.
- */
+/** A service that cannot open its database on a full disk could not delete anything. */
 export function giveUpReserveOnFullDisk(path: string): void {
   if (freeBytes(path) < reserveBytes(path) / 4) rmSync(path, { force: true })
 }

@@ -1,5 +1,4 @@
-// SQLite behind the database port: this thread reads, a writer thread runs transactions by name, and a reader thread
-// runs long reads by name.
+// SQLite behind the database port, with a thread that writes and one for long reads.
 
 import { once } from 'node:events'
 import { closeSync, openSync, rmSync } from 'node:fs'
@@ -35,20 +34,19 @@ import { openWriteSlots } from './write-slots.ts'
 
 type SqliteOptions = {
   path: string
-  /** The module that runs `runSqliteWriter` with all transactions; its `workerData` is `WriterData`. */
+  /** A module that calls `runSqliteWriter` with all transactions; its data is `WriterData`. */
   writerEntry: URL
-  /** The module that runs `runSqliteReader` with all long reads; its `workerData` is `ReaderData`. */
+  /** A module that calls `runSqliteReader` with all long reads; its data is `ReaderData`. */
   readerEntry: URL
-  /** Null for short-lived writers, which do not touch the disk reserve. */
+  /** Null for short-lived writers, which leave the reserve to the service. */
   reservePath: string | null
   observer: DbObserver
-  /** Called when the thread of long reads has ended by itself. The next read starts another. */
+  /** Called when the reader thread ends unexpectedly. The next read starts another. */
   onError(error: Error): void
-  /** The thread of long reads ends when it has had nothing to do for so long; READER_IDLE_MS by default. */
   readerIdleMs?: number
 }
 
-/** Opens and migrates the database file. Throws with the cause when it cannot be opened. */
+/** Throws with the cause when the file cannot be opened. */
 export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Schema>> {
   if (options.reservePath !== null) giveUpReserveOnFullDisk(options.reservePath)
   await migrateSqlite(options.path)
@@ -81,7 +79,7 @@ export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Sch
   }
 }
 
-/** Opens the same database in another thread of the process; `writer` is of `shareWriter`. */
+/** `writer` comes from `shareWriter`. */
 export function openSqliteInThread<Schema>({
   path,
   observer,
@@ -96,7 +94,7 @@ export function openSqliteInThread<Schema>({
   const writes = new PortWrites(observer)
   let connected: MessagePort | null = null
   writer.on('message', (port: MessagePort) => {
-    // The writer has started again: writes that went to the previous port get no answer.
+    // The writer has restarted, so writes sent to the previous port get no answer.
     connected?.close()
     if (connected !== null) writes.lose()
     connected = port
@@ -121,7 +119,6 @@ export function openSqliteInThread<Schema>({
   }
 }
 
-/** Opens an existing, current file for reading only. */
 export function openSqliteToRead<Schema>(path: string): ReadingDb<Schema> {
   const reader = openSqliteConnection({ path, mode: 'look' })
   const queries = queriesOn<Schema>(reader)
@@ -132,7 +129,7 @@ export function openSqliteToRead<Schema>(path: string): ReadingDb<Schema> {
   }
 }
 
-/** Applies pending migrations to a database file, which it creates when absent; returns their names. */
+/** Creates the file when absent. Returns the names of the applied migrations. */
 export async function migrateSqlite(
   path: string,
   migrations: readonly Migration[] = readMigrations('sqlite'),
@@ -146,7 +143,6 @@ export async function migrateSqlite(
   }
 }
 
-/** Throws when the file cannot be opened or is not a database. */
 export function inspectSqlite(path: string): SchemaState {
   const connection = openSqliteConnection({ path, mode: 'look' })
   try {
@@ -157,7 +153,6 @@ export function inspectSqlite(path: string): SchemaState {
   }
 }
 
-/** The applied migrations; none in an empty database. */
 function readApplied(connection: SqliteConnection): AppliedMigration[] {
   const table = "select 1 from sqlite_schema where name = 'schema_migrations'"
   if (connection.rows(table).length === 0) return []
@@ -188,7 +183,6 @@ function migrationTarget(connection: SqliteConnection): MigrationTarget {
   }
 }
 
-/** Commits what `run` does, unless it returns false or throws. */
 function atomically(connection: SqliteConnection, run: () => boolean): boolean {
   connection.exec('BEGIN IMMEDIATE')
   try {
@@ -201,7 +195,6 @@ function atomically(connection: SqliteConnection, run: () => boolean): boolean {
   }
 }
 
-/** The `workerData` of the module at `writerEntry`. */
 export type WriterData = { path: string; file: number; reservePath: string | null }
 
 type WriterThreadOptions = WriterData & { writerEntry: URL; observer: DbObserver }
@@ -211,7 +204,6 @@ type Waiting = {
   reject: (error: Error) => void
 }
 
-/** The writes of this thread, which go to the writer thread through a port. */
 class PortWrites {
   readonly #observer: DbObserver
   readonly #waiting = new Map<number, Waiting>()
@@ -226,13 +218,12 @@ class PortWrites {
     this.#observer = observer
   }
 
-  /** The writes go to this port from now on. */
   open(port: Worker | MessagePort): void {
     this.#port = port
     port.on('message', (report: GroupReport) => this.#settle(report))
   }
 
-  /** Writes under way may have been committed; their callers learn that the outcome is unknown. */
+  /** Rejects pending writes, which may have been committed: their outcome is unknown. */
   lose(reason?: unknown): void {
     this.#port = null
     this.#outbox = []
@@ -249,15 +240,13 @@ class PortWrites {
       const id = this.#lastId
       this.#waiting.set(id, { resolve, reject })
       this.#outbox.push({ id, name, input, ...(traceParent && { traceParent }) })
-      // Wakes the writer once for all writes of this iteration of the event loop; an idle writer starts with
-      // the first.
+      // Wakes the writer once for all writes of this turn of the event loop.
       if (this.#outbox.length > 1) return
       if (this.#waiting.size === 1) queueMicrotask(() => this.#post())
       else setImmediate(() => this.#post())
     })
   }
 
-  /** See `overwriteUnused` of the port. */
   overwrite(): Promise<void> {
     const port = this.#port
     if (port === null || this.#isClosed) return Promise.reject(unavailable())
@@ -269,7 +258,7 @@ class PortWrites {
     })
   }
 
-  /** Accepts no more writes and waits for those under way. A pass that overwrites is abandoned. */
+  /** Refuses new writes and waits for pending ones. An overwriting pass is abandoned. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const id of this.#overwrites) {
@@ -301,7 +290,7 @@ class PortWrites {
   }
 }
 
-/** So many writes that the next commit is full, even when one account writes; it leaves one commit to the others. */
+/** One account can fill the next commit but leaves one commit to the others. */
 function sharedBy<Schema>(writes: PortWrites): Db<Schema>['write'] {
   const limit = 4 * COMMIT_GROUP_MAX
   const limitPerKey = limit - COMMIT_GROUP_MAX
@@ -324,7 +313,7 @@ class WriterThread {
     this.writes = new PortWrites(options.observer)
   }
 
-  /** Resolves when the thread has opened the database; rejects with the reason when it cannot. */
+  /** Resolves once the thread has opened the database; rejects with the reason if it cannot. */
   async start(): Promise<void> {
     const { path, file, reservePath, writerEntry } = this.#options
     const worker = new Worker(writerEntry, {
@@ -357,7 +346,7 @@ class WriterThread {
     return port2
   }
 
-  /** Waits for writes under way, then ends the thread. False when it was called before. */
+  /** Waits for pending writes, then ends the thread. A repeated call returns false. */
   close(): Promise<boolean> {
     if (this.#closing !== null) return this.#closing.then(() => false)
     this.#closing = this.#finish()
@@ -387,7 +376,6 @@ class WriterThread {
   }
 }
 
-/** Gives a thread a port to the writer. */
 function connect(sharer: MessagePort, worker: Worker): void {
   const { port1, port2 } = new MessageChannel()
   worker.postMessage({ connect: port1 } satisfies WriterMessage, [port1])
@@ -398,10 +386,7 @@ function unavailable(cause?: unknown): StorageError {
   return new StorageError('unavailable', 'The writer thread is not running.', cause)
 }
 
-/**
- * Copies the database as of one moment, while it is being written, by `VACUUM INTO`. Replaces `to`. Returns
- * the ids of the raw messages whose bytes are in the blob store.
- */
+/** Returns the ids of the raw messages whose bytes are in the blob store. Replaces `to`. */
 export function backUpSqlite(files: { from: string; to: string }): string[] {
   rmSync(files.to, { force: true })
   const source = openSqliteConnection({ path: files.from, mode: 'read' })

@@ -1,5 +1,4 @@
-// Queries of the hot path, compiled to SQL once: building a Kysely query costs more than SQLite needs to run it.
-// PostgreSQL prepares them, and runs a statement once for several rows.
+// Hot-path queries, compiled once: building one by Kysely costs more than SQLite takes to run it.
 
 import { createHash } from 'node:crypto'
 import {
@@ -27,18 +26,15 @@ function placeholder<Value>(name: string): RawBuilder<Value> {
   return sql.val(new Placeholder(name)) as RawBuilder<unknown> as RawBuilder<Value>
 }
 
-/** The values for a compiled query, in the order of its parameters. */
 function valuesFor({ parameters }: CompiledQuery, input: Parameters): unknown[] {
   return parameters.map((value) => (value instanceof Placeholder ? input[value.name] : value))
 }
 
-/** Stands for a value of the input. */
 type Place<Input> = <Name extends keyof Input & string>(name: Name) => RawBuilder<Input[Name]>
 
 /**
- * A statement that is compiled at its first use, once for each engine. `build` must return the same query
- * every time, with `place('name')` for a value of the input. PostgreSQL prepares plain inserts, and what is `isPrepared`:
- * for lookups by a key, which have one good plan whatever is looked up.
+ * `build` must always return the same query. `isPrepared` is for lookups by a key, whose one plan
+ * suits all values on PostgreSQL.
  */
 export function statement<Schema, Input extends Parameters, Row>(
   build: (query: Kysely<Schema>, place: Place<Input>, engine: Engine) => Compilable<Row>,
@@ -67,7 +63,6 @@ function isPlainInsert({ query }: CompiledQuery): boolean {
 const names = new Map<string, string>()
 const NAME_LENGTH = 24
 
-/** Prepares the text under a name wherever it runs from now on. Idempotent. */
 function prepare(text: string): void {
   if (names.has(text)) return
   names.set(text, createHash('sha256').update(text).digest('hex').slice(0, NAME_LENGTH))
@@ -75,10 +70,7 @@ function prepare(text: string): void {
 
 type Query = (text: unknown, values?: unknown, ...rest: unknown[]) => unknown
 
-/**
- * Makes the connection run texts passed to `prepare` as prepared statements: parsing and planning took 38 % of the
- * time of a receipt's statements. Only constant texts are prepared, so a connection keeps few.
- */
+/** Parsing and planning took 38 % of the statement time of a received message. */
 export function preparing(client: { query: unknown }): void {
   const query = (client.query as Query).bind(client)
   const named: Query = (text, values, ...rest) => {
@@ -91,23 +83,21 @@ export function preparing(client: { query: unknown }): void {
 }
 
 /**
- * A statement that runs for each of several rows. SQLite runs it row by row. PostgreSQL runs it once for all
- * rows, passed as JSON that it converts by the types of the table's columns: one text serves any number of
- * rows and parses faster than many parameters. The values of a row are named like columns of the table.
+ * The keys of a row are column names. PostgreSQL gets all rows at once as JSON: one statement
+ * serves any number of them and parses faster than many parameters.
  */
 type RowStatement<Schema, Row extends Parameters, Found> = {
   forOne(query: Kysely<Schema>, engine: Engine): CompiledQuery
-  /** `rows` is the rows as a table with the columns of the named table. */
   forAll(
     query: Kysely<Schema>,
     rows: (table: string) => RawBuilder<object>,
     engine: Engine,
   ): OperationNodeSource
-  /** Used by the compiler only. */
+  /** For the compiler only; never set. */
   readonly of?: { row: Row; found: Found }
 }
 
-/** `onConflict` is SQL for both engines. */
+/** `onConflict` must be valid SQL on both engines. */
 export function rowInsert<Schema, Row extends Parameters>(
   table: string,
   columns: readonly (keyof Row & string)[],
@@ -123,7 +113,7 @@ export function rowInsert<Schema, Row extends Parameters>(
   }
 }
 
-/** Columns that are also in the rows must be qualified with their table. */
+/** Columns that also occur in the rows must be qualified with their table. */
 export function rowUpdate<Schema, Row extends Parameters, Found = UpdateResult>(
   table: string,
   build: (
@@ -139,7 +129,6 @@ export function rowUpdate<Schema, Row extends Parameters, Found = UpdateResult>(
   }
 }
 
-/** `build` returns the query for one row. */
 export function rowSelect<Schema, Row extends Parameters, Found>(
   table: string,
   build: (
@@ -158,7 +147,6 @@ export function rowSelect<Schema, Row extends Parameters, Found>(
 
 const given = <Value>(column: string) => sql.ref<Value>(`given.${column}`)
 
-/** Runs the statement for the rows, in order; returns all results. */
 export function forEachRow<Schema, Row extends Parameters, Found>(
   statement: RowStatement<Schema, Row, Found>,
 ): (tx: Tx<Schema>, rows: readonly Row[]) => Promise<Found[]> {
@@ -175,7 +163,6 @@ export function forEachRow<Schema, Row extends Parameters, Found>(
   }
 }
 
-/** Runs inserts and updates, each for its rows, in the order of their declaration. */
 export function together<Schema, Rows extends Readonly<Record<string, Parameters>>>(
   statements: {
     readonly [Kind in keyof Rows]: RowStatement<Schema, Rows[Kind], unknown>
@@ -217,7 +204,7 @@ async function runAll<Schema>(
   return (await tx.query.executeQuery({ ...query, parameters })).rows
 }
 
-/** JSON can escape half of a surrogate pair, which PostgreSQL refuses. */
+/** JSON can contain an escaped lone surrogate, which PostgreSQL rejects. */
 const HALF_PAIR = /\\ud[89a-f]/
 
 function toJson(rows: readonly Parameters[]): string {

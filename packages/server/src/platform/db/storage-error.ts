@@ -2,7 +2,7 @@
 
 export type StorageErrorKind =
   | 'full'
-  /** Locked by another process, or too many writes wait. */
+  /** Locked by another process, or too many writes are waiting. */
   | 'busy'
   | 'unavailable'
 
@@ -27,7 +27,7 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof StorageError && error.message === TOO_MANY
 }
 
-/** Whether PostgreSQL waited too long for a row, met a deadlock or ended a long statement, and has rolled back. */
+/** A lock timeout, a deadlock or a statement timeout of PostgreSQL, which has rolled back. */
 export function isLockTimeout(error: unknown): boolean {
   const cause = error instanceof StorageError ? error.cause : error
   return ['55P03', '40P01', '57014'].includes(String((cause as { code?: unknown } | null)?.code))
@@ -76,15 +76,14 @@ const SYSTEM_KINDS: Record<string, StorageErrorKind> = {
   EHOSTDOWN: 'unavailable',
   ENETUNREACH: 'unavailable',
   ENETDOWN: 'unavailable',
-  // This machine has no free port for another connection.
   EADDRNOTAVAIL: 'busy',
 }
 
-/** How pg and Kysely report lost and closed connections: by message only. */
+/** pg and Kysely report lost and closed connections by message only. */
 const LOST_CONNECTION =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client (has encountered a connection error|was closed) and is not queryable|Query read timeout|Postgres connection has been discarded|Cannot use a pool after calling end on the pool|driver has already been destroyed)/
 
-/** `error` as a `StorageError`; null when it is a fault of the program. */
+/** Null when the error is a fault of the program. */
 export function asStorageError(error: unknown): StorageError | null {
   if (error instanceof StorageError) return error
   if (!(error instanceof Error)) return null
@@ -105,7 +104,6 @@ export function asStorageError(error: unknown): StorageError | null {
   return null
 }
 
-/** An error as plain data, on its way to another thread. */
 export type Failure = { kind: StorageErrorKind | 'fault'; message: string; stack?: string }
 
 export function toFailure(error: unknown): Failure {

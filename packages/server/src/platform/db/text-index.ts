@@ -1,5 +1,4 @@
-// The full-text index on both engines: FTS5 and tsvector. Callers pass words that need no further analysis;
-// nothing in them is read as query syntax.
+// The full-text index: FTS5 or tsvector. Nothing in a caller's words is read as query syntax.
 
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import type { Engine } from './db.ts'
@@ -8,13 +7,13 @@ const TEXT_FIELDS = ['subject', 'sender', 'recipients', 'body'] as const
 type TextField = (typeof TEXT_FIELDS)[number]
 
 export type TextEntry = {
-  /** A positive safe integer. Entries are found in the order of their ids. */
+  /** A positive safe integer. Searches return entries in descending order of their ids. */
   readonly id: number
-  /** Limits searches: letters and digits. Words of different scopes never match. */
+  /** Letters and digits. Words of different scopes never match. */
   readonly scope: string
-  /** Further terms of the entry, apart from its words: letters, digits and dots. */
+  /** Filter terms apart from the words: letters, digits and dots. */
   readonly marks: readonly string[]
-  /** In order. Words contain no spaces and, of ASCII, only letters, digits and WORD_CHARACTERS. */
+  /** Words contain no spaces and, of ASCII, only letters, digits and WORD_CHARACTERS. */
   readonly fields: Readonly<Record<TextField, readonly string[]>>
 }
 
@@ -31,7 +30,6 @@ export type TextQuery =
   | { readonly kind: 'all' | 'any'; readonly parts: readonly TextQuery[] }
   | { readonly kind: 'not'; readonly part: TextQuery }
 
-/** A condition in SQL on the entry with this id; `matches` is one on the words of the entry. */
 export type TextFilter = (
   id: RawBuilder<number>,
   matches: (query: TextQuery) => RawBuilder<boolean>,
@@ -44,17 +42,16 @@ export type TextSearch = {
   /** Null for all entries with the marks. */
   readonly query: TextQuery | null
   readonly filter: TextFilter | null
-  /** The highest id to find. */
   readonly until: number
   readonly limit: number
 }
 
-/** ASCII characters of words beside letters and digits, as in the definition of the SQLite table. */
+/** ASCII characters of words besides letters and digits, as in the SQLite table's definition. */
 export const WORD_CHARACTERS = '!#$%&*+-./:=?^_{|}~@'
 
 type AnyTx = { readonly engine: Engine; readonly query: QueryExecutorProvider }
 
-/** Adds entries; their ids must be new. */
+/** The ids must be new. */
 export async function addTextEntries(tx: AnyTx, entries: readonly TextEntry[]): Promise<void> {
   if (tx.engine === 'sqlite') {
     for (const { id, scope, marks, fields } of entries) {
@@ -72,7 +69,7 @@ export async function addTextEntries(tx: AnyTx, entries: readonly TextEntry[]): 
   await sql`insert into search_index (id, words) values ${sql.join(rows)}`.execute(tx.query)
 }
 
-/** Removes entries; ignores unknown ids. */
+/** Ignores unknown ids. */
 export async function removeTextEntries(tx: AnyTx, ids: readonly number[]): Promise<void> {
   if (tx.engine === 'sqlite') {
     for (const id of ids)
@@ -83,14 +80,13 @@ export async function removeTextEntries(tx: AnyTx, ids: readonly number[]): Prom
   await sql`delete from search_index where id = any(${ids}::bigint[])`.execute(tx.query)
 }
 
-/** The ids that the search finds, the highest first. */
 export async function findTextEntries(db: AnyTx, search: TextSearch): Promise<number[]> {
   const id = db.engine === 'sqlite' ? sql`rowid as id` : sql`id`
   const found = sql<{ id: number }>`${selectFound(db.engine, search, id)}`
   return (await found.execute(db.query)).rows.map(({ id }) => id)
 }
 
-/** The same with a rank, higher for better matches. Ranks compare only within one search. */
+/** A higher `worth` is a better match. It is comparable only within one search. */
 export async function rankTextEntries(
   db: AnyTx,
   search: TextSearch,
@@ -112,10 +108,7 @@ export async function rankTextEntries(
 
 type Ranked = { id: number; worth: number }
 
-/**
- * SQLite takes a JavaScript number for a real, but its index needs integers as bounds. On PostgreSQL the expression
- * `id + 0` makes the planner use the index of words.
- */
+/** SQLite's index needs integer bounds; `id + 0` makes PostgreSQL use the index of words. */
 function selectFound(
   engine: Engine,
   search: TextSearch,
@@ -140,13 +133,9 @@ function selectFound(
     order by id + 0 desc limit ${limit}`
 }
 
-/** No entry has this id. */
 const ROUND_ID = 0
 
-/**
- * Adds a part to the index that no merge reads yet. Without it, FTS5 would continue a merge that is under
- * way, which may have copied words of entries that were removed since.
- */
+/** Keeps FTS5 from continuing a merge that may have copied words of entries removed since. */
 async function addOwnPart(tx: AnyTx): Promise<void> {
   await sql`insert into search_index (rowid, marks) values (${sql.lit(ROUND_ID)}, '.')`.execute(
     tx.query,
@@ -155,10 +144,7 @@ async function addOwnPart(tx: AnyTx): Promise<void> {
   await sql`delete from search_index where rowid = ${sql.lit(ROUND_ID)}`.execute(tx.query)
 }
 
-/**
- * Rewrites some `pages` of the index without the words of removed entries; true when none is left of those that were
- * removed before the first step, which starts the round. PostgreSQL needs none of this.
- */
+/** True once no words are left of entries removed before the first step. PostgreSQL keeps none. */
 export async function eraseTextStep(
   tx: AnyTx,
   { pages, isFirst }: { pages: number; isFirst: boolean },
@@ -177,7 +163,6 @@ export async function eraseTextStep(
   return (await changes()) - before < 2
 }
 
-/** Whether words of removed entries stay in the index until `eraseTextStep` removes them. */
 export function keepsRemovedText(engine: Engine): boolean {
   return engine === 'sqlite'
 }
@@ -186,16 +171,16 @@ function scoped(scope: string, word: string): string {
   return `${scope}:${word}`
 }
 
-/** No word begins with a dot. */
+/** Words never begin with a dot, so a mark never equals a word. */
 function markOf(mark: string): string {
   return `.${mark}`
 }
 
-/** A query in the syntax of FTS5. Every word is quoted, and quotes within it are doubled. */
+/** Every word is quoted, and quotes within it are doubled. */
 function matchOf({ scope, marks }: TextSearch, query: TextQuery | null): string {
   const quote = (word: string) => `"${scoped(scope, word).replaceAll('"', '""')}"`
   const [mark = '', ...furtherMarks] = marks.map((name) => quote(markOf(name)))
-  // NOT has two sides: what is excluded alone is excluded from all entries with the mark.
+  // NOT needs two operands: exclusions alone apply to all entries with the mark.
   const except = (wanted: readonly string[], excluded: readonly string[]) => {
     const all = wanted.length === 0 ? mark : wanted.join(' AND ')
     return excluded.length === 0 ? `(${all})` : `((${all}) NOT (${excluded.join(' OR ')}))`
@@ -214,7 +199,7 @@ function matchOf({ scope, marks }: TextSearch, query: TextQuery | null): string 
     return `${columns}${part.words.map(quote).join(' + ')}${part.isPrefix ? ' *' : ''}`
   }
   const parts = query === null ? [] : query.kind === 'all' ? query.parts : [query]
-  // The marks come first, so that all else is matched only in their entries.
+  // The marks come first, so that the rest is matched only in their entries.
   return all(parts, [mark, ...furtherMarks])
 }
 
@@ -225,13 +210,12 @@ const WEIGHTS: Readonly<Record<TextField, string>> = {
   body: 'D',
 }
 
-/** A query in the syntax of tsquery, with every word quoted. */
 function tsqueryOf({ scope, marks }: TextSearch, query: TextQuery | null): string {
   const marked = marks.map((mark) => lexeme(scoped(scope, markOf(mark))))
   return [...marked, ...(query === null ? [] : [tsquery(scope, query)])].join(' & ')
 }
 
-/** The query without what it excludes; null if nothing is left. */
+/** The query without its exclusions; null if nothing is left. */
 function wantedOf(query: TextQuery): TextQuery | null {
   if (query.kind === 'not') return null
   if (query.kind === 'phrase') return query
@@ -254,7 +238,7 @@ function tsquery(scope: string, query: TextQuery): string {
   return `(${parts.join(' <-> ')})`
 }
 
-/** The highest position that PostgreSQL stores, and the most positions of one word. */
+/** Limits of PostgreSQL. */
 const POSITION_MAX = 16_383
 const POSITIONS_MAX = 255
 

@@ -1,45 +1,42 @@
-// Overwrites what rows have left in the unused bytes of a SQLite file. `secure_delete` overwrites a cell that is
-// deleted. A cell that SQLite moves to another page leaves its old copy behind, between the pointers of its page and the
-// cells there. No statement reaches these bytes, so a pass writes zeros to the file itself, in steps.
+// Overwrites remains of rows in the unused bytes of a SQLite file. `secure_delete` overwrites
+// deleted cells, but a cell that moves to another page leaves its old copy behind. No statement
+// reaches these bytes, so a pass writes zeros to the file itself, in steps.
 //
-// A step empties the log and takes the write lock before it reads pages, so the file is complete and no other process writes
-// it. The bytes have no meaning to SQLite: neither a reader at the same time nor a crash in between sees a difference.
-// SQLite gives whole pages other numbers, with their unused bytes. So each step also reads the pages that were written
-// since the step before, by the numbers in the log, and begins again when it cannot know them all.
+// A step empties the log and takes the write lock before it reads pages, so the file is complete
+// and no other process writes it. Neither a concurrent reader nor a crash sees a difference. SQLite
+// may renumber whole pages, so each step also reads the pages written since the last one, by their
+// numbers in the log, and starts over when it cannot know them all.
 
 import { closeSync, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs'
 import type { SqliteConnection } from './sqlite-connection.ts'
 import { asStorageError } from './storage-error.ts'
 
-/** Pages of a step, beside those that were written since the last one: 4 MiB, which take some ten milliseconds. */
+/** 4 MiB, which take some ten milliseconds. */
 const STEP_PAGES = 512
-/** Overflow pages begin with the number of a page, which in a larger file looks like the type of a page. */
+/** Overflow pages begin with a page number, which in a larger file could look like a page type. */
 const PAGES_MAX = 2 ** 25
 
 export type UnusedBytesPass = {
-  /** `blocked` when a reader or another process prevents it for the moment. Throws what SQLite throws. */
+  /** `blocked` when a reader or another process prevents it for now. */
   step(): 'done' | 'more' | 'blocked'
-  /** Pages may have been freed without being overwritten. */
+  /** Called when pages may have been freed without being overwritten. */
   beginAgain(): void
 }
 
 type Target = {
   connection: SqliteConnection
   path: string
-  /**
-   * The database file, open for writing. It stays open as long as the process has connections to the file: closing it
-   * would end the locks of SQLite (fcntl(2)).
-   */
+  /** Stays open with the connections: closing it would release SQLite's locks (fcntl(2)). */
   file: number
-  /** Moves the log into the file and empties it; false when something prevents that. */
+  /** False if a reader or another process prevents it. */
   emptyLog(): boolean
 }
 
-/** When a pass is done, no unused byte of the file holds anything that was there before its first step. */
+/** After a pass, no unused byte of the file holds data from before its first step. */
 export function openUnusedBytesPass({ connection, path, file, emptyLog }: Target): UnusedBytesPass {
   const pageBytes = Number(connection.rows('PRAGMA page_size')[0]?.page_size)
   const version = Number(connection.rows('PRAGMA user_version')[0]?.user_version)
-  // Its pointer maps (https://sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages) look like other pages.
+  // Pointer maps (fileformat2.html#pointer_map_or_ptrmap_pages) look like other pages.
   if (Number(connection.rows('PRAGMA auto_vacuum')[0]?.auto_vacuum) !== 0) {
     throw new Error('A database with auto_vacuum cannot be overwritten.')
   }
@@ -68,14 +65,14 @@ export function openUnusedBytesPass({ connection, path, file, emptyLog }: Target
       if (changed === null) place = null
       if (!emptyLog()) return 'blocked'
       const before = place
-      // Without an end of this step, the next one cannot know what was written.
+      // Unless this step completes, the next one cannot know which pages were written.
       place = null
       if (!beginWrite(connection)) return 'blocked'
       try {
         if (logMark(path) !== null) return 'more'
         const { next, free } = before ?? { next: 1, free: pages.listFree() }
         const read = overwriteNext({ next, free, changed: changed ?? [], log: '' })
-        // A commit makes other connections read the pages anew, and begins a log of which the next step knows the mark.
+        // The commit makes other connections reread the pages and restarts the log.
         connection.exec(`PRAGMA user_version = ${version}; COMMIT; PRAGMA shrink_memory`)
         const log = logMark(path)
         if (read < STEP_PAGES) return 'done'
@@ -91,13 +88,10 @@ export function openUnusedBytesPass({ connection, path, file, emptyLog }: Target
 type Place = {
   next: number
   changed: Iterable<number>
-  /** Pages that were free at the beginning, and were not written since. */
   free: Set<number>
-  /** The mark of the log after the last step. */
   log: string
 }
 
-/** False when another process writes. */
 function beginWrite(connection: SqliteConnection): boolean {
   try {
     connection.exec('BEGIN IMMEDIATE')
@@ -112,7 +106,7 @@ function beginWrite(connection: SqliteConnection): boolean {
 const LOG_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 
-/** The salts of the log, which change whenever it begins anew; null for an empty log. */
+/** The salts of the log, which change whenever it restarts; null for an empty log. */
 function logMark(path: string): string | null {
   return readLog(path, (read) => {
     const header = read(0, LOG_HEADER_BYTES)
@@ -120,14 +114,14 @@ function logMark(path: string): string | null {
   })
 }
 
-/** The numbers of the pages in the log; null when it is not the one with this mark. */
+/** The numbers of the pages in the log; null if its salts are not `mark`. */
 function pagesInLog(path: string, pageBytes: number, mark: string): Set<number> | null {
   return readLog(path, (read) => {
     if (read(0, LOG_HEADER_BYTES)?.toString('hex', 16, 24) !== mark) return null
     const found = new Set<number>()
     for (let at = LOG_HEADER_BYTES; ; at += FRAME_HEADER_BYTES + pageBytes) {
       const frame = read(at, FRAME_HEADER_BYTES)
-      // The rest is from an earlier log.
+      // The remaining frames are from an earlier log.
       if (frame === null || frame.toString('hex', 8, 16) !== mark) return found
       found.add(frame.readUInt32BE(0))
     }
@@ -136,7 +130,6 @@ function pagesInLog(path: string, pageBytes: number, mark: string): Set<number> 
 
 type ReadAt = (at: number, bytes: number) => Buffer | null
 
-/** `run` reads from the log; a read beyond its end gives null. */
 function readLog<Value>(path: string, run: (read: ReadAt) => Value): Value {
   const log = openSync(`${path}-wal`, 'r')
   const buffer = Buffer.alloc(LOG_HEADER_BYTES)
@@ -155,14 +148,12 @@ function openPages(file: number, pageBytes: number) {
   let hasWritten = false
   const read = (first: number, count: number) =>
     readSync(file, buffer, 0, count * pageBytes, (first - 1) * pageBytes)
-  /** Of the page at this place of the buffer. */
   const clear = (number: number, page: Buffer, [from, to]: Range) => {
     if (to <= from || page.compare(zeros, 0, to - from, from, to) === 0) return
     writeSync(file, zeros, 0, to - from, (number - 1) * pageBytes + from)
     hasWritten = true
   }
   return {
-    /** Overwrites the unused bytes of `count` pages, and all of a free one. */
     overwrite(first: number, count: number, free: ReadonlySet<number>): void {
       const whole = Math.floor(read(first, count) / pageBytes)
       for (let index = 0; index < whole; index++) {
@@ -172,7 +163,7 @@ function openPages(file: number, pageBytes: number) {
         else for (const range of unusedOf(number, page)) clear(number, page, range)
       }
     },
-    /** The free pages without content, from the list of them; what they and the pages of the list held may be left. */
+    /** The leaf pages of the freelist. Overwrites the unused end of each trunk page. */
     listFree(): Set<number> {
       const free = new Set<number>()
       read(1, 1)
@@ -196,13 +187,9 @@ type Range = readonly [from: number, to: number]
 
 const INNER_PAGES = [2, 5]
 const LEAF_PAGES = [10, 13]
-/** The header of the file is at the beginning of its first page. */
 const FILE_HEADER_BYTES = 100
 
-/**
- * The bytes of a page of a b-tree that belong to nothing; none for other pages. Fragments of up to three bytes are not
- * among them (https://sqlite.org/fileformat2.html#b_tree_pages).
- */
+/** Fragments of up to three bytes are not included (fileformat2.html#b_tree_pages). */
 function unusedOf(number: number, page: Buffer): Range[] {
   const header = number === 1 ? FILE_HEADER_BYTES : 0
   const type = page.readUInt8(header)

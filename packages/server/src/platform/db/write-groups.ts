@@ -1,4 +1,4 @@
-// Writes of one transaction that wait for PostgreSQL share its statements and its commit.
+// Waiting writes of one transaction share its statements and its commit on PostgreSQL.
 
 import type { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
@@ -6,16 +6,14 @@ import type { AnyTransaction, GroupedInput, Transaction } from './db.ts'
 import { asStorageError, isLockTimeout, tooManyWrites } from './storage-error.ts'
 import { WRITE_QUEUE_MAX, WRITE_WAIT_MS_MAX } from './write-slots.ts'
 
-/** Larger groups take longer and save no more. */
 const WRITE_GROUP_MAX = 50
-/** The octets that a group may send, unless its first write alone sends more. */
+/** The most octets that a group sends, unless its first write alone sends more. */
 export const WRITE_GROUP_BYTES_MAX = 2 * 1024 * 1024
-/** A write that sends more is not grouped, because a group is sent as one text in memory. */
+/** Larger writes are not grouped, because a group is sent as one text in memory. */
 export const WRITE_GROUPED_BYTES_MAX = 8 * 1024 * 1024
-/** How long a group that others wait for waits for a row that another transaction has locked. */
 const SHARED_LOCK_WAIT_MS_MAX = SECOND_MS / 2
 
-/** Runs one transaction for these inputs; a statement waits `lockWaitMs` for a row, null for no limit. */
+/** Statements wait `lockWaitMs` for a row; null for no limit. */
 type RunTogether<Schema> = (
   transaction: AnyTransaction<Schema>,
   writes: readonly GroupedInput<never>[],
@@ -30,20 +28,18 @@ type Waiting = {
   readonly done: PromiseWithResolvers<unknown>
 }
 
-/** The writes of one transaction. */
 type Queue<Schema> = {
   readonly transaction: AnyTransaction<Schema>
   /** In the order in which accounts are served. */
   readonly waiting: Map<string | null, Set<Waiting>>
-  /** Accounts whose writes run apart from those of others. Their further writes wait. */
+  /** Accounts whose writes run apart from the others. Their further writes wait. */
   readonly apart: Set<string | null>
   isUnderWay: boolean
 }
 
 /**
- * A write that finds no group of its transaction under way starts one; writes that come meanwhile form the next.
- * Accounts take turns in a group. If a group fails or waits too long for a row, the writes of each account run apart
- * and no further group waits for them, so no account fails or waits longer because of another.
+ * Accounts take turns in a group. If it fails or waits too long for a row, the writes of each
+ * account run apart, so no account fails or waits longer because of another.
  */
 export class WriteGroups<Schema> {
   readonly #slots: Pick<Semaphore, 'run'>
@@ -55,7 +51,7 @@ export class WriteGroups<Schema> {
     this.#runTogether = runTogether
   }
 
-  /** Null when this write must run alone; then nothing was done. */
+  /** Returns null, without effect, if this write must run alone. */
   write<Input, Value>(
     transaction: Transaction<Schema, Input, Value>,
     write: GroupedInput<NoInfer<Input>>,
@@ -119,10 +115,9 @@ export class WriteGroups<Schema> {
         for (const [accountId, own] of byAccount) void this.#runApart(queue, accountId, own)
         return
       }
-      // A store that is down or busy is so for each write. After a connection was lost during the commit, the
-      // outcome is unknown, so nothing may be tried again.
+      // After a lost connection the outcome is unknown, so nothing may be retried.
       if (storage !== null || group.length === 1) for (const { done } of group) done.reject(error)
-      // One after the other, because they would wait for each other's rows.
+      // They would wait for each other's rows.
       else for (const one of group) await this.#run(queue, [one], { isShared: false })
     }
   }
@@ -163,7 +158,7 @@ function leave<Schema>({ waiting }: Queue<Schema>, one: Waiting): void {
   if (own?.size === 0) waiting.delete(one.accountId)
 }
 
-/** Takes one write of each account in turn, the oldest first, within the bounds of a group. */
+/** Takes one write of each account in turn, oldest first. */
 function takeGroup<Schema>(queue: Queue<Schema>): Waiting[] {
   const group: Waiting[] = []
   let bytes = 0
@@ -178,7 +173,6 @@ function takeGroup<Schema>(queue: Queue<Schema>): Waiting[] {
       leave(queue, one)
       group.push(one)
       if (!queue.waiting.delete(accountId)) continue
-      // The account is served last in the next turn.
       queue.waiting.set(accountId, own)
     }
     if (group.length === before) return group

@@ -1,18 +1,14 @@
-// The bounds of the writes that wait for a database. Accounts share its slots.
-
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { tooManyWrites } from './storage-error.ts'
 
-/** Writes that may wait, half of them for one account; further writes are refused as busy. */
+/** Writes that may wait, half of them from one account; further writes are refused as busy. */
 export const WRITE_QUEUE_MAX = 5_000
-/** How long a write waits for a slot of PostgreSQL. */
 export const WRITE_WAIT_MS_MAX = 7 * SECOND_MS
 
-/** Slots by account, round robin. The service itself, with the key '', gets every second slot. */
+/** The service itself, with the key '', gets every second slot. */
 export function openWriteSlots(bounds: {
   limit: number
-  /** Slots that one account may hold. */
   limitPerKey: number
   waitMsMax: number | null
 }): Semaphore {

@@ -1,5 +1,5 @@
-// Reads the answer to one question from a DNS packet: records behind aliases, a definite no, or a fault. Uses
-// no sockets and assumes that the packet is the server's answer.
+// Reads a DNS packet as the answer to one question: records behind aliases, a definite no, or a
+// fault. Assumes that the packet is the server's answer.
 
 import { isIPv4, isIPv6 } from 'node:net'
 import type { DecodedPacket, Answer as ResourceRecord } from 'dns-packet'
@@ -13,9 +13,9 @@ export type Answer<Record> =
       readonly records: Record[]
       /** The shortest TTL of all records and aliases on the path. */
       readonly ttlMs: number
-      /** The server validated the answer (RFC 4035 §3.2.3), and its word is trusted. */
+      /** A trusted server validated the answer (RFC 4035 §3.2.3). */
       readonly isAuthenticated: boolean
-      /** The name at the end of the aliases; the question's name when there are none. Lower case. */
+      /** The name at the end of the aliases, in lower case. */
       readonly canonicalName: string
     }
   | {
@@ -28,7 +28,7 @@ export type Answer<Record> =
   | {
       readonly kind: 'fault'
       readonly text: string
-      /** No server answered, which says nothing about the name. */
+      /** No server answered, so nothing is known about the name. */
       readonly isTimeout?: true
     }
 
@@ -74,7 +74,7 @@ function readRcode(packet: DecodedPacket): number {
   return ((packet.flags ?? 0) & 0xf) | (extended << 4)
 }
 
-/** A server without EDNS answers FORMERR (RFC 6891 §7), some NOTIMP; one with another version of it BADVERS. */
+/** Servers without EDNS answer FORMERR (RFC 6891 §7) or NOTIMP; with another version, BADVERS. */
 export function isRefusalOfEdns(packet: DecodedPacket): boolean {
   return [FORMERR, NOTIMP, BADVERS].includes(readRcode(packet))
 }
@@ -83,10 +83,7 @@ function nameRcode(rcode: number): string {
   return RCODES[rcode] ?? `error ${rcode}`
 }
 
-/**
- * Follows up to DNS_ALIASES_MAX aliases within the packet. A loop is a fault, because it is usually a mistake
- * that will be corrected.
- */
+/** A loop of aliases is a fault, because it is usually a mistake that will be corrected. */
 export function readAnswer<Type extends QuestionType>(
   packet: DecodedPacket,
   question: Question<Type>,
@@ -102,7 +99,7 @@ export function readAnswer<Type extends QuestionType>(
   const own = records.filter((record) => record.type === question.type && isAt(record, path.name))
   const values = own.flatMap((record) => readRecord(question.type, record) ?? [])
   if (rcode === NXDOMAIN || own.length === 0) {
-    // A referral is no answer: a server that does not recurse does not know foreign names.
+    // A referral is no answer: the server does not recurse.
     if (!packet.flag_ra && !packet.flag_aa) {
       return { kind: 'fault', text: 'the DNS server does not resolve foreign names' }
     }

@@ -1,6 +1,5 @@
-// A resolver with a cache. Answers are kept for their TTL, everything for at least five seconds, faults
-// included (RFC 9520). Equal questions share one query. While DNS is known to be down nothing is queried. An
-// answer that has just expired replaces one that does not come (RFC 8767).
+// A caching resolver (RFC 9520). Equal questions share one query; while DNS is known to be down,
+// none is sent. A recently expired answer replaces one that fails (RFC 8767).
 
 import { raceAbort } from '#platform/abort.ts'
 import { Cache } from '#platform/cache.ts'
@@ -9,33 +8,25 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { Answer, QuestionType, RecordOf } from './answer.ts'
 import { isQuestionName, type QuestionOptions, questionName, type Resolver } from './resolver.ts'
 
-/**
- * The longest time that an answer is kept, whatever its TTL: keys and policies change while mail comes in.
- */
+/** Answers are kept no longer, whatever their TTL, because keys and policies change. */
 const DNS_KEPT_MS_MAX = HOUR_MS
 /** RFC 2308 §5 allows hours, but an operator who has just published a record waits for this. */
 const DNS_NONE_KEPT_MS_MAX = 5 * MINUTE_MS
-/** Answers kept for one record type, and their characters in all. */
+/** Answers kept for one record type, and their total characters. */
 const DNS_KEPT_MAX = 20_000
 const DNS_KEPT_CHARACTERS_MAX = 8_000_000
 
-/**
- * The shortest time that anything is kept. RFC 9520 §3.2 requires it for failures; a server that answers
- * NXDOMAIN without SOA, or with a TTL of 0, would otherwise be queried for every message.
- */
+/** RFC 9520 §3.2 requires it for failures. It also bounds queries for answers with a TTL of 0. */
 const KEPT_MS_MIN = 5_000
 /** How long an expired answer may replace one that failed (RFC 8767). */
 const STALE_MS = 60_000
 /** How long to wait for a fresh answer when there is an expired one. */
 const STALE_PATIENCE_MS = 300
 
-/** Queried to learn whether DNS answers at all: every server has it or refuses it at once. */
+/** Every server has this name or refuses it at once. */
 const PROBE_NAME = 'a.root-servers.net'
 
-/**
- * TTLs in answers are the remaining times. Callers share questions, so no caller can abort one. Closing it
- * closes `resolver`.
- */
+/** TTLs in answers are the remaining times. Callers share questions and cannot abort them. */
 export function openCachingResolver(resolver: Resolver, clock: Clock = systemClock): Resolver {
   const outages = new OutageDetector(() => resolver.a(PROBE_NAME, { isUrgent: true }), clock)
   const open = <Type extends QuestionType>(type: Type, query: Query<Type>) => {
@@ -89,7 +80,7 @@ class AnswerCache<Type extends QuestionType> {
   find(name: string): Promise<Answer<RecordOf[Type]>> {
     const special = answerSpecial(name, this.#type)
     if (special !== null) return Promise.resolve(special)
-    // Checked before anything is stored, because such a text may have any length.
+    // Checked before storing, because such a text may have any length.
     if (!isQuestionName(name)) return Promise.resolve(NO_NAME)
     const kept = this.#answers.find(name)
     if (kept !== null && kept.leftMs > STALE_MS) {
@@ -106,7 +97,6 @@ class AnswerCache<Type extends QuestionType> {
     const pending = this.#outages
       .wait(async (onSent) => {
         const answer = await this.#query(name, { onSent })
-        // Late answers are kept, too.
         return this.#keep(name, answer)
       })
       .then((answer) => {
@@ -131,7 +121,7 @@ class AnswerCache<Type extends QuestionType> {
   }
 }
 
-/** The fresh answer, or the stale one when the fresh one is a fault or too late. */
+/** The stale answer if the fresh one is a fault or too late. */
 async function preferred<Record>(
   pending: Promise<Answer<Record>>,
   stale: Answer<Record>,
@@ -158,7 +148,7 @@ const PROBE_MS = SECOND_MS
 
 type NoAnswer = Extract<Answer<never>, { kind: 'fault' }>
 
-/** Says nothing about the name: its question was not sent, or has no answer yet. */
+/** The question was not sent or has no answer yet. */
 const NO_ANSWER: NoAnswer = { kind: 'fault', text: 'DNS does not answer', isTimeout: true }
 
 class OutageDetector {
@@ -176,10 +166,7 @@ class OutageDetector {
     this.#clock = clock
   }
 
-  /**
-   * The answer, or NO_ANSWER once DNS is known to be down; then nothing is sent. Time before `query` calls
-   * back that its question was sent does not count.
-   */
+  /** NO_ANSWER once DNS is known to be down. Time before the question is sent does not count. */
   wait<Value>(query: (onSent: () => void) => Promise<Answer<Value>>): Promise<Answer<Value>> {
     if (this.#isDown) {
       this.#probe()
@@ -197,7 +184,7 @@ class OutageDetector {
       }
       this.#waiting.add(finish)
       void query(onSent).then((answer) => {
-        // A late answer shows that DNS works, too.
+        // A late answer also shows that DNS works.
         this.#onAnswer(answer)
         finish(answer)
       })
@@ -210,7 +197,7 @@ class OutageDetector {
     this.#isDown = false
   }
 
-  /** An answer to any question counts, because packets of the probe may be lost. */
+  /** Any answer counts, because packets of the probe may be lost. */
   #probe(): void {
     const nowMs = this.#clock.monotonic()
     if (this.#isProbing || nowMs - this.#probedAtMs < PROBE_MS) return
@@ -236,10 +223,7 @@ class OutageDetector {
   }
 }
 
-/**
- * The answer for names that mean the same everywhere and are not queried (RFC 6761 §6.3 and §6.4); null for
- * every other name. `name` is in lower case.
- */
+/** Names with a fixed meaning are not queried (RFC 6761 §6.3 and §6.4); null for other names. */
 function answerSpecial<Type extends QuestionType>(
   name: string,
   type: Type,

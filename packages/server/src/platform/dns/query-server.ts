@@ -1,5 +1,5 @@
-// Sends one question to one DNS server: by UDP from a fresh port, then by TCP when the answer was truncated
-// or its sender is in doubt. Ignores whatever does not answer exactly this question (RFC 5452 §9).
+// Asks one DNS server by UDP from a fresh port, then by TCP if the answer was truncated or its
+// sender is in doubt. Packets that do not answer exactly this question are ignored (RFC 5452 §9).
 
 import { createSocket } from 'node:dgram'
 import { connect, isIP, isIPv4, isIPv6 } from 'node:net'
@@ -8,7 +8,7 @@ import { onAbort } from '#platform/abort.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Question } from './answer.ts'
 
-/** Offered for answers by UDP: fits every path unfragmented (DNS flag day 2020). Larger ones use TCP. */
+/** Fits every path unfragmented (DNS flag day 2020). Larger answers use TCP. */
 const DNS_UDP_BYTES_MAX = 1_232
 
 export type ServerReply =
@@ -25,10 +25,7 @@ const RESPONSE = 1 << 15
 const OPCODE = 0xf << 11
 const HEADER_BYTES = 12
 
-/**
- * Resolves by `timeoutMs`, or when `signal` is aborted, which counts as a timeout. Never rejects. Without EDNS
- * (RFC 6891) the question asks for no DNSSEC verdict.
- */
+/** An aborted `signal` is a timeout. Never rejects. Without EDNS there is no DNSSEC verdict. */
 export async function queryServer(
   server: ServerAddress,
   question: Question,
@@ -81,7 +78,7 @@ function encodeQuery({ id, name, question }: Query, hasEdns: boolean): Buffer {
   })
 }
 
-/** Random letter case, which servers repeat in the answer: further bits for a forger to guess. */
+/** Random letter case, which servers repeat, gives a forger more bits to guess. */
 function mixCase(name: string, chance: Chance): string {
   const bits = chance.bytes(name.length)
   return [...name]
@@ -103,8 +100,8 @@ function queryUdp(
       const reply = readReply(message, query, { isUdp: true })
       if (reply !== null) finish(reply)
     })
-    // A connected socket accepts datagrams of this server only, and reports a closed port. An event and not a
-    // callback, which would be called with the error when there is no route.
+    // A connected socket accepts datagrams of this server only and reports a closed port. A
+    // callback instead of an event would be called with the error when there is no route.
     socket.on('connect', () => {
       if (isOpen) socket.send(bytes)
     })
@@ -144,7 +141,7 @@ function queryTcp(
   })
 }
 
-/** What `start` finishes with, or a timeout once `deadline` is aborted. `start` returns how to close. */
+/** `start` returns how to close. An aborted `deadline` is a timeout. */
 function untilReply<Reply>(
   deadline: AbortSignal,
   start: (finish: (reply: Reply | ServerReply) => void) => () => void,
@@ -208,10 +205,10 @@ export type ServerAddress = { readonly address: string; readonly port: number }
 
 const PORT = 53
 const WRITTEN = /^(?:\[([0-9a-f:.%\w-]+)\]|([\d.]+))(?::(\d{1,5}))?$/i
-/** Docker's DNS server for containers forwards answers of servers elsewhere. */
+/** Docker's DNS server for containers, which forwards answers of other servers. */
 const FORWARDER = '127.0.0.11'
 
-/** Reads `ip`, `ip:port`, `[v6]:port` or a bare IPv6 address; null when it is none of them. */
+/** Reads `ip`, `ip:port`, `[v6]:port` or a bare IPv6 address; null for any other text. */
 export function parseServerAddress(text: string): ServerAddress | null {
   if (isIP(text) !== 0) return { address: text, port: PORT }
   const [, v6, v4, port] = WRITTEN.exec(text) ?? []
@@ -221,10 +218,7 @@ export function parseServerAddress(text: string): ServerAddress | null {
   return { address, port: number }
 }
 
-/**
- * Whether the server's DNSSEC verdict can be trusted: nobody can interfere on the way to a resolver on this
- * machine (RFC 7672 §2.1.1, RFC 4035 §4.9.3).
- */
+/** The path to a resolver on this machine is safe (RFC 7672 §2.1.1, RFC 4035 §4.9.3). */
 export function isLoopbackServer({ address }: ServerAddress): boolean {
   if (address === FORWARDER) return false
   return isIPv4(address) ? address.startsWith('127.') : address === '::1'

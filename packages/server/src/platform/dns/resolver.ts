@@ -1,6 +1,5 @@
-// A stub resolver that queries the configured servers until one answers. It is our own because mail needs
-// TTLs of every type, the DNSSEC verdict, and a definite no that differs from a fault. It reads no hosts file
-// and adds no search domain.
+// A stub resolver. It is our own because mail needs TTLs of every type, the DNSSEC verdict, and a
+// definite no that differs from a fault. It reads no hosts file and adds no search domain.
 
 import { getServers } from 'node:dns'
 import { onAbort } from '#platform/abort.ts'
@@ -21,56 +20,46 @@ import {
 
 /** Half of the longest time of a lookup, over all tries and servers. */
 const DNS_TRY_MS_MAX = 5 * SECOND_MS
-/** Concurrent questions, each with a socket per try (up to five); further questions wait. */
+/** Concurrent questions, each with up to five sockets; further questions wait. */
 export const DNS_QUERIES_AT_ONCE = 256
 /** Concurrent questions about one registered domain, whose servers may all be down. */
 export const DNS_QUERIES_OF_DOMAIN = 32
-/** Less if the first round of the servers would otherwise not end within half of the time. */
+/** Shorter with many servers, so that their first round ends within half of the time. */
 const DNS_FIRST_TRY_MS = 400
 
 export type { Answer, MxRecord } from './answer.ts'
 
 export type QuestionOptions = {
-  /** Aborts the question, which then ends with a fault. A cache may ignore it. */
+  /** An aborted question ends with a fault. A cache may ignore the signal. */
   readonly signal?: AbortSignal
-  /** Sent at once, before all questions that wait. */
+  /** Sent at once, before all waiting questions. */
   readonly isUrgent?: boolean
-  /** Called when the question is sent, before there is an answer. */
   onSent?(): void
 }
 
-/**
- * Names are absolute with or without a dot at the end. A text that cannot be a name counts as a missing name.
- */
+/** A text that cannot be a name counts as a missing name. */
 export type Resolver = {
   /** In the server's order. The exchange of a null MX (RFC 7505) is `.`. */
   mx(name: string, options?: QuestionOptions): Promise<Answer<MxRecord>>
   a(name: string, options?: QuestionOptions): Promise<Answer<string>>
   aaaa(name: string, options?: QuestionOptions): Promise<Answer<string>>
-  /** The strings of a record joined (as RFC 7208 §3.3 does). */
+  /** The strings of a record are joined (as RFC 7208 §3.3 does). */
   txt(name: string, options?: QuestionOptions): Promise<Answer<string>>
   tlsa(name: string, options?: QuestionOptions): Promise<Answer<TlsaRecord>>
   /** For a name under in-addr.arpa or ip6.arpa. */
   ptr(name: string, options?: QuestionOptions): Promise<Answer<string>>
-  /** Ends questions under way with a fault; later questions are faults too. */
+  /** Pending and later questions end with a fault. */
   close(): void
 }
 
 export type ResolverOptions = {
-  /** `ip`, `ip:port` or `[v6]:port`; empty for the system's present servers. */
+  /** `ip`, `ip:port` or `[v6]:port`; empty for the system's servers. */
   readonly servers: readonly string[]
   /** A lookup takes at most twice as long, over all its tries and servers. */
   readonly timeoutMs?: number
-  /**
-   * Time until a server that has not answered is queried again, or the next server is; it doubles with each
-   * round of the servers. DNS_FIRST_TRY_MS by default.
-   */
+  /** Time until the next try, doubled with each round of the servers. */
   readonly firstTryMs?: number
-  /**
-   * The servers whose DNSSEC verdict is trusted. `loopback`, the default: servers on this machine (except
-   * Docker's forwarder), because nobody can interfere on the way. `all`: the operator vouches for every
-   * server and its network.
-   */
+  /** `loopback`, the default, excludes Docker's forwarder; with `all` the operator vouches. */
   readonly trusts?: 'loopback' | 'all' | 'none'
   readonly chance?: Chance
   readonly clock?: Clock
@@ -94,7 +83,7 @@ export function openResolver({
   const edns = new EdnsMemory(clock)
   const lookups = { edns, servers, wholeMs, firstTryMs, chance, isTrusted }
   const closing = new AbortController()
-  // Each domain has a limit, because senders of mail choose names whose servers may be down.
+  // Senders of mail choose names whose servers may be down, so each domain has a limit.
   const semaphore = new Semaphore({
     limit: DNS_QUERIES_AT_ONCE,
     limitPerKey: DNS_QUERIES_OF_DOMAIN,
@@ -152,15 +141,11 @@ function fault(text: string): Extract<Answer<never>, { kind: 'fault' }> {
   return { kind: 'fault', text }
 }
 
-/**
- * The form of a name in questions and caches: lower case, no dot at the end. The caller converts U-labels
- * first.
- */
+/** Lower case, no trailing dot. The caller converts U-labels first. */
 export function questionName(name: string): string {
   return name.toLowerCase().replace(/\.$/, '')
 }
 
-/** Whether the name, in the form of `questionName`, can be queried. */
 export function isQuestionName(name: string): boolean {
   return NAME.test(name)
 }
@@ -178,12 +163,11 @@ function readServers(written: readonly string[]): ServerAddress[] {
   return servers.length === 0 ? [{ address: '127.0.0.1', port: 53 }] : servers
 }
 
-/** Common second-level domains of country registries. */
 const SECOND_LEVELS = new Set(
   'ac co com edu gen go gob gouv gov ltd me mil ne net nom or org plc sch'.split(' '),
 )
 
-/** The registered domain, approximately: the full public suffix list is not worth its size here. */
+/** Approximate: the full public suffix list is not worth its size here. */
 function registeredDomain(name: string): string {
   const labels = name.split('.')
   const [second = '', top = ''] = labels.slice(-2)
@@ -205,11 +189,7 @@ type LookupOptions = {
   isTrusted(server: ServerAddress): boolean
 }
 
-/**
- * Tries servers in order, and again after growing times: a lost packet is soon repeated, and a slow server
- * may still answer. The first answer to any try counts; `by` is the index of its server. Never rejects. When
- * every server has faults the result is the last one's.
- */
+/** Tries servers in order, and again after growing times. The first answer to any try counts. */
 async function lookUp<Type extends QuestionType>(
   question: Question<Type>,
   { edns, servers, firstServer, wholeMs, firstTryMs, chance, signal, isTrusted }: LookupOptions,

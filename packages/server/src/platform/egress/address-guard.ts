@@ -6,10 +6,7 @@ import { plainAddress } from '@mailroom/smtp/client-address.ts'
 
 export type AddressGuard = (address: string) => boolean
 
-/**
- * The present addresses of this machine's network interfaces. A public address that a router translates is
- * not among them.
- */
+/** A public address that a router translates is not among them. */
 export function listOwnAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses) =>
     (addresses ?? []).map(({ address }) => address),
@@ -17,8 +14,8 @@ export function listOwnAddresses(): string[] {
 }
 
 /**
- * Allows every address, or all but special addresses and `own` ones: a service on the machine's public
- * address need not be public, and a proxy there would take this process for its client.
+ * A service on one of the `own` addresses need not be public, and a proxy there would take this
+ * process for its client.
  */
 export function makeAddressGuard(options: {
   allowPrivate: boolean
@@ -73,12 +70,7 @@ global.addSubnet(...IPV6_GLOBAL, 'ipv6')
 const mapped = new BlockList()
 mapped.addSubnet('::ffff:0:0', 96, 'ipv6')
 
-/**
- * Whether an address does not belong to one host of the public Internet: this machine, private and shared
- * networks, link-local, multicast, documentation. Accepts an IPv4 or IPv6 address, with a zone index or
- * without; any other text is special. An IPv4-mapped address counts as its IPv4 address; NAT64, 6to4 and
- * IPv4-compatible addresses are special.
- */
+/** Mapped addresses count as IPv4. NAT64, 6to4, IPv4-compatible and invalid ones are special. */
 export function isSpecialAddress(address: string): boolean {
   if (isIP(address) === 0) return true
   if (isIPv4(address)) return special.check(address, 'ipv4')

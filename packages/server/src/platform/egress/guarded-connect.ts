@@ -1,5 +1,4 @@
-// Connections whose target a stranger chose. The guard checks the name, the addresses that it resolves to and
-// the address that was connected to.
+// Connections whose target a stranger chose. The guard checks names and addresses.
 
 import { lookup as lookUpBySystem } from 'node:dns'
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
@@ -27,7 +26,7 @@ export type GuardedConnectOptions = {
   readonly resolver: Pick<Resolver, 'a' | 'aaaa'>
   /** Allows any address, and finds names unknown to DNS in the system's hosts file. */
   readonly allowPrivate: boolean
-  /** The addresses of this machine, read for each connection; those of its interfaces by default. */
+  /** This machine's addresses, read for each connection; those of its interfaces by default. */
   readonly ownAddresses?: () => readonly string[]
   /** Names of this service, which must not be connected to. */
   readonly ownNames?: readonly string[]
@@ -47,7 +46,7 @@ type Target = {
 
 type Connected = (...result: [ConnectError, null] | [null, Socket]) => void
 
-/** Opens sockets and keeps track of them. `done` is called once for each. */
+/** `done` is called once for each socket. */
 export class GuardedConnector {
   readonly #options: GuardedConnectOptions
   readonly #sockets = new Set<Socket>()
@@ -62,17 +61,14 @@ export class GuardedConnector {
     return this.#sockets.size
   }
 
-  /** To be called before each request is written; ignores sockets of other owners. */
+  /** Called before each request is written; ignores sockets of other owners. */
   onRequest(socket: Socket): void {
     if (!this.#sockets.has(socket)) return
     const count = (this.#requests.get(socket)?.count ?? 0) + 1
     this.#requests.set(socket, { count, bytesRead: socket.bytesRead })
   }
 
-  /**
-   * Whether the error is of a connection that was reused and received nothing since its last request: the far
-   * end may have closed it for being idle.
-   */
+  /** Whether a reused connection failed without an answer; it may have been closed as idle. */
   isOfIdleConnection(error: Error): boolean {
     return this.#errorsOfIdle.has(error)
   }
@@ -148,7 +144,7 @@ export class GuardedConnector {
     })
     socket.on('error', (error: NodeJS.ErrnoException) => {
       const last = this.#requests.get(socket)
-      // Each request is written only after the answer to the one before.
+      // Each request is written only after the previous answer.
       if (last !== undefined && last.count > 1 && socket.bytesRead === last.bytesRead) {
         this.#errorsOfIdle.add(error)
       }
@@ -221,11 +217,7 @@ function faultOf({ code }: NodeJS.ErrnoException): ConnectFault {
 /** The `code` of the error for a name with only forbidden addresses. */
 export const FORBIDDEN_ADDRESS = 'EFORBIDDENADDRESS'
 
-/**
- * For the `lookup` option of node:net, node:tls and node:https. The `code` of an error is FORBIDDEN_ADDRESS,
- * `ENOTFOUND` (no address) or `EAI_AGAIN` (a fault of DNS). Node does not look up IP literals: the caller
- * checks them.
- */
+/** Node does not look up IP literals, so the caller checks them. */
 export function makeGuardedLookup(options: {
   resolver: Pick<Resolver, 'a' | 'aaaa'>
   isAllowed: AddressGuard

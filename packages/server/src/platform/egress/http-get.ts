@@ -1,4 +1,4 @@
-// A GET request for a URL that a stranger chose. The request reveals nothing about who asked: no cookie, no
+// A GET request for a URL that a stranger chose. It reveals nothing about who asked: no cookie, no
 // referrer, nothing from earlier answers.
 
 import type { Agent, Dispatcher } from 'undici'
@@ -21,7 +21,7 @@ export type HttpGet = (url: string) => Promise<HttpGetOutcome>
 
 export type HttpGetter = {
   get: HttpGet
-  /** Aborts requests under way; later ones end as `cut`. */
+  /** Aborts pending requests; later ones end as `cut`. */
   close(): Promise<void>
 }
 
@@ -32,7 +32,7 @@ type HttpGetterOptions = Pick<
   readonly headers: Readonly<Record<string, string>>
   readonly bytesMax: number
   readonly redirectsMax: number
-  /** The time for everything, redirects included, in milliseconds. */
+  /** For the whole request, redirects included. */
   readonly totalMs: number
 }
 

@@ -1,5 +1,5 @@
-// A POST request to a URL that a stranger chose. It follows no redirect, decompresses nothing, and limits the
-// time and memory of each receiver.
+// A POST request to a URL that a stranger chose. It follows no redirect, decompresses nothing, and
+// limits the time and memory of each receiver.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Agent, DiagnosticsChannel, Dispatcher } from 'undici'
@@ -16,13 +16,11 @@ import {
 const WEBHOOK_CONNECT_MS_MAX = 5 * SECOND_MS
 /** From the lookup of the name to the end of the answer. */
 export const WEBHOOK_MS_MAX = 15 * SECOND_MS
-/** How long a connection is kept for the next post; shorter than what receivers usually allow. */
+/** Shorter than the idle time that receivers usually allow. */
 const WEBHOOK_IDLE_MS_MAX = 3 * SECOND_MS
 /** Past this number of open connections none is kept after its answer. */
 const WEBHOOK_CONNECTIONS_KEPT_MAX = 200
-/** The largest header of an answer. */
 const WEBHOOK_HEADER_BYTES_MAX = 32 * 1024
-/** The octets of an answer that are read. */
 const WEBHOOK_ANSWER_BYTES_MAX = 64 * 1024
 /** The octets of an answer that are kept with the attempt. */
 export const WEBHOOK_ANSWER_BYTES_KEPT = 4 * 1024
@@ -31,7 +29,7 @@ type HttpPostRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** When aborted, the post ends as `cut`. */
+  /** An aborted post ends as `cut`. */
   readonly signal?: AbortSignal
 }
 
@@ -46,7 +44,7 @@ export type HttpPostOutcome =
   | {
       readonly kind: 'failed'
       readonly error: PostFault
-      /** The part of an answer that came before the failure. */
+      /** The part of an answer that arrived before the failure. */
       readonly answer?: PostAnswer
       readonly latencyMs: number
     }
@@ -58,7 +56,7 @@ export type HttpPost = (request: HttpPostRequest) => Promise<HttpPostOutcome>
 
 export type HttpPoster = {
   post: HttpPost
-  /** Aborts posts under way; later ones end as `cut`. */
+  /** Aborts pending posts; later ones end as `cut`. */
   close(): Promise<void>
 }
 
@@ -155,7 +153,7 @@ async function loadAgents(connector: GuardedConnector, keepAliveTimeout: number)
 class Exchange implements Dispatcher.DispatchHandler {
   readonly outcome: Promise<HttpPostOutcome>
   isOver = false
-  /** Called once when the connection breaks before an answer; true when the request was sent again. */
+  /** Returns true if it has sent the request again on another connection. */
   repeat: ((error: Error) => boolean) | null = null
   #startedMs = systemClock.monotonic()
   readonly #resolve: (outcome: HttpPostOutcome) => void
@@ -192,7 +190,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_: Dispatcher.DispatchController, status: number): void {
     this.#status = status
-    // These answers end with the header (RFC 9110 §6.4.1); octets after it are not part of them.
+    // These answers end with the header (RFC 9110 §6.4.1); later octets are not part of them.
     if (status === 204 || status === 304) this.onResponseEnd()
   }
 
@@ -221,7 +219,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settleFailed(errorOf(error))
   }
 
-  /** With the answer as far as it came. Informational answers (1xx) do not count. */
+  /** Keeps a partial answer. Informational answers (1xx) do not count. */
   #settleFailed(error: PostFault): void {
     const answer = this.#status < 200 ? {} : { answer: this.#answer() }
     this.#settle({ kind: 'failed', error, ...answer, latencyMs: this.#latencyMs() })

@@ -1,5 +1,4 @@
-// Histograms of durations. The classes are narrow enough that a percentile read from them is within ten
-// percent.
+// Histograms of durations, whose classes are narrow enough for percentiles within ten percent.
 
 /** Counts by class; empty classes are absent. */
 export type Latencies = Readonly<Record<string, number>>
@@ -19,7 +18,7 @@ export function addLatencies(one: Latencies, other: Latencies): Latencies {
   return sum
 }
 
-/** The duration that `share` of them (0 to 1) do not exceed, in whole milliseconds; null when empty. */
+/** `share` is between 0 and 1. In whole milliseconds; null when empty. */
 export function latencyAt(latencies: Latencies, share: number): number | null {
   const classes = Object.entries(latencies)
     .map(([name, count]) => ({ index: Number(name), count }))
@@ -34,7 +33,6 @@ export function latencyAt(latencies: Latencies, share: number): number | null {
   return null
 }
 
-/** The middle of a class, in milliseconds. */
 function timeOf(index: number): number {
   return index === 0 ? 1 : Math.round(2 ** ((index - 0.5) / CLASSES_PER_DOUBLING))
 }

@@ -1,29 +1,26 @@
-// Metrics in the Prometheus text format. Other folders know neither the library nor the names and buckets of
-// metrics.
+// Metrics in the Prometheus text format.
 
 export type Metrics = {
-  /** `route` is the route's template, never the path: labels must have few values. */
+  /** `route` is the route's template, never the path, because labels must have few values. */
   countHttpRequest(request: {
     method: string
     route: string
     status: number
     durationMs: number
   }): void
-  /** The outcome of a message or command; `outcome` is a constant of the program, `code` the reply's. */
+  /** `outcome` is a constant of the program, `code` the reply's. */
   countSmtpOutcome(result: { outcome: string; code: number }): void
-  /** The status of one recipient after an attempt, in the API's word. */
   countDelivery(status: string): void
   countReport(outcome: string): void
   countStoreRefusal(): void
   countWebhookDelivery(status: string): void
   observeCommit(commit: { size: number; durationMs: number }): void
-  /** One transaction, from its call until it is on disk or refused. */
+  /** From the call of a transaction until it is on disk or refused. */
   observeWrite(durationMs: number): void
-  /** One message, from its final dot to the reply. */
+  /** From the final dot of a message to the reply. */
   observeReceive(durationMs: number): void
-  /** One message, in the main thread, in one that receives mail, or in a worker of the parser. */
   observeParse(parse: { thread: 'main' | 'intake' | 'worker'; durationMs: number }): void
-  /** Called at every `render`. The latest reader of a gauge counts; one that fails is shown as NaN. */
+  /** A later reader of a gauge replaces an earlier one; a reader that fails gives NaN. */
   watch(gauge: GaugeName, read: () => GaugeValue | Promise<GaugeValue>): void
   render(): Promise<{ contentType: string; body: string }>
 }
@@ -48,7 +45,7 @@ type CountName = Exclude<keyof Metrics, 'watch' | 'render'>
 /** A call of a metric in another thread, to be repeated here. */
 export type MetricCall = readonly [name: CountName, value: unknown]
 
-/** Gives each call of a metric to `record`; for a thread whose metrics another one renders. */
+/** For a thread whose metrics another one renders. */
 export function recordMetrics(record: (call: MetricCall) => void): Metrics {
   const { watch, render, ...counts } = silentMetrics
   const names = Object.keys(counts) as CountName[]
@@ -60,11 +57,7 @@ export function repeatCalls(metrics: Metrics, calls: readonly MetricCall[]): voi
   for (const [name, value] of calls) metrics[name](value as never)
 }
 
-/**
- * Metrics with a separate registry. The library takes 20 ms to load, so it is loaded here and not with the
- * module. `includesProcess` adds memory, descriptors, event loop lag and garbage collection; use it once per
- * process, because its observers stay.
- */
+/** Set `includesProcess` once per process, because its observers are never removed. */
 export async function openMetrics(options: { includesProcess: boolean }): Promise<Metrics> {
   const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await import('prom-client')
   const registry = new Registry()
@@ -337,5 +330,5 @@ const GAUGES = {
 
 export type GaugeName = keyof typeof GAUGES
 
-/** The value of a gauge, or one value for each value of its label, which are constants of the program. */
+/** One value, or one for each value of the label, which are constants of the program. */
 export type GaugeValue = number | Readonly<Record<string, number>>

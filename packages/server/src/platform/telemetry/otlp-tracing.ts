@@ -1,5 +1,5 @@
-// Sends traces to an OpenTelemetry collector by OTLP over HTTP. Nothing waits for the collector: spans that
-// it does not accept in time are dropped. Loaded only when a collector is configured.
+// Sends traces to an OpenTelemetry collector by OTLP over HTTP. Spans that it does not accept in
+// time are dropped. Loaded only when a collector is configured.
 
 import {
   type Context,
@@ -43,14 +43,13 @@ const TRACE_BATCH_SPANS = 512
 const TRACE_BATCH_MS = SECOND_MS
 const TRACE_SEND_MS_MAX = 5 * SECOND_MS
 const TRACE_ATTRIBUTE_LENGTH_MAX = 200
-/** How long closing waits for the last spans. */
 const TRACE_END_MS_MAX = SECOND_MS
-/** Callers per second whose sampled traces are followed; the others' requests are sampled by `share`. */
+/** Callers per second whose sampled traces are followed; other requests are sampled by `share`. */
 export const TRACE_CALLERS_PER_SECOND_MAX = 100
 const TRACE_TROUBLE_LOG_MS = MINUTE_MS
 
 type OtlpOptions = {
-  /** The base URL of the collector, such as `http://collector:4318`. */
+  /** Such as `http://collector:4318`. */
   readonly endpoint: string
   /** The share of traces started here that are sent: 0 to 1. */
   readonly share: number
@@ -73,7 +72,7 @@ export function openOtlpTracing(options: OtlpOptions): Tracing {
       'service.version': programVersion(),
       ...options.attributes,
     }),
-    // Whoever starts a trace decides whether it is sampled, so that no trace is incomplete.
+    // The service that starts a trace decides on sampling, so that no trace is incomplete.
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(options.share) }),
     spanLimits: { attributeValueLengthLimit: TRACE_ATTRIBUTE_LENGTH_MAX },
     spanProcessors: [boundedProcessor(openExporter(options), options)],
@@ -82,13 +81,13 @@ export function openOtlpTracing(options: OtlpOptions): Tracing {
 }
 
 function openExporter({ endpoint }: OtlpOptions): SpanExporter {
-  // Adds the path of the protocol to a base URL (OTLP §"Endpoint URLs for OTLP/HTTP").
+  // Base URLs get the path of the protocol (OTLP §"Endpoint URLs for OTLP/HTTP").
   const base = endpoint.replace(/\/+$/, '')
   const url = base.endsWith('/v1/traces') ? base : `${base}/v1/traces`
   return new OTLPTraceExporter({ url, timeoutMillis: TRACE_SEND_MS_MAX })
 }
 
-/** Drops spans that do not fit or are not accepted, and logs that at most once in TRACE_TROUBLE_LOG_MS. */
+/** Logs dropped spans at most once in TRACE_TROUBLE_LOG_MS. */
 function boundedProcessor(exporter: SpanExporter, { log, clock }: OtlpOptions): SpanProcessor {
   let nextMs = Number.NEGATIVE_INFINITY
   let dropped = 0
@@ -123,7 +122,7 @@ function boundedProcessor(exporter: SpanExporter, { log, clock }: OtlpOptions): 
     onStart: () => {},
     onEnd(span) {
       if ((span.spanContext().traceFlags & TraceFlags.SAMPLED) === 0) return
-      // The library also drops spans past its limit, but does not report it.
+      // The library drops spans past its limit without reporting it.
       if (waiting >= TRACE_SPANS_WAITING_MAX) {
         dropped += 1
         return
@@ -140,7 +139,7 @@ class OtlpTracing implements Tracing {
   readonly isOn = true
   readonly #provider: TracerProvider
   readonly #tracer: Tracer
-  // A separate manager, so that two services in one process do not share contexts.
+  // Two services in one process must not share contexts.
   readonly #contexts = new AsyncLocalStorageContextManager().enable()
   readonly #mayFollow: () => boolean
   #closing: Promise<void> | null = null
@@ -173,7 +172,7 @@ class OtlpTracing implements Tracing {
 
   step<Value>(name: string, options: SpanOptions, work: (span: Span) => Promise<Value>) {
     const context = this.#contexts.active()
-    // Timers and loops that started within a span may outlive it, and are no part of it then.
+    // Timers and loops that started within a span may outlive it; they are not part of it then.
     const lifetime = context.getValue(LIFETIME) as Lifetime | undefined
     if (lifetime === undefined || lifetime.isOver) return work(NO_SPAN)
     return run(this.#start(name, options, context), work)
@@ -235,7 +234,7 @@ async function run<Value>(span: OpenSpan, work: (span: Span) => Promise<Value>):
   try {
     return await span.within(() => work(span))
   } catch (error) {
-    // Only the type of an error: its message may hold text from outside.
+    // The message of an error may hold text from outside.
     span.fail(error instanceof Error ? error.name : 'unknown')
     throw error
   } finally {

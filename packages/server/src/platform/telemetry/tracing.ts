@@ -1,22 +1,19 @@
-// Tracing: the steps of a message or request, across processes, with their durations. The implementation is
-// loaded only when a collector is configured.
+// Traces the steps of a message or request across processes.
 
 /** Numbers, booleans and constants of the program; never an address, a subject or a secret. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>
 
 export type Span = {
   set(attributes: Attributes): void
-  /** Marks the span as failed; `kind` is a constant of the program, never a message from outside. */
+  /** `kind` is a constant of the program, never a message from outside. */
   fail(kind: string): void
-  /** The value of the header `traceparent` (W3C Trace Context §3.2); '' when nothing is traced. */
+  /** A `traceparent` header (W3C Trace Context §3.2); '' when nothing is traced. */
   readonly traceParent: string
 }
 
-/** A span that the caller ends. */
 export type OpenSpan = Span & {
-  /** Calls `run` within the span; so are its asynchronous continuations. */
+  /** Asynchronous continuations are within the span, too. */
   within<Value>(run: () => Value): Value
-  /** Idempotent. */
   end(): void
 }
 
@@ -35,7 +32,6 @@ export type ParentOptions = SpanOptions & {
 
 export type Tracing = {
   readonly isOn: boolean
-  /** Starts a trace, or continues the caller's. */
   open(name: string, options: ParentOptions): OpenSpan
   /** Like `open`, around `work`, whose rejection it passes on. */
   begin<Value>(
@@ -55,9 +51,7 @@ export type Tracing = {
     options: SpanOptions,
     work: (span: Span) => Promise<Value>,
   ): Promise<Value>
-  /**
-   * Records a span from `startMs` until now. Returns the traceparent that continues the trace; null for none.
-   */
+  /** Records a span from `startMs` until now. Returns its traceparent; null without a parent. */
   note(name: string, options: ParentOptions): string | null
   /** Sends remaining spans for at most TRACE_END_MS_MAX. Idempotent. */
   close(): Promise<void>
@@ -81,7 +75,7 @@ export const silentTracing: Tracing = {
   close: async () => {},
 }
 
-/** The same object, each of whose methods in `steps` is a step of the trace, with the size of its bytes. */
+/** Traces calls of the methods in `steps`, with the size of their bytes. */
 export function traceMethods<Port extends object>(
   port: Port,
   tracing: Tracing,

@@ -1,5 +1,5 @@
-// A process that prints one self-signed certificate and exits. Its library takes 24 MB, is needed once per
-// installation, and would stay loaded in a longer process.
+// Prints one self-signed certificate. It is a process of its own because its library takes 24 MB
+// and is needed once per installation.
 
 import { generate } from 'selfsigned'
 import type { Certificate } from './server-tls.ts'

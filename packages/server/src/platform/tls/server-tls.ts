@@ -1,5 +1,5 @@
-// The certificate for STARTTLS: the operator's, reread regularly because certificates are renewed, or a
-// self-signed one that is created at the first start and kept in the data directory.
+// The certificate for STARTTLS: the operator's, which is reread because certificates are renewed,
+// or a self-signed one that is created at the first start.
 
 import { execFile } from 'node:child_process'
 import { createHash, X509Certificate } from 'node:crypto'
@@ -15,22 +15,17 @@ import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.t
 import type { Log } from '#platform/log.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 
-/** Certificates are renewed weeks before they expire; reading two small files each minute is cheap. */
+/** Certificates are renewed weeks before they expire. */
 const CERTIFICATE_CHECK_MS = MINUTE_MS
 
 type CertificateSettings = Pick<Settings, 'tlsFiles' | 'dataDir' | 'smtpHostname'>
 
 export type ServerTls = {
-  /** The context for the next handshake. */
   current(): SecureContext
-  /** What `current` was made of, for other threads. */
+  /** The pair behind `current`, for other threads. */
   certificate(): Certificate
-  /** Calls `run` after each change. */
   listen(run: () => void): void
-  /**
-   * Rereads the operator's files and uses a new valid pair; otherwise keeps the old one and logs why. Also
-   * runs every CERTIFICATE_CHECK_MS, and then logs only changes. Never rejects.
-   */
+  /** Keeps the old pair and logs why if the new one is not valid. Never rejects. */
   reload(): Promise<void>
   close(): void
 }
@@ -38,7 +33,6 @@ export type ServerTls = {
 type ServerTlsOptions = {
   readonly now: () => number
   readonly log: Log
-  /** Milliseconds between two rereads. */
   readonly checkEveryMs?: number
 }
 
@@ -72,7 +66,7 @@ async function readFiles({ cert, key }: Files): Promise<Certificate> {
   }
 }
 
-/** Reads files regularly instead of watching them, because programs that renew replace links and folders. */
+/** Polls files instead of watching them, because renewal replaces links and folders. */
 class RenewedTls implements ServerTls {
   readonly #files: Files
   readonly #options: ServerTlsOptions
@@ -80,7 +74,6 @@ class RenewedTls implements ServerTls {
   readonly #listeners: (() => void)[] = []
   #pair: Certificate
   #context: SecureContext
-  /** The digest of the pair in use. */
   #seen: string
   #problem: string | null = null
   #checking: Promise<void> = Promise.resolve()
@@ -150,7 +143,7 @@ class RenewedTls implements ServerTls {
     }
   }
 
-  /** Logs the same problem once, because a file stays wrong until somebody corrects it. */
+  /** A file stays wrong until it is corrected, so the same problem is logged once. */
   #logOnce(error: unknown): void {
     const problem = error instanceof Error ? error.message : String(error)
     if (problem === this.#problem) return
@@ -168,10 +161,7 @@ function digestOf({ certificatePem, privateKeyPem }: Certificate): string {
     .digest('hex')
 }
 
-/**
- * Creates the pair when absent. It is one file, moved into place whole: when two processes start at once,
- * either file is a certificate with its own key.
- */
+/** Certificate and key are one file, so that two processes that start at once leave a pair. */
 async function ownCertificate(settings: CertificateSettings, nowMs: number): Promise<Certificate> {
   const folder = join(settings.dataDir, 'tls')
   const file = join(folder, 'self-signed.pem')
@@ -218,7 +208,7 @@ export function makeServerTls(certificate: Certificate): SecureContext {
 
 const runFile = promisify(execFile)
 
-/** A new EC P-256 key with a certificate for `hostname`, valid from `nowMs` for ten years. */
+/** A new EC P-256 key with a certificate that is valid for ten years from `nowMs`. */
 export async function makeSelfSignedCertificate(
   hostname: string,
   nowMs: number,

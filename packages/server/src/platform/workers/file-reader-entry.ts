@@ -1,5 +1,4 @@
-// Entry of the process that reads the text of hostile files: answers one request at a time. It ends with its
-// channel, and so with the process that started it.
+// The process that reads hostile files, one at a time. It ends with its channel.
 
 import { readFile } from '@mailroom/mail-reading/files/read-file.ts'
 import type { FileAnswer, FileRequest } from './file-reader.ts'

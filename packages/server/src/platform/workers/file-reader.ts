@@ -1,4 +1,4 @@
-// Reads the text of files in a process of its own, one file at a time, so that a hostile one costs no more than its
+// Extracts the text of files in a separate process, so that a hostile file costs no more than its
 // time and memory.
 
 import { kindOfFile, type NamedFile } from '@mailroom/mail-reading/files/file-kind.ts'
@@ -17,41 +17,36 @@ import { GuardedWorker, type WorkOutcome } from './guarded-worker.ts'
 import { MEMORY_EXCEEDED, openProcessHost } from './process-host.ts'
 import type { ImageReader } from './read-image.ts'
 
-/** Of processor time, so that a busy machine fails no file. */
+/** Processor time, so that no file fails because the machine is busy. */
 const READ_MS_MAX = 10 * SECOND_MS
-/** The process has a low priority, so it waits for most of the time while all processors are busy. */
+/** The process has a low priority, so it mostly waits while all processors are busy. */
 const WALL_FACTOR = 6
 const READ_MEMORY_MIB_MAX = 256
-/** The rest is the program, and what files hold outside of the heap. */
+/** The rest of the memory is for the program and for file contents outside of the heap. */
 const READ_HEAP_MIB_MAX = 160
 const READS_WAITING_MAX = 100
 const READ_WAIT_MS_MAX = 30 * SECOND_MS
 const START_MS_MAX = 60 * SECOND_MS
-/** A process that needed more is not used again: the next file is to have all of the memory. */
+/** A process that needed more is replaced, so that the next file has all of the memory. */
 const KEPT_MEMORY_MIB_MAX = 160
-/** Without a file the process ends, and frees its memory. */
+/** An idle process ends and frees its memory. */
 const IDLE_MS = 30 * SECOND_MS
 
 export type FileRequest = NamedFile
-/** With the memory of the process that has read it. */
 export type FileAnswer = { readonly text: FileText; readonly usedMib: number }
 
 export type FileReader = {
-  /**
-   * The text of a file, or why it has none. Rejects only when many files wait, or after `close`, with
-   * `service_unavailable`. Those who wait with different keys take turns.
-   */
+  /** Callers with different keys take turns. Rejects only with `service_unavailable`. */
   read(file: NamedFile, options: { key: string }): Promise<FileText>
-  /** Whether images are read. */
   readonly readsImages: boolean
-  /** Names what can be read: a file that was not read is read again by a reader of another name. */
+  /** A file that was not read is read again by a reader of another name. */
   readonly name: string
   close(): Promise<void>
 }
 
 type Options = {
   readonly log?: Log
-  /** Null where the machine has no Tesseract. */
+  /** Null if Tesseract is not installed. */
   readonly images?: ImageReader | null
   readonly timeoutMs?: number
   readonly memoryMib?: number
@@ -62,7 +57,7 @@ export function openFileReader(options: Options = {}): FileReader {
   return new ProcessReader(options)
 }
 
-/** To be raised when more kinds of files are read. */
+/** Raise it when more kinds of files are read. */
 const VERSION = '2'
 
 class ProcessReader implements FileReader {
@@ -124,7 +119,7 @@ class ProcessReader implements FileReader {
       return text ?? unreadText('unsupported', NO_OCR)
     }
     let outcome = await this.#run(file)
-    // Somebody else killed the process, perhaps before it had the file, so the file is read once more.
+    // Another process killed it, perhaps before it had the file, so the file is read once more.
     if (outcome.kind === 'died' && outcome.cause === 'SIGKILL') outcome = await this.#run(file)
     return outcome.kind === 'answered' ? outcome.answer.text : this.#explain(file, outcome)
   }

@@ -1,9 +1,8 @@
-// A worker for hostile input, a thread or a process: it answers one request at a time, and ends when a request
+// A thread or process for hostile input. It answers one request at a time, and ends when a request
 // exceeds its time or memory.
 
 import { systemClock } from '#platform/clock.ts'
 
-/** The first message of a worker, when it has loaded. */
 export const WORKER_READY = 'ready'
 
 export type WorkOutcome<Answer> =
@@ -11,23 +10,21 @@ export type WorkOutcome<Answer> =
   | { readonly kind: 'timed-out' }
   | { readonly kind: 'died'; readonly cause: unknown }
 
-/** What runs the code of the worker. */
 export type WorkerHost<Request> = {
   /** Called before anything else; `onEnd` may be called several times. */
   listen(listeners: { onMessage(message: unknown): void; onEnd(cause: unknown): void }): void
   /** Copies the request. */
   post(request: Request): void | Promise<void>
-  /** Processor time so far; null where it is not known. */
+  /** Null if unknown. */
   cpuMs(): Promise<number | null>
-  /** Whether the process of the service waits for the worker before it ends. */
+  /** Whether the service's process waits for the worker before it ends. */
   hold(isHeld: boolean): void
   terminate(): unknown
 }
 
 type Bounds = {
-  /** To load its modules. */
   readonly startMsMax: number
-  /** Wall-clock time as a multiple of the limit of processor time, because the machine does other work. */
+  /** Wall-clock time as a multiple of the processor time, because the machine does other work. */
   readonly wallFactor: number
 }
 
@@ -63,16 +60,12 @@ export class GuardedWorker<Request, Answer> {
     return this.#isAlive
   }
 
-  /** Whether it has loaded: what went wrong before says nothing about the request. */
+  /** Failures before the worker has loaded say nothing about the request. */
   get isReady(): boolean {
     return this.#isReady
   }
 
-  /**
-   * Runs one request at a time. `timeoutMs` is processor time of the worker, so that a busy machine fails no
-   * request; the wall clock allows `wallFactor` times as much. Never rejects; after any outcome but `answered` the
-   * worker is not alive.
-   */
+  /** `timeoutMs` is processor time. Never rejects; dead after any outcome but `answered`. */
   run(request: Request, timeoutMs: number): Promise<WorkOutcome<Answer>> {
     if (!this.#isAlive) return Promise.resolve({ kind: 'died', cause: 'ended before' })
     if (this.#settle !== null) throw new Error('a worker takes one request at a time')
@@ -86,7 +79,7 @@ export class GuardedWorker<Request, Answer> {
     })
   }
 
-  /** Ends the worker at once; a request under way has the outcome `died`. */
+  /** The outcome of a pending request is `died`. */
   async close(): Promise<void> {
     this.#end({ kind: 'died', cause: 'closed' })
     await this.#host.terminate()
@@ -115,7 +108,7 @@ export class GuardedWorker<Request, Answer> {
     const before = this.#host.cpuMs()
     const deadlineMs = systemClock.monotonic() + cpuMsMax * this.#bounds.wallFactor
     const check = async (): Promise<void> => {
-      // A worker whose usage is not known is ended by the wall clock.
+      // The wall clock ends a worker whose usage is unknown.
       this.#startTimer(deadlineMs - systemClock.monotonic())
       const [startMs, nowMs] = [await before, await this.#host.cpuMs()]
       if (startMs === null || nowMs === null) return

@@ -1,5 +1,5 @@
-// A process of its own as a guarded worker, for input that would exhaust the memory of this one. It has no environment,
-// so no secret, may read nothing but the program, and writes and starts nothing.
+// A guarded worker in a process without environment, and so without secrets. It can read only the
+// program, and cannot write files or start processes.
 
 import { fork, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
@@ -8,15 +8,15 @@ import { fileURLToPath } from 'node:url'
 import type { WorkerHost } from './guarded-worker.ts'
 import { cpuMsOf, watchMemory } from './process-usage.ts'
 
-/** Of the package with this file: the program is in it and beside it. */
+/** The root of the package, which holds the program and its dependencies. */
 const ROOT = fileURLToPath(new URL('../../../../../', import.meta.url))
-/** Octets that one message of the channel holds, so that writing it takes little time. */
+/** Small messages keep each write to the channel short. */
 const PIECE_BYTES = 256 * 1024
 
-/** What a request with octets is sent as: its octets in pieces, then the rest of it. */
+/** A request is sent as pieces of its content, then the rest. */
 export type PieceMessage = { readonly kind: 'piece'; readonly piece: Uint8Array }
 
-/** `heapMib`: its JavaScript heap; `memoryMib`: all its memory, which is known on Linux alone. */
+/** `heapMib` bounds the JavaScript heap, `memoryMib` all memory (on Linux only). */
 export function openProcessHost<Request extends { readonly content: Uint8Array }>(
   entry: URL,
   { heapMib, memoryMib }: { heapMib: number; memoryMib: number },
@@ -36,7 +36,7 @@ export function openProcessHost<Request extends { readonly content: Uint8Array }
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })
   const { pid } = child
-  // Everything else of the service goes first.
+  // The service itself has priority.
   if (pid !== undefined)
     ignoreFailure(() => setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL))
   let end: (cause: unknown) => void = () => {}
@@ -78,10 +78,7 @@ export function openProcessHost<Request extends { readonly content: Uint8Array }
   }
 }
 
-/**
- * Kills the process once this one is gone: while it reads a file it does not notice that, and nobody bounds its time and
- * memory any more. A shell waits for the end of a pipe, which the kernel closes. Returns how to end the shell.
- */
+/** Kills the process once this one is gone: a shell waits until the kernel closes a pipe. */
 function guardProcess(pid: number): () => void {
   const guard = spawn('/bin/sh', ['-c', 'read -r _; kill -KILL "$0"', String(pid)], {
     env: {},
@@ -95,10 +92,8 @@ function guardProcess(pid: number): () => void {
   return () => void guard.kill('SIGKILL')
 }
 
-/** The cause of the end of a process that needed too much memory. */
 export const MEMORY_EXCEEDED = 'memory'
 
-/** False once the process has ended. */
 function send(child: ReturnType<typeof fork>, message: object): Promise<boolean> {
   return new Promise((resolve) => {
     if (!child.connected) resolve(false)

@@ -1,10 +1,10 @@
-// The memory and the processor time of another process, which are known on Linux alone.
+// The memory and processor time of another process, on Linux only.
 
 import { readFile } from 'node:fs/promises'
 
 const CHECK_MS = 25
 
-/** Calls `onExceeded` once the process has more than so much memory in use; ends by the returned function. */
+/** Calls `onExceeded` above `memoryMib`; the returned function stops watching. */
 export function watchMemory(
   pid: number | undefined,
   { memoryMib, onExceeded }: { memoryMib: number; onExceeded: () => void },
@@ -18,10 +18,10 @@ export function watchMemory(
   return () => clearInterval(timer)
 }
 
-/** Of all its threads so far; null where it is not known. Linux counts it in hundredths of a second (proc(5)). */
+/** Null if unknown. Linux counts hundredths of a second (proc(5)). */
 export async function cpuMsOf(pid: number | undefined): Promise<number | null> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  // The name of the program stands before, in parentheses, and may contain any character.
+  // The program's name comes first, in parentheses, and may contain any character.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const [user, system] = [Number(fields[11]), Number(fields[12])]
   return Number.isInteger(user) && Number.isInteger(system) ? (user + system) * 10 : null

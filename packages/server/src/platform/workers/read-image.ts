@@ -1,5 +1,4 @@
-// The text of images by Tesseract, where the machine has it: in a process for each image, with the bounds of other
-// files.
+// The text of images by Tesseract, if installed, with one process per image.
 
 import { spawn } from 'node:child_process'
 import { constants as access, accessSync } from 'node:fs'
@@ -23,7 +22,7 @@ export type ImageReader = {
   close(): void
 }
 
-/** Null where `path`, as in PATH, has no program `tesseract`. */
+/** Null if the PATH `path` has no program `tesseract`. */
 export function openImageReader(
   path: string,
   { timeoutMs = READ_MS_MAX }: { timeoutMs?: number } = {},
@@ -98,7 +97,7 @@ function readWith(
     if (length <= 4 * FILE_TEXT_LENGTH_MAX) pieces.push(piece)
     length += piece.length
   })
-  // It may end before it has read all of the image.
+  // The program may end before it has read the whole image.
   child.stdin.on('error', () => {})
   child.on('error', () => stop('The program that reads images has failed.'))
   child.on('close', (code) => {

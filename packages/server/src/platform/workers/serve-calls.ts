@@ -2,7 +2,6 @@ import { parentPort } from 'node:worker_threads'
 import { WORKER_READY } from './guarded-worker.ts'
 import type { Call } from './worker-pool.ts'
 
-/** Functions of plain data, by their names. */
 type Functions = Readonly<Record<string, (...args: never[]) => unknown>>
 
 /** Answers the calls of a pool in its thread, one at a time. */
@@ -18,7 +17,7 @@ export function serveCalls(functions: Functions): void {
   port.postMessage(WORKER_READY)
 }
 
-/** The memory of attachments, which is moved instead of copied. */
+/** The memory of attachments is moved instead of copied. */
 function contentsOf(answer: unknown): ArrayBuffer[] {
   return [answer].flat().flatMap((one) => {
     const { content } = (one ?? {}) as { content?: unknown }

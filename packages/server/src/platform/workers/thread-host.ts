@@ -1,4 +1,4 @@
-// A thread of this process as a guarded worker. Exceeding its heap ends the thread, not the process.
+// A guarded worker in a thread. Exceeding its heap ends the thread, not the process.
 
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
@@ -6,7 +6,7 @@ import type { WorkerHost } from './guarded-worker.ts'
 
 const COPY_SLICE_BYTES = 1024 * 1024
 
-/** `heapMib`: JavaScript heap of the thread. */
+/** `heapMib` bounds the JavaScript heap of the thread. */
 export function openThreadHost<Request extends object>(
   entry: URL,
   heapMib: number,
@@ -31,7 +31,7 @@ export function openThreadHost<Request extends object>(
         worker.postMessage(request)
         return
       }
-      // A copy, because the caller goes on using its octets, which may be a view of a larger buffer.
+      // The caller keeps using its octets, which may be a view of a larger buffer.
       const raw = await copyInSlices(request.raw)
       if (!hasEnded) worker.postMessage({ ...request, raw }, [raw.buffer])
     },
@@ -40,7 +40,6 @@ export function openThreadHost<Request extends object>(
         const { user, system } = await worker.cpuUsage()
         return (user + system) / 1_000
       } catch {
-        // It has ended.
         return null
       }
     },

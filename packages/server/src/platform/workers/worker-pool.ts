@@ -1,4 +1,4 @@
-// Calls functions in a few worker threads, which are replaced when a call exceeds its time or memory.
+// Calls functions in worker threads, which are replaced when a call exceeds its time or memory.
 
 import { systemClock } from '#platform/clock.ts'
 import { AppError } from '#platform/problem.ts'
@@ -7,19 +7,17 @@ import { SECOND_MS } from '#platform/units.ts'
 import { GuardedWorker, type WorkOutcome } from './guarded-worker.ts'
 import { openThreadHost } from './thread-host.ts'
 
-/** Wall-clock time as a multiple of the limit of processor time, because the machine does other work. */
+/** Wall-clock time as a multiple of the processor time, because the machine does other work. */
 const WALL_FACTOR = 5
 /** A thread loads its modules in 100 ms, on a busy machine in many times that. */
 const THREAD_START_MS_MAX = 20 * SECOND_MS
 
-/** A function of the thread's table, and what it is called with. */
 export type Call = { readonly name: string; readonly args: readonly unknown[] }
 
 export type WorkerPoolOptions = {
   /** The module of a thread, which serves its functions with `serveCalls`. */
   readonly entry: URL
   readonly workersMax: number
-  /** JavaScript heap of one thread. */
   readonly heapMib: number
   /** Calls that may wait for a thread. */
   readonly queueMax: number
@@ -46,11 +44,7 @@ export class WorkerPool {
     })
   }
 
-  /**
-   * Calls a function with `timeoutMs` of processor time, after `before` in the same thread if given. `onDone` gets the
-   * duration without the wait for a thread. Rejects only when too many calls wait, or after `close`, with
-   * `service_unavailable`.
-   */
+  /** `timeoutMs` is processor time. Rejects with `service_unavailable` when too many calls wait. */
   run(
     call: Call,
     {
@@ -77,12 +71,11 @@ export class WorkerPool {
     })
   }
 
-  /** The number of calls that wait for a thread. */
   waiting(): number {
     return this.#slots.waiting
   }
 
-  /** Ends the threads; rejects calls that wait or are under way. */
+  /** Pending and waiting calls reject. */
   async close(): Promise<void> {
     this.#closing.abort()
     await Promise.all([...this.#threads].map((thread) => thread.close()))
