@@ -1,44 +1,32 @@
-// Rate limits and concurrency limits, counted by one process or by all on one database. They know names and
-// keys, not what they limit.
+// Rate and concurrency limits, of one process or of all on a database. They know names and keys
+// only.
 
 import type { Clock } from '#platform/clock.ts'
 
-/** The outcome of `take`. */
 export type Allowance = {
   readonly isAllowed: boolean
   readonly limit: number
-  /** How many more requests would be allowed now. */
   readonly remaining: number
-  /** Whole seconds until more are allowed: the oldest use leaves the window, or a fixed window ends. */
+  /** Whole seconds until the oldest use leaves a sliding window or a fixed window ends. */
   readonly resetSeconds: number
 }
 
-/**
- * Allows each key `limit` uses: alone with the database in any period as long as the window, else in fixed windows, with
- * what other processes allow in a moment on top.
- */
+/** A sliding window in one process; in several, a fixed one that may be exceeded briefly. */
 export type RateWindow = {
-  /**
-   * Counts one use for `key` if it is allowed. Rejects with `service_unavailable` when the uses of other processes are
-   * needed and the store is down.
-   */
+  /** Rejects with `service_unavailable` when the store is down and its record is needed. */
   take(key: string): Allowance | Promise<Allowance>
 }
 
-/** One of the slots that a key may hold at a time. */
 export type HeldSlot = {
-  /** Idempotent. */
   release(): void
 }
 
-/** A number of slots for each key. */
 export type KeyedSlots = {
-  /** Null when all are held. Rejects like `RateWindow`. */
+  /** Null when all slots are held. Rejects like `RateWindow`. */
   take(key: string): HeldSlot | null | Promise<HeldSlot | null>
 }
 
 export type WindowOptions = {
-  /** A unique name of the limit. */
   readonly name: string
   readonly limit: number
   readonly windowMs: number
@@ -49,7 +37,7 @@ export type SlotOptions = Pick<WindowOptions, 'name' | 'limit'>
 export type Budgets = {
   openWindow(options: WindowOptions): RateWindow
   openSlots(options: SlotOptions): KeyedSlots
-  /** Keeps the slots of this process on record. Also runs every few seconds. Never fails. */
+  /** Renews the slots of this process; also runs every few seconds. Never fails. */
   maintain(): Promise<void>
   /** Frees all slots, if the store works. */
   close(): Promise<void>
@@ -58,7 +46,7 @@ export type Budgets = {
 /** Keys that a limit remembers; the least recently used is dropped first. */
 export const LIMITER_ENTRIES_MAX = 10_000
 
-/** Limits of a process that is alone with its database, counted exactly in memory. */
+/** For a process that is alone with its database: exact counts in memory. */
 export function openOwnBudgets(clock: Pick<Clock, 'monotonic'>): Budgets {
   return {
     openWindow: ({ limit, windowMs }) =>
@@ -74,9 +62,8 @@ type SlidingWindowOptions = Omit<WindowOptions, 'name'> & {
   readonly clock: Pick<Clock, 'monotonic'>
 }
 
-/** A rate window that answers at once. */
 export function slidingWindow({ limit, windowMs, entriesMax, clock }: SlidingWindowOptions) {
-  /** Times of the uses of each key; keys in the order of their last use. */
+  /** In the order of last use. */
   const uses = new Map<string, number[]>()
   return {
     take(key: string): Allowance {
@@ -118,7 +105,7 @@ function countedSlots(limit: number): KeyedSlots {
   }
 }
 
-/** A slot that only the first `release` returns. */
+/** Idempotent. */
 export function releasedOnce(release: () => void): HeldSlot {
   let isReleased = false
   return {

@@ -1,5 +1,5 @@
-// Limits over processes that share a database. A process counts uses in memory and adds them to the record in batches.
-// Every held slot is on record.
+// Limits across processes that share a database. Each process counts uses in memory and records
+// them in batches; every held slot is on record.
 
 import {
   addUses,
@@ -31,21 +31,20 @@ import {
   type WindowOptions,
 } from './budgets.ts'
 
-/** Processes may together exceed a limit by what they allow in this time. */
+/** Together, processes may exceed a limit by the uses that they allow in this time. */
 const BATCH_MS = 50
-/** Keys in one transaction, so that each ends soon. */
 const KEYS_PER_BATCH = 100
 /** The slots of a process that has not renewed for this time are free. */
 const HOLDER_MS = 30 * SECOND_MS
 const RENEW_MS = 5 * SECOND_MS
-/** A client that has left one process may come to another one before the release of its slot is on record. */
+/** A client may reconnect to another process before the release of its slot is on record. */
 const SLOT_WAIT_MS = 200
 const SWEEP_MS = MINUTE_MS
 const CLOSE_MS_MAX = SECOND_MS
 
 type LimitDeps = { db: Db; clock: Clock; queueClock: QueueClock; makeId: MakeId; log: Log }
 
-/** One for each process; close it before the database. */
+/** Create one per process and close it before the database. */
 export function openBudgets(deps: LimitDeps): Budgets {
   return deps.db.engine === 'sqlite' ? openOwnBudgets(deps.clock) : openSharedBudgets(deps)
 }
@@ -77,15 +76,14 @@ function openSharedBudgets(deps: LimitDeps): Budgets {
   }
 }
 
-/** The window of one key. */
 type Count = {
   readonly name: string
-  /** Uses of all processes on record; null before the first batch. */
+  /** Recorded uses of all processes; null before the first batch. */
   used: number | null
-  /** Uses here that are not on record yet. */
+  /** Uses in this process that are not on record yet. */
   added: number
   endsAtMs: number
-  /** Resolves to the uses on record before the first batch. */
+  /** The recorded uses before the first batch. */
   readonly found: PromiseWithResolvers<number>
 }
 
@@ -95,7 +93,7 @@ function newCount(name: string): Count {
   return { name, used: null, added: 0, endsAtMs: Infinity, found }
 }
 
-/** Adds the uses of this process to those on record, and learns those of the others. */
+/** Adds this process's uses to the record and reads those of the others. */
 async function recordUses(
   { db, queueClock }: LimitDeps,
   windowMs: number,
@@ -116,7 +114,7 @@ async function recordUses(
 
 function sharedWindow({ name, limit, windowMs }: WindowOptions, deps: LimitDeps): RateWindow {
   const { queueClock } = deps
-  /** In the order of their last use. */
+  /** In the order of last use. */
   const counts = new Map<string, Count>()
   const due = new Set<Count>()
   let timer: NodeJS.Timeout | undefined
@@ -184,11 +182,10 @@ function sharedWindow({ name, limit, windowMs }: WindowOptions, deps: LimitDeps)
   }
 }
 
-/** The slots of this process, under one name. */
 function holdSlots({ db, queueClock, makeId }: LimitDeps) {
   const holder = makeId('job')
   const held = new Set<string>()
-  /** Slots that could not be freed when they were released. */
+  /** Released slots that could not be freed yet. */
   const freed = new Set<string>()
   const untilMs = () => queueClock.now() + HOLDER_MS
 
@@ -196,7 +193,7 @@ function holdSlots({ db, queueClock, makeId }: LimitDeps) {
     const id = makeId('job')
     const slot = { id, name, limit, holder, nowMs: queueClock.now(), untilMs: untilMs() }
     const isTaken = await db.write(takeSlot, slot).catch((error) => {
-      // It may be on record all the same.
+      // The slot may be on record despite the error.
       freed.add(id)
       throw withStorageProblem(error)
     })

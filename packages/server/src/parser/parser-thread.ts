@@ -1,4 +1,4 @@
-// A thread of the parser starts here. Each function is pure, and the pool limits its time and memory.
+// The entry of a parser thread. The pool limits the time and memory of each function.
 
 import { openMime, readAttachment } from '@mailroom/mail/mime/mime-message.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
@@ -17,14 +17,14 @@ import { serveCalls } from '#platform/workers/serve-calls.ts'
 export type AskedMentions = {
   /** In the form of `addressKey`. */
   readonly addresses: readonly string[]
-  /** Texts of the files of the message that were read from other formats. */
+  /** Texts extracted from attachments of other formats. */
   readonly texts: readonly string[]
 }
 
 export type ParserFunctions = typeof functions
 
 const functions = {
-  /** `isAllNew`: the extracted text equals the text, which may be long and is sent once. */
+  /** `isAllNew`: the extracted text equals the text, which is then sent once. */
   async parse(raw: Uint8Array) {
     const message = await withInvites(parseMessage(raw), raw)
     const isAllNew = message.extractedText === message.text

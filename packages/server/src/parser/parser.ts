@@ -1,4 +1,4 @@
-// Parses mail, and prepares bodies to send, outside the main thread unless the work is small.
+// Parses mail and prepares bodies to send, outside the main thread unless the work is small.
 
 import {
   type AttachmentContent,
@@ -32,30 +32,24 @@ import type { WorkOutcome } from '#platform/workers/guarded-worker.ts'
 import { WorkerPool } from '#platform/workers/worker-pool.ts'
 import type { AskedMentions, ParserFunctions } from './parser-thread.ts'
 
-/** Processor time for one message. */
 const PARSE_MS_MAX = 2 * SECOND_MS
 const PARSE_HEAP_MIB_MAX = 192
 const PARSE_WORKERS_MAX = 2
 const PARSE_QUEUE_MAX = 500
 /** Processor time for one view; a message that takes longer is shown as its plain text. */
 const VIEW_MS_MAX = 1_500
-/**
- * Time for the guards of a send, as a multiple of that for one message: they read every file that is text, and a
- * mail that they cannot read in time does not leave.
- */
+/** Guards of a send read every text file, and mail that they cannot read in time is not sent. */
 const GUARD_TIME_FACTOR = 4
-/** Octets of a report that is read on the main thread, which takes a millisecond or two at worst. */
+/** A report of this size takes the main thread two milliseconds at most. */
 export const REPORT_INLINE_BYTES_MAX = 4 * 1024
 
 type ParserOptions = {
   readonly workersMax?: number
-  /** Processor time for one message. */
   readonly timeoutMs?: number
-  /** JavaScript heap of one thread. */
   readonly heapMib?: number
   readonly queueMax?: number
   readonly log?: Log
-  /** Called for each parsed message; the duration excludes the wait for a thread. */
+  /** The duration excludes the wait for a thread. */
   readonly onParsed?: (parse: { isInline: boolean; durationMs: number }) => void
 }
 
@@ -66,10 +60,7 @@ export function openParserPool(options: ParserOptions = {}): ParserPool {
 
 export type ParserPool = ThreadedParser
 
-/**
- * Each method rejects only when too many messages wait, or after `close`, with `service_unavailable`. What a thread
- * could not read within its time and memory has a plainer answer, or null.
- */
+/** Rejects only with `service_unavailable`, when too many messages wait or after `close`. */
 export type Parser = Omit<ThreadedParser, 'waiting' | 'close'>
 
 type Bounds = Partial<Parameters<WorkerPool['run']>[1]>
@@ -99,10 +90,7 @@ class ThreadedParser {
     this.#ofViews = { timeoutMs: Math.min(VIEW_MS_MAX, timeoutMs), before: 'loadView' }
   }
 
-  /**
-   * The content of the message. For one that could not be parsed within its time and memory: its header
-   * fields, with the defect `parse-timed-out` or `parse-failed`.
-   */
+  /** On failure only header fields, with the defect `parse-timed-out` or `parse-failed`. */
   async parse(raw: Uint8Array): Promise<ParsedMessage> {
     const startMs = systemClock.monotonic()
     const plain = parseIfPlainAndSmall(raw)
@@ -119,10 +107,10 @@ class ThreadedParser {
     return parseDefeated(raw, outcome.kind === 'timed-out' ? 'parse-timed-out' : 'parse-failed')
   }
 
-  /** The attachment listed under `filename` by `parse` of the same bytes, or null. */
+  /** The attachment that `parse` of the same bytes lists under `filename`, or null. */
   async readAttachment(raw: Uint8Array, filename: string): Promise<AttachmentContent | null> {
     const found = await this.#ask('readAttachment', [raw, filename])
-    // A `parse` that failed may have listed it, even if this request did not fail.
+    // A failed `parse` may have listed it, even if this request succeeded.
     return found ?? readDefeatedAttachment(raw, filename)
   }
 
@@ -134,21 +122,20 @@ class ThreadedParser {
     return whole === null ? [] : [whole]
   }
 
-  /** What the message reports; `none` when it could not be read in time. */
+  /** `none` if the message could not be read in time. */
   async readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report> {
     if (raw.length <= REPORT_INLINE_BYTES_MAX) return readReport(raw, envelope)
-    // Only the part that is read is copied for the thread.
     const report = await this.#ask('readReport', [raw.subarray(0, REPORT_BYTES_MAX), envelope])
     return report ?? { kind: 'none' }
   }
 
-  /** The bodies of a message to send; plainer ones when the HTML took too long. */
+  /** Plainer bodies if the HTML takes too long. */
   async makeBodies(source: BodySource): Promise<BodyParts> {
     if (isQuick(source)) return bodyParts(source)
     return (await this.#ask('makeBodies', [source])) ?? plainBodyParts(source)
   }
 
-  /** The body of a message for a model; its text alone when the HTML took too long. */
+  /** The body of a message for a model; only its text if the HTML takes too long. */
   async makeView(source: ViewSource): Promise<ViewBody> {
     const { isQuickView, plainBody } = await import('@mailroom/mail-reading/view/plain-body.ts')
     if (isQuickView(source)) return plainBody({ ...source, isHtmlUnread: false })
@@ -162,17 +149,16 @@ class ThreadedParser {
     return { ...plainBody({ ...source, text, isHtmlUnread: true }), isCut: true }
   }
 
-  /** HTML that is safe to show to a person; null when there is none. */
+  /** HTML that is safe to display; null if there is none. */
   async show(source: ShownSource): Promise<ShownHtml | null> {
     if (source.html.length > INLINE_HTML_LENGTH_MAX || source.findsMissed) {
       return this.#ask('show', [source])
     }
-    // Loaded only when somebody looks at a message.
     const { showSource } = await import('@mailroom/mail-reading/display/shown-html.ts')
     return showSource(source)
   }
 
-  /** Codes, links and hidden text of a message; unread when it took too long. */
+  /** Codes, links and hidden text; unread if the message takes too long. */
   async readContent(source: ExtractedFrom): Promise<MessageReading> {
     // The thread reads no more than this; one more character shows that there is more.
     const text = source.text.slice(0, HIDDEN_SEARCH_LENGTH_MAX + 1)
@@ -180,37 +166,35 @@ class ThreadedParser {
     return (await this.#ask('readContent', [{ ...source, text, html }])) ?? unreadContent(source)
   }
 
-  /** The reply to the invitation in the message; `no-invitation` when it could not be read in time. */
+  /** `no-invitation` if the message could not be read in time. */
   async replyToInvite(raw: Uint8Array, answer: InviteAnswer): Promise<InviteReply> {
     return (await this.#ask('replyToInvite', [raw, answer])) ?? { kind: 'no-invitation' }
   }
 
-  /** The secrets in a mail to send; null when it could not be read whole in time. */
+  /** Null if the content could not be read completely in time. */
   async findSecrets(content: SendContent): Promise<readonly SecretFinding[] | null> {
     return this.#ask('findSecrets', [content], this.#ofGuards)
   }
 
-  /** Those of the addresses that the message mentions; null when it could not be read whole in time. */
+  /** The mentioned addresses; null if the message could not be read completely in time. */
   async findMentions(raw: Uint8Array, asked: AskedMentions): Promise<readonly string[] | null> {
     return this.#ask('findMentions', [raw, asked], this.#ofGuards)
   }
 
-  /** The index of what a text mentions; null when it was not read in time or mentions too much. */
+  /** Null if the text mentions too much or could not be read in time. */
   async indexMentions(text: string): Promise<string | null> {
     return text === '' ? '' : this.#ask('indexMentions', [text])
   }
 
-  /** The number of calls that wait for a thread. */
   waiting(): number {
     return this.#pool.waiting()
   }
 
-  /** Ends the threads; rejects calls that wait or are under way. */
   close(): Promise<void> {
     return this.#pool.close()
   }
 
-  /** The answer of a thread; null when it failed or exceeded its time or memory. */
+  /** Null when the thread failed or exceeded its time or memory. */
   async #ask<Name extends keyof ParserFunctions>(
     name: Name,
     args: Parameters<ParserFunctions[Name]>,
@@ -235,7 +219,6 @@ class ThreadedParser {
   }
 }
 
-/** The octets or characters of what a thread was asked to read, roughly. */
 function sizeOf(args: readonly unknown[]): number {
   const parts = args.flatMap((arg) =>
     typeof arg === 'object' && arg !== null && !ArrayBuffer.isView(arg) ? Object.values(arg) : arg,

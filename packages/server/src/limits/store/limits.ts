@@ -1,5 +1,5 @@
-// The limits that processes share, on PostgreSQL: a row for each window of a key, and one for each held slot. All times
-// are the queue's.
+// Limits that processes share on PostgreSQL: a row per window and key, and one per held slot. All
+// times are the queue's.
 
 import { sql } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
@@ -10,16 +10,13 @@ type Uses = { nowMs: number; windowMs: number; uses: readonly { name: string; us
 
 export type RecordedUses = { used: number; endsAtMs: number }
 
-/**
- * Adds uses to the windows of these distinct names, and begins a window where there is none. Returns the uses of all
- * processes, in the order of `uses`.
- */
+/** The names are distinct. Returns the uses of all processes, in the order of `uses`. */
 export const addUses = transaction({
   name: 'addUses',
   accountOf: () => null,
   async run(tx: Tx, { nowMs, windowMs, uses }: Uses): Promise<RecordedUses[]> {
     const window = { ends_at: nowMs + windowMs }
-    // All transactions that lock several rows use one order, so that no two wait for each other.
+    // Rows are locked in one order, so that concurrent transactions do not deadlock.
     const values = uses.map((each) => ({ ...each, ...window }))
     values.sort((a, b) => (a.name < b.name ? -1 : 1))
     const isOver = sql`rate_windows.ends_at <= ${nowMs}`
@@ -44,13 +41,13 @@ export const addUses = transaction({
 
 type Slot = { id: string; name: string; limit: number; holder: string }
 
-/** Records a slot of `name`; false when living processes hold `limit` of them. The holder lives until `untilMs`. */
+/** Returns false when live processes hold `limit` slots of `name`. */
 export const takeSlot = transaction({
   name: 'takeSlot',
   accountOf: () => null,
   async run(tx: Tx, slot: Slot & { nowMs: number; untilMs: number }): Promise<boolean> {
     const { id, name, limit, holder, nowMs } = slot
-    // Slots of one name are counted by one transaction at a time.
+    // Serializes transactions that count slots of one name.
     await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(tx.query)
     await extendHolder(tx, slot)
     const { rows } = await sql`
@@ -66,7 +63,7 @@ export const takeSlot = transaction({
   },
 })
 
-/** Extends the life of a holder, and frees slots that it no longer uses. */
+/** Extends the life of a holder and frees slots that it no longer uses. */
 export const keepSlots = transaction({
   name: 'keepSlots',
   accountOf: () => null,
@@ -82,7 +79,6 @@ export const freeSlot = transaction({
   run: (tx: Tx, { id }: { id: string }) => freeOf(tx, 'id', [id]),
 })
 
-/** Frees all slots of a process that ends. */
 export const endHolder = transaction({
   name: 'endHolder',
   accountOf: () => null,
@@ -92,7 +88,7 @@ export const endHolder = transaction({
   },
 })
 
-/** Removes some windows that are over, and the slots of dead processes; true when there may be more. */
+/** Removes some expired windows, and slots of dead processes; true when there may be more. */
 export const sweepLimits = transaction({
   name: 'sweepLimits',
   accountOf: () => null,
