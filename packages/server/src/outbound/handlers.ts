@@ -128,14 +128,14 @@ function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | '
   }
 }
 
-/** The fields of a message to send. `bad_request` for what the contract cannot describe. */
+/** `bad_request` for values that the contract cannot exclude. */
 export function messageOf(body: Input<'inboxes.checkSend'>['body']) {
   return {
     ...recipientsOf(body),
     headers: readExtraHeaders(body.headers ?? {}),
     sendAtMs: readSendAt(body.sendAt),
     body: body.body,
-    // Empty HTML would hide the text from programs that show HTML.
+    // Empty HTML would hide the text from clients that show HTML.
     bodyHtml: body.bodyHtml || null,
     subject: body.subject ?? null,
     threadId: body.threadId ?? null,
@@ -157,14 +157,14 @@ function recipientsOf({ to, cc = [], bcc = [], replyAll = false, threadId }: Rec
 }
 
 const EXTRA_HEADERS_MAX = 20
-/** So that the name and the beginning of its value fit into a line of 78 (RFC 5322 §2.1.1). */
+/** The name and the beginning of its value fit into a line of 78 (RFC 5322 §2.1.1). */
 const HEADER_NAME_LENGTH_MAX = 60
 const HEADER_VALUE_LENGTH_MAX = 998
 /** RFC 5322 §2.2: printable ASCII except the colon. */
 const EXTRA_HEADER_NAME = /^(?:x|list)-[!-9;-~]+$/i
 const OWN_HEADER_NAME = /^(?:list-unsubscribe|x-loop$)/i
 
-/** The extra fields of a message. `bad_request` names a field that is not allowed. */
+/** `bad_request` for a field that is not allowed. */
 export function readExtraHeaders(headers: Readonly<Record<string, string>>): HeaderField[] {
   const fields = Object.entries(headers).map(([name, value]) => ({ name, value }))
   if (fields.length > EXTRA_HEADERS_MAX) {
@@ -250,9 +250,7 @@ function presentDelivery(delivery: Delivery): DeliveryShape {
   }
 }
 
-/**
- * In the order of the recipients; none for received mail. `not_found` if there is no such message.
- */
+/** In the order of the recipients; none for received mail. */
 async function listDeliveries(
   deps: { db: Db; clock: Clock; queueClock: QueueClock },
   input: { accountId: string; messageId: string } & Page,

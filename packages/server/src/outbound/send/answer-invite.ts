@@ -1,5 +1,3 @@
-// Answers to invitations: sends to the organizer, in the thread of the invitation.
-
 import { inviteResponseWords, untitledInvite } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
@@ -19,7 +17,7 @@ type Answer = Pick<SendMessage, 'accountId' | 'idempotencyKey' | 'requestHash' |
 
 /**
  * Refused as `sendMessage` does, and with `not_found`, `no_invitation`, `invitation_cancelled`,
- * `not_invited` or `organizer_unverified`. `takeSlot` is awaited before anything large is read.
+ * `not_invited` or `organizer_unverified`. Awaits `takeSlot` before loading anything large.
  */
 export async function answerInvite(
   deps: SendDeps,
@@ -74,7 +72,7 @@ function lowerCase(address: string): string {
   return address.toLowerCase()
 }
 
-/** Whether the organizer wrote the message, proven by SPF or DKIM. */
+/** Whether SPF or DKIM proves that the organizer wrote the message. */
 function isProven({ authentication, fromAddr }: Message, organizer: string): boolean {
   const author = parseAddressList(fromAddr)[0]?.address
   const isVerified = (authentication as Authentication | null)?.verifiedFrom === true

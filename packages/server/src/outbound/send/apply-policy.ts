@@ -1,6 +1,3 @@
-// Applies the policy of an inbox to its sends: the judged message, refusals as problems of the API,
-// and the audit.
-
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { PolicyDecision } from '@mailroom/contract/vocabulary.ts'
 import { type NewAuditEntry, noteRejection } from '#accounts/store/audit.ts'
@@ -32,16 +29,12 @@ export function judgedMessageOf(
   }
 }
 
-/** The hold reason of a send above the hourly number. */
 export function tooManyPerHour(limit: number): HoldReason {
   const detail = `The inbox has sent ${limit} messages within an hour, as many as the policy allows without approval.`
   return { guard: 'maxPerHour', detail }
 }
 
-/**
- * `recipient_not_permitted` for an address, else `content_not_permitted`. The findings have no
- * secrets.
- */
+/** The findings have no secrets. */
 function policyProblem(reasons: readonly HoldReason[]): AppError {
   const about = reasons.find(({ recipient }) => recipient !== undefined)
   if (about?.recipient !== undefined) {
@@ -76,7 +69,7 @@ export function auditOfSend(deps: { makeId: MakeId }, judged: Judged): NewAuditE
   }
 }
 
-/** Reduced to domains if an address has a secret, because the audit outlives the message. */
+/** Reduces addresses to domains if one has a secret, because the audit outlives the message. */
 function withoutSecretAddresses(judged: Judged): Judged {
   const parts = judged.reasons.flatMap(({ findings = [] }) => findings.map(({ part }) => part))
   if (!parts.some((part) => /^(?:to|cc|bcc|replyTo)$/.test(part))) return judged
@@ -92,7 +85,6 @@ function withoutSecretAddresses(judged: Judged): Judged {
   }
 }
 
-/** Records a refusal in the audit and returns its problem. */
 export async function rejectSend(
   deps: { db: Db; clock: Clock; makeId: MakeId },
   {

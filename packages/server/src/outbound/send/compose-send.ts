@@ -30,11 +30,11 @@ import { calendarOf, type SentInvite } from './invite-to-send.ts'
 type SendAttachment = {
   filename: string
   contentType: string
-  /** May be freed after the send, if it is large and has a buffer of its own. */
+  /** May be freed after the send if it is large and has a buffer of its own. */
   content: Uint8Array
   /** For an image that the HTML refers to as `cid:…`. */
   contentId: string | null
-  /** Shown within the message instead of below it. Default: with a `contentId`. */
+  /** Shown within the message. Defaults to true with a `contentId`. */
   isInline?: boolean
   /** An alternative body for programs, such as a calendar. */
   isAlternative?: boolean
@@ -46,15 +46,14 @@ export type SendMessage = {
   accountId: string
   inboxId: string
   idempotencyKey: string
-  /** SHA-256 of the request: reusing its key for another request is refused. */
+  /** SHA-256 of the request. Its key is refused for another request. */
   requestHash: Uint8Array
   /** Null only with `replyAll`: the reply goes to the author of the last message. */
   to: string[] | null
   cc: string[]
   bcc: string[]
-  /** Only with `threadId`: the reply also goes to the other recipients of its last message. */
+  /** Requires `threadId`: the reply also goes to the other recipients of its last message. */
   replyAll: boolean
-  /** Extra header fields, as `readExtraHeaders` admits them. */
   headers: readonly HeaderField[]
   body: string
   bodyHtml: string | null
@@ -64,37 +63,28 @@ export type SendMessage = {
   replyTo: string | null
   attachments: SendAttachment[]
   invite?: SentInvite | null
-  /** Whether the message has a link for its only recipient to unsubscribe. */
+  /** Adds a link by which the only recipient can unsubscribe. */
   hasUnsubscribe: boolean
   /** Whether a program answers or sends on its own (RFC 3834 §5). */
   isAutomatic: boolean
   sendAtMs: number | null
-  /** The message after the body; only without `threadId`. */
+  /** Follows the body; excludes `threadId`. */
   forwarded?: Forwarded & { readonly threadId: string }
-  /** SHA-256 of the token of a worker's lease; null without one. */
+  /** SHA-256 of a worker's lease token; null without a lease. */
   leaseTokenHash: Uint8Array | null
 }
 
 export type Replied = {
   thread: Thread
-  /** The newest messages that were received or queued, newest first. */
+  /** Received or queued messages, newest first. */
   recent: RecentMessage[]
-  /**
-   * Message-IDs of the thread, oldest first. If a header field cannot hold all: the first and the
-   * newest.
-   */
+  /** Oldest first. If a header field cannot hold all, the first and the newest. */
   rfcMessageIds: string[]
-  /**
-   * The author who wrote to others and copied the inbox; null if there is none or the address is
-   * suppressed.
-   */
+  /** The author who wrote to others and copied the inbox, unless suppressed. */
   copiedBy: string | null
 }
 
-/**
- * Null for a send that starts a thread. `not_found` if the inbox has no such thread,
- * `thread_trashed` if it is in the trash.
- */
+/** Null for a send that starts a thread. Throws `not_found` or `thread_trashed`. */
 export async function readReplied(
   deps: { db: Db },
   { inbox, threadId }: { inbox: Inbox; threadId: string | null },
@@ -117,7 +107,6 @@ export function noThread() {
   return problem('not_found', 'The inbox has no thread with this threadId.', { fix })
 }
 
-/** The author's bare address, unless it is suppressed. */
 async function findCopier(
   deps: { db: Db },
   accountId: string,
@@ -130,20 +119,16 @@ async function findCopier(
 }
 
 export type Addressees = {
-  /** At least one, for the header. */
+  /** At least one. */
   to: string[]
-  /** For the header. Includes the author who copied the inbox and expects to see the replies. */
+  /** Includes the author who copied the inbox and expects to see the replies. */
   cc: string[]
-  /** Only in the envelope. */
   bcc: string[]
   /** Envelope recipients, each once. */
   recipients: string[]
 }
 
-/**
- * The recipients of a message, with those that follow from its thread. `bad_request` for too many
- * or none.
- */
+/** Includes recipients from the thread. `bad_request` for too many or none. */
 export async function addressSend(
   deps: { db: Db; inboxDomain: string },
   input: SendMessage,
@@ -192,7 +177,7 @@ export function checkCount(
   throw wrongField('to', message)
 }
 
-/** The newest received message of the thread; without one, the newest message. */
+/** The newest received message of the thread; otherwise the newest message. */
 async function findRepliedToAll(
   deps: { db: Db },
   { accountId }: Inbox,
@@ -204,9 +189,8 @@ async function findRepliedToAll(
 }
 
 /**
- * The recipients of a reply to all: the author, or the recipients of an own message, and everyone
- * else who got it. Addresses of the inbox in Reply-To are ignored; if there are no others, the
- * reply goes to From.
+ * A reply to all goes to Reply-To or From, or to the recipients of an own message, and to all other
+ * recipients. Addresses of the inbox itself are ignored.
  */
 async function readAddressees(
   deps: { db: Db; inboxDomain: string },
@@ -219,7 +203,7 @@ async function readAddressees(
   const wanted = isOutbound ? [] : usable(addressesIn(message.replyTo ?? ''))
   const authors = usable(isOutbound ? message.to : addressesIn(message.fromAddr))
   const others = usable(isOutbound ? message.cc : [...message.to, ...message.cc])
-  // A catch-all inbox also has the address by which it got the message.
+  // A catch-all inbox also has the address by which it received the message.
   const own = new Set([inbox.address, comparedAddress(message.recipient ?? inbox.address)])
   const isOther = (address: string) => !own.has(comparedAddress(address))
   const chosen = () => {
@@ -237,9 +221,7 @@ async function readAddressees(
   return chosen()
 }
 
-/**
- * The addresses by which mail reaches the inbox through a subdomain or a catch-all, without tags.
- */
+/** Addresses that reach the inbox through a subdomain or a catch-all, without tags. */
 async function findOwnAddresses(
   { db, inboxDomain }: { db: Db; inboxDomain: string },
   inbox: Inbox,
@@ -262,8 +244,8 @@ async function findOwnAddresses(
 }
 
 /**
- * Above the number of recipients, because suppressed ones are left out. A sender of hostile mail
- * chooses how many there are.
+ * Larger than RECIPIENTS_MAX, because suppressed recipients are left out; a bound, because the
+ * sender of hostile mail chooses the number.
  */
 const ANSWERED_MAX = 4 * RECIPIENTS_MAX
 
@@ -293,16 +275,13 @@ async function withoutSuppressed(
 
 export type Answered = {
   message: Message
-  /**
-   * Whether the message may be quoted: it was received, or one of the recipients has it. A note to
-   * others is not disclosed.
-   */
+  /** Received, or already known to one of the recipients. Other notes are not disclosed. */
   isQuotable: boolean
 }
 
 /**
- * The message of the thread that a send to these recipients answers: the newest that all of `to`
- * wrote or got, else the newest that the first of them wrote or got, else the newest received.
+ * The newest message that all of `to` wrote or received, else the newest that the first of them
+ * did, else the newest received.
  */
 export async function findAnswered(
   deps: { db: Db },
@@ -343,7 +322,6 @@ export async function composeSend(
   }: {
     inbox: Inbox
     replied: Replied | null
-    /** The message of `replied` that this one answers. */
     answered: Answered | null
     to: string[]
     cc: string[]
@@ -355,7 +333,7 @@ export async function composeSend(
   const quoted = answered?.isQuotable && input.includeQuote ? originalOf(answered.message) : null
   const quote = input.forwarded ?? quoted
   const { text, html, ownText } = await deps.parser.makeBodies({ body, bodyHtml, quote })
-  // A reply has the subject of its thread, even if the client sends another.
+  // A reply has the subject of its thread, even if the request has another.
   const subject = replied === null ? (input.subject ?? '') : replySubject(replied.thread.subject)
   const calendar =
     input.invite == null
@@ -399,12 +377,12 @@ function autoSubmitted(isReply: boolean): HeaderField {
   return { name: 'Auto-Submitted', value: isReply ? 'auto-replied' : 'auto-generated' }
 }
 
-/** Received bodies are stored with LF, but forms always send CRLF. */
+/** Received bodies are stored with LF, but HTML forms always send CRLF. */
 function withLineFeeds(text: string): string {
   return text.replace(/\r\n?/g, '\n')
 }
 
-/** The author of mail without From and with the null reverse-path. */
+/** For mail without From and with the null reverse-path. */
 const NOBODY = 'an unknown sender'
 
 function originalOf(message: Message) {

@@ -1,5 +1,3 @@
-// Forwards: sends that start a thread and include a message of the inbox with its files.
-
 import { ATTACHMENTS_MAX } from '@mailroom/contract/sending.ts'
 import { forwardSubject } from '@mailroom/mail/compose/header-text.ts'
 import { readRawBytes } from '#mailbox/attachments/attachments.ts'
@@ -26,9 +24,9 @@ type Forward = Pick<
 }
 
 /**
- * Forwards a received or sent message. Refused as `sendMessage` does, with `not_found` for a
- * message that is gone or in quarantine, and with `payload_too_large` before its files are read.
- * `takeSlot` is awaited before anything large is read.
+ * Starts a thread. Refused as `sendMessage` does, with `not_found` for a message that is gone or in
+ * quarantine, and with `payload_too_large` before its files are loaded. Awaits `takeSlot` before
+ * loading anything large.
  */
 export async function forwardMessage(
   deps: SendDeps,

@@ -1,5 +1,3 @@
-// Invitations to events: the fields of a send, checked, and the calendar of the message.
-
 import type { InviteToSend } from '@mailroom/contract/invitations.ts'
 import type { EventTime } from '@mailroom/mail-reading/invites/write-calendar.ts'
 import { isZoneName, localMsOf, offsetIn } from '@mailroom/mail-reading/invites/zones.ts'
@@ -66,7 +64,7 @@ function readTime(name: 'start' | 'end', invite: InviteToSend, zone: string | nu
   return { form: 'instant', time: { atMs, zone }, orderMs: atMs }
 }
 
-/** Date.parse takes the 30th of February for a day of March. */
+/** Date.parse accepts the 30th of February. */
 function isDay(text: string): boolean {
   const year = Number(text.slice(0, 4))
   return year >= YEAR_MIN && year <= YEAR_MAX && localMsOf(`${text}T00:00:00`) !== null
@@ -79,7 +77,6 @@ function instantIn(zone: string, localMs: number): number {
   return localMs - offsetIn(zone, localMs) * MINUTE_MS
 }
 
-/** The calendar, as an alternative body of the message. */
 export async function calendarOf(
   { clock }: { clock: Clock },
   { uid, summary, ...invite }: SentInvite,
@@ -91,7 +88,6 @@ export async function calendarOf(
     rfcMessageId,
   }: { inbox: Inbox; to: string[]; cc: string[]; subject: string; rfcMessageId: string },
 ) {
-  // Loaded with the first invitation.
   const { writeEvent } = await import('@mailroom/mail-reading/invites/write-calendar.ts')
   const text = writeEvent({
     ...invite,

@@ -51,21 +51,21 @@ import {
 const SENT_BYTES_MAX = 25 * 1024 * 1024
 /** Reserved for the signature of a message that is signed later. */
 const SIGNATURE_BYTES_MAX = 4 * 1024
-/** How far ahead a send may be scheduled, with tolerance for transit and clock differences. */
+/** 1 minute to 90 days ahead, with tolerance for transit and clock differences. */
 const SCHEDULED_MS_MIN = MINUTE_MS - SECOND_MS
 const SCHEDULED_MS_MAX = 90 * DAY_MS + SECOND_MS
 /**
- * How often a reply is composed while its thread is changing: as often as an inbox may reply in a
- * minute, and a few more times for arriving mail.
+ * A reply is composed again while its thread changes: as often as an inbox may reply in a minute,
+ * plus some arriving mail.
  */
 const COMPOSE_ATTEMPTS_MAX = 12
 /**
- * Composes and signs a message, and in one transaction stores it and queues it for each recipient,
- * or returns the answer to an earlier request with the same key. A refusal uses up nothing:
- * `not_found`, `invalid_domain`, `feature_requires_paid_plan`, `payload_too_large`,
- * `idempotency_key_reused`, `recipient_suppressed`, `loop_suspected`, `rate_limit_exceeded`,
- * `cold_outreach_limit` or, with a link to unsubscribe for several recipients, `bad_request`.
- * `accept` is the transaction that stores it, or one that does more.
+ * Composes and signs a message, and stores and queues it in one transaction. A repetition with the
+ * same key returns the first answer. A refusal uses up nothing: `not_found`, `invalid_domain`,
+ * `feature_requires_paid_plan`, `payload_too_large`, `idempotency_key_reused`,
+ * `recipient_suppressed`, `loop_suspected`, `rate_limit_exceeded`, `cold_outreach_limit` or, with
+ * an unsubscribe link for several recipients, `bad_request`. `accept` is the transaction that
+ * stores the message, or one that does more.
  */
 export async function sendMessage(
   deps: SendDeps,
@@ -80,8 +80,8 @@ export async function sendMessage(
 }
 
 /**
- * What the policy decides about the same send now. Stores nothing. Refused as the send would be,
- * except by policy.
+ * Dry run: returns the policy's decision and stores nothing. Refused as the send would be, except
+ * by policy.
  */
 export async function checkMessage(
   deps: SendDeps,
@@ -97,7 +97,7 @@ export async function checkMessage(
 
 type Settled = Exclude<Outcome, { kind: 'too_many_per_hour' | 'thread_changed' }>
 
-/** Retries a reply to a thread that has changed, and holds a send above the hourly number. */
+/** Retries a reply if its thread has changed, and holds a send above the hourly limit. */
 async function runSend(
   deps: SendDeps,
   input: SendMessage,
@@ -128,10 +128,7 @@ async function runSend(
   }
 }
 
-/**
- * The answer to an earlier send with the same key; null if the key is free.
- * `idempotency_key_reused` if it belongs to another request.
- */
+/** Null if the key is free. `idempotency_key_reused` if it belongs to another request. */
 export async function findReplay(
   deps: { db: Db; clock: Clock },
   input: { accountId: string; key: string; requestHash: Uint8Array },
@@ -142,7 +139,7 @@ export async function findReplay(
 }
 
 type ComposingSender = Sender & {
-  /** Attachments of the composed message, the same in each attempt; null before the first. */
+  /** The same in each attempt; null before the first. */
   attachments: readonly ParsedAttachment[] | null
 }
 
@@ -158,21 +155,17 @@ type Attempt = {
   replied: Replied | null
   /** Whether the thread may have messages that are newer than the reply. */
   mayBeStale: boolean
-  /** Hold reasons added because the hourly limit was exceeded. */
+  /** Added because the hourly limit was exceeded. */
   heldByCount: readonly HoldReason[]
-  /** Dry run: reports the decision and stores nothing. */
   isCheck: boolean
 }
 
 type Outcome =
   | SendOutcome
   | ({ kind: 'checked' } & Pick<SendJudgement, 'decision' | 'reasons'>)
-  /** Refused by policy. */
   | { kind: 'rejected'; problem: AppError }
-  /** The account is over its storage quota. */
   | { kind: 'storage_full' }
 
-/** Judges the message and checks for refusals before composing and committing it. */
 async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Promise<Outcome> {
   const { sender, replied, heldByCount, isCheck } = attempt
   const { inbox } = sender
@@ -213,7 +206,8 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
   const isWaiting = isHeld || input.sendAtMs !== null
   const check = { ...found, holdAbovePerHour, isWaiting, isHeld }
   if (isWaiting && (await deps.storageQuota.isFull(input.accountId))) {
-    // The same request may have been accepted after its key was read, and have filled the storage.
+    // An earlier attempt of the same request may have been accepted since and have filled the
+    // storage.
     return (await store.findReplay(deps.db.reading, check.use)) ?? { kind: 'storage_full' }
   }
   if (isCostly(input)) {
@@ -246,14 +240,11 @@ type Accepting = {
   composition: Composition
   /** Null if no policy applies. */
   judgement: SendJudgement | null
-  /** Why a person has to approve it; empty if not. */
+  /** Why approval is required; empty if it is not. */
   reasons: HoldReason[]
 }
 
-/**
- * Composes, signs and commits, or reports the decision of a dry run. `payload_too_large` above 25
- * MiB in all.
- */
+/** `payload_too_large` above 25 MiB in all. */
 async function acceptSend(
   deps: SendDeps,
   input: SendMessage,
@@ -281,7 +272,7 @@ async function acceptSend(
     return { kind: 'checked', decision: isHeld ? 'hold' : 'allow', reasons }
   }
   sender.attachments ??= await listAttachments(deps, input, raw)
-  // Checked once more, so that large bytes are not written in vain.
+  // Checked once more, so that large messages are not written in vain.
   if (raw.length > ROW_BLOB_BYTES_MAX) {
     const refusal = await findRefusal(deps.db, check)
     if (refusal !== null) return refusal
@@ -320,7 +311,7 @@ async function acceptSend(
       }),
     isKept: ({ kind }) => kind === 'queued' || kind === 'waiting',
   })
-  // The bytes are in the blob store. Without one, the database may still use them.
+  // Without a blob store, the database may still use the bytes.
   if (deps.blobs !== null) freeMemory(raw)
   return outcome
 }
@@ -429,7 +420,7 @@ async function compose(
     hopMark: hopMarkOf(deps, inboxId),
     unsubscribeUrl: hasUnsubscribe ? unsubscribeUrl(deps, { accountId, address, messageId }) : null,
   })
-  // A message that starts a thread is composed again only to be held for the hourly number.
+  // A message that starts a thread is composed again only to be held for the hourly limit.
   if (attempt.replied === null && check.holdAbovePerHour === null)
     for (const { content } of input.attachments) freeMemory(content)
   const needsSmtpUtf8 = composed.needsSmtpUtf8 || recipients.some(isInternational)
@@ -485,7 +476,6 @@ function contentOf(
   }
 }
 
-/** `bad_request` for a time that is too near or too far. */
 export function checkSendAt({ clock }: { clock: Clock }, sendAtMs: number | null): void {
   if (sendAtMs === null) return
   const aheadMs = sendAtMs - clock.now()

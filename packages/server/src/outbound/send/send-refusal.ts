@@ -1,5 +1,3 @@
-// The refusals of a send as problems of the API.
-
 import type { LimitScope } from '@mailroom/contract/vocabulary.ts'
 import type { StorageQuota } from '#mailbox/messages/store/storage-quota.ts'
 import {
@@ -12,7 +10,7 @@ import type { Clock } from '#platform/clock.ts'
 import { type AppError, limitFields, notFound, problem } from '#platform/problem.ts'
 import { HOUR_MS } from '#platform/units.ts'
 
-/** Retry time for a full storage: there is no way to know when it will have room. */
+/** The time at which a full storage has room again is unknown. */
 const STORAGE_RETRY_MS = HOUR_MS
 
 export function refusalOf(
@@ -74,7 +72,7 @@ export function refusalOf(
       )
     case 'too_many_per_hour':
     case 'thread_changed':
-      // These are handled before: the send is held, or composed again.
+      // The send is held, or composed again, before this is called.
       throw new Error(`${outcome.kind} is not the end of a send`)
   }
 }

@@ -1,5 +1,5 @@
-// What every send needs, new or waiting: its sender, the limits that it counts against, the
-// signature, and the deliveries.
+// The parts of every send, new or waiting: its sender, its limits, the signature, and the
+// deliveries.
 
 import type { Account } from '#accounts/store/accounts.ts'
 import { type DkimOwner, SERVICE_OWNER } from '#domains/dkim/dkim.ts'
@@ -61,9 +61,7 @@ export type SendDeps = {
 export type Sender = { inbox: Inbox; account: Account; domain: SendingDomain }
 
 type SendingDomain = {
-  /** The owner of the signing key. */
   owner: DkimOwner
-  /** The domain of return paths. */
   returnPathDomain: string
 }
 
@@ -106,7 +104,6 @@ export async function findColdRecipients(
   return recipients.filter((_, index) => answers[index]).map(addressKey)
 }
 
-/** The limits of a send that is accepted now. */
 export function limitsOf(
   { sending }: { sending: SendSettings },
   { inbox, account }: Pick<Sender, 'inbox' | 'account'>,
@@ -123,7 +120,7 @@ export function limitsOf(
   }
 }
 
-/** Signs the message, and frees the unsigned bytes. */
+/** Signs the message and frees the unsigned bytes. */
 export async function sign(
   deps: Pick<SendDeps, 'signers'>,
   sender: Pick<Sender, 'domain'>,
@@ -137,7 +134,6 @@ export async function sign(
 
 type RawRow = Omit<NewRow<'raw_messages'>, 'reference_count'>
 
-/** The row of a message that this service composed. */
 export function sentRaw(
   row: Pick<RawRow, 'id' | 'sha256' | 'size_bytes' | 'content'>,
   { address: reverse_path }: Inbox,

@@ -41,10 +41,7 @@ export function unsubscribeHandlers(deps: {
   }
 }
 
-/**
- * Puts the address on the account's suppression list; an earlier entry stays unchanged. Null for a
- * forged link.
- */
+/** An earlier suppression of the address stays unchanged. Null for a forged link. */
 async function unsubscribe(
   deps: { db: Db; clock: Clock; makeId: MakeId; sealer: Sealer },
   token: string,
@@ -78,7 +75,7 @@ function donePage(address: string): BinaryResponse {
 
 type Unsubscription = {
   accountId: string
-  /** The recipient, as spelled in the request. */
+  /** As spelled in the request. */
   address: string
   messageId: string
 }
@@ -86,9 +83,8 @@ type Unsubscription = {
 const CONTEXT = 'unsubscribe'
 
 /**
- * An absolute URL with a new token each time. The token allows to put this recipient on the
- * account's suppression list. It is sealed, so it discloses nothing and cannot be forged. It never
- * expires, because people read mail years later.
+ * The token allows to suppress this recipient. It is sealed, so it discloses nothing and cannot be
+ * forged, and it never expires, because people read mail years later.
  */
 export function unsubscribeUrl(
   { publicUrl, sealer }: { publicUrl: () => string; sealer: Sealer },

@@ -1,5 +1,4 @@
-// Judges a scheduled send when it is due, because the policy of its inbox and its thread may have
-// changed.
+// Judges a scheduled send when it is due, because its policy or its thread may have changed.
 
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
@@ -30,10 +29,7 @@ async function readJudged(deps: SendDeps, due: Due): Promise<JudgedMessage> {
   return { to, cc, bcc, replyTo, subject, text, html, headers, attachments, ...threads }
 }
 
-/**
- * Null if the parser does not find every composed file again, for example because it runs out of
- * time.
- */
+/** Null if the parser does not find every composed file again, as when it runs out of time. */
 async function readFiles(
   { parser }: SendDeps,
   raw: Uint8Array,
@@ -57,7 +53,7 @@ async function readWhole(deps: SendDeps, { inbox, messageId }: Due): Promise<Mes
   return message
 }
 
-/** Holds a due send. False if it cannot be held, or no longer waits. */
+/** False if the send cannot be held, or no longer waits. */
 export async function holdDue(
   deps: SendDeps,
   due: Due,

@@ -40,7 +40,7 @@ import { judgeApproved, type SendJudgement } from '#policy/policy.ts'
 import type { FeatureWork } from '#queue/background.ts'
 import { type Due, holdDue, judgeWaiting } from './judge-waiting.ts'
 
-/** Due sends that are released at once; each one is signed. */
+/** Each one is signed. */
 const DUE_AT_ONCE = 8
 const DUE_PER_LOOK = 64
 /**
@@ -67,9 +67,9 @@ export function sendWork(deps: SendDeps): FeatureWork {
 }
 
 /**
- * Releases due sends, some of each account; true if there may be more. A send that is refused fails
- * with that code; after an internal error it is retried. Several processes may run it at once: each
- * send is released by one of them. Rejects only if the store fails.
+ * Releases due sends, some of each account; true if there may be more. A refused send fails with
+ * the code of its refusal; after an internal error it is retried. Several processes may run this.
+ * Rejects only if the store fails.
  */
 async function releaseDueSends(deps: SendDeps, signal: AbortSignal): Promise<boolean> {
   const turns = new Map<string, number>()
@@ -113,17 +113,12 @@ async function releaseDue(deps: SendDeps, waiting: WaitingSend): Promise<void> {
   }
 }
 
-/**
- * A fault of the service or its store is no refusal, nor are bytes that another process has just
- * replaced.
- */
+/** Not refusals: a fault of the service, or bytes that another process has just replaced. */
 function isRefusal(error: unknown): error is AppError {
   return error instanceof AppError && !['service_unavailable', 'not_found'].includes(error.code)
 }
 
-/**
- * Puts a due send behind the others, so that many faulty sends do not keep others from being read.
- */
+/** Moves a faulty send behind other due ones. */
 async function postpone(deps: SendDeps, waiting: WaitingSend): Promise<void> {
   await deps.db.write(postponeSend, {
     accountId: waiting.account_id,
@@ -134,7 +129,7 @@ async function postpone(deps: SendDeps, waiting: WaitingSend): Promise<void> {
   })
 }
 
-/** An approved send is queued, or waits for its time. False if it is no longer held. */
+/** False if the send is no longer held. */
 export async function approveHeld(
   deps: SendDeps,
   { accountId, messageId, approval }: { accountId: string; messageId: string; approval: Approval },
@@ -158,7 +153,7 @@ async function releaseSend(
     findAccount(deps.db, accountId),
     findMessage(deps.db, accountId, messageId, { lengthMax: 0 }),
   ])
-  // The inbox was deleted. Its waiting sends are removed with it.
+  // The waiting sends of a deleted inbox are removed with it.
   if (inbox === null || account === null || message === null) return false
   const sender = { inbox, account, domain: await findSendingDomain(deps, inbox) }
   const envelope = JSON.parse(waiting.envelope) as WaitingEnvelope
@@ -191,7 +186,7 @@ async function releaseSend(
   return true
 }
 
-/** An approved send is only stopped by rules that are newer than the approval. */
+/** After the approval, only rules that are newer can stop a send. */
 function judgeDue(
   deps: SendDeps,
   { waiting, due, message }: { waiting: WaitingSend; due: Due; message: Message },
@@ -232,7 +227,7 @@ async function checkOf(
   }
 }
 
-/** The message gets the date of its release, and its signature. */
+/** Sets the date of the release, and signs. */
 async function queue(
   deps: SendDeps,
   sender: Sender,

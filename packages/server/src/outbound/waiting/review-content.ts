@@ -1,5 +1,4 @@
-// What a person approves: everything in a message that its recipients and its thread depend on, and
-// its digest.
+// The content that an approver approves: everything that matters to recipients and thread.
 
 import { hash } from 'node:crypto'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
@@ -45,7 +44,7 @@ export function digestOf(content: ReviewContent): string {
   return `v2:${hash('sha256', canonicalJson(content))}`
 }
 
-/** Equal for messages that differ only in their threads. */
+/** Equal for messages that differ only in their threads or the order of recipients. */
 function equalKeyOf({ threadId: _, inReplyTo: __, ...content }: ReviewContent): string {
   const { to, cc, bcc } = content
   const [toKeys, ccKeys, bccKeys] = [to, cc, bcc].map((list) => list.map(addressKey).sort())
@@ -55,7 +54,6 @@ function equalKeyOf({ threadId: _, inReplyTo: __, ...content }: ReviewContent): 
   )
 }
 
-/** What an approver is asked about the message. */
 export function makeHold(
   deps: { makeId: MakeId; sending: { reviewDays: number } },
   {
@@ -82,9 +80,7 @@ export function makeHold(
   }
 }
 
-/**
- * The files of a composed message, in the order of its parts. Nothing is parsed from its octets.
- */
+/** In the order of the parts. Nothing is parsed from the octets. */
 export async function hashAttachments(outgoing: Composition['outgoing']): Promise<ReviewedFile[]> {
   const files: ReviewedFile[] = []
   for (const { content, ...file } of composedFiles(outgoing)) {

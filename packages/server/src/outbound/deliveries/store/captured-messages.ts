@@ -17,13 +17,12 @@ export type Captured = {
 
 export type NewCaptured = NewRow<'captured_messages'>
 
-/** Keeps one SMTP transaction that did not leave the machine. */
 export async function addCaptured(tx: Tx, input: NewCaptured): Promise<void> {
   await insertCaptured(tx, input)
   await changeAccountCounters(tx, input.account_id, { captured: 1 })
 }
 
-/** Newest first. Read one by one, with up to `bodyLengthMax` characters of long bodies. */
+/** With up to `bodyLengthMax` characters of long bodies. Newest first. */
 export async function listCaptured(
   db: ReadDb,
   input: { accountId: string; limit: number; offset: number; bodyLengthMax: number },
@@ -55,7 +54,7 @@ async function* withMessages(
   }
 }
 
-/** Deletes up to `limit` captures of the account and returns their number. */
+/** Returns the number of deleted captures. */
 export const removeCaptured = transaction({
   name: 'clearCaptured',
   accountOf: ({ accountId }) => accountId,

@@ -17,7 +17,6 @@ export type Delivery = {
   responseCode: number | null
   enhancedCode: string | null
   response: string | null
-  /** Null unless the message bounced. */
   bounceClass: BounceClass | null
 }
 
@@ -39,7 +38,6 @@ const NEW_COLUMNS = [
 
 export type NewDelivery = Pick<NewRow<'deliveries'>, (typeof NEW_COLUMNS)[number]>
 
-/** Queues a message for its recipients, ready at once. */
 export async function insertDeliveries(tx: Tx, deliveries: NewDelivery[]): Promise<void> {
   const queued = { queue_state: 'ready', status: 'queued', attempts: 0, ambiguous_attempts: 0 }
   const trace_parent = tx.traceParent ?? null
@@ -60,9 +58,7 @@ const insertRows = forEachRow(
   ]),
 )
 
-/**
- * The deliveries of a message, in the order of its recipients. The caller has checked the account.
- */
+/** In the order of the recipients. The caller has checked the account. */
 export async function listDeliveries(
   db: ReadDb,
   input: { accountId: string; messageId: string; limit: number; offset: number },
@@ -102,13 +98,13 @@ export type SentMessage = {
   deliveries: { id: string; recipient: string }[]
 }
 
-/** The message of a delivery, whose id comes from a return path of the service; or null. */
+/** The id comes from a return path of the service, so the account is unknown. */
 export async function findSentByDelivery(db: ReadDb, id: string): Promise<SentMessage | null> {
   const [row] = await selectMessageId(db.reading, { id })
   return row === undefined ? null : findSent(db, row.message_id)
 }
 
-/** A sent message, or null. Everyone who got the message knows its id. */
+/** Not secret: every recipient knows the id of the message. */
 export async function findSent(db: ReadDb, messageId: string): Promise<SentMessage | null> {
   const rows = await selectRecipients(db.reading, { messageId })
   const [first] = rows

@@ -1,5 +1,3 @@
-// The queue of mail deliveries: which are ready, and which worker holds them.
-
 import { type SqlBool, sql } from 'kysely'
 import { lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
@@ -34,13 +32,13 @@ export const deliveryQueue = leasedQueue({
   table: 'deliveries',
   noun: 'Deliveries',
   columns: HELD_COLUMNS,
-  // The same octets are sent again, whether or not the lost process had sent them.
+  // Without knowing whether the lost process had sent the message.
   takenBack: {
     response_code: null,
     enhanced_code: null,
     response: 'The service stopped during an attempt, which is made again.',
   },
-  // The lease had recorded its own time; the time of the earlier attempt is lost.
+  // The lease has overwritten the time of an earlier attempt, which is lost.
   returned: {
     last_attempt_at: sql<number | null>`case when attempts > 1 then last_attempt_at end`,
   },
@@ -49,10 +47,7 @@ export const deliveryQueue = leasedQueue({
   dropOrphans,
 })
 
-/**
- * Adds the other recipients of the last message, even past the limit, because they are attempted
- * together.
- */
+/** Adds the other recipients of the last message, even past the limit: they share an attempt. */
 async function completeMessage(
   tx: Tx,
   head: Share,
@@ -65,7 +60,6 @@ async function completeMessage(
   return [...ready, ...siblings.filter(({ id }) => !known.has(id))]
 }
 
-/** Removes the deliveries of deleted inboxes, and returns the others. */
 async function dropOrphans(tx: Tx, held: HeldDelivery[]): Promise<HeldDelivery[]> {
   const inboxIds = [...new Set(held.map((delivery) => delivery.inbox_id))]
   const rows = await tx.query

@@ -1,6 +1,5 @@
-// Records the outcomes of attempts in one transaction: each recipient's outcome, the message's
-// state, its events, suppressions, and mail that the sandbox captured. Reports settle deliveries
-// with parts of it.
+// Records the outcomes of attempts: each recipient's outcome, the message's state, its events,
+// suppressions, and mail that the sandbox captured. Reports use parts of it.
 
 import type { DeliveryStatus } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
@@ -15,7 +14,7 @@ import { addCaptured, type NewCaptured } from './captured-messages.ts'
 
 type OutcomeColumn =
   | 'id'
-  /** When the delivery is retried; null: never. */
+  /** Null if the delivery is not retried. */
   | 'next_attempt_at'
   /** Added to the number of the row. */
   | 'ambiguous_attempts'
@@ -32,7 +31,6 @@ export type SettledDelivery = Pick<Row<'deliveries'>, OutcomeColumn> & {
   complaintEventId: string | null
 }
 
-/** Mail that the sandbox captured, with its recipients. */
 type CapturedMail = Omit<NewCaptured, 'recipients'> & {
   recipients: { deliveryId: string; address: string }[]
 }
@@ -43,26 +41,21 @@ export type SettleInput = {
   messageId: string
   deliveries: SettledDelivery[]
   captured: CapturedMail | null
-  /** The id of the event, if the message's state changes. */
   eventId: string
   nowMs: number
 }
 
 /**
  * Records the outcomes of deliveries that `worker` holds, or whose lease expired without a new one,
- * and returns the ids of those recorded. Outcomes that arrive while others of their account are
- * being recorded share a transaction, so that none waits for many commits: until its outcome is
- * recorded, a crash would send a delivered message again.
+ * and returns their ids. Outcomes of an account share transactions, so that none waits for many
+ * commits: a crash before its outcome is recorded would send a delivered message again.
  */
 export const settleDeliveries = groupTransaction({
   name: 'settleDeliveries',
   accountOf: ({ accountId }) => accountId,
   essential: true,
   group: {
-    /**
-     * Suppressions and complaints are rare, and capturing is quick, so they do not share
-     * transactions.
-     */
+    /** Suppressions, complaints and captures have transactions of their own. */
     sizeOf({ deliveries, captured }: SettleInput) {
       const isPlain = deliveries.every(
         ({ suppression, complaintEventId }) => suppression === null && complaintEventId === null,
@@ -130,7 +123,6 @@ async function settleTogether(
   )
 }
 
-/** The inbox of their message was deleted. */
 async function deleteDeliveries(tx: Tx, { accountId, deliveries }: SettleInput): Promise<void> {
   const ids = deliveries.map(({ id }) => id)
   await tx.query
@@ -140,7 +132,6 @@ async function deleteDeliveries(tx: Tx, { accountId, deliveries }: SettleInput):
     .execute()
 }
 
-/** Keeps the captured mail for the recipients whose outcome is recorded in this transaction. */
 async function capture(
   tx: Tx,
   { captured }: SettleInput,
@@ -197,8 +188,7 @@ const updateDeliveries = forEachRow(
         .where((row) =>
           row.or([
             row('deliveries.leased_by', '=', given('leased_by')),
-            // The lease expired but no process has leased the delivery again: recording the outcome
-            // avoids a second send.
+            // Recording after an expired lease, before a new one, avoids a second send.
             row('deliveries.queue_state', '=', sql.lit('ready')),
           ]),
         )
@@ -214,31 +204,27 @@ export type LockedMessage = Pick<
   pod_id: string | null
 }
 
-/** A message with deliveries that a transaction has settled. */
 type SettledMessage = {
   message: LockedMessage
-  /** The id of the event, if the message's state changes. */
   eventId: string
   traceParent: string | null
   nowMs: number
 }
 
 /**
- * Locks the messages that exist and returns them by id. Called before deliveries are changed, so
- * that of two transactions that settle the last two recipients, one sees both outcomes.
+ * Called before deliveries are changed, so that of two transactions that settle the last two
+ * recipients, one sees both outcomes.
  */
 export async function lockSentMessages(
   tx: Tx,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, LockedMessage>> {
-  // Ordered, so that no two transactions deadlock.
+  // Ordered, so that transactions do not deadlock.
   const rows = [...new Set(ids)].sort().map((id) => ({ id }))
   return new Map((await lockMessages(tx, rows)).map((message) => [message.id, message]))
 }
 
-/**
- * Sets the states of messages by the outcomes of their deliveries, with events for changed states.
- */
+/** Emits an event for each changed state. */
 export async function settleMessages(tx: Tx, settled: readonly SettledMessage[]): Promise<void> {
   const ids = settled.map(({ message }) => ({ message_id: message.id }))
   const recipients = Map.groupBy(await selectRecipients(tx, ids), (row) => row.message_id)
@@ -261,8 +247,7 @@ function changeOf(
   rows: readonly RecipientState[],
 ): (MessageState & { kind: EventKind | null }) | null {
   const { status, failure_reason } = messageStateOf(rows)
-  // A complaint proves that the mail arrived, but a message that was reported as failed stays
-  // failed.
+  // A complaint proves that the mail arrived, but a message reported as failed stays failed.
   if (message.status === 'failed' && status !== 'failed') return null
   if (status === message.status && failure_reason === message.failure_reason) return null
   const hasEvent = status !== message.status && status !== 'pending'
@@ -270,7 +255,7 @@ function changeOf(
   return { status, failure_reason, kind: hasEvent ? kind : null }
 }
 
-/** Characters of a message's failure reason, for all its recipients. */
+/** Characters, for all recipients of a message. */
 export const FAILURE_REASON_LENGTH_MAX = 2_000
 
 type RecipientState = Pick<
@@ -312,7 +297,7 @@ function reasonOf(refused: readonly RecipientState[]): string | null {
     : `${text.slice(0, FAILURE_REASON_LENGTH_MAX - 1)}…`
 }
 
-/** The event, or none if the inbox is deleted. `details` are values that no row has. */
+/** Empty if the inbox is deleted. */
 export function eventsOf(
   { message, traceParent, nowMs }: Omit<SettledMessage, 'eventId'>,
   event: { id: string; kind: EventKind; details: Record<string, unknown> | null },

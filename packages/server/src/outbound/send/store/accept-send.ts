@@ -31,24 +31,26 @@ export type SendInput = SendCheck & {
   to: string[]
   bcc: string[]
   deliveries: NewDelivery[]
-  /** The message waits, and its deliveries are made when it is released; null: it is queued now. */
+  /**
+   * Null if the message is queued now. The deliveries of a waiting one are made when it is
+   * released.
+   */
   waiting: NewWaiting | null
-  /** What policy decided; null where none applies. */
+  /** Null if no policy applies. */
   audit: NewAuditEntry | null
-  /** Id of the event, should the send be the first refusal of a suspected loop. */
+  /** For the first refusal of a suspected loop. */
   loopEventId: string
 }
 
 export type SendOutcome =
   | { kind: 'queued'; answer: SendAnswer }
-  /** Stored, and queued when it is released. */
   | { kind: 'waiting'; answer: SendAnswer }
   | SendRefusal
 
 /**
- * Checks a send and writes all of it: the answer under its key, the message with its thread and counters, and either a
- * delivery for each recipient and the counts behind the limits, or what it waits for. A refusal writes nothing, except that the first
- * refusal of a suspected loop writes its event.
+ * Checks a send and stores the message, the answer under its key, and either the deliveries and
+ * counts or the waiting state. A refusal writes nothing, except that the first refusal of a
+ * suspected loop emits an event.
  */
 export const insertSend = transaction({
   name: 'sendMessage',

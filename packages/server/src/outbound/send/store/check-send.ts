@@ -16,20 +16,17 @@ import { findReplay, type KeyUse, type Replay } from './idempotency-keys.ts'
 /** Sends in a thread that may answer programs within AUTOMATIC_SENDS_MS. */
 export const AUTOMATIC_SENDS_MAX = 10
 export const AUTOMATIC_SENDS_MS = HOUR_MS
-/**
- * The newest messages of a thread that are searched for automatic ones: enough for a burst and its
- * answers.
- */
+/** The newest messages of a thread that are searched: enough for a burst and its answers. */
 const AUTOMATIC_SEARCHED_MAX = 64
 
 export type SendCheck = LimitCheck & {
   use: KeyUse
-  /** Whether it will wait for its time or for approval. */
+  /** For its time or for approval. */
   isWaiting: boolean
   isHeld: boolean
 }
 
-/** What is checked when a send is accepted, and again when a waiting send is released. */
+/** Checked when a send is accepted, and again when a waiting send is released. */
 export type LimitCheck = {
   accountId: string
   nowMs: number
@@ -47,7 +44,7 @@ export type LimitCheck = {
   lease: Lease | null
   /** The thread of the message that is forwarded. */
   forwardedThreadId?: string
-  /** Hourly sends above which approval is required; null without such a limit, or once approved. */
+  /** Null without such a policy, or once approved. */
   holdAbovePerHour: number | null
   /** Whether the limits on the number of sends have already counted it. */
   isCounted: boolean
@@ -58,7 +55,7 @@ export type SendLimits = {
   perDay: number
   /** Messages of the inbox that may wait for approval. */
   held: number
-  /** Different cold recipients a day; null if only the limit of the account applies. */
+  /** Null if only the limit of the account applies. */
   coldPerDay: number | null
   coldAccountPerDay: number
 }
@@ -99,13 +96,12 @@ export type TooCold = {
   kind: 'too_cold'
   limit: number
   scope: 'inbox' | 'account'
-  /** The number of cold recipients of this message. */
   coldRecipients: number
-  /** The midnight that ends the limited day. */
+  /** The end of the UTC day. */
   retryAtMs: number
 }
 
-/** A send that may be written, with the rows that its checks have read and the values to count. */
+/** The result includes the rows that the checks have read and the values to count. */
 export type AllowedSend = {
   kind: 'allowed'
   counters: Counters
@@ -113,10 +109,7 @@ export type AllowedSend = {
   thread: ThreadState | null
   /** The time at which the send counts. */
   sentMs: number
-  /**
-   * Times of the thread's sends that answered programs, including this one; null if this send
-   * answers none.
-   */
+  /** Times of the thread's sends that answered programs; null if this send answers none. */
   automaticTimes: number[] | null
   /** Keys of cold recipients to whom the inbox has not written today. */
   newColdRecipients: string[]
@@ -128,7 +121,7 @@ export type Counters = Pick<Row<'inbox_counters'>, 'last_arrival' | 'send_count'
 type Access = 'lock' | 'read'
 
 /**
- * All checks of a send, in this order; the first refusal counts: an earlier answer with its key,
+ * All checks of a send; the first refusal counts. In this order: an earlier answer with its key,
  * the inbox, the thread, suppressed recipients, a suspected loop, the rate, cold recipients, the
  * number of waiting sends.
  */
@@ -149,10 +142,7 @@ export async function checkSend(
   return (await checkWaiting(tx, asked)) ?? checked
 }
 
-/**
- * The checks of a waiting send, whose request was checked when it was accepted. Other sends of the
- * inbox wait.
- */
+/** The request was checked when it was accepted. Locks the counters of the inbox. */
 export async function checkRelease(tx: Tx, input: LimitCheck): Promise<AllowedSend | LimitRefusal> {
   const [counters] = await lockCounters(tx, { inboxId: input.inboxId })
   return checkLimits(tx, input, { counters, access: 'lock' })
@@ -199,9 +189,8 @@ export function sendNumber({ send_count }: Counters): number {
 }
 
 /**
- * The refusal that `checkSend` would return now, or null; avoids composing an expensive message in
- * vain. It takes no lock, so only the transaction can accept, and only the transaction reports a
- * suspected loop.
+ * The refusal that `checkSend` would return now, or null. Takes no lock, so only the transaction
+ * can accept a send or report a suspected loop.
  */
 export async function findRefusal(db: ReadDb, input: SendCheck): Promise<SendRefusal | null> {
   const checked = await checkSend(db.reading, input, 'read')
@@ -238,7 +227,6 @@ export async function countRate(
   if (last > 0) await deleteInboxSend(tx, { inboxId, number: last })
 }
 
-/** Writes the counts that later sends are checked against. */
 export async function countSend(tx: Tx, input: LimitCheck, allowed: AllowedSend): Promise<void> {
   const { accountId, nowMs, inboxId } = input
   const { thread, automaticTimes, newColdRecipients } = allowed
@@ -311,10 +299,10 @@ type CheckedAnswers = { kind: 'allowed'; times: number[] | null } | LoopSuspecte
 const NO_ANSWERS: CheckedAnswers = { kind: 'allowed', times: null }
 
 /**
- * Detects two programs that answer each other: refuses every send in a thread that has AUTOMATIC_SENDS_MAX
- * sends that answered programs within AUTOMATIC_SENDS_MS, until the first of them is old enough. A send
- * counts as answering a program while more automatic messages, or messages with the mark of this service or another
- * like it, have come within that time than such sends were counted, among the newest AUTOMATIC_SEARCHED_MAX of the thread.
+ * Detects two programs that answer each other. A thread with AUTOMATIC_SENDS_MAX sends that
+ * answered programs within AUTOMATIC_SENDS_MS refuses every send until the first of them is old
+ * enough. A send counts as an answer to a program while the newest AUTOMATIC_SEARCHED_MAX messages
+ * contain more automatic or hop-marked ones from within that time than sends have been counted.
  */
 async function checkAnswers(tx: Tx, thread: FoundThread, wallMs: number): Promise<CheckedAnswers> {
   // A time well in the future was written before the clock was set back and is ignored.
@@ -373,10 +361,7 @@ export async function reportLoop(
   })
 }
 
-/**
- * Whether send number `number` exceeds the limit of a window that ends now; if not, the time at
- * which it counts.
- */
+/** The windows end now. The result has the time at which the send counts. */
 async function checkSendRate(
   tx: Tx,
   input: {
@@ -398,7 +383,7 @@ async function checkSendRate(
   const timeOf = (wanted: number) =>
     rows.find(({ send_number }) => send_number === wanted)?.sent_at ?? Number.NEGATIVE_INFINITY
   const { nowMs, windows } = sendWindows(limits, { lastMs: timeOf(number - 1), nowMs: input.nowMs })
-  /** When the send that blocks this one was sent. With a limit of 0 there is none. */
+  /** The time of the send that blocks this one; none with a limit of 0. */
   const limitingMs = (limit: number) => (limit === 0 ? nowMs : timeOf(number - limit))
   let found: TooMany | null = null
   for (const { window, limit, ms, afterMs, untilMs } of windows) {
@@ -415,18 +400,14 @@ async function checkSendRate(
   return { kind: 'allowed', sentMs: nowMs, isAboveHold: hourlyMs > nowMs - HOUR_MS }
 }
 
-/**
- * The windows that end with a send now: sends after `afterMs` up to `untilMs` count. `lastMs` is
- * the time of the newest send.
- */
+/** Sends after `afterMs` up to `untilMs` count. `lastMs` is the time of the newest send. */
 export function sendWindows(
   limits: SendLimits,
   { lastMs, nowMs }: { lastMs: number; nowMs: number },
 ) {
   // A time well in the future was written before the clock was set back and is ignored.
   const untilMs = nowMs + CLOCK_SKEW_MS
-  // A message that took long to compose may be older than its predecessors, but windows need times
-  // in order.
+  // A message that took long to compose may be older than its predecessors.
   const sentMs = lastMs > untilMs ? nowMs : Math.max(nowMs, lastMs)
   const windows = [
     { window: 'minute', limit: limits.perMinute, ms: MINUTE_MS },
@@ -440,7 +421,7 @@ export function sendWindows(
 
 type CheckedColdRecipients = { kind: 'allowed'; fresh: string[] } | TooCold
 
-/** The cold recipients to whom the inbox has not written today, or the limit that they exceed. */
+/** `fresh` are the cold recipients to whom the inbox has not written today. */
 async function checkColdRecipients(
   tx: Tx,
   input: LimitCheck,
@@ -671,7 +652,7 @@ const COLD_PER_DAY: Record<Plan, { young: number; grown: number }> = {
   launch: { young: 500, grown: 2_000 },
 }
 
-/** Cold recipients to whom all inboxes of an account together may write in a UTC day. */
+/** For all inboxes of an account together, in a UTC day. */
 export function coldAccountLimit(plan: Plan, isYoung: boolean): number {
   return COLD_PER_DAY[plan][isYoung ? 'young' : 'grown']
 }

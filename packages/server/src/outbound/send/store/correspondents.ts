@@ -1,7 +1,6 @@
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import type { NewRow, Tables } from '#store/tables.ts'
 
-/** Whom an inbox has written to. */
 export const insertWrittenTo = forEachRow(
   rowInsert<Tables, NewRow<'written_to'>>(
     'written_to',

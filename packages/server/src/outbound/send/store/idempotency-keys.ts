@@ -4,10 +4,9 @@ import { statement } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { NewRow, Tables, Tx } from '#store/tables.ts'
 
-/** How long a repeated send gets the first answer. */
+/** How long a repeated send returns the first answer. */
 export const IDEMPOTENCY_MS = DAY_MS
 
-/** The answer to a send, and to its repetitions. */
 export type SendAnswer = {
   messageId: string
   threadId: string
@@ -24,7 +23,7 @@ export type KeyUse = { accountId: string; key: string; requestHash: Uint8Array; 
 
 export type Replay = { kind: 'replay'; answer: SendAnswer } | { kind: 'key_reused' }
 
-/** The answer stored under this key within a day; null if the key is free. */
+/** Null if the key is free. */
 export async function findReplay(tx: Tx, use: KeyUse): Promise<Replay | null> {
   const since = use.nowMs - IDEMPOTENCY_MS
   const [row] = await selectAnswer(tx, { accountId: use.accountId, hash: hashOf(use), since })
@@ -33,10 +32,7 @@ export async function findReplay(tx: Tx, use: KeyUse): Promise<Replay | null> {
   return { kind: 'replay', answer: JSON.parse(row.answer) as SendAnswer }
 }
 
-/**
- * Stores an answer under its key, replacing an expired one. False without a change if another
- * transaction has used the key.
- */
+/** Replaces an expired answer. False without a change if another transaction has used the key. */
 export async function keepAnswer(tx: Tx, use: KeyUse, answer: SendAnswer): Promise<boolean> {
   const kept = await upsertAnswer(tx, {
     account_id: use.accountId,

@@ -1,4 +1,4 @@
-// Two marks on sent mail that only the service can make: the return path, by which it recognises
+// Two parts of sent mail that only the service can make: the return path, by which it recognises
 // reports, and the hop mark, by which it recognises loops.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -17,15 +17,15 @@ type ReturnPath =
   /** In the form of a return path, but not made by this service. */
   | { kind: 'forged' }
 
-/** No inbox has a name as short as that before the plus sign. */
+/** No inbox has such a short name before the plus sign. */
 const PREFIX = 'b+'
 const MAC_LENGTH = 10
-/** Without letters that people confuse with digits, unlike the alphabet of RFC 4648. */
+/** Without letters that people confuse with digits, unlike RFC 4648. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const ID_PREFIX = 'dlv_'
 
 /**
- * `b+<id>.<mac>@domain`, in lower case because some servers fold it: 39 octets before the @. `key`
+ * `b+<id>.<mac>@domain`: 39 octets before the @, in lower case because some servers fold it. `key`
  * is derived for the purpose `return-path`.
  */
 export function makeReturnPath(
@@ -53,7 +53,7 @@ export function readReturnPath(
   return { kind: 'delivery', deliveryId }
 }
 
-/** Whether a local part has the form of a return path, genuine or forged. */
+/** Genuine or forged. */
 export function isReturnPath(localPart: string): boolean {
   return localPart.slice(0, PREFIX.length).toLowerCase() === PREFIX
 }
@@ -76,9 +76,9 @@ function isEqual(one: string, other: string): boolean {
 }
 
 /**
- * The value of `X-Loop` in mail of an inbox, by which it recognises its own mail: 26 lower-case
- * letters and digits, a MAC of 128 bits. It is known only to recipients of the inbox, so nobody
- * else can cause mail to it to be refused.
+ * The value of `X-Loop`, by which an inbox recognises its own mail: 26 lower-case letters and
+ * digits, a MAC of 128 bits. Only recipients of the inbox know it, so others cannot cause mail to
+ * it to be refused.
  */
 export function hopMarkOf({ deriveKey }: DeriveKey, inboxId: string): string {
   const mac = createHmac('sha256', deriveKey('hop-mark')).update(inboxId).digest()

@@ -1,4 +1,4 @@
-// How much of the sending limits is used, by the windows and counts that refuse a send.
+// How much of the sending limits is used.
 
 import { countHeld } from '#outbound/waiting/store/check-waiting.ts'
 import type { ReadDb } from '#store/tables.ts'

@@ -9,16 +9,10 @@ export type { Suppression, SuppressionType }
 
 export type NewSuppression = NewRow<'suppressions'>
 
-/**
- * Bounds the suppressions that an account adds itself. Bounces, complaints and recipients always
- * add theirs.
- */
+/** For suppressions that an account adds itself, without bounces, complaints and recipients'. */
 const SUPPRESSIONS_MAX = 100_000
 
-/**
- * Adds a suppression, or returns the earlier one of the address unchanged; null if there are
- * SUPPRESSIONS_MAX.
- */
+/** Returns an earlier suppression of the address unchanged; null beyond SUPPRESSIONS_MAX. */
 export const insertSuppression = transaction({
   name: 'addSuppression',
   accountOf: ({ account_id }) => account_id,
@@ -36,7 +30,7 @@ export const insertSuppression = transaction({
       .executeTakeFirst()
     if (added === undefined) {
       const row = await findEntry(tx, input)
-      // Another transaction has just removed it; the answer is the same as if it had been added.
+      // Another transaction has just removed it, so the answer is as if it had been added.
       return suppressions.read(row ?? { ...input, reason: input.reason ?? null })
     }
     await changeAccountCounters(tx, input.account_id, { suppressions: 1 })
@@ -53,14 +47,13 @@ function findEntry(tx: Tx, { account_id, address_key }: NewSuppression) {
     .executeTakeFirst()
 }
 
-/** Adds the account's missing suppressions. */
 export async function addSuppressions(
   tx: Tx,
   accountId: string,
   inputs: readonly NewSuppression[],
 ): Promise<void> {
   if (inputs.length === 0) return
-  // Ordered, and before the account's counters, so that no two transactions deadlock.
+  // Ordered, and before the account's counters, so that transactions do not deadlock.
   const sorted = inputs.toSorted((a, b) => (a.address_key < b.address_key ? -1 : 1))
   const added = await tx.query
     .insertInto('suppressions')

@@ -1,5 +1,3 @@
-// How many messages of an inbox may wait: for approval, and in all.
-
 import { sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
 import { HOUR_MS } from '#platform/units.ts'
@@ -7,16 +5,14 @@ import type { ReadDb, Tables, Tx } from '#store/tables.ts'
 
 /** Accepted messages of an inbox that are not queued yet, held or scheduled. */
 const WAITING_PER_INBOX_MAX = 10_000
-/** The retry time if no waiting message has a time. */
+/** Used if no waiting message has a time. */
 const WAITING_RETRY_MS = HOUR_MS
 
 export type WaitingRefusal =
   | { kind: 'too_many_waiting'; limit: number; retryAtMs: number }
   | { kind: 'too_many_held'; limit: number; retryAtMs: number }
 
-/**
- * Whether one more message may wait. To accept it, the caller has locked the counters of the inbox.
- */
+/** To accept the message, the caller has locked the counters of the inbox. */
 export async function checkWaiting(
   tx: Tx,
   {
@@ -41,7 +37,6 @@ export async function checkWaiting(
   }
 }
 
-/** The refusal of one more held message, or null. */
 export async function refuseHeld(
   tx: Tx,
   { inboxId, heldMax, nowMs }: { inboxId: string; heldMax: number; nowMs: number },
@@ -70,7 +65,7 @@ const selectOpen = statement<Tables, { inboxId: string; offset: number }, { expi
       .offset(place('offset')),
 )
 
-/** How many messages of an inbox wait for approval, and when the oldest of them expires. */
+/** The count, and when the oldest of them expires. */
 export async function countHeld(
   db: ReadDb,
   inboxId: string,

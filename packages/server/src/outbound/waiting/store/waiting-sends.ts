@@ -28,7 +28,6 @@ import { lockRows } from '#platform/db/dialect.ts'
 import type { NewRow, ReadDb, Row, Tx } from '#store/tables.ts'
 import { refuseHeld } from './check-waiting.ts'
 
-/** A file as a review names it. */
 export type ReviewedFile = {
   readonly filename: string
   readonly contentType: string
@@ -36,7 +35,7 @@ export type ReviewedFile = {
   readonly sha256: string
 }
 
-/** What the queue needs but the message does not have. */
+/** Stored for the queue, in addition to the message. */
 export type WaitingEnvelope = {
   recipients: string[]
   needsSmtpUtf8: boolean
@@ -51,10 +50,9 @@ export type WaitingEnvelope = {
 export type NewHold = {
   reviewId: string
   reasons: HoldReason[]
-  /** Computed by `digestOf`. */
   digest: string
   equalKey: string
-  /** JSON of what the digest covers but the message does not have. */
+  /** JSON of the digested values that the message does not have. */
   content: string
   expiresAtMs: number
   eventId: string
@@ -164,8 +162,8 @@ export async function listDueSends(
 }
 
 /**
- * A send that is due and could not be released waits as long again as it is late, within the bounds. One whose message is
- * gone, because a program that knows of no waiting sends removed the inbox, is removed.
+ * Delays a faulty due send by as long as it is already late, within the bounds. Removes it if its
+ * message is gone.
  */
 export const postponeSend = transaction({
   name: 'postponeSend',
@@ -216,7 +214,7 @@ export async function findWaiting(
   return row ?? null
 }
 
-/** Scheduled messages of the inbox, next first, including those that also wait for approval. */
+/** Next first, including messages that also wait for approval. */
 export async function listScheduled(
   db: ReadDb,
   input: { accountId: string; inboxId: string; limit: number; offset: number },
@@ -239,7 +237,7 @@ export async function listScheduled(
   return { messageIds: rows.map(({ message_id }) => message_id), total: Number(total) }
 }
 
-/** A person's approval of what `digest` covers. */
+/** An approval of the content that `digest` covers. */
 export type Approval = { reviewId: string; approverId: string; digest: string }
 
 export type Release = LimitCheck & {
@@ -261,8 +259,8 @@ export type ReleaseOutcome =
   | LimitRefusal
 
 /**
- * Checks the limits again and queues a waiting send. Deleting its row makes sure that this happens
- * once. With an approval, the review is decided in the same transaction. A refusal changes nothing.
+ * Checks the limits again and queues a waiting send, or lets it wait for its time. Deciding the
+ * review is part of the transaction. A refusal changes nothing.
  */
 export const releaseWaiting = transaction({
   name: 'releaseWaiting',
@@ -403,8 +401,8 @@ async function deleteWaiting(
 }
 
 /**
- * Holds a due send. False if it no longer waits, was held or approved, or the inbox has `heldMax`
- * messages that wait for approval.
+ * False if the send no longer waits, was held or approved, or the inbox has `heldMax` messages that
+ * wait for approval.
  */
 export const holdWaiting = transaction({
   name: 'holdWaiting',
@@ -444,9 +442,9 @@ export const holdWaiting = transaction({
 type WaitingEnd = {
   accountId: string
   messageId: string
-  /** The failure reason of the message: a word for programs. */
+  /** A word for programs. */
   failureReason: string
-  /** Ends it only while this review holds it; null for any state. */
+  /** Null: ends it whether it is held or not. */
   reviewId: string | null
   review: { status: 'rejected' | 'expired'; decidedBy: string | null; reason: string | null }
   event: { id: string; kind: 'message.failed' | 'message.rejected' }
@@ -454,8 +452,8 @@ type WaitingEnd = {
 }
 
 /**
- * Ends a send that waits: the message has failed, and a review is decided. `gone` when it does not wait any more; a review
- * that is still pending then is removed, because a program that knows of no reviews removed its inbox.
+ * Fails a waiting send and decides its review. `gone` if it no longer waits; its pending review is
+ * then removed.
  */
 export const endWaiting = transaction({
   name: 'endWaiting',
@@ -512,10 +510,7 @@ async function failMessage(tx: Tx, messageId: string, failureReason: string): Pr
     .execute()
 }
 
-/**
- * Cancels a waiting send, or a queued one that was never attempted. `already_sending` after an
- * attempt. Idempotent.
- */
+/** `already_sending` after the first attempt. Idempotent. */
 export const cancelSend = transaction({
   name: 'cancelSend',
   accountOf: ({ accountId }) => accountId,
