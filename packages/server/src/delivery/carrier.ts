@@ -44,16 +44,16 @@ export type CarryOutcome =
   | { readonly kind: 'no-route'; readonly text: string }
 
 export type Carried = {
-  /** The last host that was tried; null when none was. */
+  /** The last host that was tried; null if none was. */
   readonly host: string | null
-  /** The TLS version in use at the end, or null. */
+  /** The TLS version at the end; null without TLS. */
   readonly tls: string | null
   /** In the order of the recipients. */
   readonly outcomes: readonly CarryOutcome[]
 }
 
 export type Carrier = {
-  /** Never rejects for a fault of network or server; `signal` ends it at once. */
+  /** Never rejects because of network or server; `signal` ends it at once. */
   carry(consignment: Consignment, signal: AbortSignal): Promise<Carried>
   /** Ends idle connections. Idempotent. */
   close(): Promise<void>
@@ -64,7 +64,7 @@ type DirectOptions = HostCallerOptions & {
   readonly port: number
 }
 
-/** Sends mail directly to the hosts that DNS names for its destination. Does not close the router. */
+/** Does not close the router. */
 export function openDirectCarrier(options: DirectOptions): Carrier {
   const { router, port, ...callerOptions } = options
   const caller = new HostCaller(callerOptions)
@@ -95,14 +95,14 @@ export function openDirectCarrier(options: DirectOptions): Carrier {
 type RelayOptions = HostCallerOptions & {
   /** `smtp[s]://user:password@host:port`. */
   readonly url: string
-  /** Queried before the system's resolver; null if the operator has set no DNS servers. */
+  /** Queried before the system's resolver; null without configured DNS servers. */
   readonly resolver: Resolver | null
 }
 
 /**
- * Sends all mail through one relay of the operator's choice (RFC 6409). Credentials are sent only under a
- * verified certificate, or to this machine itself. A relay that rejects us defers mail and never fails it.
- * Throws when the URL is invalid.
+ * Sends all mail through one relay (RFC 6409). Credentials are sent only under a verified
+ * certificate, or on this machine. A relay that rejects us defers mail and never fails it. Throws
+ * if the URL is invalid.
  */
 export function openRelayCarrier(options: RelayOptions): Carrier {
   const { url, resolver, ...callerOptions } = options
@@ -128,7 +128,7 @@ export function openRelayCarrier(options: RelayOptions): Carrier {
 
 /** A refusal before MAIL cannot be about the message. */
 const STAGES_BEFORE_MAIL: ReadonlySet<Stage> = new Set(['greeting', 'ehlo', 'starttls', 'auth'])
-/** RFC 4954 §6: authentication is required, too weak, failed, or wants TLS. */
+/** RFC 4954 §6: authentication is required, too weak, failed, or requires TLS. */
 const CODES_OF_AUTH: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
 function notForGood(outcome: CarryOutcome): CarryOutcome {
@@ -143,7 +143,7 @@ function placeOf(relay: Relay, address: string): Place {
   return { host, address, port, implicitTls, credentials, tls: tlsOf(relay, address) }
 }
 
-/** Nobody can eavesdrop on a connection within this machine, and certificates there are self-signed. */
+/** On this machine, eavesdropping is impossible and certificates are self-signed. */
 function tlsOf({ host, isTlsImplicit, credentials }: Relay, address: string): ClientTls {
   if (isLoopback(address)) return { kind: isTlsImplicit ? 'required' : 'opportunistic' }
   const isDemanded = isTlsImplicit || credentials !== null
@@ -155,8 +155,8 @@ type Addresses =
   | { readonly kind: 'fault'; readonly text: string }
 
 /**
- * Asks `resolver`, if any, then the system's resolver. Callers share an answer, and found addresses stay in use while
- * later lookups fail. The returned function never rejects.
+ * Queries `resolver`, if any, then the system's resolver. Callers share an answer, and known
+ * addresses remain in use while lookups fail. The returned function never rejects.
  */
 function makeRelayAddresses(options: {
   host: string
@@ -213,7 +213,7 @@ export type Relay = {
   readonly credentials: Credentials | null
 }
 
-/** Reads `smtp[s]://user:password@host:port`. Throws for any other text, without showing it: it has a password. */
+/** Throws for an invalid URL, without its text, which contains a password. */
 export function readRelayUrl(text: string): Relay {
   const url = URL.parse(text)
   const isTlsImplicit = url?.protocol === 'smtps:'
@@ -244,7 +244,6 @@ function decode(text: string): string {
   }
 }
 
-/** The same outcome for all recipients, before any host was tried. */
 function carriedNowhere(
   recipients: readonly string[],
   outcome: CarryOutcome,
@@ -261,7 +260,7 @@ const GIVEN_UP: CarryOutcome = {
 export type Delivery = {
   carrier: Carrier | null
   laneOf: (domain: string) => string
-  /** Whether an MX record of the domain names this service; false where DNS does not answer. */
+  /** Whether an MX record of the domain names this service; false if DNS does not answer. */
   isMailHostOf: (domain: string) => Promise<boolean>
   close(): Promise<void>
 }
@@ -279,7 +278,7 @@ type DeliverySettings = Pick<
 
 type DeliverySeams = { clock: Clock; chance: Chance; resolver: Resolver }
 
-/** The carrier of the configured mode of delivery, null in the sandbox. Connects to nothing yet. */
+/** The carrier is null in the sandbox. Connects to nothing yet. */
 export function openDelivery(settings: DeliverySettings, seams: DeliverySeams): Delivery {
   const { carrier, close } = openCarrier(settings, seams)
   return {

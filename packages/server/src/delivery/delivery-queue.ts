@@ -1,5 +1,5 @@
-// The queue of deliveries for one worker, and the attempts: mail to inboxes here, to the sandbox, or to other
-// servers, with the outcome that is recorded for each recipient.
+// The delivery queue of one worker, and the attempts: to inboxes here, to the sandbox, or to other
+// servers.
 
 import { isDeadAddress } from '@mailroom/mail-reading/report/bounce-class.ts'
 import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/report.ts'
@@ -48,7 +48,7 @@ import type { Carried, Carrier, CarryOutcome } from './carrier.ts'
 
 export type DeliveryQueue = DispatchedQueue<HeldDelivery>
 
-/** `worker` is a name that no other process has. */
+/** `worker` is unique among processes. */
 export function openDeliveryQueue(
   deps: DeliverDeps & { laneOf: (domain: string) => string },
   worker: string,
@@ -74,9 +74,9 @@ export function openDeliveryQueue(
 }
 
 /**
- * Groups by the current next hop, because a delivery that was queued under another mode of delivery has another
- * lane. If all mail has one next hop, groups by domain too: a group has one reverse-path, and the server that gets it
- * may report on all recipients of the group.
+ * Uses the current next hop: a delivery queued under another mode of delivery has another lane.
+ * Groups by domain even if all mail has one next hop, because a server may report on all recipients
+ * of the reverse-path that it receives.
  */
 function groupByDomain(held: readonly HeldDelivery[], laneOf: (domain: string) => string): Group[] {
   const groups = new Map<string, [HeldDelivery, ...HeldDelivery[]]>()
@@ -114,7 +114,6 @@ export type DeliverDeps = {
   wakeEvents: () => void
 }
 
-/** A message for its recipients at one domain. */
 type Group = AnyGroup<HeldDelivery>
 
 type Holding = {
@@ -126,9 +125,9 @@ type Holding = {
 }
 
 /**
- * Attempts the deliveries of the group that the worker still holds and records their outcomes; on return the worker
- * holds none of them. When `signal` is aborted, it returns unsent deliveries to the queue. Rejects only if an outcome
- * could not be recorded by then; the leases expire on their own.
+ * Attempts the deliveries of the group that the worker still holds and records their outcomes;
+ * afterwards the worker holds none of them. If `signal` is aborted, unsent deliveries return to the
+ * queue. Rejects only if an outcome could not be recorded by then; the leases expire on their own.
  */
 async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Promise<GroupOutcome> {
   const { worker, signal, leases } = holding
@@ -136,7 +135,8 @@ async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Pro
   const untilStored: UntilStored = (run) => retryUntilStored(deps, { fields, signal }, run)
   const [first, ...rest] = await untilStored(() => leases.confirm(claimed))
   if (first === undefined) {
-    // Another worker keeps the deliveries that it took over; the next claim removes those of a deleted inbox.
+    // Deliveries that another worker took over remain its own; the next claim removes those of a
+    // deleted inbox.
     await giveBack(deps, claimed, { leases, signal, fields })
     return 'returned'
   }
@@ -150,7 +150,7 @@ async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Pro
     const [nowMs, eventId] = [deps.clock.now(), deps.makeId('evt')]
     const outcome = { worker, accountId, messageId, deliveries, captured, eventId, nowMs }
     const ids = await untilStored(() => deps.db.write(settleDeliveries, outcome))
-    // A delivery that is tried again writes no event.
+    // A retry emits no event.
     if (deliveries.some(({ next_attempt_at }) => next_attempt_at === null)) deps.wakeEvents()
     report(
       deps,
@@ -174,14 +174,14 @@ type Tried = Omit<Attempted, 'outcome'> & {
   outcome: Attempted['outcome'] | Extract<CarryOutcome, { kind: 'crowded' }>
 }
 
-/** Whether the delivery was not tried, or this service cancelled it before anything was sent. */
+/** Whether the delivery was not tried, or was cancelled here before anything was sent. */
 function isUntried({ kind }: Tried['outcome'], signal: AbortSignal): boolean {
   return kind === 'crowded' || (signal.aborted && NOT_SENT.has(kind))
 }
 
 const NOT_SENT: ReadonlySet<string> = new Set(['unsent', 'no-route'])
 
-/** Does not count an ambiguous end that our own abort caused: it says nothing about the server. */
+/** An ambiguous end that our own abort caused does not count: it is not the server's. */
 function settle(deps: DeliverDeps, one: Attempted, signal: AbortSignal): SettledDelivery {
   if (!signal.aborted || one.outcome.kind !== 'ambiguous') return settledOf(deps, one)
   const delivery = { ...one.delivery, ambiguous_attempts: 0 }
@@ -224,7 +224,7 @@ async function attempt(
     attempted: group.map((delivery) => ({ delivery, outcome, host: null, tls: null })),
     captured: null,
   })
-  // The last attempt was due long ago. Without this, a lasting fault would keep the delivery in the queue for ever.
+  // Expired long ago: without this, a lasting fault would keep the delivery in the queue for ever.
   const [{ expires_at: expiresAtMs }] = group
   if (deps.queueClock.now() > expiresAtMs + DELIVERY_GRACE_MS) return all({ kind: 'expired' })
   const message = await readOutgoing(deps, group, attempting)
@@ -248,7 +248,7 @@ async function attempt(
 
 type OutgoingMessage = { raw: Uint8Array; reversePath: string }
 
-/** The message, or the outcome for its recipients when it cannot be read. */
+/** The message, or the outcome for its recipients if it cannot be loaded. */
 async function readOutgoing(
   deps: DeliverDeps,
   group: Group,
@@ -286,7 +286,7 @@ const DELETED = {
   reply: { code: 550, enhanced: '5.6.0', text: 'The message was deleted.' },
 } as const
 
-/** Our own fault says nothing about the server: the deliveries are retried by schedule until they expire. */
+/** After an internal error the deliveries are retried by schedule until they expire. */
 async function carry(
   deps: { log: Log },
   group: Group,
@@ -321,10 +321,7 @@ async function carry(
 
 const NO_OUTCOME = { kind: 'no-route', text: 'The attempt failed within the service.' } as const
 
-/**
- * Receives mail to inboxes of this service as if it came from outside. Returns the outcomes of these
- * recipients, and the deliveries to recipients elsewhere.
- */
+/** Receives mail to inboxes of this service as if it came from outside. */
 async function deliverHere(
   deps: DeliverDeps,
   group: Group,
@@ -354,7 +351,6 @@ async function deliverHere(
   return { here, elsewhere }
 }
 
-/** Whether this service receives the mail of the domain. */
 async function isDomainHere(
   deps: Pick<DeliverDeps, 'db' | 'inboxDomain' | 'isMailHostOf'>,
   domain: string,
@@ -368,7 +364,7 @@ async function isDomainHere(
   return serving.domain === domain || deps.isMailHostOf(domain)
 }
 
-/** The quota holds as for mail from outside, but an account may send to itself. */
+/** The quota applies as for mail from outside, but an account may send to itself. */
 async function isFull(
   { storageQuota }: DeliverDeps,
   recipient: Recipient,
@@ -408,7 +404,7 @@ async function receiveHere(
   }
 }
 
-/** The account may make the inbox tomorrow, so the address is not suppressed. */
+/** The account may create the inbox tomorrow, so the address is not suppressed. */
 const NO_MAILBOX: Attempted['outcome'] = {
   kind: 'unroutable',
   reply: { code: 550, enhanced: '5.1.1', text: 'No such mailbox here' },
@@ -421,8 +417,8 @@ const MAILBOX_FULL: Attempted['outcome'] = {
 }
 
 /**
- * The sandbox as a mail server: it accepts the message for all recipients except the addresses that stand for
- * an outcome (see `capturedOutcome`). `captured` is the row to keep; null when no recipient accepted.
+ * The sandbox as a mail server. Some addresses simulate an outcome (see `capturedOutcome`).
+ * `captured` is null if no recipient accepted.
  */
 function captureMail(
   deps: Pick<DeliverDeps, 'clock' | 'makeId' | 'log'>,
@@ -481,7 +477,7 @@ const ACCEPTED: Attempted['outcome'] = {
   reply: { code: 250, enhanced: '2.0.0', text: 'Captured in the sandbox' },
 }
 
-/** Attempts that may end without an answer to the final dot. */
+/** Attempts that may end without a reply to the final dot. */
 const AMBIGUOUS_ATTEMPTS_MAX = 3
 
 type Attempted = {
@@ -498,9 +494,9 @@ type Attempted = {
 type OutcomeDeps = { clock: Clock; queueClock: QueueClock; makeId: MakeId }
 
 /**
- * The row to record for an outcome. 5xx is permanent; any other code that is not 2xx, a failed connection
- * and a missing route are retried by schedule until the delivery expires; an end without an answer to the
- * final dot is retried up to AMBIGUOUS_ATTEMPTS_MAX times.
+ * 5xx is permanent. Any other code but 2xx, a failed connection and a missing route are retried by
+ * schedule until the delivery expires; an end without a reply to the final dot is retried up to
+ * AMBIGUOUS_ATTEMPTS_MAX times.
  */
 function settledOf(deps: OutcomeDeps, attempted: Attempted): SettledDelivery {
   const { outcome, delivery } = attempted

@@ -22,22 +22,22 @@ import {
 import { makeGuardedLookup } from '#platform/egress/guarded-connect.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 
-/** RFC 5321 §5.1 asks for at least two to be tried. */
+/** RFC 5321 §5.1 recommends at least two. */
 export const ROUTE_ADDRESSES_MAX = 5
-/** Addresses of one host where there are several hosts, so that the others are tried too. */
+/** Addresses of one host among several, so that the others are tried too. */
 const ROUTE_HOST_ADDRESSES_MAX = 3
-/** Hosts whose addresses are asked for until ROUTE_ADDRESSES_MAX are known. */
+/** Hosts that are looked up until ROUTE_ADDRESSES_MAX addresses are known. */
 const ROUTE_HOSTS_LOOKED_UP_MAX = 10
 /** No further host is looked up after this long. */
 const ROUTE_LOOKUP_MS_MAX = 30 * SECOND_MS
-/** How long a route or a definite refusal is kept, whatever its TTL. */
+/** Bounds on the TTL of a route or a definite refusal. */
 export const ROUTE_VALID_MS_MIN = 10 * SECOND_MS
 const ROUTE_VALID_MS_MAX = 5 * MINUTE_MS
 /** Long enough that a burst of mail to one destination queries DNS once. */
 export const ROUTE_FAULT_MS = 5 * SECOND_MS
 const ROUTES_KEPT_MAX = 10_000
 
-/** The TLS that a host must offer before it gets mail (RFC 8461 §4.2, RFC 7672 §2.2). */
+/** Required of a host before it receives mail (RFC 8461 §4.2, RFC 7672 §2.2). */
 type RouteTls = Exclude<ClientTls, { readonly kind: 'none' }>
 
 export type RouteHost = {
@@ -49,7 +49,7 @@ export type RouteHost = {
 }
 
 export type Route =
-  /** In the order to try; one at least. */
+  /** In the order to try; at least one. */
   | { readonly kind: 'hosts'; readonly hosts: readonly RouteHost[] }
   | {
       readonly kind: 'refused'
@@ -63,28 +63,26 @@ export type Route =
 export type RouterOptions = {
   /** The caller closes it. */
   readonly resolver: Resolver
-  /** Routes to loopback, private and own addresses too. */
+  /** Allows routes to loopback, private and own addresses. */
   readonly allowPrivate: boolean
-  /** Addresses at which this service itself answers; the machine's interfaces unless given. */
+  /** Addresses of this service. Default: the machine's interfaces. */
   readonly ownAddresses?: () => readonly string[]
   readonly chance: Chance
   readonly clock: Clock
   /** The port for mail, which is part of the names of TLSA records. Default 25. */
   readonly port?: number
-  /** Default: a fetch by HTTPS from the host `mta-sts.` before the destination. */
+  /** Default: HTTPS from the host `mta-sts.` before the destination. */
   readonly fetchPolicy?: FetchPolicy
-  /** How long mail waits for the record of an MTA-STS policy. Default STS_RECORD_WAIT_MS_MAX. */
+  /** Default STS_RECORD_WAIT_MS_MAX. */
   readonly recordWaitMs?: number
 }
 
 export type Router = {
   /**
    * For a domain in lower-case A-labels or an address literal in brackets. Lookups of one
-   * destination are shared, and what they found is kept for its TTL within 10 s and 5 min; a
-   * deferral for 5 s. Never rejects; takes about a minute at the very most.
-   *
-   * 550 5.1.2: no such domain. 556 5.1.10: null MX. 550 5.4.4: none of its hosts has an address, and
-   * all answers are definite. 550 5.4.6: only addresses that mail may not go to.
+   * destination are shared. Results are cached for their TTL within 10 s and 5 min, a deferral for
+   * 5 s. Never rejects; takes at most about a minute. 550 5.1.2: no such domain. 556 5.1.10: null
+   * MX. 550 5.4.4: definitely no host with an address. 550 5.4.6: only forbidden addresses.
    */
   findRoute(destination: string): Promise<Route>
   /** Ends fetches of policies. Close the resolver as well. */
@@ -148,7 +146,6 @@ function routeToLiteral(literal: string, isAllowed: AddressGuard): FoundRoute {
   return { route: { kind: 'hosts', hosts }, keptMs: ROUTE_VALID_MS_MAX }
 }
 
-/** A route and the time for which it may be cached. */
 type FoundRoute = { readonly route: Route; readonly keptMs: number }
 
 /** `ttlMs` is the TTL of the deciding answers, by default the shortest time. */
@@ -177,8 +174,8 @@ type DomainRouteOptions = Required<
 }
 
 /**
- * Finds MX records, addresses, and the TLS that MTA-STS and DANE demand of each host. `destination` is lower
- * case without a final dot, and need not be a domain name. Never rejects.
+ * Finds MX records, addresses, and the TLS that MTA-STS and DANE require of each host.
+ * `destination` is lower case without a final dot, and need not be a domain name. Never rejects.
  */
 async function routeToDomain(
   destination: string,
@@ -240,14 +237,14 @@ async function routeToHosts(
   return refuse(550, '5.4.4', `no mail host of ${destination} has an address`)
 }
 
-/** DANE before MTA-STS (RFC 8461 §2), except where it asks for less. */
+/** DANE before MTA-STS (RFC 8461 §2), unless it requires less. */
 function chooseTls(host: string, dane: RouteTls | null, enforced: StsPolicy | null): RouteTls {
   if (dane?.kind === 'dane') return dane
   if (enforced !== null) return { kind: 'verified', servername: host }
   return dane ?? { kind: 'opportunistic' }
 }
 
-/** Up to `count` addresses, at least one of them IPv6 where there is any. */
+/** Up to `count` addresses, with at least one IPv6 address if there is any. */
 function shareFamilies(addresses: readonly string[], count: number): string[] {
   const v6 = addresses.filter((address) => isIPv6(address))
   const v4 = addresses.filter((address) => !isIPv6(address))
@@ -257,12 +254,12 @@ function shareFamilies(addresses: readonly string[], count: number): string[] {
 
 type HostList = {
   readonly hosts: readonly string[]
-  /** DANE holds only for hosts that an authenticated answer names (RFC 7672 §2.2.1). */
+  /** DANE applies only to hosts that an authenticated answer names (RFC 7672 §2.2.1). */
   readonly isAuthenticated: boolean
   readonly ttlMs: number
 }
 
-/** The hosts that take mail for a domain, in the order to try them (RFC 5321 §5.1, RFC 7505). */
+/** In the order to try (RFC 5321 §5.1, RFC 7505). */
 async function listHosts(
   destination: string,
   { resolver, chance }: Pick<DomainRouteOptions, 'resolver' | 'chance'>,
@@ -287,7 +284,6 @@ async function listHosts(
   return refuse(550, '5.4.4', `the mail hosts of ${destination} have no valid names`, ttlMs)
 }
 
-/** Whether `text` is a name of A-labels that DNS can be asked for. */
 function isHostName(text: string): boolean {
   return text.length <= 253 && /^[\x21-\x7e]+$/.test(text) && isIP(text) === 0 && isDomainName(text)
 }
@@ -306,21 +302,21 @@ type HostFinding =
       readonly kind: 'usable'
       /** IPv4 first: more machines have an IPv4 route and a PTR record for it. */
       readonly addresses: readonly string[]
-      /** Null where DANE demands nothing. */
+      /** Null if DANE requires nothing. */
       readonly dane: RouteTls | null
       readonly ttlMs: number
     }
   /** Definitely no address. */
   | { readonly kind: 'none' }
-  /** None that may be connected to. */
+  /** No allowed address. */
   | { readonly kind: 'forbidden' }
   | { readonly kind: 'fault'; readonly text: string }
 
-/** Asks for both families at once; a fault of one matters only if the other has no addresses. */
+/** Queries both families at once; a fault of one matters only if the other has no addresses. */
 async function findHost(
   host: string,
   options: Pick<DomainRouteOptions, 'resolver' | 'isAllowed' | 'port'> & {
-    /** Whether DANE may demand anything: the answer that named the host was authenticated. */
+    /** Whether the answer that named the host was authenticated, which DANE requires. */
     readonly isAuthenticated: boolean
   },
 ): Promise<HostFinding> {
@@ -348,9 +344,9 @@ type DaneFinding =
   | { readonly kind: 'fault'; readonly text: string }
 
 /**
- * The TLS that DANE demands of one host (RFC 7672), null for none, by the authenticated TLSA records of the first
- * of `names` that has any. `names` are the end of the host's aliases, then the host (§2.2.2). After a fault the
- * host must not be used, because an attacker could have caused it (§2.1.2).
+ * The TLS that DANE requires of one host (RFC 7672), by the TLSA records of the first of `names`
+ * that has any: the end of the host's aliases, then the host (§2.2.2). After a fault the host must
+ * not be used, because an attacker could have caused it (§2.1.2).
  */
 async function findDane(
   names: readonly string[],
@@ -368,25 +364,24 @@ async function findDane(
   return null
 }
 
-/** RFC 8461 §3.3 suggests 64 KiB and one minute; the time is shorter here because mail waits for the policy. */
+/** RFC 8461 §3.3 suggests 64 KiB and one minute; shorter, because mail waits for the policy. */
 const STS_POLICY_BYTES_MAX = 64 * 1024
 const STS_FETCH_MS_MAX = 10 * SECOND_MS
-/** The TXT lookup runs beside that of MX, and mail waits no longer for it. */
+/** The TXT lookup runs in parallel with that of MX, and mail waits no longer for it. */
 const STS_RECORD_WAIT_MS_MAX = 3 * SECOND_MS
 /** How long a failed fetch is not repeated (RFC 8461 §3.3). */
 const STS_FAILURE_MS = 5 * MINUTE_MS
 const STS_POLICIES_KEPT_MAX = 2_000
 
 /**
- * The MTA-STS policies of destinations, cached for their own `max_age` (RFC 8461 §5.1). A failed fetch delays
- * mail only briefly and never replaces a policy that is still valid.
+ * MTA-STS policies, cached for their own `max_age` (RFC 8461 §5.1). A failed fetch never replaces a
+ * valid policy.
  */
 type StsPolicies = {
-  /** Null where there is none; takes STS_RECORD_WAIT_MS_MAX and a fetch at most, and never rejects. */
+  /** Null without a policy. Takes at most STS_RECORD_WAIT_MS_MAX and a fetch; never rejects. */
   find(destination: string): Promise<StsPolicy | null>
 }
 
-/** `recordWaitMs` is STS_RECORD_WAIT_MS_MAX by default. */
 function makeStsPolicies(options: {
   resolver: Resolver
   fetchPolicy: FetchPolicy
@@ -443,9 +438,8 @@ export type FetchPolicy = (destination: string) => Promise<FetchedPolicy>
 export type FetchPolicyOptions = {
   readonly resolver: Resolver
   readonly allowPrivate: boolean
-  /** Ends fetches under way. */
   readonly signal: AbortSignal
-  /** 443 unless given. */
+  /** Default 443. */
   readonly port?: number
   /** Certificates to trust instead of the platform's, as PEM. */
   readonly ca?: string
@@ -455,8 +449,8 @@ export type FetchPolicyOptions = {
 const PATH = '/.well-known/mta-sts.txt'
 
 /**
- * Fetches a policy from the host that must serve it (RFC 8461 §3.3): by HTTPS with a verified certificate,
- * without redirects, and only from allowed addresses. Never rejects.
+ * Fetches a policy (RFC 8461 §3.3) by HTTPS with a verified certificate, without redirects, and
+ * only from allowed addresses. Never rejects.
  */
 export function makeFetchPolicy(options: FetchPolicyOptions): FetchPolicy {
   const { resolver, allowPrivate } = options

@@ -15,22 +15,22 @@ import type { Clock } from '#platform/clock.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
-/** Idle connections kept for a next message. */
 const IDLE_CONNECTIONS_MAX = 200
 export const IDLE_CONNECTION_MS_MAX = 5 * SECOND_MS
 const TRANSACTIONS_PER_CONNECTION_MAX = 100
-/** Connections to one address, whatever the destinations; further messages wait for a slot. */
+/** Connections to one address, whatever the destinations. Further messages wait for a slot. */
 const CONNECTIONS_PER_HOST_MAX = 20
 /**
- * How long a message waits for a slot; as many messages may wait as there are slots. Long enough for one connection
- * to end and another to open, and short enough that messages for one busy host do not take all attempts.
+ * How long a message waits for a slot; as many messages may wait as there are slots. Long enough
+ * for one connection to end and another to open, and short enough that messages for one busy host
+ * do not take all attempts.
  */
 export const HOST_SLOT_WAIT_MS_MAX = 500
-/** A host that did not answer in time is skipped for this long; the first retry of a message comes later. */
+/** How long a silent host is skipped. The first retry of a message comes later. */
 const SILENT_HOST_MS = 30 * SECOND_MS
 const SILENT_HOSTS_MAX = 10_000
 
-/** An answer is recent for as long as a message may wait for an answer at most. */
+/** The longest that a message may wait for a reply. */
 const ANSWERED_LATELY_MS = defaultClientTimeouts.finalDotMs
 
 export type Place = {
@@ -44,10 +44,9 @@ export type Place = {
 }
 
 export type HostCallerOptions = {
-  /** Our name in EHLO. */
+  /** The EHLO name of this service. */
   readonly hostname: string
   readonly clock: Clock
-  /** Shorter in tests. */
   readonly timeouts?: Partial<ClientTimeouts>
   /** PEM; trusted instead of the system's authorities. */
   readonly trustedCertificates?: readonly string[]
@@ -58,13 +57,13 @@ export type WatchedMail = OutgoingMail & {
   readonly onAnswer?: (() => void) | undefined
 }
 
-/** The hosts have no free slot: nothing was tried, and nothing is wrong. */
+/** The hosts have no free slot. Nothing was tried. */
 export type Crowded = { readonly kind: 'crowded'; readonly text: string }
 
 type Called<Outcome> = {
   /** The host that was tried last. */
   readonly host: string
-  /** The TLS version in use at the end, or null. */
+  /** The TLS version at the end; null without TLS. */
   readonly tls: string | null
   /** In the order of the recipients. */
   readonly outcomes: readonly Outcome[]
@@ -80,22 +79,21 @@ const CROWDED: Crowded = {
   text: 'Too many messages to this host are in progress',
 }
 
-/** Sends a message to the first of several addresses that accepts it, over an idle connection or a new one. */
+/** Sends a message to the first of several addresses that accepts it. */
 export class HostCaller {
   readonly #options: HostCallerOptions
   readonly #pool = new ConnectionPool()
-  /** Slots by address. */
   readonly #connections = new Semaphore({
     limitPerKey: CONNECTIONS_PER_HOST_MAX,
     waitingPerKeyMax: CONNECTIONS_PER_HOST_MAX,
     waitMsMax: HOST_SLOT_WAIT_MS_MAX,
   })
   /**
-   * Places that are skipped for a while, because an attempt takes minutes or does harm. Otherwise every message for a
-   * dead host would wait as long as the first.
+   * Skipped for a while, because an attempt takes minutes or does harm: otherwise every message for
+   * a dead host would wait as long as the first.
    */
   readonly #skipped: Cache<Trouble>
-  /** When a place last answered a message. After a recent answer, a message that hangs says nothing about others. */
+  /** After a recent reply, a message that hangs does not show that the host is silent. */
   readonly #answeredAtMs: Cache<number>
 
   constructor(options: HostCallerOptions) {
@@ -105,7 +103,10 @@ export class HostCaller {
     this.#answeredAtMs = new Cache(bounds)
   }
 
-  /** Tries `places` in their order; at least one. `crowded` where a place had no slot and the others failed. */
+  /**
+   * Tries at least one of `places` in their order. `crowded` if one had no slot and the others
+   * failed.
+   */
   async carry(
     places: readonly Place[],
     mail: WatchedMail,
@@ -114,7 +115,7 @@ export class HostCaller {
     const tried: Tried[] = []
     let crowded: Place | null = null
     const nowMs = this.#options.clock.monotonic()
-    // The only place is tried again if it has answered recently.
+    // The only place is tried again if it has replied recently.
     const sinceMs = places.length > 1 ? nowMs : nowMs - ANSWERED_LATELY_MS
     for (const place of places) {
       const called = await this.#callWhenFree(place, { mail, signal, sinceMs })
@@ -161,7 +162,8 @@ export class HostCaller {
       call.mail.onAnswer?.()
       const called = await this.#send(place, idle, call)
       const trouble = findTrouble(called.outcomes, called.tls)
-      // A connection that was closed or lost its state while idle says nothing about the host; a timeout does.
+      // A connection that was closed or lost its state while idle does not reflect on the host; a
+      // timeout does.
       const isSettled = trouble === null || trouble.failure.kind === 'timeout'
       const isFinal = isSettled && !isOutOfSequence(called.outcomes)
       if (isFinal || call.signal.aborted) return called
@@ -209,7 +211,7 @@ export class HostCaller {
     this.#answeredAtMs.set(silenceKeyOf(place), nowMs, { ttlMs: 2 * ANSWERED_LATELY_MS })
   }
 
-  /** Does nothing for a timeout when the place has answered another message meanwhile. */
+  /** A place that has replied to another message is not skipped after a timeout. */
   #skip(place: Place, why: Trouble, { sinceMs }: Call): void {
     const key = silenceKeyOf(place)
     const answeredAtMs = this.#answeredAtMs.get(key) ?? Number.NEGATIVE_INFINITY
@@ -239,7 +241,7 @@ export class HostCaller {
 type Call = {
   readonly mail: WatchedMail
   readonly signal: AbortSignal
-  /** A place that has answered since then is not skipped after a timeout. */
+  /** A reply since then outweighs a timeout. */
   readonly sinceMs: number
   /** Receives a promise that resolves when the connection is idle or closed. */
   leave(gone: Promise<void>): void
@@ -247,7 +249,7 @@ type Call = {
 
 type Tried = { readonly called: Called<RecipientOutcome>; readonly trouble: Trouble }
 
-/** The outcome after all places: that of a host that may work later, else the last refusal. */
+/** The outcome of a host that may work later, else the last refusal. */
 function conclude(tried: readonly Tried[], mail: OutgoingMail): Called<RecipientOutcome> {
   const last = tried.findLast(({ trouble }) => !isRefusal(trouble)) ?? tried.at(-1)
   if (last === undefined) throw new Error('There was no host to try.')
@@ -263,17 +265,16 @@ function isAnswer({ kind }: RecipientOutcome): boolean {
   return kind === 'accepted' || kind === 'refused'
 }
 
-/** The same outcome for all recipients. */
 function alike<Outcome>({ host }: Place, mail: OutgoingMail, outcome: Outcome): Called<Outcome> {
   return { host, tls: null, outcomes: mail.recipients.map(() => outcome) }
 }
 
-/** Destinations with the same host share its connections, unless they demand different terms. */
+/** Destinations with the same host share its connections if they have the same terms. */
 function keyOf({ address, port, ...terms }: Place): PoolKey {
   return { address: `${address} ${port}`, terms: JSON.stringify(terms, octetsAsHex) }
 }
 
-/** By TLS demand, because a handshake may stall under one demand and not under another. */
+/** By required TLS, because a handshake may hang with one requirement and not with another. */
 function silenceKeyOf({ address, port, tls }: Place): string {
   return `${address} ${port} ${tls.kind}`
 }
@@ -282,7 +283,7 @@ function octetsAsHex(_: string, value: unknown): unknown {
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value
 }
 
-/** The reason why a host carries no mail, unlike an answer about the mail itself. */
+/** Why a host carries no mail, unlike a reply about the mail itself. */
 type Trouble = { readonly stage: Stage; readonly failure: Failure }
 
 const SERVICE_CLOSING = 421
@@ -292,9 +293,9 @@ const BAD_SEQUENCE = 503
 const SECURITY_REQUIRED = 530
 
 /**
- * Why the host itself carried the message for no recipient: the connection failed, the server is closing, or it
- * requires TLS that failed. Null for other answers, which another host would only repeat, and for an end after
- * the final dot, because the server may have taken the message.
+ * Why the host itself carried the message for no recipient: the connection failed, the server is
+ * closing, or it requires TLS that failed. Null for other replies, which another host would only
+ * repeat, and for an end after the final dot, because the server may have accepted the message.
  */
 function findTrouble(outcomes: readonly RecipientOutcome[], tls: string | null): Trouble | null {
   let found: Trouble | null = null
@@ -306,7 +307,7 @@ function findTrouble(outcomes: readonly RecipientOutcome[], tls: string | null):
   return found
 }
 
-/** The server has lost the state of the connection, and refuses every recipient for that alone. */
+/** The server has lost the state of the connection, and refuses every recipient. */
 function isOutOfSequence(outcomes: readonly RecipientOutcome[]): boolean {
   return outcomes.every(
     (outcome) => outcome.kind === 'refused' && outcome.reply.code === BAD_SEQUENCE,
@@ -324,19 +325,19 @@ function troubleOf(outcome: RecipientOutcome, tls: string | null): Trouble | nul
 }
 
 /**
- * Opportunistic TLS falls back to clear text after a failed handshake (RFC 7435). Under TLS 1.3 a server may
- * abort the handshake after ours is done, and then closes at EHLO.
+ * Opportunistic TLS falls back to clear text after a failed handshake (RFC 7435). Under TLS 1.3 a
+ * server may abort the handshake after ours is done, and then closes at EHLO.
  */
 function isOfHandshake({ stage, failure }: Trouble): boolean {
   return stage === 'starttls' || stage === 'tls' || (stage === 'ehlo' && failure.kind === 'network')
 }
 
-/** The server rejects our credentials, which only the operator can change. */
+/** Only the operator can change the credentials. */
 function isOfCredentials({ stage, failure }: Trouble): boolean {
   return stage === 'auth' && isPermanent(failure)
 }
 
-/** The host refuses all mail from us; a host without TLS or AUTH does not count. */
+/** A host without TLS or AUTH does not count. */
 function isRefusal({ stage, failure }: Trouble): boolean {
   return (stage === 'greeting' || stage === 'ehlo') && isPermanent(failure)
 }
@@ -353,15 +354,13 @@ type PoolKey = {
 
 type Idle = { readonly key: PoolKey; readonly client: SmtpClient; readonly timer: NodeJS.Timeout }
 
-/** Idle connections by their address and the terms under which they were opened. */
 class ConnectionPool {
   /** The longest idle first. */
   readonly #byAddress = new Map<string, Idle[]>()
-  /** The longest idle first. */
   readonly #all = new Set<Idle>()
   #isClosed = false
 
-  /** The usable connection that was used last, or null; the caller owns it then. */
+  /** The usable connection that was used last, or null. The caller then owns it. */
   take({ address, terms }: PoolKey): SmtpClient | null {
     for (const idle of (this.#byAddress.get(address) ?? []).toReversed()) {
       if (idle.key.terms !== terms) continue
@@ -389,13 +388,13 @@ class ConnectionPool {
     if (this.#all.size > IDLE_CONNECTIONS_MAX && oldest !== undefined) void this.#end(oldest)
   }
 
-  /** Ends the longest idle connections to `address` until `count` or fewer are left. */
+  /** Ends the longest idle connections until `count` or fewer are left. */
   async shrink(address: string, count: number): Promise<void> {
     const idle = this.#byAddress.get(address) ?? []
     await Promise.all(idle.slice(0, Math.max(0, idle.length - count)).map((one) => this.#end(one)))
   }
 
-  /** Ends all connections, and those that are put back later. */
+  /** Also ends connections that are returned later. */
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#all].map((idle) => this.#end(idle)))

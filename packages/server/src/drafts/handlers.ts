@@ -113,7 +113,6 @@ async function getInbox(deps: SendDeps, accountId: string, inboxId: string): Pro
   return inbox
 }
 
-/** The draft, and the version of it that the request may change. */
 async function choose(
   deps: SendDeps,
   {
@@ -142,7 +141,7 @@ async function requireStorage({ storageQuota }: SendDeps, accountId: string): Pr
 
 type Fields = Omit<BodyOf<'drafts.update'>, 'clientId'>
 
-/** The fields as they are stored. `bad_request` as for a send. */
+/** `bad_request` as for a send. */
 function readChange(deps: SendDeps, { to, headers, sendAt, ...fields }: Fields): DraftChange {
   readExtraHeaders(headers ?? {})
   readInvite(fields.invite ?? undefined)
@@ -156,7 +155,7 @@ function readChange(deps: SendDeps, { to, headers, sendAt, ...fields }: Fields):
   }
 }
 
-/** Refuses what any send with these fields would be refused for. */
+/** Refuses fields that every send would be refused for. */
 async function checkChange(
   deps: SendDeps,
   inbox: Inbox,
@@ -178,7 +177,7 @@ async function checkChange(
 
 type Given = { inbox: Inbox; attachments: readonly AttachedFile[]; nowMs: number }
 
-/** Stores the bytes of the files, then runs the transaction that refers to them. */
+/** Stores the files before the transaction that refers to them. */
 async function withFiles(
   deps: SendDeps,
   given: Given,

@@ -8,7 +8,7 @@ import { findReplay, type SendDeps, sendMessage } from '#outbound/send/send.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { AppError, notFound, problem, wrongField } from '#platform/problem.ts'
 
-/** Attempts to send a draft that is being changed at the same time. */
+/** Attempts to send a draft that is changing at the same time. */
 const ATTEMPTS_MAX = 5
 
 export function etagOf({ version }: Draft): string {
@@ -33,7 +33,7 @@ type Asked = Pick<Context, 'headers'> & {
 
 /**
  * Sends the draft as it is stored, and removes it in the transaction that accepts the message.
- * Refuses as `sendMessage` does, with `bad_request` for missing fields, and with `draft_changed`.
+ * Refused as `sendMessage` does, with `bad_request` for missing fields, and with `draft_changed`.
  */
 export async function sendStoredDraft(
   deps: SendDeps,

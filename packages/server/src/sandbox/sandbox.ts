@@ -1,5 +1,5 @@
-// The sandbox: lists captured mail, and receives mail without SMTP. In other modes of delivery its operations are
-// not found.
+// Lists captured mail, and receives mail without SMTP. In other modes of delivery these operations
+// are not found.
 
 import type { CapturedMessage } from '@mailroom/contract/sandbox.ts'
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
@@ -77,7 +77,6 @@ function requireSandbox({ carrier }: SandboxDeps): void {
   if (carrier !== null) throw notFound()
 }
 
-/** The URLs of its attachments are signed each time. */
 async function presentCaptured(
   { id, recipients, reversePath, capturedAtMs, message: read, inReplyTo }: Captured,
   presenter: SandboxDeps,
@@ -107,10 +106,10 @@ async function presentCaptured(
 }
 
 /**
- * Receives a message as if it came by SMTP, and returns the stored messages in the order of the recipients,
- * with bodies up to CUT_READ_LENGTH; none where an inbox had the message already, or for reports to return
- * paths. `bad_request` when a recipient is neither an inbox of the account nor a return path of its mail, or
- * the message could not have come by SMTP; `delivery_pending` for a report about mail that is being delivered.
+ * Receives a message as if it came by SMTP. Returns the stored messages in the order of the
+ * recipients, without duplicates and reports. `bad_request` if a recipient is neither an inbox of
+ * the account nor a return path of its mail, or the message could not have come by SMTP;
+ * `delivery_pending` for a report about mail that is being delivered.
  */
 async function receiveInSandbox(
   deps: SandboxDeps,
@@ -190,7 +189,7 @@ async function readEnvelope(
   return { raw, from, to }
 }
 
-/** A message as it would arrive by SMTP; its header names sender and recipients where the query does not. */
+/** The header names sender and recipients if the query does not. */
 async function readRaw(
   deps: SandboxDeps,
   accountId: string,
@@ -219,7 +218,7 @@ async function withLineEnds(raw: Uint8Array): Promise<Uint8Array> {
   return completeLineFeeds(raw, bareLineFeeds)
 }
 
-/** The addresses of the account; other recipients in a header have their copies elsewhere. */
+/** Other recipients in a header have their copies elsewhere. */
 async function ownAddresses(
   deps: SandboxDeps,
   accountId: string,

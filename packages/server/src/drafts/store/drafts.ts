@@ -1,4 +1,4 @@
-// Drafts in the database. Each transaction locks the counters of the inbox first, as sending does.
+// Each transaction locks the counters of the inbox first, as sending does.
 
 import { dropRawReferences } from '#mailbox/messages/store/raw-messages.ts'
 import { insertSend, type SendInput, type SendOutcome } from '#outbound/send/store/accept-send.ts'
@@ -10,7 +10,7 @@ import type { NewRow, ReadDb, Tx } from '#store/tables.ts'
 
 const DRAFTS_PER_INBOX_MAX = 1_000
 const FILES_MAX = 100
-/** The up to FILES_MAX raw messages of each draft are removed in the same step. */
+/** A step also removes the up to FILES_MAX raw messages of each draft. */
 const PURGE_STEP_DRAFTS = 20
 export const DRAFT_FILES_BYTES_MAX = 25 * 1024 * 1024
 
@@ -48,7 +48,7 @@ export const insertDraft = transaction({
   ): Promise<DraftOutcome> {
     const { draftId, accountId, inboxId, clientId, nowMs } = input
     const counters = await lockCounters(tx, inboxId)
-    // Counters are removed with the inbox. The caller has checked that the inbox is the account's.
+    // Counters are removed with the inbox. The caller has checked the account of the inbox.
     if (counters === null) return { kind: 'not_found' }
     const taken = await findTaken(tx, { inboxId, clientId, exceptId: null })
     if (taken !== null) return { kind: 'client_id_taken', draftId: taken }
@@ -82,7 +82,6 @@ type Which = {
   nowMs: number
 }
 
-/** Changes the given fields; null clears. */
 export const changeDraft = transaction({
   name: 'updateDraft',
   accountOf: ({ accountId }) => accountId,
@@ -151,7 +150,7 @@ export type DraftSendOutcome = {
 
 /**
  * Accepts the send of this version of a draft and removes the draft. If the draft has changed or is
- * gone, repeats an earlier send with the same key.
+ * gone, returns the answer to an earlier send with the same key.
  */
 export const sendDraft = transaction({
   name: 'sendDraft',
@@ -203,10 +202,7 @@ export async function listDraftIds(
   return { ids: rows.map(({ id }) => id), total: counters?.draft_count ?? 0 }
 }
 
-/**
- * Removes drafts of a deleted inbox. Returns the raw messages of their files, and whether there may
- * be more.
- */
+/** Returns the raw messages of the removed drafts' files, and whether the inbox has no more. */
 export async function purgeDraftsOf(
   tx: Tx,
   inboxId: string,
@@ -263,7 +259,6 @@ async function lockDraft(
   return isWanted ? drafts.read(locked) : { kind: 'draft_changed' }
 }
 
-/** The id of another draft of the inbox with this `clientId`. */
 async function findTaken(
   tx: Tx,
   {
