@@ -1,5 +1,4 @@
-// A budget for responses. The part of a response that the client has not read yet is in memory, so it is counted,
-// bounded for each account and for all, and dropped when the client stops reading.
+// Bounds the memory of responses that clients have not read yet, per account and in total.
 
 import { finished } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -11,17 +10,17 @@ import { busy, Octets } from './fair-shares.ts'
 const KIB = 1024
 const MIB = 1024 * KIB
 
-/** Unread octets of responses to accounts; above it a large response is refused. */
+/** Unread octets of responses to accounts. */
 const ACCOUNTS = { max: 256 * MIB, eachMax: 128 * MIB }
-/** The same for callers without a key, by address: the API description, pages, files of the console. */
+/** For callers without a key, by address: the API description, pages, the console's files. */
 const STRANGERS = { max: 64 * MIB, eachMax: 16 * MIB }
-/** Smaller responses are not counted: the kernel buffers them, whether the client reads or not. */
+/** The kernel buffers smaller responses, so they do not count. */
 const SMALL_ANSWER_BYTES = 16 * KIB
-/** Memory of a long thread that is sent step by step: 20 rows of up to 192 KiB each. */
+/** A streamed long thread: 20 rows of up to 192 KiB each. */
 export const STREAMED_ANSWER_BYTES = 4 * MIB
 /**
- * Responses made at once: a page of long messages takes up to 50 MiB until it is sent. Views have slots of their
- * own, because they wait for the parser.
+ * A page of long messages holds up to 50 MiB until it is sent. Views have their own slots, because
+ * they wait for the parser.
  */
 const MADE_AT_ONCE = { limit: 3, limitPerKey: 2, waitMsMax: 30_000 }
 
@@ -39,12 +38,11 @@ type AnswerHold = {
   readonly owner: string
   readonly octets: Octets
   held: number
-  /** Aborted when the response is sent or the client has left. */
+  /** Aborts when the response is sent or the client has left. */
   readonly leaving: AbortController
   slot: Promise<Release | Refusal> | null
 }
 
-/** Lets other requests run, and frees the slot. */
 type EndTurn = () => Promise<void>
 
 export class AnswerBudget {
@@ -52,50 +50,46 @@ export class AnswerBudget {
   readonly #strangers = new Octets(STRANGERS)
   readonly #slots = { read: new Semaphore(MADE_AT_ONCE), view: new Semaphore(MADE_AT_ONCE) }
 
-  /** `bounds` are those of accounts. */
   constructor(bounds: AnswerBounds = ACCOUNTS) {
     this.#accounts = new Octets(bounds)
   }
 
-  /** Throws `service_unavailable` for an account with too much unread, before anything is done for the request. */
+  /** Throws `service_unavailable` for an account with too many unread octets. */
   requireRoom({ caller }: FastifyRequest): void {
     if (caller?.kind === 'key' && this.#accounts.isOver(caller.accountId)) throw unread()
   }
 
-  /**
-   * Takes a slot until the response begins, even if the client has left by then: the work continues. Rejects with
-   * `service_unavailable`.
-   */
+  /** Holds a slot until the response begins. Rejects with `service_unavailable`. */
   async takeSlot(request: FastifyRequest, reply: FastifyReply, kind: AnswerKind): Promise<void> {
     const hold = this.#holdOf(request, reply)
     const { owner: key, leaving } = hold
     hold.slot ??= this.#slots[kind].acquire({ key, signal: leaving.signal })
     if (typeof (await hold.slot) === 'string') throw busy()
-    // A long message takes some 50 ms: other requests are served in between.
+    // A long message takes some 50 ms. Other requests run in between.
     await nextTurn()
   }
 
-  /** Waits for the slot in which the next part of a streamed response is made. Null when the client has left. */
+  /** Waits for the slot of the next part of a streamed response; null when the client has left. */
   async takeTurn(request: FastifyRequest, reply: FastifyReply): Promise<EndTurn | null> {
     const { owner: key, leaving } = this.#holdOf(request, reply)
     for (;;) {
       const slot = await this.#slots.read.acquire({ key, signal: leaving.signal })
       if (typeof slot !== 'string') return () => nextTurn().then(slot)
-      // A response that has begun is not refused for a long wait.
+      // A response that has begun cannot be refused for a long wait.
       if (slot === 'aborted') return null
     }
   }
 
-  /** Counts octets of a response that can no longer be refused. */
+  /** Counts octets even without room for them. */
   force(request: FastifyRequest, reply: FastifyReply, bytes: number): void {
     const hold = this.#holdOf(request, reply)
-    // After the client has left nothing is counted, because nothing would release it.
+    // After the client has left, nothing would release the octets.
     if (hold.leaving.signal.aborted) return
     hold.octets.force(hold.owner, bytes)
     hold.held += bytes
   }
 
-  /** Throws `service_unavailable` when there is no room for so many octets. */
+  /** Throws `service_unavailable` without room. */
   reserve(request: FastifyRequest, reply: FastifyReply, bytes: number): void {
     const { octets, owner, leaving } = this.#holdOf(request, reply)
     if (!leaving.signal.aborted && !octets.hasRoom(owner, bytes)) throw unread()
@@ -103,19 +97,19 @@ export class AnswerBudget {
   }
 
   /**
-   * Counts each response until it is sent, refuses it when there is no room, and disconnects clients that read
-   * nothing for `idleMs`. Runs before compression, because the uncompressed response is in memory as well.
+   * Disconnects clients that read nothing for `idleMs`. Runs before compression, because the
+   * uncompressed response is in memory too.
    */
   watch(app: FastifyInstance, idleMs: number): void {
     app.decorateRequest('answerHold', null)
     app.addHook('onSend', async (request, reply, payload) => {
-      // Each octet that a slow client reads restarts the time.
+      // Each octet that a slow client reads restarts the timeout.
       reply.raw.setTimeout(idleMs, () => reply.raw.destroy())
       const slot = await request.answerHold?.slot
       if (typeof slot === 'function') slot()
       const bytes = request.method === 'HEAD' ? 0 : sizeOf(payload)
       if (bytes <= SMALL_ANSWER_BYTES) return
-      // A request that changed something is done, and an error cannot be refused.
+      // Neither a completed change nor an error can be refused.
       if (request.method !== 'GET' || reply.statusCode >= 400) {
         return this.force(request, reply, bytes)
       }
@@ -133,7 +127,6 @@ export class AnswerBudget {
     const { caller, clientAddress } = request
     const owner =
       caller?.kind === 'key' ? caller.accountId : `address ${clientGroup(clientAddress)}`
-    // Signed URLs come from accounts.
     const isOfAccount = caller?.kind === 'key' || caller?.kind === 'signed'
     const octets = isOfAccount ? this.#accounts : this.#strangers
     const hold = { owner, octets, held: 0, leaving: new AbortController(), slot: null }
@@ -150,7 +143,7 @@ function unread() {
   return busy('Too many answers are waiting to be read.')
 }
 
-/** 0 for a stream, for which `answer` has reserved memory. */
+/** Streams count through `reserve`. */
 function sizeOf(payload: unknown): number {
   if (typeof payload === 'string') {
     return payload.length <= SMALL_ANSWER_BYTES / 3 ? 0 : Buffer.byteLength(payload)
@@ -158,7 +151,6 @@ function sizeOf(payload: unknown): number {
   return payload instanceof Uint8Array ? payload.byteLength : 0
 }
 
-/** Removes the headers of the refused response; those about the request and its limits stay. */
 function dropHeaders(reply: FastifyReply): void {
   for (const name of Object.keys(reply.getHeaders())) {
     if (!/^(?:x-request-id|x-content-type-options|ratelimit-.*)$/.test(name)) {

@@ -1,5 +1,4 @@
-// Error responses to malformed or too slow requests, which the HTTP parser refuses before the framework sees them.
-// Their body has the form of every other error.
+// Error responses to malformed or slow requests, which Node refuses before the framework sees them.
 
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,13 +8,13 @@ import { SECOND_MS } from '#platform/units.ts'
 import { type Problem, problemOf } from './problems.ts'
 
 type ClientErrors = {
-  /** For the server's 'clientError' event: responds where the client can still read it, and disconnects. */
+  /** For the server's `clientError` event. */
   answer(error: Error, socket: Socket): void
-  /** Notes requests and responses, so that no error is written in the place of another response. */
+  /** Lets `answer` see whether another response is being written. */
   watch(app: FastifyInstance): void
 }
 
-/** One for a server; `watch` must be called before it listens. */
+/** One per server; call `watch` before it listens. */
 export function clientErrors(makeRequestId: () => string): ClientErrors {
   const latest = new WeakMap<Socket, Exchange>()
   return {
@@ -29,7 +28,6 @@ export function clientErrors(makeRequestId: () => string): ClientErrors {
       hangUpWith(problemOf(error, makeRequestId()), socket)
       const request = exchange?.request
       if (request === undefined || request.complete) return
-      // Whoever reads its body gets the error; the rest is dropped.
       if (request.listenerCount('error') > 0) request.emit('error', error)
       request.resume()
     },
@@ -38,7 +36,7 @@ export function clientErrors(makeRequestId: () => string): ClientErrors {
       server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
         latest.set(request.socket, { request, response })
       })
-      // An expectation other than 100-continue may be ignored (RFC 9110 §10.1.1).
+      // RFC 9110 §10.1.1: expectations other than 100-continue may be ignored.
       server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
         server.emit('request', request, response)
       })
@@ -46,7 +44,6 @@ export function clientErrors(makeRequestId: () => string): ClientErrors {
   }
 }
 
-/** Writes a response without the HTTP server and ends the connection. */
 export function hangUpWith({ status, body, headers }: Problem, socket: Socket): void {
   const text = JSON.stringify(body)
   const all: Problem['headers'] = {
@@ -66,12 +63,11 @@ export function hangUpWith({ status, body, headers }: Problem, socket: Socket): 
   linger(socket)
 }
 
-/** A refused client gets no more time. */
 const LINGER_MS = 2 * SECOND_MS
 
 /**
- * Reads and drops what the client still sends until it closes: closing over unread octets would reset the connection,
- * and the client might lose the answer (RFC 9112 §9.6).
+ * Closing over unread octets would reset the connection and might lose the response (RFC 9112
+ * §9.6).
  */
 function linger(socket: Socket): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
@@ -81,8 +77,8 @@ function linger(socket: Socket): void {
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
 
 /**
- * Whether the client would relate a response to the request that failed. After a complete request, its response
- * must have been sent; within a request, its response must not have begun.
+ * Whether the client can match an error to the failed request: a complete request must have its
+ * response, and an incomplete one no response yet.
  */
 function canAnswer(latest: Exchange | undefined): boolean {
   if (!latest) return true
@@ -94,10 +90,9 @@ function isReset(error: Error): boolean {
   return 'code' in error && error.code === 'ECONNRESET'
 }
 
-/** Fields of which Node reads the first, while a proxy before it may have read another. */
+/** Node uses the first of repeated fields; a proxy in front may have used another. */
 const SINGLE_FIELDS: ReadonlySet<string> = new Set(['authorization', 'host'])
 
-/** Throws `bad_request`. */
 export function refuseRepeatedFields({ rawHeaders }: IncomingMessage): void {
   const seen = new Set<string>()
   for (let index = 0; index < rawHeaders.length; index += 2) {

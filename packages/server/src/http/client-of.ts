@@ -1,5 +1,3 @@
-// The IP address of a request's client: the peer or, behind a trusted proxy, the client that the proxy names.
-
 import type { IncomingMessage } from 'node:http'
 import { type BlockList, isIP } from 'node:net'
 import { plainAddress } from '@mailroom/smtp/client-address.ts'
@@ -11,14 +9,13 @@ const FORWARDED_HEADERS = ['x-forwarded-for', 'forwarded'] as const
 
 export type Proxies = {
   readonly trusted: BlockList
-  /** The field in which they name their client; null: whichever a request has. */
+  /** Null accepts either field. */
   readonly header: ForwardedHeader | null
 }
 
 /**
- * The address as text, IPv4-mapped IPv6 reduced to IPv4. Of the addresses that proxies added, the last one that is
- * no trusted proxy counts: the client may have written those before it. Where two fields name different clients, one may
- * be the client's own, so that the proxy itself counts.
+ * Returns the last address in the chain that is no trusted proxy: earlier ones may be forged. If
+ * two fields name different clients, returns the proxy.
  */
 export function openClientOf({ trusted, header }: Proxies): ClientOf {
   const fields = header === null ? FORWARDED_HEADERS : [header]
@@ -33,7 +30,6 @@ export function openClientOf({ trusted, header }: Proxies): ClientOf {
   }
 }
 
-/** False for a text that is no address. */
 export function isIn(list: BlockList, address: string): boolean {
   const version = isIP(address)
   return version !== 0 && list.check(address, version === 6 ? 'ipv6' : 'ipv4')
@@ -46,7 +42,7 @@ function clientNamedBy(
   let client = peer
   for (const text of addresses.reverse()) {
     const address = readAddress(text)
-    // The proxy that wrote this is known; the client that it means is not.
+    // The proxy is known, but the client that it names is not.
     if (address === null) return client
     client = address
     if (!isIn(trusted, client)) return client
@@ -54,7 +50,6 @@ function clientNamedBy(
   return client
 }
 
-/** The nearest last. */
 const noted: Record<ForwardedHeader, (headers: IncomingMessage['headers']) => string[]> = {
   'x-forwarded-for': (headers) => [headers['x-forwarded-for'] ?? []].flat().join(',').split(','),
   // RFC 7239. An element without "for" hides the client.
@@ -69,7 +64,7 @@ function elementsOf(forwarded: string): string[] {
   return forwarded.match(/(?:"[^"]*"|[^",])+/g) ?? []
 }
 
-/** With or without a port, quotes and the brackets of IPv6; null for what is no address. */
+/** Accepts a port, quotes and the brackets of IPv6; null for anything else. */
 function readAddress(text: string): string | null {
   const bare = text.trim().replace(/^"(.*)"$/, '$1')
   const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(bare)?.[1]

@@ -1,5 +1,4 @@
-// Receiving request bodies: up to the limit of their operation, with bounds on the memory of all bodies together
-// and on the number of large ones that are worked on.
+// Receives request bodies, with bounds on their memory and on the large bodies processed at once.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -9,34 +8,28 @@ import { type Release, Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { busy, Octets } from './fair-shares.ts'
 
-/** Small bodies of all requests under way; above it further bodies are refused. */
 const SMALL_BODIES_BYTES_MAX = 128 * 1024 * 1024
-/** Large bodies of one account, so that an account that sends much leaves room for others. */
 const LARGE_BODIES_BYTES_EACH_MAX = 128 * 1024 * 1024
-/** Large bodies worked on at once: one of 24 MB takes some 150 MB until it is on disk. */
+/** A body of 24 MB takes some 150 MB until it is on disk. */
 const LARGE_BODIES_AT_ONCE = 2
-/** A large body takes half a second; one that waits longer for a slot is refused. */
 const LARGE_BODY_WAIT_MS_MAX = 30 * SECOND_MS
 
-/** The share of one request in the bound for small bodies or for large ones. */
 export type BodyHold = {
-  /** Throws `service_unavailable` when there is no room for a body of so many octets. */
+  /** Throws `service_unavailable` without room for `bytes`. */
   growTo(bytes: number): void
   /**
-   * Resolves at once for a small body, and for a large one when a slot is free: in order of arrival, except for
-   * accounts that have a slot already. Rejects with `service_unavailable` after too long a wait, and after `release`.
+   * Only large bodies wait for a slot; accounts without one come first. Rejects with
+   * `service_unavailable` after a long wait or after `release`.
    */
   takeSlot(): Promise<void>
-  /** May be called without a slot, and twice. */
+  /** Safe to call without a slot or twice. */
   releaseSlot(): void
-  /** A second call does nothing. The slot is kept: the work continues when the client has left. */
+  /** Safe to call twice. Keeps the slot, because the work continues without the client. */
   release(): void
 }
 
-/** `owner` is undefined when the request has no known owner. */
 export type BodyBudget = { open(owner?: string): BodyHold }
 
-/** One for a server. */
 export function bodyBudget(
   bytesMax: number,
   { atOnce = LARGE_BODIES_AT_ONCE, waitMsMax = LARGE_BODY_WAIT_MS_MAX } = {},
@@ -79,23 +72,19 @@ export function bodyBudget(
 
 type CollectOptions = { headers: IncomingHttpHeaders; bytesMax: number; hold: BodyHold }
 
-/**
- * The whole body. Rejects with `payload_too_large` as soon as that is known, with `service_unavailable` when there
- * is no room, and with the stream's error when the client leaves.
- */
+/** Rejects with `payload_too_large`, `service_unavailable`, or the error of the stream. */
 export async function collectBody(payload: Readable, options: CollectOptions): Promise<Buffer> {
   const { headers, bytesMax, hold } = options
-  // 0 when the request does not declare a length.
   const declared = Number(headers['content-length'] ?? 0)
   if (declared > bytesMax) throw tooLarge(bytesMax)
-  // Small bodies are counted as they arrive, so that a declared length alone takes no room.
+  // The declared length of a small body takes no room until the octets arrive.
   if (declared > JSON_BODY_BYTES_MAX) hold.growTo(declared)
   return new Promise((resolve, reject) => {
     let store: Buffer = Buffer.alloc(0)
     let length = 0
     const stop = () => {
       payload.off('data', take).off('end', end).off('error', fail)
-      // The rest is read and dropped: a client that is still writing would not read the response otherwise.
+      // A client that is still writing reads no response before the rest is drained.
       payload.on('error', () => {}).resume()
     }
     const fail = (error: unknown) => {
@@ -115,7 +104,7 @@ export async function collectBody(payload: Readable, options: CollectOptions): P
         return fail(error)
       }
       store = roomFor(store, needed, declared)
-      // Copied, because many small chunks would hold far more memory than their content.
+      // Copied: many small chunks would hold far more memory than their content.
       length += chunk.copy(store, length)
     }
     payload.on('data', take).on('end', end).on('error', fail)
@@ -124,7 +113,7 @@ export async function collectBody(payload: Readable, options: CollectOptions): P
 
 const FIRST_BYTES = 4_096
 
-/** `store` or a copy of twice the size. Once a body is large, its declared length is counted and so allocated at once. */
+/** Allocates the declared length of a large body at once, because it counts already. */
 function roomFor(store: Buffer, needed: number, declared: number): Buffer {
   if (needed <= store.length) return store
   const doubled = Math.max(needed, store.length * 2, FIRST_BYTES)

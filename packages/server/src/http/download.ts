@@ -8,14 +8,10 @@ import type { BinaryResponse } from './handler.ts'
 
 export type Download = Pick<BinaryResponse, 'headers'> & {
   readonly status: 200 | 206 | 304
-  /** The octets of the content to be sent; null for none of them. */
   readonly part: { readonly start: number; readonly end: number } | null
 }
 
-/**
- * Decides by the attachment's entry alone, so that its content is read only to be sent. `range_not_satisfiable` for
- * a range outside the attachment.
- */
+/** Throws `range_not_satisfiable`. */
 export function planDownload(
   attachment: ParsedAttachment & { readonly messageId: string },
   request: IncomingHttpHeaders,
@@ -43,7 +39,7 @@ export function planDownload(
   return { status: 206, headers: { ...lengthed, 'content-range': contentRange }, part }
 }
 
-/** Headers with which browsers only save a hostile file. */
+/** Makes browsers save a hostile file and never render it. */
 export function fileHeaders(contentType: string, filename: string): Record<string, string> {
   return {
     'content-type': servedType(contentType),
@@ -61,7 +57,6 @@ function etagOf({ messageId, filename }: { messageId: string; filename: string }
   return `"${hash('sha256', `${messageId} ${filename}`, 'base64url').slice(0, 27)}"`
 }
 
-/** RFC 9110 §8.3.1; anything but a media type becomes application/octet-stream. */
 function servedType(contentType: string): string {
   return /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/.test(contentType)
     ? contentType
@@ -85,7 +80,7 @@ function isListed(field: string | undefined, etag: string): boolean {
 
 type Range = { first: number; last: number } | 'whole' | 'unsatisfiable'
 
-/** RFC 9110 §14.2: an unknown form, or several ranges, get the whole. */
+/** RFC 9110 §14.2: an unknown form or several ranges get the whole content. */
 function readRange(field: string | undefined, sizeBytes: number): Range {
   const match = /^bytes=\s*(\d*)-(\d*)\s*$/.exec(field ?? '')
   if (match === null || (match[1] === '' && match[2] === '')) return 'whole'

@@ -1,51 +1,42 @@
-// The connections that receive events: WebSockets, server-sent events and waiting requests. An account has a
-// limited number of places for them, and they end when the key is revoked, the session ends or the service stops.
+// Connections that receive events. They end with their key, their session or the service.
 
 import type { HeldSlot, KeyedSlots } from '#limits/limits.ts'
 import { Cache } from '#platform/cache.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
-/** Keys looked up by one query. */
 const KEY_CHECK_STEP = 1_000
-/** Time until a key that another process or a command revoked ends its connections; the query uses an index. */
+/** A key revoked by another process or a command ends its connections within this time. */
 const KEY_CHECK_MS = SECOND_MS
 
 export type EndReason = 'revoked' | 'closing'
 
-/** The session of the console that a request came with. */
 export type CallerSession = { readonly id: string; readonly endsAtMs: number }
 
 export type EventReader = {
   readonly accountId: string
   readonly keyId: string
   readonly kind: 'socket' | 'stream' | 'wait'
-  /** For sockets and streams; released when the reader is removed. */
+  /** Null for a waiting request. Released with the reader. */
   readonly place: HeldSlot | null
-  /** Null for a key alone. */
   readonly session?: CallerSession | null
-  /** Called at most once, after the reader is removed; `add` itself may call it. */
+  /** Called at most once, after the removal; `add` itself may call it. */
   end(reason: EndReason): void
 }
 
 export type EventReadersOptions = {
-  /** The places of each account, over all processes. */
   readonly places: Readonly<Record<'socket' | 'stream', KeyedSlots>>
-  /** The keys among these that are active. */
   findGoodKeys(keyIds: readonly string[]): Promise<readonly string[]>
-  /** The sessions among these that were signed out of. */
   findEndedSessions?(ids: readonly string[]): Promise<readonly string[]>
   readonly log: Log
-  /** The wall clock, by which sessions end. */
   readonly now?: () => number
-  /** Milliseconds between checks of the keys. */
   readonly checkMs?: number
 }
 
-/** Revoked keys are remembered for requests that were authenticated just before. */
+/** For requests that were authenticated just before the revocation. */
 const REVOKED_KEPT = 1_000
 
-/** One for a process; without readers there is no timer. */
+/** One per process. */
 export class EventReaders {
   readonly #options: EventReadersOptions
   readonly #readers = new Set<EventReader>()
@@ -58,10 +49,7 @@ export class EventReaders {
     this.#options = options
   }
 
-  /**
-   * A place for a reader; null when the account has none left of this kind. Rejects with `service_unavailable` when
-   * the number of readers is unknown.
-   */
+  /** Null when the account has no slot left. Rejects with `service_unavailable`. */
   takePlace(
     kind: 'socket' | 'stream',
     accountId: string,
@@ -69,7 +57,7 @@ export class EventReaders {
     return this.#options.places[kind].take(accountId)
   }
 
-  /** Ends the reader at once when the key was revoked or the service stops. */
+  /** Ends the reader at once if its key was revoked or the service is stopping. */
   add(reader: EventReader): void {
     if (this.#isClosing || this.#revoked.get(reader.keyId) !== null) {
       reader.place?.release()
@@ -81,7 +69,6 @@ export class EventReaders {
     this.#timer ??= setInterval(() => void this.check(), checkMs).unref()
   }
 
-  /** May be called twice. */
   remove(reader: EventReader): void {
     if (!this.#readers.delete(reader)) return
     reader.place?.release()
@@ -96,18 +83,17 @@ export class EventReaders {
     return count
   }
 
-  /** Ends the readers of this key, now and later. */
+  /** Also ends readers added later. */
   endReadersOfKey(keyId: string): void {
     this.#revoked.set(keyId, true)
     this.#endWhere((reader) => reader.keyId === keyId, 'revoked')
   }
 
-  /** Ends the readers of this session. */
   endReadersOfSession(id: string): void {
     this.#endWhere(({ session }) => session?.id === id, 'revoked')
   }
 
-  /** Ends readers whose session is over or whose key was revoked elsewhere; a timer calls it while there are readers. */
+  /** Ends readers of sessions that are over and of keys revoked elsewhere. Runs by itself. */
   check(): Promise<void> {
     this.#checking ??= this.#checkAll().finally(() => {
       this.#checking = undefined
@@ -115,7 +101,6 @@ export class EventReaders {
     return this.#checking
   }
 
-  /** Ends all readers, now and later. */
   close(): void {
     this.#isClosing = true
     this.#endWhere(() => true, 'closing')
@@ -150,7 +135,6 @@ export class EventReaders {
   }
 }
 
-/** The distinct ids, in steps of KEY_CHECK_STEP. */
 function stepsOf(
   readers: Iterable<EventReader>,
   idOf: (reader: EventReader) => string | undefined,

@@ -1,32 +1,26 @@
-// Turns the findings of the JSON Schema validator into sentences about fields.
-
 import { MAILBOX, RULE } from '@mailroom/contract/text.ts'
 import { INSTANT_RULE } from '#platform/clock.ts'
 import { checkWrittenAddress } from '#platform/email-address.ts'
 import { AppError, type ErrorDetail } from '#platform/problem.ts'
 
-/** Wrong fields listed in one response. */
 const ERROR_DETAILS_MAX = 20
 
-/** A finding of ajv with `verbose`. */
+/** An error of ajv with `verbose`. */
 export type Violation = {
   readonly keyword: string
   readonly instancePath: string
   readonly params: Readonly<Record<string, unknown>>
   readonly message?: string
   readonly parentSchema?: unknown
-  /** The value that was found. */
   readonly data?: unknown
-  /** The name that is wrong, for a finding about the names of an object's fields. */
+  /** Set for an error about the names of an object's fields. */
   readonly propertyName?: string
 }
 
-/** Decides how a sentence names the field. */
 export type Part = 'query' | 'body'
 
-/** A `bad_request` whose message names the first field and whose details name the others. */
 export function explainViolations(found: readonly Violation[], part: Part): AppError {
-  // The keywords within a condition, or about names, have findings of their own.
+  // The keywords within a condition, or about names, have errors of their own.
   const violations = found.filter(({ keyword }) => !['if', 'propertyNames'].includes(keyword))
   const details = violations
     .slice(0, ERROR_DETAILS_MAX)
@@ -63,7 +57,7 @@ function detailOf(violation: Violation, part: Part): ErrorDetail {
 
 const PLUS_HINT = ' (write a plus sign in a query as %2B)'
 
-/** A query reads `+` as a space. */
+/** A query decodes `+` as a space. */
 function isUnescapedPlus({ keyword, data }: Violation): boolean {
   return keyword === MAILBOX && String(data).includes(' ')
 }
@@ -126,11 +120,10 @@ function ruleOf(schema: unknown): string | undefined {
 
 const PATH_SHOWN_LENGTH = 200
 
-/** A JSON Pointer (RFC 6901) as people write it: `attachments[0].filename`. */
+/** Writes a JSON Pointer (RFC 6901) as `attachments[0].filename`. */
 function dotted(pointer: string): string {
   const names = pointer.split('/').slice(1)
   return names.reduce((path, name) => {
-    // No object of the contract has a field name of digits.
     if (path !== '' && /^\d+$/.test(name)) return `${path}[${name}]`
     const plain = name.replaceAll('~1', '/').replaceAll('~0', '~')
     return path === '' ? plain : `${path}.${plain}`

@@ -1,12 +1,10 @@
-// Memory of requests and responses, bounded for all together and for each owner.
-
 import { AppError } from '#platform/problem.ts'
 
 export function busy(message = 'The service is busy with other requests.'): AppError {
   return new AppError('service_unavailable', message)
 }
 
-/** Octets held by all owners, up to `max`, and by one, up to `eachMax`. */
+/** Octets held by all owners, up to `max`, and by each, up to `eachMax`. */
 export class Octets {
   readonly #bounds: { readonly max: number; readonly eachMax: number }
   readonly #ownedBy = new Map<string, number>()
@@ -21,7 +19,7 @@ export class Octets {
     return this.#held + bytes <= max && (owner === undefined || this.#of(owner) + bytes <= eachMax)
   }
 
-  /** Adds even when there is no room; releases when negative. */
+  /** Adds even without room; a negative count releases. */
   force(owner: string | undefined, bytes: number): void {
     const key = owner ?? ''
     const own = this.#of(key) + bytes
@@ -30,7 +28,6 @@ export class Octets {
     else this.#ownedBy.set(key, own)
   }
 
-  /** Whether the owner has more than its share. */
   isOver(owner: string): boolean {
     return this.#of(owner) > this.#bounds.eachMax
   }

@@ -1,4 +1,4 @@
-// The pages that links in mail open: plain HTML without scripts, for readers without an account.
+// Pages behind links in mail: plain HTML without scripts, for readers without an account.
 
 import { hash } from 'node:crypto'
 import { notFound } from '#platform/problem.ts'
@@ -58,7 +58,7 @@ ${body}
   }
 }
 
-/** What an unknown link opens: a page for a browser, `not_found` for a program. */
+/** A page for a browser, `not_found` for a program. */
 export function unknownLink({ headers }: Context): BinaryResponse {
   if (!headers.accept?.includes('text/html')) throw notFound()
   return linkPage(

@@ -1,5 +1,4 @@
-// Turns everything that was thrown into an error response: status, headers and the error body of the contract.
-// Internal details go to the log and never into the response.
+// Turns thrown values into error responses. Internal details go only to the log.
 
 import type { ErrorBody } from '@mailroom/contract/error.ts'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
@@ -20,11 +19,10 @@ export type Problem = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: ErrorBody
-  /** A fault of the service: log it with its cause. */
+  /** A fault of the service, to be logged with its cause. */
   readonly isOurs: boolean
 }
 
-/** Any thrown value gets a response. A failing store is `service_unavailable`. */
 export function problemOf(thrown: unknown, requestId: string): Problem {
   const refusal = frameworkRefusal(thrown)
   if (refusal) return problem(refusal.code, refusal.message, {}, requestId)
@@ -35,7 +33,6 @@ export function problemOf(thrown: unknown, requestId: string): Problem {
   return problem('internal_error', errorCodes.internal_error.sentence, {}, requestId)
 }
 
-/** A refusal by a rate window. Its `resetSeconds` become the Retry-After header, of at least 1. */
 export function rateLimited(
   message: string,
   {
@@ -55,10 +52,7 @@ export function rateLimited(
   })
 }
 
-/**
- * Counts a use by an address or account, in a window of a minute over all processes. The use over the limit rejects
- * with `rate_limit_exceeded`.
- */
+/** Counts uses per minute over all processes. Throws `rate_limit_exceeded`. */
 export function limiter(
   { budgets, clock }: { budgets: Budgets; clock: Pick<Clock, 'now'> },
   {
@@ -111,7 +105,7 @@ function problem(
 
 type Refusal = { code: ErrorCode; message: string }
 
-/** Refusals of the framework and of the HTTP parser, by their codes. */
+/** Keys are codes of the framework and of the HTTP parser. */
 const refusals: Readonly<Record<string, Refusal>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: {
     code: 'payload_too_large',
@@ -136,14 +130,13 @@ const refusals: Readonly<Record<string, Refusal>> = {
     code: 'request_timeout',
     message: 'The request did not arrive in time.',
   },
-  // The client left within its body; nobody reads the response.
   ECONNRESET: { code: 'bad_request', message: 'The request ended too early.' },
 }
 
 function frameworkRefusal(thrown: unknown): Refusal | null {
   const code = errorCodeOf(thrown)
   if (code === null) return null
-  // ECONNRESET may also come from a database's socket; only the request's own says "aborted".
+  // A database's socket may also report ECONNRESET; only the request's own error says "aborted".
   if (code === 'ECONNRESET' && !(thrown instanceof Error && thrown.message === 'aborted'))
     return null
   const known = Object.hasOwn(refusals, code) ? refusals[code] : undefined
@@ -159,10 +152,7 @@ function errorCodeOf(thrown: unknown): string | null {
   return typeof thrown.code === 'string' ? thrown.code : null
 }
 
-/**
- * Counts a request of the account and sets the headers of its rate limit, also on a refusal. Rejects with
- * `rate_limit_exceeded`, or with `service_unavailable` when the count is unknown.
- */
+/** Rejects with `rate_limit_exceeded`, or `service_unavailable` when the count is unknown. */
 export async function takeRequest(
   { requests, clock }: { requests: RateWindow; clock: Pick<Clock, 'now'> },
   accountId: string,

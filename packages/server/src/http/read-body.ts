@@ -1,5 +1,4 @@
-// The content-type parsers of the HTTP server: strict JSON for operations with a body, forms and raw messages where
-// the contract allows them. For operations without a body any content type is accepted and nothing is read.
+// An operation without a body accepts any content type and reads nothing.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -14,13 +13,11 @@ import { readStrictJson } from '#platform/strict-json.ts'
 import { type BodyHold, collectBody, JSON_BODY_BYTES_MAX } from './collect-body.ts'
 import { explainViolations } from './explain-violations.ts'
 
-/** 25 MiB of files in base64, and texts. */
+/** Holds 25 MiB of files in base64, and texts. */
 export const LARGE_BODY_BYTES_MAX = 36 * 1024 * 1024
 
-/** A body that nobody has read yet: the handler reads it while it arrives. */
 export type Upload = { readonly payload: Readable; readonly headers: IncomingHttpHeaders }
 
-/** A body that was read but not validated yet. */
 export type ReadBody =
   | { readonly kind: 'json'; readonly value: unknown }
   /** `contents` are the files of `value.attachments`, whose `data` is empty. */
@@ -46,7 +43,6 @@ export function acceptBodies(app: FastifyInstance): void {
       readBody(request, payload, mediaType),
     )
   }
-  // For every response, also when the client has left.
   app.addHook('onSend', async (request) => request.bodyHold?.releaseSlot())
   app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) => {
     const { operation } = request.routeOptions.config
@@ -70,13 +66,13 @@ async function readBody(
   if (!operation?.body || bodyHold === null) return undefined
   if (!mediaTypesOf(operation).includes(mediaType)) throw wrongMediaType(operation)
   refuseEncoding(request)
-  // The client was told so already: its body came too slowly. A request of our own has no real socket.
+  // The client has its timeout response already. Injected requests have no real socket.
   if (request.raw.socket.writable === false) throw problem('request_timeout')
   const bytesMax = bodyBytesMax(operation)
   const bytes = await collectBody(payload, { headers, bytesMax, hold: bodyHold })
-  // The work on a body takes several times its size; a waiting body takes its size alone.
+  // Processing takes several times a body's size.
   await bodyHold.takeSlot()
-  // Each step over a large body takes some 50 ms: other requests are served in between.
+  // Each step over a large body takes some 50 ms. Other requests run in between.
   if (bytes.length > JSON_BODY_BYTES_MAX) await nextTurn()
   if (mediaType === 'application/json') return readJson(bytes, operation)
   if (mediaType === 'message/rfc822') return { kind: 'message', raw: bytes }
@@ -90,7 +86,6 @@ function refuseEncoding({ headers }: FastifyRequest): void {
   }
 }
 
-/** The handler reads it. */
 function uploadOf(request: FastifyRequest, payload: Readable): ReadBody {
   refuseEncoding(request)
   return { kind: 'upload', upload: { payload, headers: request.headers } }
@@ -101,7 +96,6 @@ function readJson(bytes: Buffer, operation: Operation): ReadBody | undefined {
   const read = readStrictJson(bytes, { valuesMax: operation.valuesMax })
   freeMemory(bytes)
   if (read.kind === 'value') return { kind: 'json', value: read.value }
-  // Wrong characters in `mailboxName` have a code of their own, and NUL is one of them.
   const isName = read.rule === 'nul' && read.path === 'mailboxName'
   throw new AppError(isName ? 'invalid_mailbox_name' : 'bad_request', read.message, {
     details: [{ path: read.path, message: read.message }],
@@ -120,21 +114,20 @@ function unsupportedMediaType(message: string): AppError {
   return new AppError('unsupported_media_type', message)
 }
 
-/** 100 files, 50 copied recipients and the fields that come once. */
+/** 100 files, 50 copied recipients and the fields that occur once. */
 export const FORM_PARTS_MAX = 200
 export const FORM_PART_HEAD_BYTES_MAX = 16 * 1024
 
 type Form = {
   /** Fields as in JSON, without a prototype; the `data` of an attachment is empty. */
   readonly value: Record<string, unknown>
-  /** Of the attachments, in order; they share the memory of `bytes`. */
+  /** Shares the memory of `bytes`. */
   readonly contents: readonly Uint8Array[]
 }
 
 /**
- * Reads a form with files (RFC 7578) into the fields that a JSON body has. Rejects with `bad_request` whatever is not
- * exactly a form: libraries for forms skip or cut such parts, which would be missing in the sent message. `body` has
- * the fields and their types.
+ * Reads a form with files (RFC 7578) into the fields of a JSON body. Strict, because form libraries
+ * skip or cut bad parts, and the sent message would lack them.
  */
 async function readForm(bytes: Buffer, contentType: string, body: TObject): Promise<Form> {
   const parts = partsOf(bytes, boundaryOf(contentType))
@@ -154,7 +147,7 @@ async function readForm(bytes: Buffer, contentType: string, body: TObject): Prom
     }
     if (filename !== null) throw wrongField(name, 'must be text, not a file')
     const text = textOf(content, head)
-    // A browser sends all fields of a form, also those that were not filled in.
+    // A browser also sends fields that were not filled in.
     if (text === '' && !(body.required ?? []).includes(name)) continue
     if (type === 'texts' || (type === 'text or texts' && Object.hasOwn(value, name))) {
       value[name] = [value[name] ?? [], text].flat()
@@ -191,7 +184,7 @@ function wrongField(name: string, message: string): AppError {
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const TEXT_CHARSETS = new Set([null, 'utf-8', 'utf8', 'us-ascii'])
-/** The Encoding Standard (§4.2) reads this name as windows-1252. */
+/** The Encoding Standard (§4.2) decodes this label as windows-1252. */
 const latinDecoder = new TextDecoder('iso-8859-1')
 const LATIN_CHARSETS = new Set(['iso-8859-1', 'latin1', 'windows-1252'])
 
@@ -236,7 +229,6 @@ function partsOf(bytes: Buffer, boundary: string): Part[] {
   })
 }
 
-/** The header of a part, without the empty line; a text for an error message as `readPartHead`. */
 export function readPartHeader(text: string): PartHead | string {
   const header = readHeader(text)
   return typeof header === 'string' ? header : readPartHead(header)
@@ -244,17 +236,12 @@ export function readPartHeader(text: string): PartHead | string {
 
 type PartHead = {
   readonly name: string
-  /** Null where the part is a text. */
   readonly filename: string | null
   readonly contentType: string | null
-  /** Lower case; null where none is named. */
   readonly charset: string | null
 }
 
-/**
- * `header` has lower-case names with the values of each, every character an octet. Returns a text for an error
- * message, to follow "the part": no name, a parameter twice, text that is not UTF-8, an encoding.
- */
+/** Returns a mistake as text, to follow "the part". */
 function readPartHead(header: ReadonlyMap<string, readonly string[]>): PartHead | string {
   for (const [name, label] of singleFields) {
     if ((header.get(name)?.length ?? 0) > 1) return `has ${label} twice`
@@ -263,7 +250,7 @@ function readPartHead(header: ReadonlyMap<string, readonly string[]>): PartHead 
   const type = header.get('content-type')?.[0]
   const encoding = header.get('content-transfer-encoding')?.[0]
   if (disposition === undefined) return 'has no Content-Disposition'
-  // RFC 7578 §4.7: deprecated; encodings that change nothing are accepted.
+  // RFC 7578 §4.7: deprecated. Encodings that change nothing are accepted.
   if (encoding !== undefined && !/^(?:7bit|8bit|binary)$/i.test(encoding)) {
     return `is encoded (${shown(encoding)}); send its bytes unencoded`
   }
@@ -313,8 +300,8 @@ function readParameters(text: string): Map<string, string> | string {
 }
 
 /**
- * Browsers write a quotation mark as %22, curl with a backslash; both leave other backslashes. Line ends of a name,
- * which browsers write as %0D and %0A, are dropped.
+ * Browsers escape a quotation mark as %22, curl with a backslash; other backslashes are literal.
+ * Drops line ends, which browsers write as %0D and %0A.
  */
 function unescaped(quoted: string): string {
   return quoted
@@ -323,7 +310,7 @@ function unescaped(quoted: string): string {
     .replace(/%0[da]/gi, '')
 }
 
-/** RFC 8187 §3.2, which some clients use although RFC 7578 forbids it. */
+/** RFC 8187 §3.2. RFC 7578 forbids it, but some clients use it. */
 function readExtended(text: string): string | null {
   const encoded = /^utf-8'[^']*'(.*)$/i.exec(text)?.[1]
   if (encoded === undefined) return null
@@ -343,16 +330,12 @@ function utf8(octets: string): string | null {
 }
 
 type RawPart = {
-  /** Lower-case names with the values of each, every character an octet; or a text for an error message. */
+  /** A string is a mistake. Names are in lower case; the characters of values are octets. */
   readonly header: ReadonlyMap<string, readonly string[]> | string
-  /** Shares the memory of the form. */
   readonly content: Buffer
 }
 
-/**
- * The header and the content of each part between the boundaries (RFC 2046 §5.1.1), or a text for an error message,
- * to follow "the form is malformed".
- */
+/** RFC 2046 §5.1.1. Returns a mistake as text, to follow "the form is malformed". */
 function splitParts(bytes: Buffer, boundary: string): RawPart[] | string {
   const parts: RawPart[] = []
   let delimiter = findDelimiter(bytes, boundary, 0)
@@ -361,7 +344,7 @@ function splitParts(bytes: Buffer, boundary: string): RawPart[] | string {
     if (end === 'close') return parts
     if (end === 'wrong') return 'a line begins with the boundary but has other text after it'
     if (parts.length === FORM_PARTS_MAX) return `it has more than ${FORM_PARTS_MAX} parts`
-    // The line end before a delimiter belongs to it, and may be the line end after the last delimiter.
+    // The line end before a delimiter belongs to it; it may also be the previous delimiter's.
     delimiter = findDelimiter(bytes, boundary, end - CRLF.length)
     if (delimiter !== null) parts.push(readPart(bytes.subarray(end, Math.max(end, delimiter.at))))
   }
@@ -370,10 +353,9 @@ function splitParts(bytes: Buffer, boundary: string): RawPart[] | string {
 
 const CRLF = '\r\n'
 
-/** `at` is the start of the line end before the delimiter, `end` the start of the part after it. */
+/** `at` is the line end before the delimiter, `end` the start of the part after it. */
 type Delimiter = { readonly at: number; readonly end: number | 'close' | 'wrong' }
 
-/** Null when there is none, or only a part of one. */
 function findDelimiter(bytes: Buffer, boundary: string, from: number): Delimiter | null {
   const first = `--${boundary}`
   const isFirst = from === 0 && bytes.toString('latin1', 0, first.length) === first
@@ -398,7 +380,7 @@ function readPart(part: Buffer): RawPart {
     const header = readHeader(part.toString('latin1', 0, end))
     return { header, content: part.subarray(end + 2 * CRLF.length) }
   }
-  // In a part without content, the line end after the header may belong to the delimiter.
+  // Without content, the line end after the header may belong to the delimiter.
   const isAllHeader = bounded.length === part.length && part.toString('latin1').endsWith(CRLF)
   if (isAllHeader) {
     const header = readHeader(part.toString('latin1', 0, part.length - CRLF.length))

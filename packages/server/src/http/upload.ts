@@ -1,4 +1,4 @@
-// Bodies that are files: read as they arrive, never whole. A form has one file, in its field `file`.
+// Bodies that are files, streamed as they arrive. A form has one file, in its field `file`.
 
 import type { Readable } from 'node:stream'
 import { raceAbort } from '#platform/abort.ts'
@@ -14,11 +14,11 @@ import {
 
 type OpenUpload = {
   readonly chunks: AsyncIterable<Uint8Array>
-  /** The media type of the file, in lower case; of a form, that of its part. Final with the first chunk. */
+  /** Final with the first chunk. */
   mediaType(): string | null
 }
 
-/** `chunks` rejects with `payload_too_large` above `bytesMax`, and with `bad_request` for a malformed form. */
+/** `chunks` rejects with `payload_too_large` or `bad_request`. */
 export function openUpload(
   { payload, headers }: Upload,
   { bytesMax }: { bytesMax: number },
@@ -45,7 +45,6 @@ export function openUpload(
   return { chunks: drained(payload, read()), mediaType: () => mediaType }
 }
 
-/** A client that sends nothing for so long has gone. */
 const UPLOAD_IDLE_MS_MAX = 60 * SECOND_MS
 
 async function* inTime(payload: Readable): AsyncGenerator<Buffer> {
@@ -58,7 +57,7 @@ async function* inTime(payload: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** When the file is refused, the rest is read and dropped: a client that still writes would not read the answer. */
+/** A client that is still writing reads no response before the rest is drained. */
 async function* drained(
   payload: Readable,
   parts: AsyncGenerator<Uint8Array>,
@@ -82,7 +81,6 @@ export function payloadTooLarge(bytesMax: number): AppError {
 
 const CRLF = '\r\n'
 
-/** The content of the part `file`, without the parts around it, which must be empty. */
 async function* readFilePart(
   payload: AsyncIterable<Buffer>,
   boundary: string,
