@@ -1,5 +1,3 @@
-// Handlers of claims.
-
 import type { Claim, RenewedClaim } from '@mailroom/contract/claims.ts'
 import type { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
@@ -59,7 +57,7 @@ function queueHandler(
         }),
       )
       if (claims === null || claims.length === 0) return { data: [] }
-      // A client that has left before it had the answer does not know the tokens.
+      // A client that left before the response does not know its tokens.
       context.onGone((wasAnswered) => {
         if (!wasAnswered) giveBack(deps, accountId, claims)
       })
@@ -69,7 +67,7 @@ function queueHandler(
       return {
         data: claims.flatMap((claim) => {
           const thread = byId.get(claim.threadId)
-          // Removed in the meantime.
+          // Removed since the claim.
           if (thread === undefined) return []
           return [{ ...presentGiven(claim), thread: presentThread(thread, deps) }]
         }),

@@ -1,6 +1,5 @@
-// Requests that wait for threads to claim. Those of one inbox in this process form a queue: one transaction at a time
-// claims for those that came first, whenever the hub says that there may be something, or a lease or snooze ends. Nothing
-// is polled.
+// Requests that wait for threads to claim. In each inbox the oldest are served first, one
+// transaction at a time, when an event arrives or a claim or snooze ends.
 
 import type { LoggedEvent } from '#events/model.ts'
 import { findInbox } from '#inboxes/store/inboxes.ts'
@@ -23,12 +22,11 @@ import type { Db } from '#store/tables.ts'
 import type { EventHub, Listening } from './event-hub.ts'
 import { countWaiter } from './wait-for-message.ts'
 
-/** Threads that one transaction claims; the requests behind come with the next one. */
+/** Threads per transaction. */
 const CLAIMS_AT_ONCE = 50
-/** When a queue is tried again after the store has failed. */
 const RETRY_MS = 1_000
 
-/** Random enough that nobody guesses it: 238 bits. */
+/** 238 bits of randomness. */
 const TOKEN_LENGTH = 40
 
 export function makeLeaseToken(chance: Chance): string {
@@ -61,7 +59,7 @@ type End = 'time' | 'caller' | 'shutdown' | 'deletion'
 type Waiter = {
   readonly wanted: Wanted
   readonly answer: PromiseWithResolvers<GivenClaim[]>
-  /** Whether a transaction claims for it now; then it has to be awaited, however the wait ended. */
+  /** Its transaction must be awaited even if the wait ends. */
   isTried: boolean
   over: End | null
 }
@@ -69,9 +67,8 @@ type Waiter = {
 const queues = new WeakMap<EventHub, Map<string, InboxQueue>>()
 
 /**
- * Up to `max` claims, none after `waitMs` or once the service stops. `not_found` for no such inbox, also one that is
- * deleted meanwhile, `service_unavailable` when too many wait. When `signal` is aborted, claims that were made are given
- * back, and the result is empty.
+ * No claims after `waitMs`, at a shutdown or when `signal` aborts. `not_found` also for an inbox
+ * deleted during the wait; `service_unavailable` when too many requests wait.
  */
 export async function waitForClaims(deps: ClaimWaitDeps, wanted: Wanted): Promise<GivenClaim[]> {
   const requireInbox = async () => {
@@ -108,11 +105,9 @@ class InboxQueue {
   readonly #accountId: string
   readonly #inboxId: string
   readonly #onEmpty: (queue: InboxQueue) => void
-  /** Those that came first are first. */
   readonly #waiters = new Set<Waiter>()
   #listening: Promise<Listening> | null = null
   #running: Promise<void> | null = null
-  /** Whether something may have come since the present run began. */
   #isAwake = false
   #timer: NodeJS.Timeout | null = null
   #timerAtMs = Number.POSITIVE_INFINITY
@@ -148,7 +143,6 @@ class InboxQueue {
     if (!waiter.isTried) this.#settle(waiter, [])
   }
 
-  /** Once; later calls have no effect. */
   #settle(waiter: Waiter, claims: GivenClaim[]): void {
     this.#remove(waiter)
     if (waiter.over === 'deletion' && claims.length === 0) waiter.answer.reject(notFound())
@@ -185,7 +179,7 @@ class InboxQueue {
 
   async #run(): Promise<void> {
     try {
-      // Before the first attempt, so that nothing comes unnoticed in between.
+      // Listening first misses no change.
       this.#listening ??= this.#listen()
       await this.#listening
       while (this.#isAwake) {
@@ -232,7 +226,7 @@ class InboxQueue {
     if (atMs >= this.#timerAtMs) return
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timerAtMs = atMs
-    // Timers round down, and the lease must be over.
+    // Timers round down, but the claim must be over.
     this.#timer = setTimeout(
       () => {
         this.#timerAtMs = Number.POSITIVE_INFINITY
@@ -254,7 +248,6 @@ class InboxQueue {
     }
   }
 
-  /** Claims for each waiter once, in their order. */
   async #tryAll(): Promise<void> {
     const exhausted = new Set<string>()
     const all = [...this.#waiters]
@@ -317,15 +310,14 @@ class InboxQueue {
   }
 }
 
-/** A wait of no time has one attempt, whether or not its time is noticed first. */
+/** Without a wait there is one attempt, even if its time is over by then. */
 function isLastAttempt({ over, wanted }: Waiter): boolean {
   return over !== null || wanted.waitMs === 0
 }
 
-/** The longest of a timer, in milliseconds. */
+/** Longest delay of a timer. */
 const TIMER_MS_MAX = 2 ** 31 - 1
 
-/** The first ones, without those of a filter that found nothing more. */
 function takeBatch(left: Waiter[], exhausted: ReadonlySet<string>): Waiter[] {
   const batch: Waiter[] = []
   let claims = 0
@@ -345,7 +337,7 @@ function filterKey({ wanted: { category, marks } }: Waiter): string {
   return JSON.stringify([category, marks])
 }
 
-/** Of a client that has left; nobody waits for it, and without it the leases run out. */
+/** For a client that has left. If it fails, the claims expire. */
 export function giveBack(
   deps: ClaimWaitDeps,
   accountId: string,

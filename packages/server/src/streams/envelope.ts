@@ -1,5 +1,3 @@
-// The envelope of an event: its row of the log with its message, in the shape of the contract.
-
 import type { Event, EventMessage } from '@mailroom/contract/events.ts'
 import type { Authentication, Message as MessageShape } from '@mailroom/contract/messages.ts'
 import type { LoggedEvent } from '#events/model.ts'
@@ -17,12 +15,10 @@ import { existingThreadIds } from '#mailbox/threads/store/threads.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import type { Db } from '#store/tables.ts'
 
-/** The members of an envelope that differ for each attempt to deliver it. */
 type AttemptStamp = { readonly deliveredAtMs: number; readonly attempt: number }
 
 export type EventText = {
   readonly event: LoggedEvent
-  /** Bodies that are too long for an event are cut. */
   readonly message: Message | null
   readonly arrival: Arrival | null
   readonly isTruncated: boolean
@@ -31,7 +27,6 @@ export type EventText = {
   body(stamp: AttemptStamp): Event
 }
 
-/** The number of a message in its inbox, and whether it is in the trash by now. */
 type Arrival = { readonly arrival: number; readonly isTrashed: boolean }
 
 export type EnvelopeDeps = {
@@ -42,7 +37,7 @@ export type EnvelopeDeps = {
   extractions: Extractions
 }
 
-/** In order; events whose message or thread is gone are left out. URLs of attachments are signed now. */
+/** Keeps the order and omits events whose message or thread is gone. Signs attachment URLs. */
 export async function readEnvelopes(
   deps: EnvelopeDeps,
   events: readonly LoggedEvent[],
@@ -61,7 +56,6 @@ export async function readEnvelopes(
   })
 }
 
-/** The threads that still exist, of events about a thread and no message. */
 function readThreadIds({ db }: EnvelopeDeps, events: readonly LoggedEvent[]): Promise<Set<string>> {
   const about = events.filter(({ threadId, messageId }) => threadId !== null && messageId === null)
   return existingThreadIds(db, {
@@ -93,7 +87,7 @@ async function readMessages(
   })
   for await (const { message: whole, sentAtMs, ...place } of found) {
     const { message, isTruncated } = cutBodies(whole)
-    // Extracted from the whole message, as everywhere else.
+    // The extraction uses the whole message.
     const reading = await presentReading(whole, deps)
     const files = await withParsedTexts(deps.db, message)
     const presented = presentMessage(deps, message, { ...reading, isTruncated, files, sentAtMs })

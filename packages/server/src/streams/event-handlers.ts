@@ -1,5 +1,3 @@
-// Handlers of events: lists, server-sent events, and waiting for a message.
-
 import { Readable } from 'node:stream'
 import type { CheckedFilter, EventFilter } from '#events/model.ts'
 import type { EventReader, EventReaders } from '#http/event-readers.ts'
@@ -83,7 +81,7 @@ async function streamEvents(
   const { filter, unknownKinds } = await filterOf(deps, accountId, query)
   const lastEventId = lastEventIdOf(context)
   const afterId = lastEventId ?? query.after ?? null
-  // A client that reconnects sends the header; a mistake in it must not end a stream that worked.
+  // A mistake in the header of a reconnecting client must not end a stream that worked.
   if (lastEventId === null && afterId !== null && !isIdOf('evt', afterId)) {
     throw wrongQuery('after', 'must be the id of an event')
   }
@@ -96,7 +94,6 @@ async function streamEvents(
   }
 }
 
-/** Aborted when the client has disconnected. */
 function goneSignal(context: KeyContext): AbortSignal {
   const gone = new AbortController()
   context.onGone(() => gone.abort())
@@ -105,7 +102,7 @@ function goneSignal(context: KeyContext): AbortSignal {
 
 type FilterQuery = { event_types?: string; inbox_id?: string; categories?: string }
 
-/** The filter of a query; `bad_request` where all kinds are unknown, or the inbox is. */
+/** Throws `bad_request` if the inbox or every kind is unknown. */
 async function filterOf(
   deps: StreamDeps,
   accountId: string,
@@ -138,7 +135,7 @@ function wrongFilter(path: string, value: string, reason: string): AppError {
   return wrongQuery(path, `contains ${JSON.stringify(value.slice(0, 100))}, which ${reason}`)
 }
 
-/** Browsers send this header on their own when they reconnect; an empty one is ignored. */
+/** Browsers send this header when they reconnect. */
 function lastEventIdOf({ headers }: KeyContext): string | null {
   const id = headers['last-event-id']
   return typeof id === 'string' && id !== '' ? id : null
@@ -190,7 +187,7 @@ async function openFeed(
     endFeed = feed.end
     context.onGone(() => feed.content.destroy())
     if (isOver) feed.end()
-    // Its place bounds it, not the memory of answers, which thousands of idle streams would use up.
+    // Its slot bounds it; many idle streams would use up the memory of responses.
     return { stream: feed.content, holdsBytes: 0 }
   } catch (error) {
     readers.remove(reader)
@@ -198,29 +195,24 @@ async function openFeed(
   }
 }
 
-/** The pause of clients before they reconnect. */
+/** Delay of clients before they reconnect. */
 const STREAM_RETRY_MS = 3 * SECOND_MS
-/** A comment that keeps an idle event stream from being cut by proxies. */
+/** Keeps proxies from closing an idle stream. */
 const STREAM_COMMENT_MS = 15 * SECOND_MS
 
 export const EVENT_FEED_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache',
-  // Proxies must not buffer the response.
   'x-accel-buffering': 'no',
 }
 
 export type EventFeed = {
-  /** The body of the response; destroying it frees everything. */
+  /** Destroying it frees everything. */
   readonly content: Readable
-  /** Ends the response after what was written. */
   end(): void
 }
 
-/**
- * Server-sent events (WHATWG HTML §9.2), and comments while there are none. A mistake in `afterId` becomes a
- * comment. `onEnd` is called once, however the feed ends.
- */
+/** WHATWG HTML §9.2. A mistake in `afterId` becomes a comment. `onEnd` is called exactly once. */
 export async function openEventFeed(
   { ports, clock }: { ports: Pick<EventPorts, 'openEventStream'>; clock: Clock },
   opened: {
@@ -255,7 +247,7 @@ export async function openEventFeed(
     isFreed = true
   }
 
-  /** False when the client reads no more for now. */
+  /** False when the client must read first. */
   function push(text: string): boolean {
     if (isFreed) return false
     isFull = !content.push(text)
@@ -264,7 +256,6 @@ export async function openEventFeed(
 
   let isFreed = false
   const comments = setInterval(() => {
-    // Octets that wait already keep the connection alive.
     if (content.readableLength === 0) push(':\n\n')
   }, commentMs).unref()
 

@@ -1,5 +1,4 @@
-// Follows the log of events once for all listeners of this process, and notifies each of the events that
-// it wants, in the order of the log. Reads nothing while there are no listeners.
+// Reads the event log once for all listeners of the process and notifies them in its order.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LOG_POLL_MS, LOG_STEP_EVENTS, openStall, type Stall } from '#events/events.ts'
@@ -9,37 +8,34 @@ import type { Log } from '#platform/log.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 
-/** Events whose messages are in memory at the same time: each has up to three bodies. */
+/** Each message has up to three bodies. */
 export const EVENTS_LOADED_AT_ONCE = 10
-/** Streams that catch up from the log at the same time, each with EVENTS_LOADED_AT_ONCE. */
+/** Streams that catch up from the log at once, each with EVENTS_LOADED_AT_ONCE events in memory. */
 export const CATCH_UPS_AT_ONCE = 2
 
 export type Listening = {
-  /** The hub's current position: it has notified of all events up to it. */
+  /** All events up to here are past the listener. */
   readonly position: LogPosition
   stop(): void
 }
 
 export type EventHub = {
-  /** Call it when there may be new events; a lost call costs only time. */
+  /** A lost call only costs time. */
   wake(): void
   /**
-   * Notifies the listener, in order and once, of every event of the account after the returned position that it wants.
-   * Rejects as a read of the store does.
+   * Notifies once and in order of each wanted event after the returned position. Rejects when the
+   * database cannot be read.
    */
   listen(accountId: string, listener: EventListener): Promise<Listening>
-  /** Call when a listener begins to want events that it did not want before. */
+  /** Call it when a listener begins to want events that it did not want before. */
   changed(): void
-  /** Notifies the listeners of this inbox alone that it was deleted. */
   inboxDeleted(accountId: string, inboxId: string): void
   /**
-   * Runs reads of the log for listeners that have fallen behind: CATCH_UPS_AT_ONCE at the same time, round robin by
-   * account. Each should be one query.
+   * Runs a query for a listener that has fallen behind: CATCH_UPS_AT_ONCE at once, round robin by
+   * account.
    */
   catchUp<Value>(accountId: string, read: () => Promise<Value>): Promise<Value>
-  /** Reads that wait for a slot. */
   readonly waiting: number
-  /** Ends all listeners, and waits for the read under way. */
   close(): Promise<void>
 }
 
@@ -49,7 +45,6 @@ export function openEventHub(deps: HubDeps): EventHub {
   return new Hub(deps)
 }
 
-/** Events whose messages are read together, and the listeners that wanted them. */
 type Load = {
   readonly events: readonly LoggedEvent[]
   readonly listeners: ReadonlyMap<LoggedEvent, readonly EventListener[]>
@@ -61,17 +56,15 @@ class Hub implements EventHub {
   readonly #listeners = new Listeners()
   readonly #catchUps = new Semaphore({ limit: CATCH_UPS_AT_ONCE })
   readonly #stall: Stall
-  /** Null while there are no listeners. */
   #start: Promise<void> | null = null
   #position: LogPosition = LOG_START
-  /** Counts starts: the work of an earlier one ends without effect. */
+  /** Work of an earlier generation has no effect. */
   #generation = 0
   #isAwake = false
   #isFailing = false
   #isClosed = false
   #running: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
-  /** Counts changes in which events listeners want. */
   #version = 0
 
   constructor(deps: HubDeps) {
@@ -150,7 +143,7 @@ class Hub implements EventHub {
     const head = await readLogHead(this.#deps.db)
     if (generation !== this.#generation) return
     this.#position = head
-    // Events that were not settled at the head may be so now.
+    // Events that were unsettled at the head may be settled now.
     this.wake()
   }
 
@@ -182,7 +175,7 @@ class Hub implements EventHub {
     this.#timer?.unref()
   }
 
-  /** Reads some of the log and notifies; true when there may be more. */
+  /** True when there may be more. */
   async #step(isCurrent: () => boolean): Promise<boolean> {
     const { db } = this.#deps
     const events = await readLog(db, {
@@ -203,7 +196,6 @@ class Hub implements EventHub {
     return events.length === LOG_STEP_EVENTS
   }
 
-  /** As many events as have up to EVENTS_LOADED_AT_ONCE wanted ones among them. */
   #makeLoad(events: readonly LoggedEvent[], start: number): Load {
     const listeners = new Map<LoggedEvent, EventListener[]>()
     const load = { events: events.slice(start), listeners, version: this.#version }
@@ -218,7 +210,7 @@ class Hub implements EventHub {
     return load
   }
 
-  /** False at an event that a listener has begun to want since the texts were read. */
+  /** False at an event that a listener has begun to want since the texts were loaded. */
   #notifyAll({ events, listeners, version }: Load, texts: readonly EventText[]): boolean {
     const found = new Map(texts.map((text) => [text.event, text]))
     for (const event of events) {
@@ -235,7 +227,7 @@ class Hub implements EventHub {
   #notify(text: EventText, interested: readonly EventListener[]): void {
     const version = this.#version
     for (const listener of interested) {
-      // One listener may have ended another.
+      // One listener may have stopped another.
       const isSame = this.#version === version
       if (!isSame && !this.#listeners.has(text.event.accountId, listener)) continue
       try {
@@ -263,7 +255,6 @@ class Hub implements EventHub {
     return interested
   }
 
-  /** A listener that throws must not disturb the others. */
   #guard(run: () => void): void {
     try {
       run()
@@ -277,22 +268,19 @@ class Hub implements EventHub {
   }
 }
 
-// The listeners of this process, by the events that they may want: those of an account, or of one inbox.
-
 export type EventListener = {
-  /** Set for a listener that wants only events of this inbox. */
+  /** Set for a listener that wants only this inbox. */
   readonly inboxId?: string
   /**
-   * Called for each event when it is read, and again after `changed`. A listener that needs no text of the event may act
-   * here, and want none.
+   * Called for each event, and again after `changed`. A listener that needs no text may act here
+   * and return false.
    */
   wants(event: LoggedEvent): boolean
-  /** Called with an event that it wants, after the event's message was read. */
+  /** Called once the message of a wanted event is loaded. */
   notify(text: EventText): void
   onInboxDeleted?(): void
-  /** Threads have come into the inbox of which no event tells. */
+  /** Called when threads enter the inbox without an event (restored, imported). */
   onUntoldThreads?(): void
-  /** No further events follow. */
   onShutdown?(): void
 }
 
@@ -338,7 +326,6 @@ class Listeners {
     if (account.all.size + account.byInbox.size === 0) this.#accounts.delete(accountId)
   }
 
-  /** Removes and returns all. */
   clear(): EventListener[] {
     const all = [...this.#accounts.values()].flatMap(({ all, byInbox }) => [
       ...all,
@@ -348,14 +335,12 @@ class Listeners {
     return all
   }
 
-  /** Calls `run` with each listener that may want the event. */
   forEvent({ accountId, inboxId }: LoggedEvent, run: (listener: EventListener) => void): void {
     const account = this.#accounts.get(accountId)
     account?.all.forEach(run)
     if (inboxId !== null) account?.byInbox.get(inboxId)?.forEach(run)
   }
 
-  /** The current listeners of this inbox alone. */
   ofInbox(accountId: string, inboxId: string): EventListener[] {
     return [...(this.#accounts.get(accountId)?.byInbox.get(inboxId) ?? NONE)]
   }

@@ -1,6 +1,5 @@
-// The events of one connection: each event that its subscriptions match, once and in the order of the log.
-// They come from the hub while the connection keeps up, and from the log where it has fallen behind; so no
-// events wait in memory. A WebSocket and an HTTP response are both such connections.
+// The events of one connection, once and in log order. They come from the hub, or from the log
+// while the client is behind, so none wait in memory.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LOG_POLL_MS } from '#events/events.ts'
@@ -20,23 +19,22 @@ import type { EventHub, Listening } from './event-hub.ts'
 import { EVENTS_LOADED_AT_ONCE } from './event-hub.ts'
 import { type Cursor, findCursor } from './read-events.ts'
 
-/** Inboxes that a connection has excluded from its subscriptions. */
 export const EXCLUDED_INBOXES_MAX = 10_000
 export const SUBSCRIPTIONS_MAX = 100
-/** WebSockets of an account at the same time, and as many event streams. */
+/** Per account and kind of connection. */
 export const SOCKETS_PER_ACCOUNT_MAX = 10
-/** Unsent octets of a connection, after which it is paused; the rest is read from the log later. */
+/** Unsent octets at which a connection pauses. Later events come from the log. */
 export const STREAM_BUFFER_BYTES_MAX = 256 * 1024
 
 export type EventSink = {
-  /** Writes the event. False: no more until `resume` is called. */
+  /** False: write no more until `resume`. */
   write(text: EventText): boolean
 }
 
 export type Accepted = {
-  /** The account's newest event, after which events follow; null if the account has none. */
+  /** Null if the account has no events. */
   readonly lastEventId: string | null
-  /** The mistake in `afterId`, to follow it in a sentence; null for none. */
+  /** A mistake in `afterId`; null without one. */
   readonly notice: string | null
 }
 
@@ -45,16 +43,16 @@ const MALFORMED = 'is not an event id; nothing is replayed'
 
 export type EventStream = {
   /**
-   * Events that earlier subscriptions of this connection have sent are not sent again. `onAccepted` is
-   * called before the first event. Rejects as a read of the store does.
+   * Skips events that the connection has sent already. `onAccepted` precedes the first event.
+   * Rejects when the database cannot be read.
    */
   subscribe(wanted: {
     filter: EventFilter
-    /** Null: events from now on. */
+    /** Null: only new events. */
     afterId: string | null
     onAccepted(accepted: Accepted): void
   }): Promise<'subscribed' | 'too_many'>
-  /** Excludes inboxes from all subscriptions, even from those that name none; null ends all of them. */
+  /** Applies even to subscriptions that name no inboxes; null ends all. */
   unsubscribe(inboxIds: readonly string[] | null): 'unsubscribed' | 'too_many'
   resume(): void
   close(): void
@@ -62,7 +60,6 @@ export type EventStream = {
 
 export type StreamDeps = EnvelopeDeps & { events: EventHub; log: Log }
 
-/** Reads nothing before the first subscription. */
 export function openEventStream(
   deps: StreamDeps,
   { accountId, sink }: { accountId: string; sink: EventSink },
@@ -75,11 +72,11 @@ class Stream implements EventStream {
   readonly #accountId: string
   readonly #sink: EventSink
   #active: Subscription[] = []
-  /** Ended subscriptions, whose events are not sent again. The oldest is forgotten first. */
+  /** Their events are not sent again. The oldest is forgotten first. */
   readonly #ended: Subscription[] = []
   #subscribing: Promise<Listening> | null = null
   #listening: Listening | null = null
-  /** Null while events come from the log. Otherwise the hub notifies of events after this position. */
+  /** Null while events come from the log. */
   #liveFrom: LogPosition | null = null
   #isPaused = false
   #isRunning = false
@@ -108,7 +105,7 @@ class Stream implements EventStream {
         cursor === null ? await findNewestEventId(this.#deps.db, { accountId, until }) : afterId,
       notice: noticeOf(afterId, cursor),
     }
-    // Other calls may have added some meanwhile.
+    // Concurrent calls may have added some.
     if (this.#active.length >= SUBSCRIPTIONS_MAX) return 'too_many'
     this.#settleLive()
     this.#liveFrom = null
@@ -186,7 +183,6 @@ class Stream implements EventStream {
     this.#liveFrom = null
   }
 
-  /** While it is live, all subscriptions have sent the events up to the hub's position. */
   #settleLive(): void {
     if (this.#liveFrom === null) return
     const position = latest(this.#liveFrom, this.#listening?.position ?? LOG_START)
@@ -199,7 +195,7 @@ class Stream implements EventStream {
     if (!this.#isRunning) void this.#run()
   }
 
-  /** Sends from the log until the hub can take over; runs synchronously up to its first `await`. */
+  /** Synchronous up to its first `await`. */
   async #run(): Promise<void> {
     this.#isRunning = true
     try {
@@ -215,7 +211,6 @@ class Stream implements EventStream {
     }
   }
 
-  /** True if all subscriptions have sent the events up to the hub's position. */
   #goLive(): boolean {
     if (this.#active.length === 0 || this.#listening === null) return true
     const { after } = this.#furthestBehind()
@@ -225,11 +220,11 @@ class Stream implements EventStream {
     return true
   }
 
-  /** One query for the subscriptions that are furthest behind, at most up to where the next ones are. */
+  /** Serves the subscriptions that are furthest behind, up to the position of the next ones. */
   async #catchUp(): Promise<void> {
     const { group, after, next } = this.#furthestBehind()
     if (group.length === 0 || this.#listening === null) return
-    // Everything up to the hub is settled; a cursor may be after a transaction that is under way.
+    // Only events up to the hub are settled; a cursor may be past an open transaction.
     const until = earliest(next, this.#listening.position)
     const range = { accountId: this.#accountId, after, until, filter: filterOfAll(group) }
     const scan = await scanLog(this.#deps.db, { ...range, limit: EVENTS_LOADED_AT_ONCE })
@@ -255,7 +250,7 @@ class Stream implements EventStream {
   }
 
   #send(group: readonly Subscription[], event: LoggedEvent, text: EventText | undefined): void {
-    // A subscription may have ended since the log was read.
+    // A subscription may have ended since the query.
     const members = group.filter((one) => this.#active.includes(one))
     const isWanted = members.some((one) => one.matches(event))
     const isSent = this.#hasSent(event)
@@ -277,16 +272,13 @@ function earliest(one: LogPosition | null, other: LogPosition): LogPosition {
   return one !== null && comparePositions(one, other) < 0 ? one : other
 }
 
-/**
- * A filter of a connection. Every event that it matches after `from` and up to `sentUntil` has been sent
- * on the connection, for this subscription or for another one.
- */
+/** Every matching event after `from` up to `sentUntil` has been sent on the connection. */
 class Subscription {
   readonly filter: EventFilter
   readonly from: LogPosition
   sentUntil: LogPosition
   readonly #isWanted: (event: LoggedEvent) => boolean
-  /** Excluded inboxes, and `sentUntil` when each was excluded; null before the first. */
+  /** By inbox, the value of `sentUntil` at its exclusion. */
   #excluded: Map<string, LogPosition> | null = null
 
   constructor(filter: EventFilter, from: LogPosition) {
@@ -296,7 +288,6 @@ class Subscription {
     this.#isWanted = makeIsWanted(filter)
   }
 
-  /** Whether the subscription sends the event, now or later. */
   matches(event: LoggedEvent): boolean {
     if (comparePositions(event.position, this.from) <= 0 || !this.#isWanted(event)) return false
     const until = event.inboxId === null ? undefined : this.#excluded?.get(event.inboxId)
@@ -307,7 +298,6 @@ class Subscription {
     return comparePositions(event.position, this.sentUntil) <= 0 && this.matches(event)
   }
 
-  /** The number of excluded inboxes after these are added. */
   countExclusions(inboxIds: ReadonlySet<string>): number {
     const excluded = this.#excluded
     if (excluded === null) return inboxIds.size
@@ -319,7 +309,6 @@ class Subscription {
     if (!this.#excluded.has(inboxId)) this.#excluded.set(inboxId, this.sentUntil)
   }
 
-  /** Whether it names inboxes and no pod, and all of the inboxes are excluded. */
   get isEmpty(): boolean {
     const { inboxIds, podIds } = this.filter
     if (inboxIds.length === 0 || podIds.length > 0) return false
@@ -327,7 +316,7 @@ class Subscription {
   }
 }
 
-/** A filter that passes at least every event that one of the subscriptions passes. */
+/** May pass more events than the subscriptions do. */
 function filterOfAll(subscriptions: readonly Subscription[]): EventFilter {
   const filters = subscriptions.map(({ filter }) => filter)
   const isAnyKind = filters.some(({ kinds }) => kinds.length === 0)
@@ -343,9 +332,8 @@ function filterOfAll(subscriptions: readonly Subscription[]): EventFilter {
   }
 }
 
-/** The parts of the service that connections for events use. */
 export type EventPorts = {
-  /** Rejects with `service_unavailable` when the store fails. */
+  /** Rejects with `service_unavailable`. */
   readonly checkFilter: CheckFilter
   openEventStream(opened: { readonly accountId: string; readonly sink: EventSink }): EventStream
 }

@@ -1,5 +1,3 @@
-// Reads the events of an account: checks filters and cursors, and reads pages of the log.
-
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   COUNTED_MAX,
@@ -40,10 +38,9 @@ import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 import type { EventHub } from './event-hub.ts'
 import { EVENTS_LOADED_AT_ONCE } from './event-hub.ts'
 
-/** Events that a page scans for those that pass its filter: about a second of a large log. */
+/** A page scans a large log for about a second at most. */
 const LOG_PAGE_EVENTS_MAX = 1_000_000
 
-/** The pauses before a page looks again for events that cannot be read yet. */
 const SETTLING_MS = [10, 20, 40, 80, 160]
 
 type PageInput = {
@@ -52,18 +49,16 @@ type PageInput = {
   readonly after: string | null
   readonly order: EventOrder
   readonly limit: number
-  /** Aborted when the client has disconnected; the page may then end anywhere. */
+  /** Once aborted, the page may end anywhere. */
   readonly signal: AbortSignal
 }
 
 type PageDeps = EnvelopeDeps & { events: EventHub }
 
 /**
- * Up to `limit` events that follow `after` in the order (in descending order older ones), or from the
- * first; fewer only at the end of the log, or where LOG_PAGE_EVENTS_MAX events were scanned. `total` counts
- * them and the matching events after a full page, up to COUNTED_MAX and no further than `countEvents`
- * scans. Waits for events that cannot be read yet, as `untilSettled` does. `bad_request` when `after` is no event id. Texts
- * are read on demand, EVENTS_LOADED_AT_ONCE in memory at a time.
+ * A page ends early only at the log's end or after LOG_PAGE_EVENTS_MAX scanned events. `total` is a
+ * bounded count. Throws `bad_request` when `after` is no event id. Texts are loaded on demand,
+ * EVENTS_LOADED_AT_ONCE at a time.
  */
 export async function openEventPage(
   deps: PageDeps,
@@ -103,9 +98,9 @@ export async function openEventPage(
 }
 
 /**
- * Waits until the events of this moment can be read, so that a client that was told of a change finds its event. Another
- * transaction of the database server can hold them up for as long as it is open: the wait ends after a third of a second,
- * and there is none once an event has waited for LOG_STALL_MS. False where there was nothing to wait for.
+ * Waits for unsettled events, so that a client finds the event of a change that it knows of. An
+ * open transaction may delay them: gives up after a third of a second, or at once if an event has
+ * waited for LOG_STALL_MS. False if there was nothing to wait for.
  */
 async function untilSettled(
   { db, clock }: PageDeps,
@@ -123,7 +118,6 @@ async function untilSettled(
   return isLate
 }
 
-/** Scans the log for events that pass a filter. */
 class Search {
   readonly #deps: PageDeps
   readonly #input: PageInput
@@ -137,13 +131,12 @@ class Search {
     this.#unread = range
   }
 
-  /** Up to `limit` more events; fewer only where the search is over. */
+  /** Fewer than `limit` only at the end of the search. */
   async next(limit: number): Promise<LoggedEvent[]> {
     const found: LoggedEvent[] = []
     while (found.length < limit && !this.#isOver) {
       const rest = limit - found.length
       const scan = () => this.#scan(rest)
-      // The first scan is enough without a filter, and does not wait for a slot.
       const isFirst = this.#scans === 0
       found.push(
         ...(await (isFirst ? scan() : this.#deps.events.catchUp(this.#input.accountId, scan))),
@@ -166,7 +159,6 @@ class Search {
   }
 }
 
-/** Replaces events whose message was deleted meanwhile with further ones. */
 async function* readTexts(
   deps: EnvelopeDeps,
   { search, first, limit }: { search: Search; first: LoggedEvent[]; limit: number },
@@ -182,12 +174,11 @@ async function* readTexts(
   }
 }
 
-/** The position at which a reader continues; `isHeld`: the log has the event of the cursor. */
 export type Cursor = { readonly position: LogPosition; readonly isHeld: boolean }
 
 /**
- * The position of an event id in the log. Ids begin with their time, so an id that the account's log does
- * not have, or not any more, has a position too. Null for a text that is no event id.
+ * Ids begin with their time, so even an id that is not in the log has a position. Null for a text
+ * that is no event id.
  */
 export async function findCursor(
   deps: { db: Db },
@@ -201,11 +192,11 @@ export async function findCursor(
 
 export const UNKNOWN_KIND = 'is not an event type'
 
-/** The filter, in which pods that were named by `clientId` have their ids, or the first wrong entry. */
+/** Replaces a pod's `clientId` by its id. */
 export async function checkFilter(deps: { db: Db }, asked: AskedFilter): Promise<CheckedFilter> {
   const { accountId, kinds, podIds, inboxIds, categories = [] } = asked
   const known = kinds.filter(isKind)
-  // Without known kinds the list would be empty, and would pass every kind.
+  // Without known kinds the list would be empty and pass every kind.
   if (known.length === 0 && kinds.length > 0) {
     return mistake('kinds', { list: kinds, index: 0, message: UNKNOWN_KIND })
   }
@@ -267,7 +258,7 @@ function mistake(
 
 const KINDS_NAMED_MAX = 5
 
-/** Unknown kinds beside known ones are no mistake: a newer client may know more kinds than this service. */
+/** Unknown kinds beside known ones are accepted: a newer client may know more kinds. */
 export function describeUnknownKinds(unknownKinds: readonly string[]): string {
   const named = unknownKinds.slice(0, KINDS_NAMED_MAX).map(quoted).join(', ')
   const more = unknownKinds.length > KINDS_NAMED_MAX ? ' and more' : ''
@@ -276,7 +267,6 @@ export function describeUnknownKinds(unknownKinds: readonly string[]): string {
 
 const QUOTED_LENGTH_MAX = 100
 
-/** A client's value, quoted for a sentence. */
 export function quoted(value: unknown): string {
   const text = JSON.stringify(value) ?? ''
   return text.length > QUOTED_LENGTH_MAX ? `${text.slice(0, QUOTED_LENGTH_MAX)}…` : text

@@ -1,12 +1,10 @@
-// A request that waits: it ends when its client leaves, its key is revoked or the service stops.
-
 import type { EndReason, EventReader, EventReaders } from '#http/event-readers.ts'
 import type { KeyContext } from '#http/handler.ts'
 import { problem } from '#platform/problem.ts'
 
 /**
- * What `run` finds; its signal is aborted when the wait has to end. Null when it found nothing, also for a client that
- * has left; `unauthorized` for a revoked key, `service_unavailable` when the service stops.
+ * Aborts `run` when the client leaves, the key is revoked or the service stops. Throws
+ * `unauthorized` or `service_unavailable` in the last two cases.
  */
 export async function waitAsReader<Found>(
   readers: EventReaders,

@@ -1,6 +1,3 @@
-// Waits for a message of an inbox: the first match after the caller's cursor, an existing message or a later one. The
-// hub notifies of new messages, so nothing is polled.
-
 import { LOG_STEP_EVENTS } from '#events/events.ts'
 import {
   comparePositions,
@@ -28,29 +25,24 @@ import type { EventText } from './envelope.ts'
 import type { EventHub, Listening } from './event-hub.ts'
 import { findCursor } from './read-events.ts'
 
-/** Messages that a wait reads with one query. */
 export const WAIT_STEP_MESSAGES = 500
-/** Requests of all accounts that wait at the same time. */
+/** Over all accounts. */
 export const WAITERS_MAX = 10_000
 
 export type WaitInput = {
   accountId: string
   inboxId: string
   timeoutMs: number
-  /**
-   * Id of an event of the account or of a message of the inbox; null: messages after the call. An outbound
-   * message matches by its outcome, which comes after the message itself.
-   */
+  /** An event of the account or a message of the inbox; null: messages after the call. */
   after: string | null
   /** Part of the sender or the subject, ignoring case. */
   from: string | null
   subject: string | null
   threadId: string | null
-  /** Only of received messages; sent ones have none. */
   category?: MessageCategory | null
-  /** Outbound: messages that the inbox sent and whose outcome is known. */
+  /** Outbound: sent messages with a known outcome. */
   direction: Direction
-  /** Awaited before a long body is read. */
+  /** Awaited before a long body is loaded. */
   beforeLong?: () => Promise<void>
   signal: AbortSignal
 }
@@ -58,16 +50,14 @@ export type WaitInput = {
 export type WaitDeps = { db: Db; events: EventHub }
 
 /**
- * The first match in the order of the inbox, or null after `timeoutMs`, when `signal` is aborted or
- * when the service shuts down. Searches existing messages after `after` first; if that takes until the timeout, a match
- * that arrived meanwhile is returned. `not_found`, also when the inbox is
- * deleted meanwhile, at the timeout at the latest; `bad_request` for an unknown `after`,
- * `service_unavailable` when WAITERS_MAX wait already.
+ * The first match in inbox order, existing or new; null at the timeout, an abort or a shutdown.
+ * `not_found` also for an inbox deleted during the wait; `bad_request` for an unknown `after`;
+ * `service_unavailable` when WAITERS_MAX requests wait.
  */
 export async function waitForMessage(deps: WaitDeps, input: WaitInput): Promise<Message | null> {
   const leave = countWaiter(deps.events)
   try {
-    // First, because messages from this moment on count.
+    // Comes first, because messages count from now on.
     const since = await findSince(deps, input)
     return await wait(deps, input, since)
   } finally {
@@ -77,7 +67,7 @@ export async function waitForMessage(deps: WaitDeps, input: WaitInput): Promise<
 
 const waiting = new WeakMap<EventHub, number>()
 
-/** `service_unavailable` when WAITERS_MAX wait already; the result ends the wait. */
+/** Throws `service_unavailable` at WAITERS_MAX. Call the result when the wait ends. */
 export function countWaiter(hub: EventHub): () => void {
   const count = waiting.get(hub) ?? 0
   if (count >= WAITERS_MAX) {
@@ -89,7 +79,7 @@ export function countWaiter(hub: EventHub): () => void {
   return () => waiting.set(hub, (waiting.get(hub) ?? 1) - 1)
 }
 
-/** A match arrives after this number in the inbox, or comes after this position in the log. */
+/** A match comes after this arrival number in the inbox, or after this position in the log. */
 type Since =
   | { kind: 'message'; arrival: number }
   | { kind: 'event'; position: LogPosition; except: ReadonlySet<string> }
@@ -118,7 +108,6 @@ async function findSince(deps: WaitDeps, input: WaitInput): Promise<Since> {
   throw wrongQuery('after', 'is neither the id of an event nor a message of this inbox')
 }
 
-/** The end of the log, and the committed events that are not settled yet. */
 async function sinceNow(deps: WaitDeps, inboxId: string): Promise<Since> {
   const { position, unsettledIds } = await readLogHeadOf(deps.db, inboxId)
   return { kind: 'event', position, except: new Set(unsettledIds) }
@@ -159,7 +148,7 @@ function makeSearch(input: WaitInput, since: Since): Search {
 
 type End = 'time' | 'caller' | 'shutdown' | 'deletion'
 
-/** An object and no AbortSignal, because thousands wait at the same time. */
+/** Lighter than an AbortSignal: thousands of requests wait. */
 type Over = { why: End | null }
 
 async function wait(deps: WaitDeps, input: WaitInput, since: Since): Promise<Message | null> {
@@ -208,13 +197,10 @@ async function atEnd(
 
 type Live = {
   notify(text: EventText): void
-  /** The first match. */
   readonly found: Promise<Message>
-  /** The first match, or null while there is none. */
   known(): Message | null
 }
 
-/** Finds matches among the events of the hub. */
 function watch(
   { db }: WaitDeps,
   { accountId, beforeLong: before }: WaitInput,
@@ -225,7 +211,7 @@ function watch(
   let first: Message | null = null
   let checking: Promise<void> | null = null
   const check = async (message: Message) => {
-    // An event has only the beginning of a long body; its message may be deleted by now.
+    // An event has only the beginning of a long body, and its message may be deleted by now.
     const whole = await findMessage(db, accountId, message.id, { before })
     if (whole !== null) keep(whole)
   }
@@ -245,7 +231,6 @@ function watch(
   }
 }
 
-/** The first existing match; null also when the wait is over. */
 async function searchPast(
   deps: WaitDeps,
   input: WaitInput,
@@ -256,7 +241,6 @@ async function searchPast(
       ? stepsOfInbox(deps, input, since.arrival)
       : stepsOfLog(deps, input, { since, search })
   const next = async () => (over.why !== null ? null : ((await steps.next()).value ?? null))
-  // The first query is nearly always the last, and does not wait for a slot.
   for (let heads = await next(); ; heads = await deps.events.catchUp(input.accountId, next)) {
     if (heads === null) return null
     for (const head of heads) {

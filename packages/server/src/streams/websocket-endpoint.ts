@@ -1,6 +1,5 @@
-// The HTTP path on which clients open WebSockets: credentials, limits, the handshake, and the end of all
-// connections. A bad credential is answered with a close code, because clients in browsers see no HTTP
-// status; every other refusal is an HTTP response.
+// A bad credential gets a close code, because browser clients see no HTTP status. Other refusals
+// are HTTP responses.
 
 import type { IncomingMessage, Server } from 'node:http'
 import { Socket } from 'node:net'
@@ -26,11 +25,9 @@ import {
 } from './websocket-session.ts'
 
 const SOCKET_PING_MS = 30 * SECOND_MS
-/** How long a client may be silent after a ping. */
 const SOCKET_SILENCE_MS = 10 * SECOND_MS
-/** How long a client may read nothing while octets wait for it, whatever it sends meanwhile. */
+/** Limits how long a client may leave octets unread, whatever it sends. */
 const SOCKET_STALL_MS = 30 * SECOND_MS
-/** Between checks of all connections, which share one timer. */
 const SOCKET_TICK_MS = 2 * SECOND_MS
 
 export type SocketTimeouts = LivenessTimeouts & { readonly tickMs: number }
@@ -57,7 +54,6 @@ const DEFAULT_TIMEOUTS = {
   tickMs: SOCKET_TICK_MS,
 }
 
-/** Answers requests to the path that do not ask for a WebSocket. */
 export function addWebSocketPath(app: FastifyInstance): void {
   app.route({
     method: ['GET', 'HEAD'],
@@ -81,7 +77,7 @@ export class WebSocketEndpoint {
     this.#options = options
   }
 
-  /** The `shouldUpgradeCallback` of the server is `isWebSocketRequest`. */
+  /** The server's `shouldUpgradeCallback` must be `isWebSocketRequest`. */
   attach(server: Server): void {
     const { clock, onRequest } = this.#options
     server.on('upgrade', (request, transport, head) => {
@@ -89,7 +85,6 @@ export class WebSocketEndpoint {
       const startMs = clock.monotonic()
       this.#transports.add(transport)
       transport.once('close', () => this.#transports.delete(transport))
-      // Until the handshake is done there is no other listener.
       transport.on('error', () => transport.destroy())
       void this.#answer(request, transport, head).then((status) => {
         const durationMs = clock.monotonic() - startMs
@@ -98,12 +93,12 @@ export class WebSocketEndpoint {
     })
   }
 
-  /** Destroys the remaining connections without a close frame. */
+  /** Sends no close frame. */
   destroy(): void {
     for (const transport of this.#transports) transport.destroy()
   }
 
-  /** The status of the answer. */
+  /** Returns the status of the response. */
   async #answer(request: IncomingMessage, transport: Socket, head: Buffer): Promise<number> {
     const { requests, clock, makeRequestId } = this.#options
     const requestId = makeRequestId()
@@ -217,7 +212,6 @@ const ENDS = {
   revoked: { code: CLOSE_CODES.unauthorized, reason: 'the API key was revoked' },
 }
 
-/** For the server's `shouldUpgradeCallback`: whether this is a request to open a WebSocket. */
 export function isWebSocketRequest({ method, url = '', headers }: IncomingMessage): boolean {
   const isHere = method === 'GET' && url.split('?', 1)[0] === WEB_SOCKET_PATH
   return isHere && headers.upgrade?.trim().toLowerCase() === 'websocket'
@@ -237,7 +231,7 @@ function refuseWhileClosing({ isClosing }: WebSocketEndpointOptions): void {
   if (isClosing()) throw new AppError('service_unavailable', 'The service is shutting down.')
 }
 
-/** Null when the credential is missing or bad; rejects if that is unknown. */
+/** Null for a bad credential. Rejects if it cannot be checked. */
 async function callerOf(
   { identify, clientOf }: Pick<WebSocketEndpointOptions, 'identify' | 'clientOf'>,
   request: IncomingMessage,
@@ -258,19 +252,18 @@ async function callerOf(
   }
 }
 
-/** For clients that cannot set headers, such as browsers. */
+/** Browsers cannot set headers. */
 function authorizationOf(url: string): string | undefined {
   const token = new URLSearchParams(url.split('?')[1] ?? '').get('token')
   return token === null ? undefined : `Bearer ${token}`
 }
 
-/** Time between our close frame and the end of a connection whose client does not answer it. */
 const SOCKET_CLOSE_MS = 5 * SECOND_MS
 
-/** The library is loaded at its first use: it is some 20 modules. */
+/** Loaded on first use: some 20 modules. */
 async function openSocketServer(): Promise<WebSocketServer> {
   const { WebSocketServer } = await import('ws')
-  // A variable, because the library's types do not have `closeTimeout` yet.
+  // The library's types lack `closeTimeout`.
   const options = {
     noServer: true,
     clientTracking: false,
@@ -306,7 +299,7 @@ export type HandshakeRequest = {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A handshake that the library refuses; the answer names the supported versions (RFC 6455 §4.4). */
+/** RFC 6455 §4.4: the response names the supported versions. */
 function malformed(message: string, version: string | undefined): AppError {
   const isKnown = version !== undefined && VERSIONS.includes(version)
   return new AppError('bad_request', `${message}.`, {
@@ -317,7 +310,7 @@ function malformed(message: string, version: string | undefined): AppError {
 
 const VERSIONS = ['13', '8']
 
-/** Not a closure, so that the connection does not keep the handshake in memory. */
+/** Not a closure, which would keep the handshake in memory. */
 function ignore(): void {}
 
 /** Never settles if the client has disconnected. */
@@ -332,7 +325,7 @@ function upgrade(
     refuse: ({ message }) => reject(malformed(message, version)),
   })
   server.handleUpgrade(request, transport, head, (socket) => {
-    // The library itself closes the connection of a client with bad frames.
+    // The library closes the connection of a client with bad frames.
     socket.on('error', ignore)
     resolve(socket)
   })

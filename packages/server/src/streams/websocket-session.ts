@@ -1,5 +1,5 @@
-// One WebSocket connection: answers the frames of its client in order, and writes events as fast as the client reads
-// them. The queue in either direction is bounded.
+// Answers the frames of one WebSocket in order and writes events as fast as the client reads them.
+// Both queues are bounded.
 
 import type { Socket } from 'node:net'
 import { FILTER_IDS_MAX } from '@mailroom/contract/webhooks.ts'
@@ -18,12 +18,12 @@ import {
 } from './event-stream.ts'
 import { describeUnknownKinds, quoted } from './read-events.ts'
 
-/** A frame of a client: subscriptions of a few hundred inboxes fit. */
+/** Subscriptions to a few hundred inboxes fit. */
 export const SOCKET_FRAME_BYTES_MAX = 64 * 1024
 export const SOCKET_FRAMES_MAX = 30
 const SOCKET_FRAMES_WINDOW_MS = 10 * SECOND_MS
 
-/** RFC 6455 §7.4 and, from 4000 on, our own. */
+/** RFC 6455 §7.4; codes from 4000 are ours. */
 export const CLOSE_CODES = {
   shuttingDown: 1001,
   failed: 1011,
@@ -37,11 +37,9 @@ export type SessionParts = { readonly ports: EventPorts; readonly clock: Clock; 
 
 export type Connection = {
   readonly socket: WebSocket
-  /** The TCP socket of the WebSocket. */
   readonly transport: Socket
   readonly accountId: string
   readonly requestId: string
-  /** Called once. */
   onEnd(): void
 }
 
@@ -51,17 +49,17 @@ export class Session {
   readonly liveness: Liveness
   readonly #parts: SessionParts
   readonly #connection: Connection
-  /** Unanswered frames; null for a binary one. */
+  /** Null for a binary frame. */
   readonly #waiting: (string | null)[] = []
   #waitingLength = 0
   #stream: EventStream | null = null
   #isWorking = false
   #isFull = false
   #isOver = false
-  /** When the last frames came, the oldest of them at `#oldest` once there are SOCKET_FRAMES_MAX. */
+  /** A ring once it has SOCKET_FRAMES_MAX times; the oldest is at `#oldest`. */
   readonly #frameTimesMs: number[] = []
   #oldest = 0
-  /** The payload of a ping that is answered once the client has read everything that waits for it. */
+  /** Answered once the client has read its backlog. */
   #pendingPong: Buffer | null = null
 
   constructor(parts: SessionParts, connection: Connection) {
@@ -75,19 +73,19 @@ export class Session {
       this.#pong(data)
     })
     socket.on('pong', () => {
-      // The pong to our own ping does not count as a frame of the client.
+      // A pong to our ping does not count as a frame.
       if (this.liveness.takesPong()) this.liveness.received()
       else this.#onControl()
     })
     socket.on('close', () => this.#end())
   }
 
-  /** Ends it with a close frame; a second call does nothing. */
+  /** A second call does nothing. */
   close(code: number, reason: string): void {
     if (this.#isOver) return
     this.#end()
     const { socket } = this.#connection
-    // The client's answer to the close frame is still to be read.
+    // The client's close frame must still be read.
     socket.resume()
     socket.close(code, reason)
   }
@@ -107,7 +105,6 @@ export class Session {
     this.#waiting.push(text)
     this.#waitingLength += text?.length ?? 0
     void this.#work()
-    // #work resumes it when fewer frames wait.
     if (this.#waitingLength > SOCKET_FRAME_BYTES_MAX) this.#connection.socket.pause()
   }
 
@@ -116,7 +113,7 @@ export class Session {
     if (!this.#isOver) this.#refuseFlood()
   }
 
-  /** While the client reads no answers, only its last ping is answered (RFC 6455 §5.5.3). */
+  /** Answers only the last ping of a client that reads nothing (RFC 6455 §5.5.3). */
   #pong(data: Buffer): void {
     if (!this.#isOpen) return
     if (this.#isFull) this.#pendingPong = data
@@ -130,7 +127,6 @@ export class Session {
     return true
   }
 
-  /** Counts a frame; true when there are more than the window allows. */
   #isTooMuch(): boolean {
     const times = this.#frameTimesMs
     const nowMs = this.#parts.clock.monotonic()
@@ -144,7 +140,6 @@ export class Session {
     return oldestMs > nowMs - SOCKET_FRAMES_WINDOW_MS
   }
 
-  /** Answers frames one after the other, and none while the client reads no answers. */
   async #work(): Promise<void> {
     if (this.#isWorking) return
     this.#isWorking = true
@@ -181,7 +176,7 @@ export class Session {
     }
   }
 
-  /** The answer to a refused subscription; null where it was accepted, and answered before the first event. */
+  /** Null when the subscription was accepted and confirmed. */
   async #subscribe({ afterId, ...asked }: Subscribe): Promise<object | null> {
     const { ports } = this.#parts
     const { accountId } = this.#connection
@@ -217,7 +212,7 @@ export class Session {
     }
   }
 
-  /** A broken connection does not close before all of its writes have failed. */
+  /** A broken connection closes only after all its writes have failed. */
   get #isOpen(): boolean {
     const { socket } = this.#connection
     return !this.#isOver && socket.readyState === socket.OPEN
@@ -249,7 +244,6 @@ export class Session {
     void this.#work()
   }
 
-  /** The client reconnects and continues after its last event. */
   #fail(error: unknown): void {
     const { log } = this.#parts
     const fields = { requestId: this.#connection.requestId, error }
@@ -300,10 +294,9 @@ export type ClientFrame =
   /** Null: all subscriptions. */
   | { readonly kind: 'unsubscribe'; readonly inboxIds: readonly string[] | null }
   | { readonly kind: 'ping' }
-  /** One sentence. */
   | { readonly kind: 'mistake'; readonly message: string }
 
-/** Never throws; ignores unknown members. */
+/** Never throws. Ignores unknown members. */
 function readFrame(text: string): ClientFrame {
   const frame = parse(text)
   if (frame === undefined) return mistake('The frame is not JSON.')
@@ -359,7 +352,6 @@ function parse(text: string): unknown {
   }
 }
 
-/** Without repeats; empty when it is left out or null. */
 function readList(members: Readonly<Record<string, unknown>>, name: string): readonly string[] {
   const value = members[name] ?? []
   if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string')) {
@@ -379,7 +371,7 @@ function readId(members: Readonly<Record<string, unknown>>, name: string): strin
   return value
 }
 
-/** No id has this character, and PostgreSQL refuses it with an exception. */
+/** No id contains NUL, and PostgreSQL rejects it with an exception. */
 function refuseNul(name: string, text: string): void {
   if (text.includes('\0')) throw new Mistake(`"${name}" must not contain the character U+0000.`)
 }
@@ -391,16 +383,15 @@ export type LivenessTimeouts = {
   readonly stallMs: number
 }
 
-/** Pings one client, and destroys its connection when it answers nothing or reads nothing. */
+/** Pings a client. Destroys its connection if it answers or reads nothing. */
 export class Liveness {
-  /** A frame is being answered, so that the client's next frames are not read for now. */
+  /** Further frames of the client are not read while one is being answered. */
   isBusy = false
   readonly #socket: WebSocket
   readonly #transport: Socket
   readonly #clock: Clock
   #receivedAtMs: number
   #pingedAtMs: number
-  /** When the client last read some of a backlog, or there was none. */
   #progressAtMs: number
   #isPinged = false
   #backlogBytes = 0
@@ -419,17 +410,12 @@ export class Liveness {
     this.#receivedAtMs = this.#clock.monotonic()
   }
 
-  /** Whether this pong answers our ping. */
   takesPong(): boolean {
     const isAnswer = this.#isPinged
     this.#isPinged = false
     return isAnswer
   }
 
-  /**
-   * Pings when it is time, and destroys the connection of a client that was silent for too long, or that reads nothing,
-   * whatever it sends.
-   */
   check({ pingMs, silenceMs, stallMs }: LivenessTimeouts): void {
     const nowMs = this.#clock.monotonic()
     const hasProgressed = this.#hasProgressed()
@@ -449,7 +435,7 @@ export class Liveness {
     }
   }
 
-  /** Whether the client has acknowledged some of a backlog since the last check. */
+  /** Whether the client has acknowledged part of a backlog since the last check. */
   #hasProgressed(): boolean {
     const { bytesWritten, writableLength } = this.#transport
     const drained = bytesWritten - writableLength
