@@ -24,7 +24,7 @@ export type DispatchedQueue<Held extends Item> = {
   group(held: readonly Held[]): Group<Held>[]
   /** Makes ready all due items and all with expired leases; calls `onReady` after each step. */
   readyDue(onReady?: () => void, signal?: AbortSignal): Promise<void>
-  /** Renews the leases of all items claimed here and neither settled nor returned. */
+  /** Renews the leases of all items leased here and neither settled nor returned. */
   renew(): Promise<void>
   giveBack(held: readonly Held[]): Promise<void>
   /** Settles or returns the whole group before it resolves. `onAnswer` precedes the outcome. */

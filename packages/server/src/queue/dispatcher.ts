@@ -84,7 +84,7 @@ class Work<Held extends Item> {
   readonly #slow: Pool
   /** Least recently used first. */
   readonly #lanes = new Map<string, Lane<Held>>()
-  /** Claimed and unfinished items, by account. */
+  /** Leased items, by account. */
   readonly #held = new Map<string, number>()
   /** Accounts are served round robin, and so are the lanes of each. */
   readonly #waiting = new Map<string, Set<Lane<Held>>>()
@@ -129,7 +129,7 @@ class Work<Held extends Item> {
     this.#isEnding = true
   }
 
-  /** Requires that claiming has ended. */
+  /** Call it after the last lease. */
   async drain(drainMs: number): Promise<void> {
     this.#giveBack([...this.#lanes.values()].flatMap((lane) => lane.removeExcess(0)))
     if (this.active > 0) {
@@ -159,7 +159,7 @@ class Work<Held extends Item> {
 
   /**
    * Accounts with few unfinished items come first. Allotted items count in the lane and the pool
-   * until the claim has ended.
+   * until the lease is written.
    */
   #allot(): Claim<Held>[] {
     const heldOf = ({ account }: Head) => this.#held.get(account) ?? 0
@@ -355,7 +355,7 @@ function add(counts: Map<string, number>, key: string, amount: number): void {
 const PAGE_HEADS = 200
 /** Lanes of one account per scan, before the scan moves to the next account. */
 const LANES_EACH = 20
-/** Beyond this number only heads that can be claimed at once are added. */
+/** Beyond this number only heads with room for a lease are added. */
 const HEADS_MAX = 5_000
 
 const FIRST: Head = { account: '', lane: '' }
@@ -363,7 +363,7 @@ const FIRST: Head = { account: '', lane: '' }
 type Rest = { after: Head; isWantedAgain: boolean }
 
 /**
- * Heads to claim from, next to serve first. A scan finds some lanes of every account; `#rests`
+ * Heads with ready deliveries, next to serve first. A scan finds some lanes of every account; `#rests`
  * pages through the other lanes of large accounts, round robin.
  */
 class ReadyHeads {

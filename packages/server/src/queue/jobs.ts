@@ -78,7 +78,7 @@ function leasedOfAccount(row: ExpressionBuilder<Tables, 'jobs'>, nowMs: number) 
     .where('other.due_at', '>', nowMs)
 }
 
-/** Checks with a read, because a claim costs a commit. */
+/** Checks with a read, because a lease costs a commit. */
 export async function hasDueJob(
   db: ReadDb,
   { exceptAccount, ...due }: Due & { exceptAccount?: string },

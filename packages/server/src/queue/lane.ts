@@ -7,7 +7,7 @@ export const LANE_ATTEMPTS_MAX = 20
 const HANGING_MAX = 10
 /** Consecutive failures of an answering lane. Hanging attempts may fail together. */
 const FAILURES_MAX = 2 * HANGING_MAX
-/** Items that an answering lane holds per attempt, so that claims are rare. */
+/** Items that an answering lane holds per attempt, so that leases are rare. */
 const LANE_AHEAD = 5
 const LANE_HELD_EXTRA = 20
 
@@ -23,7 +23,7 @@ export type Attempt<Held extends Item> = {
 type Share<Held extends Item> = { waiting: Attempt<Held>[]; held: number }
 
 /**
- * The claimed items for one destination. The limit of concurrent attempts grows while servers
+ * The leased items for one destination. The limit of concurrent attempts grows while servers
  * answer, halves when they do not, and does not rise while the host is crowded.
  */
 export class Lane<Held extends Item> {
@@ -62,12 +62,12 @@ export class Lane<Held extends Item> {
     const own = this.#shares.get(account)?.held ?? 0
     const accounts = this.#shares.size + (own > 0 ? 0 : 1)
     const share = Math.max(1, Math.floor(this.#capacity / accounts))
-    // Refilling at half keeps claims rare.
+    // Refilling at half keeps leases rare.
     if (own > (this.isAnswering ? share / 2 : share - 1)) return 0
     return Math.max(0, Math.min(share - own, this.#heldMax - this.#held))
   }
 
-  /** Reserves room for a claim; a negative count releases it. */
+  /** Reserves room before a lease; a negative count releases it. */
   expect(account: string, count: number): void {
     const share = this.#shares.get(account) ?? { waiting: [], held: 0 }
     this.#shares.set(account, share)

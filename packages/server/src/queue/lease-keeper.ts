@@ -16,10 +16,10 @@ type Named = { readonly id: string }
 export type LeaseKeeper<Held extends Named> = {
   listHeads(page: { after: Head; lanesEach: number; limit: number }): Promise<Head[]>
   claim(heads: readonly Share[], nowMs?: number): Promise<Held[]>
-  /** Stops renewing these leases, except for deliveries claimed again since. */
+  /** Stops renewing these leases, except for deliveries leased again since. */
   drop(held: readonly Held[]): void
   /**
-   * Makes unattempted deliveries ready at once. A new claim of one is not confirmed before
+   * Makes unattempted deliveries ready at once. A new lease of one is not confirmed before
    * `withRetries` has made its last try.
    */
   giveBack(held: readonly Held[], withRetries?: Retrying): Promise<void>
@@ -71,7 +71,7 @@ export function openLeaseKeeper<Held extends Named>(
     renew: () => renewAfter(0),
     async confirm(group) {
       const ids = group.map(({ id }) => id)
-      // A late retry of an earlier return would release this claim.
+      // A late retry of an earlier return would end this lease.
       await returns.wait(ids)
       const isShort = ({ leaseUntilMs }: { leaseUntilMs: number }) =>
         leaseUntilMs < queueClock.now() + LEASE_LEFT_MS_MIN

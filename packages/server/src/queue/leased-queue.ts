@@ -44,7 +44,7 @@ export type LeasedQueue<Held> = {
   findHeld(db: ReadDb, input: HeldInput): Promise<HeldUntil[]>
   /** Skips locked rows: they are being settled, or the next renewal covers them. */
   readonly renew: Transaction<Tables, HeldInput & { untilMs: number }, void>
-  /** Uncounts the attempts that the claim counted. */
+  /** Uncounts the attempts that the lease counted. */
   readonly giveBack: Transaction<Tables, HeldInput, void>
   /** Makes ready due deliveries and those with expired leases. True when there may be more. */
   readonly readyDue: Transaction<Tables, DueInput, boolean>
@@ -70,7 +70,7 @@ type QueueOptions<Name extends QueueTable, Held> = {
   /** Settles the deliveries that must not be attempted again and returns their ids. */
   endLost?: (tx: Tx, ids: string[]) => Promise<string[]>
   isLiving?: RawBuilder<SqlBool>
-  /** Returns `ready` and any deliveries that must be claimed with it. */
+  /** Returns `ready` and any deliveries that must be leased with it. */
   complete?: (tx: Tx, head: Share, ready: Held[]) => Promise<Held[]>
   /** Removes deliveries whose inbox was deleted and returns the rest. */
   dropOrphans?: (tx: Tx, held: Held[]) => Promise<Held[]>

@@ -1,4 +1,4 @@
-// Workers that claim due jobs of one kind, run them under renewed leases and settle them.
+// Workers that lease due jobs of one kind, renew the leases and settle the jobs.
 
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
@@ -36,7 +36,7 @@ export type JobKind = {
   readonly leaseMs?: number
   readonly pollMs?: number
   readonly aheadMsMax?: number
-  /** Called before renewals and claims. */
+  /** Called before renewals and new leases. */
   prepare?(): Promise<void>
   /** Runs jobs of one account. A rejection fails them all. Must tolerate a rerun from any point. */
   run(jobs: readonly [Job, ...Job[]], work: Work): Promise<Outcome>

@@ -28,7 +28,6 @@ import {
   WEBHOOK_SECRETS_MAX,
 } from './webhook-secrets.ts'
 
-/** Null if the account has no such inbox. */
 export type FindInbox = (accountId: string, inboxId: string) => Promise<object | null>
 
 type Named = { accountId: string; webhookId: string }
@@ -39,9 +38,7 @@ export async function getWebhook({ db }: { db: Db }, input: Named): Promise<Webh
   return webhook
 }
 
-/**
- * The webhook behind an inbox's `webhookUrl`. `not_found` without the inbox, else `no_webhook_url`.
- */
+/** `not_found` without the inbox, `no_webhook_url` without a webhook. */
 export async function getWebhookOfInbox(
   deps: { db: Db; findInbox: FindInbox },
   input: { accountId: string; inboxId: string },
@@ -54,9 +51,8 @@ export async function getWebhookOfInbox(
 }
 
 /**
- * Creates a webhook; its secret is only in this result. The filter may name pods by `clientId`.
- * Errors, in this order: `invalid_webhook_url`, `invalid_pod`, `bad_request` for an inbox of
- * another account, `webhook_limit_reached`.
+ * Only this result has the secret. Errors, in this order: `invalid_webhook_url`, `invalid_pod`,
+ * `bad_request` for another account's inbox, `webhook_limit_reached`.
  */
 export async function createWebhook(
   deps: {
@@ -94,11 +90,11 @@ export type UpdateWebhook = Named & {
   podIds?: readonly string[]
   inboxIds?: readonly string[]
   categories?: readonly string[]
-  /** A webhook that is enabled gets only events from then on. */
+  /** Enabling skips earlier events. */
   isEnabled?: boolean
 }
 
-/** Changes the given fields. `not_found`, then the errors of `createWebhook`. */
+/** `not_found`, then the errors of `createWebhook`. */
 export async function updateWebhook(
   deps: { db: Db; clock: Clock; allowPrivateEgress: boolean; checkFilter: CheckFilter },
   input: UpdateWebhook,
@@ -113,7 +109,7 @@ export async function updateWebhook(
   return changed
 }
 
-/** Removes it at once. A running attempt may still arrive. A second call is `not_found`. */
+/** A running attempt may still arrive. A second call is `not_found`. */
 export async function deleteWebhook(
   deps: { db: Db; clock: Clock; wakeWorker: () => void },
   input: Named,
@@ -140,7 +136,6 @@ async function changedFilter(
   }
 }
 
-/** The webhook of an inbox always gets the events of that inbox only. */
 function requirePlace({ inboxId }: Webhook, { podIds = [], inboxIds }: UpdateWebhook): void {
   if (inboxId === null) return
   const isOwn = inboxIds === undefined || (inboxIds.length > 0 && inboxIds.every(isOf(inboxId)))
@@ -153,7 +148,6 @@ function requirePlace({ inboxId }: Webhook, { podIds = [], inboxIds }: UpdateWeb
 
 const isOf = (inboxId: string) => (id: string) => id === inboxId
 
-/** `invalid_pod` or `bad_request`, naming the first invalid entry. */
 async function requireFilter(
   deps: { checkFilter: CheckFilter },
   asked: AskedFilter,
@@ -178,9 +172,9 @@ const FIELD_NAMES = {
 } as const
 
 /**
- * Adds a new secret, which is only in this result. Concurrent calls both succeed.
- * `rate_limit_exceeded` without a change while WEBHOOK_SECRETS_MAX secrets sign, because receivers
- * rely on each of them. Secrets that cannot be decrypted are dropped.
+ * Only this result has the secret. Concurrent calls all succeed. `rate_limit_exceeded` while
+ * WEBHOOK_SECRETS_MAX secrets sign, because receivers rely on each. Drops secrets that cannot be
+ * decrypted.
  */
 export async function rotateSecret(
   deps: { db: Db; clock: Clock; chance: Chance; sealer: Sealer; log: Log },
@@ -194,7 +188,7 @@ export async function rotateSecret(
     if (sealed.kind === 'full') throw tooMany(sealed.untilMs - nowMs)
     const { sealedSecrets, isAlone } = sealed
     const kept = webhook.sealedSecrets
-    // This write fails only if another call has succeeded, so one of several calls always succeeds.
+    // Fails only if another call has succeeded, so at least one call always succeeds.
     const isKept = await deps.db.write(replaceWebhookSecrets, { ...input, kept, sealedSecrets })
     if (!isKept) continue
     if (isAlone) {
@@ -213,10 +207,7 @@ function tooMany(waitMs: number): ReturnType<typeof problem> {
   )
 }
 
-/**
- * Makes a settled delivery due at once. `delivery_pending` if it is not settled,
- * `webhook_is_disabled` if it would not be posted.
- */
+/** Throws `delivery_pending` before the outcome, or `webhook_is_disabled`. */
 export async function retryDelivery(
   deps: { db: Db; queueClock: QueueClock; wakeWebhooks: () => void },
   input: Named & { deliveryId: string },

@@ -1,5 +1,3 @@
-// Delivers webhooks: the queue of one worker, and an attempt, which posts a signed event and records the outcome.
-
 import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/messages.ts'
 import type { LoggedEvent } from '#events/model.ts'
 import { findEvent, isEventShown } from '#events/store/events.ts'
@@ -34,10 +32,10 @@ import {
 } from './model.ts'
 import { openSecrets, signWebhook, withoutSignatures } from './webhook-secrets.ts'
 
-/** With an estimate of the octets that its event takes while it is under way. */
+/** `size_bytes` estimates the memory of the event. */
 type HeldWebhook = HeldWebhookDelivery & { readonly size_bytes: number }
 
-/** `worker` is a name that no other process has. */
+/** `worker` must be unique over all processes. */
 export function openWebhookQueue(
   deps: DeliverWebhookDeps,
   worker: string,
@@ -54,7 +52,7 @@ export function openWebhookQueue(
     async claim(heads) {
       const held = await leases.claim(heads)
       const eventIds = [...new Set(held.map((delivery) => delivery.event_id))]
-      // If this read fails, the claim is still valid.
+      // The lease is valid even if this query fails.
       const sizes = await findEventSizes(deps.db, eventIds).catch(() => null)
       return held.map((delivery) => {
         const rawBytes = sizes === null ? EVENT_BYTES_GUESSED_MAX : sizes.get(delivery.event_id)
@@ -67,7 +65,7 @@ export function openWebhookQueue(
       try {
         const ours = await retryUntilStored(deps, { fields, signal }, () => leases.confirm([held]))
         if (ours.length === 0) {
-          // Returns only deliveries that this worker still holds.
+          // Affects only deliveries that this worker still leases.
           await giveBack(deps, [held], { leases, fields, signal })
           return 'returned'
         }
@@ -79,12 +77,11 @@ export function openWebhookQueue(
   }
 }
 
-/** Text, HTML and the new text of a reply, each as a string and as octets. */
+/** Text, HTML and a reply's new text, each as a string and as octets. */
 const EVENT_BYTES_GUESSED_MAX = 2 * 3 * SHOWN_BODY_BYTES_MAX
-/** The envelope without its message. */
 const EVENT_BYTES_MIN = 4 * 1024
 
-/** An upper estimate: HTML is also sent as text and as new text, and charsets other than UTF-8 may take fewer octets. */
+/** HTML also becomes text and new text; other charsets may be denser than UTF-8. */
 function guessBytes(rawBytes: number): number {
   return Math.min(EVENT_BYTES_MIN + 6 * rawBytes, EVENT_BYTES_GUESSED_MAX)
 }
@@ -119,7 +116,7 @@ export type DeliverWebhookDeps = {
   wakeEvents: () => void
 }
 
-/** `error` is null when the receiver responded with a success. */
+/** `error` is null after a success. */
 type WebhookAttempt = {
   readonly kind: 'attempted'
   readonly request: WebhookRequest | null
@@ -129,23 +126,16 @@ type WebhookAttempt = {
   readonly error: WebhookError | null
 }
 
-/**
- * `returned`: the service ended before there was a response, and the delivery is attempted again. `gone`:
- * the webhook, the event or its message was deleted.
- */
+/** `returned`: shut down before a response; to be attempted again. `gone`: nothing left to post. */
 type WebhookOutcome = WebhookAttempt | { readonly kind: 'returned' } | { readonly kind: 'gone' }
 
 type Holding = {
   worker: string
   signal: AbortSignal
-  /** Shared by the attempts of a worker. */
   findText?: FindEventText
 }
 
-/**
- * Attempts a delivery that `worker` has leased, and records the outcome, which ends the lease. Rejects only
- * if the outcome could not be recorded before `signal` was aborted; the lease then expires.
- */
+/** Rejects only if the outcome cannot be recorded until `signal` aborts; the lease then expires. */
 export async function deliverWebhook(
   deps: DeliverWebhookDeps,
   held: HeldWebhookDelivery,
@@ -165,7 +155,7 @@ export async function deliverWebhook(
   return outcome
 }
 
-/** Tries once, because the service is shutting down; after a failure the lease expires. */
+/** Does not retry during a shutdown; after a failure the lease expires. */
 async function returnOnce(
   { db, log }: DeliverWebhookDeps,
   { fields, ...held }: { worker: string; ids: string[]; fields: object },
@@ -178,7 +168,7 @@ async function returnOnce(
   }
 }
 
-/** A test is not retried: its caller would not see the second attempt. */
+/** A test is not retried, because its caller would not see the second attempt. */
 function endTest(held: HeldWebhookDelivery, outcome: WebhookOutcome): WebhookOutcome {
   const isCut = outcome.kind === 'returned' && held.event_kind === 'webhook.test'
   return isCut ? unsent('internal_error') : outcome
@@ -196,7 +186,7 @@ async function attempt(
     request = await untilStored(() => makeRequest(deps, held, findText))
   } catch (error) {
     if (storageErrorKind(error) !== null) throw error
-    // A fault of this service, which is retried by the schedule and does not count against the webhook.
+    // Retried by the schedule; a fault of the service does not count against the webhook.
     deps.log.error(
       { error, webhook: held.lane, event: held.event_id },
       'a webhook request could not be built',
@@ -210,7 +200,6 @@ async function attempt(
 
 type Request = { url: string; headers: Record<string, string>; body: string }
 
-/** The request, or the outcome where nothing is posted. */
 async function makeRequest(
   deps: DeliverWebhookDeps,
   held: HeldWebhookDelivery,
@@ -222,7 +211,7 @@ async function makeRequest(
   const text = await findText({ accountId: held.account_id, eventId: held.event_id })
   if (text === null) return { kind: 'gone' }
   const { url } = webhook
-  // The operator's setting may have changed since the URL was accepted.
+  // The setting may have changed since the URL was accepted.
   const mistake = checkWebhookUrl(url, { allowPrivate: deps.allowPrivateEgress })
   if (mistake !== null) return unsent('forbidden_address')
   const body = text.render({ deliveredAtMs: deps.clock.now(), attempt: held.attempts })
@@ -297,7 +286,6 @@ async function settle(
   deps.wakeEvents()
 }
 
-/** A test is not retried automatically, and a disabled webhook gets no events. */
 function isFinal(held: HeldWebhookDelivery, error: WebhookError | null): boolean {
   return error === null || error === 'webhook_disabled' || held.event_kind === 'webhook.test'
 }
@@ -323,7 +311,6 @@ function report(
   else log.info(fields, 'a webhook failed')
 }
 
-/** The texts of events that are kept in memory, and for how long. */
 export const EVENT_TEXTS_BYTES_MAX = 8 * 1024 * 1024
 export const EVENT_TEXT_MS = 10 * SECOND_MS
 
@@ -332,14 +319,13 @@ export type EventText = {
   render(attempt: { readonly deliveredAtMs: number; readonly attempt: number }): string
 }
 
-/** In order; events whose message is gone are left out. */
+/** Keeps the order and omits events whose message is gone. */
 type ReadEventTexts = (events: readonly LoggedEvent[]) => Promise<EventText[]>
 
 type EventTextDeps = { db: Db; clock: Clock; readEventTexts: ReadEventTexts }
 
 type NamedEvent = { accountId: string; eventId: string }
 
-/** Null when the event or its message is gone. */
 type FindEventText = (named: NamedEvent) => Promise<EventText | null>
 
 function findEventTextIn(deps: EventTextDeps): FindEventText {
@@ -351,8 +337,7 @@ function findEventTextIn(deps: EventTextDeps): FindEventText {
 }
 
 /**
- * Keeps texts for EVENT_TEXT_MS: an event that goes to a hundred webhooks is read and made into JSON once,
- * and attempts under way share it. Each of them checks that the event is still shown.
+ * A hundred webhooks of an event cause one query. Each call checks that the event is still shown.
  */
 export function openEventTexts(
   deps: EventTextDeps,
@@ -380,7 +365,7 @@ export function openEventTexts(
   }
 }
 
-/** Octets in memory, of the bodies and of their JSON: a character takes up to two. */
+/** Counts the bodies and their JSON, at up to two octets per character. */
 function bytesOf(text: EventText): number {
   return 4 * text.render({ deliveredAtMs: 0, attempt: 1 }).length
 }

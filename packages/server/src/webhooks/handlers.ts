@@ -113,7 +113,6 @@ export function webhookHandlers(deps: HandlerDeps): WebhookHandlers {
   }
 }
 
-/** The given fields. A list that is null becomes an empty one. */
 function changeOf(change: UpdateWebhookShape) {
   const { url, enabled, eventTypes, podIds, inboxIds, categories } = change
   return {
@@ -136,7 +135,7 @@ async function presentAll(deps: HandlerDeps, all: readonly Webhook[]): Promise<W
   return all.map((webhook) => presentWebhook(webhook, failures.get(webhook.id)))
 }
 
-/** Without `failure` for a webhook that was just created. */
+/** `failure` is absent for a new webhook. */
 function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShape {
   const { kinds, isEnabled, failingSinceMs, ...shown } = webhooks.present(webhook)
   return {
@@ -185,10 +184,7 @@ function presentAttempt(attempt: Row<'webhook_attempts'>): WebhookAttemptShape {
   }
 }
 
-/**
- * Rendered again, because no copy of deleted mail is stored. Null if the event or its message is
- * gone.
- */
+/** No copy of deleted mail is stored. Null if the event or its message is gone. */
 async function renderBody(
   { db, clock, readEventTexts }: HandlerDeps,
   { account_id, event_id, attempts, last_attempt_at }: WebhookDelivery,

@@ -1,5 +1,3 @@
-// A webhook: a URL to which the service posts events of an account.
-
 import { isIP } from 'node:net'
 import type { WebhookDeliveryStatus, WebhookError } from '@mailroom/contract/vocabulary.ts'
 import type { LogPosition } from '#events/model.ts'
@@ -12,31 +10,29 @@ export type { WebhookDeliveryStatus, WebhookError }
 
 export type Webhook = Readonly<Fields<typeof webhooks>>
 
-/** The webhook gets the events after this position. */
 export function enabledAfter(webhook: Webhook): LogPosition {
   const { enabledAfterTransactionId: transactionId, enabledAfterSequence: sequence } = webhook
   return { transactionId, sequence }
 }
 
-/** The request of an attempt, without the body and the signatures. */
+/** Without the body and the signatures. */
 export type WebhookRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
 }
 
 export type WebhookFailure = {
-  /** When the newest failed attempt began; null if that is no longer stored. */
+  /** Start of the newest failed attempt; null if it is no longer stored. */
   readonly lastFailureAtMs: number | null
-  /** Failed attempts since the last success that are still stored, up to `COUNTED_MAX`. */
+  /** Stored failures since the last success, up to `COUNTED_MAX`. */
   readonly failures: number
-  /** The error of the newest failed attempt; null if that is no longer stored. */
   readonly error: WebhookError | null
   readonly responseStatus: number | null
-  /** When the next retry is due; null if none is waiting. */
+  /** Null without a waiting retry. */
   readonly nextAttemptAtMs: number | null
 }
 
-/** `invalid_webhook_url` if no event may be posted to the URL. The message names `field`. */
+/** Throws `invalid_webhook_url`. The message names `field`. */
 export function requireWebhookUrl(
   deps: { allowPrivateEgress: boolean },
   url: string,
@@ -52,13 +48,12 @@ export function requireWebhookUrl(
 export const WEBHOOK_URL_LENGTH_MAX = 2_000
 
 const BLANK_OR_CONTROL = /[\s\p{Cc}\p{Cf}\p{Z}]/u
-/** The parts up to the path, where the parser of `URL` would correct mistakes silently. */
+/** Ends at the path: up to there, the `URL` parser would silently correct mistakes. */
 const ABSOLUTE = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]+)/i
 
 /**
- * The mistake in the text of a URL, to follow `The field "url"`, or null. `allowPrivate`: webhooks
- * may go to private addresses, by plain HTTP and to any port. The addresses of the host are checked
- * when a connection is made. Never throws.
+ * Returns a mistake, to follow `The field "url"`. `allowPrivate` admits private addresses, plain
+ * HTTP and any port. The host's addresses are checked at each connection.
  */
 export function checkWebhookUrl(text: string, options: { allowPrivate: boolean }): string | null {
   const { allowPrivate } = options
@@ -83,7 +78,7 @@ export function checkWebhookUrl(text: string, options: { allowPrivate: boolean }
   return isOwnHost(host) ? 'must name a host that the public Internet can reach' : null
 }
 
-/** The parser of `URL` has already normalised every spelling of an IPv4 address. */
+/** The `URL` parser has normalized every spelling of an IPv4 address. */
 function isOwnHost(host: string): boolean {
   if (host === 'localhost' || host.endsWith('.localhost')) return true
   return isIP(host) !== 0 && isSpecialAddress(host)

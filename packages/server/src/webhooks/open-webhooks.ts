@@ -1,6 +1,3 @@
-// The background work of webhooks: a reader of the log creates deliveries of events, and a
-// dispatcher posts them.
-
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { ownNamesOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
@@ -35,12 +32,9 @@ import { findEnabledWebhooks } from '#webhooks/store/webhooks.ts'
 import { type DeliverWebhookDeps, openWebhookQueue } from './deliver-webhooks.ts'
 import { enabledAfter, type Webhook } from './model.ts'
 
-/**
- * The longest pause between reads of the log while many events arrive. Events of one pause share a
- * read.
- */
+/** Limits the delay between log queries while many events arrive. They share a query. */
 const FAN_OUT_GAP_MS_MAX = 10
-/** The pause after a slow read is twice as long as the read, up to this. */
+/** After a slow query the delay is twice its duration, up to this. */
 const FAN_OUT_REST_MS_MAX = 50
 
 export function openWebhookPoster(settings: Settings, resolver: Resolver): HttpPoster {
@@ -50,15 +44,11 @@ export function openWebhookPoster(settings: Settings, resolver: Resolver): HttpP
 }
 
 export type Webhooks = {
-  /** Called when there may be new events. A lost call only delays them. */
+  /** A lost call only delays deliveries. */
   wake(): void
-  /** Called when there may be new deliveries. A lost call only delays them. */
   wakeDeliveries(): void
   active(): number
-  /**
-   * Waits up to `drainMs` milliseconds for running attempts, then aborts them and returns their
-   * deliveries to the queue.
-   */
+  /** Aborted deliveries return to the queue. */
   close(drainMs: number): Promise<void>
 }
 
@@ -78,8 +68,7 @@ export function openWebhooks(deps: DeliverWebhookDeps & FanOutDeps, instance: st
     name: 'events for webhooks',
     everyMs: LOG_POLL_MS,
     async step() {
-      // A millisecond for each event: single events are delivered at once, while many share a step
-      // and its commit.
+      // A millisecond per event: single events go out at once, many share a query and a commit.
       const shareMs = Math.min(fanOut.found, FAN_OUT_GAP_MS_MAX)
       // Keeps several processes from loading a busy database all the time.
       const restMs = tookMs + Math.min(2 * tookMs, FAN_OUT_REST_MS_MAX)
@@ -109,12 +98,10 @@ export function openWebhooks(deps: DeliverWebhookDeps & FanOutDeps, instance: st
   }
 }
 
-/** A step of the log ends with the event whose deliveries reach this number. */
 const FAN_OUT_ROWS_MAX = 1_000
 
 type FanOutDeps = { db: Db; clock: Clock; queueClock: QueueClock; makeId: MakeId; tracing: Tracing }
 
-/** Creates deliveries of events. `onAdded` is called after each step that added some. */
 export function openFanOut(deps: FanOutDeps, onAdded: () => void): LogReader {
   const { db, clock, queueClock } = deps
   return openLogReader<LoggedEvent, NewWebhookDelivery>(deps, {
@@ -135,7 +122,6 @@ export function openFanOut(deps: FanOutDeps, onAdded: () => void): LogReader {
   })
 }
 
-/** The deliveries of these events, up to FAN_OUT_ROWS_MAX, and the last event that they cover. */
 async function match(
   deps: FanOutDeps,
   events: readonly LoggedEvent[],
@@ -159,7 +145,6 @@ async function match(
   return { work, to }
 }
 
-/** Adds a span to the event's trace, from the event to the creation of its deliveries. */
 function noteEvent(
   { tracing }: Pick<FanOutDeps, 'tracing'>,
   { kind, traceParent, occurredAtMs }: LoggedEvent,

@@ -1,5 +1,3 @@
-// Testing a webhook: sends an event of its own, at once and only once.
-
 import type { Budgets } from '#limits/limits.ts'
 import { WEBHOOK_MS_MAX } from '#platform/egress/http-post.ts'
 import { notFound, problem } from '#platform/problem.ts'
@@ -16,13 +14,12 @@ type Named = { accountId: string; webhookId: string }
 type WebhookTestOutcome = { message: string; delivery: WebhookDelivery }
 
 /**
- * Tests a webhook, even if it is disabled. Resolves when the receiver has accepted the event.
- * `not_found`; `webhook_failed` if the receiver did not accept it; `rate_limit_exceeded` and
- * `service_unavailable` as in `WebhookTests`, the latter also if the service shut down before an
- * answer.
+ * Posts a test event once, even to a disabled webhook. Throws `not_found`, `webhook_failed` if the
+ * receiver did not accept it, `rate_limit_exceeded`, or `service_unavailable` when busy or shutting
+ * down.
  */
 export async function testWebhook(deps: TestDeps, input: Named): Promise<WebhookTestOutcome> {
-  // Checked first, so that another account cannot use up this webhook's tests.
+  // Keeps other accounts from using up this webhook's tests.
   await getWebhook(deps, input)
   return deps.webhookTests.run(input.webhookId, (signal) => test(deps, input, signal))
 }
@@ -94,21 +91,18 @@ function failureOf(error: WebhookError | null, status: number | null): string {
   }
 }
 
-/** Running tests in a process, each of another webhook, besides the attempts of the dispatcher. */
+/** Excludes the dispatcher's attempts. */
 export const WEBHOOK_TESTS_MAX = 50
-/** The last part of a shutdown, in which aborted tests are answered. */
+/** The last part of a shutdown answers aborted tests. */
 const WEBHOOK_TEST_END_MS = SECOND_MS
 
 export type WebhookTests = {
   /**
-   * The value of `run`, whose signal is aborted when the service ends. `rate_limit_exceeded` while
-   * any process tests this webhook; `service_unavailable` while WEBHOOK_TESTS_MAX are running here,
-   * or after `close`.
+   * `rate_limit_exceeded` while any process tests this webhook; `service_unavailable` at
+   * WEBHOOK_TESTS_MAX or after `close`.
    */
   run<Value>(webhookId: string, run: (signal: AbortSignal) => Promise<Value>): Promise<Value>
-  /**
-   * Waits for running tests, and aborts them early enough that all are answered within `drainMs`.
-   */
+  /** Aborts running tests in time to answer all within `drainMs`. */
   close(drainMs: number): Promise<void>
 }
 

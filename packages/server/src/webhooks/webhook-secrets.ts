@@ -1,12 +1,10 @@
-// The secrets of a webhook, and signing with them.
-
 import { createHmac } from 'node:crypto'
 import type { Chance } from '#platform/chance.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
 
-/** How long a replaced secret still signs. */
+/** A replaced secret signs for this long. */
 export const WEBHOOK_OLD_SECRET_MS = DAY_MS
 export const WEBHOOK_SECRETS_MAX = 5
 
@@ -22,9 +20,7 @@ function sealSecrets(
   return sealer.seal(Buffer.from(JSON.stringify(secrets)), contextOf(webhookId))
 }
 
-/**
- * The secrets that sign at this time, newest first. Throws if they were sealed with another key.
- */
+/** Newest first, without expired ones. Throws if they were sealed with another key. */
 export function openSecrets(sealer: Sealer, webhook: Sealed, nowMs: number): string[] {
   const secrets = openAll(sealer, webhook, nowMs)
   if (secrets === null)
@@ -33,15 +29,12 @@ export function openSecrets(sealer: Sealer, webhook: Sealed, nowMs: number): str
 }
 
 type NewestSealed =
-  /** `isAlone`: the earlier secrets cannot be decrypted, and are dropped. */
+  /** `isAlone`: earlier secrets could not be decrypted and are dropped. */
   | { readonly kind: 'sealed'; readonly sealedSecrets: Uint8Array; readonly isAlone: boolean }
   /** WEBHOOK_SECRETS_MAX secrets sign until `untilMs`. */
   | { readonly kind: 'full'; readonly untilMs: number }
 
-/**
- * Adds `secret` as the newest and seals all secrets. The former newest signs for another day;
- * earlier ones keep their end.
- */
+/** The former newest secret signs for another day; earlier ones keep their end. */
 export function sealNewest(
   sealer: Sealer,
   webhook: Sealed,
@@ -59,7 +52,6 @@ export function sealNewest(
   return { kind: 'sealed', sealedSecrets, isAlone: kept === null }
 }
 
-/** Null if they were sealed with another key. */
 function openAll(
   sealer: Sealer,
   { id, sealedSecrets }: Sealed,
@@ -75,7 +67,6 @@ function contextOf(webhookId: string): string {
   return `webhook:${webhookId}`
 }
 
-/** The id and the first secret of a new webhook; stores neither. */
 export function makeNewSecret(deps: { chance: Chance; makeId: MakeId; sealer: Sealer }) {
   const id = deps.makeId('whk')
   const secret = makeWebhookSecret(deps.chance)
@@ -86,26 +77,22 @@ const SECRET_PREFIX = 'whsec_'
 /** Standard Webhooks requires 24 to 64. */
 const SECRET_BYTES = 32
 
-/** `whsec_` and the base64 of 32 random octets. */
 export function makeWebhookSecret(chance: Chance): string {
   return SECRET_PREFIX + Buffer.from(chance.bytes(SECRET_BYTES)).toString('base64')
 }
 
 type SignedRequest = {
   readonly id: string
-  /** The time of this attempt, in whole seconds since the Unix epoch. */
+  /** Of this attempt, in seconds since the epoch. */
   readonly timestamp: number
   readonly body: string
-  /**
-   * Newest first, at least one. All are used in `webhook-signature`; the first two also have fields
-   * of their own.
-   */
+  /** Newest first, at least one. */
   readonly secrets: readonly string[]
 }
 
 /**
- * Header fields in two conventions: `X-Signature` signs the time and the body with the secret as it
- * is written; Standard Webhooks also signs the id, with the secret's octets.
+ * `X-Signature` signs the time and the body with the secret as written. Standard Webhooks also
+ * signs the id, with the secret's octets.
  */
 export function signWebhook(request: SignedRequest): Record<string, string> {
   const { id, timestamp, body, secrets } = request
@@ -125,7 +112,6 @@ export function signWebhook(request: SignedRequest): Record<string, string> {
   }
 }
 
-/** The fields without signatures, to be shown to people. */
 export function withoutSignatures(
   headers: Readonly<Record<string, string>>,
 ): Record<string, string> {

@@ -1,5 +1,3 @@
-// Deliveries of webhooks as an account lists and retries them, and their removal. Their queue has a file of its own.
-
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import { EVENT_MS } from '#events/model.ts'
@@ -14,13 +12,13 @@ export type WebhookDelivery = Row<'webhook_deliveries'>
 
 type OfWebhook = { accountId: string; webhookId: string }
 
-/** The newest `COUNTED_MAX`, newest first; `total` counts no further, and older ones are not listed. */
+/** Lists at most the newest COUNTED_MAX; `total` counts no further. */
 export async function listWebhookDeliveries(
   db: ReadDb,
   input: OfWebhook & { limit: number; offset: number },
 ): Promise<{ deliveries: WebhookDelivery[]; total: number }> {
   const { accountId, webhookId, offset } = input
-  // These columns are in one index, so that rows before the page are not read.
+  // All columns are in one index, so rows before the page are not fetched.
   const all = db.read
     .selectFrom('webhook_deliveries')
     .where('lane', '=', webhookId)
@@ -49,7 +47,7 @@ export async function listWebhookDeliveries(
   return { deliveries: rows, total }
 }
 
-/** The states of the failing webhooks among these, by id: two index lookups for each, and a bounded count. */
+/** Two index lookups per failing webhook, and a bounded count. */
 export async function findWebhookFailures(
   db: ReadDb,
   webhooks: readonly Webhook[],
@@ -106,7 +104,7 @@ export async function findWebhookFailures(
       return [
         id,
         {
-          // `webhook_disabled` has overwritten the error of an attempt, whose status is kept.
+          // `webhook_disabled` has overwritten the error of the attempt.
           error: error === 'webhook_disabled' ? null : error,
           responseStatus: last?.response_status ?? null,
           nextAttemptAtMs: next_attempt_at,
@@ -120,7 +118,6 @@ export async function findWebhookFailures(
 
 type Outcome = Pick<WebhookDelivery, 'error' | 'response_status' | 'last_attempt_at'>
 
-/** The outcomes of the last attempts of these deliveries, by id. */
 async function findOutcomes(db: ReadDb, ids: readonly string[]): Promise<Map<string, Outcome>> {
   if (ids.length === 0) return new Map()
   const rows = await db.read
@@ -131,7 +128,6 @@ async function findOutcomes(db: ReadDb, ids: readonly string[]): Promise<Map<str
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** The delivery of this webhook with this id, or null. */
 export async function findWebhookDelivery(
   db: ReadDb,
   input: OfWebhook & { deliveryId: string },
@@ -145,7 +141,7 @@ export async function findWebhookDelivery(
   return (await query.executeTakeFirst()) ?? null
 }
 
-/** The newest first. */
+/** Newest first. */
 export async function listWebhookAttempts(
   db: ReadDb,
   deliveryId: string,
@@ -158,10 +154,7 @@ export async function listWebhookAttempts(
     .execute()
 }
 
-/**
- * Makes a settled delivery due at once; `pending` when it is not settled, `disabled` when its webhook is
- * disabled, to which only tests are posted.
- */
+/** `pending`: not settled yet. `disabled`: the webhook is, and the event is no test. */
 export const retryWebhookDelivery = transaction({
   name: 'retryWebhookDelivery',
   accountOf: ({ accountId }) => accountId,
@@ -209,14 +202,14 @@ export const dropWebhookDeliveries = transaction({
   async run(tx: Tx, { ids }: { ids: string[] }): Promise<void> {
     if (ids.length === 0) return
     const all = tx.query.selectFrom('webhook_deliveries').select('id').where('id', 'in', ids)
-    // All transactions that lock several rows use one order, so that no two wait for each other.
+    // All transactions lock rows in id order, which prevents deadlocks.
     const locked = idsOf(await lockRows(tx, all.orderBy('id')).execute())
     if (locked.length === 0) return
     await tx.query.deleteFrom('webhook_deliveries').where('id', 'in', locked).execute()
   },
 })
 
-/** Removes up to `PURGE_STEP_ROWS` deliveries of a webhook that was deleted; call until it is done. */
+/** Call until `isDone`. */
 export const purgeWebhookStep = transaction({
   name: 'purgeWebhookStep',
   accountOf: () => null,
@@ -233,7 +226,7 @@ export const purgeWebhookStep = transaction({
   },
 })
 
-/** Removes up to `PURGE_STEP_ROWS` deliveries of these events, and returns their number. */
+/** Removes up to `PURGE_STEP_ROWS` and returns their number. */
 export async function purgeDeliveriesOfEvents(tx: Tx, eventIds: string[]): Promise<number> {
   if (eventIds.length === 0) return 0
   const rows = await tx.query
@@ -246,10 +239,7 @@ export async function purgeDeliveriesOfEvents(tx: Tx, eventIds: string[]): Promi
   return rows.length
 }
 
-/**
- * Removes up to `PURGE_STEP_ROWS` deliveries that are as old as expired events, and returns their number.
- * A delivery that is being settled stays until the next time.
- */
+/** Removes up to `PURGE_STEP_ROWS` deliveries and returns their number. Skips locked ones. */
 export async function purgeWebhookDeliveries(tx: Tx, nowMs: number): Promise<number> {
   const old = tx.query
     .selectFrom('webhook_deliveries')

@@ -1,5 +1,4 @@
-// The queue of webhook deliveries: adding them, leasing them and recording their outcome. The lane is the
-// webhook.
+// The queue of webhook deliveries. A lane is a webhook.
 
 import { sql } from 'kysely'
 import type { LogPosition } from '#events/model.ts'
@@ -12,7 +11,7 @@ import { idsOf, leasedQueue } from '#queue/leased-queue.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 import type { WebhookDeliveryStatus, WebhookError, WebhookRequest } from '#webhooks/model.ts'
 
-/** Each row has some ten values, and a statement may have 32,766. */
+/** A row has some ten values; a statement may have 32,766. */
 const ROWS_AT_ONCE = 500
 
 export type NewWebhookDelivery = {
@@ -21,13 +20,12 @@ export type NewWebhookDelivery = {
   webhookId: string
   eventId: string
   eventKind: string
-  /** The trace that it continues, if any. */
   traceParent?: string | null
 }
 
 /**
- * Moves the reader of the log and adds the deliveries of the events between, ready at once. False, and
- * nothing is added, when the reader is not at `from` any more: another process was first.
+ * Moves the log reader and adds deliveries, ready at once. False, without changes, if another
+ * process has moved the reader from `from`.
  */
 export const addWebhookDeliveries = transaction({
   name: 'addWebhookDeliveries',
@@ -53,10 +51,7 @@ export const addWebhookDeliveries = transaction({
   },
 })
 
-/**
- * Adds an event for this webhook alone, and its delivery, leased by `worker`; null when the account has
- * no such webhook.
- */
+/** Adds an event for this webhook alone and a leased delivery. Null without the webhook. */
 export const addWebhookTest = transaction({
   name: 'addWebhookTest',
   accountOf: ({ accountId }) => accountId,
@@ -125,7 +120,6 @@ function newRow(delivery: NewWebhookDelivery, nowMs: number) {
   } satisfies Partial<NewRow<'webhook_deliveries'>>
 }
 
-/** A webhook delivery that a worker has leased. */
 export type HeldWebhookDelivery = Pick<Row<'webhook_deliveries'>, (typeof HELD_COLUMNS)[number]>
 
 const HELD_COLUMNS = [
@@ -142,14 +136,13 @@ export const webhookQueue = leasedQueue({
   table: 'webhook_deliveries',
   noun: 'WebhookDeliveries',
   columns: HELD_COLUMNS,
-  // The receiver may have the event already, and gets it again.
+  // The receiver may have the event already and gets it again.
   takenBack: {},
-  // Only the outcome of an attempt sets its time.
   returned: {},
   endLost: endTests,
 })
 
-/** Tests are not attempted again: their callers are no longer waiting. */
+/** The callers of tests are no longer waiting. */
 async function endTests(tx: Tx, ids: string[]): Promise<string[]> {
   const ended = await tx.query
     .updateTable('webhook_deliveries')
@@ -168,7 +161,6 @@ async function endTests(tx: Tx, ids: string[]): Promise<string[]> {
   return idsOf(ended)
 }
 
-/** The columns of a delivery that no attempt follows. */
 const OVER = {
   queue_state: null,
   leased_by: null,
@@ -176,7 +168,7 @@ const OVER = {
   next_attempt_at: null,
 } as const
 
-/** Octets of the messages that these events are about; an event of no message has none. */
+/** Omits events without a message. */
 export async function findEventSizes(db: ReadDb, eventIds: string[]): Promise<Map<string, number>> {
   if (eventIds.length === 0) return new Map()
   const rows = await db.read
@@ -189,35 +181,35 @@ export async function findEventSizes(db: ReadDb, eventIds: string[]): Promise<Ma
   return new Map(rows.map((row) => [row.id, row.size_bytes]))
 }
 
-/** A webhook is disabled after failing for this time without a success. */
+/** Disables a webhook that has failed for this time without a success. */
 const WEBHOOK_FAILING_MS_MAX = 5 * DAY_MS
 
 export type SettledWebhookDelivery = {
   worker: string
   accountId: string
   id: string
-  /** The count at the claim. */
+  /** The count at the lease. */
   attempts: number
   attemptAtMs: number
   status: WebhookDeliveryStatus
-  /** The time of the next attempt, by the queue's clock; null: the outcome is final. */
+  /** In queue time; null: the outcome is final. */
   nextAttemptAtMs: number | null
   /** Null when nothing was posted. */
   request: WebhookRequest | null
   responseStatus: number | null
   responseBody: string | null
   latencyMs: number | null
-  /** `webhook_disabled` was no attempt; that and `internal_error` say nothing about the receiver. */
+  /** `webhook_disabled` and `internal_error` do not count against the receiver. */
   error: WebhookError | null
   nowMs: number
   queueMs: number
-  /** Id of the event, should the webhook be disabled. */
+  /** For the event of disabling the webhook. */
   eventId: string
 }
 
 /**
- * Records the outcome: `lost` when another worker has claimed the delivery, or its webhook was deleted; `disabled` when
- * the webhook has failed for WEBHOOK_FAILING_MS_MAX and gets no more events.
+ * `lost`: another worker has leased the delivery, or its webhook was deleted. `disabled`: the
+ * webhook has failed for WEBHOOK_FAILING_MS_MAX.
  */
 export const settleWebhookDelivery = transaction({
   name: 'settleWebhookDelivery',
@@ -240,7 +232,7 @@ export const settleWebhookDelivery = transaction({
   },
 })
 
-/** Attempts that are kept of a delivery, the newest. Only retries by hand lead to more. */
+/** Only manual retries exceed this. */
 export const WEBHOOK_ATTEMPTS_KEPT = 20
 
 async function recordAttempt(
@@ -270,7 +262,7 @@ async function recordAttempt(
     .execute()
 }
 
-/** An attempt that was handed back and repeated has its number again; the first outcome stays. */
+/** The first outcome wins when a returned attempt is repeated with its number. */
 const insertAttempt = statement<Tables, Row<'webhook_attempts'>, never>((query, place) =>
   query
     .insertInto('webhook_attempts')
@@ -291,7 +283,7 @@ const insertAttempt = statement<Tables, Row<'webhook_attempts'>, never>((query, 
     .onConflict((conflict) => conflict.doNothing()),
 )
 
-/** Keeps the outcomes of earlier attempts, and subtracts the attempt that the claim counted. */
+/** Keeps the outcomes of earlier attempts and uncounts this one. */
 async function endUnattempted(tx: Tx, input: SettledWebhookDelivery): Promise<boolean> {
   const { id, accountId, worker, status, error } = input
   const ended = await tx.query
@@ -305,7 +297,7 @@ async function endUnattempted(tx: Tx, input: SettledWebhookDelivery): Promise<bo
   return ended.length > 0
 }
 
-/** True when this failure disables the webhook. Most failures change nothing, and lock nothing. */
+/** True when this failure disables the webhook. Most failures lock nothing. */
 async function noteFailure(
   tx: Tx,
   webhookId: string,
@@ -319,7 +311,7 @@ async function noteFailure(
     .where('id', '=', webhookId)
     .where('account_id', '=', accountId)
     .where('failing_since', sinceMs === null ? 'is' : '=', sinceMs)
-  // A time in the future was written before the clock was set back.
+  // A future time was written before the clock was set back.
   if (sinceMs === null || sinceMs > queueMs + CLOCK_SKEW_MS) {
     await update.set({ failing_since: queueMs }).execute()
     return false
@@ -370,8 +362,8 @@ const updateDelivery = statement<
     .where((row) =>
       row.or([
         row('leased_by', '=', place('worker')),
-        // Its lease ended, and no worker has claimed it since: recording the outcome is better than
-        // sending again. A later attempt has been counted, and a test that is ready was retried by hand.
+        // The lease expired and the delivery was not leased again. Recording the outcome prevents a
+        // second post. A test that is ready was retried manually.
         row.and([
           row('queue_state', '=', sql.lit('ready')),
           row('attempts', '=', place('attempts')),

@@ -15,10 +15,7 @@ export type NewWebhook = EventFilter &
     nowMs: number
   }
 
-/**
- * Adds a webhook without an inbox, up to WEBHOOKS_PER_ACCOUNT_MAX in an account. Concurrent ones
- * share transactions, because those of one account wait for its row.
- */
+/** Concurrent calls share a transaction, because those of one account wait for its row. */
 export const insertWebhook = groupTransaction({
   name: 'createWebhook',
   accountOf: ({ accountId }) => accountId,
@@ -36,7 +33,7 @@ async function insertTogether(
   writes: readonly GroupedInput<NewWebhook>[],
 ): Promise<Inserted[]> {
   const counts = new Map<string, number | null>()
-  // Ordered, so that two transactions do not deadlock.
+  // The order prevents deadlocks.
   for (const accountId of [...new Set(writes.map(({ input }) => input.accountId))].sort()) {
     counts.set(accountId, await lockAndCount(tx, accountId))
   }
@@ -52,16 +49,12 @@ async function insertTogether(
   return inserted
 }
 
-/** The number of the account's webhooks without an inbox; null without the account. */
 async function lockAndCount(tx: Tx, accountId: string): Promise<number | null> {
   if ((await lockAccount(tx, accountId)) === null) return null
   return countWebhooks(readIn(tx), accountId, { withInboxes: false })
 }
 
-/**
- * Inserts a webhook. The webhook of an inbox is inserted in the transaction of the inbox, which has
- * locked the account.
- */
+/** The account must be locked. */
 export async function insertWebhookRow(tx: Tx, input: NewWebhook): Promise<Webhook> {
   const { nowMs, ...given } = input
   const webhook: Webhook = {
@@ -91,7 +84,7 @@ export const changeWebhook = transaction({
     const { isEnabled, ...given } = input.change
     const columns = webhooks.write({
       ...given,
-      // Failures of the former URL say nothing about the new one.
+      // Failures of the former URL do not count against the new one.
       ...(given.url !== undefined && given.url !== kept.url && { failingSinceMs: null }),
       ...(await switched(tx, kept, { isEnabled, nowMs: input.nowMs })),
     })
@@ -102,7 +95,6 @@ export const changeWebhook = transaction({
   },
 })
 
-/** The fields that change when a webhook is enabled or disabled; none if it already is. */
 async function switched(
   tx: Tx,
   webhook: Webhook,
@@ -119,16 +111,13 @@ async function switched(
   }
 }
 
-/**
- * The end of the settled log. Unsettled events after that position are delivered although they are
- * slightly older.
- */
+/** Starts at the end of the settled log; slightly older, unsettled events are delivered too. */
 async function enabledFromNowOn(tx: Tx) {
   const { transactionId, sequence } = await readLogHead(readIn(tx))
   return { enabledAfterTransactionId: transactionId, enabledAfterSequence: sequence }
 }
 
-/** Replaces the secrets `kept`; false if they have changed since they were read. */
+/** False if the secrets have changed since `kept` was read. */
 export const replaceWebhookSecrets = transaction({
   name: 'replaceWebhookSecrets',
   accountOf: ({ accountId }) => accountId,
@@ -150,9 +139,7 @@ export const replaceWebhookSecrets = transaction({
 
 export type WebhookRemoval = { accountId: string; nowMs: number }
 
-/**
- * Removes it at once and leaves its deliveries to a job. False if the account has no such webhook.
- */
+/** A job deletes the deliveries later. */
 export const removeWebhook = transaction({
   name: 'deleteWebhook',
   accountOf: ({ accountId }) => accountId,
@@ -171,7 +158,6 @@ export const removeWebhook = transaction({
   },
 })
 
-/** The account's webhook, by its id or by its inbox; null if there is none. */
 export async function findOwnWebhook(
   db: ReadDb,
   { accountId, ...named }: { accountId: string } & ({ webhookId: string } | { inboxId: string }),
@@ -185,14 +171,14 @@ export async function findOwnWebhook(
   return row === undefined ? null : webhooks.read(row)
 }
 
-/** The webhook of any account; for deliveries. */
+/** Not scoped by account; only for deliveries. */
 export async function findWebhook(db: ReadDb, webhookId: string): Promise<Webhook | null> {
   const query = db.read.selectFrom('webhooks').selectAll().where('id', '=', webhookId)
   const row = await query.executeTakeFirst()
   return row === undefined ? null : webhooks.read(row)
 }
 
-/** The enabled webhooks of these accounts, and of these inboxes, whatever their filters. */
+/** Regardless of their filters. */
 export async function findEnabledWebhooks(
   db: ReadDb,
   { accountIds, inboxIds }: { accountIds: readonly string[]; inboxIds: readonly string[] },
@@ -222,7 +208,6 @@ export async function listWebhooks(
   return { webhooks: rows.map(webhooks.read), total }
 }
 
-/** The limits of webhooks and inboxes keep this count cheap. */
 async function countWebhooks(
   db: ReadDb,
   accountId: string,
