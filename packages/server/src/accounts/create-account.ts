@@ -31,9 +31,8 @@ export async function createAccount(
 }
 
 /**
- * Creates the first account of an empty database; null if an account exists. Calls `announce`
- * before the write: a crash in between leaves a token without an account, but never a key that was
- * not announced.
+ * Null if an account exists. Calls `announce` before the write: a crash in between leaves a token
+ * without an account, but never a key that was not announced.
  */
 export async function createFirstAccount(
   deps: CreateDeps,

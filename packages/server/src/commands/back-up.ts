@@ -19,9 +19,8 @@ export type BackUpOptions = {
 }
 
 /**
- * Writes the database, stored messages, certificate and key file into `folder`, from which the
- * service can start. A key from MAILROOM_SECRET_KEY is not written. `pg_dump` copies PostgreSQL.
- * Messages of a bucket become files, as with the blob store on disk.
+ * Writes everything that the service needs to start from `folder`, but no key from
+ * MAILROOM_SECRET_KEY. Messages of a bucket become files. Uses `pg_dump` for PostgreSQL.
  */
 export async function backUp(folder: string, { bucket = true }: BackUpOptions = {}): Promise<void> {
   const { settings } = loadSettings()

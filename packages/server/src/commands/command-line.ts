@@ -1,5 +1,4 @@
-// The commands and their help. Each loads its modules when it is called, so that `serve` starts
-// quickly and `--help` at once.
+// The commands, which load their modules when called, so that `serve` and `--help` start quickly.
 
 import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
 import { Command, Option } from 'commander'
@@ -39,8 +38,7 @@ export function addOperatorCommands(program: Command): void {
   addPostmasterCommands(program)
   for (const command of program.commands) {
     if (others.has(command) || FOR_CONTRIBUTORS.has(command.name())) continue
-    // Files in a data directory or a backup contain mail or keys, so only their owner may read
-    // them.
+    // Data directories and backups contain mail or keys, so only their owner may read them.
     command.hook('preAction', () => void process.umask(0o077))
   }
 }

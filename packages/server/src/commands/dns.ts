@@ -46,10 +46,7 @@ export async function listDkimCommand(): Promise<void> {
   }
 }
 
-/**
- * Activates the next key of a domain if DNS has had it for a day, with `now` if DNS has it at all.
- * Otherwise the failure says what the operator has to do.
- */
+/** DNS must have had the next key for a day, or with `now` at all; the failure says what to do. */
 export async function rotateDkimCommand(
   domain: string | undefined,
   { now: isUrgent = false }: { now?: boolean } = {},

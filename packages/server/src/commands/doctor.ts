@@ -78,10 +78,7 @@ async function readAndExamine(
   return { findings, isSandbox: settings.delivery === 'sandbox' }
 }
 
-/**
- * All checks except that of the settings. `ntp` names a time server. Takes some seconds, and up to
- * `domainsMs` for custom domains.
- */
+/** `ntp` names a time server. Takes some seconds, and up to `domainsMs` for custom domains. */
 export async function examine(
   settings: Settings,
   ntp: string | null,

@@ -9,16 +9,12 @@ import { inspectPostgres, migratePostgres } from '#platform/db/postgres.ts'
 import { inspectSqlite, migrateSqlite } from '#platform/db/sqlite.ts'
 import { loadSettings } from './command.ts'
 
-/**
- * Exit codes of a check, besides 0 for a current schema and 1 for a database that cannot be read.
- */
+/** Exit codes of a check, besides 0 for a current schema and 1 for an unreadable database. */
 const PENDING = 3
 const PENDING_BREAKING = 4
 const REFUSED = 5
 
-/**
- * Applies missing migrations and prints them; a second run applies none. `check` only prints them.
- */
+/** Prints the missing migrations and, without `check`, applies them. */
 export async function migrateDatabase({ check = false }: { check?: boolean } = {}): Promise<void> {
   const { settings } = loadSettings()
   if (check) return checkMigrations(settings)

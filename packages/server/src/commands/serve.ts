@@ -9,9 +9,7 @@ import { type Log, type OpenedLog, openLog } from '#platform/log.ts'
 import { openMetrics, silentMetrics } from '#platform/telemetry/metrics.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 
-/**
- * A signal to a process group arrives twice, from its sender and later from npm; both count as one.
- */
+/** A signal to a process group arrives twice, the second time from npm; both count as one. */
 const ONE_SIGNAL_MS = 1_000
 
 /** Time from the signal to the exit. The documentation promises ten seconds. */
@@ -31,8 +29,8 @@ function exitInTime(log: Log, flush: () => void, code: number): void {
 
 /**
  * Serves until SIGTERM or SIGINT, drains, and exits 0. A second signal exits at once with 1. SIGHUP
- * reloads the certificate's files. If a newer program has made the database incompatible, the
- * service drains and exits with 1.
+ * reloads the certificate. If a newer program has made the database incompatible, the service
+ * drains and exits with 1.
  */
 export async function serve(): Promise<void> {
   const { settings, warnings } = loadSettings()
@@ -53,8 +51,7 @@ export async function serve(): Promise<void> {
   })
   process.on('SIGTERM', (signal) => void end(signal))
   process.on('SIGINT', (signal) => void end(signal))
-  // The supervisor restarts the program, which exits with this error until the newer one replaces
-  // it.
+  // The supervisor restarts the program, which exits like this until the newer one replaces it.
   const onOutdated = (text: string) => {
     log.error({ reason: text }, 'a newer program has changed the database')
     void end('schema', 1)
@@ -64,8 +61,7 @@ export async function serve(): Promise<void> {
     if (process.stdout.isTTY === true) void end(signal)
     else void app?.reloadCertificate()
   })
-  // After an uncaught error the state is unknown: log it and let the supervisor restart the
-  // program.
+  // After an uncaught error the state is unknown, so the supervisor has to restart the program.
   const fail = (error: unknown) => {
     log.error({ error }, 'the service stopped because of an internal error')
     flush()
@@ -142,7 +138,7 @@ function endingOnce({ log, flush }: OpenedLog, close: () => Promise<void>): Endi
 
 /**
  * The banner with the first key, shown only now. It is written just before the account is
- * committed, so that a crash never leaves a key that was not shown; requests wait until then.
+ * committed, so that a crash never leaves a key that was not shown.
  */
 function describeFirstStart({
   token,

@@ -1,5 +1,4 @@
-// Starts and stops the service on an empty directory after an installation, so that its code is
-// compiled before the first real start.
+// Starts the service once after an installation, so that its code is compiled for the real start.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,10 +9,7 @@ import { silentLog } from '#platform/log.ts'
 // Only for its modules, which `serve` loads too.
 import './serve.ts'
 
-/**
- * The compiled code is left in the cache that `main.mjs` opened. It only makes the first start
- * faster, so a failure must not fail an installation.
- */
+/** Fills the code cache that `main.mjs` opened. A failure must not fail an installation. */
 export async function warmUp(): Promise<void> {
   try {
     await startOnce()

@@ -18,10 +18,7 @@ export type CommandStore = OpenStore & {
   makeId: ReturnType<typeof idMaker>
 }
 
-/**
- * Opens the store, runs the command and always closes it. Throws if there is no database, unless
- * `absent` is `make`.
- */
+/** Always closes the store. Throws if there is no database, unless `absent` is `make`. */
 export async function withStore<Value>(
   run: (store: CommandStore) => Promise<Value>,
   { absent = 'refuse' }: { absent?: 'refuse' | 'make' } = {},

@@ -1,7 +1,4 @@
-/**
- * Prefers a candidate that begins with `text`, then the smallest Levenshtein distance; the first of
- * several equally near. Throws if there are none.
- */
+/** Prefers a candidate that begins with `text`, then the smallest Levenshtein distance. */
 export function findNearest(text: string, candidates: readonly string[]): string {
   const ranked = candidates
     .map((candidate) => ({ candidate, distance: distanceOf(text, candidate) }))

@@ -1,5 +1,4 @@
-// Reads the settings from an environment, or lists all mistakes in it at once. No message contains
-// the value of a secret. Depends only on the named files and the number of cores of the machine.
+// Reads the settings or lists all mistakes in them. No message contains the value of a secret.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
@@ -260,8 +259,8 @@ function secretFileNames(tables: Tables): ReadonlyMap<string, Setting<unknown>> 
 }
 
 /**
- * Replaces the names of files by the secrets in them, trimmed. A file is a mistake if it cannot be
- * read, is empty or larger than 64 KiB, or is given beside its secret.
+ * Replaces the names of files by the trimmed secrets in them. An unreadable, empty or oversized
+ * file is a mistake, and so is one given beside its secret.
  */
 function readSecretFiles(
   given: Environment,

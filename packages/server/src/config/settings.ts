@@ -1,5 +1,4 @@
-// Every setting: its name, form, default and meaning, and the settings as the program sees them.
-// The reader, the documentation and the warnings about unknown names use this table.
+// The table of settings, which the reader, the documentation and the warnings use.
 
 import type { BlockList } from 'node:net'
 import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'

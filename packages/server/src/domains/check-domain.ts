@@ -1,5 +1,4 @@
-// Checks of custom domains: queries DNS, decides in a pure function, and writes the outcome in one
-// transaction.
+// Queries DNS for custom domains and writes the outcome in one transaction.
 
 import type { Domain as DomainShape } from '@mailroom/contract/domains.ts'
 import { type Answered, checkMxRecord, checkTextRecord } from '#domains/records/check-record.ts'
@@ -39,10 +38,9 @@ export type VerifyDeps = CheckDeps & { domainChecks: DomainChecks }
 type DomainNamed = { accountId: string; domainId: string }
 
 /**
- * Checks the domain now, which may change its status. Concurrent calls share one check. If DNS does
- * not answer, nothing changes and the record's hint says so. Errors: `domain_taken` if another
- * account has verified the domain; `rate_limit_exceeded` if too many checks of the account are
- * waiting.
+ * Concurrent calls share one check. If DNS does not answer, nothing changes and the record's hint
+ * says so. Errors: `domain_taken` if another account has verified the domain; `rate_limit_exceeded`
+ * if too many checks of the account are waiting.
  */
 export async function verifyDomain(deps: VerifyDeps, named: DomainNamed): Promise<DomainShape> {
   const outcome = await deps.domainChecks.runRequested(named, () => checkDomain(deps, named))
@@ -88,8 +86,8 @@ export async function checkDueDomains(deps: VerifyDeps, signal: AbortSignal): Pr
 }
 
 /**
- * Limits per process, once for due and once for requested checks. Together they send fewer queries
- * than DNS_QUERIES_AT_ONCE, so that silent servers of one domain delay no other domain.
+ * Per process, for due and for requested checks each. Together they stay below DNS_QUERIES_AT_ONCE,
+ * so that silent servers of one domain delay no other.
  */
 const DOMAIN_CHECKS_AT_ONCE = 20
 export const DOMAIN_CHECKS_PER_ACCOUNT_MAX = 4
@@ -97,10 +95,7 @@ export const DOMAIN_CHECKS_WAITING_MAX = 16
 
 /** The running checks of this process: one at a time for a domain. */
 export type DomainChecks = {
-  /**
-   * Joins a running or waiting check of this domain, or starts one. `rate_limit_exceeded` if too
-   * many checks of the account are waiting.
-   */
+  /** Joins or starts a check. `rate_limit_exceeded` if too many of the account are waiting. */
   runRequested(named: DomainNamed, check: () => Promise<CheckedDomain>): Promise<CheckedDomain>
   runDue(named: DomainNamed, check: () => Promise<CheckedDomain>): Promise<void>
 }
@@ -169,10 +164,7 @@ type Answers = { kind: 'answered'; checks: RecordCheck[]; isRight: boolean; nowM
 /** `isSure`: the status does not change, or a second query has confirmed the change. */
 type SureAnswers = Answers & { isSure: boolean }
 
-/**
- * Repeats the queries at once if the status would change, because one of the domain's name servers
- * may lag behind. A DNS fault that affects both queries is not noticed.
- */
+/** Repeats the queries before a change of status, because a name server may lag behind. */
 async function askUntilSure(
   deps: CheckDeps,
   domain: Domain,
@@ -245,10 +237,7 @@ export type AskedRecord =
   | { readonly kind: 'check'; readonly record: DnsRecord; readonly check: RecordCheck }
   | { readonly kind: 'fault'; readonly record: DnsRecord; readonly text: string }
 
-/**
- * One result for each record, in order. Records without an answer after DOMAIN_CHECK_MS_MAX, or
- * when `signal` is aborted, are faults.
- */
+/** No answer after DOMAIN_CHECK_MS_MAX, or once `signal` is aborted, is a fault. */
 export async function askRecords(
   { resolver }: { resolver: Resolver },
   records: readonly DnsRecord[],

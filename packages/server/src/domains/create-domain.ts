@@ -46,15 +46,14 @@ export type CreateDomainDeps = MakeKeyDeps & {
 }
 
 /**
- * Adds a pending domain with its keys. Errors: `invalid_domain`, `invalid_pod`, `domain_taken`,
- * `domain_limit_reached`, `rate_limit_exceeded` if too many creations of the account are waiting.
+ * Errors: `invalid_domain`, `invalid_pod`, `domain_taken`, `domain_limit_reached`,
+ * `rate_limit_exceeded` if too many creations of the account are waiting.
  */
 export async function createDomain(deps: CreateDomainDeps, input: CreateDomain): Promise<Domain> {
   const named = await readCustomDomain(input.domain, deps.inboxDomain)
   if (named.kind === 'invalid') throw problem('invalid_domain', `${capitalised(named.reason)}.`)
   const { domain } = named
-  // Checked before the wait for an immediate refusal, and after it so that no keys are generated in
-  // vain.
+  // Before the wait, to refuse at once, and after it, to generate no keys in vain.
   await requireRoom(deps, input, domain)
   return deps.domainCreations.run({ key: input.accountId }, async () => {
     await requireRoom(deps, input, domain)

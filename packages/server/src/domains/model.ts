@@ -6,10 +6,7 @@ import type { Domain, RecordCheck } from '#store/nouns.ts'
 
 export type { Domain, DomainStatus, RecordCheck }
 
-/**
- * Whether mail from an inbox here to the domain is delivered here. Mail for a failed domain goes to
- * its MX hosts: an account cannot hold the mail of a domain that it has lost.
- */
+/** Mail for a failed domain leaves: an account cannot hold mail of a domain that it has lost. */
 export function isLocal(domain: Pick<Domain, 'status' | 'isHolder' | 'checks'>): boolean {
   if (isUsable(domain)) return true
   return (

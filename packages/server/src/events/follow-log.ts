@@ -27,8 +27,7 @@ export type LogReader = {
 type Place = { kept: LogPosition; read: LogPosition; unkept: number; keptMs: number }
 
 /**
- * Starts at the reader's stored position. The transaction of `write` moves that position, so that
- * only one of several processes does the work of an event.
+ * The transaction of `write` moves the stored position, so that one process does an event's work.
  */
 export function openLogReader<Event extends { readonly position: LogPosition }, Work>(
   { db, clock }: { db: Db; clock: Clock },
@@ -101,10 +100,7 @@ export type Stall = {
   end(): void
 }
 
-/**
- * Paces a reader whose events wait for an older transaction: it reads again soon at first, then
- * less often. The warning to the operator names it as `reader`.
- */
+/** While events wait for an older transaction, reads again soon at first, then less often. */
 export function openStall({ clock, log }: { clock: Clock; log: Log }, reader: string): Stall {
   let since: { position: LogPosition; startMs: number; isReported: boolean } | null = null
   return {

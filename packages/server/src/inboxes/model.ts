@@ -32,10 +32,7 @@ export function makeMailboxName(chance: Chance): string {
   return randomText(chance, LOWER_ALPHANUMERIC, 8)
 }
 
-/**
- * Removes a sub-address (RFC 5233): `name+tag@domain` reaches `name@domain`. The result is in lower
- * case, with the domain in A-labels.
- */
+/** `name+tag@domain` reaches `name@domain` (RFC 5233). Lower case, with the domain in A-labels. */
 export function inboxAddressOf(localPart: string, domain: string): string {
   const plus = localPart.indexOf('+')
   const name = plus > 0 ? localPart.slice(0, plus) : localPart

@@ -17,8 +17,7 @@ const RESERVED = [
   'root',
   'sysadmin',
   'ssladmin',
-  // Senders of automatic mail, and addresses for reports about the domain's mail (RFC 7489, RFC
-  // 8460).
+  // Senders of automatic mail, and recipients of reports (RFC 7489, RFC 8460).
   'mailer-daemon',
   'noreply',
   'bounce',
@@ -96,10 +95,7 @@ export function isServiceName(displayName: string): boolean {
   return OF_SERVICE.includes(skeleton) || skeleton.includes(skeletonOf(HELD_MAIL))
 }
 
-/**
- * Names that look alike have the same skeleton: without case, punctuation, spaces and invisible
- * characters.
- */
+/** Equal for names that look alike: without case, punctuation, spaces and invisible characters. */
 function skeletonOf(name: string): string {
   const plain = name
     .normalize('NFKD')

@@ -1,5 +1,4 @@
-// Metrics of the queues of this process and in the database, whose queries run one after the other
-// within a time limit.
+// Metrics of the queues of this process and, within a time limit, in the database.
 
 import { findUnsettledSince } from '#events/store/events.ts'
 import type { MailListener } from '#inbound/intake/intake.ts'

@@ -67,8 +67,8 @@ export function healthPath({ dataDir }: { dataDir: string }): string {
 }
 
 /**
- * Answers `/health` with 200, and `/ready` with 200 or with 503 and the obstacle. Only logs a
- * warning if another process answers for the data directory, or the path is too long for a socket.
+ * `/ready` is 200, or 503 with the obstacle. Only logs a warning if another process answers for the
+ * data directory, or the path is too long for a socket.
  */
 export async function openHealth({ dataDir, findObstacle, log }: HealthOptions): Promise<Health> {
   const path = healthPath({ dataDir })

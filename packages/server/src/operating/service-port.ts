@@ -1,5 +1,4 @@
-// A port for operators: health, readiness and metrics, even of a process without the API. Accepts
-// no body and knows no accounts.
+// The operators' port: health, readiness and metrics, even without the API. It knows no accounts.
 
 import { timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'

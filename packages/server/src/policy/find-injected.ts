@@ -1,6 +1,5 @@
-// Finds recipients of a send that came from inside received mail, which is the sign of an injected
-// instruction. Reads the whole thread of the send, and the inbox's other threads that may mention a
-// recipient.
+// Finds recipients of a send that came from inside received mail, the sign of an injected
+// instruction, in the send's thread and in threads that may mention a recipient.
 
 import { indexPiecesOf } from '@mailroom/mail-reading/mentions/mention-index.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'

@@ -43,10 +43,7 @@ export async function getPolicy({ db }: Pick<Deps, 'db'>, asked: Asked): Promise
   return presentPolicy(found)
 }
 
-/**
- * Replaces each direction that the body has. Errors: `bad_request`, `not_found`, and those of
- * policies.
- */
+/** Replaces each given direction. Errors: `bad_request`, `not_found`, and those of policies. */
 export async function putPolicy(
   deps: Deps,
   { body, ...change }: Asked & { actor: Actor; body: ReplacePolicy; ifMatch?: string | undefined },

@@ -57,10 +57,7 @@ export async function judgeSend(
   return { decision, reasons, holdAbovePerHour }
 }
 
-/**
- * Judges an approved message again when it is sent: only block rules added since the approval
- * refuse it, because a person has decided about the rest. Null if no rule refuses it.
- */
+/** A person has decided, so only block rules added since the approval refuse. Null if none does. */
 export async function judgeApproved(
   { db }: Pick<GuardDeps, 'db'>,
   { inbox, message, approvedAtMs }: { inbox: Inbox; message: Addressed; approvedAtMs: number },
@@ -81,10 +78,7 @@ function failureOf(guard: GuardName, error: unknown): HoldReason {
   return { guard, detail: `The guard could not examine the message, so a person has to.${why}` }
 }
 
-/**
- * Addresses that rules or the mode refuse, and those that match no rule. Ignores block rules older
- * than `blocksSinceMs`.
- */
+/** Ignores block rules older than `blocksSinceMs`. */
 async function judgeAddresses(
   { db }: Pick<GuardDeps, 'db'>,
   policy: SendPolicy,

@@ -1,5 +1,4 @@
-// The people an inbox or a thread knows. A header field may contain any name, so it counts only if
-// the author of the message is proven.
+// The people an inbox or a thread knows. A header field counts only if the author is proven.
 
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
@@ -33,10 +32,7 @@ export function proofMinOf({ carrier }: GuardDeps): SenderProof {
   return carrier === null ? SENDER_PROOFS.claimed : SENDER_PROOFS.verified
 }
 
-/**
- * Addresses that have written to the inbox, proven by SPF or DKIM. Mail that an API key released
- * from quarantine never counts.
- */
+/** Proven by SPF or DKIM. Mail that an API key released from quarantine never counts. */
 export function findProvenWriters(
   deps: GuardDeps,
   { id: inboxId }: Inbox,

@@ -34,8 +34,7 @@ export async function listAudit(
   input: AuditFilter & { accountId: string } & Page,
 ): Promise<{ entries: NewAuditEntry[]; total: number }> {
   const { limit, offset } = input
-  // Each kind is a range of the index, so that many entries of one kind never hide a few of
-  // another.
+  // Each kind is a range of the index, so that a frequent kind never hides a rare one.
   const newest = await Promise.all(
     kindsOf(input).map((kind) =>
       ofKind(db, input, kind)

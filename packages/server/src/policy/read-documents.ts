@@ -11,9 +11,8 @@ type SentFile = Pick<
 >
 
 /**
- * A text for each document, including those in attached messages. Skips pictures, sound and video,
- * unless the service reads pictures. Throws a `CannotExamine` for any other file that cannot be
- * read whole.
+ * Includes attached messages. Skips pictures, sound and video, unless the service reads pictures.
+ * Throws a `CannotExamine` for any other file that cannot be read whole.
  */
 export async function readDocuments(
   deps: Pick<GuardDeps, 'fileReader' | 'parser'>,

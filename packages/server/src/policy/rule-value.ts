@@ -46,8 +46,8 @@ export function compareValue(written: string): RuleValue {
 }
 
 /**
- * The values of rules that match this address: the address, its domain, and the parents of the
- * domain except the top level, each also with a wildcard. An invalid address has only its domain.
+ * The address, its domain, and the domain's parents except the top level, each also with a
+ * wildcard. An invalid address has only its domain.
  */
 export function ruleValuesOf(address: string): string[] {
   const own = checkEmailAddress(address) === null ? [addressKey(address)] : []
@@ -58,10 +58,7 @@ export function ruleValuesOf(address: string): string[] {
   return [...own, ...domains, ...domains.slice(1).map((parent) => `*.${parent}`)]
 }
 
-/**
- * Values of block rules. Superfluous dots are ignored, because a misspelt address must not evade a
- * block.
- */
+/** Ignores superfluous dots, because a misspelt address must not evade a block. */
 export function blockValuesOf(address: string): string[] {
   const at = address.lastIndexOf('@')
   const values = ruleValuesOf(address)

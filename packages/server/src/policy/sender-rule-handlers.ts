@@ -121,10 +121,7 @@ type CreateSenderRule = {
   actor: Actor
 }
 
-/**
- * Returns the rule, new or existing. Errors: `bad_request` for an invalid value or inbox,
- * `invalid_pod`, `sender_rule_limit_reached`.
- */
+/** Errors: `bad_request`, `invalid_pod`, `sender_rule_limit_reached`. */
 async function createSenderRule(
   deps: { db: Db; clock: Clock; makeId: MakeId },
   { accountId, type, value, pod, inboxId, requireVerified, actor }: CreateSenderRule,

@@ -1,13 +1,9 @@
-// The columns of a noun, from which the types of its rows and of the noun, and its read, write and
-// presented forms are derived.
+// The columns of a noun, from which its types and its read, write and presented forms are derived.
 
 import type { ColumnType } from 'kysely'
 import { presentTimes, type WithTimes } from '#platform/clock.ts'
 
-/**
- * `defaulted`: an insert may omit it. `editable`: clients set it. `internal`: it is never
- * presented.
- */
+/** `defaulted`: an insert may omit it. `editable`: clients set it. `internal`: never presented. */
 type Trait = 'nullable' | 'defaulted' | 'editable' | 'internal'
 
 /** Null for a value that is stored as it is. */
@@ -96,23 +92,16 @@ type RowOf<Given extends AnyColumns> = {
 
 type Columns<Given extends AnyColumns> = {
   readonly given: Given
-  /**
-   * For a select list; PostgreSQL refuses to run a prepared `select *` after a column was added.
-   */
+  /** PostgreSQL refuses a prepared `select *` after a column was added; these names avoid it. */
   readonly names: readonly Given[keyof Given]['name'][]
   /** Column names with the table before each. */
   of<Table extends string>(table: Table): readonly `${Table}.${Given[keyof Given]['name']}`[]
   read(row: RowOf<Given>): FieldsOf<Given>
-  /**
-   * The columns of the given fields; omits undefined values and fields that are not of the noun.
-   */
+  /** Omits undefined values and fields that are not of the noun. */
   write<Values extends Partial<FieldsOf<Given>>>(values: Values): Written<Given, Values>
   /** Writes editable fields only, so that a body may be passed whole. */
   edit(values: Edits<Given>): Written<Given, Edits<Given>>
-  /**
-   * Presents the noun as in the contract, without internal fields. Other fields of the given object
-   * are kept.
-   */
+  /** As in the contract, without internal fields. Other fields of the given object are kept. */
   present<Noun extends object>(noun: Noun): WithTimes<Omit<Noun, With<Given, 'internal'>>>
 }
 type Edits<Given extends AnyColumns> = Partial<Pick<FieldsOf<Given>, With<Given, 'editable'>>>

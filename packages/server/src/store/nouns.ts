@@ -1,5 +1,4 @@
-// The columns of the API's nouns. A column that is added here is read, written and presented
-// everywhere.
+// The columns of the API's nouns. A new column is read, written and presented everywhere.
 
 import type { BodyOf } from '@mailroom/contract/operations.ts'
 import type { ReviewContent } from '@mailroom/contract/reviews.ts'

@@ -10,9 +10,8 @@ export const PURGE_STEP_ROWS = 500
 type Column<Table extends keyof Tables> = keyof Row<Table> & string
 
 /**
- * Removes up to PURGE_STEP_ROWS rows whose `time`, an indexed column, is at or before `until`,
- * oldest first; returns one column of each. `key` is the primary key. With `isRenewed`, a row that
- * gets a later time during the step is kept.
+ * Removes rows whose `time`, an indexed column, is at or before `until`, oldest first. With
+ * `isRenewed`, a row that gets a later time during the step is kept.
  */
 export async function removeOldest<Table extends keyof Tables, Returned extends Column<Table>>(
   tx: Tx,
@@ -72,10 +71,7 @@ export async function inSteps(
   return false
 }
 
-/**
- * Runs a step and, unless it was the last, pauses for PURGE_PAUSE_FACTOR times its duration, so
- * that most other writes find the writer free. An aborted `signal` ends the pause.
- */
+/** Pauses for PURGE_PAUSE_FACTOR times the step's duration, to leave the writer free. */
 export async function paced<Step extends { isDone: boolean }>(
   step: () => Promise<Step>,
   signal?: AbortSignal,

@@ -1,5 +1,4 @@
-// The list of blobs without references. The transaction that removes the last reference adds to it,
-// so that a crash before the removal of the blob leaves none for long.
+// Lists unreferenced blobs in the transaction, so that a crash before their removal leaves none.
 
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { transaction } from '#platform/db/db.ts'

@@ -1,6 +1,5 @@
-// Identifies the caller of a request by the Authorization header or the session cookie. Failed
-// attempts are limited for each address, but a valid key is never refused because of them: other
-// clients may share the address, as behind a proxy.
+// Identifies the caller of a request. Failed attempts are limited for each address, but a valid key
+// is never refused because of them: other clients may share the address, as behind a proxy.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -43,10 +42,7 @@ type Presented = Sender & {
   readonly authorization: string | undefined
   /** Whether the URL has any part of a signature. */
   readonly isSigned: boolean
-  /**
-   * Such a request needs no CSRF token: it changes nothing, and other origins cannot see the
-   * answer.
-   */
+  /** Needs no CSRF token: it changes nothing, and other origins cannot see the answer. */
   readonly isReading: boolean
   /** Pages of any origin can read a WebSocket, so the request has to name its origin. */
   readonly isSocket?: boolean
@@ -147,8 +143,7 @@ export class Identifier {
     const { sessions, publicUrl } = this.#options
     requireOwnOrigin(headers, { publicUrl: publicUrl(), isOriginRequired: isSocket })
     const found = await sessions.find(this.#cookieOf(headers))
-    // Not counted as a failure: a sealed cookie cannot be guessed, and an open page sends it many
-    // times.
+    // Not a counted failure: a sealed cookie cannot be guessed, and an open page sends it often.
     if (found === null) throw problem('unauthorized', SESSION_OVER)
     if (!isReading) requireCsrfToken(headers, found.session.csrfToken)
     return found
@@ -159,8 +154,7 @@ export class Identifier {
   }
 
   /**
-   * Requests from pages of other sites are counted apart, or any page could lock out the agents at
-   * the same address.
+   * Pages of other sites are counted apart, or any page could lock out the agents at its address.
    */
   #groupOf({ clientAddress, headers }: Sender): string {
     const group = clientGroup(clientAddress)
@@ -197,10 +191,7 @@ function admitted(
   return { kind: 'key', accountId, keyId: actor.keyId, session }
 }
 
-/**
- * The account or approver whose share of requests and memory is used. Approvers have their own,
- * which an agent cannot use up. Null for an unidentified caller.
- */
+/** Approvers have a share of their own, which an agent cannot use up. Null if unidentified. */
 export function payerOf(caller: Caller | null): string | null {
   if (caller?.kind === 'key') return caller.accountId
   return caller?.kind === 'approver' ? caller.approverId : null
@@ -228,9 +219,9 @@ export function digest(token: string): Buffer {
 }
 
 /**
- * Throws `forbidden_origin` for a request from another site's page, recognised by `Sec-Fetch-Site`
- * (W3C Fetch Metadata §2.3) or `Origin` (RFC 6454 §7). Programs and old browsers send neither, and
- * are allowed unless the origin is required.
+ * Throws `forbidden_origin` for another site's page, by `Sec-Fetch-Site` (W3C Fetch Metadata §2.3)
+ * or `Origin` (RFC 6454 §7). Programs and old browsers send neither, and are allowed unless the
+ * origin is required.
  */
 export function requireOwnOrigin(
   headers: IncomingHttpHeaders,
@@ -255,8 +246,8 @@ function requireCsrfToken(headers: IncomingHttpHeaders, csrfToken: string): void
 }
 
 /**
- * Accepts the origin of the public URL, or of the requested host under either scheme, because TLS
- * may end at a proxy. If the public URL is https, a page over plain http at its name is foreign.
+ * Accepts either scheme, because TLS may end at a proxy. If the public URL is https, a page over
+ * plain http at its name is foreign.
  */
 function isOwn(origin: string, host: string | undefined, publicUrl: string): boolean {
   if (!URL.canParse(origin) || !/^https?:\/\//i.test(origin)) return false

@@ -62,10 +62,7 @@ export function hashToken(token: string): Uint8Array {
   return hash('sha256', token, 'buffer')
 }
 
-/**
- * Takes effect on the next request. `last_api_key` for the only active key; a second call is
- * `not_found`.
- */
+/** Takes effect on the next request. `last_api_key`; a second call is `not_found`. */
 export async function revokeKey(
   deps: { db: Db; clock: Clock },
   input: { accountId: string; keyId: string },
@@ -94,15 +91,12 @@ export const APPROVER_TOKEN_PREFIX = 'mra_'
 /** Null for a token that is unknown or revoked. */
 export type Authenticate = (token: string) => Promise<Identity | null>
 
-/**
- * Limits how often a key's last use is written; a write for each request would be too expensive.
- */
+/** Writing a key's last use for each request would be too expensive. */
 const TOUCH_EVERY_MS = 60_000
 const TOUCHED_KEYS_MAX = 10_000
 
 /**
- * Queries the database for each token, so that revoking a key or deleting an approver takes effect
- * at once. A request waits until the first use of its key is recorded.
+ * Queries each token, so that revoking takes effect at once. Waits for the record of a first use.
  */
 export function makeAuthenticate(deps: { db: Db; clock: Clock; log: Log }): Authenticate {
   const touch = makeTouch(deps)

@@ -121,9 +121,8 @@ async function startPairing(
 }
 
 /**
- * Creates the key of an approved pairing and returns its token, only once; null while undecided.
- * `not_found` if the pairing has expired, was denied, or its key was fetched;
- * `api_key_limit_reached` if the account may have no further key.
+ * Returns the token of an approved pairing only once; null while undecided. `not_found` if the
+ * pairing has expired, was denied or fetched; `api_key_limit_reached`.
  */
 async function pollPairing(deps: PairingDeps, requestId: string): Promise<string | null> {
   const { stored: key, token } = newKey(deps, { name: null })

@@ -1,5 +1,4 @@
-// Sessions of the console. The sealed cookie contains the whole session: account, key or approver,
-// end, and a CSRF token. Only the ids of ended sessions are stored.
+// Sessions of the console, sealed in the cookie. Only the ids of ended sessions are stored.
 
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -39,10 +38,7 @@ export type SignedIn = {
 export type Sessions = {
   /** The session and the value of its cookie; null if the token is unknown or revoked. */
   create(token: string): Promise<(SignedIn & { readonly cookie: string }) | null>
-  /**
-   * Null if the cookie was not made with this secret, the session has expired or ended, or its key
-   * or approver is gone.
-   */
+  /** Null if the cookie is not ours, the session is over, or its key or approver is gone. */
   find(cookie: string): Promise<SignedIn | null>
   end(session: Session): Promise<void>
 }
@@ -50,10 +46,7 @@ export type Sessions = {
 const SESSION_MS = 12 * HOUR_MS
 const CSRF_TOKEN_BYTES = 24
 
-/**
- * Queries the key or approver at each use, so that revoking or deleting it ends the session at once
- * in every process.
- */
+/** Queries the key or approver at each use: revoking or deleting it ends the session at once. */
 export function openSessions(
   deps: {
     db: Db

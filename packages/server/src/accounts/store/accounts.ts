@@ -30,9 +30,7 @@ type NewAccount = Pick<Account, 'id' | 'name' | 'plan'> & {
   isFirst: boolean
 }
 
-/**
- * Adds an account with its default pod and first key. With `isFirst`, false if an account exists.
- */
+/** Includes its default pod and first key. With `isFirst`, false if an account exists. */
 export const insertAccount = transaction({
   name: 'createAccount',
   accountOf: () => null,
@@ -250,9 +248,8 @@ export async function lockAccount(tx: Tx, accountId: string): Promise<Row<'accou
 }
 
 /**
- * Whether a change of an agent's restrictions is refused as `approver_required`: the account has an
- * approver, and the actor is a key or a deleted approver. The caller has locked the account, so
- * that no approver is added at the same time.
+ * Whether a change of an agent's restrictions needs an approver: the account has one, and the actor
+ * is a key or a deleted approver. The caller has locked the account, so that none is added.
  */
 export async function needsApprover(tx: Tx, accountId: string, actor: Actor): Promise<boolean> {
   return !isAllowed(actor, await activeApprovers(tx, accountId))

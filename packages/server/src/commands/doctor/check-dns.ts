@@ -1,5 +1,4 @@
-// Checks of DNS: the records of the inbox domain and of custom domains, and the addresses and names
-// of this machine.
+// Checks the DNS records of the inbox domain and custom domains, and the names of this machine.
 
 import { isIPv4 } from 'node:net'
 import { SERVICE_OWNER } from '#domains/dkim/dkim.ts'

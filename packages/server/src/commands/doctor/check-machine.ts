@@ -91,9 +91,7 @@ function mib(bytes: number): string {
   return `${Math.round(bytes / MIB).toLocaleString('en')} MiB`
 }
 
-/**
- * Empty unless large messages are in a bucket. Sends no further request once `signal` is aborted.
- */
+/** Empty without a bucket. Sends no further request once `signal` is aborted. */
 export async function checkBlobs(settings: Settings, signal: AbortSignal): Promise<Finding[]> {
   const { blobStore } = settings
   if (typeof blobStore === 'string') return []
@@ -113,9 +111,7 @@ export async function checkBlobs(settings: Settings, signal: AbortSignal): Promi
   }
 }
 
-/**
- * Below CHECK_MS_MAX, so that the finding names a silent server; only quick failures are retried.
- */
+/** Below CHECK_MS_MAX, so that the finding names a silent server. */
 const REQUEST_MS = 4_000
 const RETRY_MS = 500
 
@@ -186,9 +182,7 @@ export async function checkSecretKey(settings: Settings, db: ReadDb): Promise<Fi
   }
 }
 
-/**
- * Receivers refuse signatures from the future, and webhook signatures are valid for five minutes.
- */
+/** Receivers refuse signatures from the future; webhook signatures are valid for five minutes. */
 const OFF_MS_MAX = 60_000
 const OFF_MS_ADVISED = 5_000
 const NTP_PORT = 123

@@ -1,5 +1,4 @@
-// Checks of mail in and out: the SMTP listener and its certificate, the MX hosts as seen from this
-// machine, and connections to other mail servers or to the relay.
+// Checks the SMTP listener, its certificate, the MX hosts, and connections to other mail servers.
 
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'

@@ -7,8 +7,7 @@ import { listOwnAddresses } from '#platform/egress/address-guard.ts'
 
 /**
  * `wrong`: mail is lost, refused or distrusted until the operator fixes it; `advice`: works, but
- * could be better; `unknown`: this machine cannot find out; `not needed`: the settings do not need
- * it.
+ * could be better; `unknown`: this machine cannot find out.
  */
 type Verdict = 'ok' | 'wrong' | 'advice' | 'unknown' | 'not needed'
 
@@ -46,10 +45,7 @@ export function notNeeded(aim: Aim, why: string): Finding {
 
 const CHECK_MS_MAX = 5_000
 
-/**
- * A check that takes longer than CHECK_MS_MAX is unknown, and one that throws is wrong, with the
- * error's text. `signal` is aborted at the end, so that the check releases its connections.
- */
+/** A check that is late is unknown; one that throws is wrong. Aborts `signal` at the end. */
 export async function within(
   aim: Aim,
   check: (signal: AbortSignal) => Promise<Finding[]>,

@@ -19,8 +19,8 @@ export type DkimOwner = { readonly ownerId: string; readonly domain: string }
 export const SERVICE_OWNER = 'service'
 
 /**
- * One key signs while the other is published, so that they can be switched without a gap. Selectors
- * of a custom domain get a random suffix, because accounts with the same domain share its DNS.
+ * One key signs while the other is published, so that they can be switched without a gap. Custom
+ * domains add a random suffix, because accounts with the same domain share its DNS.
  */
 const DKIM_SELECTORS = { first: 'mr1', second: 'mr2' } as const
 
@@ -54,8 +54,8 @@ export type MakeKeyDeps = {
 const SELECTOR_SUFFIX_LENGTH = 6
 
 /**
- * Generates the two keys of a new domain, active and standby, in 15 to 500 ms each. Later keys
- * reuse their selectors; a DNS name may have one key only (RFC 6376 §3.6.2.2).
+ * Takes 15 to 500 ms for each key. Later keys reuse the two selectors; a DNS name may have one key
+ * only (RFC 6376 §3.6.2.2).
  */
 export async function makeDomainKeys(
   deps: MakeKeyDeps & { chance: Chance },
@@ -120,10 +120,7 @@ export function unsealKey(sealer: Sealer, sealed: Uint8Array, context: string): 
   return createPrivateKey({ key: Buffer.from(plain), format: 'der', type: 'pkcs8' })
 }
 
-/**
- * When DNS first had the key, if known. A future time, written before the clock was set back,
- * counts as unknown.
- */
+/** Null if unknown. A future time, written before the clock was set back, is unknown. */
 export function publishedSince({ publishedAtMs }: DkimKey, nowMs: number): number | null {
   return publishedAtMs !== null && publishedAtMs <= nowMs + CLOCK_SKEW_MS ? publishedAtMs : null
 }

@@ -1,5 +1,4 @@
-// The rotation of DKIM keys. A key becomes active only once DNS has it, so that recipients can
-// verify mail before, during and after the change.
+// Rotates DKIM keys. A key signs only once DNS has it, so that recipients can always verify mail.
 
 import { recordsHoldKey } from '@mailroom/mail/dkim.ts'
 import {
@@ -26,8 +25,7 @@ import {
 } from './dkim-key.ts'
 
 /**
- * How long a retired key stays published. Mail waits up to 48 hours here and as long at relays, and
- * some recipients verify it only when it is opened.
+ * Mail waits up to 48 hours here and as long at relays, and some recipients verify it when opened.
  */
 export const DKIM_RETIRING_MS = 7 * DAY_MS
 const DKIM_ROTATION_STEP = 100
@@ -46,10 +44,7 @@ type RotationSchedule = {
 
 const NAMES_LOGGED_MAX = 10
 
-/**
- * One run over all keys. Several processes may run at once; each step is done by one of them. Ends
- * early if `signal` is aborted.
- */
+/** Several processes may run at once; each step is done by one of them. */
 export async function rotateDueKeys(
   { resolver, ...others }: DueKeysDeps,
   schedule: RotationSchedule,
@@ -170,10 +165,7 @@ async function forEachDue(
   }
 }
 
-/**
- * Time between the first sight of a record in DNS and the first use of its key. Until then, caches
- * and slow name servers may return the selector's former record.
- */
+/** Caches and slow name servers may still return the selector's former record for this long. */
 const DKIM_SETTLING_MS = DAY_MS
 
 type RotateDeps = { db: Db; clock: Clock } & TxtResolverDeps
@@ -196,9 +188,8 @@ export type KeyRotation =
   | { readonly kind: 'none' }
 
 /**
- * Activates the standby key if DNS has its record now and has had it for DKIM_SETTLING_MS, because
- * selectors are reused and caches keep former records. `isUrgent` skips the wait, for a compromised
- * key.
+ * Activates the standby key if DNS has had its record for DKIM_SETTLING_MS, because caches keep the
+ * former record of a reused selector. `isUrgent` skips the wait, for a compromised key.
  */
 export async function rotateKey(
   deps: RotateDeps,

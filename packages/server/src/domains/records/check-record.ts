@@ -161,10 +161,7 @@ export function hintToPublish({ type, name, priority, required }: DnsRecord): st
   return required ? `Publish ${records}.` : `Publish ${records}; it is recommended, not required.`
 }
 
-/**
- * Makes foreign text safe to show: shortened, with control and formatting characters escaped as in
- * zone files (RFC 1035 §5.1).
- */
+/** Shortens foreign text and escapes unsafe characters as in zone files (RFC 1035 §5.1). */
 function showText(text: string): string {
   let shown = ''
   let room = FOUND_TEXT_LENGTH_MAX

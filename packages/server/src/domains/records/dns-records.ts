@@ -1,5 +1,4 @@
-// The DNS records that let other servers deliver mail to this service and authenticate its mail,
-// formatted as a table, a zone file or log fields.
+// The DNS records for mail to and from this service, as a table, a zone file or log fields.
 
 import type { DnsRecordPurpose } from '@mailroom/contract/vocabulary.ts'
 import { type DkimKey, dkimKeyName, dkimKeyRecord } from '#domains/dkim/dkim-key.ts'

@@ -1,5 +1,4 @@
-// Signs mail with the keys of its domain. The keys of the service's own domain are generated on
-// first use.
+// Signs mail with the keys of its domain. The service's own keys are generated on first use.
 
 import { openSigner, type Signer } from '@mailroom/mail/dkim.ts'
 import {
@@ -21,18 +20,12 @@ import { problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Db } from '#store/tables.ts'
 
-/**
- * How long a process may sign with a key that another process has retired. The key is still
- * published.
- */
+/** A process may sign this long with a key that another has retired; it is still published. */
 export const DKIM_KEY_REREAD_MS = 10 * SECOND_MS
 const DKIM_SIGNERS_KEPT_MAX = 500
 
 export type Signers = {
-  /**
-   * Prepends a signature by the owner's active key. The first call for the service's own domain
-   * generates its key. `invalid_domain` if the domain was removed.
-   */
+  /** May generate the service's own key. `invalid_domain` if the domain was removed. */
   sign(owner: DkimOwner, raw: Uint8Array, nowMs: number): Promise<Uint8Array>
 }
 
@@ -92,10 +85,7 @@ export function serviceOwner({ inboxDomain }: { inboxDomain: string }): DkimOwne
   return { ownerId: SERVICE_OWNER, domain: inboxDomain }
 }
 
-/**
- * Generates the active key of the service's own domain if there is none. Concurrent processes agree
- * on one key.
- */
+/** Concurrent processes agree on one key. */
 async function ensureFirstKey(deps: ServiceKeyDeps): Promise<void> {
   const owner = serviceOwner(deps)
   const keys = await listDkimKeys(deps.db, owner)

@@ -1,5 +1,4 @@
-// Custom domains in the database. Each write locks the account first, then the rows of the domain
-// ordered by id, as `settleDomain` does.
+// Custom domains. Writes lock the account, then the domain's rows ordered by id, as `settleDomain`.
 
 import { readDomainName } from '@mailroom/mail/address.ts'
 import { changeAccountTotal, lockAccount } from '#accounts/store/accounts.ts'
@@ -24,9 +23,9 @@ export async function findServedDomain(db: ReadDb, domain: string): Promise<Serv
 }
 
 /**
- * The domain that receives the mail of each name: the name itself, or the nearest parent that an
- * account holds, if that account takes subdomains. As in DNS (RFC 4592 §2.2.2), a held domain below
- * that parent owns its own names. `names` are in lower-case A-labels.
+ * The domain that receives each name's mail: the name itself, or the nearest held parent if it
+ * takes subdomains. As in DNS (RFC 4592 §2.2.2), a held domain below that parent owns its own
+ * names. `names` are in lower-case A-labels.
  */
 export async function findServingDomains(
   { db, inboxDomain }: { db: ReadDb; inboxDomain: string },
@@ -88,10 +87,7 @@ const selectHolders = statement<Tables, { domains: string }, HolderRow>((query, 
     .where('is_holder', '=', 1),
 )
 
-/**
- * Whether inboxes of this service receive mail for the domain, or could be made to. `domain` is in
- * lower-case A-labels.
- */
+/** Whether inboxes here receive mail for the domain, or could be made to. Lower-case A-labels. */
 export async function isDomainHere(
   { db, inboxDomain }: { db: ReadDb; inboxDomain: string },
   domain: string,
@@ -278,10 +274,7 @@ type DomainChange =
   | { kind: 'invalid_inbox' }
   | { kind: 'in_use' }
 
-/**
- * Changes the given fields. `pod` limits the domain to one pod; null removes the limit. `in_use` if
- * an inbox on it, or its catch-all inbox, is in another pod.
- */
+/** A null `pod` removes the limit. `in_use` if an inbox of the domain is in another pod. */
 export const changeDomain = transaction({
   name: 'changeDomain',
   accountOf: ({ accountId }) => accountId,

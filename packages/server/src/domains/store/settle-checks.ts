@@ -1,5 +1,4 @@
-// Writes the outcome of a domain's check (status, holder and event) in one transaction. It locks
-// the account first, then the domain's rows of all accounts.
+// Writes the outcome of a check. Locks the account, then the domain's rows of all accounts.
 
 import { lockAccount } from '#accounts/store/accounts.ts'
 import { noteKeysSeen } from '#domains/dkim/store/dkim-keys.ts'
@@ -20,15 +19,9 @@ import { domains } from '#store/nouns.ts'
 import type { ReadDb, Tx } from '#store/tables.ts'
 import { isHeld, lockDomainsNamed } from './domains.ts'
 
-/**
- * A check without an outcome, because DNS did not answer or the process died, is repeated after
- * this time.
- */
+/** A check without an outcome (no DNS answer, or the process died) is repeated after this time. */
 const DOMAIN_CHECK_RETRY_MS = 10 * MINUTE_MS
-/**
- * Due checks that are read to find some of different accounts, because one account may have many
- * domains.
- */
+/** More than are run, to find some of different accounts: one account may have many domains. */
 const DOMAIN_CHECKS_SEEN_MAX = 5_000
 
 type DomainSettling = {
@@ -106,9 +99,7 @@ function degradedSince({ degradedAtMs }: Domain, nowMs: number): number {
   return degradedAtMs === null || degradedAtMs > nowMs + CLOCK_SKEW_MS ? nowMs : degradedAtMs
 }
 
-/**
- * From now on this account gets the domain's mail. Inboxes of other accounts keep their messages.
- */
+/** Moves the domain's mail to this account. Inboxes of other accounts keep their messages. */
 async function takeOver(tx: Tx, domain: Domain, others: readonly Domain[]): Promise<void> {
   await holdMail(tx, [domain, ...others])
   for (const other of others) {
@@ -131,9 +122,7 @@ async function takeOver(tx: Tx, domain: Domain, others: readonly Domain[]): Prom
     .execute()
 }
 
-/**
- * Waits for mail that is being stored for these domains, and blocks further mail until the commit.
- */
+/** Waits for mail being stored for these domains, and blocks further mail until the commit. */
 async function holdMail(tx: Tx, domains: readonly Domain[]): Promise<void> {
   const ids = domains.map(({ id }) => id)
   // Arriving mail locks the same rows in the same order.
@@ -195,10 +184,7 @@ export async function hasDueDomains(db: ReadDb, nowMs: number): Promise<boolean>
   return (await dueIn(db, nowMs).limit(1).executeTakeFirst()) !== undefined
 }
 
-/**
- * Leases up to `limit` due domains for DOMAIN_CHECK_RETRY_MS. Accounts are served round robin, so
- * that many domains with silent DNS servers do not delay the checks of other accounts.
- */
+/** Leases due domains. Accounts take turns, so that one's silent DNS servers delay no other. */
 export const claimDomainChecks = transaction({
   name: 'claimDomainChecks',
   accountOf: () => null,

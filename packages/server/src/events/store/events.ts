@@ -77,16 +77,10 @@ export async function findEventPosition(
   return row === undefined ? null : positionOf(row)
 }
 
-/**
- * The search for the position of an id begins this many milliseconds before it, because clocks of
- * processes differ and an event is written shortly after its id was made.
- */
+/** Clocks of processes differ, and an event is written shortly after its id was made. */
 const ID_ORDER_SLACK_MS = 60_000
 
-/**
- * The position before the account's first event with a later id than `eventId`, which the log does
- * not have; the end of the settled log if no event is later.
- */
+/** `eventId` is not in the log. Without a later event, the end of the settled log. */
 export async function findPositionOfId(
   db: ReadDb,
   accountId: string,
@@ -150,9 +144,9 @@ export type LogScan = {
 }
 
 /**
- * Returns up to `limit` events of the next LOG_WINDOW_EVENTS, because a filter may exclude nearly
- * all of a log of millions. Reads settled events only, in either order: all events before a settled
- * event are settled, so a later page misses none.
+ * Scans at most LOG_WINDOW_EVENTS, because a filter may exclude nearly all of a log of millions.
+ * Reads settled events only, in either order: all events before a settled event are settled, so a
+ * later page misses none.
  */
 export async function scanLog(
   db: ReadDb,
@@ -185,8 +179,8 @@ export async function listEvents(
 }
 
 /**
- * Counts events up to `max` that pass the filter and whose message or thread still exists. Scans at
- * most LOG_COUNT_EVENTS_MAX events with a filter. Ends early if `signal` is aborted.
+ * Counts events up to `max` whose message or thread still exists. Scans at most
+ * LOG_COUNT_EVENTS_MAX with a filter. Ends early if `signal` is aborted.
  */
 export async function countEvents(
   db: ReadDb,
@@ -256,10 +250,7 @@ function selectHead(db: ReadDb) {
   return inLogOrder(db, selectPositions(db, query), 'desc').limit(1)
 }
 
-/**
- * Whether events after this position cannot be read yet because an older transaction is running. A
- * reader then polls, because nothing notifies of the end of that transaction.
- */
+/** An older transaction is running. Readers poll then, because nothing notifies of its end. */
 export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<boolean> {
   const { isSettled, isAfter } = logOrder(db.reading)
   if (isSettled === null) return false
@@ -269,10 +260,7 @@ export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<
   return (await first.executeTakeFirst()) !== undefined
 }
 
-/**
- * The end of the settled log, and the ids of committed events of an inbox after it. One statement
- * reads both, so that no event is in neither.
- */
+/** One statement reads both, so that no event is in neither. */
 export async function readLogHeadOf(
   db: ReadDb,
   inboxId: string,
@@ -295,10 +283,7 @@ export async function readLogHeadOf(
   }
 }
 
-/**
- * The newest event that was committed and cannot be read yet, of the account or of the filter's
- * only inbox; up to and including `until` if given.
- */
+/** Of the account, or of the filter's only inbox; up to and including `until` if given. */
 export async function findNewestUnsettled(
   db: ReadDb,
   {

@@ -12,9 +12,9 @@ import { positionOf } from './events.ts'
 const STEP_ROWS = 10_000
 
 /**
- * Gives events of foreign transactions the number of this transaction, and moves readers and
- * webhooks with them. Events that were unread, or newer than a webhook, stay after its position;
- * some earlier events may be read again. Returns the number of events. Runs when a service starts.
+ * Gives events of foreign transactions this transaction's number, and moves readers and webhooks
+ * with them: unread events stay unread, some earlier ones may be read again. Returns the number of
+ * events. Runs when a service starts.
  */
 export const settleEventOrder = transaction({
   name: 'settleEventOrder',
@@ -61,10 +61,7 @@ type Move = { from: LogPosition; sequence: number }
 type Numbers = NonNullable<ReturnType<typeof logOrder>['numbers']>
 type Place = Pick<Row<'event_readers'>, 'transaction_id' | 'sequence'>
 
-/**
- * Webhooks that were enabled before a reader's position take that position, so only the few that
- * were enabled since need a query each.
- */
+/** A webhook enabled before a reader's position takes it; only the others need a query each. */
 async function settleWebhooks(tx: Tx, { own, isForeign }: Numbers, readers: Move[]) {
   const places = tx.query
     .selectFrom('webhooks')

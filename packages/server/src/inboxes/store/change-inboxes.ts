@@ -220,10 +220,7 @@ async function replaceMarks(
     .execute()
 }
 
-/**
- * Removes the inbox at once and reserves its address. A job removes its mail, because a mailbox may
- * hold more than one transaction should touch.
- */
+/** Reserves the address. A job removes the mail, which may be too much for one transaction. */
 export const removeInbox = transaction({
   name: 'deleteInbox',
   accountOf: ({ accountId }) => accountId,
@@ -340,10 +337,7 @@ export async function findExpired(
 
 type ExpiredInbox = { accountId: string; inboxId: string; expiresAtMs: number }
 
-/**
- * Who may reuse the address: only the same pod if an agent's key could evade its policy elsewhere,
- * else the account.
- */
+/** Only the same pod may reuse the address if a key could evade the pod's policy elsewhere. */
 async function holderOf(
   tx: Tx,
   { id, accountId, podId }: Inbox,
@@ -434,10 +428,7 @@ function refuse(reason: DomainDefect): InboxDomain {
   return { kind: 'invalid_domain', reason }
 }
 
-/**
- * The webhook behind an inbox's `webhookUrl`. It gets only this inbox's events and is deleted with
- * it.
- */
+/** An inbox's `webhookUrl`. It gets only this inbox's events and is deleted with it. */
 export type InboxWebhook = { id: string; url: string; sealedSecrets: Uint8Array }
 
 type Place = { accountId: string; inboxId: string; nowMs: number }
@@ -454,8 +445,8 @@ async function addInboxWebhook(
 }
 
 /**
- * Null removes the webhook; true if one was created. A disabled webhook is enabled, because an
- * inbox has no other way to do so. The caller has locked the account.
+ * True if a webhook was created. A disabled one is enabled, because an inbox has no other way to do
+ * so. The caller has locked the account.
  */
 async function changeInboxWebhook(
   tx: Tx,

@@ -1,6 +1,5 @@
-// Lengths and ages of queues, for metrics. Each query is bounded: it costs the same with a million
-// rows as with ten thousand. Other work runs between two queries, because the embedded engine works
-// on the main thread.
+// Lengths and ages of queues, for metrics. Each query is bounded. Other work runs between two
+// queries, because the embedded engine works on the main thread.
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
@@ -32,9 +31,8 @@ export type QueueFigures = {
 }
 
 /**
- * Counts up to QUEUE_COUNT_MAX of a state; beyond that, uses the server's last estimate if it has
- * one. With more than QUEUE_COUNT_MAX ready, the age is that of the first QUEUE_AGE_LANES_MAX
- * lanes.
+ * Counts up to QUEUE_COUNT_MAX of a state; beyond that, uses the server's estimate if it has one,
+ * and the age is that of the first QUEUE_AGE_LANES_MAX lanes.
  */
 export async function readQueueFigures(db: ReadDb, table: QueueTable): Promise<QueueFigures> {
   const ready = await readState(db, { table, state: 'ready', column: 'next_attempt_at' })

@@ -175,8 +175,7 @@ export const replacePolicy = transaction({
   accountOf: payerOfChange,
   async run(tx: Tx, input: Replacement): Promise<{ kind: 'replaced' } | PolicyRefusal> {
     const { accountId, inbound, outbound, nowMs } = input
-    // Deletions of inboxes and pods lock the account too, so that no rule outlives its inbox or
-    // pod.
+    // Deletions of inboxes and pods take this lock too, so that no rule outlives them.
     const account = await lockAccount(tx, accountId)
     const levels = account && (await findLevels(readIn(tx), accountId, input.place))
     if (account === null || levels === null) return { kind: 'not_found' }

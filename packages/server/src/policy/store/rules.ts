@@ -72,8 +72,8 @@ function some<Value, Result>(value: Value | null, map: (value: Value) => Result)
 export type AddedRule = { row: RuleRow; isChanged: boolean }
 
 /**
- * Adds a rule. An equal one is returned instead, regardless of the limit, with `needs_verified`
- * changed. The caller has locked the account and passes its row.
+ * An equal rule is returned instead, regardless of the limit, with `needs_verified` changed. The
+ * caller has locked the account and passes its row.
  */
 export async function addRule(
   tx: Tx,
@@ -146,10 +146,7 @@ export type RuleChange = {
   changed: readonly Pick<RuleRow, 'id' | 'needs_verified'>[]
 }
 
-/**
- * The change that turns the rules of a policy into the given ones; equal rules keep their ids. Null
- * if the account, which the caller has locked, would have too many.
- */
+/** Equal rules keep their ids. Null if the account, locked by the caller, would have too many. */
 export async function planRules(
   db: ReadDb,
   direction: PolicyDirection,

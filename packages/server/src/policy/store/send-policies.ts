@@ -145,10 +145,7 @@ export type ThreadMessage = {
   replyTo: string | null
 }
 
-/**
- * The thread's received messages, and its own messages that were queued. Null if the thread has
- * more than `limit` messages.
- */
+/** Received and queued messages; null if the thread has more than `limit` messages. */
 export async function readThreadMessages(
   db: ReadDb,
   input: { accountId: string; threadId: string; limit: number },

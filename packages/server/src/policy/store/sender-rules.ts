@@ -92,16 +92,12 @@ export type SenderRuleCreation =
   | { kind: 'inbox_of_other_pod' }
   | { kind: 'limit_reached' }
 
-/**
- * An equal rule of the account is returned instead, regardless of the limit, with `requireVerified`
- * changed.
- */
+/** An equal rule is returned instead, regardless of the limit, with `requireVerified` changed. */
 export const insertSenderRule = transaction({
   name: 'createSenderRule',
   accountOf: payerOfChange,
   async run(tx: Tx, input: NewSenderRule): Promise<SenderRuleCreation> {
-    // Deletions of inboxes and pods lock the account too, so that no rule outlives its inbox or
-    // pod.
+    // Deletions of inboxes and pods take this lock too, so that no rule outlives them.
     const account = await lockAccount(tx, input.accountId)
     if (account === null) return { kind: 'no_account' }
     if (await needsApprover(tx, account.id, input.actor)) return { kind: 'approver_required' }

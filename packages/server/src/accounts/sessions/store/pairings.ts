@@ -1,5 +1,4 @@
-// Pairings in the database. A key is created in the transaction that returns it once, so that no
-// token is stored.
+// Pairings. The transaction that creates a key returns it once, so that no token is stored.
 
 import {
   ACTIVE_KEYS_MAX,
@@ -121,10 +120,7 @@ type Taken =
   | { outcome: 'not_found' }
   | { outcome: 'limit_reached' }
 
-/**
- * Creates the key of an approved pairing and ends the pairing. `not_found` if the approving key was
- * revoked.
- */
+/** Creates the pairing's key. `not_found` if the approving key was revoked. */
 export const takePairing = transaction({
   name: 'takePairing',
   accountOf: () => null,

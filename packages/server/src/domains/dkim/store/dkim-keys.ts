@@ -81,10 +81,7 @@ export async function listAllDkimKeys(db: ReadDb): Promise<DkimKey[]> {
   return rows.map(dkimKeys.read)
 }
 
-/**
- * Keys after `afterId`, ordered by id, that entered this state by `untilMs`. Excludes active keys
- * of unverified domains, which sign no mail.
- */
+/** Ordered by id. Excludes active keys of unverified domains, which sign no mail. */
 export async function listDkimKeysDue(
   db: ReadDb,
   due: { state: 'active' | 'retiring'; untilMs: number; afterId: string; limit: number },
@@ -115,9 +112,7 @@ export async function listDkimKeysDue(
   return rows.map(dkimKeys.read)
 }
 
-/**
- * Adds the keys whose selectors are free, so that processes that start together agree on one set.
- */
+/** Skips taken selectors, so that processes that start together agree on one set. */
 export const ensureDkimKeys = transaction({
   name: 'ensureDkimKeys',
   accountOf: () => null,
@@ -126,10 +121,7 @@ export const ensureDkimKeys = transaction({
   },
 })
 
-/**
- * Activates the standby key and retires the active one. False if another process was first or the
- * domain is gone.
- */
+/** False if another process was first or the domain is gone. */
 export const switchDkimKeys = transaction({
   name: 'switchDkimKeys',
   accountOf: () => null,
@@ -154,10 +146,7 @@ export const switchDkimKeys = transaction({
   },
 })
 
-/**
- * Replaces a retired key with a new one under the same selector. False if another process was first
- * or the domain is gone.
- */
+/** The new key reuses the selector. False if another process was first or the domain is gone. */
 export const replaceRetiredKey = transaction({
   name: 'replaceRetiredKey',
   accountOf: () => null,
