@@ -1,12 +1,12 @@
 # syntax=docker/dockerfile:1
-# The image of Mailroom. `docker build -t mailroom .` makes the service; with `--target backup` it also
-# has PostgreSQL's programs that `mailroom backup` calls. docs/operating.md says how to run it, and
-# `npm run check:deploy` runs every step of it without a container engine.
+# The image of Mailroom. `docker build -t mailroom .` builds the service; `--target backup` adds
+# the PostgreSQL programs that `mailroom backup` calls. docs/operating.md explains how to run it, and
+# `npm run check:deploy` runs every step without a container engine.
 
-# The version that package.json has for machines without containers; a test keeps them the same.
+# The Node.js version in package.json; a test keeps them equal.
 FROM node:24.21.0-trixie-slim AS build
 WORKDIR /app
-# First what changes only with the dependencies, so that this layer is used again.
+# Files that change only with the dependencies come first, so that this layer is reused.
 COPY package.json package-lock.json ./
 COPY bench/package.json bench/
 COPY packages/cli/package.json packages/cli/
@@ -18,23 +18,23 @@ COPY packages/mcp/package.json packages/mcp/
 COPY packages/sdk/package.json packages/sdk/
 COPY packages/server/package.json packages/server/
 COPY packages/smtp/package.json packages/smtp/
-# No program of a package runs: the only one tests an esbuild that works without it.
+# Install scripts are skipped: the only one tests esbuild, which works without it.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY packages packages
-# The console is bundled here, so that what bundles it stays here.
+# The console is bundled in this stage, so that the bundler is not in the final image.
 RUN node packages/console/build.ts \
  && rm -rf node_modules/esbuild node_modules/@esbuild node_modules/node-linux-* node_modules/.bin/node node_modules/.bin/esbuild node_modules/.cache
 
 FROM debian:trixie-slim AS run
-# A number that no other user of the host has by chance.
+# A uid that is unlikely to belong to another user of the host.
 RUN groupadd --gid 10001 mailroom \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/mailroom --shell /usr/sbin/nologin mailroom \
  && install -d -m 0700 -o 10001 -g 10001 /var/lib/mailroom
 WORKDIR /app
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=build /app /app
-# What is compiled now need not be at each start. Compiled by the user that runs it, who owns nothing of
-# it afterwards.
+# Compiling now makes each start faster. The user that runs the program must compile it, and owns none of
+# the files afterwards.
 RUN install -d -o 10001 -g 10001 node_modules/.cache/mailroom \
  && setpriv --reuid=10001 --regid=10001 --clear-groups node --max-semi-space-size=4 --no-parallel-scavenge packages/server/src/main.mjs warm-up \
  && chown -R 0:0 node_modules/.cache

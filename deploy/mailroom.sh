@@ -1,10 +1,10 @@
 #!/bin/sh
-# The program's commands beside a service that systemd runs: its settings, its data and its user. Install
-# it as /usr/local/bin/mailroom; then `mailroom doctor` and `mailroom backup …` are about that service.
+# Runs commands of the program with the settings, data and user of the service that systemd runs. Install
+# it as /usr/local/bin/mailroom, then use `mailroom doctor`, `mailroom backup …` and so on.
 set -eu
-# A timer's own has no place for what only root runs.
+# The PATH of a timer lacks the folders of root's programs.
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-# Of mailroom@one, say, with INSTANCE=one in front.
+# INSTANCE=one selects the service mailroom@one.
 export MAILROOM_DATA_DIR="/var/lib/mailroom${INSTANCE:+-$INSTANCE}"
 for file in /etc/mailroom/mailroom.env "/etc/mailroom/${INSTANCE:-}.env"; do
   [ -f "$file" ] || continue

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Makes the secrets of compose.yaml in deploy/secrets and the settings in deploy/mailroom.env, each where
-# it is not there yet. Run again it changes nothing.
+# Creates the secrets of compose.yaml in deploy/secrets and the settings in deploy/mailroom.env, unless
+# they exist. Running it again changes nothing.
 set -eu
 umask 077
 cd "$(dirname "$0")"
-# Whoever runs in the containers has to be able to read the files; the folder keeps others of this machine out.
+# The container user must be able to read the files; the mode of the folder keeps out other users of this machine.
 mkdir -p secrets tls
 put() {
   [ -s "secrets/$1" ] || printf '%s\n' "$2" >"secrets/$1"
