@@ -94,10 +94,7 @@ export type Operation = {
   readonly checkedBody?: TObject
   /** Default JSON only. Bodies of other types are converted to the fields of `body`. */
   readonly bodyMediaTypes?: readonly BodyMediaType[]
-  /**
-   * The body is a file of one of these types, or a form with one file, and is stored while it
-   * arrives.
-   */
+  /** The body is a file of one of these types, or a form with one file; stored while it arrives. */
   readonly upload?: { readonly mediaTypes: readonly string[] }
   /** Bodies contain files and may have 36 MiB instead of 1 MiB. */
   readonly hasLargeBody?: true

@@ -183,9 +183,7 @@ export const SendMessage = Type.Object(
 export type SendMessage = Static<typeof SendMessage>
 
 const BATCH_ITEMS_MAX = 100
-/**
- * JSON values of a batch, in which each item may have all its recipients, header fields and files.
- */
+/** JSON values of a batch whose items have all their recipients, header fields and files. */
 const BATCH_VALUES_MAX = 1_000 * BATCH_ITEMS_MAX
 
 const BatchItem = Type.Object(

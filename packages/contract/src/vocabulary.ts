@@ -280,9 +280,6 @@ export type StatsRange = (typeof statsRanges)[number]
 
 /** The session cookie of the console. Requests that change something also need the CSRF header. */
 export const SESSION_COOKIE = 'mailroom_session'
-/**
- * The cookie's name over https, which prevents neighbouring hosts from setting it (RFC 6265bis
- * §4.1.3.2).
- */
+/** Name over https, which neighbouring hosts cannot set (RFC 6265bis §4.1.3.2). */
 export const SECURE_SESSION_COOKIE = `__Host-${SESSION_COOKIE}` as const
 export const CSRF_HEADER = 'X-CSRF-Token'

@@ -48,18 +48,12 @@ export function parseIfPlainAndSmall(raw: Uint8Array): ParsedMessage | null {
 
 function* noFiles() {}
 
-/**
- * The header fields, and the whole message as one opaque attachment. Takes bounded time; never
- * throws.
- */
+/** The header fields, and the message as one opaque attachment. Bounded time; never throws. */
 export function parseDefeated(raw: Uint8Array, defect: Defect): ParsedMessage {
   return withExtractedText(parseDefeatedMime(raw, defect), null)
 }
 
-/**
- * People see the HTML, so the new text comes from the text part only if it says all that the HTML
- * does.
- */
+/** Takes the new text from the text part only if it says all that the visible HTML does. */
 function withExtractedText(
   message: MimeMessage,
   mentions: string | null,

@@ -205,10 +205,7 @@ type Token = { text: string; isQuoted: boolean }
 
 const ATOM_END = /[",;:<( \t\r\n]/g
 
-/**
- * Joins addresses with white space or comments around the signs: `pete @ silly . example` (RFC 5322
- * §4.4).
- */
+/** Joins addresses with spaces or comments at signs: `pete @ silly . example` (RFC 5322 §4.4). */
 function joinSigns(tokens: readonly Token[]): Token[] {
   const runs: { parts: Token[]; hasAt: boolean }[] = []
   for (const token of tokens) {
@@ -323,9 +320,7 @@ function closingComment(field: string, from: number): number {
   return -1
 }
 
-/**
- * Whether a quoted word of a local part may follow: at the start, after a route, or after a dot.
- */
+/** Whether a quoted word of a local part may follow: at the start, or after a route or a dot. */
 function isLocalPart(pieces: readonly string[]): boolean {
   const last = pieces.findLast((piece) => piece.trim() !== '')
   return last === undefined || /[.:]\s*$/.test(last.slice(-10))

@@ -69,15 +69,9 @@ export type SignatureFields = {
   readonly hasArc: boolean
   /** Number of fields that any reader could take for From, including malformed ones. */
   readonly fromCount: number
-  /**
-   * Whether the header section is within HEADER_BYTES_MAX and HEADER_FIELDS_MAX, so all of it is
-   * read.
-   */
+  /** Whether the section is within HEADER_BYTES_MAX and HEADER_FIELDS_MAX, so all of it is read. */
   readonly isReadable: boolean
-  /**
-   * Whether the section is readable and within the SIGNATURE_…_MAX bounds, so checking signatures
-   * is fast.
-   */
+  /** Whether it is readable and within the SIGNATURE_…_MAX bounds, so checking is fast. */
   readonly isCheckable: boolean
 }
 

@@ -143,10 +143,7 @@ function findCharset(label: string): Charset | null {
   return makeCharset(label) ?? makeCharset(bare)
 }
 
-/**
- * `windows1251`, `cp-1251`, `8859_2`, `iso88598i`: charset families whose members differ by a
- * number.
- */
+/** `windows1251`, `cp-1251`, `8859_2`, `iso88598i`: families with numbered members. */
 function numberedName(letters: string): string | null {
   const page =
     /^x?(?:windows|win|cp|ms|ibm|dos|codepage|msdoscp)?(\d{3,5})$/.exec(letters)?.[1] ?? ''
@@ -192,10 +189,7 @@ function makeCharset(name: string): Charset | null {
 const require = createRequire(import.meta.url)
 let loaded: typeof Iconv | undefined
 
-/**
- * Loads the library on first use: most mail does not need its tables, and threads that write never
- * parse.
- */
+/** Loads the library on first use: most mail does not need it, and writing threads never parse. */
 function loadIconv(): typeof Iconv {
   loaded ??= require('iconv-lite') as typeof Iconv
   return loaded

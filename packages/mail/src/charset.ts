@@ -89,9 +89,7 @@ function decodeEightBit(
 
 const ESCAPE = 0x1b
 
-/**
- * Counts U+FFFD and the control characters that ISO 8859 has where Windows charsets have letters.
- */
+/** Counts U+FFFD and control characters of ISO 8859 that are letters in Windows charsets. */
 function countFaults(text: string): number {
   return text.match(/[\ufffd\x80-\x84\x86-\x9f]/g)?.length ?? 0
 }
@@ -116,9 +114,7 @@ function isOneOctet({ name }: Charset): boolean {
   return !MULTI_OCTET.test(name)
 }
 
-/**
- * The charsets that programs on Windows and in Hong Kong actually write under a standard's name.
- */
+/** The charsets that programs on Windows and in Hong Kong write under a standard's name. */
 const SIBLINGS: Readonly<Record<string, string>> = {
   'iso-8859-2': 'windows-1250',
   'iso-8859-4': 'windows-1257',
@@ -215,9 +211,7 @@ export function decodeUtf7(bytes: Uint8Array): string {
   return blocks.join('')
 }
 
-/**
- * UTF-7 is decoded in blocks, because replacing millions of matches at once exceeds V8's memory.
- */
+/** Decoding works in blocks, because replacing millions of matches exceeds V8's memory. */
 const UTF7_BLOCK_LENGTH = 64 * 1024
 const UTF7_SEQUENCE = /[A-Za-z0-9+/]*-?/y
 

@@ -14,9 +14,7 @@ import { bufferOf } from './charset.ts'
 const DKIM_BODY_STEP_BYTES = 1024 * 1024
 /** The number of threads in Node's thread pool. */
 const SIGNATURES_AT_ONCE = 4
-/**
- * RFC 5322 §2.1.1 recommends at most 78. A piece that cannot be folded, such as d=, may exceed it.
- */
+/** RFC 5322 §2.1.1 recommends at most 78. A piece that cannot be folded (d=) may exceed it. */
 const DKIM_LINE_LENGTH_MAX = 76
 
 export type Signer = {
@@ -295,16 +293,10 @@ export function recordsHoldKey(texts: readonly string[], publicKey: string): boo
   return texts.length > 0 && texts.every((text) => findKeyDefect(text, publicKey) === null)
 }
 
-/**
- * `key`: another key or none; `test`: the key is in test mode; `tags`: the key is for another
- * purpose.
- */
+/** `key`: another key or none; `test`: a key in test mode; `tags`: a key for another purpose. */
 export type KeyDefect = 'key' | 'test' | 'tags'
 
-/**
- * Why a verifier with this record rejects an rsa-sha256 signature of the key; null if it accepts
- * it.
- */
+/** Why a verifier with this record rejects signatures of the key; null if it accepts them. */
 export function findKeyDefect(text: string, publicKey: string): KeyDefect | null {
   const tags = readTags(text)
   const isAmong = (tag: string, name: string, wild?: string): boolean => {
@@ -322,10 +314,7 @@ export function findKeyDefect(text: string, publicKey: string): KeyDefect | null
   return isTest ? 'test' : null
 }
 
-/**
- * Parses a tag list (RFC 6376 §3.2). White space is removed, because it has no meaning in key
- * records.
- */
+/** Parses a tag list (RFC 6376 §3.2) without white space, which means nothing in key records. */
 function readTags(text: string): ReadonlyMap<string, string> {
   const tags = new Map<string, string>()
   for (const part of text.split(';')) {

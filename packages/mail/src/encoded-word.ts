@@ -73,10 +73,7 @@ function octetsOf(run: readonly Word[]): Uint8Array {
 
 const EIGHT_BIT = /[^\x00-\x7f]/
 
-/**
- * Letters that the sender left unencoded are already text; only the octets between them are
- * decoded.
- */
+/** Unencoded letters are already text; only the octets between them are decoded. */
 function decodeMixed(run: readonly Word[]): string {
   const decode = (word: Word, text: string) =>
     decodeText(octetsOf([{ ...word, text }]), word.charset)

@@ -19,10 +19,7 @@ type Candidate = {
   readonly width: 1 | 2
 }
 
-/**
- * `usual` lists the letters that most words of its languages consist of, the most frequent half
- * first.
- */
+/** `usual` lists the letters of most words in its languages, the most frequent half first. */
 function candidate(label: string, script: RegExp, usual: string, width: 1 | 2 = 1): Candidate {
   const letters = [...usual]
   const weights = letters.map((letter, index): [string, number] => [
@@ -95,9 +92,7 @@ export function guessCharset(octets: Uint8Array): Guess {
   return best
 }
 
-/**
- * Score of the octets as text in the charset, at most 1; null if the charset is not a candidate.
- */
+/** Score of the octets in the charset, at most 1; null if the charset is not a candidate. */
 export function scoreAs(octets: Uint8Array, { name, decode }: Charset): number | null {
   const known = CANDIDATES.find(({ label }) => label === name)
   return known === undefined ? null : scoreOf(decode(octets.subarray(0, GUESSED_BYTES_MAX)), known)
@@ -159,10 +154,7 @@ const WITHIN_LATIN = /(?<=[A-Za-z])[^\x00-\x7f](?=[A-Za-z])/gu
 const SIGN_WITHIN_WORD =
   /(?<=\p{L})[^\p{L}\p{M}\p{P}\p{Z}\p{N}\x00-\x7f](?=\p{L})|[a-z][¿¡¹²³¼½¾](?=[a-z])|[^\x00-\x7f\P{L}](?=\d)|[£¤¥¦](?=\p{L})/gu
 
-/**
- * Penalty for a capital within a word: few texts are in capitals, but Hebrew in a wrong charset
- * always is.
- */
+/** Penalty for a capital within a word; Hebrew in a wrong charset becomes all capitals. */
 const CAPITAL_COST = 0.1
 
 /**
@@ -171,10 +163,7 @@ const CAPITAL_COST = 0.1
  */
 const SINGLE_LETTER_COST = 0.5
 
-/**
- * Counts letters that suggest a wrong charset: mixed cases or scripts, or long runs of accented
- * letters.
- */
+/** Letters that suggest a wrong charset: mixed cases or scripts, long runs of accents. */
 function oddities(word: string, script: RegExp): number {
   const foreign = word.match(/[^\x00-\x7f]/gu)?.length ?? 0
   if (foreign === 0) return 0

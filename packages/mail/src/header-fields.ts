@@ -1,9 +1,7 @@
 import type { Defect } from '#mime/parsed-message.ts'
 import { bufferOf, decodeText } from './charset.ts'
 
-/**
- * Maximum size of the header section of a message or part, in octets; real ones stay under 100 KiB.
- */
+/** Octets of the header section of a message or part; real ones stay under 100 KiB. */
 export const HEADER_BYTES_MAX = 256 * 1024
 export const HEADER_FIELDS_MAX = 1_000
 
@@ -16,9 +14,7 @@ export type HeaderField = {
 
 export type HeaderSection = {
   readonly fields: readonly HeaderField[]
-  /**
-   * Offset of the first octet of the body, or of the first unread octet if a bound was exceeded.
-   */
+  /** Offset of the first octet of the body, or of the first unread octet after a defect. */
   readonly bodyStart: number
   /** The exceeded bound. Nothing from `bodyStart` on belongs to the fields then. */
   readonly defect: 'header-too-large' | 'too-many-header-fields' | null

@@ -44,9 +44,7 @@ export function isIso2022(octets: Buffer): boolean {
   return octets.includes(0x1b) && ANNOUNCEMENT.test(octets.toString('latin1'))
 }
 
-/**
- * Characters of unsupported sets become U+FFFD. A line end leaves every set (RFC 1468, RFC 1557).
- */
+/** Unsupported characters become U+FFFD. A line end leaves every set (RFC 1468, RFC 1557). */
 export function decodeIso2022(octets: Uint8Array): string {
   const text = Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength).toString('latin1')
   const pieces: string[] = []
@@ -71,10 +69,7 @@ export function decodeIso2022(octets: Uint8Array): string {
   return pieces.join('')
 }
 
-/**
- * Decodes the text between two switches. Characters outside the set (blanks, controls) are
- * unchanged.
- */
+/** Decodes the text between two switches; blanks and controls are unchanged. */
 function decodeSet(text: string, set: CharacterSet): string {
   if (text === '') return ''
   switch (set) {

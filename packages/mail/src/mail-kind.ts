@@ -109,9 +109,7 @@ const NEWSLETTER_TITLES = [
   /\bissue (?:no\.? ?|#)?\d|\bvol(?:ume)?\.? ?\d/i,
 ]
 
-/**
- * Combines two weak signs: content typical of a program or newsletter, sent through a bulk service.
- */
+/** Combines two weak signs: typical content of a program or newsletter, and a bulk service. */
 function joinSigns(
   signs: readonly KindSign[],
   titles: [name: string, subject: string],
@@ -413,10 +411,7 @@ const ABSENCE_PREFIX =
  */
 const PROGRAM_SUBJECT =
   /^\s*(?:read(?: receipt)?|return receipt|delivery receipt|opened|new time proposed|gelesen|lu|le[íi]d[oa]|letto|lida|gelezen|not read|accepted|declined|tentative(?:ly accepted)?|cancell?ed|zugesagt|abgelehnt|mit vorbehalt|accept[ée]|refus[ée]|aceptad[oa]|rechazad[oa]|accettato|rifiutato)\s?:|^\s*(?:\[[^\]]{0,30}[#!:][^\]]{0,10}\d{2,}[^\]]{0,10}\]|\[[^\]]{0,20}\d{4,}\]|##.{1,20}##)|\b(?:ticket|request|case|inquiry) (?:id )?(?:has been|was|is) (?:received|created|opened|logged|registered|updated|resolved|closed)|\bwe(?: have|['’]ve)? received your (?:request|message|email|order|payment)|\b(?:order|booking|payment|reservation) (?:confirmation|received|confirmed)\b(?=\s*(?:[#:–-]|for order|\d|$))|^\s*(?:your )?(?:receipt|invoice) (?:from |for |#|no\.?\s?)?\S*$|\b(?:mentioned|tagged|invited|followed|poked) you\b|\bsent you (?:a|an) \w+|\bstarted following you\b|\baccepted your (?:invitation|request)\b|^\s*auto[\s-]?(?:response|reply) from\b|^\s*thank you for (?:contacting|your (?:message|inquiry|order|email))\b|^\s*vielen dank f[üu]r ihre (?:anfrage|nachricht|bestellung|e-?mail)\b|^\s*(?:eingangs|empfangs)best[äa]tigung\b|\b(?:parcel|package|order|shipment) (?:is on its way|has (?:been )?shipped)\b|\b(?:quarantine|spam) (?:digest|report|summary)\b|\b(?:authentification requise|verification required)\b|^\s*abwesenheits(?:assistent|meldung|nachricht|notiz)\b/i
-/**
- * Verification codes, confirmations of addresses and orders, and account alerts, in several
- * languages.
- */
+/** Codes, confirmations of addresses and orders, and account alerts, in several languages. */
 const SERVICE_SUBJECT =
   /\b(?:verification|security|confirmation|log-?in|sign-?in|one-time|activation) (?:code|pin|link)\b|\b(?:verify|confirm) your (?:e-?mail|account|identity|address|device|subscription|registration|sign-?up)|\b(?:booking|order|reservation|appointment|payment|subscription|registration) (?:is|has been|was) (?:confirmed|received|cancell?ed|shipped|placed)\b|^\s*your (?:\p{L}+ ){0,2}(?:order|trip|ride|delivery|statement|bill|receipt|subscription|password|account|payment|booking|reservation|package|parcel)\b|\bmeeting reminder\b|^\s*reminder:|\bincident (?:resolved|update|report)\b|\bihre? (?:\S+ )?(?:paket|sendung|bestellung|buchung)\b|\bvotre (?:commande|colis)\b|\b(?:tu|su|seu) pedido\b|\bil tuo ordine\b|\b(?:je|uw) bestelling\b|\breset your password|\bpassword (?:reset|changed)\b|\bnew (?:sign-?in|log-?in) (?:from|to|on)\b|^\s*security alert\b|(?:best[äa]tigungs|sicherheits|verifizierungs|anmelde)code|passwort zur[üu]cksetzen|best[äa]tigen? (?:sie )?(?:ihre|deine) (?:e-?mail|anmeldung|registrierung)|(?:bestell|auftrags|versand|buchungs|reservierungs|termin|zahlungs)best[äa]tigung|code de (?:v[ée]rification|confirmation|s[ée]curit[ée])|confirmation de (?:votre )?commande|confirmez votre (?:adresse|compte|inscription|e-?mail)|r[ée]initialis\w* (?:de )?votre mot de passe|c[óo]digo de (?:verifica\w+|seguridad|seguran[çc]a|confirma\w+)|confirmaci[óo]n de (?:tu |su )?pedido|confirma[çc][ãa]o d[eo] (?:seu )?pedido|confirma tu (?:correo|cuenta)|codice di (?:verifica|conferma|sicurezza)|conferma (?:d['’]|dell['’]|di )?ordine|verificatiecode|(?:order|bestel)bevestiging|kod weryfikacyjny|potwierdzenie zam[óo]wienia|код подтверждения|подтверждени\S* (?:заказа|регистрации)|do[ğg]rulama kodu|orderbekr[äa]ftelse|ordrebekr[æe]ftelse|tilausvahvistus|vahvistuskoodi|ov[ěe][řr]ovac[íi] k[óo]d|potvrzen[íi] objedn[áa]vky|認証(?:コード|番号)|確認コード|ご注文(?:確認|ありがとう)|验证码|驗證碼|인증\s?(?:번호|코드)|رمز التحقق|קוד אימות/iu
 /** Subject prefixes of machine-generated reports. */

@@ -14,9 +14,7 @@ const FROM = Buffer.from('From ')
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/**
- * A message between its separator line and an empty line. `sender` is '' for the null reverse-path.
- */
+/** A message between a separator line and an empty line. Sender '' is the null reverse-path. */
 export function mboxEntry(
   raw: Uint8Array,
   { sender, dateMs }: { sender: string; dateMs: number },
@@ -41,10 +39,7 @@ function asctime(dateMs: number): string {
   return `${WEEKDAYS[date.getUTCDay()]} ${MONTHS[date.getUTCMonth()]} ${day} ${time} ${date.getUTCFullYear()}`
 }
 
-/**
- * Adds a ">" to each line that needs one. Works on octets: splitting into lines takes far more
- * memory.
- */
+/** Adds a ">" where needed. Works on octets, because lines take far more memory. */
 function quoted(raw: Uint8Array): Uint8Array {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
   const lines = fromLines(bytes)
@@ -184,10 +179,7 @@ const HEADER_BYTES_MAX = 256 * 1024
 
 type Search = { isDated: boolean; isWhole: boolean }
 
-/**
- * Start of the next separator line after an empty line, or -1 and the offset at which the search
- * resumes.
- */
+/** Start of the next separator line after an empty line, or -1 and where to resume. */
 function findSeparator(
   bytes: Buffer,
   from: number,
@@ -260,9 +252,7 @@ function separatorAfter(
 /** An empty line, and a line end that the length does not count. */
 const LINE_ENDS_MAX = 4
 
-/**
- * Whether the Content-Length gives the exact end, and whether no empty line follows the content.
- */
+/** Whether Content-Length gives the exact end, and whether no empty line follows. */
 type ContentForm = { isExact: boolean; isBare: boolean }
 
 function entryOf(

@@ -115,9 +115,7 @@ export function automaticReason(
   return SYSTEM_LOCAL_PART.test(name) || isNoReplyName(name) ? 'system-sender' : null
 }
 
-/**
- * The local part of the From address; for `MAILER-DAEMON <>` and similar, the word in its place.
- */
+/** The local part of the From address; for `MAILER-DAEMON <>`, the word in its place. */
 function senderName(fields: readonly HeaderField[], fromAddress: string | null): string {
   if (fromAddress === null) return firstField(fields, 'from')?.split(/[\s<]/, 1)[0] ?? ''
   const at = fromAddress.lastIndexOf('@')
@@ -206,10 +204,7 @@ function fullYear(text: string): number {
 
 /** Longer identifiers are compared by their SHA-256: PostgreSQL indexes at most 2,704 bytes. */
 const MESSAGE_ID_KEY_LENGTH_MAX = 250
-/**
- * Identifiers read per field: as many as fit in a header of 64 KiB, the maximum for the service's
- * replies.
- */
+/** Identifiers read per field: as many as fit in 64 KiB, the maximum of the service's replies. */
 export const REFERENCES_MAX = 10_000
 
 /**

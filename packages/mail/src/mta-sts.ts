@@ -19,10 +19,7 @@ const MAX_AGE = /^\d{1,10}$/
 const PATTERN =
   /^(?:\*\.)?[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)+$/
 
-/**
- * The policy `id` from the TXT records at `_mta-sts.`; null unless exactly one record has one
- * (§3.1).
- */
+/** The policy `id` from TXT records at `_mta-sts.`; null unless exactly one has one (§3.1). */
 export function readStsId(texts: readonly string[]): string | null {
   const records = texts.filter((text) => RECORD.test(text))
   const [record] = records

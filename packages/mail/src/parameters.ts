@@ -7,9 +7,7 @@ const PERCENT_ENCODING: EscapeMarks = { escape: 0x25, space: null }
 export type StructuredValue = {
   /** The part before the first `;`, in lower case, trimmed and without comments. */
   readonly value: string
-  /**
-   * By lower-case name; the first of a name counts. A Map, so that `__proto__` is an ordinary name.
-   */
+  /** By lower-case name; the first counts. A Map, so that `__proto__` is an ordinary name. */
   readonly parameters: ReadonlyMap<string, string>
 }
 
@@ -35,10 +33,7 @@ export function parseStructured(field: string): StructuredValue {
   return { value, parameters: plain }
 }
 
-/**
- * Adds the `;` after the value, for which senders write a comma or nothing: `text/plain
- * charset=utf-8`.
- */
+/** Adds the `;` that senders replace with a comma or omit: `text/plain charset=utf-8`. */
 function endValue(source: string): string {
   const equals = source.indexOf('=')
   const value = source.slice(0, Math.max(0, equals)).trimEnd()
@@ -50,10 +45,7 @@ function endValue(source: string): string {
   return end === 0 || end === nameAt ? source : `${value.slice(0, end)};${source.slice(nameAt)}`
 }
 
-/**
- * A parameter's text with encoded words decoded. RFC 2047 §5 forbids them there, but senders write
- * them.
- */
+/** A parameter's text with encoded words decoded, which RFC 2047 §5 forbids but senders use. */
 export function readParameter(structured: StructuredValue, name: string): string | null {
   const text = structured.parameters.get(name)
   return text === undefined ? null : decodeWords(text)
@@ -76,9 +68,7 @@ function sectionOf(suffix: string, text: string): Section | null {
   return match === null ? null : { index: Number(match[1]), isEncoded: match[2] === '*', text }
 }
 
-/**
- * Encoded sections are decoded together, because a character may be split over two (RFC 2231 §4).
- */
+/** Encoded sections are decoded together: a character may be split over two (RFC 2231 §4). */
 function joinSections(sections: Section[]): string {
   sections.sort((a, b) => a.index - b.index)
   let charset: string | null = null
@@ -146,10 +136,7 @@ function readText(source: string, start: number): { text: string; end: number } 
 
 const TEXT_STOP = /[;"]/g
 
-/**
- * Reads from after the opening quote; `end` is the offset after the closing one, or the end of the
- * source.
- */
+/** Reads from after the opening quote; `end` is the offset after the closing one, if any. */
 function readQuoted(source: string, start: number): { text: string; end: number } {
   let text = ''
   let from = start

@@ -9,19 +9,12 @@
 const UNSEEN =
   '\\p{DI}\\0-\\x08\\v-\\x1f\\x7f-\\x9f\\p{NChar}\\u2028\\u2029\\u2800\\ufff9-\\ufffb\\u{16fe4}\\u{1d159}\\u{e0000}-\\u{e0fff}'
 
-/**
- * Letters and marks that change form beside a joiner: Arabic to Sinhala, and Tibetan to Mongolian.
- */
+/** Characters that change form beside a joiner: Arabic to Sinhala, and Tibetan to Mongolian. */
 const JOINING = '(?=[\\p{L}\\p{M}])[\\u0600-\\u0dff\\u0f00-\\u109f\\u1780-\\u17b3\\u17b6-\\u18af]'
-/**
- * Scripts without spaces, in which a zero-width space allows a line break: Thai to Burmese, and
- * Khmer.
- */
+/** Scripts with line breaks at zero-width spaces: Thai to Burmese, and Khmer. */
 const UNSPACED = '[\\u0e00-\\u109f\\u1780-\\u17b3\\u17b6-\\u17ff]'
 
-/**
- * Unseen characters that change the visible text in these positions; no other text looks the same.
- */
+/** Unseen characters that change the visible text; no other text looks the same. */
 const FORMING = [
   `(?<=${JOINING})[\\u200c\\u200d](?=${JOINING})`,
   '(?<=[\\p{ExtPict}\\p{EMod}]\\ufe0f?)\\u200d(?=\\p{ExtPict})',

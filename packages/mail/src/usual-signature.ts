@@ -16,9 +16,7 @@ export type UsualSignature = {
   readonly author: string
 }
 
-/**
- * Bounds on the octets of a message and its header fields: at most 1 ms of work, mostly 0.03 ms.
- */
+/** Bounds on octets and header fields: at most 1 ms of work, mostly 0.03 ms. */
 const USUAL_BYTES_MAX = 32 * 1024
 const USUAL_FIELDS_MAX = 200
 const USUAL_NAMES_MAX = 100
@@ -61,10 +59,7 @@ export function readUsualSignature(raw: Uint8Array, nowMs: number): UsualSignatu
 const UNUSUAL_LINE_END = /(?<!\r)\n|\r(?!\n)/
 const UNUSUAL_CHARACTER = /[^\t\r\n\x20-\x7e]/
 
-/**
- * One plain address, bare or after a name without comments, groups and escapes; readers agree on
- * it.
- */
+/** One plain address, bare or after a simple name; readers agree on it. */
 const AUTHOR =
   /^from:\s*(?:(?:(?:[\w!#$%&'*+/=?^`{|}~-][\w!#$%&'*+/=?^`{|}~ -]*)?|"[\w!#$%&'*+/=?^`{|}~ .,-]*"\s*)<([\w!#$%&'*+/=?^`{|}~.-]+@[A-Za-z0-9.-]+)>|([\w!#$%&'*+/=?^`{|}~.-]+@[A-Za-z0-9.-]+))\s*$/i
 
@@ -81,9 +76,7 @@ const SINGLE_FIELDS = [
   'message-id',
 ]
 
-/**
- * The fields in message order by name. Null if a line is no field, or a unique field occurs twice.
- */
+/** Fields by name in message order. Null if a line is no field or a unique field is repeated. */
 function fieldsByName(section: string): Map<string, RawField[]> | null {
   const fields = readFields(section)
   if (fields.length > USUAL_FIELDS_MAX) return null
@@ -159,10 +152,7 @@ function readTags(field: string, nowMs: number): Tags | null {
   return isUsual ? { b, bh, c, d, s, names } : null
 }
 
-/**
- * Of several fields with one name the last is signed first; a name without a field asserts its
- * absence.
- */
+/** The last of several equal names is signed first; a name without a field asserts absence. */
 function signedFields(byName: ReadonlyMap<string, RawField[]>, names: readonly string[]) {
   const used = new Map<string, number>()
   return names.flatMap((name) => {

@@ -7,9 +7,7 @@ const bigEndian = new TextDecoder('utf-16be')
 
 /** Octets sampled to find the byte order. */
 const SAMPLE_BYTES = 4_096
-/**
- * Text of this size without a NUL is not UTF-16, which has NULs in digits, blanks and line ends.
- */
+/** UTF-16 text of this size has NULs, in digits, blanks and line ends. */
 const PRINTABLE_BYTES_MIN = 16
 
 /**
@@ -32,10 +30,7 @@ export function decodeWide(octets: Buffer, declared: Charset | null): string | n
   return null
 }
 
-/**
- * Determines the byte order by the NULs of Latin letters, which are all at even or all at odd
- * offsets.
- */
+/** The NULs of Latin letters are all at even or all at odd offsets. */
 function orderOfNuls(octets: Buffer): TextDecoder | null {
   if (octets.length % 2 !== 0 || !octets.includes(0)) return null
   const sample = octets.subarray(0, SAMPLE_BYTES)
@@ -49,10 +44,7 @@ function orderOfNuls(octets: Buffer): TextDecoder | null {
   return even > odd ? bigEndian : littleEndian
 }
 
-/**
- * The high octets of characters vary less than the low ones, because a text uses few Unicode
- * blocks.
- */
+/** High octets vary less than low ones, because a text uses few Unicode blocks. */
 function orderOf(octets: Buffer, name: string): TextDecoder {
   const kinds = [new Set<number>(), new Set<number>()]
   for (const [index, octet] of octets.subarray(0, SAMPLE_BYTES).entries()) {

@@ -45,9 +45,7 @@ export class Access {
     this.#options.onFault(error)
   }
 
-  /**
-   * A client that passes every response to `see`. Never retries, because the model decides that.
-   */
+  /** A client that passes every response to `see`. Never retries; the model decides that. */
   clientSeeing(see: (response: Response) => void): Mailroom {
     const { baseUrl, apiKey, leaseToken, fetch: send = fetch } = this.#options
     const seeing: typeof fetch = async (...request) => {

@@ -9,10 +9,7 @@ import { ToolProblem } from './problem.ts'
 
 /** A repeat within this time counts as a mistake, not as a second message. */
 export const REPEAT_MS = 10 * 60_000
-/**
- * How often the same content may be sent within a day, each time more than REPEAT_MS after the
- * last.
- */
+/** How often the same content may be sent within a day, more than REPEAT_MS apart. */
 export const GENERATIONS_MAX = 16
 
 export type SendOutcome = {

@@ -19,10 +19,7 @@ export type FollowOptions = {
    * it, its time is used.
    */
   after?: string
-  /**
-   * Called once for each part of the request that the service ignored, such as an unknown `after`
-   * or kind.
-   */
+  /** Called once for each ignored part of the request, such as an unknown `after` or kind. */
   onNotice?: (message: string) => void
   /** Ends the iteration; a pending `next` rejects with the signal's reason. */
   signal?: AbortSignal
@@ -163,10 +160,7 @@ function openSocket(
   }
 }
 
-/**
- * The part of the WebSocket interface in use; browsers, Node 22, Deno, Bun and the package `ws`
- * have it.
- */
+/** The required WebSocket interface, as in browsers, Node 22, Deno, Bun and `ws`. */
 export type WebSocketLike = {
   onopen: ((event: never) => void) | null
   onmessage: ((event: never) => void) | null
@@ -183,9 +177,7 @@ export type SocketEnd =
   | { readonly kind: 'closed'; readonly code: number }
   /** Closed by the client, because a ping was not answered. */
   | { readonly kind: 'silent' }
-  /**
-   * Closed by the client, because the reader is too slow. Events received before can still be read.
-   */
+  /** Closed by the client, because the reader is too slow. Earlier events can still be read. */
   | { readonly kind: 'full' }
   /** The service refused the subscription. */
   | { readonly kind: 'refused'; readonly message: string }

@@ -187,9 +187,7 @@ export function threads(api: Api) {
       body: BodyOf<'threads.releaseClaim'> = {},
       options?: RequestOptions,
     ) => api.call({ id: 'threads.releaseClaim', path: { id }, body, options }),
-    /**
-     * Moves it to the trash, where it can be restored for 30 days; `permanent` deletes it at once.
-     */
+    /** Moves it to the trash for 30 days, where it can be restored; `permanent` deletes it. */
     delete: (
       id: string,
       { permanent, ...options }: QueryOf<'threads.delete'> & RequestOptions = {},

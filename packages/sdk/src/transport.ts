@@ -95,9 +95,7 @@ export class Transport {
     }
   }
 
-  /**
-   * The body of an endless response. The timeout applies to its beginning; there are no retries.
-   */
+  /** The body of an endless response. The timeout applies to its beginning; never retried. */
   async stream({ options = {}, ...call }: Call): Promise<ReadableStream<Uint8Array>> {
     const { url, method, headers } = this.requestOf(call)
     const { signal } = options
@@ -199,9 +197,7 @@ type PlainRequest = {
   isSafe: boolean
 }
 
-/**
- * Strings are counted in UTF-16 units, which is exact for base64, the usual content of long bodies.
- */
+/** Strings count in UTF-16 units, which is exact for base64, the usual long body. */
 function defaultTimeoutMs(body: Blob | { length: number } = { length: 0 }): number {
   const length = body instanceof Blob ? body.size : body.length
   return TIMEOUT_MS_DEFAULT + Math.floor(length / UPLOAD_BYTES_PER_SECOND) * 1000

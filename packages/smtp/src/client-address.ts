@@ -29,10 +29,7 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/**
- * Connections to these addresses cannot be eavesdropped on. False for text that is not an IP
- * address.
- */
+/** Connections to these addresses cannot be eavesdropped on. False if not an IP address. */
 export function isLoopback(address: string): boolean {
   const plain = plainAddress(address)
   const version = isIP(plain)

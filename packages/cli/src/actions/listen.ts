@@ -105,10 +105,7 @@ function outcomeOf({ status, error, latencyMs }: Forwarded): string {
   return `${status ?? plainLine(error ?? 'failed')} ${Math.round(latencyMs)} ms`
 }
 
-/**
- * Time, type and subject of the event, after the status of the receiver; on a terminal the id is
- * last.
- */
+/** Receiver status, then time, type and subject of the event; on a terminal the id is last. */
 function lineOf(output: Output, event: Event, forwarded: Forwarded | null): string {
   const { occurred_at, event: kind, event_id, message, recipient, domain, webhook } = event
   const outcome = forwarded === null ? [] : [outcomeOf(forwarded)]
@@ -144,8 +141,7 @@ type Forwarding = {
 }
 
 /**
- * Posts the event up to three times. Never rejects, so an unavailable receiver does not end the
- * command.
+ * Posts the event up to three times. Never rejects, so a dead receiver does not end the command.
  */
 async function forwardEvent(forwarding: Forwarding): Promise<Forwarded> {
   for (let attempt = 1; ; attempt += 1) {

@@ -8,9 +8,7 @@ import type { CommonOptions } from './run-operation.ts'
 
 export type McpOptions = CommonOptions & { readonly inbox?: string; readonly readOnly?: true }
 
-/**
- * Runs until the client disconnects. Options and settings both restrict access; neither widens it.
- */
+/** Runs until the client disconnects. Options and settings can only restrict access. */
 export async function serveMcp(options: McpOptions): Promise<void> {
   const reading = readRestrictionSettings(process.env)
   if (reading.kind === 'mistake') throw new Failure('usage', reading.message)

@@ -129,10 +129,7 @@ const THREAD_COLUMNS =
 /** Maximum width in cells that benefits a name. */
 const WHO_ROOM_MAX = 40
 
-/**
- * On a terminal each thread has two lines, because an id would leave little room for text in a
- * table.
- */
+/** On a terminal each thread has two lines, because an id leaves little room for text. */
 function showThreads(output: Output, answer: Fields): void {
   const threads = listOf(answer.data).map((thread) => ({ ...thread, participants: whoOf(thread) }))
   if (!output.isTerminal) {
@@ -224,9 +221,7 @@ function showFound(output: Output, answer: Fields): void {
   output.note(length === 0 ? 'No matches.' : `${length} of ${answer.total} found.`)
 }
 
-/**
- * The snippet on one line. Highlights are counted in code points, before any character is removed.
- */
+/** The snippet on one line. Highlights count code points, before any character is removed. */
 function highlight(
   { snippet, highlights }: Fields,
   { mark, room }: { mark: (text: string) => string; room: number },

@@ -16,10 +16,7 @@ export type OperationCommand = {
   /** The inbox in the path is an option; it defaults to the account's only inbox. */
   readonly isOfInbox?: true
   readonly alias?: string
-  /**
-   * Irreversible, always or with the named option: a person must confirm, a program must pass
-   * --yes.
-   */
+  /** Irreversible (always, or with the named option): asks a person, or requires --yes. */
   readonly needsConfirmation?: true | 'permanent'
   /** Runs if only the group is named. */
   readonly isDefault?: true

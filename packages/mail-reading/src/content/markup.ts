@@ -14,20 +14,14 @@ export function readMarkup(html: string): Reading {
   return new MarkupReader(html).read()
 }
 
-/**
- * The source of all tags, comments, and elements whose content has no tags (such as styles), one
- * per line.
- */
+/** The source of all tags, comments and raw-text elements (such as styles), one per line. */
 export function readTags(html: string): string {
   const reader = new MarkupReader(html)
   reader.read()
   return reader.sources.join('\n')
 }
 
-/**
- * The HTML with its character references decoded, including those in attributes, comments and
- * scripts.
- */
+/** The HTML with its references decoded, even in attributes, comments and scripts. */
 export function readReferences(html: string): Reading {
   const writer = new ReadingWriter(html)
   keepDecoded(writer, html, 0, html.length)
@@ -171,10 +165,7 @@ function characterOf([, decimal, hex, name, legacy]: RegExpExecArray): string | 
   return code > 0 && code <= UNICODE_MAX ? String.fromCodePoint(code) : null
 }
 
-/**
- * References to ASCII, spaces and invisible characters; no others can be part of a token or an
- * address.
- */
+/** References to ASCII, spaces and invisible characters; no others occur in tokens or addresses. */
 const NAMED: ReadonlyMap<string, string> = new Map(
   Object.entries({
     Tab: '\t',

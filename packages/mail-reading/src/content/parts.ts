@@ -10,9 +10,7 @@ type ContentFile = {
 }
 
 export type MailContent = {
-  /**
-   * Free text from the header of a received message; for an attached message also its addresses.
-   */
+  /** Free text from a received message's header; for attached messages also addresses. */
   readonly headers?: string
   readonly subject: string
   readonly text: string
@@ -46,10 +44,7 @@ export const CONTENT_LENGTH_MAX = 32 * 1024 * 1024
 /** Depth of nested messages that are read. */
 const MESSAGE_DEPTH_MAX = 5
 
-/**
- * Null if the texts exceed CONTENT_LENGTH_MAX, or messages are nested deeper than
- * MESSAGE_DEPTH_MAX.
- */
+/** Null if the texts exceed CONTENT_LENGTH_MAX or messages are nested beyond MESSAGE_DEPTH_MAX. */
 export function partsOf(content: MailContent): ContentPart[] | null {
   const parts: ContentPart[] = []
   let length = 0
@@ -116,9 +111,7 @@ function* decodedPieces(content: Uint8Array): Generator<string> {
   }
 }
 
-/**
- * The content of a message, with the addresses in its header, which identify author and recipients.
- */
+/** The content of a message, with the addresses in its header, which name author and recipients. */
 export function contentOf({ message, readFiles }: ReturnType<typeof openMime>) {
   const { headers, text, html } = message
   const { from, to, cc, replyTo, subject, freeText } = headers

@@ -1,9 +1,7 @@
 /** A text derived from a source, with a mapping back to it. */
 export type Reading = {
   readonly text: string
-  /**
-   * The source range of the characters `start` to `end`, including anything removed between them.
-   */
+  /** The source range of the characters `start` to `end`, including removed parts between them. */
   sourceOf(start: number, end: number): { readonly start: number; readonly end: number }
 }
 

@@ -111,10 +111,7 @@ const TECHNICAL_META =
 class UnshownCounts {
   unseen = 0
   unshown = 0
-  /**
-   * Whether a style makes the text of an undisplayed element visible, or depends on an omitted
-   * attribute.
-   */
+  /** Whether a style shows an undisplayed element or depends on an omitted attribute. */
   isOther = false
   readonly #boxing: readonly ComplexSelector[]
   readonly #omittedAttributes: ReadonlySet<string>

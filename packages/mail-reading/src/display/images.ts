@@ -22,10 +22,7 @@ const DATA =
 const PART =
   /^(?:image\/(?:x-)?(?:png|p?jpe?g|gif|webp|avif|bmp|ms-bmp|icon|vnd\.microsoft\.icon)|application\/octet-stream)$/i
 
-/**
- * Whether a part with this media type may be displayed as an image. Excludes SVG, which can contain
- * links.
- */
+/** Whether a part of this type may be shown as an image. Excludes SVG, which can contain links. */
 export function isShownType(contentType: string): boolean {
   return PART.test(contentType)
 }

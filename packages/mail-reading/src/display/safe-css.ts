@@ -50,10 +50,7 @@ const PROPERTY = /^(?:behaviou?r|-moz-binding)$/i
 const LASTING =
   /:(?:first|last|only|nth|nth-last)-(?:child|of-type)|:{1,2}(?:before|after|first-line|first-letter|placeholder|marker)|:(?:root|link|any-link|empty|not|is|where|has|lang)/g
 
-/**
- * Whether a selector may depend on a state, such as hovering. Any escape counts, because it can
- * spell one.
- */
+/** Whether a selector may depend on a state such as hovering. Any escape may spell one. */
 export function hasState(selector: string): boolean {
   return /[:\\]/.test(selector.replace(LASTING, ''))
 }

@@ -240,9 +240,7 @@ function isSheet(element: HtmlElement): boolean {
 const TARGET_STYLE =
   'all:initial!important;display:inline!important;font:bold 12px/1.5 system-ui,sans-serif!important;color:#8a1c1c!important;background:#fff!important;overflow-wrap:anywhere!important'
 
-/**
- * Comparison ignores the text of the targets but keeps the elements, because selectors see them.
- */
+/** Comparison ignores the text of the targets but keeps their elements for selectors. */
 const TARGETS = new RegExp(
   `(<span style="${TARGET_STYLE.replace(/[()]/g, '\\$&')}">)[^<]*(</span>)`,
   'g',

@@ -13,10 +13,7 @@ import { lengthPx } from '#html/css-values.ts'
 import { readImageAddress } from './images.ts'
 import { hasState } from './safe-css.ts'
 
-/**
- * Text or an image of the message that the page may not show, or an external image, style sheet or
- * font.
- */
+/** Drawn text or an image that the page may not show, or an external style sheet or font. */
 export type CssOmission = 'drawn' | 'image' | 'sheet'
 
 export type StillCss = {
@@ -86,8 +83,7 @@ class StillWriter {
   }
 
   /**
-   * Records the attributes that a rule tests and the elements that it displays, even if it is not
-   * kept.
+   * Records the attributes that a rule tests and the elements that it displays, even if dropped.
    */
   #add({ prelude, block }: Rule): void {
     for (const [, name = ''] of cssTree().generate(prelude).matchAll(ATTRIBUTE)) {

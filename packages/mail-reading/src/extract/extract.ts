@@ -32,9 +32,7 @@ export const HIDDEN_SEARCH_LENGTH_MAX = 256 * 1024
 
 export type Extracted = { readonly codes: FoundCode[]; readonly links: FoundLink[] }
 
-/**
- * `hidden` is text of the subject and bodies that a person does not see, excluding HTML comments.
- */
+/** `hidden` is invisible text of the subject and bodies, excluding HTML comments. */
 export type MessageReading = { readonly extracted: Extracted; readonly hidden: readonly Removal[] }
 
 export type ExtractedFrom = {
@@ -265,10 +263,7 @@ function linkAround(node: HtmlNode): HtmlElement | null {
 
 const QUOTE_CLASS = /^(?:gmail_quote|moz-cite|yahoo_quoted|protonmail_quote)$/i
 
-/**
- * Whether mail programs mark the element as quoted history. A plain blockquote may be the message
- * itself.
- */
+/** Whether mail programs mark the element as history. A plain blockquote may be the message. */
 function isHistory(element: HtmlElement): boolean {
   if (element.tagName !== 'blockquote') return false
   const isCited = attributeOf(element, 'type')?.toLowerCase() === 'cite'

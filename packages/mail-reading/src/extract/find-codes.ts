@@ -19,9 +19,7 @@ export type FoundCode = {
   readonly value: string
   /** From 0 to 1, with two decimals. */
   readonly confidence: number
-  /**
-   * The line that contains the code, or as much around it as EXTRACTED_SOURCE_LENGTH_MAX allows.
-   */
+  /** The code's line, or as much around the code as EXTRACTED_SOURCE_LENGTH_MAX allows. */
   readonly source: string
 }
 
@@ -314,9 +312,7 @@ function namesExample(text: string, { start, end }: Label): boolean {
   )
 }
 
-/**
- * Whether a quotation contains both the label and the value: phishers send "your code is 123456".
- */
+/** Whether a quotation contains label and value: phishers send "your code is 123456". */
 function isQuoted(text: string, { start }: Label, line: ReadLine, { end }: Candidate): boolean {
   const isOpen = /["“„«][^"”»“„«]{0,60}$/.test(text.slice(Math.max(0, start - 61), start))
   return isOpen && /^[.!]?["”»“]/.test(line.text.slice(end))
@@ -476,10 +472,7 @@ function judgeAlone(place: Place): number {
   return judgeColumn(place) ?? judgeAbove(place) ?? judgeBelow(place) ?? judgeBySubject(place)
 }
 
-/**
- * A candidate followed by a remark, which may be any sentence, is judged only by the line directly
- * above.
- */
+/** A candidate followed by a remark is judged only by the line directly above. */
 function judgeUnderCaption(place: Place): number {
   const { context, at, candidate } = place
   if (candidate.form !== 'digits' && candidate.form !== 'mixed') return 0

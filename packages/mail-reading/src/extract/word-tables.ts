@@ -297,10 +297,7 @@ const SAME_AS: ReadonlyMap<string, string> = new Map(
     .split(' ')
     .map((pair) => [pair.charAt(0), pair.charAt(1)]),
 )
-/**
- * Scripts up to here have letters with diacritics; beyond it, decomposing a syllable would change
- * it.
- */
+/** Scripts up to here have diacritics; beyond it, decomposition would change a syllable. */
 const MARKED_MAX = 0x0600
 
 const folded = new Map<string, string>()

@@ -1,9 +1,6 @@
 // The result of extracting text from a file, and its bounds.
 
-/**
- * `text` is any kind of text, including an attached message; `unsupported` is a kind that is not
- * read.
- */
+/** `text` is any kind of text, including attached messages; `unsupported` files are not read. */
 export type FileMethod =
   | 'pdf'
   | 'office'
@@ -128,10 +125,7 @@ export async function untilFull(read: () => void | Promise<void>): Promise<void>
   }
 }
 
-/**
- * A line with the number of hidden items of each kind that a reader of the file does not see; ''
- * for none.
- */
+/** A line that counts the file's hidden items by kind; '' for none. */
 export function leftOut(
   hidden: Readonly<Record<string, number>>,
   others: Readonly<Record<string, number>> = {},

@@ -93,10 +93,7 @@ class Story implements XmlReader {
   readonly #isWanted: (text: string) => boolean
   /** The open paragraphs; a text box within a paragraph has paragraphs of its own. */
   readonly #paragraphs: Paragraph[] = []
-  /**
-   * The style of each open table; null for a text box, which does not inherit from the enclosing
-   * table.
-   */
+  /** The style of each open table; null for a text box, which does not inherit it. */
   readonly #tables: (string | null)[] = []
   readonly #shapes = new HiddenShapes()
   readonly #fields: WordFields

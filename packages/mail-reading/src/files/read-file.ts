@@ -28,10 +28,7 @@ import { readRtf } from './read-rtf.ts'
 import { readXlsx } from './read-xlsx.ts'
 import { encrypted, ZipFile } from './zip-file.ts'
 
-/**
- * Never rejects. May take any time and memory for hostile octets, and takes over the memory of
- * `content`.
- */
+/** Never rejects. Time and memory are unbounded for hostile octets. Consumes `content`. */
 export async function readFile(file: NamedFile): Promise<FileText> {
   if (file.content.length > FILE_BYTES_MAX) return tooLarge()
   const writer = new TextWriter()

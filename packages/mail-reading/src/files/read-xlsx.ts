@@ -156,10 +156,7 @@ function readFormats(zip: ZipFile, part: string | undefined): Format[] {
   return formats
 }
 
-/**
- * Kinds of values whose section of the code is present but empty, such as all of them in `;;;`
- * (§18.8.31).
- */
+/** Kinds of values whose section is present but empty, as all of them in `;;;` (§18.8.31). */
 function kindsHiddenBy(code: string): ReadonlySet<ValueKind> {
   // Conditional sections apply to other values.
   if (/\[[<>=]/.test(code)) return NO_KINDS

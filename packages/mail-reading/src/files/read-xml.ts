@@ -9,10 +9,7 @@ import type { ZipFile } from './zip-file.ts'
 export type XmlElement = {
   /** Without its prefix. */
   readonly name: string
-  /**
-   * Looks up the attribute with the element's prefix, by name, or by local name, so that any prefix
-   * works.
-   */
+  /** Matches the name with the element's prefix, as written, or by local name. */
   attribute(name: string): string | null
   /** The prefixed attribute `id`, which names a relationship. */
   relation(): string | null

@@ -7,10 +7,7 @@ import { FileFault } from './file-text.ts'
 const UNCLOSED_MAX = 100_000
 
 export class WordFields {
-  /**
-   * Unclosed fields by number in the part. If there are any, the part must be read again without
-   * them.
-   */
+  /** Unclosed fields by number. If there are any, the part must be read again without them. */
   readonly unclosed = new Set<number>()
   readonly #ignored: ReadonlySet<number>
   #begun = 0

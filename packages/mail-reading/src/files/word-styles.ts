@@ -7,10 +7,7 @@ import type { ZipFile } from './zip-file.ts'
 const TYPES = ['table', 'paragraph', 'character'] as const
 type Type = (typeof TYPES)[number]
 
-/**
- * The style ids that affect a text: '' for the type's default style, null for none, as outside
- * tables.
- */
+/** Style ids of a text: '' for the default style, null for none, as outside tables. */
 type StylesOfText = Readonly<Record<Type, string | null>>
 
 export class WordStyles implements XmlReader {

@@ -149,10 +149,7 @@ function findEnd(view: DataView): number {
 
 type Sizes = { inflated: number; compressed: number; offset: number }
 
-/**
- * ZIP64 (APPNOTE 4.5.3). Small files have its fields too if their writer did not know the size in
- * advance.
- */
+/** ZIP64 (APPNOTE 4.5.3); streaming writers use its fields for small files too. */
 function wideSizes(
   view: DataView,
   sizes: Sizes,

@@ -133,9 +133,7 @@ function isClipped(styles: Styles, fontPx: number): boolean {
   return isEmptyShape(shape, list, fontPx) || isShapeAway(shape, list, fontPx)
 }
 
-/**
- * A clip hides everything if it leaves at most this much, in pixels or in thousandths of the box.
- */
+/** A clip that leaves at most this (pixels, or thousandths of the box) hides everything. */
 const SHAPE_MAX = 10
 const SHAPE_WHOLE = 1_000
 

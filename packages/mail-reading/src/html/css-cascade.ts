@@ -100,10 +100,7 @@ function hasOwnFont(families: string, own: ReadonlySet<string>): boolean {
 /** Internal property: the effective blend mode. */
 export const BLENDED = '-blended'
 
-/**
- * Cascade order (CSS Cascade 5 §6): rules, the style attribute, then the important declarations of
- * both.
- */
+/** CSS Cascade 5 §6: rules, the style attribute, then important declarations of both. */
 function cascade(
   rules: readonly StyleRule[],
   inline: readonly Declaration[],

@@ -174,9 +174,7 @@ function fromLinear(linear: Triple, alpha: number): Colour | null {
   return made(red, green, blue, alpha)
 }
 
-/**
- * `color(srgb 1 1 1)`. Wider colour spaces are treated as sRGB, which preserves white and black.
- */
+/** `color(srgb 1 1 1)`. Wider spaces are treated as sRGB, which preserves white and black. */
 function fromSpace([space = '', ...parts]: readonly string[]): Colour | null {
   const [red = 0, green = 0, blue = 0] = parts.map((part) => shareOf(part, 1))
   const alpha = shareOf(parts[3] ?? '1', 1)

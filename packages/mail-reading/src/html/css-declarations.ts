@@ -117,9 +117,7 @@ function isUnclear(property: string, value: string): boolean {
   return value !== 'currentcolor' && readColour(value) === null && isValid(property, value)
 }
 
-/**
- * Substitutes the variables of a value; an invalid result counts as `unset` (CSS Variables 1 §3.1).
- */
+/** Substitutes variables; an invalid result counts as `unset` (CSS Variables 1 §3.1). */
 export function resolve(declaration: Declaration, variables: Variables): Declaration {
   const { property, value } = declaration
   const filled = substitute(value, variables)

@@ -424,9 +424,7 @@ const NO_RULES = new Rules({ texts: [], hasContainers: false, isQuirky: false })
 /** Never part of a selector, such as the `;` that some programs write between rules. */
 const INVALID_SELECTOR = /^\s*[;)\]}%\d<!/?]|[;{}]/
 
-/**
- * At-rules that hide nothing. `@starting-style` applies for a moment, but longer in some engines.
- */
+/** At-rules that hide nothing. `@starting-style` is momentary, but longer in some engines. */
 const HARMLESS = new Set([
   'charset',
   'font-face',

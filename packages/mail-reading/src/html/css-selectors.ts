@@ -117,10 +117,7 @@ export function isKnownSelector(selector: Selector): true | null {
   return compiler.isUnknown ? null : true
 }
 
-/**
- * Parts whose style hides the element's own text. A single letter or a marker is too little to
- * count.
- */
+/** Parts whose style hides the element's own text. A single letter or a marker is too little. */
 const TEXT_PARTS = /^(?:first-line|details-content|slotted|part)$/
 /** Parts without text of the document. */
 const OTHER_PARTS =
@@ -590,9 +587,7 @@ export class Matcher {
     return truth
   }
 
-  /**
-   * Whether one of the nodes from index `from`, or an element within them, matches the selector.
-   */
+  /** Whether a node from index `from`, or an element within it, matches the selector. */
   anyWithin(nodes: readonly HtmlNode[], selector: ComplexSelector, from = 0): Truth {
     let truth: Truth = NO
     for (let at = from; at < nodes.length && !this.isSpent && truth !== YES; at++) {

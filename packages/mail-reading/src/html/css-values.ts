@@ -157,10 +157,7 @@ function hasClosedBrackets(value: string): boolean {
 
 const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' }
 
-/**
- * The value with each calculation replaced by a value of its kind; null if a calculation is
- * invalid.
- */
+/** Replaces each calculation with a value of its kind; null if one is invalid. */
 function withoutMath(value: string): string | null {
   let plain = ''
   let rest = value
@@ -239,9 +236,7 @@ type Measured = {
   readonly isLength: boolean
 }
 
-/**
- * Evaluates a number, length, percentage or calculation (CSS Values 4 §10); null for anything else.
- */
+/** Evaluates a number, length, percentage or calculation (CSS Values 4 §10), else null. */
 function measure(text: string, fontPx: number, wholePx = WHOLE_PX): Measured | null {
   if (!text.includes('(')) return term(text, fontPx, wholePx)
   if (text.length > CALCULATION_LENGTH_MAX) return null

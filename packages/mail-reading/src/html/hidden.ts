@@ -18,9 +18,7 @@ import { isOfMail, type SheetTexts, StyleSheet, sheetOfAddress } from './css-rul
 import { lengthPx } from './css-values.ts'
 import { collapsedColumns, drawnValue, isUndrawn, NO_TEXT, openShadowRoots } from './undrawn.ts'
 
-/**
- * Called with each node before its removal, and with each picture before it loses its description.
- */
+/** Called before a node is removed, and before a picture loses its description. */
 type OnRemoved = (kind: RemovalKind, node: HtmlNode) => void
 
 /** Whether HTML may hide text; `false` is certain. */
@@ -63,10 +61,7 @@ type Boxes = {
   readonly other: Seen | null
 }
 
-/**
- * `gone`: why the box's content is hidden although it is walked, because the other version shows
- * it.
- */
+/** `gone`: why the content is hidden here, although the other version shows it. */
 type Seen = Box & { readonly gone?: RemovalKind }
 
 function walkWithin(parent: HtmlParent, boxes: Boxes, walk: Walk): void {
@@ -282,9 +277,7 @@ function sheetHolds(element: HtmlElement) {
   return isCss && matchesScreen(attributeOf(element, 'media') ?? '')
 }
 
-/**
- * '' for a sheet that mail programs do not load; null for one that may be a part of the message.
- */
+/** '' for a sheet that mail programs do not load; null for a possible part of the message. */
 function sheetText(element: HtmlElement): string | null {
   if (element.tagName === 'style') {
     return element.childNodes.map((node) => (isText(node) ? node.value : '')).join('')

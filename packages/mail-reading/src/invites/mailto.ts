@@ -5,9 +5,7 @@ const LOCAL_PART = String.raw`(?:[^\s\p{Cc}@<>,;:"]+|"(?:[^"\\\p{Cc}\p{Zl}\p{Zp}
 const DOMAIN = String.raw`(?:[^\s\p{Cc}@<>,;:"[\]]+|\[[\w.:]+\])`
 const ADDRESS = new RegExp(`^${LOCAL_PART}@${DOMAIN}$`, 'u')
 
-/**
- * Percent-encodes each part once (§2), except for characters that mail programs expect unencoded.
- */
+/** Percent-encodes each part once (§2), except characters that mail programs expect as they are. */
 export function mailtoOf(address: string): string {
   const at = address.lastIndexOf('@')
   return `mailto:${encoded(address.slice(0, at))}@${encoded(address.slice(at + 1))}`
@@ -17,10 +15,7 @@ function encoded(part: string): string {
   return encodeURIComponent(part.toWellFormed()).replace(/%2B/g, '+').replace(/%24/g, '$')
 }
 
-/**
- * Null for other URIs, and if there is not exactly one address. Header fields in the URI are
- * dropped.
- */
+/** Null unless the URI has exactly one address. Header fields in the URI are dropped. */
 export function addressOfMailto(uri: string): string | null {
   const rest = /^\s*mailto:(.*)$/is.exec(uri)?.[1]?.trim()
   if (rest === undefined) return null

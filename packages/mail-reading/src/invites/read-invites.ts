@@ -129,10 +129,7 @@ function participantOf(property: ICAL.Property): Invite['organizer'] {
   return { name: name.toWellFormed() || null, address }
 }
 
-/**
- * From `mailto:`, or from the EMAIL parameter (RFC 7986) that some programs add to a URI of their
- * own.
- */
+/** From `mailto:`, or from the EMAIL parameter (RFC 7986) beside another URI. */
 export function calendarAddress(property: ICAL.Property): string | null {
   const value = String(rawValueOf(property) ?? '')
   const address = /^\s*mailto:/i.test(value)

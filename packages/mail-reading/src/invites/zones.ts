@@ -58,9 +58,7 @@ export function offsetIn(zone: string, localMs: number): number {
 
 const LOCAL_TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)$/
 
-/**
- * The milliseconds of a local time as if it were UTC; null for other text and for impossible times.
- */
+/** Milliseconds of a local time as if in UTC; null for other text and impossible times. */
 export function localMsOf(text: string): number | null {
   if (!LOCAL_TIME.test(text)) return null
   const timeMs = Date.parse(`${text}Z`)

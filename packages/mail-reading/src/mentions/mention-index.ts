@@ -22,9 +22,7 @@ const DOMAIN_LENGTH = 32
 /** Characters that contain that many letters, with signs and words for signs between them. */
 const BEFORE_LENGTH = 100
 const AFTER_LENGTH = 160
-/**
- * Enough for some thousand addresses. A larger index is null: the message itself must be searched.
- */
+/** Some thousand addresses. A larger index is null: the message itself must be searched. */
 const INDEX_LENGTH_MAX = 256 * 1024
 
 /** '' for content without mentions; null if the content itself must be searched. */
@@ -73,9 +71,7 @@ function* linesOf(text: string, isSource: boolean): Generator<string> {
 
 /** Matches from the first plus sign on. */
 const TAG = /[ ]?(?:\+|(?<![\p{L}\p{N}])plus(?![\p{L}\p{N}]))[^@+]{0,80}$/u
-/**
- * Characters around an introducing word that contain the word, a name and a domain of usual length.
- */
+/** Characters around an introducing word that contain a usual name and domain. */
 const AROUND_LENGTH = 2 * APART_LENGTH_MAX
 
 /** An index that may mention the address contains all pieces of one of these lists. */

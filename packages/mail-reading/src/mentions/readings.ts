@@ -39,10 +39,7 @@ function decodedFrom(text: string): string[] {
   return [unescaped === text ? '' : unescaped, decodeRuns(text)].filter((one) => one !== '')
 }
 
-/**
- * Escapes in URLs, code strings, quoted-printable (at sign and dot only) and CSS (CSS Syntax 3
- * §4.3.7).
- */
+/** Escapes of URLs, code strings, quoted-printable (`@` and `.`) and CSS (CSS Syntax 3 §4.3.7). */
 const ESCAPES = /(?:%|\\x|\\u00|\\u\{0{0,4})([2-7][0-9a-f])\}?|=(40|2e)|\\([0-9a-f]{1,6})[ \t\n]?/gi
 
 function characterOf(

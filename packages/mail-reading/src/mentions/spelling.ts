@@ -105,9 +105,7 @@ function spelling(words: readonly string[], pattern: string): Spelling {
   return { words: words.map(first), pattern: new RegExp(pattern, 'u') }
 }
 
-/**
- * Name and domain apart, with a word that introduces one of them: `user eve, host client.example`.
- */
+/** Name and domain apart, one introduced by a word: `user eve, host client.example`. */
 function apart(local: string, domain: string): string {
   const name = `${BEFORE}${looselySpelled(local)}${AFTER}`
   const labels = domain.split('.').map(looselySpelled)
@@ -123,10 +121,7 @@ function apart(local: string, domain: string): string {
   ].join('|')
 }
 
-/**
- * A pattern of the letters and digits of `text` in order, with any signs or words for signs between
- * them.
- */
+/** Matches the letters and digits of `text` in order, with signs or words for signs between. */
 function looselySpelled(text: string): string {
   let pattern = ''
   let between = ''

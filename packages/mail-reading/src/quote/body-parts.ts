@@ -263,9 +263,7 @@ function quoteLines(text: string): string {
   return boundedLines(text, markLine).join('\n')
 }
 
-/**
- * At most QUOTED_LINES_MAX lines and QUOTED_TEXT_LENGTH_MAX characters, including what `mark` adds.
- */
+/** At most QUOTED_LINES_MAX lines and QUOTED_TEXT_LENGTH_MAX characters after `mark`. */
 function boundedLines(text: string, mark: (line: string) => string): string[] {
   const bounded = text.slice(0, QUOTED_TEXT_LENGTH_MAX)
   const lines = bounded.trimEnd().split(LINE_END, QUOTED_LINES_MAX + 1)

@@ -19,9 +19,7 @@ const ATTRIBUTION_LINES_MAX = 4
 /** Maximum lines if HTML conversion put the address on lines of its own. */
 const SPLIT_LINES_MAX = 9
 const ATTRIBUTION_LENGTH_MAX = 600
-/**
- * Lines of the From, Sent, To, Cc and Subject fields above a quoted message, with continuations.
- */
+/** Lines of the header fields above a quoted message, with continuations. */
 const QUOTED_HEADER_LINES_MAX = 24
 /** A closing ("Kind regards") followed by more lines does not start a signature. */
 const SIGNATURE_LINES_MAX = 10
@@ -214,9 +212,7 @@ function headAt(
   return attribution === null ? null : { end: at + 1, ...attribution, isForwardable: false }
 }
 
-/**
- * The end of an attribution that shares its line with the quote, as phones write it; -1 for none.
- */
+/** The end of an attribution on the line of its quote, as phones write it; -1 for none. */
 function endOfRunOn(line: string): number {
   if (line.length > RUN_ON_LENGTH_MAX || !line.includes('@')) return -1
   const text = line.slice(0, ATTRIBUTION_LENGTH_MAX)
@@ -427,9 +423,7 @@ const YEAR_AND_DAY =
   /(?:19|20)\d\d\D{1,20}\d|\d\D{1,20}(?:19|20)\d\d|\d{1,2}[./-]\s?\d{1,2}[./-]\s?\d{2}/
 const TIME_OF_DAY = /\d{1,2}[:.h]\d\d/
 
-/**
- * Whether the line may be the last of an attribution; cheap, because it is called for every line.
- */
+/** Whether the line may end an attribution; cheap, because it is called for every line. */
 export function endsLikeAttribution(line: string): boolean {
   const ending = line.length > ATTRIBUTION_LENGTH_MAX ? '' : line.trimEnd()
   if (ending === '') return false
@@ -638,9 +632,7 @@ export function endOfQuotedHeader(
   return isHeader(seen, hasAddress) ? end : null
 }
 
-/**
- * A name, a colon and an address in brackets: the first field of a quoted message in any language.
- */
+/** A name, a colon and an address in brackets: the first field in any language. */
 const FIELD_WITH_ADDRESS =
   /^[\s*_]{0,4}\p{L}[\p{L}\p{M}\s.'’]{0,30}[*_]{0,2}\s{0,2}[:：][*_]{0,2}\s[^<>@:]{0,100}<[^\s<>@]{1,64}@[^\s<>]{1,255}>/u
 const FIELD_OF_ANY_NAME =
@@ -651,10 +643,7 @@ function isFieldWithAddress(line: string): boolean {
   return line.includes('@') && FIELD_WITH_ADDRESS.test(line.slice(0, ATTRIBUTION_LENGTH_MAX))
 }
 
-/**
- * The index after fields with unknown names: at least four lines, one of which has a date and a
- * time.
- */
+/** The index after at least four fields of unknown names, one with a date and a time. */
 function endOfShapedHeader(lines: readonly string[], start: number): number | null {
   if (!isBlankAt(lines, start - 1) || !isFieldWithAddress(lines[start] ?? '')) return null
   let end = start

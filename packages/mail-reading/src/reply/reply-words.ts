@@ -165,10 +165,7 @@ export const OPENING_PATTERN = new RegExp(
 /** An opener and a date after other text on the line. */
 export const INNER_OPENING_PATTERN =
   /(?<=[\s\-.!?,])(?:On|Am|Le|El|Il|Em|Op|Den)\s(?=(?:\p{L}{2,10}[.,]{0,2}\s){0,2}\d)/u
-/**
- * Up to three words and a number: the start of an attribution in every language that puts the date
- * first.
- */
+/** Up to three words and a number: an attribution in any language that starts with the date. */
 export const DATE_OPENING_PATTERN =
   /^[\s"'*\-–—]*(?:[\p{L}\p{M}'’־]{1,12}(?:[.,،、]{1,2}\s?|\s)){0,3}[\p{L}־]{0,3}-?\d/u
 

@@ -9,9 +9,7 @@ export type Failure = {
   readonly replyCode: number | null
   /** The remote server's words, or else those of the report. */
   readonly text: string
-  /**
-   * `data`: refused after the recipient was accepted; `broken`: the connection to the host failed.
-   */
+  /** `data`: refused after the recipient was accepted; `broken`: the connection failed. */
   readonly stage: 'data' | 'broken' | 'other'
 }
 

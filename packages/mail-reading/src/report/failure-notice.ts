@@ -240,9 +240,7 @@ function leads(rest: string): boolean {
   )
 }
 
-/**
- * Characters before the word that leads to an address, searched for another word for a recipient.
- */
+/** Characters before an introducing word that are searched for a word for a recipient. */
 const LABEL_WORDS_LENGTH = 64
 
 /** `before` has single spaces. */

@@ -159,9 +159,7 @@ class PartCollector {
       this.#plain.push(textOf(part, octets))
   }
 
-  /**
-   * Adds the parts of a multipart without a boundary parameter, using the boundary in its lines.
-   */
+  /** Adds the parts of a multipart without a boundary parameter, by the boundary in its lines. */
   #addGuessed(boundary: string, content: Buffer): void {
     const head = `content-type: multipart/mixed; boundary="${boundary}"\n\n`
     const octets = Buffer.concat([Buffer.from(head, 'latin1'), content])

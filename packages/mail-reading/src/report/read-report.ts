@@ -169,10 +169,7 @@ function onlyAddressee({ returned }: OpenedReport): string | null {
   return addresses.size === 1 && only !== undefined ? only : null
 }
 
-/**
- * Addresses of the sender and the reporter, which are not recipients unless the report lists them
- * as such.
- */
+/** The sender's and reporter's addresses, which are recipients only if the report lists them. */
 function strangersOf(report: OpenedReport, listed: readonly string[] = []): ReadonlySet<string> {
   const strangers = new Set<string>()
   for (const { name, value } of report.fields) {
@@ -235,10 +232,7 @@ function complaintOf(
   }
 }
 
-/**
- * Recipients that the report names, most reliable first; without them the To of the returned
- * message.
- */
+/** Recipients in the report, most reliable first, or else the To of the returned message. */
 function recipientsOf(
   fields: readonly HeaderField[],
   feedback: readonly HeaderField[],
@@ -280,9 +274,7 @@ function isProviderComplaint(report: OpenedReport): boolean {
 
 const IDENTIFYING = new Set(['message-id', 'return-path', 'x-loop'])
 
-/**
- * Whether the declared type (RFC 5965 §2) marks a complaint although the feedback part is missing.
- */
+/** Whether the declared type (RFC 5965 §2) marks a complaint without a feedback part. */
 function isFeedbackReport({ fields, contentType }: OpenedReport): boolean {
   const type = firstField(fields, 'content-type') ?? ''
   return contentType === 'multipart/report' && /report-type ?= ?"?feedback-report/i.test(type)

@@ -181,10 +181,7 @@ export function findCodes(text: string): FoundCodes {
   return { enhancedCode, replyCode }
 }
 
-/**
- * Whether the code says no more than its class: RFC 3463 §3.1, and codes that servers use in its
- * place.
- */
+/** Whether the code says no more than its class (RFC 3463 §3.1), or is used that way. */
 export function isVague(code: string): boolean {
   return /^\d\.(?:0\.0|[13567]\.0)$/.test(code)
 }

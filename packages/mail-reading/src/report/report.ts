@@ -9,9 +9,7 @@ type ReportedAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded
 export type ReportedRecipient = {
   /** The bare address as the report writes it; null if it names none. */
   readonly recipient: string | null
-  /**
-   * The bare address as the sender wrote it (RFC 3461 ORCPT); null if the report does not name it.
-   */
+  /** The bare address as the sender wrote it (RFC 3461 ORCPT); null if unnamed. */
   readonly originalRecipient: string | null
   readonly action: ReportedAction
   /**
@@ -221,10 +219,7 @@ function undefinedCode(replyCode: number | null, group: RecipientFields): string
   return action.includes('delay') ? '4.0.0' : null
 }
 
-/**
- * The recipient as `rfc822; address` (RFC 3464 §2.3.1), or in the forms that programs write
- * instead.
- */
+/** The recipient as `rfc822; address` (RFC 3464 §2.3.1), or in other common forms. */
 function recipientOf(field: string | undefined): string | null {
   if (field === undefined) return null
   const value = cleanLine(field.replace(/^\s*[\w/-]{1,20}\s*;/, ''))

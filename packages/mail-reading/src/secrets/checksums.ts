@@ -6,9 +6,7 @@ import { crc32 } from 'node:zlib'
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const CRC_DIGITS = 6
 
-/**
- * Whether the last six digits are the CRC-32 of the others in base 62, as in GitHub and npm tokens.
- */
+/** Whether the last six digits are the base-62 CRC-32 of the rest, as in GitHub and npm tokens. */
 export function hasCrc32(body: string): boolean {
   let rest = crc32(body.slice(0, -CRC_DIGITS))
   let digits = ''
@@ -61,9 +59,7 @@ export function isBech32Valid(prefix: string, data: string): boolean {
 const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 const BASE58_CHECK_BYTES = 4
 
-/**
- * Bitcoin's Base58Check: the last four octets are the start of the double SHA-256 of the others.
- */
+/** Bitcoin's Base58Check: the last four octets start the double SHA-256 of the others. */
 export function isBase58CheckValid(text: string): boolean {
   const octets: number[] = []
   for (const character of text) {

@@ -89,10 +89,7 @@ function* findTokens(text: string): Generator<FoundSecret> {
   for (const rule of TOKEN_RULES) yield* findMarked(text, rule)
 }
 
-/**
- * A token may follow anything but a letter or digit, and escapes in code and URLs that end with
- * one.
- */
+/** A token may follow anything but letters and digits, and escapes that end with one. */
 const BOUNDARY = /(?:^|[^A-Za-z0-9]|\\[nrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2})$/
 const BOUNDARY_LENGTH = 6
 

@@ -4,10 +4,7 @@ import { isIbanValid, isLuhnValid } from './checksums.ts'
 
 export type FoundNumber = { readonly kind: 'card_number' | 'iban'; start: number; end: number }
 
-/**
- * Where a number may start: not within another number, a word, a decimal fraction or an account
- * number.
- */
+/** A number does not start within another number, a word, a fraction or an account number. */
 const CARD_START =
   /(?<![A-Za-z0-9_+]|\d[.-]|[A-Z]{2}\d{2} )[2-69](?=\d{13}|\d{3}[ .-]\d|\d{5}[ .-]\d{13}|\d{7}[ .-]\d|[ .-]\d[ .-]\d)/g
 

@@ -7,10 +7,7 @@ export type TokenRule = {
   readonly kind: string
   /** A fixed part of every token of the kind. */
   readonly mark: string
-  /**
-   * The characters before the mark, at most LEAD_LENGTH_MAX; null if the token starts with the
-   * mark.
-   */
+  /** The characters before the mark, at most LEAD_LENGTH_MAX; null for none. */
   readonly lead: RegExp | null
   /** The characters after the mark. */
   readonly rest: RegExp
@@ -40,9 +37,7 @@ function rules(
 const PLACEHOLDER =
   /example|placeholder|redacted|change.?me|your[_-]|[_-]here|dummy|x{6}|0{8}|\*{3}|\.{3}/i
 
-/**
- * Whether a token is not a placeholder. One with few distinct letters may be a test key and counts.
- */
+/** Whether a token is not a placeholder. Few distinct letters may be a test key and count. */
 export function isReal(token: string): boolean {
   return !PLACEHOLDER.test(token)
 }

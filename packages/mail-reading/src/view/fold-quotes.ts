@@ -28,10 +28,7 @@ const REST_IDS = /^(?:x_)?(?:divRplyFwdMsg|appendonsend)$/
 const ATTRIBUTION_CLASSES = /^(?:moz-cite-prefix|gmail_attr|protonmail_quote_attribution)$/
 const HEADER_LINES_MAX = 20
 
-/**
- * Folds quotes of earlier messages that are not context for answers, unless no other text would be
- * left.
- */
+/** Folds earlier quotes that are not context for answers, unless no other text would be left. */
 export function foldQuotes(tree: HtmlParent, earlier: EarlierTexts): void {
   const all: Found[] = []
   findQuotes(tree, all, earlier)

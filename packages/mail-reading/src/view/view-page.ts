@@ -139,10 +139,7 @@ function unitsOf(text: string, start: number, count: number): number {
   return at
 }
 
-/**
- * Bounds on a field such as Subject in code points, on a list of addresses, and on listed
- * attachments.
- */
+/** Bounds on code points of a field, on listed addresses and on listed attachments. */
 const VIEW_FIELD_LENGTH_MAX = 500
 const VIEW_ADDRESSES_MAX = 20
 const VIEW_ATTACHMENTS_MAX = 50

@@ -21,9 +21,7 @@ import {
   textField,
 } from './header-text.ts'
 
-/**
- * In characters. RFC 2392 sets no bound, but a header field must hold the identifier on one line.
- */
+/** In characters. RFC 2392 sets no bound, but the identifier must fit on one line. */
 const CONTENT_ID_LENGTH_MAX = 250
 /** Further and longer parameters of an attachment's content type are dropped. */
 const CONTENT_TYPE_PARAMETERS_MAX = 10
@@ -55,9 +53,7 @@ export type OutgoingMessage = {
   readonly messageId: string
   readonly dateMs: number
   readonly attachments: readonly OutgoingAttachment[]
-  /**
-   * X-Loop value that identifies the message if it comes back, in printable ASCII; null for none.
-   */
+  /** Printable ASCII for X-Loop that identifies the message if it comes back; null for none. */
   readonly hopMark: string | null
   /** Absolute URL for one-click unsubscription by POST (RFC 8058 §3.1); null for none. */
   readonly unsubscribeUrl: string | null
@@ -96,10 +92,7 @@ export async function composeMessage(outgoing: OutgoingMessage): Promise<Compose
   return { raw: await joinPieces(pieces), needsSmtpUtf8: addresses.some(isInternational) }
 }
 
-/**
- * Octets that are ready to send, or an attachment's octets that are encoded when the pieces are
- * joined.
- */
+/** Octets ready to send, or an attachment's octets, encoded when the pieces are joined. */
 type Piece = Buffer | { readonly unencoded: Buffer }
 
 async function joinPieces(pieces: readonly Piece[]): Promise<Uint8Array> {
@@ -334,9 +327,7 @@ function quoted(text: string): string {
   return TOKEN_ONLY.test(text) ? text : `"${text.replace(/[\\"]/g, '\\$&')}"`
 }
 
-/**
- * Renders synchronously: the composer's own streams take five times as long for a short message.
- */
+/** Renders synchronously: the composer's streams take five times as long for short messages. */
 function render(node: MimeNode, pieces: Piece[]): void {
   pieces.push(Buffer.from(`${node.buildHeaders()}\r\n\r\n`))
   if (node.boundary) {

@@ -6,10 +6,7 @@ export const HEADER_WORD_LENGTH_MAX = 900
 
 /** The recommended maximum of a line, without its CRLF (RFC 5322 §2.1.1). */
 const LINE_LENGTH = 78
-/**
- * Characters of an encoded word between its delimiters; with a field name of 12 it ends before
- * column 76.
- */
+/** Characters between the delimiters; with a field name of 12 the word ends before column 76. */
 const ENCODED_LENGTH_MAX = 52
 const CONTROLS = /[\p{Cc}\u2028\u2029]/gu
 const SPACE_CONTROLS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g
@@ -196,9 +193,7 @@ const SUBJECT_LENGTH_MAX = 998
 /** `Re:`, `RE :`, `Re[2]:`, `Re^2:`, repeated any number of times. */
 const PREFIXES = /^(?:\s*re\s{0,3}(?:\[\d{1,9}\]|\^\d{1,9}|\(\d{1,9}\))?\s{0,3}[:：])+\s*/i
 
-/**
- * `Re: ` and the thread's subject without reply prefixes; at most SUBJECT_LENGTH_MAX UTF-16 units.
- */
+/** `Re: ` and the subject without reply prefixes; at most SUBJECT_LENGTH_MAX UTF-16 units. */
 export function replySubject(threadSubject: string): string {
   return bounded(`Re: ${threadSubject.replace(PREFIXES, '').trim()}`)
 }
@@ -220,9 +215,7 @@ function bounded(subject: string): string {
     .trimEnd()
 }
 
-/**
- * Maximum size of a composed header section; servers refuse larger ones (Postfix cuts at 100 KiB).
- */
+/** Size limit of a composed header; servers refuse larger ones (Postfix cuts at 100 KiB). */
 export const COMPOSED_HEADER_OCTETS_MAX = 64 * 1024
 
 /** Reserved for fields of every message: date, identifier, MIME, List-Unsubscribe, signatures. */

@@ -33,24 +33,17 @@ export function joinPieces<Mark>(pieces: readonly Piece<Mark>[]): Piece<Mark>[] 
 
 export type HtmlPolicy<Mark = never> = {
   readonly kept: ReadonlySet<string>
-  /**
-   * Elements that are dropped with their content. Any other element that is not kept loses only its
-   * tags.
-   */
+  /** Elements dropped with their content. Others that are not kept lose only their tags. */
   readonly dropped: ReadonlySet<string>
   /** Called for each element in `dropped`. */
   onDropped?(element: HtmlElement): void
   /** HTML with more tags is not parsed. */
   readonly tagsMax: number
-  /**
-   * Writes the start tag of a kept element, or text in its place. An empty result drops both tags.
-   */
+  /** Writes the start tag of a kept element, or replaces it. An empty result drops both tags. */
   startTag(name: string, attributes: Readonly<Record<string, string>>): Piece<Mark>[]
   /** Writes content after the end tag of a kept element. */
   after?(element: HtmlElement): Piece<Mark>[]
-  /**
-   * Writes a style element with its tags. Without it, `style` is treated like any other element.
-   */
+  /** Writes a style element with its tags. Without it, `style` is an ordinary element. */
   styleSheet?(css: string, element: HtmlElement): Piece<Mark>[]
 }
 

@@ -246,9 +246,7 @@ class TextWriter {
     if (outer.text !== '') this.block.addBlock(outer.text, outer.leadingBreaks, isNested ? 1 : 2)
   }
 
-  /**
-   * Mail uses tables for layout, so only cells of plain text are separated by bars, on one line.
-   */
+  /** Tables are mostly layout, so bars separate only cells of plain text, on one line. */
   #writeRow({ childNodes }: HtmlElement): void {
     const row = this.#inBlock(1, false, () => {
       let isAfterText = false
@@ -428,10 +426,7 @@ export function stripTags(html: string): string {
   return textOf(pieces)
 }
 
-/**
- * The next tag's name and the index after it, skipping the content of invisible elements; null at
- * the end.
- */
+/** The next tag's name and end, skipping the content of invisible elements; null at the end. */
 function readTag(html: string, open: number): { name: string; end: number } | null {
   if (html.startsWith('<!--', open)) return endAfter('', html.indexOf('-->', open), 3)
   const close = html.indexOf('>', open)

@@ -8,25 +8,16 @@ export type HtmlParent = Tree.ParentNode
 
 /** In characters; the rest is ignored. Real mail stays under 300,000. */
 export const HTML_LENGTH_MAX = 1_000_000
-/**
- * HTML with more tags is not parsed, because building a tree of unclosed tags takes quadratic time.
- */
+/** HTML with more tags is not parsed: a tree of unclosed tags takes quadratic time. */
 export const HTML_TAGS_MAX = 30_000
 /** Newsletters nest tables a dozen deep, with four elements each. */
 export const HTML_DEPTH_MAX = 200
-/**
- * The parser repeats unclosed elements, so a tree may be deeper and larger than its tags suggest.
- */
+/** The parser repeats unclosed elements, so a tree may be larger than its tags suggest. */
 const TREE_DEPTH_MAX = 4 * HTML_DEPTH_MAX
 const TREE_NODES_MAX = 4 * HTML_TAGS_MAX
-/**
- * A tree has fewer nodes than its HTML has characters, apart from the nodes that every tree has.
- */
+/** A tree has fewer nodes than its HTML has characters, plus those of every tree. */
 const TREE_NODES_MIN = 100
-/**
- * Real mail has about a dozen. The rest is dropped, because each repeated element copies all of
- * them.
- */
+/** Real mail has a dozen. The rest is dropped, because repeated elements copy all of them. */
 const ATTRIBUTES_MAX = 100
 
 /**

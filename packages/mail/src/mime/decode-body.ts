@@ -77,9 +77,7 @@ function quoteDepth(line: string): number {
 
 export type TransferEncoding = 'base64' | 'quoted-printable' | 'identity'
 
-/**
- * The encoding that a field names first; 7bit, 8bit, binary and unknown encodings are the identity.
- */
+/** The first encoding in the field; 7bit, 8bit, binary and unknown ones are the identity. */
 export function transferEncodingOf(field: string | null): TransferEncoding {
   const name = field === null ? '' : (/[\w-]+/.exec(stripComments(field))?.[0] ?? '')
   if (/base64/i.test(name)) return 'base64'
@@ -122,18 +120,13 @@ export function decodeTransfer(octets: Buffer, encoding: TransferEncoding): Buff
   }
 }
 
-/**
- * Number of octets that `decodeTransfer` gives; for base64 computed without decoding into memory.
- */
+/** Number of octets that `decodeTransfer` gives; base64 is not decoded for it. */
 export function decodedSize(octets: Buffer, encoding: TransferEncoding): number {
   if (encoding === 'base64') return sizeOfBase64(octets)
   return decodeTransfer(octets, encoding).length
 }
 
-/**
- * Skips characters outside the alphabet. Padding in the middle ends a unit, and the next one
- * begins.
- */
+/** Skips characters outside the alphabet. Padding in the middle ends a unit. */
 export function decodeBase64(encoded: Buffer): Buffer {
   const padding = encoded.indexOf(EQUALS)
   const text = encoded.toString('latin1')

@@ -52,9 +52,7 @@ export function parseMime(raw: Uint8Array, textOfHtml?: TextOfHtml): MimeMessage
   return messageOf(dissect(raw, textOfHtml))
 }
 
-/**
- * Like `parseMime`, with the wanted attachments one by one, decoded as they are read. Never throws.
- */
+/** Like `parseMime`, with the wanted attachments decoded one by one on demand. Never throws. */
 export function openMime(
   raw: Uint8Array,
   textOfHtml?: TextOfHtml,
@@ -285,10 +283,7 @@ function joinBodies(texts: readonly Text[], textOfHtml: TextOfHtml): Bodies {
   return { text: joined(false, textOfHtml), html: joined(true, htmlFromText) }
 }
 
-/**
- * Decodes the text of a part. If it declares no charset, those declared elsewhere in the message
- * help.
- */
+/** Decodes a part, with charsets declared elsewhere in the message if it has none. */
 function readText(
   { contentType, encoding }: PartHead,
   octets: Buffer,

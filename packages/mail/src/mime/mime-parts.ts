@@ -53,9 +53,7 @@ type MimeScan = {
   readonly hasLargeText: boolean
 }
 
-/**
- * `typeWithoutField` is the type of a part without Content-Type (RFC 2045 §5.2, RFC 2046 §5.1.5).
- */
+/** `typeWithoutField`: type of a part without Content-Type (RFC 2045 §5.2, RFC 2046 §5.1.5). */
 export function readPartHead(
   fields: readonly HeaderField[],
   typeWithoutField = 'text/plain',

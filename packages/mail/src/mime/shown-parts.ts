@@ -77,9 +77,7 @@ function bare(id: string): string {
   return id.trim().replace(/^<|>$/g, '')
 }
 
-/**
- * The last alternative with HTML, or the last with text if none has HTML; null without a choice.
- */
+/** The last alternative with HTML, or else the last with text; null without a choice. */
 function choicesOf(parts: Parts, roots: Shown, raw: Buffer): ((part: MimePart) => Shown) | null {
   const html = new Map<number, number>()
   const plain = new Map<number, number>()

@@ -33,10 +33,7 @@ function clean(line: string): string {
   return /[^\x20-\x7e]/.test(line) ? line.replace(/[^\x20-\x7e]/g, '?') : line
 }
 
-/**
- * RFC 5321 §4.5.3.1.5 requires support for reply lines of 512 octets; today's servers write longer
- * ones.
- */
+/** RFC 5321 §4.5.3.1.5 requires 512 octets; today's servers write longer lines. */
 export const REPLY_LINE_BYTES_MAX = 2 * 1024
 export const REPLY_LINES_MAX = 100
 export const REPLY_BYTES_MAX = 64 * 1024

@@ -222,10 +222,7 @@ export const answerInvitation = defineTool({
   },
 })
 
-/**
- * `given` are the recipients that the model named; undefined if they come from the original
- * message.
- */
+/** `given` are the recipients named by the model; undefined if taken from the original. */
 async function send(
   message: MessageToSend,
   { inboxId, given }: { inboxId: string; given: string | undefined },

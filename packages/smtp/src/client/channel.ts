@@ -60,9 +60,7 @@ export class Channel {
     return this.#failure === null && this.#ready.length === 0 && !this.#decoder.isWithinReply
   }
 
-  /**
-   * Sends octets that the server answers with `replies` replies. Does nothing on a broken channel.
-   */
+  /** Sends octets that get `replies` replies. Does nothing on a broken channel. */
   write(octets: string | Uint8Array, replies: number): void {
     if (this.#failure !== null) return
     this.#owed += replies

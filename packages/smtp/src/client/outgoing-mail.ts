@@ -101,9 +101,7 @@ export const defaultClientTimeouts = {
   handshakeMs: MINUTE_MS,
   /** The greeting (RFC 5321 §4.5.3.2.1). */
   greetingMs: 5 * MINUTE_MS,
-  /**
-   * Each complete reply to EHLO, STARTTLS, AUTH, MAIL, RCPT and RSET (RFC 5321 §4.5.3.2.2 and 3).
-   */
+  /** Each complete reply to another command (RFC 5321 §4.5.3.2.2 and 3). */
   replyMs: 5 * MINUTE_MS,
   /** The reply to DATA (RFC 5321 §4.5.3.2.4). */
   dataMs: 2 * MINUTE_MS,

@@ -121,9 +121,7 @@ export class Transaction {
     return refused('data', toClientReply(reply))
   }
 
-  /**
-   * DATA was accepted although no recipient was, and the server waits for a dot (RFC 2920 §3.1).
-   */
+  /** DATA was accepted without recipients, and the server waits for a dot (RFC 2920 §3.1). */
   async #sendNothing(): Promise<RecipientOutcome> {
     await this.#channel.ask('.\r\n', this.#options.timeouts.finalDotMs)
     return NOBODY
@@ -148,10 +146,7 @@ export class Transaction {
     return refused('final-dot', toClientReply(reply))
   }
 
-  /**
-   * Sends all but the final dot, because a reply that arrives before the end cannot answer the
-   * message.
-   */
+  /** Sends all but the final dot: an earlier reply cannot answer the message. */
   async #sendBlocks(): Promise<Failure | null> {
     const { plan, timeouts } = this.#options
     const { raw } = plan
@@ -188,10 +183,7 @@ export class Transaction {
     }
   }
 
-  /**
-   * Client and server disagree about the state of the dialogue. A failure of the channel takes
-   * precedence.
-   */
+  /** Client and server disagree about the dialogue. A channel failure takes precedence. */
   #breakOff(stage: Stage, failure: Failure): RecipientOutcome {
     this.#channel.fail(failure)
     return unsent(stage, this.#channel.failure ?? failure)

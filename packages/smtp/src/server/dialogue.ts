@@ -111,10 +111,7 @@ export class Dialogue {
     this.resume()
   }
 
-  /**
-   * Called when the client sends nothing more. Its earlier commands are still executed and
-   * answered.
-   */
+  /** Called when the client sends nothing more. Earlier commands are still answered. */
   endInput(): void {
     this.#hasInputEnded = true
     this.resume()

@@ -20,15 +20,10 @@ export function emptyBudget(counts = new PortCounts(makePortCounts(1), 0)): Inta
   return { counts, messages: 0, started: new Set() }
 }
 
-/**
- * A request for memory: the address, the growth of its message, and whether the message is slow.
- */
+/** A request for memory: address, growth of its message, and whether that is slow. */
 type Need = { readonly address: string; readonly growthBytes: number; readonly isSlow: boolean }
 
-/**
- * Whether there is memory for the first octet of another message from `address`; evicts others if
- * needed.
- */
+/** Whether there is memory for another message from `address`; evicts others if needed. */
 export function hasIntakeRoom(budget: IntakeBudget, limits: SmtpLimits, address: string): boolean {
   return makeRoom(budget, limits, { address, growthBytes: 1, isSlow: false })
 }

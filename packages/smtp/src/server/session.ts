@@ -141,24 +141,16 @@ export const defaultSmtpLimits = {
   /** A slower client counts as an attack, because real links are hundreds of times faster. */
   dataBytesPerSecondMin: 500,
   dataRateWindowMs: MINUTE_MS,
-  /**
-   * Commands of one connection that do not advance a transaction (NOOP, RSET, HELP, VRFY, errors).
-   */
+  /** Commands per connection that advance no transaction (NOOP, RSET, HELP, VRFY, errors). */
   idleCommandsMax: 100,
   refusedRecipientsMax: 20,
-  /**
-   * Delay of the greeting, to detect clients that send first. A longer delay lowers the connection
-   * rate.
-   */
+  /** Delay of the greeting, to detect early talkers. A longer one lowers the connection rate. */
   greetingDelayMs: 2,
   /** A client that does not read replies is disconnected once this many octets are unsent. */
   unreadReplyBytesMax: 64 * 1024,
   /** Octets of messages in memory over all connections; beyond it, DATA is answered with 452. */
   intakeBytesMax: 256 * MEBIBYTE,
-  /**
-   * The part of `intakeBytesMax` that one address may hold, so that a flood from it cannot stop
-   * others.
-   */
+  /** The part of `intakeBytesMax` for one address, so that a flood cannot stop others. */
   intakeBytesPerAddressMax: 128 * MEBIBYTE,
   /** How long a closed connection may still read the last reply and send octets in transit. */
   lingerMsMax: 5 * SECOND_MS,
@@ -167,10 +159,7 @@ export const defaultSmtpLimits = {
    * are ten times faster, and the client retries.
    */
   slowBytesPerSecond: 16 * 1024,
-  /**
-   * Window for measuring the rate of a message, so that a short interruption does not count as
-   * slow.
-   */
+  /** Window for measuring a message's rate, so that short interruptions do not count. */
   paceWindowMs: 5 * SECOND_MS,
   /**
    * How long a connection may be idle before a new connection takes its slot when all are in use:
