@@ -11,23 +11,27 @@ export async function fill(run: Run, size: Size, atOnce = 3): Promise<void> {
   for (const statement of smallRows(size)) await run(statement)
   await run('analyze scale_ticks, scale_inboxes')
   const rows = largeRows(size)
-  const indexes = await dropIndexes(run, Object.keys(rows))
+  const { indexes, references } = await dropIndexes(run, Object.keys(rows))
   const filling = Object.entries(rows).map(
     // In the transaction that empties the table, its rows need not be written to the log.
-    ([table, select]) =>
-      `begin; truncate ${table}; insert into ${table} overriding system value ${select}; commit`,
+    ([table, values]) => `begin; truncate ${table}; insert into ${table} ${values}; commit`,
   )
-  for (const statements of [filling, indexes]) await sideBySide(run, statements, atOnce)
+  for (const statements of [filling, indexes, references]) await sideBySide(run, statements, atOnce)
   for (const statement of TOTALS) await run(statement)
   await run('vacuum (analyze)')
 }
 
-/** Removes the indexes and primary keys of these tables and returns the statements that make them anew. */
-async function dropIndexes(run: Run, tables: string[]): Promise<string[]> {
+/**
+ * Removes the indexes and primary keys of these tables and the foreign keys that refer to them, and returns the
+ * statements that make them anew, `references` last.
+ */
+async function dropIndexes(run: Run, tables: string[]) {
   const names = tables.map((table) => `'${table}'`).join(', ')
   const constraints = await run(`
-    select conrelid::regclass::text as "table", conname as name, pg_get_constraintdef(oid) as text
-    from pg_constraint where contype = 'p' and conrelid::regclass::text in (${names})`)
+    select conrelid::regclass::text as "table", conname as name, contype as type,
+      pg_get_constraintdef(oid) as text
+    from pg_constraint where contype = 'p' and conrelid::regclass::text in (${names})
+      or contype = 'f' and confrelid::regclass::text in (${names}) order by contype`)
   for (const { table, name } of constraints) {
     await run(`alter table ${table} drop constraint ${name}`)
   }
@@ -35,12 +39,15 @@ async function dropIndexes(run: Run, tables: string[]): Promise<string[]> {
     select indexname as name, replace(indexdef, ' ON ONLY ', ' ON ') as text
     from pg_indexes where schemaname = 'public' and tablename in (${names})`)
   for (const { name } of indexes) await run(`drop index ${name}`)
-  return [
-    ...constraints.map(
-      ({ table, name, text }) => `alter table ${table} add constraint ${name} ${text}`,
-    ),
-    ...indexes.map(({ text }) => String(text)),
-  ]
+  const made = constraints.map(({ table, name, text, type }) => {
+    return { type, text: `alter table ${table} add constraint ${name} ${text}` }
+  })
+  const textsOf = (type: string) =>
+    made.filter((each) => each.type === type).map(({ text }) => text)
+  return {
+    indexes: [...textsOf('p'), ...indexes.map(({ text }) => String(text))],
+    references: textsOf('f'),
+  }
 }
 
 async function sideBySide(run: Run, statements: string[], atOnce: number): Promise<void> {

@@ -204,7 +204,7 @@ export async function drawSamples(run: Run, count: number): Promise<Sample[]> {
         where inbox > 0 order by md5(inbox::text || round) limit ${count}) as drawn
       join lateral (select * from messages where messages.inbox_id = drawn.inbox_id
         and messages.account_id = drawn.account_id
-        and position = 1 + (drawn.place * 7919) % drawn.total) as messages on true`)
+        and arrival = 1 + (drawn.place * 7919) % drawn.total) as messages on true`)
   return rows as Sample[]
 }
 

@@ -33,7 +33,8 @@ export async function partitionEmpty(
   const method = 'modulus' in partitioning ? 'hash' : 'range'
   await run(`create table ${table}_parts
     (like ${table} including defaults including identity) partition by ${method} (${column})`)
-  await run(`drop table ${table}`)
+  // Without the foreign keys that refer to it.
+  await run(`drop table ${table} cascade`)
   await run(`alter table ${table}_parts rename to ${table}`)
   for (const statement of partitionsOf(partitioning, { fromMs, toMs })) await run(statement)
   await run(`alter table ${table} add constraint ${whole.key} ${withColumn(whole.keyText, column)}`)
