@@ -72,6 +72,8 @@ async function examine(
   url.pathname = `/scale_${layout}_${messages}`
   const isNew = await createDatabase(serverUrl, url.pathname.slice(1))
   const pool = new pg.Pool({ connectionString: url.href, max: 4 })
+  // The server may stop before the last connection has closed.
+  pool.on('error', () => {})
   const run: Run = async (text) => (await pool.query(text)).rows ?? []
   const tell = (title: string, text: string) =>
     process.stdout.write(
