@@ -249,7 +249,7 @@ class IntakeThread {
   check(silenceMsMax: number): void {
     if (this.load === null) return
     this.#silentChecks += 1
-    if (this.#silentChecks <= SILENT_CHECKS_MAX) return
+    if (this.#silentChecks < SILENT_CHECKS_MAX) return
     const text = `The thread did not answer for ${silenceMsMax / 1_000} seconds.`
     this.#reason = new Error(text)
     void this.#worker.terminate()
