@@ -1,4 +1,4 @@
-// The composition root: opens every part in order, joins them, and closes them in reverse order.
+// The composition root: opens every part in order and closes them in reverse order.
 
 import type { KeyObject } from 'node:crypto'
 import { createFirstAccount, type NewAccount } from '#accounts/accounts.ts'
@@ -27,7 +27,7 @@ import {
 import { openParts, type Parts } from './parts.ts'
 import { openServers, openWork, type Servers } from './roles.ts'
 
-/** From SIGTERM to the exit; ten seconds are promised. */
+/** Less than the ten seconds promised for a shutdown. */
 export const DRAIN_MS = 8 * SECOND_MS
 
 export type Seams = {
@@ -35,75 +35,64 @@ export type Seams = {
   clock?: Clock
   chance?: Chance
   metrics?: Metrics
-  /** Makes the private keys that sign mail. */
   makeKey?: () => Promise<KeyObject>
-  /** Folder of the built console, instead of the one in its own package. */
   consoleFolder?: string
-  /** Whether the service builds the console when it is missing. */
   buildsConsole?: boolean
-  /** Called when a newer program has changed the schema so that this one does not work with it. */
+  /** Called when a newer program has made the schema incompatible. */
   onOutdated?(text: string): void
-  /** Called on the first start with the account and its token, before they are committed. */
+  /** Called on the first start, before the account is committed. */
   announceFirstAccount?(made: NewAccount, addresses: Addresses): void
 }
 
 export type Addresses = {
-  /** Base of absolute URLs, without a slash at the end. */
+  /** Without a slash at the end. */
   readonly publicUrl: string
-  /** Host and port; null when this process receives no mail. */
   readonly smtp: string | null
 }
 
 export type App = {
-  /** The account that this start made, with its token; null when there was one already. */
+  /** Null unless this start created the account. */
   readonly firstAccount: NewAccount | null
-  /** Engine, version and place of the database. */
   readonly database: string
-  /** Base of absolute URLs, without a slash at the end. */
+  /** Without a slash at the end. */
   readonly publicUrl: string
-  /** Null when this process has no such role. */
   readonly http: { readonly address: string; readonly port: number } | null
   readonly smtp: { readonly host: string; readonly port: number } | null
-  /** The port for health and metrics alone; null when the settings name none. */
   readonly service: { readonly port: number } | null
-  /** All parts in one object, for tests and commands; no feature gets it. */
+  /** For tests and commands; features get only the groups that they name. */
   readonly deps: AllParts
-  /** Why the service is not ready, or null. */
   findObstacle(): Promise<string | null>
-  /** Reads the certificate's files now; runs by itself every CERTIFICATE_CHECK_MS. */
+  /** Runs by itself every CERTIFICATE_CHECK_MS. */
   reloadCertificate(): Promise<void>
-  /** Ends sockets, streams and waits whose key was revoked elsewhere; runs by itself every KEY_CHECK_MS. */
+  /** Ends connections whose key was revoked elsewhere. Runs by itself every KEY_CHECK_MS. */
   checkKeys(): Promise<void>
-  /** Lets work under way finish for up to `drainMs`, then cuts it. A second call waits for the first. */
+  /** Lets work finish for up to `drainMs`, then aborts it. A second call waits for the first. */
   close(drainMs?: number): Promise<void>
 }
 
-/**
- * Starts the service; resolves when it takes mail and requests. Rejects when a part cannot be opened, after
- * closing the parts that could.
- */
+/** Resolves when the service accepts mail and requests. After a failure all parts are closed. */
 export function openApp(settings: Settings, seams: Seams): Promise<App> {
   return openAll((opened) => start(settings, seams, opened))
 }
 
 async function start(settings: Settings, seams: Seams, opened: AsyncDisposableStack): Promise<App> {
   const { log, clock = systemClock, chance = systemChance, metrics = silentMetrics } = seams
-  // Made while the database opens: on the first start both take their time.
+  // Runs in parallel with opening the database, because both are slow on the first start.
   const tls = settings.roles.has('smtp')
     ? openServerTls(settings, { now: systemClock.now, log })
     : null
   opened.defer(async () => (await tls?.catch(() => null))?.close())
   tls?.catch(() => {})
-  // The clock and the randomness of a test do not reach other threads.
+  // Other threads would not use the clock and the randomness of a test.
   const mayThread = clock === systemClock && chance === systemChance
   const intake = mayThread ? startIntake(settings, log) : null
   opened.defer(() => intake?.end())
   const store = await openOwnStore(settings, { log, metrics })
   opened.defer(() => store.close())
-  // After the drain the threads close their parts while this one closes its own.
+  // Drained threads close in parallel with this one.
   opened.defer(() => intake?.end())
   const servers: Servers = { smtp: null, http: null, service: null }
-  // Closed late: its port answers for health until the service has ended.
+  // Closes late, so that health checks are answered until the end.
   opened.defer(() => servers.service?.close())
   const keys = await openKeys({ settings, db: store.db, chance })
   if (keys.warning !== null) log.warn({}, keys.warning)
@@ -156,7 +145,6 @@ async function start(settings: Settings, seams: Seams, opened: AsyncDisposableSt
   })
 }
 
-/** The service as its starter sees it. */
 function running({
   parts,
   servers: { smtp, http, service },
@@ -186,7 +174,6 @@ function running({
   }
 }
 
-/** They load their modules while the database opens. */
 function startIntake(settings: Settings, log: Log): IntakeThreads | null {
   const { roles, intakeThreads: threads } = settings
   if (!roles.has('smtp') || threads === 0) return null
@@ -204,7 +191,6 @@ function openOwnStore(settings: Settings, { log, metrics }: { log: Log; metrics:
   })
 }
 
-/** The parts that may have work under way. */
 type Busy = {
   readonly parts: Parts
   readonly servers: Servers
@@ -212,7 +198,7 @@ type Busy = {
   schema: SchemaWatch | null
 }
 
-/** All at once: a step of background work has as long to end as a message that is being received. */
+/** All parts share one drain period. */
 async function drain(
   { parts, servers: { smtp, http }, work, schema }: Busy,
   { drainMs }: Life,
@@ -239,7 +225,7 @@ function makeFirstAccount(
   })
 }
 
-/** Direct delivery needs the records of the service in DNS. */
+/** Direct delivery needs the service's DNS records. */
 async function logDnsRecords(
   { base, service, domains }: Parts,
   { smtpHostname }: Settings,

@@ -1,4 +1,4 @@
-// A thread that receives mail starts here.
+// Entry point of a thread that receives mail.
 
 import type { SecureContext } from 'node:tls'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -17,7 +17,7 @@ import { openMailServer, openReceivingParts } from './receiving-parts.ts'
 
 if (parentPort === null) throw new Error('This module is started as a worker thread.')
 const port = parentPort
-/** A scrape of the metrics may be this old. */
+/** Metrics may be this old. */
 const FIGURES_MS = 250
 
 const post = (message: FromIntakeThread) => port.postMessage(message)
@@ -33,7 +33,7 @@ const log: Log = {
   error: logAt('error'),
 }
 
-/** An error itself would lose its class and its code on the way to the main thread. */
+/** Structured cloning would lose an error's class and code. */
 function toPlain(fields: LogFields): LogFields {
   try {
     return JSON.parse(JSON.stringify(fields))
@@ -42,7 +42,7 @@ function toPlain(fields: LogFields): LogFields {
   }
 }
 
-/** One wake-up for all messages of an iteration of the event loop. */
+/** Coalesces the wake-ups of one turn of the event loop. */
 function openSignals(): Signals {
   let isDue = false
   return {
@@ -92,7 +92,7 @@ const running = openAll(async (opened) => {
   opened.defer(() => store.close())
   const { deriveKey } = await openKeys({ settings, db: store.db, chance: systemChance })
   const seams = { log, clock: systemClock, chance: systemChance, metrics, store }
-  // Parsers take up to 200 MiB each under load.
+  // A parser takes up to 200 MiB under load.
   const parsing = data.threads > 1 ? { parsersMax: 1 } : {}
   const parts = await openReceivingParts(settings, { ...seams, ...parsing }, opened)
   const server = await openMailServer(parts, settings, {

@@ -1,6 +1,4 @@
-// Opens the database and the blob store of the settings and finds the name of this service: for the service, and for
-// commands that run beside it.
-
+// Opens the database and the blob store, for the service and for commands beside it.
 import { hash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
@@ -33,35 +31,31 @@ type StoreSettings = Pick<Settings, 'dataDir' | 'databaseUrl' | 'blobStore'>
 
 export type OpenStore = {
   db: Db
-  /** Name of this service: the same after a restart, unless another process has the data directory. */
+  /** The same after a restart, unless another process holds the data directory. */
   instance: string
   blobs: BlobStore | null
-  /** Wakes the readers of events, in all processes. */
+  /** Wakes the event readers of all processes. */
   signals: Signals
   close(): Promise<void>
 }
 
 type OpenStoreOptions = {
   settings: StoreSettings
-  /** The service owns the data directory; a command works beside it. */
+  /** The service owns the data directory; a command runs beside it. */
   as: 'service' | 'command'
   observer: DbObserver
   onError(error: Error): void
-  /** Called for a blob store that is unreachable now, and may recover. */
+  /** Called if the blob store is unreachable but may recover. */
   onBlobsAway?(text: string): void
 }
 
 export const silentObserver: DbObserver = { committed: () => {} }
 
-/** Path of the embedded database. */
 export function databasePath({ dataDir }: Pick<Settings, 'dataDir'>): string {
   return join(dataDir, 'mailroom.db')
 }
 
-/**
- * Creates a missing database, applies migrations and opens. Throws when another process serves the same
- * data directory, or the database cannot be opened.
- */
+/** Throws when another process serves the data directory. */
 export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
   const { settings, as, onBlobsAway: warn = () => {} } = options
   makePrivateFolder(settings.dataDir)
@@ -72,17 +66,14 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
     opened.defer(() => db.close())
     const signals = await openSignals(options)
     opened.defer(() => signals.close())
-    // Opened last and so closed first: requests that wait for its server fail while the database is still open.
+    // Closes first, so that pending requests fail while the database is still open.
     const blobs = await openBlobs(settings, { as, warn })
     opened.defer(() => blobs?.close())
     return { db, instance, blobs, signals, close: () => opened.disposeAsync() }
   })
 }
 
-/**
- * Opens an existing database with the current schema for reading. Creates no folder, changes no mode and migrates
- * nothing.
- */
+/** Requires an existing database with the current schema. Changes nothing. */
 export async function openToRead(settings: StoreSettings): Promise<ReadingDb<Tables>> {
   const { databaseUrl } = settings
   if (databaseUrl === null) return openSqliteToRead(databasePath(settings))
@@ -92,7 +83,7 @@ export async function openToRead(settings: StoreSettings): Promise<ReadingDb<Tab
 
 async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Promise<Db> {
   if (settings.databaseUrl !== null) {
-    // Loaded only here: it costs 10 MB and part of the time of a start.
+    // Loading it costs 10 MB and part of the start.
     const { openPostgres, nameServer } = await import('#platform/db/postgres.ts')
     const url = settings.databaseUrl
     return openPostgres<Tables>({ url, observer, onError }).catch((error: unknown) => {
@@ -111,15 +102,13 @@ async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Pr
 
 type ThreadStoreOptions = Pick<OpenStoreOptions, 'settings' | 'observer' | 'onError'> & {
   instance: string
-  /** Threads of the process that have the store, besides the main one. */
+  /** Without the main thread. */
   threads: number
-  /** From `shareWriter` in the main thread; null where threads connect by themselves. */
+  /** From `shareWriter` in the main thread; null where threads have connections of their own. */
   writer: MessagePort | null
-  /** Wakes the readers of events, in the main thread and other processes. */
   signals: Signals
 }
 
-/** The same store in another thread. */
 export function openThreadStore(options: ThreadStoreOptions): Promise<OpenStore> {
   const { settings, instance, signals } = options
   return openAll(async (opened) => {
@@ -131,7 +120,7 @@ export function openThreadStore(options: ThreadStoreOptions): Promise<OpenStore>
   })
 }
 
-/** On PostgreSQL: connections of all threads together, unless each would have too few. */
+/** PostgreSQL connections of all threads together, unless each would have too few. */
 const THREADS_POOL_MAX = 10
 const THREAD_POOL_MIN = 5
 
@@ -152,14 +141,14 @@ async function openSignals({ settings, as, onError }: OpenStoreOptions): Promise
   return openPostgresSignals({ url: settings.databaseUrl, sender, onError })
 }
 
-/** Makes the event log of a database that was restored from another server readable here. */
+/** Adopts the event log of a database restored from another server. */
 export async function settleLog({ db }: OpenStore, log: Log): Promise<void> {
   if (db.engine === 'sqlite') return
   const events = await db.write(settleEventOrder, {})
   if (events > 0) log.warn({ events }, 'the event log was adopted from another database server')
 }
 
-/** Releases all leases that this service had when its last process ended. */
+/** Releases the leases of this service's previous process. */
 export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): Promise<void> {
   try {
     const own = { instance: db.engine === 'sqlite' ? null : instance }
@@ -168,31 +157,29 @@ export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): P
     await db.write(webhookQueue.release, own)
     if (db.engine === 'sqlite') await db.write(endUploads, {})
   } catch (error) {
-    // On a full disk the service still reads and deletes; the leases end by themselves.
+    // A full disk still allows reads and deletes; the leases expire.
     if (storageErrorKind(error) !== 'full') throw error
     log.warn({ error }, 'the disk is full')
   }
 }
 
 type OpenBlobsOptions = {
-  /** The service checks that the store can be written to; a command finds out when it writes. */
+  /** The service checks that it may write; a command notices when it writes. */
   as: 'service' | 'command'
-  /** Called for a store that is unreachable now, and may recover. */
+  /** Called for a store that is unreachable but may recover. */
   warn(text: string): void
-  /** How long a start waits for a server that does not answer, instead of START_MS_MAX. */
   startMs?: number
 }
 
 const START_MS_MAX = 5_000
 
-/** Folder of large raw messages on disk. */
 export function blobsPath({ dataDir }: Pick<Settings, 'dataDir'>): string {
   return join(dataDir, 'blobs')
 }
 
 /**
- * Null when large messages are in the database. Throws when the server refuses the bucket as the settings
- * give it. A server that does not answer does not stop the start; a refusal found later is a warning.
+ * Null when the database holds large messages. Throws when the server refuses the bucket; an
+ * unreachable server only causes a warning.
  */
 export async function openBlobs(
   settings: Pick<Settings, 'dataDir' | 'blobStore'>,
@@ -213,7 +200,7 @@ export async function openBlobs(
   return blobs
 }
 
-/** A server without an answer within `ms` counts as unreachable; a later refusal is a warning. */
+/** An unanswered check counts as unreachable; its later refusal is a warning. */
 async function findObstacleIn(
   ms: number,
   finding: Promise<S3Obstacle | null>,
@@ -228,13 +215,12 @@ async function findObstacleIn(
 
 type Instance = {
   readonly instance: string
-  /** Releases the data directory for another process. */
   unlock(): void
 }
 
 /**
- * Locks the data directory for this process. When another process has it, throws for an embedded database;
- * with PostgreSQL that process keeps the name, and this one gets a name until it ends.
+ * If another process holds the data directory: throws for an embedded database, uses a temporary
+ * name with PostgreSQL.
  */
 function openInstance(settings: Pick<Settings, 'dataDir' | 'databaseUrl'>): Instance {
   const { dataDir, databaseUrl } = settings
@@ -247,12 +233,11 @@ function openInstance(settings: Pick<Settings, 'dataDir' | 'databaseUrl'>): Inst
   }
 }
 
-/** A name for this process alone. */
 function openNameless(): Instance {
   return { instance: makeName(), unlock: () => {} }
 }
 
-/** Tells two machines apart when a data directory was copied from one to the other. */
+/** Distinguishes machines with a copied data directory. */
 function hostMark(): string {
   return hash('sha256', hostname()).slice(0, 8)
 }
@@ -263,7 +248,7 @@ function makeName(): string {
 
 const NAME = /^[a-z0-9]{20}$/
 
-/** The name in the file, made if missing. If it cannot be written, the next process waits until these leases expire. */
+/** If the file cannot be written, the next process waits until these leases expire. */
 function readName(path: string): string {
   try {
     const kept = readFileSync(path, 'utf8').trim()
@@ -284,10 +269,7 @@ const SCHEMA_CHECK_MS = 10 * SECOND_MS
 
 export type SchemaWatch = { close(): Promise<void> }
 
-/**
- * Checks the schema at once and every SCHEMA_CHECK_MS. Calls `onOutdated` once, with the reason, when a newer
- * program has changed the schema so that this one does not work with it.
- */
+/** Checks now and every SCHEMA_CHECK_MS. Calls `onOutdated` at most once. */
 export function watchSchema(
   { db, log }: { db: Db; log: Log },
   onOutdated: (text: string) => void,
@@ -298,7 +280,7 @@ export function watchSchema(
     everyMs: SCHEMA_CHECK_MS,
     async step() {
       if (isOutdated) return false
-      // Everything that needs the database reports that it is away.
+      // Other parts report an unreachable database.
       const text = await findSchemaChange(db).catch(() => null)
       if (text === null) return false
       isOutdated = true

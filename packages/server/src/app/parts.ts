@@ -1,6 +1,4 @@
-// The parts that features use, opened once in a process and in groups: `roles.ts` gives each feature the groups that it
-// names. No server listens yet.
-
+// The parts that features use, in groups. `roles.ts` gives each feature the groups that it names.
 import type { KeyObject } from 'node:crypto'
 import { makeDkimKey } from '@mailroom/mail/dkim.ts'
 import { ownNamesOf } from '#config/read-settings.ts'
@@ -28,15 +26,14 @@ import { openReceivingParts, type ReceivingOptions } from './receiving-parts.ts'
 
 export type PartsOptions = ReceivingOptions & {
   readonly keys: Keys
-  /** Base of absolute URLs, without a slash at the end; final once the HTTP server listens. */
+  /** Without a slash at the end. Final once the HTTP server listens. */
   readonly publicUrl: () => string
-  /** Makes the private keys that sign mail. */
   readonly makeKey?: (() => Promise<KeyObject>) | undefined
 }
 
 export type Parts = Awaited<ReturnType<typeof openParts>>
 
-/** Defers on `opened` how each part is closed. */
+/** Defers the closing of each part on `opened`. */
 export async function openParts(
   settings: Settings,
   options: PartsOptions,
@@ -53,7 +50,7 @@ export async function openParts(
   const names = { inboxDomain, smtpHostname, publicUrl, allowPrivateEgress }
   const service = { ...names, urlKey, sealer, deriveKey }
   const domains = {
-    /** Apart from the resolver of mail: accounts choose the servers that it waits for. */
+    /** Separate from mail's resolver, because accounts choose the servers that it waits for. */
     resolver: network.checkResolver,
     domainChecks: openDomainChecks(),
     domainCreations: openDomainCreations(),
@@ -76,7 +73,7 @@ export async function openParts(
     sending: settings.limits,
     storageQuota: own.storageQuota,
     signers: openSigners({ ...base, ...service, ...domains }),
-    /** Null in the sandbox, where no mail leaves the machine. */
+    /** Null in the sandbox. */
     carrier: traceCarrier(network.delivery.carrier, tracing),
     laneOf: network.delivery.laneOf,
     isMailHostOf: network.delivery.isMailHostOf,
@@ -105,13 +102,13 @@ export async function openParts(
   return { base, service, ...features, own, wakes, parserQueue: () => parserPool.waiting() }
 }
 
-/** Of an image of another host, in octets; newsletters stay under one mebibyte. */
+/** Newsletter images stay under one mebibyte. */
 export const IMAGE_BYTES_MAX = 5 * 1024 * 1024
-/** From looking up the name to its last octet, over all redirections. */
+/** Covers the lookup, all redirections and the body. */
 const IMAGE_MS_MAX = 10 * SECOND_MS
 const IMAGE_REDIRECTS_MAX = 3
 
-/** Everything that connects to other hosts, except the queries of sender authentication. */
+/** Excludes the queries of sender authentication. */
 function openNetwork(settings: Settings, { clock, chance }: PartsOptions) {
   const dns = { servers: settings.dnsServers, chance }
   const resolver = openResolver(dns)
@@ -132,7 +129,7 @@ function openNetwork(settings: Settings, { clock, chance }: PartsOptions) {
   }
 }
 
-/** For the images in mail, whose hosts strangers choose. */
+/** Strangers choose the hosts of images in mail. */
 function openImageGetter(settings: Settings, resolver: Resolver): HttpGetter {
   return openHttpGetter({
     resolver,
@@ -160,7 +157,6 @@ function traceCarrier(carrier: Carrier | null, tracing: Tracing): Carrier | null
   }
 }
 
-/** The receiver gets the trace's id, so that it can continue the trace. */
 function tracePost(post: HttpPost, tracing: Tracing): HttpPost {
   if (!tracing.isOn) return post
   const attributes = { 'http.request.method': 'POST' }

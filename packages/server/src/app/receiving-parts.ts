@@ -1,4 +1,4 @@
-// The parts that receive mail, for the main thread and for threads of their own, which load nothing else.
+// The parts that receive mail, in the main thread or in threads that load nothing else.
 
 import type { SecureContext } from 'node:tls'
 import { isMainThread } from 'node:worker_threads'
@@ -28,20 +28,18 @@ import { openQueueClock } from '#queue/queue-clock.ts'
 import type { Db } from '#store/tables.ts'
 import type { OpenStore } from './open-store.ts'
 
-/** The seams that tests replace, what is counted, and the store. */
 export type ReceivingOptions = {
   readonly log: Log
   readonly clock: Clock
   readonly chance: Chance
   readonly metrics: Metrics
   readonly store: OpenStore
-  /** Threads that parse mail, for this thread; as many as usual when absent. */
   readonly parsersMax?: number
 }
 
 export type ReceivingParts = Awaited<ReturnType<typeof openReceivingParts>>
 
-/** Defers on `opened` how each part is closed. */
+/** Defers the closing of each part on `opened`. */
 export async function openReceivingParts(
   settings: Settings,
   options: ReceivingOptions,
@@ -91,10 +89,10 @@ export async function openReceivingParts(
 
 type MailServerOptions = DeriveKey & {
   tls: () => SecureContext
-  /** Of all servers on the port; absent when there is one. */
+  /** Shared by all servers on the port; absent with a single one. */
   counts?: PortCounts
   metrics: Metrics
-  /** Recipients are looked up once it has resolved. */
+  /** Delays the lookup of recipients. */
   started: Promise<void>
 }
 
@@ -118,7 +116,7 @@ export function openMailServer(
   })
 }
 
-/** By the names and types of attachments, so that nothing is done for a picture that nobody reads. */
+/** Decides by name and type, so that no work is done for pictures that cannot be read. */
 function readsFilesOf(
   { readAttachments }: Settings,
   images: ImageReader | null,
@@ -128,7 +126,7 @@ function readsFilesOf(
   return (attachments) => attachments.some((one) => isReadOnArrival(one, { readsImages }))
 }
 
-/** Each wake-up is sent after the commit, carries nothing, and costs only time when it is lost. */
+/** Wake-ups follow a commit and carry no data; a lost one only costs time. */
 async function openBase(
   { store, log, clock, chance, metrics }: ReceivingOptions,
   tracing: Tracing,
@@ -138,7 +136,7 @@ async function openBase(
   return {
     db: traceDb(db, tracing),
     storePressure,
-    /** Null when raw messages of every size are in the database. */
+    /** Null when the database holds raw messages of every size. */
     blobs:
       store.blobs && traceMethods(store.blobs, tracing, { put: 'store bytes', get: 'read bytes' }),
     clock,
@@ -154,10 +152,10 @@ async function openBase(
   }
 }
 
-/** Half of the longest time for a DNS query of sender authentication. */
+/** Half of the time limit of a DNS query for sender authentication. */
 const AUTHENTICATE_DNS_TRY_MS_MAX = 2 * SECOND_MS
 
-/** Null where the settings have arriving mail taken as it is. Its resolver is its own, and caches. */
+/** Null when sender authentication is off. */
 function openInboundAuthenticator(
   settings: Settings,
   { clock, chance, log }: { clock: Clock; chance: Chance; log: Log },
@@ -176,12 +174,11 @@ function openInboundAuthenticator(
   })
 }
 
-/** The same database with its writes measured, and whether the store keeps up with them. */
 export function openPressure(
   db: Db,
   { observeWrite, countStoreRefusal }: Metrics,
 ): { db: Db; storePressure: StorePressure } {
-  // The real clock: how long a write waits must not depend on tests that move time.
+  // Uses the real clock, because tests move the other one.
   const loads = measureWrites(db, systemClock, observeWrite)
   const options = { loads, clock: systemClock, onRefused: countStoreRefusal }
   return { db: loads.db, storePressure: openStorePressure(options) }
@@ -197,7 +194,7 @@ async function openTracing(
   return openOtlpTracing({ endpoint, share, attributes, log, clock })
 }
 
-/** A named transaction within a trace writes the id of its span into its rows. */
+/** Rows written by a named transaction carry its span's id. */
 function traceDb(db: Db, tracing: Tracing): Db {
   if (!tracing.isOn) return db
   const attributes = { 'db.system.name': db.engine === 'sqlite' ? 'sqlite' : 'postgresql' }

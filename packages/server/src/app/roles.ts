@@ -1,6 +1,3 @@
-// The servers and the background work of a process, by its roles: servers for programs, mail and operators, joined to
-// the features behind them.
-
 import { accountHandlers } from '#accounts/accounts.ts'
 import { makeAuthenticate } from '#accounts/keys/keys.ts'
 import { openSessions, pairingHandlers } from '#accounts/sessions/sessions.ts'
@@ -62,20 +59,18 @@ type ServerOptions = {
   settings: Settings
   metrics: Metrics
   console: ConsolePort
-  /** Threads that receive mail; null: this one does. */
+  /** Null when this thread receives mail. */
   intake: IntakeThreads | null
   instance: string
-  /** Null without the role smtp. */
   tls: Promise<ServerTls> | null
-  /** Resolves when the writes of the start are done; requests and recipients wait for it. */
+  /** Requests and recipients wait for the writes of the start. */
   started: Promise<void>
-  /** Why the service is not ready, or null. */
   findObstacle(): Promise<string | null>
 }
 
 /**
- * Listens before anything is written, so that a start that fails because a port is in use leaves no account behind.
- * `servers` holds the open servers, also when the next one fails.
+ * Listens before it writes, so that a port in use leaves no account behind. `servers` holds the
+ * open servers even after a failure.
  */
 export async function openServers(
   parts: Parts,
@@ -88,7 +83,6 @@ export async function openServers(
   if (settings.roles.has('http')) servers.http = await openApi(parts, options)
 }
 
-/** Null if the settings name no port for it. */
 async function openOperatorPort(
   { base, limits }: Parts,
   { settings, metrics, findObstacle }: ServerOptions,
@@ -170,7 +164,6 @@ function openReaders({ base, limits: { budgets } }: Parts, metrics: Metrics): Ev
   return readers
 }
 
-/** One handler for each operation of the contract; each feature gets the groups that it names. */
 function allHandlers(
   { base, service, reading, domains, receiving, sending, limits, webhooks, streams }: Parts,
   { findObstacle, metrics, settings }: ServerOptions,
@@ -223,9 +216,6 @@ function requestPorts({ base, service, reading, sending, streams }: Parts): Requ
   }
 }
 
-/**
- * Starts the background work of the process's roles; `close` waits up to `drainMs` milliseconds for work under way.
- */
 export function openWork(
   parts: Parts,
   settings: Settings,
@@ -258,7 +248,6 @@ export function openWork(
   }
 }
 
-/** The jobs and periodic tasks of all features, in every process. */
 function startBackground(parts: Parts, settings: Settings, instance: string) {
   const { base, service, reading, domains, sending, streams } = parts
   const { dkimRotationDays: rotationDays, delivery, databaseUrl, blobStore } = settings
@@ -278,7 +267,7 @@ function startBackground(parts: Parts, settings: Settings, instance: string) {
     reviewWork(base),
     reviewMailWork(sends),
   ]
-  // The instance is the same after a restart, so the service takes its work back at once.
+  // The instance survives a restart, so the service takes back its leases at once.
   const deps = { ...base, makeWorker: () => `${instance} ${base.makeId('job')}` }
   const background = openBackground(deps, { work, isShared: databaseUrl !== null })
   return { ...background, indexer }

@@ -1,4 +1,4 @@
-// The thread of long reads of the embedded database starts here.
+// Entry point of the thread for long reads of the embedded database.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { type ReaderData, runSqliteReader } from '#platform/db/sqlite-reader.ts'

@@ -1,4 +1,4 @@
-// The writer thread of the embedded database starts here.
+// Entry point of the writer thread of the embedded database.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import type { WriterData } from '#platform/db/sqlite.ts'

@@ -1,5 +1,4 @@
-// Every module that declares a transaction, for the writer thread of the embedded database. A
-// transaction that is not listed here fails a test.
+// Loads every module that declares a transaction, for the writer thread of the embedded database.
 
 import '#accounts/sessions/store/pairings.ts'
 import '#accounts/store/accounts.ts'
