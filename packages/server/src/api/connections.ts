@@ -1,5 +1,5 @@
-// The connections of the HTTP server. When all are used, a new one replaces one that has sent nothing for a second, or one of the
-// address that has most, so that a few clients cannot keep everybody else out.
+// When all connections are used, a new one replaces a silent one, or one of the address with the
+// most. So a few clients cannot lock out the others.
 
 import type { Server } from 'node:http'
 import type { BlockList, Socket } from 'node:net'
@@ -8,32 +8,30 @@ import { isIn } from '#http/client-of.ts'
 import type { Clock } from '#platform/clock.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
-/** Twice WAITERS_MAX: the waiting requests, and as many others. */
 const HTTP_CONNECTIONS_MAX = 20_000
 
-/** A client sends its request sooner than this after it has connected. */
+/** Longer silence after connecting may cost a client its connection. */
 const SILENT_MS = SECOND_MS
 
 export type ConnectionOptions = {
   readonly clock: Clock
   readonly trustedProxies: BlockList
-  /** Fewer in tests. */
   readonly connectionsMax?: number | undefined
 }
 
-/** `end` cuts those that have sent nothing: Node does not count them as idle, so a closing server would wait for them. */
+/** Call `end` on close: the server would wait for silent connections, which are not idle to Node. */
 export function watchConnections(
   server: Server,
   { clock, trustedProxies, connectionsMax = HTTP_CONNECTIONS_MAX }: ConnectionOptions,
 ): { end(): void } {
-  /** By client address, the oldest first. */
+  /** By client, oldest first. */
   const groups = new Map<string, Set<Socket>>()
-  /** With the time of their beginning, the oldest first; those that have sent something leave it late. */
+  /** With start times. A connection that has sent something is removed late. */
   const silent = new Map<Socket, number>()
   let count = 0
   server.on('connection', (socket: Socket) => {
     const address = plainAddress(socket.remoteAddress)
-    // It brings requests of many clients, and has limits of its own.
+    // A proxy brings requests of many clients and has limits of its own.
     const group = isIn(trustedProxies, address) ? '' : clientGroup(address)
     const own = groups.get(group) ?? new Set()
     groups.set(group, own.add(socket))

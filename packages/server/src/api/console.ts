@@ -1,5 +1,4 @@
-// Serves the console at /console/: its built files, and for every other path below its page, whose script reads the
-// path. The files contain no secret: the API checks every access.
+// Serves the console at /console/. Its files contain no secret: the API checks every access.
 
 import { execFile } from 'node:child_process'
 import { hash } from 'node:crypto'
@@ -15,13 +14,11 @@ import { problem } from '#platform/problem.ts'
 
 export type ConsolePort = {
   readonly files: BuiltFiles
-  /** The reason why there are no files. */
   findObstacle(): string
 }
 
 const PREFIX = '/console/'
 const PAGE = 'index.html'
-/** Only files of the service itself, no inline script, and no frame around the page. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -46,7 +43,7 @@ const COMMON = {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Path in metrics, for a route that is not an operation. */
+    /** The path in metrics, for a route that is not an operation. */
     shownPath?: string
   }
 }
@@ -92,7 +89,7 @@ async function answer(
   const encodings = acceptedEncodings(request.headers['accept-encoding'])
   const file = path === '' ? null : await files.find(path, encodings)
   if (file !== null) return sendFile(request, reply, file)
-  // A page in the place of a script would hide that the script is missing.
+  // A page instead of a script would hide that the script is missing.
   if (path.startsWith('assets/')) throw problem('not_found')
   const page = await files.find(PAGE, encodings)
   if (page !== null) return sendFile(request, reply, page)
@@ -114,7 +111,7 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: BuiltFile)
   return reply.send(Buffer.from(content.buffer, content.byteOffset, content.byteLength))
 }
 
-/** People get a page that reloads itself, programs an error like all others. */
+/** A browser gets a page that reloads itself, a program an error. */
 function sendAbsence(request: FastifyRequest, reply: FastifyReply, why: string): FastifyReply {
   if (!request.headers.accept?.includes('text/html')) {
     throw problem('service_unavailable', why, { retryAfterSeconds: 1 })
@@ -137,19 +134,15 @@ function isListed(field: string | undefined, etag: string): boolean {
 type BuiltFile = {
   readonly content: Uint8Array
   readonly contentType: string
-  /** A strong validator: a hash of the encoded content. */
+  /** A hash of the encoded content. */
   readonly etag: string
-  /** The compression; null for none. */
   readonly encoding: Encoding | null
-  /** Whether its name changes with its content. */
+  /** True if its name changes with its content. */
   readonly isImmutable: boolean
 }
 
 type BuiltFiles = {
-  /**
-   * The file with this path, `/` between folders, in the first of the encodings that exists; null when
-   * there is no such file. A changed file is read again.
-   */
+  /** Finds the first existing encoding of the current file; null without such a file. */
   find(path: string, encodings: readonly Encoding[]): Promise<BuiltFile | null>
 }
 
@@ -168,12 +161,12 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 const SUFFIXES = { br: '.br', gzip: '.gz' } as const
 
-/** No name begins with a dot, so that no path leads out of the folder. */
+/** No segment begins with a dot, so no path leaves the folder. */
 const PATH = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/
 const HASHED = /[-.][A-Za-z0-9_]{8,}\.\w+$/
 const NO_LINKS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)
 const PATH_LENGTH_MAX = 200
-/** The whole console fits; a file that does not is read for every request. */
+/** Fits the whole console. */
 const KEPT_BYTES_MAX = 4 * 1024 * 1024
 
 function openBuiltFiles(folder: string): BuiltFiles {
@@ -236,13 +229,12 @@ function nullIfMissing(error: NodeJS.ErrnoException): null {
 const BUILD_MS_MAX = 60_000
 const BUILD = '@mailroom/console/build.ts'
 
-/** With `mayBuild`, starts to build missing files at once, in a process of its own: the bundler is larger than the service. */
+/** Builds missing files in another process, because the bundler is larger than the service. */
 export function openConsole({
   folder,
   mayBuild = false,
   log,
 }: {
-  /** Replaces the folder in the console's package. */
   readonly folder?: string | undefined
   readonly mayBuild?: boolean | undefined
   readonly log: Log

@@ -1,5 +1,4 @@
-// The API's description of itself: the OpenAPI document, the texts for language models and the reference page.
-// Each is made when it is first requested.
+// The OpenAPI document, the texts for language models and the reference page.
 
 import { hash } from 'node:crypto'
 import { errorExample } from '@mailroom/contract/error.ts'
@@ -31,7 +30,6 @@ type DescriptionId = Extract<ServerOperationId, `service.${string}`>
 
 const CACHE_CONTROL = 'public, max-age=300'
 
-/** `publicUrl` is called when the first document is made. */
 export function descriptionHandlers(publicUrl: () => string): Record<DescriptionId, AnyHandler> {
   return {
     'service.openapi': madeOnce(() => JSON.stringify(openApiDocument({ publicUrl: publicUrl() })), {
@@ -48,7 +46,7 @@ export function descriptionHandlers(publicUrl: () => string): Record<Description
   }
 }
 
-/** Generators and editors read the descriptions from pages of other origins. */
+/** Generators and editors load the descriptions from pages of other origins. */
 const FOR_ALL_ORIGINS = { 'access-control-allow-origin': '*' }
 const PLAIN_TEXT = { 'content-type': 'text/plain; charset=utf-8', ...FOR_ALL_ORIGINS }
 
@@ -107,7 +105,6 @@ function paragraphsOf(text: string): string {
   return paragraphs.map((paragraph) => `<p>${withCode(paragraph)}</p>`).join('')
 }
 
-/** The text between backticks becomes code. */
 function withCode(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 }
@@ -116,7 +113,6 @@ function code(text: string): string {
   return `<pre tabindex="0"><code>${escapeHtml(text)}</code></pre>`
 }
 
-/** A summary without its full stop. */
 function titleOf({ summary }: { summary: string }): string {
   return escapeHtml(summary.replace(/\.$/, ''))
 }
@@ -226,7 +222,7 @@ ${code(JSON.stringify(errorExample('bad_request'), null, 2))}
 <table><caption>Codes</caption><thead><tr><th>Code</th><th>Status</th><th>Meaning</th></tr></thead><tbody>${rows.join('')}</tbody></table></section>`
 }
 
-/** Shows the operations whose text has every word, and closes the contents on a small screen. */
+/** Shows the operations that contain every word, and closes the contents on a small screen. */
 const script = `
 const search = document.getElementById('search'), found = document.getElementById('found'), menu = document.getElementById('menu')
 const entries = [...document.querySelectorAll('article')].map((article) => ({
@@ -249,7 +245,6 @@ search.addEventListener('input', () => {
 })
 `
 
-/** Admits the page's own script, by its hash, and its own styles; nothing else. */
 const docsPolicy = [
   "default-src 'none'",
   `script-src 'sha256-${hash('sha256', script, 'base64')}'`,
@@ -318,7 +313,6 @@ export function typeScriptSample(id: OperationId, operation: Operation): string 
   return success.status === 204 ? `await ${call}` : `const result = await ${call}`
 }
 
-/** Variable names for the path parameters of a sample. */
 export function sampleNames(path: string): string[] {
   const segments = path.split('/')
   return pathNames(path).map((name) => {
@@ -332,7 +326,6 @@ export function sampleNames(path: string): string[] {
 const singular = (word: string) => word.replace(/(?<=x|s)es$|s$/, '')
 const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1)
 
-/** Whether the client reads it page by page. */
 function isListing({ query }: Operation): boolean {
   return (query?.properties as Properties | undefined)?.limit?.default !== undefined
 }
@@ -367,7 +360,6 @@ const textExamples: Readonly<Record<string, string>> = {
   clientName: 'mailroom on laptop',
 }
 
-/** Examples of fields that a sample has only when they are required. */
 const requiredExamples: Readonly<Record<string, unknown>> = {
   contentType: 'text/plain',
   data: 'SGVsbG8=',
@@ -384,7 +376,6 @@ const requiredExamples: Readonly<Record<string, unknown>> = {
   type: 'idea',
 }
 
-/** Every required field, and the optional fields that have an example. */
 function bodyExample({ properties = {}, required = [] }: ObjectSchema): Record<string, unknown> {
   const example: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {

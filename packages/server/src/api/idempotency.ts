@@ -1,5 +1,3 @@
-// Idempotent requests: the key of a client, and the hash that shows whether a repeated request is the same.
-
 import { createHash, type Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { OperationId } from '@mailroom/contract/operations.ts'
@@ -18,7 +16,6 @@ export function readIdempotencyKey(request: IncomingMessage): string {
   return checkKey(key, HEADER)
 }
 
-/** The same for the key of an item of a batch. */
 export function checkItemKey(key: unknown): string {
   if (key === undefined || key === null || key === '') {
     throw problem('missing_idempotency_key', `An item needs the field "${FIELD.path}".`, {
@@ -41,7 +38,7 @@ function checkKey(key: string, place: typeof HEADER): string {
   return key
 }
 
-/** Reads the raw headers: in a request injected within the process only these keep repeated headers apart. */
+/** Only the raw headers keep repeated fields of an injected request apart. */
 function valuesOf({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): string[] {
   return rawHeaders.filter(
     (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === NAME.toLowerCase(),
@@ -58,10 +55,7 @@ export type HashedRequest = {
   readonly body: Exclude<ReadBody, { kind: 'upload' }>
 }
 
-/**
- * SHA-256 of the request's meaning. Equal for bodies that differ only in the order of fields, in the format
- * (form or JSON) or in written-out defaults; different for any other two.
- */
+/** Ignores the order of fields, the format (form or JSON) and explicit defaults. */
 export function hashRequest({ operationId, path, body }: HashedRequest): Uint8Array {
   const hash = createHash('sha256')
   writeValue(hash, operationId)
@@ -71,7 +65,7 @@ export function hashRequest({ operationId, path, body }: HashedRequest): Uint8Ar
   return hash.digest()
 }
 
-/** Values that mean the same as a missing field to the handler of sends; so does null for every field. */
+/** Values of sends that mean the same as a missing field. Null does for every field. */
 const defaults: Readonly<Record<string, (value: unknown) => boolean>> = {
   includeQuote: (value) => value === true,
   includeAttachments: (value) => value === true,
@@ -96,7 +90,6 @@ function withoutDefaults(value: unknown): unknown {
   return Object.fromEntries(fields)
 }
 
-/** Bytes are hashed as base64, as JSON has them. */
 function withContents({ value, contents }: Extract<ReadBody, { kind: 'form' }>): unknown {
   if (contents.length === 0) return value
   const { attachments, ...fields } = value as { attachments: { data: unknown }[] }
@@ -104,7 +97,7 @@ function withContents({ value, contents }: Extract<ReadBody, { kind: 'form' }>):
   return { ...fields, attachments: whole }
 }
 
-/** Each value begins with its type and length, so that no two values hash the same text. */
+/** Each value begins with its type and length, so that no two hash the same text. */
 function writeValue(hash: Hash, value: unknown): void {
   if (typeof value === 'string') {
     writeText(hash, 's', value)

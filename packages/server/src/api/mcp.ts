@@ -1,5 +1,4 @@
-// The MCP endpoint: checks the key and the limits of a caller, and passes requests to the package that speaks
-// the protocol. The first request with a key loads that package.
+// Authenticates MCP requests, applies limits and delegates to the MCP package, loaded on first use.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { finished, Readable } from 'node:stream'
@@ -17,7 +16,7 @@ import type { Log } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
 import { readStrictJson } from '#platform/strict-json.ts'
 
-/** Size of a message of the Model Context Protocol; models attach only small files. */
+/** Models attach only small files. */
 const MCP_BODY_BYTES_MAX = 4 * 1024 * 1024
 
 type McpOptions = {
@@ -31,7 +30,7 @@ type McpOptions = {
   readonly log: Log
 }
 
-/** Adds the endpoint; call it once, before the server listens. */
+/** Call it once, before the server listens. */
 export function addMcpPath(app: FastifyInstance, options: McpOptions): void {
   const fetchFrom = injectFetch(app)
   let opening: Promise<OpenedEndpoint> | undefined
@@ -83,7 +82,7 @@ async function openEndpoint({ publicUrl, clock, log }: McpOptions): Promise<Open
   return { endpoint, readRestriction }
 }
 
-/** Accepts only API keys, no token of an approver and no session cookie. */
+/** Accepts neither approver tokens nor session cookies. */
 async function admit(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -114,7 +113,7 @@ async function countOne(
   await takeRequest(limits, request.caller.accountId, (name, value) => reply.header(name, value))
 }
 
-/** Older clients send several messages in one request; each counts as a request. */
+/** Older clients send several messages in one request. Each counts as a request. */
 async function takeBatch(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -134,7 +133,7 @@ function acceptMessages(scope: FastifyInstance): void {
       const bytes = await collectBody(payload, collecting)
       await bodyHold.takeSlot()
       const read = readStrictJson(bytes)
-      // A tool may take a minute, and its own API request needs a slot, too.
+      // A tool may take a minute, and its own API request needs a slot too.
       bodyHold.releaseSlot()
       if (read.kind === 'value') return read.value
       const { message, path } = read
@@ -162,7 +161,7 @@ function restrictionOf(
   })
 }
 
-/** Has no credential and no body; its signal is aborted when the client disconnects. */
+/** Without a credential. Aborts when the client disconnects. */
 function webRequest(request: FastifyRequest, reply: FastifyReply, publicUrl: string): Request {
   const gone = new AbortController()
   reply.raw.once('close', () => {
@@ -180,7 +179,7 @@ function webRequest(request: FastifyRequest, reply: FastifyReply, publicUrl: str
   })
 }
 
-/** The endpoint writes a keep-alive every few seconds, so that no limit on idle answers cuts a slow one. */
+/** The endpoint's keep-alives prevent idle timeouts of slow responses. */
 function send(reply: FastifyReply, { status, headers, body }: Response, answers: AnswerBudget) {
   reply.code(status).headers(Object.fromEntries(headers))
   reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no')
@@ -200,15 +199,15 @@ async function* counted(body: ReadableStream<Uint8Array>, count: (bytes: number)
 type InjectFetch = (from: { readonly clientAddress: string }) => typeof fetch
 
 /**
- * A fetch that calls this server without a connection, through the same checks, limits and handlers as any request.
- * Call it before the server listens. It uses only the path and the query of a URL.
+ * Calls this server without a connection, through the same checks as any request. Ignores the
+ * origin of a URL. Call it before the server listens.
  */
 function injectFetch(app: FastifyInstance): InjectFetch {
   const signals = new AsyncLocalStorage<AbortSignal | null>()
   app.addHook('onRequest', async (_request, { raw }) => {
     const signal = signals.getStore()
     if (!signal) return
-    // As if the client had disconnected, which cancels whatever waits for it.
+    // Simulates a disconnect, which cancels pending work.
     const hangUp = () => raw.destroy()
     signal.addEventListener('abort', hangUp, { once: true })
     raw.once('close', () => signal.removeEventListener('abort', hangUp))

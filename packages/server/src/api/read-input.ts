@@ -1,6 +1,4 @@
-// The input of a handler: path, query and body of one operation, converted and checked against the contract.
-// Validators are compiled when an operation is first called, which keeps the start of the process short.
-
+// Converts and checks path, query and body. Compiles validators on first use, for a quick start.
 import { Readable } from 'node:stream'
 import type { Operation } from '@mailroom/contract/operation.ts'
 import { isBodyOptional, type OperationId, operationOf } from '@mailroom/contract/operations.ts'
@@ -14,7 +12,7 @@ import type { ReadBody } from '#http/read-body.ts'
 import { writtenAddress } from '#platform/email-address.ts'
 import { AppError, notFound, wrongQuery } from '#platform/problem.ts'
 
-/** A compiled schema: returns whether the value fits, fills in defaults, and reports violations in `errors`. */
+/** Fills in defaults and reports violations in `errors`. */
 export type Validator = {
   (value: unknown): unknown
   readonly errors?: readonly Violation[] | null
@@ -25,7 +23,6 @@ export type CompileSchema = (schema: TObject) => Validator
 export type RawInput = {
   readonly path: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
-  /** undefined for a request without a body. */
   readonly body: ReadBody | undefined
 }
 
@@ -35,10 +32,7 @@ export type CheckedInput = {
   readonly body: unknown
 }
 
-/**
- * Throws `bad_request` with the wrong fields, `not_found` for a path that cannot name anything, or
- * `payload_too_large` for too many bytes of attachments.
- */
+/** Throws `bad_request`, `not_found` for an impossible path, or `payload_too_large`. */
 export function readInput(id: OperationId, raw: RawInput, compile: CompileSchema): CheckedInput {
   const operation = operationOf(id)
   for (const value of Object.values(raw.path)) {
@@ -59,7 +53,7 @@ function readBody(
 ): unknown {
   const { body: shown, checkedBody: schema = shown, method } = operation
   if (operation.upload !== undefined) {
-    // Without a body the file is empty, which the handler refuses after it has found the resource.
+    // Without a body the file is empty, which the handler refuses once it has found the resource.
     return body?.kind === 'upload' ? body.upload : { payload: Readable.from([]), headers: {} }
   }
   if (schema === undefined) return undefined
@@ -85,8 +79,8 @@ function readBody(
 }
 
 /**
- * Prepares the value for the check, in place: trims texts where the contract says so, removes the names of
- * mailboxes and, with `dropsNulls`, optional fields that are null.
+ * Changes the value in place: trims texts, drops mailbox names and, with `dropsNulls`, optional
+ * nulls.
  */
 function prepared(schema: TSchema, value: unknown, options: { dropsNulls: boolean }): unknown {
   if (typeof value === 'string') {
@@ -114,7 +108,7 @@ type JsonSchema = {
   readonly required: readonly string[]
 }
 
-// White space without control characters: the schema refuses a line end, which must not be dropped first.
+// Excludes control characters: dropping a line end would hide it from the schema.
 const BLANK = /[\p{Zs}\ufeff]/u
 
 function trimBlanks(text: string): string {
@@ -160,7 +154,7 @@ function readQuery(
   return query
 }
 
-/** The value of a parameter in any spelling: newer clients write isRead, older ones is_read. */
+/** Accepts `isRead` and `is_read`. */
 function queryValue(
   schema: TObject,
   raw: Readonly<Record<string, unknown>>,
@@ -175,7 +169,7 @@ function queryValue(
   throw wrongQuery(name, `${REPEATED_MESSAGE}, ${spelled}`)
 }
 
-/** The fields of an object, each written as `name.field` or `name[field]`. */
+/** Each field is `name.field` or `name[field]`. */
 function queryFields(raw: Readonly<Record<string, unknown>>, name: string): unknown {
   if (name in raw) return raw[name]
   const fields = Object.entries(raw).flatMap(([key, value]) => {
@@ -194,7 +188,7 @@ const NUL_MESSAGE = 'must not contain the character U+0000'
 const REPEATED_MESSAGE = 'is given more than once'
 const WHOLE_NUMBER = /^-?\d+$/
 
-/** Converts only plain forms; any other text stays as it is and fails the check of its type. */
+/** Leaves any text that is not in a plain form for the schema to reject. */
 function converted(value: unknown, property: { type?: unknown }): unknown {
   if (property.type === 'array') return [value].flat()
   if (typeof value !== 'string') return value
@@ -209,7 +203,6 @@ function check(validate: Validator, value: unknown, part: Part): void {
   if (validate(value) !== true) throw explainViolations(validate.errors ?? [], part)
 }
 
-/** Size of all attachments of a request together. */
 export const FILES_BYTES_MAX = 25 * 1024 * 1024
 
 type CheckedAttachment = {
@@ -220,8 +213,8 @@ type CheckedAttachment = {
 }
 
 /**
- * Decodes `attachments` and deletes their `data`. The `contents` of a form replace `data`. Throws
- * `payload_too_large` before anything is decoded, or `bad_request`. `within` is the place of a file that is no list's.
+ * Takes the `contents` of a form, or decodes and frees each `data`. Throws `bad_request`, or
+ * `payload_too_large` before decoding. `within` is the path of a file outside a list.
  */
 function readFiles(
   attachments: readonly CheckedAttachment[],
@@ -241,7 +234,7 @@ function readFiles(
   const files = attachments.map((attachment, index) => {
     const { filename, contentType, contentId = null } = attachment
     const content = contents === null ? decodeBase64(attachment.data) : contents[index]
-    // Frees the text, a third larger than the bytes, because the request lasts until they are on disk.
+    // Frees the text, because the request lasts until the files are on disk.
     attachment.data = ''
     if (content) return { filename, contentType, contentId, content }
     violations.push({
@@ -264,9 +257,9 @@ function decodedLength({ data }: Pick<CheckedAttachment, 'data'>): number {
 const OTHER_ALPHABET = /[-_]/
 
 /**
- * Null unless encoding the result gives `text` again, so that no two texts mean the same bytes. Node's decoder
- * skips unknown characters (which gives fewer bytes), accepts `-` and `_`, reads characters outside ASCII as
- * others, and ignores unused last bits.
+ * Null unless encoding the result gives `text` again, so that no two texts mean the same octets.
+ * Node's decoder skips unknown characters, accepts `-` and `_`, misreads non-ASCII and ignores
+ * unused last bits.
  */
 function decodeBase64(text: string): Uint8Array | null {
   const { length } = text

@@ -1,5 +1,4 @@
-// One route for each operation: it identifies the caller, counts the request, checks the input, calls the handler
-// and sends the result.
+// One route per operation: authentication, limits, input checks, the handler and its result.
 
 import { finished } from 'node:stream'
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
@@ -23,10 +22,7 @@ import type { EventPorts } from '#streams/streams.ts'
 import { hashRequest, readIdempotencyKey } from './idempotency.ts'
 import { type CheckedInput, type CompileSchema, readInput, type Validator } from './read-input.ts'
 
-/**
- * A handler of any operation; only its own route can call it with the right arguments. Those of the server itself
- * may check parts of the body.
- */
+/** Only a handler's own route knows its argument types. Some handlers also compile schemas. */
 export type AnyHandler = (input: never, context: never, compile: CompileSchema) => unknown
 
 export type RouteOptions = {
@@ -51,7 +47,7 @@ declare module 'fastify' {
   }
 }
 
-/** Adds every operation of the contract; call it once, before the server listens. */
+/** Call it once, before the server listens. */
 export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
   const compile = schemaCompiler()
   app.decorateRequest('caller', null)
@@ -65,9 +61,9 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
       url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { operationId, operation },
       onRequest: async (request, reply) => {
-        // A client may send the type of a body that this operation does not read.
+        // Drops the media type of a body that the operation ignores.
         if (!operation.body && !operation.upload) delete request.raw.headers['content-type']
-        // Before anything is read, looked up or counted.
+        // Comes before any query or count.
         if (operation.method !== 'GET') options.ports.requireRoom?.()
         await admit(operation, options, request, reply)
         options.answers.requireRoom(request)
@@ -96,7 +92,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
   }
 }
 
-/** RFC 8259 §8.1: JSON is in UTF-8, of which ASCII is a part. */
+/** RFC 8259 §8.1: JSON is in UTF-8, which includes ASCII. */
 function requireUtf8({ headers }: FastifyRequest): void {
   const found = /^application\/json\s*;.*?charset="?([^\s;"]*)/i.exec(headers['content-type'] ?? '')
   if (found === null || /^(?:utf-?8|us-ascii)$/i.test(found[1] ?? '')) return
@@ -105,23 +101,20 @@ function requireUtf8({ headers }: FastifyRequest): void {
   })
 }
 
-/** Reserves memory for the request's body; the response releases it. */
 function holdBody(request: FastifyRequest, reply: FastifyReply, bodies: BodyBudget): void {
   const hold = bodies.open(payerOf(request.caller) ?? undefined)
   request.bodyHold = hold
   finished(reply.raw, () => hold.release())
 }
 
-/** What an operation without a body asks is in its path. */
 const NO_BODY = { kind: 'json', value: {} } as const
 
 type Earlier = {
   readonly context: { readonly idempotencyKey: string; readonly requestHash: Uint8Array }
-  /** Null when there was no request with this key. */
   readonly replay: unknown
 }
 
-/** Looks for an earlier request with this key, before the body is checked. Null without idempotency keys. */
+/** Runs before the body is checked. Null for an operation without idempotency keys. */
 async function findEarlier(
   request: FastifyRequest,
   operationId: OperationId,
@@ -134,7 +127,7 @@ async function findEarlier(
   if (body?.kind === 'upload') return null
   if (idempotencyKey === null || caller?.kind !== 'key' || !hasBody) return null
   const path = request.params as Record<string, string>
-  // Reading, hashing and decoding a large body take long: other requests run in between.
+  // Parsing and hashing a large body take long. Other requests run in between.
   await yieldToOthers()
   const requestHash = hashRequest({ operationId, path, body: body ?? NO_BODY })
   const { accountId } = caller
@@ -206,9 +199,9 @@ function contextOf(
   const context: Context = {
     requestId: request.id,
     clientAddress: request.clientAddress,
-    // Made only on demand: few handlers read them, and many requests wait.
+    // Few handlers use them, and many requests wait.
     get headers() {
-      // Without the credentials, so that no handler can log them.
+      // No handler can log credentials.
       const { authorization: _, cookie: __, ...headers } = request.headers
       if (!wantsContent) delete headers.range
       return headers
@@ -216,7 +209,7 @@ function contextOf(
     wantsContent,
     takeSlot: (kind = 'read') => answers.takeSlot(request, reply, kind),
     onGone(listener) {
-      // A response within the process has no socket, and is never `writableFinished`.
+      // An injected request's response has no socket and is never `writableFinished`.
       let wasAnswered = reply.raw.writableFinished
       reply.raw.once('finish', () => {
         wasAnswered = true
@@ -239,7 +232,6 @@ function contextOf(
   return Object.assign(context, { accountId, keyId, actor, session, isSigned: false })
 }
 
-/** Compiles each schema once, on first use. */
 function schemaCompiler(): (request: FastifyRequest, schema: TObject) => Validator {
   const compiled = new Map<TObject, Validator>()
   return (request, schema) => {
@@ -251,11 +243,10 @@ function schemaCompiler(): (request: FastifyRequest, schema: TObject) => Validat
   }
 }
 
-/** The server calls these before it reads a request's body, and for WebSockets. */
+/** Called before the body is received, and for WebSockets. */
 export type RequestPorts = EventPorts & {
   /**
-   * Body of the answer to an earlier request with this key, or null. Rejects with
-   * `idempotency_key_reused` when that request was different.
+   * Null without an earlier request. Rejects with `idempotency_key_reused` when it was different.
    */
   findReplay(asked: {
     readonly accountId: string
@@ -263,10 +254,9 @@ export type RequestPorts = EventPorts & {
     readonly requestHash: Uint8Array
   }): Promise<unknown>
   /**
-   * Throws `service_unavailable` when the store is too slow for the writes of all accounts or of this payer. Called
-   * for requests that change something.
+   * Called for changes. Throws `service_unavailable` when writes of all accounts, or of this payer,
+   * are too slow.
    */
   requireRoom?(payer?: string): void
-  /** Whether mail goes to the sandbox; otherwise the sandbox's routes look as if they did not exist. */
   isSandbox(): boolean
 }

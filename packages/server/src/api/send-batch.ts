@@ -1,4 +1,4 @@
-// Several sends in one request. Each goes the way of a request of its own: the same key, hash, checks and handler.
+// Each send of a batch has the key, hash, checks and handler of a single send.
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import type { Handlers, KeyContext } from '#http/handler.ts'
@@ -29,10 +29,10 @@ export function batchHandlers(options: BatchOptions): Record<'inboxes.sendBatch'
       context: KeyContext,
       compile: CompileSchema,
     ): Promise<{ data: Outcome[] }> => {
-      // An inbox that is not there refuses the whole request.
+      // A missing inbox fails the whole request.
       await options.handlers['inboxes.get']({ path, query: {}, body: undefined as never }, context)
       const data: Outcome[] = []
-      // One after the other: a later item may have the key of an earlier one, and limits count in order.
+      // Sequential: a later item may repeat an earlier key, and limits count in order.
       for (const item of items) {
         data.push(await judge(options, { path, item, context, compile }))
         await yieldToOthers()
@@ -83,7 +83,6 @@ async function send(
   const replay = await ports.findReplay({ accountId, key: idempotencyKey, requestHash })
   if (replay !== null) return { body: replay, isReplay: true }
   const input = readInput('inboxes.send', { path, query: {}, body }, compile)
-  // The schema that checked the values is also the source of the handler's types.
   const headers = { ...context.headers, 'lease-token': leaseToken }
   const once = { ...context, headers, idempotencyKey, requestHash }
   const { body: sent, isReplay } = await handlers['inboxes.send'](input as never, once)

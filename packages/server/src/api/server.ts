@@ -1,4 +1,4 @@
-// The HTTP server of the API: time limits, errors and headers, around the routes of the contract.
+// The HTTP server of the API: time limits, errors and headers around the contract's routes.
 
 import type { IncomingMessage, Server } from 'node:http'
 import { type AddressInfo, BlockList, type Socket } from 'node:net'
@@ -36,32 +36,29 @@ import { sessionHandlers } from './session-handlers.ts'
 import { type PathVisibility, unknownRoute } from './unknown-route.ts'
 import { VALIDATION } from './validation.ts'
 
-/** Size of all bodies over JSON_BODY_BYTES_MAX that are being received or wait for a slot; more get 503. */
+/** Bodies over JSON_BODY_BYTES_MAX that arrive or wait for a slot. Beyond it, requests get 503. */
 const LARGE_BODIES_BYTES_MAX = 256 * 1024 * 1024
-/** The head of a request fits in one or two packets; a client that takes longer holds connections (slow-loris). */
+/** Counters slow-loris clients: a request head fits into one or two packets. */
 const REQUEST_HEAD_MS_MAX = 20 * SECOND_MS
-/** How often the server searches for slow clients. */
 const SLOW_CLIENT_CHECK_MS = SECOND_MS
 const KEEP_ALIVE_MS = 30 * SECOND_MS
-/** Existing clients put file names of any length into paths; find-my-way's default is 100. */
+/** Existing clients put file names of any length into paths. The router's default is 100. */
 export const PATH_PARAMETER_LENGTH_MAX = 4 * 1024
 const REQUEST_MS_MAX = 60 * SECOND_MS
-/** Of a request whose body is a file of any size; such a client must only not pause. */
+/** For a body that is a file; such a client may be slow but not idle. */
 const UPLOAD_MS_MAX = 6 * 60 * MINUTE_MS
 
-/** A client that reads nothing of an answer for this long is disconnected. */
 const ANSWER_IDLE_MS_MAX = 30 * SECOND_MS
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The client's address; an IPv4-mapped IPv6 address is reduced to IPv4. */
+    /** IPv4-mapped IPv6 is reduced to IPv4. */
     clientAddress: string
   }
 }
 
-/** A request whose answer has been sent, for metrics. */
 export type RequestSeen = {
-  /** The operation's path with `{name}` for parameters; `unknown` when no route matched. */
+  /** With `{name}` for parameters; `unknown` when no route matched. */
   readonly route: string
   readonly method: string
   readonly status: number
@@ -74,41 +71,33 @@ export type HttpServerOptions = {
   readonly port: number
   /** Lets other processes listen on the same port. */
   readonly reusePort?: boolean
-  /** All requests but those for health and metrics wait for it. */
+  /** Delays all requests but health and metrics. */
   readonly started: Promise<void>
   readonly handlers: Handlers
   readonly ports: RequestPorts
-  /** The object that the handlers use as well. */
+  /** Must be the instance that the handlers use. */
   readonly readers: EventReaders
   readonly authenticate: Authenticate
   readonly sessions: Sessions
-  /** Null for a server without a console. */
   readonly console: ConsolePort | null
-  /** Gives access to `/admin` and `/metrics`; undefined hides them. */
+  /** Protects `/admin` and `/metrics`; undefined hides them. */
   readonly operatorToken: string | undefined
-  /** Base of absolute URLs; final once the server listens. */
+  /** Final once the server listens. */
   readonly publicUrl: () => string
   readonly clock: Clock
   readonly makeRequestId: () => string
   readonly log: Log
   readonly budgets: Budgets
   readonly limits: { readonly apiPerMinute: number; readonly failedAuthPerMinute: number }
-  /** Bytes of large bodies at once; smaller in tests. */
   readonly largeBodiesBytesMax?: number
-  /** Bytes of unread answers; smaller in tests. */
   readonly unreadBytes?: AnswerBounds
-  /** Proxies that are trusted to name the client; none by default. */
   readonly trustedProxies?: BlockList
   readonly forwardedHeader?: Proxies['header']
-  /** Open connections; fewer in tests. */
   readonly connectionsMax?: number
-  /** Time limits in milliseconds, shorter in tests. */
   readonly patience?: {
     readonly requestMs: number
     readonly headMs: number
-    /** Time until a client that reads nothing of an answer is disconnected. */
     readonly idleMs?: number
-    /** For WebSockets. */
     readonly socket?: SocketTimeouts
   }
   readonly onRequest?: (seen: RequestSeen) => void
@@ -116,20 +105,18 @@ export type HttpServerOptions = {
 }
 
 export type HttpServer = {
-  /** Such as `http://127.0.0.1:8080`. */
   readonly address: string
   readonly port: number
   /**
-   * Accepts no new connection, lets requests under way finish for up to `drainMs` milliseconds, then destroys the
-   * remaining connections. A second call waits for the same end.
+   * Lets requests finish for up to `drainMs`, then destroys the connections. Can be called twice.
    */
   close(drainMs: number): Promise<void>
-  /** Ends connections whose key was revoked elsewhere; runs by itself every KEY_CHECK_MS. */
+  /** Ends connections whose key was revoked elsewhere. Runs by itself every KEY_CHECK_MS. */
   checkKeys(): Promise<void>
   readonly app: FastifyInstance
 }
 
-/** Resolves once the port is bound; rejects when it cannot be. */
+/** Rejects when the port cannot be bound. */
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const state: ServerState = { isClosing: false }
   const { trustedProxies = new BlockList(), forwardedHeader = null } = options
@@ -147,7 +134,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const { clock, connectionsMax } = options
   const silent = watchConnections(app.server, { clock, trustedProxies, connectionsMax })
   closeIdleConnections(app.server)
-  // Fastify passes `reusePort` on, although its types do not have it.
+  // Fastify supports `reusePort`, but its types lack it.
   const place = { host: options.host, port: options.port, reusePort: options.reusePort === true }
   await app.listen(place)
   const { port } = app.server.address() as AddressInfo
@@ -188,7 +175,7 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
     genReqId: () => makeRequestId(),
     requestIdHeader: false,
     bodyLimit: JSON_BODY_BYTES_MAX,
-    // Fastify's own HEAD routes make the whole body to learn its length.
+    // Fastify's HEAD routes build the whole body to learn its length.
     exposeHeadRoutes: false,
     requestTimeout: UPLOAD_MS_MAX,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -197,7 +184,7 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
       connectionsCheckingInterval: checkMs,
       // Node's own refusal has no body.
       requireHostHeader: false,
-      // A request for another protocol is answered like any request (RFC 9110 §7.8).
+      // RFC 9110 §7.8: an upgrade to another protocol may be ignored.
       shouldUpgradeCallback: isWebSocketRequest,
     },
     return503OnClosing: false,
@@ -224,7 +211,7 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
   return app
 }
 
-/** Node has one time limit for all requests, and uploads need a longer one. */
+/** Node has one limit for all requests, and uploads need more time. */
 function limitBodies(app: FastifyInstance, requestMs: number): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { raw, headers, routeOptions } = request
@@ -237,7 +224,6 @@ function limitBodies(app: FastifyInstance, requestMs: number): void {
       }, requestMs)
       raw.once('close', () => clearTimeout(timer))
     }
-    // The rest of an upload that was refused is only dropped.
     if (hasBody && routeOptions.config.operation?.upload !== undefined)
       reply.raw.once('finish', limit)
     else if (hasBody) limit()
@@ -298,13 +284,13 @@ function addCommonHooks(
     if (!request.routeOptions.config.operationId?.startsWith('service.')) await options.started
   })
   app.addHook('onSend', async ({ raw }, reply) => {
-    // A kept-alive connection would delay the end of a closing server.
+    // A kept-alive connection would delay the shutdown.
     if (state.isClosing) {
       await restOf(raw)
       reply.header('connection', 'close')
     }
-    // Fastify closes the connection after a refused body, and a client that still writes would see a reset
-    // instead of the answer. The rest of the body is read and dropped, within the request's time limit.
+    // Fastify would close after a refused body and reset a client that is still writing. The rest
+    // is drained within the request's time limit.
     else if (reply.getHeader('connection') === 'close') reply.removeHeader('connection')
   })
   app.addHook('onResponse', async (request, reply) => {
@@ -333,10 +319,9 @@ function addCommonHooks(
   })
 }
 
-/** Time for a client to send the rest of a request whose connection is closed after the answer. */
 const REST_MS_MAX = 2 * SECOND_MS
 
-/** Drops what of a request was not read: closing over it would reset the connection (RFC 9112 §9.6). */
+/** Closing over unread octets would reset the connection (RFC 9112 §9.6). */
 async function restOf(raw: IncomingMessage): Promise<void> {
   if (raw.complete) return
   const ended = Promise.withResolvers<void>()
@@ -347,7 +332,7 @@ async function restOf(raw: IncomingMessage): Promise<void> {
 }
 
 function sendProblem(reply: FastifyReply, { status, headers, body }: Problem): FastifyReply {
-  // A list that failed before its first byte may have set it already.
+  // A list that failed before its first octet may have set it.
   reply.removeHeader('content-encoding')
   return sendJson(reply.code(status).headers(headers), body)
 }
@@ -370,8 +355,7 @@ async function drain(
 }
 
 /**
- * Closes a connection that was idle for KEEP_ALIVE_MS, unless a request has come: after a pause of the whole process,
- * timers run before what has come meanwhile is read, and a close would reset the connection under the request.
+ * After a suspension, timers run before sockets: a request may have arrived on the idle connection.
  */
 function closeIdleConnections(server: Server): void {
   server.on('timeout', (socket: Socket) => {
@@ -382,15 +366,14 @@ function closeIdleConnections(server: Server): void {
   })
 }
 
-/** Probes and scrapers request these every few seconds. */
+/** Probes request these every few seconds. */
 const UNTRACED: ReadonlySet<string> = new Set(['/health', '/ready', '/metrics'])
 
-/** The path of the request's operation with `{name}` for parameters; `unknown` when no route matched. */
 function routeOf({ routeOptions: { config } }: FastifyRequest): string {
   return config.operation?.path ?? config.shownPath ?? 'unknown'
 }
 
-/** A span for each request, from its head to the end of its answer; it continues the caller's trace if there is one. */
+/** Continues the caller's trace. */
 function traceRequests(app: FastifyInstance, tracing: Tracing): void {
   if (!tracing.isOn) return
   const spans = new WeakMap<FastifyRequest, OpenSpan>()
@@ -412,7 +395,7 @@ function traceRequests(app: FastifyInstance, tracing: Tracing): void {
     spans.set(request, span)
     span.within(done)
   })
-  // Reading a body continues in an event of its socket, outside the span.
+  // A body's events run outside the span.
   app.addHook('preHandler', (request, _reply, done) => {
     const span = spans.get(request)
     if (span === undefined) done()

@@ -1,5 +1,4 @@
-// Signs in to the console and out of it. The handlers are part of the server, which limits failed attempts and
-// passes the key to nobody else.
+// Belongs to the server, which limits failed attempts and must not pass on the key.
 
 import type { CreateSession, Session as SessionShape } from '@mailroom/contract/sessions.ts'
 import { requireOwnOrigin, type SignIn } from '#accounts/keys/keys.ts'
@@ -25,7 +24,6 @@ export function sessionHandlers(options: {
   readonly sessions: Pick<Sessions, 'end'>
   readonly readers: EventReaders
   readonly publicUrl: () => string
-  /** Whether mail stays on the machine. */
   readonly isSandbox: () => boolean
 }): Record<SessionOperationId, AnyHandler> {
   const { signIn, sessions, readers, publicUrl, isSandbox } = options

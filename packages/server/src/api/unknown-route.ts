@@ -1,12 +1,10 @@
-// The error for a request that matches no route: no such path, or a path that has other methods.
-
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { MCP_PATH, WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 import { AppError, notFound } from '#platform/problem.ts'
 
 type HeaderWriter = { header(name: string, value: string): unknown }
 
-/** `method_not_allowed`, with the Allow header on the answer, where the path has others; else `not_found`. */
+/** Sets the Allow header on `method_not_allowed`. */
 export function unknownRoute(
   url: string,
   reply: HeaderWriter,
@@ -24,7 +22,6 @@ const operations = operationIds.map((id) => {
   return { method, segments: path.split('/'), isOperators: auth === 'operator', isOfSandbox }
 })
 
-/** Routes that are not operations of the contract. */
 const others = [
   { method: 'GET', segments: WEB_SOCKET_PATH.split('/'), isOperators: false, isOfSandbox: false },
   { method: 'POST', segments: MCP_PATH.split('/'), isOperators: false, isOfSandbox: false },
@@ -34,15 +31,11 @@ const templates = [...operations, ...others]
 const CONSOLE = 'console'
 
 export type PathVisibility = {
-  /** The operator's routes look as if they did not exist. */
   readonly hidesOperators: boolean
-  /** The sandbox's routes look as if they did not exist. */
   readonly hidesSandbox: boolean
-  /** Whether the console is served, at the root and at every path below /console. */
   readonly showsConsole: boolean
 }
 
-/** Methods of the path of a URL, in alphabetical order; empty when no route has the path. */
 function methodsOf(url: string, visibility: PathVisibility): string[] {
   const { hidesOperators, hidesSandbox } = visibility
   const segments = (url.split(/[?#]/, 1)[0] ?? '').split('/').map(decoded)
@@ -59,7 +52,7 @@ function methodsOf(url: string, visibility: PathVisibility): string[] {
   return [...methods].sort()
 }
 
-/** As the router reads it; a segment that cannot be decoded matches nothing. */
+/** Decodes like the router. A segment that cannot be decoded matches nothing. */
 function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment)

@@ -1,5 +1,3 @@
-// How the schemas of the contract are compiled, and a check of a body that comes from elsewhere than a request.
-
 import type { OperationId } from '@mailroom/contract/operations.ts'
 import { MAILBOX } from '@mailroom/contract/text.ts'
 import fastify, { type FastifyServerOptions } from 'fastify'
@@ -11,7 +9,7 @@ export const VALIDATION: NonNullable<FastifyServerOptions['ajv']> = {
     coerceTypes: false,
     removeAdditional: false,
     useDefaults: true,
-    // JSON_VALUES_MAX bounds the errors: a value violates a few keywords at most.
+    // JSON_VALUES_MAX bounds the errors: a value violates only a few keywords.
     allErrors: true,
     verbose: true,
     strict: false,
@@ -26,7 +24,7 @@ export const VALIDATION: NonNullable<FastifyServerOptions['ajv']> = {
   },
 }
 
-/** The body as a handler gets it. Throws `bad_request` as a request does. */
+/** Throws `bad_request` as a request does. */
 export async function readBodyOf(id: OperationId, value: unknown): Promise<unknown> {
   const app = fastify({ ajv: VALIDATION })
   const { promise, resolve } = Promise.withResolvers<unknown>()
