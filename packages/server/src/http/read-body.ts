@@ -1,4 +1,4 @@
-// An operation without a body accepts any content type and reads nothing.
+// Parses JSON, forms and raw messages. An operation without a body accepts any content type.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'

@@ -363,8 +363,8 @@ const FIRST: Head = { account: '', lane: '' }
 type Rest = { after: Head; isWantedAgain: boolean }
 
 /**
- * Heads with ready deliveries, next to serve first. A scan finds some lanes of every account; `#rests`
- * pages through the other lanes of large accounts, round robin.
+ * Heads with ready deliveries, next to serve first. A scan finds some lanes of every account;
+ * `#rests` pages through the other lanes of large accounts, round robin.
  */
 class ReadyHeads {
   readonly #queue: Pick<DispatchedQueue<Item>, 'listHeads'>
