@@ -38,13 +38,13 @@ export type Consignment = WatchedMail & {
 export type CarryOutcome =
   | RecipientOutcome
   | Crowded
-  /** There is no route, permanently. */
+  /** Permanent: the destination has no route. */
   | { readonly kind: 'unroutable'; readonly reply: ClientReply }
-  /** No route can be found now. */
+  /** Temporary: no route was found. */
   | { readonly kind: 'no-route'; readonly text: string }
 
 export type Carried = {
-  /** The last host that was tried; null if none was. */
+  /** Null if no host was tried. */
   readonly host: string | null
   /** The TLS version at the end; null without TLS. */
   readonly tls: string | null
@@ -93,7 +93,6 @@ export function openDirectCarrier(options: DirectOptions): Carrier {
 }
 
 type RelayOptions = HostCallerOptions & {
-  /** `smtp[s]://user:password@host:port`. */
   readonly url: string
   /** Queried before the system's resolver; null without configured DNS servers. */
   readonly resolver: Resolver | null
@@ -235,7 +234,6 @@ function hostOf(hostname: string): string {
   return domainToASCII(decode(hostname)).replace(/\.$/, '')
 }
 
-/** Text that is not valid percent-encoding stays as it is. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -288,7 +286,6 @@ export function openDelivery(settings: DeliverySettings, seams: DeliverySeams): 
         ? domain
         : settings.delivery,
     async isMailHostOf(domain) {
-      // The sandbox sends nothing elsewhere.
       if (carrier === null) return true
       const answer = await seams.resolver.mx(domain)
       const names = answer.kind === 'found' ? answer.records : []

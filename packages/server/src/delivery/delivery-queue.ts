@@ -1,5 +1,4 @@
-// The delivery queue of one worker, and the attempts: to inboxes here, to the sandbox, or to other
-// servers.
+// The delivery queue of one worker, and its attempts.
 
 import { isDeadAddress } from '@mailroom/mail-reading/report/bounce-class.ts'
 import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/report.ts'
@@ -135,8 +134,7 @@ async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Pro
   const untilStored: UntilStored = (run) => retryUntilStored(deps, { fields, signal }, run)
   const [first, ...rest] = await untilStored(() => leases.confirm(claimed))
   if (first === undefined) {
-    // Deliveries that another worker took over remain its own; the next claim removes those of a
-    // deleted inbox.
+    // Another worker keeps what it took over; the next claim removes deliveries of a deleted inbox.
     await giveBack(deps, claimed, { leases, signal, fields })
     return 'returned'
   }
@@ -165,7 +163,6 @@ async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Pro
   return groupOutcomeOf(attempted.map(({ outcome }) => outcome.kind))
 }
 
-/** Retries while the store fails. */
 type UntilStored = <Value>(run: () => Promise<Value>) => Promise<Value>
 
 type Attempting = Pick<Holding, 'signal' | 'onAnswer'> & { untilStored: UntilStored }
@@ -174,7 +171,7 @@ type Tried = Omit<Attempted, 'outcome'> & {
   outcome: Attempted['outcome'] | Extract<CarryOutcome, { kind: 'crowded' }>
 }
 
-/** Whether the delivery was not tried, or was cancelled here before anything was sent. */
+/** True if nothing was sent, and the attempt need not count. */
 function isUntried({ kind }: Tried['outcome'], signal: AbortSignal): boolean {
   return kind === 'crowded' || (signal.aborted && NOT_SENT.has(kind))
 }
@@ -224,7 +221,7 @@ async function attempt(
     attempted: group.map((delivery) => ({ delivery, outcome, host: null, tls: null })),
     captured: null,
   })
-  // Expired long ago: without this, a lasting fault would keep the delivery in the queue for ever.
+  // Without this, a lasting fault would keep an expired delivery in the queue for ever.
   const [{ expires_at: expiresAtMs }] = group
   if (deps.queueClock.now() > expiresAtMs + DELIVERY_GRACE_MS) return all({ kind: 'expired' })
   const message = await readOutgoing(deps, group, attempting)
@@ -248,7 +245,6 @@ async function attempt(
 
 type OutgoingMessage = { raw: Uint8Array; reversePath: string }
 
-/** The message, or the outcome for its recipients if it cannot be loaded. */
 async function readOutgoing(
   deps: DeliverDeps,
   group: Group,
@@ -286,7 +282,6 @@ const DELETED = {
   reply: { code: 550, enhanced: '5.6.0', text: 'The message was deleted.' },
 } as const
 
-/** After an internal error the deliveries are retried by schedule until they expire. */
 async function carry(
   deps: { log: Log },
   group: Group,
@@ -477,7 +472,7 @@ const ACCEPTED: Attempted['outcome'] = {
   reply: { code: 250, enhanced: '2.0.0', text: 'Captured in the sandbox' },
 }
 
-/** Attempts that may end without a reply to the final dot. */
+/** Attempts may end without a reply to the final dot. */
 const AMBIGUOUS_ATTEMPTS_MAX = 3
 
 type Attempted = {
@@ -485,7 +480,6 @@ type Attempted = {
   outcome:
     | Exclude<CarryOutcome, { kind: 'crowded' }>
     | { kind: 'complained'; text: string }
-    /** The delivery expired before this attempt. */
     | { kind: 'expired' }
   host: string | null
   tls: string | null

@@ -24,11 +24,10 @@ import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 
 /** RFC 5321 §5.1 recommends at least two. */
 export const ROUTE_ADDRESSES_MAX = 5
-/** Addresses of one host among several, so that the others are tried too. */
+/** Applies if there are several hosts, so that the others are tried too. */
 const ROUTE_HOST_ADDRESSES_MAX = 3
-/** Hosts that are looked up until ROUTE_ADDRESSES_MAX addresses are known. */
+/** Lookups stop earlier, once ROUTE_ADDRESSES_MAX addresses are known. */
 const ROUTE_HOSTS_LOOKED_UP_MAX = 10
-/** No further host is looked up after this long. */
 const ROUTE_LOOKUP_MS_MAX = 30 * SECOND_MS
 /** Bounds on the TTL of a route or a definite refusal. */
 export const ROUTE_VALID_MS_MIN = 10 * SECOND_MS
@@ -43,7 +42,6 @@ type RouteTls = Exclude<ClientTls, { readonly kind: 'none' }>
 export type RouteHost = {
   /** Lower case, without a trailing dot; the literal itself for an address literal. */
   readonly host: string
-  /** In the order to try. */
   readonly addresses: readonly string[]
   readonly tls: RouteTls
 }
@@ -54,7 +52,6 @@ export type Route =
   | {
       readonly kind: 'refused'
       readonly code: 550 | 556
-      /** RFC 3463. */
       readonly enhanced: string
       readonly text: string
     }
@@ -129,7 +126,6 @@ export function openRouter(options: RouterOptions): Router {
   return { findRoute, close: () => closing.abort() }
 }
 
-/** RFC 5321 §4.1.3. */
 function routeToLiteral(literal: string, isAllowed: AddressGuard): FoundRoute {
   const text = literal.endsWith(']') ? literal.slice(1, -1) : ''
   const v6 = text.startsWith('ipv6:') ? text.slice('ipv6:'.length) : ''
@@ -237,14 +233,14 @@ async function routeToHosts(
   return refuse(550, '5.4.4', `no mail host of ${destination} has an address`)
 }
 
-/** DANE before MTA-STS (RFC 8461 §2), unless it requires less. */
+/** DANE takes precedence over MTA-STS (RFC 8461 §2), unless it requires less. */
 function chooseTls(host: string, dane: RouteTls | null, enforced: StsPolicy | null): RouteTls {
   if (dane?.kind === 'dane') return dane
   if (enforced !== null) return { kind: 'verified', servername: host }
   return dane ?? { kind: 'opportunistic' }
 }
 
-/** Up to `count` addresses, with at least one IPv6 address if there is any. */
+/** Keeps at least one IPv6 address, if there is any. */
 function shareFamilies(addresses: readonly string[], count: number): string[] {
   const v6 = addresses.filter((address) => isIPv6(address))
   const v4 = addresses.filter((address) => !isIPv6(address))
@@ -259,7 +255,7 @@ type HostList = {
   readonly ttlMs: number
 }
 
-/** In the order to try (RFC 5321 §5.1, RFC 7505). */
+/** Hosts in the order to try them (RFC 5321 §5.1, RFC 7505). */
 async function listHosts(
   destination: string,
   { resolver, chance }: Pick<DomainRouteOptions, 'resolver' | 'chance'>,
@@ -288,7 +284,7 @@ function isHostName(text: string): boolean {
   return text.length <= 253 && /^[\x21-\x7e]+$/.test(text) && isIP(text) === 0 && isDomainName(text)
 }
 
-/** Equal preferences in a random order, to spread the load (RFC 5321 §5.1). */
+/** Shuffles equal preferences, to spread the load (RFC 5321 §5.1). */
 function sortByPreference(records: readonly MxRecord[], chance: Chance): MxRecord[] {
   const bytes = Buffer.from(chance.bytes(records.length * 4))
   return records
@@ -302,13 +298,11 @@ type HostFinding =
       readonly kind: 'usable'
       /** IPv4 first: more machines have an IPv4 route and a PTR record for it. */
       readonly addresses: readonly string[]
-      /** Null if DANE requires nothing. */
       readonly dane: RouteTls | null
       readonly ttlMs: number
     }
-  /** Definitely no address. */
   | { readonly kind: 'none' }
-  /** No allowed address. */
+  /** The host has addresses, but mail may not go to them. */
   | { readonly kind: 'forbidden' }
   | { readonly kind: 'fault'; readonly text: string }
 
@@ -373,10 +367,7 @@ const STS_RECORD_WAIT_MS_MAX = 3 * SECOND_MS
 const STS_FAILURE_MS = 5 * MINUTE_MS
 const STS_POLICIES_KEPT_MAX = 2_000
 
-/**
- * MTA-STS policies, cached for their own `max_age` (RFC 8461 §5.1). A failed fetch never replaces a
- * valid policy.
- */
+/** A failed fetch never replaces a policy that is valid for its `max_age` (RFC 8461 §5.1). */
 type StsPolicies = {
   /** Null without a policy. Takes at most STS_RECORD_WAIT_MS_MAX and a fetch; never rejects. */
   find(destination: string): Promise<StsPolicy | null>
@@ -391,7 +382,6 @@ function makeStsPolicies(options: {
   const { resolver, fetchPolicy, clock } = options
   const bounds = { entriesMax: STS_POLICIES_KEPT_MAX, now: () => clock.monotonic() }
   const policies = new Cache<{ id: string; policy: StsPolicy }>(bounds)
-  /** The policy id whose fetch failed. */
   const failures = new Cache<string>(bounds)
 
   async function find(destination: string): Promise<StsPolicy | null> {

@@ -26,7 +26,7 @@ const CONNECTIONS_PER_HOST_MAX = 20
  * do not take all attempts.
  */
 export const HOST_SLOT_WAIT_MS_MAX = 500
-/** How long a silent host is skipped. The first retry of a message comes later. */
+/** The first retry of a message comes later than this. */
 const SILENT_HOST_MS = 30 * SECOND_MS
 const SILENT_HOSTS_MAX = 10_000
 
@@ -34,7 +34,6 @@ const SILENT_HOSTS_MAX = 10_000
 const ANSWERED_LATELY_MS = defaultClientTimeouts.finalDotMs
 
 export type Place = {
-  /** The host's name, for people and for SNI. */
   readonly host: string
   readonly address: string
   readonly port: number
@@ -44,7 +43,6 @@ export type Place = {
 }
 
 export type HostCallerOptions = {
-  /** The EHLO name of this service. */
   readonly hostname: string
   readonly clock: Clock
   readonly timeouts?: Partial<ClientTimeouts>
@@ -57,13 +55,11 @@ export type WatchedMail = OutgoingMail & {
   readonly onAnswer?: (() => void) | undefined
 }
 
-/** The hosts have no free slot. Nothing was tried. */
 export type Crowded = { readonly kind: 'crowded'; readonly text: string }
 
 type Called<Outcome> = {
-  /** The host that was tried last. */
   readonly host: string
-  /** The TLS version at the end; null without TLS. */
+  /** Null without TLS. */
   readonly tls: string | null
   /** In the order of the recipients. */
   readonly outcomes: readonly Outcome[]
@@ -79,7 +75,6 @@ const CROWDED: Crowded = {
   text: 'Too many messages to this host are in progress',
 }
 
-/** Sends a message to the first of several addresses that accepts it. */
 export class HostCaller {
   readonly #options: HostCallerOptions
   readonly #pool = new ConnectionPool()
@@ -88,10 +83,7 @@ export class HostCaller {
     waitingPerKeyMax: CONNECTIONS_PER_HOST_MAX,
     waitMsMax: HOST_SLOT_WAIT_MS_MAX,
   })
-  /**
-   * Skipped for a while, because an attempt takes minutes or does harm: otherwise every message for
-   * a dead host would wait as long as the first.
-   */
+  /** Hosts to skip for a while. Otherwise every message for a dead host would wait for minutes. */
   readonly #skipped: Cache<Trouble>
   /** After a recent reply, a message that hangs does not show that the host is silent. */
   readonly #answeredAtMs: Cache<number>
@@ -103,10 +95,7 @@ export class HostCaller {
     this.#answeredAtMs = new Cache(bounds)
   }
 
-  /**
-   * Tries at least one of `places` in their order. `crowded` if one had no slot and the others
-   * failed.
-   */
+  /** Tries `places` in their order. `crowded` if one had no slot and the others failed. */
   async carry(
     places: readonly Place[],
     mail: WatchedMail,
@@ -185,7 +174,6 @@ export class HostCaller {
       if (outcomes.some(isAnswer)) this.#noteAnswer(place)
       return { host: place.host, tls: client.tls, outcomes }
     } catch (error) {
-      // The state of the dialogue is unknown.
       client.destroy()
       throw error
     } finally {
@@ -211,7 +199,6 @@ export class HostCaller {
     this.#answeredAtMs.set(silenceKeyOf(place), nowMs, { ttlMs: 2 * ANSWERED_LATELY_MS })
   }
 
-  /** A place that has replied to another message is not skipped after a timeout. */
   #skip(place: Place, why: Trouble, { sinceMs }: Call): void {
     const key = silenceKeyOf(place)
     const answeredAtMs = this.#answeredAtMs.get(key) ?? Number.NEGATIVE_INFINITY
@@ -249,7 +236,7 @@ type Call = {
 
 type Tried = { readonly called: Called<RecipientOutcome>; readonly trouble: Trouble }
 
-/** The outcome of a host that may work later, else the last refusal. */
+/** Prefers a host that may work later to a refusal. */
 function conclude(tried: readonly Tried[], mail: OutgoingMail): Called<RecipientOutcome> {
   const last = tried.findLast(({ trouble }) => !isRefusal(trouble)) ?? tried.at(-1)
   if (last === undefined) throw new Error('There was no host to try.')
@@ -274,7 +261,7 @@ function keyOf({ address, port, ...terms }: Place): PoolKey {
   return { address: `${address} ${port}`, terms: JSON.stringify(terms, octetsAsHex) }
 }
 
-/** By required TLS, because a handshake may hang with one requirement and not with another. */
+/** Keyed by required TLS: a handshake may hang with one requirement and not with another. */
 function silenceKeyOf({ address, port, tls }: Place): string {
   return `${address} ${port} ${tls.kind}`
 }
@@ -283,7 +270,6 @@ function octetsAsHex(_: string, value: unknown): unknown {
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value
 }
 
-/** Why a host carries no mail, unlike a reply about the mail itself. */
 type Trouble = { readonly stage: Stage; readonly failure: Failure }
 
 const SERVICE_CLOSING = 421
@@ -307,7 +293,6 @@ function findTrouble(outcomes: readonly RecipientOutcome[], tls: string | null):
   return found
 }
 
-/** The server has lost the state of the connection, and refuses every recipient. */
 function isOutOfSequence(outcomes: readonly RecipientOutcome[]): boolean {
   return outcomes.every(
     (outcome) => outcome.kind === 'refused' && outcome.reply.code === BAD_SEQUENCE,
@@ -332,7 +317,6 @@ function isOfHandshake({ stage, failure }: Trouble): boolean {
   return stage === 'starttls' || stage === 'tls' || (stage === 'ehlo' && failure.kind === 'network')
 }
 
-/** Only the operator can change the credentials. */
 function isOfCredentials({ stage, failure }: Trouble): boolean {
   return stage === 'auth' && isPermanent(failure)
 }
@@ -348,14 +332,14 @@ function isPermanent(failure: Failure): boolean {
 
 type PoolKey = {
   readonly address: string
-  /** All other properties that two messages must share to use the same connection. */
+  /** Messages share a connection only if all other properties are equal. */
   readonly terms: string
 }
 
 type Idle = { readonly key: PoolKey; readonly client: SmtpClient; readonly timer: NodeJS.Timeout }
 
 class ConnectionPool {
-  /** The longest idle first. */
+  /** The longest idle connection comes first. */
   readonly #byAddress = new Map<string, Idle[]>()
   readonly #all = new Set<Idle>()
   #isClosed = false
@@ -388,13 +372,11 @@ class ConnectionPool {
     if (this.#all.size > IDLE_CONNECTIONS_MAX && oldest !== undefined) void this.#end(oldest)
   }
 
-  /** Ends the longest idle connections until `count` or fewer are left. */
   async shrink(address: string, count: number): Promise<void> {
     const idle = this.#byAddress.get(address) ?? []
     await Promise.all(idle.slice(0, Math.max(0, idle.length - count)).map((one) => this.#end(one)))
   }
 
-  /** Also ends connections that are returned later. */
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#all].map((idle) => this.#end(idle)))

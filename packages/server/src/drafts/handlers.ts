@@ -155,7 +155,6 @@ function readChange(deps: SendDeps, { to, headers, sendAt, ...fields }: Fields):
   }
 }
 
-/** Refuses fields that every send would be refused for. */
 async function checkChange(
   deps: SendDeps,
   inbox: Inbox,

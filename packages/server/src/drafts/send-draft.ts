@@ -8,7 +8,6 @@ import { findReplay, type SendDeps, sendMessage } from '#outbound/send/send.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { AppError, notFound, problem, wrongField } from '#platform/problem.ts'
 
-/** Attempts to send a draft that is changing at the same time. */
 const ATTEMPTS_MAX = 5
 
 export function etagOf({ version }: Draft): string {

@@ -250,7 +250,7 @@ function presentDelivery(delivery: Delivery): DeliveryShape {
   }
 }
 
-/** In the order of the recipients; none for received mail. */
+/** Empty for received mail. */
 async function listDeliveries(
   deps: { db: Db; clock: Clock; queueClock: QueueClock },
   input: { accountId: string; messageId: string } & Page,

@@ -218,7 +218,7 @@ async function withLineEnds(raw: Uint8Array): Promise<Uint8Array> {
   return completeLineFeeds(raw, bareLineFeeds)
 }
 
-/** Other recipients in a header have their copies elsewhere. */
+/** Ignores recipients elsewhere, who have copies of their own. */
 async function ownAddresses(
   deps: SandboxDeps,
   accountId: string,

@@ -77,7 +77,7 @@ export const insertDraft = transaction({
 type Which = {
   accountId: string
   draftId: string
-  /** The version that may be changed; null for any. */
+  /** Null allows any version. */
   version: number | null
   nowMs: number
 }
@@ -303,7 +303,6 @@ async function updateDraft(
   return { kind: 'draft', draft: { ...draft, ...change }, blobIds: [] }
 }
 
-/** Returns the blobs of its files. */
 async function deleteDraft(tx: Tx, draft: Draft): Promise<string[]> {
   await tx.query.deleteFrom('drafts').where('id', '=', draft.id).execute()
   await changeCounters(tx, draft.inboxId, { drafts: -1, bytes: -draft.storedBytes })

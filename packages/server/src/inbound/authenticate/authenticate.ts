@@ -1,5 +1,4 @@
-// SPF, DKIM, DMARC and ARC of arriving messages. The library is loaded with the first message, so
-// that a service without mail does not pay for it.
+// SPF, DKIM, DMARC and ARC of arriving messages. The library is loaded with the first message.
 
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
@@ -15,7 +14,7 @@ export type Authenticator = {
 
 type AuthenticatorOptions = {
   readonly resolver: Resolver
-  /** Lower case. */
+  /** In lower case. */
   readonly hostname: string
   readonly log?: Log
   readonly clock?: Clock

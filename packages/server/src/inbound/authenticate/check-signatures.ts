@@ -20,7 +20,7 @@ import { getAlignment, toALabel } from 'mailauth/lib/tools.js'
 import { lookupError, resultWord } from './lookups.ts'
 import { type FindKeys, KEY_BITS_MIN, type KeyAnswer, readKey } from './signature-keys.ts'
 
-/** Signatures of a message, and ARC sets, that are checked. Real mail has up to six. */
+/** Limits DKIM signatures and ARC sets. Real mail has up to six. */
 export const SIGNATURES_CHECKED_MAX = 10
 const SIGNATURE_NAMES_MAX = 200
 const SIGNATURE_BODY_HASHES_MAX = 2
@@ -39,7 +39,7 @@ export type SignatureResults = {
 type CheckOptions = {
   readonly findKeys: FindKeys
   readonly nowMs: number
-  /** Called before each step of work; an exception from it ends the check. */
+  /** An exception from it ends the check. */
   readonly onWork?: () => void
 }
 
@@ -114,7 +114,7 @@ function allowEmptyList(header: SignatureHeader): void {
   if (isEmpty && header.invalid === 'From field not signed') delete header.invalid
 }
 
-/** The returned function must be called with the signatures of one message in their order. */
+/** The returned function expects the signatures of one message in their order. */
 function openBounds({ isRelaxable }: Relaxing) {
   const bodyHashes = new Set<string>()
   let count = 0
@@ -298,7 +298,6 @@ type MessageKeys = KeyCache & {
   hasFault(type: string): boolean
 }
 
-/** `algorithmsAt` returns the key algorithms of the signatures that name a record. */
 function openMessageKeys(
   findKeys: FindKeys,
   {

@@ -1,4 +1,4 @@
-// Adapts the resolver, and mailauth's results, to each other.
+// Adapts the resolver to mailauth, and mailauth's results to RFC 8601.
 
 import type { AuthenticationResult } from '@mailroom/mail/authentication.ts'
 import type { Answer } from '#platform/dns/answer.ts'

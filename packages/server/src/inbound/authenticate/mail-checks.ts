@@ -25,7 +25,7 @@ import { allAlike, hasSignatures, SignatureChecker, UNSIGNED } from './signature
 
 type Author = {
   readonly from: Mailbox | null
-  /** Mailboxes in all From fields. */
+  /** Counts the mailboxes of all From fields. */
   readonly authorCount: number
 }
 
@@ -39,11 +39,11 @@ export type ArrivedMail = {
   readonly author: Promise<Author>
 }
 
-/** For all checks together, because the sending server waits. */
+/** Applies to all checks together, because the sending server waits. */
 const AUTHENTICATE_MS_MAX = 5 * SECOND_MS
-/** For SPF and signatures, which leaves time for DMARC. */
+/** Applies to SPF and signatures, and leaves time for DMARC. */
 const AUTHENTICATE_CHECK_MS_MAX = 4_500
-/** For all keys of a message together, which leaves time to verify signatures. */
+/** Applies to all keys of a message, and leaves time to verify signatures. */
 const SIGNATURE_KEYS_MS_MAX = 4 * SECOND_MS
 
 const NO_AUTHOR: Author = { from: null, authorCount: 0 }
@@ -167,7 +167,6 @@ class SpfChecker {
     return subject === null ? NO_SPF : this.#kept.get(subject.key)
   }
 
-  /** Never rejects because of DNS. */
   async check(question: SpfSubject): Promise<SpfResult> {
     const subject = subjectOf(question)
     if (subject === null) return NO_SPF
@@ -233,7 +232,7 @@ function resultCache<Result extends SpfResult | Verdict>(clock: Clock): Cache<Re
   })
 }
 
-/** Without signatures of hidden content, which prove nothing. */
+/** Excludes signatures of hidden content, which prove nothing. */
 type Found = { readonly spf: SpfResult; readonly dkim: readonly DkimResult[] }
 
 type Verdict = Pick<Authentication, 'dmarc' | 'verifiedFrom'>
@@ -254,7 +253,6 @@ function unknownVerdict(author: Author): Verdict {
 /** RFC 9989 §4.10: the tree walk continues from a long name with its last seven labels. */
 const WALK_LABELS_MAX = 7
 
-/** DMARC (RFC 9989) for the one shown From address. */
 class DmarcChecker {
   readonly #resolver: Resolver
   readonly #kept: Cache<Verdict>
@@ -343,9 +341,8 @@ function withoutDomain(author: Author): Verdict | null {
 }
 
 /**
- * Only domains in the organisation of `of`. DMARC itself (RFC 9989 §4.10) would accept the record
- * of a hosting company's public suffix for all of its customers; here these are separate
- * organisations.
+ * Returns only domains in the organisation of `of`. DMARC itself (RFC 9989 §4.10) would accept the
+ * record of a hosting company's public suffix for all of its customers.
  */
 function domainsOf(
   { spf, dkim }: Found,

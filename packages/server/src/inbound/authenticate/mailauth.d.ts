@@ -81,7 +81,7 @@ declare module 'mailauth/lib/dkim/dkim-verifier.js' {
     /** Tried if the signature is not good in its own canonicalization. */
     fallbackCanonicalization?: string
     skip?: string
-    /** Its key is not requested. */
+    /** Set if the signature cannot be good; its key is not requested. */
     invalid?: string
   }
   export type ArcData = { chain: false | unknown[]; error?: unknown; keyCache: KeyCache }

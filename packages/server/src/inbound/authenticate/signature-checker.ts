@@ -1,6 +1,5 @@
 // Checks signatures in a thread of its own, because a check takes as long as all other work of
-// receiving a small message. The thread has limits of memory and time, and is replaced when it
-// ends.
+// receiving a small message. The thread is replaced when it ends.
 
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
@@ -17,7 +16,7 @@ import { UsualSignatures } from './usual-signatures.ts'
 const SIGNATURE_BYTES_AT_ONCE = 64 * 1024 * 1024
 /** Messages up to this size do not wait for larger ones. */
 const SIGNATURE_SMALL_BYTES_MAX = 256 * 1024
-/** Characters of a key record. One with a key of 4096 bits has 800. */
+/** The record of a 4096-bit key has 800 characters. */
 const SIGNATURE_KEY_LENGTH_MAX = 4 * 1024
 const SIGNATURE_KEY_RECORDS_MAX = 10
 
@@ -126,7 +125,6 @@ type Thread = {
   readonly worker: Worker
   readonly atWork: Int32Array
   isReady: boolean
-  /** Pings since the last message from the thread. */
   unanswered: number
   readonly watch: NodeJS.Timeout
 }
@@ -301,7 +299,7 @@ async function copyInSlices(source: Uint8Array): Promise<Uint8Array<ArrayBuffer>
 const COPY_SLICE_BYTES = 1024 * 1024
 
 export type ThreadOptions = {
-  /** One integer: the id of the message whose step ran last. */
+  /** The id of the message whose step ran last. */
   readonly atWork: SharedArrayBuffer
 }
 

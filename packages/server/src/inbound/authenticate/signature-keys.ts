@@ -4,19 +4,17 @@ import { getPublicKey } from 'mailauth/lib/tools.js'
 import { Cache } from '#platform/cache.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
-/** Entries of each cache of a thread. */
 export const SIGNATURE_KEYS_KEPT_MAX = 1_000
 
 export type KeyAnswer =
   | { readonly kind: 'found'; readonly records: readonly string[]; readonly ttlMs: number }
-  /** All records are longer than SIGNATURE_KEY_LENGTH_MAX. */
   | { readonly kind: 'large'; readonly ttlMs: number }
   | { readonly kind: 'none'; readonly isNameMissing: boolean; readonly ttlMs: number }
   | { readonly kind: 'fault'; readonly text: string }
 
 export type FindKeys = (name: string) => Promise<KeyAnswer>
 
-/** For a thread's own cache; the resolver's cache may keep an answer longer. */
+/** The resolver's cache may keep an answer longer. */
 export const SIGNATURE_KEY_KEPT_MS_MAX = 5 * SECOND_MS
 
 /** RFC 8301 §3.2. */

@@ -22,7 +22,6 @@ const kept = new Cache<KeyAnswer>({
   sizeMax: SIGNATURE_KEYS_CHARACTERS_MAX,
 })
 const asked = new Map<string, PromiseWithResolvers<KeyAnswer>>()
-/** A promise for each message, which resolves when the time for its keys is over. */
 const late = new Map<number, PromiseWithResolvers<KeyAnswer>>()
 const dropped = new Set<number>()
 

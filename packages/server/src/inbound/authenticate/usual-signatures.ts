@@ -1,5 +1,4 @@
-// Verifies signatures of the usual form in the calling thread, so that most signed mail needs no
-// other thread. All other messages are checked there.
+// Verifies signatures of the usual form in the calling thread: most signed mail needs no other.
 
 import { KeyObject, verify } from 'node:crypto'
 import type { SignatureFields } from '@mailroom/mail/authentication.ts'
@@ -17,7 +16,7 @@ import {
 /** Larger keys and other exponents take longer than 0.05 ms. */
 const USUAL_KEY_BITS_MAX = 2048
 const USUAL_EXPONENT = 65_537n
-/** Characters of a record. One with a key of USUAL_KEY_BITS_MAX has 420, plus notes. */
+/** A record with a key of USUAL_KEY_BITS_MAX has 420 characters, plus notes. */
 const USUAL_RECORD_LENGTH_MAX = 700
 
 type Published = { readonly record: string; key: Promise<KeyObject | null> | null }

@@ -19,12 +19,11 @@ export type IntakeThreadData = {
   readonly certificate: Certificate
   readonly counts: SharedArrayBuffer
   readonly threads: number
-  /** See `shareWriter` of the database. */
   readonly writer: MessagePort | null
 }
 
 export type ToIntakeThread =
-  /** The first message; until then the thread loads its modules. */
+  /** Sent first; until then the thread loads its modules. */
   | { readonly kind: 'open'; readonly data: IntakeThreadData }
   | { readonly kind: 'started' }
   | { readonly kind: 'certificate'; readonly certificate: Certificate }
@@ -68,10 +67,9 @@ type IntakeOptions = {
   readonly onEvents: () => void
 }
 
-/** Doubles after each thread that did not listen. */
+/** The pause doubles after each thread that did not listen. */
 const RESTART_MS = 500
 const RESTART_MS_MAX = 30_000
-/** Time for a thread to end after its connections have ended. */
 const END_MS_MAX = 1_000
 /**
  * The kernel would still accept connections for a thread that hangs. A parse or a query takes
@@ -147,7 +145,7 @@ export class IntakeThreads {
     await Promise.all(this.#threads.map((thread) => thread.close(drainMs)))
   }
 
-  /** At once, or soon after `close`, so that the threads can still close what they opened. */
+  /** Ends the threads at once, or soon after `close`, so that they can close what they opened. */
   async end(): Promise<void> {
     this.#stop()
     await Promise.all(this.#threads.map((thread) => thread.end()))

@@ -157,7 +157,6 @@ async function releaseQuarantined(deps: QuarantineDeps, input: store.OfAccount):
   if (released.isNew) deps.wakeEvents()
   await removeBlobs(deps, released.blobIds)
   const message = await findMessage(deps.db, input.accountId, released.messageId)
-  // The inbox was deleted after the commit.
   if (message === null) throw notFound()
   return message
 }

@@ -7,7 +7,6 @@ import { isReturnPath } from '#outbound/send/store/loop-marks.ts'
 import { unquote } from '#platform/email-address.ts'
 import type { Db } from '#store/tables.ts'
 
-/** The custom domain by which an address reaches an inbox. */
 export type ReachedThrough = {
   /** The domain of the address, possibly a subdomain. */
   name: string
@@ -19,9 +18,9 @@ export type Recipient =
   | { kind: 'inbox'; inbox: ReachedInbox; through: ReachedThrough | null }
   /** RFC 5321 §4.5.1: always accepted. */
   | { kind: 'postmaster' }
-  /** For reports about sent mail. Any address of this form is accepted, forged or not. */
+  /** Receives reports about sent mail. Any address of this form is accepted, forged or not. */
   | { kind: 'return_path'; localPart: string }
-  /** For complaints (RFC 2142 §4), with the inbox of this name if there is one. */
+  /** Receives complaints (RFC 2142 §4), for the inbox of this name if there is one. */
   | { kind: 'abuse'; inbox: ReachedInbox | null }
   | { kind: 'unknown_mailbox' }
   | { kind: 'foreign_domain' }
@@ -30,7 +29,7 @@ export type AcceptedRecipient = Exclude<
   Recipient,
   { kind: 'unknown_mailbox' | 'foreign_domain' }
 > & {
-  /** In the client's spelling. */
+  /** The spelling of the client. */
   readonly address: string
 }
 

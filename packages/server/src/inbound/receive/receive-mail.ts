@@ -56,14 +56,13 @@ export type ArrivingMail = {
   clientAddress: string | null
   helo: string | null
   tls: string | null
-  /** Absent without a client. */
+  /** Absent without an SMTP client. */
   answered?: Answered
 }
 
 export type ReceiveResult =
-  /** New messages only, without duplicates and quarantined ones. */
+  /** Ids of new messages, without duplicates and quarantined ones. */
   | { kind: 'stored'; messageIds: string[] }
-  /** Every recipient's inbox was deleted since RCPT. */
   | { kind: 'no_recipient' }
   | Loop
   | { kind: 'rejected_by_policy'; text: string }
@@ -123,7 +122,6 @@ export async function receiveMail(
   }
   const mailRecipients = await processReports(deps, recipients, {
     readReport: once(() => deps.parser.readReport(raw, { hasNullSender: reversePath === '' })),
-    // The service's own inboxes send no reports.
     authenticate: async () => (origin === 'smtp' ? (await authenticate()).authentication : null),
     deadlineMs: deps.clock.monotonic() + REPORT_WAIT_MS_MAX,
   })
@@ -447,7 +445,6 @@ function policyRefusal({ dmarc }: Authentication): string | null {
   return `The DMARC policy of ${dmarc.domain} has mail refused that it did not authenticate`
 }
 
-/** The first signature is the service's own. */
 function ownMail(raw: Uint8Array, headers: ParsedHeaders | null): Authentication {
   const [signer] = readSignatureFields(raw).signers
   return {
@@ -459,7 +456,6 @@ function ownMail(raw: Uint8Array, headers: ParsedHeaders | null): Authentication
   }
 }
 
-/** Unsigned mail without a client address has nothing to check. */
 function injectedMail(headers: ParsedHeaders | null): Authentication {
   return {
     spf: { result: 'none', domain: null },

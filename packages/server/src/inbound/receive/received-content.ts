@@ -72,7 +72,7 @@ const REPEATED_WITHIN_MS = 5 * DAY_MS
 /** Programs may repeat the same message without a date, such as "The door is open." */
 const UNDATED_REPEATED_WITHIN_MS = 10 * MINUTE_MS
 
-/** The same octets without a Message-ID since then are one message: a client lost our reply. */
+/** Since then, the same octets without a Message-ID are a repetition: the client lost our reply. */
 export function repeatedSince({ date }: ParsedHeaders, nowMs: number): number {
   return nowMs - (date === null ? UNDATED_REPEATED_WITHIN_MS : REPEATED_WITHIN_MS)
 }
@@ -90,9 +90,9 @@ function receiptKey(messageKey: string, sha256: Uint8Array): Uint8Array {
 const PARENTS_MAX = 100
 
 /**
- * In the order in which they decide the thread: In-Reply-To as written, then References from the
- * nearest ancestor (RFC 5322 §3.6.4: the last) to the farthest. Of more than PARENTS_MAX, the
- * nearest and the root remain.
+ * The order decides the thread: In-Reply-To as written, then References from the nearest ancestor
+ * (RFC 5322 §3.6.4: the last) to the farthest. Of more than PARENTS_MAX, the nearest and the root
+ * remain.
  */
 export function parentKeysOf(headers: ParsedHeaders): string[] {
   const ids = [...headers.inReplyTo, ...headers.references.toReversed()]

@@ -1,4 +1,4 @@
-// The receiver of the SMTP engine: decides on recipients and messages by SMTP replies.
+// Decides on recipients and messages for the SMTP engine.
 
 import { type Reply, reply } from '@mailroom/mail/smtp/reply.ts'
 import type { CountOutcome, Envelope, MailReceiver } from '@mailroom/smtp/server/session.ts'

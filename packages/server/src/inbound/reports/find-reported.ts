@@ -157,9 +157,7 @@ export async function findComplained(
   return null
 }
 
-/**
- * Later recipients of the thread know the Message-ID too, but only the message has the hop mark.
- */
+/** Later recipients of the thread know the Message-ID; only the message has the hop mark. */
 async function findMarked(
   deps: ComplaintDeps,
   { originalMessageId, returnedLoopMarks }: Complaint,
@@ -237,7 +235,6 @@ async function isAuthorised(
   return false
 }
 
-/** The local part of the Message-ID is the id of the message. */
 function messageIdOf(original: string | null): string | null {
   const [localPart = ''] = messageIdKey(original ?? '').split('@')
   const messageId = `msg_${localPart}`
@@ -283,10 +280,10 @@ function spellingsOf(name: string): string[] {
 /**
  * Outcomes of reports in the metrics. `bounced` and `complained` changed a delivery; `repeated` had
  * been settled before. All others change nothing: the return path is `forged`, `expired` or of an
- * `unknown_message`; the recipient is not one of the message; the report is `not_final`, or
- * `ignored` for its type or because it is about an inbox here; the delivery is `deferred` and
- * retried; a complaint is `unproven` if knowing the Message-ID suffices to write it; a `too_early`
- * report has to be sent again.
+ * `unknown_message`; the report names an `unknown_recipient`, is `not_final`, or `ignored` for its
+ * type or because it is about an inbox here; the delivery is `deferred` and retried; a complaint is
+ * `unproven` if knowing the Message-ID suffices to write it; a `too_early` report has to be sent
+ * again.
  */
 export type CountedReport =
   | 'bounced'

@@ -29,7 +29,7 @@ import {
   returnsMessage,
 } from './find-reported.ts'
 
-/** Doubles each time. */
+/** The wait doubles each time. */
 const REPORT_RETRY_MS = 50
 
 export type ReportDeps = {
@@ -47,7 +47,7 @@ export type Arrived = {
   readReport(): Promise<Report>
   /** Null if DNS authentication is impossible. */
   authenticate(): Promise<Authentication | null>
-  /** On the monotonic clock. */
+  /** Measured on the monotonic clock. */
   deadlineMs: number
 }
 
@@ -148,7 +148,7 @@ export async function processAtAbuse(
   return settleReported(deps, { sent: about.sent, findings, deadlineMs })
 }
 
-/** Not complaints of a recipient (RFC 5965 §7.3, RFC 6430). */
+/** These are not complaints of a recipient (RFC 5965 §7.3, RFC 6430). */
 const IGNORED = new Set(['not-spam', 'auth-failure'])
 
 function isIgnored(deps: ReportDeps, { feedbackType }: Complaint): boolean {
@@ -236,7 +236,6 @@ function reportedOf(deps: ReportDeps, accountId: string, finding: Finding): Repo
   }
 }
 
-/** The leading codes have fields of their own. */
 function wordsOf({ replyCode, enhancedCode, diagnostic }: ReportedRecipient): string {
   const code = replyCode === null ? '' : String(replyCode)
   const words = diagnostic.startsWith(code)

@@ -2,7 +2,7 @@
 
 import type { ArrivingBytes, ScanAnswer } from './scan-answer.ts'
 
-/** Larger than any answer of rspamd. */
+/** Exceeds any answer of rspamd. */
 const ANSWER_BYTES_MAX = 1 << 20
 const NAMED_SYMBOLS = 5
 const SPAM_ACTIONS = new Set(['reject', 'add header', 'rewrite subject'])

@@ -80,7 +80,6 @@ function isProven({ authentication, fromAddr }: Message, organizer: string): boo
   return addressKey(author) === addressKey(organizer)
 }
 
-/** For mail programs that do not read calendars. */
 function textOf(
   { invite }: Extract<InviteReply, { kind: 'reply' }>,
   { response, comment }: Pick<Answer, 'response' | 'comment'>,

@@ -32,7 +32,7 @@ type SendAttachment = {
   contentType: string
   /** May be freed after the send if it is large and has a buffer of its own. */
   content: Uint8Array
-  /** For an image that the HTML refers to as `cid:…`. */
+  /** Identifies an image that the HTML refers to as `cid:…`. */
   contentId: string | null
   /** Shown within the message. Defaults to true with a `contentId`. */
   isInline?: boolean
@@ -46,7 +46,7 @@ export type SendMessage = {
   accountId: string
   inboxId: string
   idempotencyKey: string
-  /** SHA-256 of the request. Its key is refused for another request. */
+  /** SHA-256 of the request; its key cannot be reused for another request. */
   requestHash: Uint8Array
   /** Null only with `replyAll`: the reply goes to the author of the last message. */
   to: string[] | null
@@ -84,7 +84,7 @@ export type Replied = {
   copiedBy: string | null
 }
 
-/** Null for a send that starts a thread. Throws `not_found` or `thread_trashed`. */
+/** Null if the send starts a thread. Throws `not_found` or `thread_trashed`. */
 export async function readReplied(
   deps: { db: Db },
   { inbox, threadId }: { inbox: Inbox; threadId: string | null },
@@ -119,16 +119,15 @@ async function findCopier(
 }
 
 export type Addressees = {
-  /** At least one. */
+  /** At least one address. */
   to: string[]
   /** Includes the author who copied the inbox and expects to see the replies. */
   cc: string[]
   bcc: string[]
-  /** Envelope recipients, each once. */
   recipients: string[]
 }
 
-/** Includes recipients from the thread. `bad_request` for too many or none. */
+/** Adds recipients from the thread. `bad_request` for too many or none. */
 export async function addressSend(
   deps: { db: Db; inboxDomain: string },
   input: SendMessage,
@@ -177,7 +176,6 @@ export function checkCount(
   throw wrongField('to', message)
 }
 
-/** The newest received message of the thread; otherwise the newest message. */
 async function findRepliedToAll(
   deps: { db: Db },
   { accountId }: Inbox,
@@ -244,8 +242,8 @@ async function findOwnAddresses(
 }
 
 /**
- * Larger than RECIPIENTS_MAX, because suppressed recipients are left out; a bound, because the
- * sender of hostile mail chooses the number.
+ * Exceeds RECIPIENTS_MAX, because suppressed recipients are left out. The sender of hostile mail
+ * chooses the number, so it is bounded.
  */
 const ANSWERED_MAX = 4 * RECIPIENTS_MAX
 
@@ -275,7 +273,7 @@ async function withoutSuppressed(
 
 export type Answered = {
   message: Message
-  /** Received, or already known to one of the recipients. Other notes are not disclosed. */
+  /** True if received, or known to a recipient; other messages are not disclosed. */
   isQuotable: boolean
 }
 
@@ -304,11 +302,10 @@ export async function findAnswered(
 
 export type Composition = {
   outgoing: Omit<OutgoingMessage, 'messageId' | 'dateMs' | 'hopMark' | 'unsubscribeUrl'>
-  /** The text without its quote. */
   ownText: string
 }
 
-/** The message without Message-ID and Date. */
+/** The result has no Message-ID and no Date yet. */
 export async function composeSend(
   deps: { parser: Parser; clock: Clock },
   input: SendMessage,
@@ -366,7 +363,7 @@ export async function composeSend(
   }
 }
 
-/** The Message-IDs of the thread, the answered one last (RFC 5322 §3.6.4). */
+/** The answered Message-ID comes last (RFC 5322 §3.6.4). */
 function referencesTo(replied: Replied | null, answered: Answered | null): string[] {
   const ids = replied?.rfcMessageIds ?? []
   const last = answered?.message.rfcMessageId
@@ -382,7 +379,7 @@ function withLineFeeds(text: string): string {
   return text.replace(/\r\n?/g, '\n')
 }
 
-/** For mail without From and with the null reverse-path. */
+/** Names the author of mail without From and with the null reverse-path. */
 const NOBODY = 'an unknown sender'
 
 function originalOf(message: Message) {

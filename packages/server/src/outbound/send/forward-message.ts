@@ -24,9 +24,8 @@ type Forward = Pick<
 }
 
 /**
- * Starts a thread. Refused as `sendMessage` does, with `not_found` for a message that is gone or in
- * quarantine, and with `payload_too_large` before its files are loaded. Awaits `takeSlot` before
- * loading anything large.
+ * Refused as `sendMessage` does, with `not_found` for a message that is gone or in quarantine, and
+ * with `payload_too_large` before its files are loaded. `takeSlot` is awaited before that.
  */
 export async function forwardMessage(
   deps: SendDeps,
@@ -94,7 +93,7 @@ async function filesOf(deps: SendDeps, message: Message): Promise<SendMessage['a
   }))
 }
 
-/** Without Bcc: the hidden recipients of a sent message stay hidden. */
+/** Leaves out Bcc: the hidden recipients of a sent message stay hidden. */
 function forwardedOf(message: Message, hasFiles: boolean): NonNullable<SendMessage['forwarded']> {
   const { fromAddr, to, cc, subject, createdAtMs, threadId } = message
   const lines = [

@@ -87,7 +87,6 @@ export async function checkMessage(
   deps: SendDeps,
   input: Omit<SendMessage, 'idempotencyKey' | 'requestHash'>,
 ): Promise<Pick<SendJudgement, 'decision' | 'reasons'>> {
-  // No request has this key.
   const asked = { ...input, idempotencyKey: '', requestHash: new Uint8Array() }
   const outcome = await runSend(deps, asked, { isCheck: true, accept: accepting(deps) })
   if (outcome.kind !== 'checked') throw problemOf(deps, outcome)
@@ -139,7 +138,6 @@ export async function findReplay(
 }
 
 type ComposingSender = Sender & {
-  /** The same in each attempt; null before the first. */
   attachments: readonly ParsedAttachment[] | null
 }
 
@@ -155,7 +153,6 @@ type Attempt = {
   replied: Replied | null
   /** Whether the thread may have messages that are newer than the reply. */
   mayBeStale: boolean
-  /** Added because the hourly limit was exceeded. */
   heldByCount: readonly HoldReason[]
   isCheck: boolean
 }
@@ -206,8 +203,7 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
   const isWaiting = isHeld || input.sendAtMs !== null
   const check = { ...found, holdAbovePerHour, isWaiting, isHeld }
   if (isWaiting && (await deps.storageQuota.isFull(input.accountId))) {
-    // An earlier attempt of the same request may have been accepted since and have filled the
-    // storage.
+    // The same request may have been accepted since the check, and have filled the storage.
     return (await store.findReplay(deps.db.reading, check.use)) ?? { kind: 'storage_full' }
   }
   if (isCostly(input)) {
@@ -238,13 +234,11 @@ type Accepting = {
   addressees: Addressees
   check: SendCheck
   composition: Composition
-  /** Null if no policy applies. */
   judgement: SendJudgement | null
-  /** Why approval is required; empty if it is not. */
+  /** Empty if no approval is required. */
   reasons: HoldReason[]
 }
 
-/** `payload_too_large` above 25 MiB in all. */
 async function acceptSend(
   deps: SendDeps,
   input: SendMessage,
@@ -259,7 +253,7 @@ async function acceptSend(
   const releaseAtMs = input.sendAtMs
   const isHeld = reasons.length > 0
   const { isWaiting } = check
-  // Hashed before composing, which may free them.
+  // Hashed before composing, which may free the files.
   const attachments = isWaiting ? await hashAttachments(composition.outgoing) : []
   const composed = await compose(deps, input, { accepting, made })
   const { needsSmtpUtf8 } = composed
@@ -316,7 +310,7 @@ async function acceptSend(
   return outcome
 }
 
-/** Composing may have taken longer than the rest of the lease. */
+/** Composing may have taken longer than the rest of the claim. */
 function leaseNow({ queueClock }: SendDeps, { lease }: SendCheck): SendCheck['lease'] {
   return lease && { ...lease, queueMs: queueClock.now() }
 }
@@ -358,7 +352,6 @@ function fromOf({ displayName, address }: Inbox): string {
   return formatMailbox({ name: displayName ?? '', address })
 }
 
-/** Whether composing the message costs more than checking it once more. */
 function isCostly({ body, bodyHtml, threadId, attachments, forwarded }: SendMessage): boolean {
   const length = body.length + (bodyHtml?.length ?? 0)
   const hasQuote = threadId !== null || forwarded !== undefined
@@ -434,7 +427,6 @@ export function checkSize(bytes: number, fix = 'Send fewer or smaller attachment
   throw problem('payload_too_large', text, { fix })
 }
 
-/** Attachments as the parser finds them in the message, with the names in their URLs. */
 async function listAttachments(
   deps: SendDeps,
   input: SendMessage,
@@ -502,7 +494,6 @@ function checkUnsubscribe(input: SendMessage, recipients: string[]): void {
   throw wrongField(named ?? 'cc', `must be empty with unsubscribe, ${reason}`)
 }
 
-/** On the free plan, replies may only go to inboxes of the account. */
 export async function checkReplyTo(
   deps: { db: Db },
   account: Account,

@@ -93,7 +93,6 @@ export function storageFull({ clock, storageQuota }: RefusalDeps): AppError {
 }
 
 function limitedUntil({ clock, ...fields }: { clock: Clock } & Parameters<typeof limitFields>[0]) {
-  // The time may have passed since the check.
   const seconds = Math.max(1, Math.ceil((fields.resetsAtMs - clock.now()) / 1000))
   return { retryAfterSeconds: seconds, fields: limitFields(fields) }
 }

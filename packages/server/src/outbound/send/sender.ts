@@ -1,5 +1,4 @@
-// The parts of every send, new or waiting: its sender, its limits, the signature, and the
-// deliveries.
+// The parts that new and waiting sends share: sender, limits, signature, and deliveries.
 
 import type { Account } from '#accounts/store/accounts.ts'
 import { type DkimOwner, SERVICE_OWNER } from '#domains/dkim/dkim.ts'
@@ -32,7 +31,6 @@ import type { FileReader } from '#platform/workers/file-reader.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Db, NewRow } from '#store/tables.ts'
 
-/** How long a delivery is retried. */
 export const DELIVERY_MS_MAX = 2 * DAY_MS
 
 export type SendDeps = {
@@ -91,7 +89,7 @@ export async function findSendingDomain(
   }
 }
 
-/** Keys of recipients that have never written to the inbox, except inboxes of the same account. */
+/** Leaves out recipients that have written to the inbox, and inboxes of the account. */
 export async function findColdRecipients(
   deps: { db: Db },
   { id: inboxId, accountId }: Inbox,

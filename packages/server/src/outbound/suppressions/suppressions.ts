@@ -33,10 +33,7 @@ export function suppressionHandlers(deps: {
   }
 }
 
-/**
- * The row of a new suppression. `reason`, which may come from another server, is cut to
- * RESPONSE_LENGTH_MAX.
- */
+/** `reason` may come from another server, and is cut to RESPONSE_LENGTH_MAX. */
 export function newSuppression(
   deps: { clock: Clock; makeId: MakeId },
   why: { accountId: string; address: string; type: store.SuppressionType; reason: string | null },

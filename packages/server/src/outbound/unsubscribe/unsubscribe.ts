@@ -75,7 +75,6 @@ function donePage(address: string): BinaryResponse {
 
 type Unsubscription = {
   accountId: string
-  /** As spelled in the request. */
   address: string
   messageId: string
 }
@@ -83,7 +82,7 @@ type Unsubscription = {
 const CONTEXT = 'unsubscribe'
 
 /**
- * The token allows to suppress this recipient. It is sealed, so it discloses nothing and cannot be
+ * The token permits suppressing this recipient. It is sealed, so it discloses nothing and cannot be
  * forged, and it never expires, because people read mail years later.
  */
 export function unsubscribeUrl(
@@ -94,7 +93,6 @@ export function unsubscribeUrl(
   return `${publicUrl()}/unsubscribe/${token}`
 }
 
-/** Null for a token that was forged or changed. */
 export function readUnsubscribeToken(sealer: Sealer, token: string): Unsubscription | null {
   const text = openText(sealer, token, CONTEXT)
   return text === null ? null : (JSON.parse(text) as Unsubscription)

@@ -40,7 +40,7 @@ import { judgeApproved, type SendJudgement } from '#policy/policy.ts'
 import type { FeatureWork } from '#queue/background.ts'
 import { type Due, holdDue, judgeWaiting } from './judge-waiting.ts'
 
-/** Each one is signed. */
+/** Each release signs a message. */
 const DUE_AT_ONCE = 8
 const DUE_PER_LOOK = 64
 /**
@@ -113,7 +113,7 @@ async function releaseDue(deps: SendDeps, waiting: WaitingSend): Promise<void> {
   }
 }
 
-/** Not refusals: a fault of the service, or bytes that another process has just replaced. */
+/** A fault of the service is not a refusal, nor are files that another process has replaced. */
 function isRefusal(error: unknown): error is AppError {
   return error instanceof AppError && !['service_unavailable', 'not_found'].includes(error.code)
 }
@@ -129,7 +129,6 @@ async function postpone(deps: SendDeps, waiting: WaitingSend): Promise<void> {
   })
 }
 
-/** False if the send is no longer held. */
 export async function approveHeld(
   deps: SendDeps,
   { accountId, messageId, approval }: { accountId: string; messageId: string; approval: Approval },
@@ -227,7 +226,6 @@ async function checkOf(
   }
 }
 
-/** Sets the date of the release, and signs. */
 async function queue(
   deps: SendDeps,
   sender: Sender,

@@ -1,4 +1,4 @@
-// The content that an approver approves: everything that matters to recipients and thread.
+// The content that an approver approves, with its digest.
 
 import { hash } from 'node:crypto'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
@@ -11,17 +11,15 @@ import { addressKey } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { DAY_MS } from '#platform/units.ts'
 
-/** See docs/reviews.md. Date, Message-ID and boundaries are not part of it. */
+/** Date, Message-ID and boundaries are not part of it. See docs/reviews.md. */
 export type ReviewContent = ReviewEnvelope & ReviewTexts
 
 type ReviewTexts = {
   readonly subject: string
   readonly bodyText: string
-  /** '' for none. */
   readonly bodyHtml: string
 }
 
-/** The part that is not stored with the message. */
 export type ReviewEnvelope = {
   readonly inboxId: string
   /** `Name <address>`, or the bare address. */
@@ -80,7 +78,6 @@ export function makeHold(
   }
 }
 
-/** In the order of the parts. Nothing is parsed from the octets. */
 export async function hashAttachments(outgoing: Composition['outgoing']): Promise<ReviewedFile[]> {
   const files: ReviewedFile[] = []
   for (const { content, ...file } of composedFiles(outgoing)) {

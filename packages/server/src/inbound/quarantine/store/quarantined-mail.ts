@@ -40,7 +40,7 @@ export type Quarantined = {
 
 export type OfAccount = { accountId: string; quarantinedId: string }
 
-/** Newest first; null for all inboxes. */
+/** Newest first. A null `inboxId` lists all inboxes. */
 export async function listQuarantined(
   db: ReadDb,
   input: { accountId: string; inboxId: string | null; limit: number; offset: number },
@@ -114,7 +114,6 @@ async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarantined | 
     .where('id', '=', input.quarantinedId)
     .returningAll()
     .executeTakeFirst()
-  // Another transaction took it while this one waited for the lock.
   if (row === undefined) return null
   await countInInbox(tx, row.inbox_id, { by: -1, bytes: -row.size_bytes })
   return toQuarantined(row)
@@ -127,7 +126,6 @@ type ReleaseInput = {
   parentKeys: string[]
   senderKey: string | null
   messageId: string
-  /** For a new thread. */
   threadId: string
   eventId: string
   readsFiles: boolean
@@ -136,7 +134,7 @@ type ReleaseInput = {
 }
 
 type ReleaseOutcome = {
-  /** New or already there. */
+  /** The id of the message in the inbox, new or already there. */
   messageId: string
   isNew: boolean
   blobIds: string[]
@@ -214,7 +212,7 @@ export async function purgeQuarantined(tx: Tx, untilMs: number): Promise<string[
   return removed.map((row) => row.raw_id)
 }
 
-/** For a deleted inbox, whose counters are gone. */
+/** For a deleted inbox, whose counters are already removed. */
 export async function purgeQuarantinedOf(tx: Tx, inboxId: string): Promise<string[]> {
   const removed = await tx.query
     .deleteFrom('quarantined_messages')

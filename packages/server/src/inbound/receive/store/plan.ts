@@ -35,13 +35,12 @@ export type Receipt = {
   podId: string
   inboxId: string
   messageId: string
-  /** For a new thread. */
   threadId: string
   eventId: string
   toAddr: string
   /** The first address at RCPT that reaches the inbox, in the client's spelling. */
   recipient: string | null
-  /** Custom domains only; empty if one address is on the domain of the service. */
+  /** Empty if one of its addresses is on the domain of the service. */
   through: ReachedThrough[]
   deliveryRole: 'to' | 'cc'
 }
@@ -65,7 +64,7 @@ export type Arrival = {
   content: ReceivedContent
   receipts: readonly Omit<Receipt, 'through'>[]
   keptOut: readonly Omit<KeptOut, 'through'>[]
-  /** In the order in which they decide the thread. */
+  /** The order decides the thread. */
   parentKeys: readonly string[]
   /** Null if the author's address is not valid. */
   senderKey: string | null
@@ -74,8 +73,8 @@ export type Arrival = {
   traceParent: string | null
   nowMs: number
   /**
-   * A message without a Message-ID but with this key is the same one if it arrived since `sinceMs`
-   * and its reply was lost.
+   * Without a Message-ID, a message with this key since `sinceMs` is the same if its reply was
+   * lost.
    */
   repeated?: { key: Uint8Array; sinceMs: number }
   imported?: ImportedAs
@@ -118,7 +117,7 @@ export type ReceiptResult =
   | { kind: 'gone' }
 
 type ReceivePlan = {
-  /** For each arrival, a result for each recipient. */
+  /** One list for each arrival, with a result for each recipient. */
   results: ReceiptResult[][]
   additions: Additions
   rows: Pick<NewRows, 'correspondents' | 'quarantined' | 'events'>
@@ -127,7 +126,6 @@ type ReceivePlan = {
 }
 
 type Draft = Pick<ReceivePlan, 'additions' | 'mentions' | 'audit'> & {
-  /** Keyed by `keyIn`, like `parents` and `quarantined`. */
   readonly same: Map<string, { id: string; receipt_key: Uint8Array }[]>
   readonly parents: Map<string, ThreadState>
   readonly named: Map<string, ThreadState>
@@ -150,7 +148,7 @@ export function planReceiving(known: KnownRows, arrivals: readonly Arrival[]): R
   return { results, additions, rows, mentions, audit }
 }
 
-/** One order everywhere, so that transactions do not deadlock. */
+/** All transactions lock inboxes in this order, so that they do not deadlock. */
 export function inOrderOfInboxes<One extends { inboxId: string }>(receipts: readonly One[]): One[] {
   return receipts.toSorted((a, b) => (a.inboxId < b.inboxId ? -1 : 1))
 }
@@ -387,7 +385,6 @@ export function receiptKeyOf({
   return content.receipt_key ?? (content.message_key == null ? (repeated?.key ?? null) : null)
 }
 
-/** Messages with the same Message-ID are compared, and all messages without one. */
 function comparedKey({ content }: Arrival): string {
   return content.message_key ?? ''
 }

@@ -24,15 +24,12 @@ export async function addPostmasterMessage(
   return added.length > 0
 }
 
-/** This also bounds the cost of searching. */
+/** The bound also limits the cost of searching. */
 const POSTMASTER_MESSAGES_MAX = 1_000
 /** Strangers may write to the postmaster without limit. */
 const POSTMASTER_BYTES_MAX = 100 * 1024 * 1024
 
-/**
- * Removes the oldest messages past the bounds; `added` need not be stored yet. Returns the blobs
- * that are no longer referenced.
- */
+/** `added` need not be stored yet. Returns the blobs that are no longer referenced. */
 export async function dropOldestPostmasterMail(
   tx: Tx,
   added: { id: string; size_bytes: number },
@@ -51,7 +48,6 @@ export async function dropOldestPostmasterMail(
     return index + 1 >= POSTMASTER_MESSAGES_MAX || keptBytes > POSTMASTER_BYTES_MAX
   })
   if (over === undefined) return []
-  // A large message can displace many small ones.
   const oldest = await tx.query
     .selectFrom('postmaster_messages')
     .select('raw_id')

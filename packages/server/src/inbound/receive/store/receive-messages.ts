@@ -50,11 +50,8 @@ export type ReceiveOutcome = {
   quarantined: number
   duplicates: number
   gone: number
-  /** Whether anything refers to the raw message now. */
   isKept: boolean
-  /** In the order of the receipts. */
   messageIds: string[]
-  /** Blobs of removed postmaster mail. */
   blobIds: string[]
 }
 
@@ -75,7 +72,6 @@ export const storeReceived = groupTransaction({
       if (postmaster !== null || recipients === 0) return null
       const longBody = longBodyOf(raw.id, content) ?? {}
       const onceLength = lengthOf([raw.content, ...Object.values(longBody)])
-      // Written, and looked up, for each recipient.
       const eachLength = lengthOf([
         ...Object.values(bodiesForRow(content)),
         ...parentKeys,
@@ -91,7 +87,6 @@ function accountOfFirst({ receipts, keptOut }: ReceiveInput): string | null {
   return (receipts[0] ?? keptOut[0])?.accountId ?? null
 }
 
-/** Approximate size of one recipient's rows without the message's content. */
 const ROWS_LENGTH = 2_000
 
 function lengthOf(values: readonly unknown[]): number {
@@ -252,7 +247,6 @@ async function keepForOperator(tx: Tx, { raw, content, postmaster, nowMs }: Rece
   return { references: 1, duplicates: 0, blobIds: await dropOldestPostmasterMail(tx, raw) }
 }
 
-/** For a message whose raw message is already stored. */
 export async function receiveKept(
   tx: Tx,
   { readsFiles, ...arrival }: Omit<Arrival, 'keptOut' | 'traceParent'> & { readsFiles: boolean },
@@ -306,10 +300,7 @@ export type ImportedArrival = Omit<Arrival, 'keptOut' | 'traceParent' | 'raw'> &
   spareThreadId: string
 }
 
-/**
- * Results are in the order of `given`; `gone` if the inbox was deleted. Only raw messages of
- * `stored` ones are kept.
- */
+/** Results are in the order of `given`; `gone` if the inbox was deleted. */
 export async function receiveImported(
   tx: Tx,
   inboxId: string,
@@ -370,7 +361,6 @@ function withoutThread(one: ImportedArrival, gone: ReadonlySet<string>): Importe
   }
 }
 
-/** Compares the octets with messages of any origin and direction. */
 async function selectImportedBefore(
   tx: Tx,
   inboxId: string,

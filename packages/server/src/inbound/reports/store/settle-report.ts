@@ -1,5 +1,4 @@
-// Records a report: the outcome of each recipient, with the message's state, events and
-// suppressions.
+// Records a report: the outcome of each recipient, and what follows for message and suppressions.
 
 import type { BounceClass } from '@mailroom/contract/vocabulary.ts'
 import { insertEvents } from '#events/store/events.ts'

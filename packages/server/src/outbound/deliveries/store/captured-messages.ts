@@ -22,7 +22,7 @@ export async function addCaptured(tx: Tx, input: NewCaptured): Promise<void> {
   await changeAccountCounters(tx, input.account_id, { captured: 1 })
 }
 
-/** With up to `bodyLengthMax` characters of long bodies. Newest first. */
+/** Newest first, with up to `bodyLengthMax` characters of long bodies. */
 export async function listCaptured(
   db: ReadDb,
   input: { accountId: string; limit: number; offset: number; bodyLengthMax: number },

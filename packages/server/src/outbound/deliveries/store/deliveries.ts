@@ -10,9 +10,8 @@ export type Delivery = {
   attempts: number
   lastAttemptAtMs: number | null
   nextAttemptAtMs: number | null
-  /** The server of the last attempt. */
   host: string | null
-  /** The TLS version of the last attempt; null without encryption. */
+  /** The TLS version of the last attempt; null if it was not encrypted. */
   tls: string | null
   responseCode: number | null
   enhancedCode: string | null
@@ -58,7 +57,7 @@ const insertRows = forEachRow(
   ]),
 )
 
-/** In the order of the recipients. The caller has checked the account. */
+/** The caller has checked the account. */
 export async function listDeliveries(
   db: ReadDb,
   input: { accountId: string; messageId: string; limit: number; offset: number },
@@ -98,13 +97,13 @@ export type SentMessage = {
   deliveries: { id: string; recipient: string }[]
 }
 
-/** The id comes from a return path of the service, so the account is unknown. */
+/** Does not check the account, because the id comes from a return path of the service. */
 export async function findSentByDelivery(db: ReadDb, id: string): Promise<SentMessage | null> {
   const [row] = await selectMessageId(db.reading, { id })
   return row === undefined ? null : findSent(db, row.message_id)
 }
 
-/** Not secret: every recipient knows the id of the message. */
+/** Does not check the account: every recipient knows the id of the message. */
 export async function findSent(db: ReadDb, messageId: string): Promise<SentMessage | null> {
   const rows = await selectRecipients(db.reading, { messageId })
   const [first] = rows

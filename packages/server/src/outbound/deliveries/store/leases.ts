@@ -32,7 +32,7 @@ export const deliveryQueue = leasedQueue({
   table: 'deliveries',
   noun: 'Deliveries',
   columns: HELD_COLUMNS,
-  // Without knowing whether the lost process had sent the message.
+  // The lost process may have sent the message.
   takenBack: {
     response_code: null,
     enhanced_code: null,

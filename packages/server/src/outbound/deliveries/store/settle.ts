@@ -1,5 +1,5 @@
 // Records the outcomes of attempts: each recipient's outcome, the message's state, its events,
-// suppressions, and mail that the sandbox captured. Reports use parts of it.
+// suppressions, and mail that the sandbox captured.
 
 import type { DeliveryStatus } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
@@ -66,7 +66,7 @@ export const settleDeliveries = groupTransaction({
   },
 })
 
-/** The typical size of a recipient's outcome with the server's reply. */
+/** Typical length with the server's reply. */
 const OUTCOME_LENGTH = 1_500
 
 async function settleTogether(
@@ -146,7 +146,6 @@ async function capture(
   await addCaptured(tx, { ...row, recipients: addresses })
 }
 
-/** `leased_by` is the worker that records the outcome. */
 type DeliveryChange = Pick<
   Row<'deliveries'>,
   OutcomeColumn | 'status' | 'account_id' | 'leased_by' | 'queue_state'
@@ -224,7 +223,6 @@ export async function lockSentMessages(
   return new Map((await lockMessages(tx, rows)).map((message) => [message.id, message]))
 }
 
-/** Emits an event for each changed state. */
 export async function settleMessages(tx: Tx, settled: readonly SettledMessage[]): Promise<void> {
   const ids = settled.map(({ message }) => ({ message_id: message.id }))
   const recipients = Map.groupBy(await selectRecipients(tx, ids), (row) => row.message_id)
@@ -241,7 +239,6 @@ export async function settleMessages(tx: Tx, settled: readonly SettledMessage[])
   await writeStates(tx, { states, events })
 }
 
-/** Null if the outcomes do not change the message. */
 function changeOf(
   message: LockedMessage,
   rows: readonly RecipientState[],
@@ -255,7 +252,7 @@ function changeOf(
   return { status, failure_reason, kind: hasEvent ? kind : null }
 }
 
-/** Characters, for all recipients of a message. */
+/** In characters, for all recipients of a message. */
 export const FAILURE_REASON_LENGTH_MAX = 2_000
 
 type RecipientState = Pick<
@@ -297,7 +294,6 @@ function reasonOf(refused: readonly RecipientState[]): string | null {
     : `${text.slice(0, FAILURE_REASON_LENGTH_MAX - 1)}…`
 }
 
-/** Empty if the inbox is deleted. */
 export function eventsOf(
   { message, traceParent, nowMs }: Omit<SettledMessage, 'eventId'>,
   event: { id: string; kind: EventKind; details: Record<string, unknown> | null },

@@ -31,14 +31,10 @@ export type SendInput = SendCheck & {
   to: string[]
   bcc: string[]
   deliveries: NewDelivery[]
-  /**
-   * Null if the message is queued now. The deliveries of a waiting one are made when it is
-   * released.
-   */
+  /** Null if the message is queued now. Otherwise its deliveries are made on release. */
   waiting: NewWaiting | null
-  /** Null if no policy applies. */
   audit: NewAuditEntry | null
-  /** For the first refusal of a suspected loop. */
+  /** Used by the first refusal of a suspected loop. */
   loopEventId: string
 }
 
@@ -112,7 +108,7 @@ function heldAnswer({ reviewId, reasons, digest, expiresAtMs }: NewHold): SendAn
   return { id: reviewId, reasons, digest, expiresAtMs }
 }
 
-/** A send marks its thread as read. */
+/** Marks the thread as read. */
 async function addSent(
   tx: Tx,
   { use, inboxId, messageId, content, raw, to, bcc, waiting, thread: { id: threadId } }: SendInput,

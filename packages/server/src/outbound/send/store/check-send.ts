@@ -16,17 +16,17 @@ import { findReplay, type KeyUse, type Replay } from './idempotency-keys.ts'
 /** Sends in a thread that may answer programs within AUTOMATIC_SENDS_MS. */
 export const AUTOMATIC_SENDS_MAX = 10
 export const AUTOMATIC_SENDS_MS = HOUR_MS
-/** The newest messages of a thread that are searched: enough for a burst and its answers. */
+/** Enough for a burst of automatic messages and its answers. */
 const AUTOMATIC_SEARCHED_MAX = 64
 
 export type SendCheck = LimitCheck & {
   use: KeyUse
-  /** For its time or for approval. */
+  /** Whether the send waits for its time or for approval. */
   isWaiting: boolean
   isHeld: boolean
 }
 
-/** Checked when a send is accepted, and again when a waiting send is released. */
+/** The checks when a send is accepted, and again when a waiting send is released. */
 export type LimitCheck = {
   accountId: string
   nowMs: number
@@ -35,16 +35,14 @@ export type LimitCheck = {
     | { kind: 'new'; id: string }
     /** `messageCount` is the thread's count when the reply was composed; null allows any. */
     | { kind: 'reply'; id: string; messageCount: number | null }
-  /** Address keys of all recipients, in order. */
   recipientKeys: string[]
   /** Keys of recipients that have never written to the inbox and are no inboxes of the account. */
   coldRecipients: string[]
   limits: SendLimits
-  /** The replying worker's lease; null if it was already checked. */
+  /** The replying worker's claim; null if it was already checked. */
   lease: Lease | null
-  /** The thread of the message that is forwarded. */
   forwardedThreadId?: string
-  /** Null without such a policy, or once approved. */
+  /** Sends per hour above which approval is required; null without a limit, or once approved. */
   holdAbovePerHour: number | null
   /** Whether the limits on the number of sends have already counted it. */
   isCounted: boolean
@@ -53,7 +51,6 @@ export type LimitCheck = {
 export type SendLimits = {
   perMinute: number
   perDay: number
-  /** Messages of the inbox that may wait for approval. */
   held: number
   /** Null if only the limit of the account applies. */
   coldPerDay: number | null
@@ -65,21 +62,19 @@ export type SendRefusal = Replay | LimitRefusal | WaitingRefusal
 export type LimitRefusal =
   | { kind: 'not_found' }
   | { kind: 'thread_trashed' }
-  /** The thread has changed since the reply was composed. */
   | { kind: 'thread_changed' }
-  /** Another worker has claimed the thread, or the worker of the send has lost its lease. */
+  /** Another worker has claimed the thread, or the worker of the send has lost its claim. */
   | { kind: 'lease_lost' }
   | { kind: 'suppressed'; type: string; address: string }
   | LoopSuspected
   | TooMany
   | TooCold
-  /** The send needs approval: the inbox has sent `limit` messages in an hour. */
+  /** The inbox has sent `limit` messages in an hour, so the send needs approval. */
   | { kind: 'too_many_per_hour'; limit: number }
 
 type LoopSuspected = {
   kind: 'loop_suspected'
   threadId: string
-  /** When a send in the thread is allowed again. */
   retryAtMs: number
   /** Whether an event has already reported this episode. */
   isReported: boolean
@@ -97,21 +92,18 @@ export type TooCold = {
   limit: number
   scope: 'inbox' | 'account'
   coldRecipients: number
-  /** The end of the UTC day. */
   retryAtMs: number
 }
 
-/** The result includes the rows that the checks have read and the values to count. */
 export type AllowedSend = {
   kind: 'allowed'
   counters: Counters
   /** Null if the send starts a thread. */
   thread: ThreadState | null
-  /** The time at which the send counts. */
   sentMs: number
-  /** Times of the thread's sends that answered programs; null if this send answers none. */
+  /** Null if the send answers no program. */
   automaticTimes: number[] | null
-  /** Keys of cold recipients to whom the inbox has not written today. */
+  /** Cold recipients to whom the inbox has not written today. */
   newColdRecipients: string[]
 }
 
@@ -142,7 +134,7 @@ export async function checkSend(
   return (await checkWaiting(tx, asked)) ?? checked
 }
 
-/** The request was checked when it was accepted. Locks the counters of the inbox. */
+/** The request was checked on acceptance. Locks the counters of the inbox. */
 export async function checkRelease(tx: Tx, input: LimitCheck): Promise<AllowedSend | LimitRefusal> {
   const [counters] = await lockCounters(tx, { inboxId: input.inboxId })
   return checkLimits(tx, input, { counters, access: 'lock' })
@@ -200,7 +192,6 @@ export async function findRefusal(db: ReadDb, input: SendCheck): Promise<SendRef
   return (await findReplay(db.reading, input.use)) ?? checked
 }
 
-/** From now on the recipients are known to the inbox. */
 export async function noteWrittenTo(
   tx: Tx,
   { inboxId: inbox_id, recipientKeys }: Pick<LimitCheck, 'inboxId' | 'recipientKeys'>,
@@ -211,7 +202,6 @@ export async function noteWrittenTo(
   )
 }
 
-/** Counts a send for the limits of a minute, an hour and a day. */
 export async function countRate(
   tx: Tx,
   { inboxId, limits }: Pick<LimitCheck, 'inboxId' | 'limits'>,
@@ -222,7 +212,6 @@ export async function countRate(
     sends: [{ inbox_id: inboxId, send_number: number, sent_at: sentMs }],
     counters: [{ inbox_id: inboxId, send_count: number }],
   })
-  // The limits read no older sends.
   const last = number - Math.max(limits.perDay, limits.perMinute)
   if (last > 0) await deleteInboxSend(tx, { inboxId, number: last })
 }
@@ -361,7 +350,6 @@ export async function reportLoop(
   })
 }
 
-/** The windows end now. The result has the time at which the send counts. */
 async function checkSendRate(
   tx: Tx,
   input: {
@@ -383,7 +371,7 @@ async function checkSendRate(
   const timeOf = (wanted: number) =>
     rows.find(({ send_number }) => send_number === wanted)?.sent_at ?? Number.NEGATIVE_INFINITY
   const { nowMs, windows } = sendWindows(limits, { lastMs: timeOf(number - 1), nowMs: input.nowMs })
-  /** The time of the send that blocks this one; none with a limit of 0. */
+  /** With a limit of 0, no earlier send blocks this one. */
   const limitingMs = (limit: number) => (limit === 0 ? nowMs : timeOf(number - limit))
   let found: TooMany | null = null
   for (const { window, limit, ms, afterMs, untilMs } of windows) {
@@ -421,7 +409,6 @@ export function sendWindows(
 
 type CheckedColdRecipients = { kind: 'allowed'; fresh: string[] } | TooCold
 
-/** `fresh` are the cold recipients to whom the inbox has not written today. */
 async function checkColdRecipients(
   tx: Tx,
   input: LimitCheck,
@@ -449,7 +436,6 @@ async function checkColdRecipients(
   return isOver ? refused('account', coldAccountPerDay) : { kind: 'allowed', fresh }
 }
 
-/** Whether the inbox has received mail from this address. */
 export async function hasWritten(
   db: ReadDb,
   input: { inboxId: string; addressKey: string },
@@ -633,7 +619,6 @@ const openColdDay = statement<Tables, NewRow<'account_cold_days'>, { recipient_c
       .returning('recipient_count'),
 )
 
-/** Young inboxes and accounts may write to fewer cold recipients. */
 const YOUNG_MS = 30 * DAY_MS
 
 /** Settings of the operator; null means the limit of the plan. */
@@ -652,7 +637,6 @@ const COLD_PER_DAY: Record<Plan, { young: number; grown: number }> = {
   launch: { young: 500, grown: 2_000 },
 }
 
-/** For all inboxes of an account together, in a UTC day. */
 export function coldAccountLimit(plan: Plan, isYoung: boolean): number {
   return COLD_PER_DAY[plan][isYoung ? 'young' : 'grown']
 }

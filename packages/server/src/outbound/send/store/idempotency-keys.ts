@@ -4,7 +4,6 @@ import { statement } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { NewRow, Tables, Tx } from '#store/tables.ts'
 
-/** How long a repeated send returns the first answer. */
 export const IDEMPOTENCY_MS = DAY_MS
 
 export type SendAnswer = {
@@ -14,7 +13,6 @@ export type SendAnswer = {
   status: 'pending' | 'sent' | 'failed'
   inboxId: string
   createdAtMs: number
-  /** Set if the send needs approval. */
   hold?: { id: string; reasons: HoldReason[]; digest: string; expiresAtMs: number }
   scheduledAtMs?: number
 }

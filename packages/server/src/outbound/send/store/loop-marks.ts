@@ -20,7 +20,7 @@ type ReturnPath =
 /** No inbox has such a short name before the plus sign. */
 const PREFIX = 'b+'
 const MAC_LENGTH = 10
-/** Without letters that people confuse with digits, unlike RFC 4648. */
+/** Leaves out letters that people confuse with digits, unlike RFC 4648. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const ID_PREFIX = 'dlv_'
 
@@ -53,7 +53,7 @@ export function readReturnPath(
   return { kind: 'delivery', deliveryId }
 }
 
-/** Genuine or forged. */
+/** True for forged return paths as well. */
 export function isReturnPath(localPart: string): boolean {
   return localPart.slice(0, PREFIX.length).toLowerCase() === PREFIX
 }

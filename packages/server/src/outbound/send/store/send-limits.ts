@@ -1,5 +1,3 @@
-// How much of the sending limits is used.
-
 import { countHeld } from '#outbound/waiting/store/check-waiting.ts'
 import type { ReadDb } from '#store/tables.ts'
 import {

@@ -9,7 +9,7 @@ export type { Suppression, SuppressionType }
 
 export type NewSuppression = NewRow<'suppressions'>
 
-/** For suppressions that an account adds itself, without bounces, complaints and recipients'. */
+/** Limits what an account adds itself, not bounces, complaints and unsubscribed recipients. */
 const SUPPRESSIONS_MAX = 100_000
 
 /** Returns an earlier suppression of the address unchanged; null beyond SUPPRESSIONS_MAX. */
@@ -106,7 +106,6 @@ export async function listSuppressions(
   return { suppressions: rows.map(suppressions.read), total }
 }
 
-/** The suppression of the first of these addresses that has one. */
 export async function findSuppressed(
   db: ReadDb,
   accountId: string,

@@ -3,16 +3,15 @@ import { statement } from '#platform/db/statement.ts'
 import { HOUR_MS } from '#platform/units.ts'
 import type { ReadDb, Tables, Tx } from '#store/tables.ts'
 
-/** Accepted messages of an inbox that are not queued yet, held or scheduled. */
 const WAITING_PER_INBOX_MAX = 10_000
-/** Used if no waiting message has a time. */
+/** The retry time if no waiting message has a time. */
 const WAITING_RETRY_MS = HOUR_MS
 
 export type WaitingRefusal =
   | { kind: 'too_many_waiting'; limit: number; retryAtMs: number }
   | { kind: 'too_many_held'; limit: number; retryAtMs: number }
 
-/** To accept the message, the caller has locked the counters of the inbox. */
+/** A caller that accepts the message has locked the counters of the inbox. */
 export async function checkWaiting(
   tx: Tx,
   {
@@ -47,7 +46,6 @@ export async function refuseHeld(
   return {
     kind: 'too_many_held',
     limit: heldMax,
-    // Without a decision the oldest one expires.
     retryAtMs: first?.expires_at ?? nowMs + WAITING_RETRY_MS,
   }
 }
@@ -65,7 +63,6 @@ const selectOpen = statement<Tables, { inboxId: string; offset: number }, { expi
       .offset(place('offset')),
 )
 
-/** The count, and when the oldest of them expires. */
 export async function countHeld(
   db: ReadDb,
   inboxId: string,

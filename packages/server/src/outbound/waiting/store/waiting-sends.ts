@@ -35,11 +35,9 @@ export type ReviewedFile = {
   readonly sha256: string
 }
 
-/** Stored for the queue, in addition to the message. */
 export type WaitingEnvelope = {
   recipients: string[]
   needsSmtpUtf8: boolean
-  /** Extra header fields. */
   headers: { name: string; value: string }[]
   attachments: readonly ReviewedFile[]
   isReply: boolean
@@ -60,14 +58,14 @@ export type NewHold = {
 
 export type NewWaiting = {
   envelope: WaitingEnvelope
-  /** Null: as soon as it is approved. */
+  /** Null: released as soon as it is approved. */
   releaseAtMs: number | null
   hold: NewHold | null
 }
 
 type WaitingMessage = Pick<LockedMessage, 'id' | 'account_id' | 'inbox_id' | 'thread_id' | 'pod_id'>
 
-/** The message is stored in the same transaction. */
+/** The caller stores the message in the same transaction. */
 export async function insertWaiting(
   tx: Tx,
   message: WaitingMessage,
@@ -161,10 +159,7 @@ export async function listDueSends(
   return (except.length === 0 ? due : due.where('account_id', 'not in', except)).execute()
 }
 
-/**
- * Delays a faulty due send by as long as it is already late, within the bounds. Removes it if its
- * message is gone.
- */
+/** The delay is how late the send already is, within the bounds. Removes it without its message. */
 export const postponeSend = transaction({
   name: 'postponeSend',
   accountOf: ({ accountId }) => accountId,
@@ -214,7 +209,7 @@ export async function findWaiting(
   return row ?? null
 }
 
-/** Next first, including messages that also wait for approval. */
+/** Next due first, including messages that also wait for approval. */
 export async function listScheduled(
   db: ReadDb,
   input: { accountId: string; inboxId: string; limit: number; offset: number },
@@ -237,7 +232,6 @@ export async function listScheduled(
   return { messageIds: rows.map(({ message_id }) => message_id), total: Number(total) }
 }
 
-/** An approval of the content that `digest` covers. */
 export type Approval = { reviewId: string; approverId: string; digest: string }
 
 export type Release = LimitCheck & {
@@ -300,7 +294,6 @@ export const releaseWaiting = transaction({
   },
 })
 
-/** Returns the blobs of the unsigned message. */
 async function queueWaiting(
   tx: Tx,
   input: Release,
@@ -346,7 +339,6 @@ async function decideApproved(tx: Tx, { approval, nowMs }: Release): Promise<voi
   await endReview(tx, reviewId, { status: 'approved', decidedBy: approverId, reason: null, nowMs })
 }
 
-/** Also adds an audit entry. */
 async function endReview(
   tx: Tx,
   reviewId: string,
@@ -367,7 +359,6 @@ async function endReview(
   await noteReviewEnd(tx, review, { status, approverId: decidedBy, note: reason, nowMs })
 }
 
-/** The digest of the review, if it is not the approved one. */
 async function findOtherDigest(tx: Tx, { reviewId, digest }: Approval): Promise<string | null> {
   const review = await tx.query
     .selectFrom('reviews')
@@ -420,7 +411,7 @@ export const holdWaiting = transaction({
     },
   ): Promise<boolean> {
     const { messageId, hold, nowMs } = input
-    // Like every transaction that holds, so that the limit is exact.
+    // Serializes with all transactions that hold, so that the limit is exact.
     await lockCounters(tx, input)
     if ((await refuseHeld(tx, input)) !== null) return false
     const [message] = (await lockSentMessages(tx, [messageId])).values()
@@ -438,11 +429,9 @@ export const holdWaiting = transaction({
   },
 })
 
-/** How a waiting send ends without being sent. */
 type WaitingEnd = {
   accountId: string
   messageId: string
-  /** A word for programs. */
   failureReason: string
   /** Null: ends it whether it is held or not. */
   reviewId: string | null
@@ -451,10 +440,7 @@ type WaitingEnd = {
   nowMs: number
 }
 
-/**
- * Fails a waiting send and decides its review. `gone` if it no longer waits; its pending review is
- * then removed.
- */
+/** `gone` if the send no longer waits; its pending review is then removed. */
 export const endWaiting = transaction({
   name: 'endWaiting',
   accountOf: ({ accountId, review }) => review.decidedBy ?? accountId,
