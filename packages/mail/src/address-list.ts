@@ -240,7 +240,6 @@ function quote(text: string): string {
 type Angle = {
   /** The address after `cleanAddress`, or arbitrary text that is not an address. */
   readonly text: string
-  /** Index of the closing bracket. */
   readonly close: number
   /** Whether a comment is left open up to the end of the field. */
   readonly hasOpenComment: boolean

@@ -61,7 +61,6 @@ const SIGNATURE_LONE_RETURNS_MAX = 100
 const SIGNATURE_FROM_LENGTH_MAX = 16 * 1024
 
 export type SignatureFields = {
-  /** Total number of DKIM-Signature fields. */
   readonly count: number
   /** The claimed signers of the first SIGNATURES_SHOWN_MAX signatures. */
   readonly signers: readonly { readonly domain: string | null; readonly selector: string | null }[]
@@ -227,7 +226,6 @@ export function readAuthservIds(value: string): string[] {
   return [...ids]
 }
 
-/** Words read per field. */
 const WORDS_MAX = 50
 
 function wordsOf(text: string, count: number): string[] {

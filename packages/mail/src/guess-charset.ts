@@ -15,7 +15,6 @@ type Candidate = {
   readonly script: RegExp
   /** Weights of the small letters of its languages by frequency, at most 1. */
   readonly usual: ReadonlyMap<string, number>
-  /** Octets per character. */
   readonly width: 1 | 2
 }
 

@@ -48,7 +48,6 @@ const NEWSLETTER_ADDRESS = /^newsletters?@|@(?:[^@]{1,200}\.)?(?:newsletters?|ma
 /** Words of program mailboxes, within a longer name. */
 const SERVICE_WORD =
   /^(?:tickets?|ticketing|service|receipts?|orders?|bookings?|meetings?|status|.*(?:best(?:ae|a)tigung|confirmation|confirmacion|conferma|bevestiging)|helpdesk|servicedesk|service-desk|glpi|otrs|payments?|invoicing|confirmations?|notices?|reminders?|reply|mailrobot|(?:help|chat|mail|news|alert|build|deploy|support|pin)bot|letters?|mailings?|messenger|mastodon)$/
-/** Subdomains that programs send from. */
 const SERVICE_DOMAIN =
   /^(?:.+\.)?(?:notify|notifications?|alerts?|updates?|em|mailer|messaging|bounces?)\.[^.]+\.[^.]+/
 
@@ -124,7 +123,6 @@ function localPartOf(address: string): string {
   return address.slice(0, end).toLowerCase()
 }
 
-/** Names of mail systems in several languages. */
 const MAIL_SYSTEM_NAME =
   /^(?:mailer[- ]?daemon|internet mail delivery|mail delivery (?:(?:sub)?system|service)|(?:mail )?delivery subsystem|e?-?mail-?zustell(?:system|dienst|ungssystem)|(?:sous-)?syst[eè]me de (?:remise|distribution|livraison) (?:du|de|des) (?:courriers?|e?-?mails?|messages?)|(?:sub)?sistema de (?:entrega|env[íi]o) de (?:correos?|e?-?mails?|mensagens|mensajes)|(?:sotto)?sistema di (?:consegna|recapito)(?: (?:della )?posta)?|mailbezorg(?:ings)?systeem|postleveranss?ystem|(?:под)?система доставки(?: почты)?|служба доставки почты|メール(?:配信|配送)(?:サブ)?システム|(?:邮件|郵件)(?:投递|傳遞|发送|遞送)(?:子)?(?:系统|系統)|메일 (?:전송|배달) (?:하위 ?)?시스템)$/iu
 const PROGRAM_NAME =
@@ -143,7 +141,6 @@ export function isMailSystemName(name: string): boolean {
   return MAIL_SYSTEM_NAME.test(bareName(name))
 }
 
-/** The sign in the author's display name. */
 export function readName(name: string): Read {
   if (isMailSystemName(name)) return { rule: 'mail-system-name', says: 'bounce' }
   if (PROGRAM_NAME.test(bareName(name))) return { rule: 'program-name', says: 'system' }

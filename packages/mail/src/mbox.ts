@@ -86,7 +86,6 @@ export type MboxEntry = {
   readonly end: number
 }
 
-/** Whether the file can be in mbox format. */
 export function isMbox(start: Uint8Array): boolean {
   return Buffer.from(start.buffer, start.byteOffset, start.byteLength)
     .subarray(0, FROM.length)

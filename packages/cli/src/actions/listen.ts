@@ -125,7 +125,6 @@ type Forwarded = {
   /** Null without a response. */
   readonly status: number | null
   readonly error: string | null
-  /** Latency of the last attempt. */
   readonly latencyMs: number
 }
 

@@ -15,7 +15,6 @@ import { chooseKey, noteKey } from './idempotency-key.ts'
 
 export type GivenOptions = Readonly<Record<string, unknown>>
 
-/** The options of every command, as commander returns them. */
 export type CommonOptions = {
   readonly profile?: string
   readonly url?: string

@@ -33,7 +33,6 @@ export async function showCaptured(id: string, options: CommonOptions): Promise<
   throw new Failure('notFound', `The sandbox has no captured mail ${JSON.stringify(id)}.`, fix)
 }
 
-/** Captured mail with the field names of a message. */
 function asMessage({ from, to, text, ...kept }: CapturedMessage): Record<string, unknown> {
   return { ...kept, direction: 'captured', fromAddr: from, toAddr: to, bodyText: text }
 }

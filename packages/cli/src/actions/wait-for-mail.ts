@@ -50,7 +50,6 @@ type Wanted = Omit<WaitOptions, 'timeout' | 'since'> & {
   readonly sinceMs: number | null
 }
 
-/** Matching messages, one by one, until the timeout. */
 async function* messagesOf(client: Mailroom, wanted: Wanted): AsyncGenerator<Message> {
   const endMs = performance.now() + wanted.timeoutMs
   const { from, subject, thread: threadId, category, inboxId, sinceMs } = wanted

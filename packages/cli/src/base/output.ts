@@ -67,7 +67,6 @@ export function endWithReader(): void {
 
 export type Column = {
   readonly title: string
-  /** Whether its cells may be truncated. */
   readonly isFlexible: boolean
 }
 
@@ -136,7 +135,6 @@ export function pad(text: string, width: number): string {
 
 const segmenter = new Intl.Segmenter()
 
-/** At most `width` cells; truncated text ends with …. */
 export function truncate(text: string, width: number): string {
   if (stringWidth(text) <= width) return text
   let kept = ''

@@ -94,7 +94,6 @@ export function collect(text: string, before: readonly string[] = []): string[] 
   return [...before, ...text.split(',').map((one) => one.trim())].filter((one) => one !== '')
 }
 
-/** The options of every command that calls the service. */
 export function addSessionOptions(command: Command): Command {
   return addServiceOptions(command).addOption(jsonOption())
 }

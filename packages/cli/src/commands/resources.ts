@@ -36,7 +36,6 @@ export type Group = {
  */
 const list = (columns: string, optional = '') =>
   ({ kind: 'list', columns: columns.split(' '), optional: optional.split(' ') }) as const
-/** The command asks for confirmation first. */
 const gone = (done: string) => ({ done, needsConfirmation: true }) as const
 
 export const mailGroups: readonly Group[] = [

@@ -31,7 +31,6 @@ export type ContentPart = {
   windows(): Generator<TextWindow>
 }
 
-/** A section of a long text. */
 type TextWindow = {
   readonly text: string
   /** Number of UTF-16 units before it. */
@@ -41,7 +40,6 @@ type TextWindow = {
 
 /** Octets of files plus UTF-16 units of other texts. A message of 25 MiB has fewer. */
 export const CONTENT_LENGTH_MAX = 32 * 1024 * 1024
-/** Depth of nested messages that are read. */
 const MESSAGE_DEPTH_MAX = 5
 
 /** Null if the texts exceed CONTENT_LENGTH_MAX or messages are nested beyond MESSAGE_DEPTH_MAX. */

@@ -17,12 +17,10 @@ export class ReadingWriter {
     this.#source = source
   }
 
-  /** Appends the source from `start` to `end` unchanged. */
   keep(start: number, end: number): void {
     if (start < end) this.#add(this.#source.slice(start, end), start, end)
   }
 
-  /** Appends `text` in place of the source from `start` to `end`. */
   replace(start: number, end: number, text: string): void {
     if (text !== '') this.#add(text, start, end)
   }

@@ -33,7 +33,6 @@ export type Missed = {
 type Judged = {
   readonly html: string
   readonly tree: HtmlParent
-  /** The complete displayed document. */
   readonly page: string
   /** Selectors of rules that make an undisplayed element visible. */
   readonly boxing: readonly ComplexSelector[]
@@ -102,7 +101,6 @@ const SHORT_LENGTH_MAX = 200
 /** Attribute names used by programs that write and display mail. */
 const NAMED =
   /^(?:(?:data|aria|xmlns|mc|v|o|w)[-:][\w-]{0,16}|x-apple-data-detectors[\w-]{0,16}|item(?:scope|type|prop|id|ref)|on[a-z]{1,20}|content|srcdoc|label|placeholder|contenteditable|spellcheck|dir|slot|hidden|property|prefix)$/
-/** Attribute values meant for programs. */
 const TECHNICAL = /^(?:true|false|yes|no|on|off|auto|[\d.]{1,4}(?:px|%)?|#[0-9a-f]{3,8})?$/i
 /** `meta` fields meant for programs that display mail. */
 const TECHNICAL_META =

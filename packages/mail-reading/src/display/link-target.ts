@@ -4,7 +4,6 @@ import { domainToASCII, domainToUnicode } from 'node:url'
 import { attributeOf, type HtmlElement, isElement, isText } from '@mailroom/mail/html/tree.ts'
 import { replaceUnseen } from '@mailroom/mail/unseen.ts'
 
-/** Characters of a link's text that are read. */
 const TEXT_LENGTH_MAX = 2_000
 
 /**

@@ -120,7 +120,6 @@ class CssWriter {
     }
   }
 
-  /** Addresses with escapes are refused. */
   #takeAddress(text: string): void {
     const read = text.includes('\\') ? null : readImageAddress(text)
     const address = read?.kind === 'remote' && this.#isConditional() ? null : read

@@ -56,7 +56,6 @@ export function stillStyle(style: string, onOmitted: OnOmitted): string {
   return ''
 }
 
-/** Characters of a sheet that are read. */
 const SHEET_LENGTH_MAX = 256 * 1024
 const DEPTH_MAX = 10
 
@@ -301,7 +300,6 @@ function isShownImage(address: string): boolean {
   return readImageAddress(address.replace(/^url\(\s*["']?|["']?\s*\)$/gi, '')) !== null
 }
 
-/** Longer values are not parsed. */
 const DRAWN_LENGTH_MAX = 500_000
 /** Properties whose strings are names, and properties of old programs. */
 const UNDRAWN = /^(?:font|src$|filter$|grid|-ms-|mso-)/

@@ -157,7 +157,6 @@ export const CODE_WORDS: Readonly<Record<string, string>> = {
   fa: `کد`,
 }
 
-/** Words in mail about signing in or verification. */
 export const VERIFYING_WORDS: Readonly<Record<string, string>> = {
   en: `verify*, verifi*, verification, confirm*, sign in, sign-in, signing in, signin, sign on, log in*,
     log-in, logging in, login*, logon, authenticat*, authoriz*, authoris*, two-factor, two factor,

@@ -39,7 +39,6 @@ export type ExtractedFrom = {
   readonly subject: string
   readonly text: string
   readonly html: string
-  /** As the parser reported them. */
   readonly defects?: readonly string[]
 }
 
@@ -121,7 +120,6 @@ type HtmlLayout = {
   readonly links: readonly SeenLink[]
   /** Addresses of links that are hidden or in quoted history. */
   readonly unseenHrefs: ReadonlySet<string>
-  /** Hidden text, up to HIDDEN_LENGTH_MAX. */
   readonly hidden: string
 }
 
@@ -154,7 +152,6 @@ class Layout {
   readonly #lines: string[] = []
   readonly #links: SeenLink[] = []
   readonly #unseenHrefs = new Set<string>()
-  /** Links with hidden text. */
   readonly #faded = new Set<HtmlElement>()
   #line = ''
   #hidden = ''

@@ -15,7 +15,6 @@ const EXTRACTED_CODES_MAX = 10
 const EXTRACTED_SOURCE_LENGTH_MAX = 200
 
 export type FoundCode = {
-  /** The code as written in the message. */
   readonly value: string
   /** From 0 to 1, with two decimals. */
   readonly confidence: number
@@ -305,7 +304,6 @@ function judgeBehindNumber(
   return /\p{L}/u.test(gap) && leadsToValue(text) ? 0.85 : 0
 }
 
-/** Whether the sentence gives the value only as an example. */
 function namesExample(text: string, { start, end }: Label): boolean {
   return (
     givesExample(text.slice(Math.max(0, start - EXAMPLE_LENGTH_MAX))) || likensTo(text.slice(end))
@@ -456,7 +454,6 @@ function namesAnother(line: ReadLine, { end }: Label): boolean {
 /** Lines with text, above and below, that may name a candidate. */
 const LINES_ABOVE = 5
 const LINES_BELOW = 2
-/** Maximum distance in lines, including blank ones. */
 const DISTANCE_MAX = 16
 /** A caption such as "Order number:"; longer lines are sentences. */
 const CAPTION_LENGTH_MAX = 45

@@ -112,7 +112,6 @@ const TEXT_URL =
   /https?:\/\/[^\s<>"\\^`{|}\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]{1,8000}/gi
 const BEFORE_LENGTH_MAX = 120
 
-/** The addresses in lines of text, excluding quoted lines. */
 export function linksOfText(lines: readonly string[]): SeenLink[] {
   const links: SeenLink[] = []
   let above = ''

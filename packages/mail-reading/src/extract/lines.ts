@@ -73,7 +73,6 @@ export class ReadLine {
     return this.text.split(CELL_MARK)
   }
 
-  /** The cell at an index; the whole line if it has no cells. */
   cellAt(place: number): { index: number; start: number; end: number } {
     let start = 0
     let index = 0
@@ -295,7 +294,6 @@ function formOfLetters(token: string, groups: readonly string[]): CandidateForm 
   return groups.every((group) => group.length === first.length) ? 'word' : null
 }
 
-/** Letters that no language pronounces: `qzkrvt`. */
 function isUnspoken(letters: string): boolean {
   return /^[a-z]+$/.test(letters) && /[bcdfghjklmnpqrstvwxz]{4}/.test(letters)
 }

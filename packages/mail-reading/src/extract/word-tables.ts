@@ -34,7 +34,6 @@ export function mayNameCode(text: string): boolean {
   return tablesOf().codeStems.test(text)
 }
 
-/** Whether a folded text is about signing in or verification. */
 export function isAboutVerifying(text: string): boolean {
   return tablesOf().verifying.hasAny(text)
 }
@@ -65,7 +64,6 @@ export function givesExample(text: string): boolean {
   return tablesOf().example.hasAny(text)
 }
 
-/** Whether a folded text ends with a phrase such as "such as". */
 export function likensTo(text: string): boolean {
   const ending = text.slice(-LINKING_LENGTH_MAX).replace(OPENING_MARKS, '')
   const { likening } = tablesOf()
@@ -180,7 +178,6 @@ export class WordTable<Kind> {
     }
   }
 
-  /** The phrases in order, without overlaps. */
   findAll(text: string): Found<Kind>[] {
     const found: Found<Kind>[] = []
     for (let at = 0; at < text.length; ) {

@@ -103,7 +103,6 @@ export function kindOfFile(file: NamedFile): FileKind {
   return declared
 }
 
-/** Uses the name and declared type alone. */
 export function declaredKind({ filename, contentType }: Omit<NamedFile, 'content'>): FileKind {
   const type = contentType.toLowerCase()
   const extension = /\.([a-z0-9]{1,8})$/i.exec(filename)?.[1]?.toLowerCase() ?? ''

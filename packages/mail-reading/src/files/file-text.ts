@@ -18,7 +18,6 @@ export type FileText = {
   readonly text: string
   /** Pages of a PDF or slides of a presentation; null for other files. */
   readonly pages: number | null
-  /** Whether the file has more text. */
   readonly isTruncated: boolean
   /** A sentence that says why nothing could be read; null otherwise. */
   readonly why: string | null
@@ -30,7 +29,6 @@ export type FileText = {
 export const FILE_BYTES_MAX = 10 * 1024 * 1024
 /** Octets that all parts of a file may have when inflated. */
 export const FILE_INFLATED_BYTES_MAX = 50 * 1024 * 1024
-/** Nesting depth of XML elements. */
 export const FILE_DEPTH_MAX = 64
 /** UTF-16 units of the text of one file. */
 export const FILE_TEXT_LENGTH_MAX = 1_000_000
@@ -51,7 +49,6 @@ export function unreadText(method: FileFault['method'], why: string): FileText {
 
 export const UNKNOWN_KIND = 'It is of a kind that is not read.'
 
-/** The result for a file over FILE_BYTES_MAX. */
 export function tooLarge(): FileText {
   return unreadText('too_large', `It has more than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`)
 }
@@ -65,7 +62,6 @@ export class TextWriter {
   #length = 0
   #isCut = false
 
-  /** Whether the file has more text. */
   get isCut(): boolean {
     return this.#isCut
   }
@@ -116,7 +112,6 @@ export class TextWriter {
   }
 }
 
-/** Runs `read` until it ends or the writer is full. */
 export async function untilFull(read: () => void | Promise<void>): Promise<void> {
   try {
     await read()

@@ -65,7 +65,6 @@ export class OdfStyles {
   }
 }
 
-/** The styles within one element of a part. */
 class StyleSection {
   readonly #section: string
   readonly #scope: Scope

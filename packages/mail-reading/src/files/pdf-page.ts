@@ -23,7 +23,6 @@ type Piece = {
   readonly size: number
 }
 
-/** Adjacent pieces of a line. */
 type Cell = { text: string; left: number; right: number }
 type Line = { cells: Cell[]; size: number }
 

@@ -198,7 +198,6 @@ class Story implements XmlReader {
     if (paragraph !== undefined && !this.#isHidden(paragraph)) paragraph.text += text
   }
 
-  /** Whether text written to the paragraph now is hidden. */
   #isHidden({ isCovered, runs, table, style }: Paragraph): boolean {
     if (isCovered || this.#fields.isCode) return true
     const hides = (character: string) => this.#styles.hide({ table, paragraph: style, character })

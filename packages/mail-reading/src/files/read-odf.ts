@@ -249,7 +249,6 @@ function wasHidden({ attribute }: XmlElement): boolean {
   return attribute('is-hidden') === 'true'
 }
 
-/** Whether a row or column is hidden. */
 function isFolded(visibility: string | null): boolean {
   return visibility === 'collapse' || visibility === 'filter'
 }

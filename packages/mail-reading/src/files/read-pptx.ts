@@ -67,7 +67,6 @@ class Shapes implements XmlReader {
   isHidden = false
   readonly #begin: () => void
 
-  /** `begin` is called for each visible slide. */
   constructor(document: DocumentText, begin: () => void) {
     this.#document = document
     this.#begin = begin

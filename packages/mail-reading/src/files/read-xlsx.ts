@@ -128,7 +128,6 @@ const TIME = showing('time')
 const BOTH = showing('both')
 const ELAPSED = showing('elapsed')
 
-/** The number format of each cell style. */
 function readFormats(zip: ZipFile, part: string | undefined): Format[] {
   const formats: Format[] = []
   if (part === undefined) return formats

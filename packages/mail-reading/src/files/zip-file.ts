@@ -20,7 +20,6 @@ const LOCAL_SIGNATURE = 0x04034b50
 const COMMENT_BYTES_MAX = 65_535
 /** Parts that a file may list; a workbook of 10,000 sheets has 20,000. */
 const ENTRIES_MAX = 65_535
-/** Octets per call of `take`. */
 const PIECE_BYTES = 64 * 1024
 const STORED = 0
 const DEFLATED = 8

@@ -47,7 +47,6 @@ type TextStyle = {
   readonly isIndentedAway: boolean
   /** Whether letters overlap. */
   readonly isSqueezed: boolean
-  /** Whether letters are shown as dots. */
   readonly isMasked: boolean
   /** Whether system colours are those of a dark screen. */
   readonly isDark: boolean
@@ -372,7 +371,6 @@ function mayHaveOwnBox({ tagName, attrs }: HtmlElement): boolean {
   return attrs.some(({ name }) => name === 'bgcolor' || name === 'background')
 }
 
-/** Whether an inherited property takes the parent's value. */
 function isInherited(value: string | undefined): boolean {
   return value === undefined || (WIDE_KEYWORD.test(value) && value !== 'initial')
 }

@@ -38,7 +38,6 @@ export function isTransparent({ alpha }: Colour): boolean {
   return alpha < ALPHA_MIN
 }
 
-/** Blends `upper` over the opaque `lower`. */
 export function blend(upper: Colour, lower: Colour): Colour {
   const mix = (above: number, below: number) => above * upper.alpha + below * (1 - upper.alpha)
   return {
@@ -237,7 +236,6 @@ export function splitTop(text: string): string[] {
   return parts
 }
 
-/** Parses a number, or a percentage of `whole`. */
 function shareOf(text: string, whole: number): number {
   if (text === 'none') return 0
   const value = Number.parseFloat(text)

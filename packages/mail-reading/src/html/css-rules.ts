@@ -30,7 +30,6 @@ export type StyleRule = {
   readonly isUnclear: boolean
 }
 
-/** The rules that match an element, in no order. */
 export type MatchedRules = {
   readonly sure: readonly StyleRule[]
   /** Rules that may or may not apply, at most MAYBE_MAX. */
@@ -42,7 +41,6 @@ export type SheetTexts = {
   readonly texts: readonly { readonly text: string; readonly isUnclear: boolean }[]
   /** Whether an element of the document is a container for queries. */
   readonly hasContainers: boolean
-  /** Whether the document has no doctype. */
   readonly isQuirky: boolean
 }
 
@@ -174,7 +172,6 @@ class Rules {
   #room = STYLE_LENGTH_MAX
   #unread = 0
   #layer: Layer = { path: [], inner: new Map() }
-  /** Whether the current sheet or at-rule is unclear. */
   #isUnclear = false
   #isShadow = false
 
@@ -411,7 +408,6 @@ class Rules {
   }
 }
 
-/** Normalises a font family for comparison. */
 export function familyName(written: string): string {
   return written
     .trim()
@@ -517,7 +513,6 @@ function closingOf(text: string, from: number): number {
 
 const DATA_SHEET = /^data:text\/css[^,]*?(;base64)?,/i
 
-/** Whether the address may name a part of the message. */
 export function isOfMail(address: string): boolean {
   return /^\s*(?:cid|mid|data|blob):/i.test(address)
 }

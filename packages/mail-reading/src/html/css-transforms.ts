@@ -69,7 +69,6 @@ function turnOf(value: string): string {
   return `rotate${axis[0] ?? 'z'}(${angle})`
 }
 
-/** Four columns of four. */
 type Matrix = readonly number[]
 
 const IDENTITY: Matrix = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]
@@ -174,7 +173,6 @@ function radians(text = ''): number {
   return found === null ? 0 : Number(found[1]) * (RADIANS[found[2] ?? ''] ?? 0)
 }
 
-/** The placement seen from the front, without perspective. */
 function placed(matrix: Matrix): Placement {
   const [a = 0, b = 0, , , c = 0, d = 0] = matrix
   const area = Math.abs(a * d - b * c)

@@ -268,7 +268,6 @@ function pxOf(unit: string, fontPx: number, wholePx: number): number | null {
 
 const NESTED_MAX = 8
 
-/** Evaluates one calculation from left to right. */
 class Calculation {
   readonly #text: string
   readonly #fontPx: number

@@ -75,7 +75,6 @@ const NO_VALUE = wordSet('hidden checkbox radio password file image range color'
 
 /** Declarative shadow roots (WHATWG HTML §4.12.3) of a document. */
 export type ShadowRoots = {
-  /** Elements that contain the content of the roots. */
   readonly roots: ReadonlySet<HtmlElement>
   /** Elements beside a root, which browsers do not draw. */
   readonly covered: ReadonlySet<HtmlElement>

@@ -36,7 +36,6 @@ export function unsaidIn(text: string, seen: string): number {
   return words.length < RUN_MIN ? 0 : unsaid(words, seen)
 }
 
-/** Whether `text` contains all of `other`, in order. */
 export function holdsAll(text: string, other: string): boolean {
   return wordsOf(text).join('').includes(wordsOf(other).join(''))
 }

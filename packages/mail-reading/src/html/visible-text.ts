@@ -10,7 +10,6 @@ export function visibleTextOf(html: string): string {
   return stripInvisible(textFromHtml(html, pruneHidden(html)), new RemovalTally())
 }
 
-/** Removes hidden content from the tree of `html`. */
 export function pruneHidden(html: string): PruneHtml {
   return (tree) => {
     if (mayHide(html)) removeHidden(tree, () => {})

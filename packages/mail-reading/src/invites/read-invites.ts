@@ -25,7 +25,6 @@ import { addressOfMailto, plainAddress } from './mailto.ts'
 import { localMsOf, offsetIn, offsetText } from './zones.ts'
 
 const FILES_MAX = 5
-/** Attendees of all invitations of a message together. */
 const ATTENDEES_MAX = 200
 /** In characters. */
 const UID_LENGTH_MAX = 1_000
@@ -180,7 +179,6 @@ function inOrder(rule: string, written: unknown): string {
 
 type Time = {
   readonly text: string
-  /** An IANA name. */
   readonly zone: string | null
 }
 

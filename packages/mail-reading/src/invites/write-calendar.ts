@@ -90,7 +90,6 @@ export type InviteReply =
   /** The message does not ask for a reply. */
   | { readonly kind: 'no-invitation' }
   | { readonly kind: 'cancelled' }
-  /** None of the addresses is an attendee. */
   | { readonly kind: 'not-invited' }
 
 /**

@@ -91,7 +91,6 @@ function octetOfSelector(selector: string): number {
   return code < 0xe0100 ? code - 0xfe00 : code - 0xe0100 + 16
 }
 
-/** The text with its invisible characters decoded. */
 function unseenIn(text: string): string[] {
   return UNSEEN_TEXTS.flatMap(([runs, decode]) => {
     const shown = text.replace(runs, (run) => ` ${decode(run)} `)

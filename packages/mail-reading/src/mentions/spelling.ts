@@ -32,7 +32,6 @@ export const AT_SIGNS = new RegExp(`@|${UNSPACED_AT}|${BEFORE}(?:${AT_WORDS})${A
 
 const DOT = `(?:\\.|${AROUND}(?:${SIGNS['.']})${AROUND}|[^\\p{L}\\p{N}@]{0,2}(?:\\.|${UNSPACED_DOT})[^\\p{L}\\p{N}@]{0,2})`
 const LABEL = '[\\p{L}\\p{N}][\\p{L}\\p{N}-]{0,62}'
-/** A domain name in a folded text. */
 export const DOMAINS = new RegExp(`(?<![@./-])${BEFORE}${LABEL}(?:${DOT}${LABEL}){1,8}`, 'gu')
 
 const USER_WORDS =
@@ -41,7 +40,6 @@ const HOST_WORDS =
   'host(?:[ -]?name)?|domain(?:[ -]?name)?|server|provider|domäne|dominio|domaine|servidor|serveur|hôte'
 /** Words that introduce the name or the domain of an address written in two parts. */
 export const APART_WORDS = new RegExp(`${BEFORE}(?:${USER_WORDS}|${HOST_WORDS})${AFTER}`, 'gu')
-/** Maximum characters between the name and the domain. */
 export const APART_LENGTH_MAX = 60
 
 /** Lower case, with lines joined and quote marks removed. */

@@ -176,13 +176,11 @@ function matchesAt(pattern: RegExp, text: string, at: number): boolean {
 
 export type Original = {
   readonly dateMs: number
-  /** Display name or address. */
   readonly fromName: string
   readonly text: string
   readonly html: string
 }
 
-/** A message that is forwarded completely. */
 export type Forwarded = {
   readonly header: readonly { readonly name: string; readonly value: string }[]
   readonly text: string

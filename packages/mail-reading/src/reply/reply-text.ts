@@ -49,7 +49,6 @@ export function extractReply(text: string, { isForward = false } = {}): string {
 }
 
 type Stretch = {
-  /** Lines that the author wrote. */
   own: string[]
   /** Number of quoted lines that follow, including their attribution. */
   quotedLines: number
@@ -162,7 +161,6 @@ function isMarkedForward(quote: readonly string[], passesOn: boolean): boolean {
   return passesOn && endOfQuotedHeader(lines, lines.map(quotedFieldOf), start) !== null
 }
 
-/** The rest of the line after its prefix `textBefore`. */
 function afterText(line: string, textBefore: string): string {
   const at = textBefore === '' ? -1 : line.indexOf(textBefore)
   return at === -1 ? line : line.slice(at + textBefore.length).trimStart()
@@ -237,7 +235,6 @@ function runOnAt(lines: readonly string[], at: number, current: readonly string[
   return null
 }
 
-/** Whether a mail program wrote the line as a separator. */
 function isSeparator(line: string, isBelowRule: boolean): boolean {
   if (line.length > SEPARATOR_LENGTH_MAX) return false
   if (startsWithRule(line) && ORIGINAL_PATTERN.test(line)) return true
@@ -435,7 +432,6 @@ export function endsLikeAttribution(line: string): boolean {
 const ENDS_WITH_WROTE =
   /(?:^|\s)(?:wrote|schrieb|écrit|escribió|escreveu|ha scritto|geschreven|skrev)$/
 
-/** The last letters of the words for "wrote". */
 function isLetterOfWrote(code: number): boolean {
   return 'ebtóunov'.includes(String.fromCharCode(code))
 }

@@ -157,7 +157,6 @@ export const WROTE_PATTERN = new RegExp(
   `${WORD_START}(?:${WROTE_AT_END}|${anyOf(WROTE)})${WORD_END}|${anyOf(WROTE_UNSPACED)}`,
   'iu',
 )
-/** An opener and a date at the start of the text. */
 export const OPENING_PATTERN = new RegExp(
   `^[\\s"'*\\-–—]*(?:${anyOf(OPENERS)})(?=[\\s\\d])(?:[^\\d\\n]{0,30})\\d`,
   'u',

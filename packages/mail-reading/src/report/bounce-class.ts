@@ -227,7 +227,6 @@ const DEAD_WORDINGS = [
 const OTHER_WORDINGS =
   /\b(?:full|quota|spam|blocked|blacklist|blocklist|denied|policy|reputation|rejected due|too many|try again|temporar|authenticat|(?:your|sender|helo|ehlo)\b)/i
 
-/** Whether a reply to RCPT says that the address is dead. */
 export function isDeadAddress({ code, enhanced, text }: Refusal): boolean {
   if (code < 500 || code > 599) return false
   const words = joinReply(text, code)

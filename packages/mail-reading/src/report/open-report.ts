@@ -12,7 +12,6 @@ import {
 
 /** Octets of a report that are read; its words precede the returned message. */
 export const REPORT_BYTES_MAX = 1 * 1024 * 1024
-/** Characters of a header field of a report that are read. */
 const REPORT_FIELD_LENGTH_MAX = 8_000
 /** Lines of a report's text; text for people is shorter. */
 const REPORT_LINES_MAX = 5_000

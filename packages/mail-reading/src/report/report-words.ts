@@ -87,7 +87,6 @@ const FAILURE_PHRASES = [
   /не (?:может быть |удалось )?(?:быть )?(?:доставлен|отправлен)|nicht zugestellt|konnte nicht|送信できません|失敗|配信でき|送信されませんでした|無法|无法/i,
 ]
 
-/** Whether the message is only delayed so far. */
 export function saysDelayed(text: string): boolean {
   return LATE.test(text) && !GIVEN_UP.test(text)
 }

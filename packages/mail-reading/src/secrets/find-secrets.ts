@@ -11,7 +11,6 @@ import { LEAD_LENGTH_MAX, TOKEN_RULES, type TokenRule, UNMARKED_RULES } from './
 /** A secret, without its value. */
 export type SecretFinding = {
   readonly kind: string
-  /** See `ContentPart`. */
   readonly part: string
   /** In UTF-16 units of the text of the part; for HTML, of its source. */
   readonly offset: number

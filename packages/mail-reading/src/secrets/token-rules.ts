@@ -9,7 +9,6 @@ export type TokenRule = {
   readonly mark: string
   /** The characters before the mark, at most LEAD_LENGTH_MAX; null for none. */
   readonly lead: RegExp | null
-  /** The characters after the mark. */
   readonly rest: RegExp
   /** Further checks on the token. */
   readonly isValid: (token: string) => boolean

@@ -66,7 +66,6 @@ function cleanText(text: string, { tally }: Cleaning, isPre: boolean): Text {
   return { type: 'text', value }
 }
 
-/** Every character that is displayed as a blank. */
 const BLANKS = /[ \t\n\f\r\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]+/g
 
 function cleanElement(element: HtmlElement, cleaning: Cleaning, isPre: boolean): ElementContent[] {

@@ -94,7 +94,6 @@ function foldOf(lines: number, quote: HtmlElement): HtmlElement {
 
 const folds = new WeakSet<HtmlElement>()
 
-/** Whether `foldQuotes` inserted the element. */
 export function isFold(element: HtmlElement): boolean {
   return folds.has(element)
 }

@@ -13,13 +13,10 @@ export const VIEW_TEXT_LENGTH_MAX = 1_000_000
 export type ViewSource = {
   readonly text: string
   readonly html: string
-  /** Whether long links are kept whole. */
   readonly hasFullLinks: boolean
   /** Earlier messages of the thread, whose quotes are folded. */
   readonly earlier?: readonly EarlierText[]
-  /** Whether quotes are kept whole. */
   readonly isUnfolded?: boolean
-  /** As the parser reported them. */
   readonly defects?: readonly string[]
 }
 
@@ -69,7 +66,6 @@ export function plainBody({
   return isLong ? { ...body, isCut: true } : body
 }
 
-/** Cuts a body that is too long. */
 export function finishBody(text: string, changes: Omit<ViewBody, 'text' | 'isCut'>): ViewBody {
   const isCut = text.length > VIEW_TEXT_LENGTH_MAX
   const kept = isCut ? text.slice(0, VIEW_TEXT_LENGTH_MAX) : text
@@ -110,7 +106,6 @@ function foldText(text: string, earlier: EarlierTexts): Folded {
 const VIEW_LINK_LENGTH_MAX = 48
 const VIEW_LINK_KEPT = 20
 
-/** Shortens the links of one message and numbers them in order. */
 export class LinkShortener {
   readonly #isFull: boolean
   #count = 0

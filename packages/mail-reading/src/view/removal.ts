@@ -39,7 +39,6 @@ export function kindWords(kind: RemovalKind): string {
   return WORDS[kind]
 }
 
-/** Counts omitted characters by kind. */
 export class RemovalTally {
   readonly #counts = new Map<RemovalKind, number>()
 

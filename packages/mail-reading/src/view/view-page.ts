@@ -146,7 +146,6 @@ const VIEW_ATTACHMENTS_MAX = 50
 
 type UntrustedText = {
   readonly text: string
-  /** Characters removed from the fields and the body. */
   readonly removed: readonly Removal[]
 }
 
@@ -247,7 +246,6 @@ function oneLine(text: string, tally: RemovalTally): string {
   return `${points.slice(0, VIEW_FIELD_LENGTH_MAX).join('')}…`
 }
 
-/** The description of a message as lines of a list. */
 function describeMessage(message: ViewedMessage, removed: readonly Removal[]): string[] {
   return [
     ...describeOrigin(message),

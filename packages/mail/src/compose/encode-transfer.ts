@@ -132,9 +132,7 @@ function mustEscape(content: Uint8Array, at: number, column: number): boolean {
 }
 
 type LineEnds = {
-  /** Line feeds without a carriage return before them. */
   readonly bareLineFeeds: number
-  /** Carriage returns without a line feed after them. */
   readonly bareCarriageReturns: number
 }
 

@@ -37,7 +37,6 @@ export type HtmlPolicy<Mark = never> = {
   readonly dropped: ReadonlySet<string>
   /** Called for each element in `dropped`. */
   onDropped?(element: HtmlElement): void
-  /** HTML with more tags is not parsed. */
   readonly tagsMax: number
   /** Writes the start tag of a kept element, or replaces it. An empty result drops both tags. */
   startTag(name: string, attributes: Readonly<Record<string, string>>): Piece<Mark>[]
@@ -54,7 +53,6 @@ export type SafeHtmlOptions = {
   readonly cut: string
   /** Removes nodes before anything is written. */
   readonly prune?: PruneHtml
-  /** Called once if the result is cut. */
   onCut?(): void
 }
 

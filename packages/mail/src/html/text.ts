@@ -100,7 +100,6 @@ class Block {
   }
 }
 
-/** HTML white space and the zero-width space. */
 const WHITE_SPACE = /[ \t\r\n\f\u200b]+/g
 
 class TextWriter {
@@ -124,7 +123,6 @@ class TextWriter {
     this.#depth -= 1
   }
 
-  /** Writes the text of the nodes without layout. */
   #writeFlat(nodes: readonly HtmlNode[]): void {
     for (const node of nodes) {
       if (isText(node)) this.#addText(node.value)

@@ -49,7 +49,6 @@ type MimeScan = {
   readonly breach: MimeBreach | null
   /** The parts before the cut, the message itself first; empty if its own header is cut. */
   readonly parts: readonly MimePart[]
-  /** Whether a text is a file only because of its size. */
   readonly hasLargeText: boolean
 }
 
