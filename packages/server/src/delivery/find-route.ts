@@ -66,7 +66,7 @@ export type RouterOptions = {
   readonly ownAddresses?: () => readonly string[]
   readonly chance: Chance
   readonly clock: Clock
-  /** The port for mail, which is part of the names of TLSA records. Default 25. */
+  /** Part of the names of TLSA records. Default 25. */
   readonly port?: number
   /** Default: HTTPS from the host `mta-sts.` before the destination. */
   readonly fetchPolicy?: FetchPolicy
@@ -361,7 +361,7 @@ async function findDane(
 /** RFC 8461 §3.3 suggests 64 KiB and one minute; shorter, because mail waits for the policy. */
 const STS_POLICY_BYTES_MAX = 64 * 1024
 const STS_FETCH_MS_MAX = 10 * SECOND_MS
-/** The TXT lookup runs in parallel with that of MX, and mail waits no longer for it. */
+/** Mail waits no longer than this for the TXT lookup, which runs in parallel with that of MX. */
 const STS_RECORD_WAIT_MS_MAX = 3 * SECOND_MS
 /** How long a failed fetch is not repeated (RFC 8461 §3.3). */
 const STS_FAILURE_MS = 5 * MINUTE_MS

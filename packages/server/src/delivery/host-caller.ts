@@ -236,7 +236,6 @@ type Call = {
 
 type Tried = { readonly called: Called<RecipientOutcome>; readonly trouble: Trouble }
 
-/** Prefers a host that may work later to a refusal. */
 function conclude(tried: readonly Tried[], mail: OutgoingMail): Called<RecipientOutcome> {
   const last = tried.findLast(({ trouble }) => !isRefusal(trouble)) ?? tried.at(-1)
   if (last === undefined) throw new Error('There was no host to try.')

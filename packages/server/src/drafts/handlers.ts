@@ -176,7 +176,6 @@ async function checkChange(
 
 type Given = { inbox: Inbox; attachments: readonly AttachedFile[]; nowMs: number }
 
-/** Stores the files before the transaction that refers to them. */
 async function withFiles(
   deps: SendDeps,
   given: Given,

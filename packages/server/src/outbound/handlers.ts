@@ -250,7 +250,6 @@ function presentDelivery(delivery: Delivery): DeliveryShape {
   }
 }
 
-/** Empty for received mail. */
 async function listDeliveries(
   deps: { db: Db; clock: Clock; queueClock: QueueClock },
   input: { accountId: string; messageId: string } & Page,

@@ -25,7 +25,6 @@ import { allAlike, hasSignatures, SignatureChecker, UNSIGNED } from './signature
 
 type Author = {
   readonly from: Mailbox | null
-  /** Counts the mailboxes of all From fields. */
   readonly authorCount: number
 }
 

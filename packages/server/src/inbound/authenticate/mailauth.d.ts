@@ -78,7 +78,6 @@ declare module 'mailauth/lib/dkim/dkim-verifier.js' {
     bodyCanon: string
     maxBodyLength: number | ''
     parsed?: { h?: { value?: unknown }; c?: unknown }
-    /** Tried if the signature is not good in its own canonicalization. */
     fallbackCanonicalization?: string
     skip?: string
     /** Set if the signature cannot be good; its key is not requested. */

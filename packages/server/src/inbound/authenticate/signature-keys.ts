@@ -14,7 +14,6 @@ export type KeyAnswer =
 
 export type FindKeys = (name: string) => Promise<KeyAnswer>
 
-/** The resolver's cache may keep an answer longer. */
 export const SIGNATURE_KEY_KEPT_MS_MAX = 5 * SECOND_MS
 
 /** RFC 8301 §3.2. */

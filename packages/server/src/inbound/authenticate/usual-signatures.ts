@@ -61,7 +61,7 @@ export class UsualSignatures {
   }
 }
 
-/** Null if the key is not usual. Never rejects. */
+/** Never rejects. */
 async function readUsualKey(name: string, record: string): Promise<KeyObject | null> {
   const options = { strict: true, hashAlgo: 'sha256' }
   const reading = { type: 'DKIM', name, bitsMin: KEY_BITS_MIN, options }

@@ -56,7 +56,6 @@ export type ArrivingMail = {
   clientAddress: string | null
   helo: string | null
   tls: string | null
-  /** Absent without an SMTP client. */
   answered?: Answered
 }
 
@@ -272,7 +271,6 @@ function scanArriving({ scanner }: ReceiveDeps, arriving: ArrivingMail): Promise
 
 type Target = ReachedInbox & Pick<Receipt, 'through'> & { recipient: string }
 
-/** Each inbox once, by the first of its addresses among the recipients. */
 function targetsOf(recipients: readonly MailRecipient[]) {
   const inboxes = new Map<string, Target>()
   let postmaster: { recipient: string } | null = null

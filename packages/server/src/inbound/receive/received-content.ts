@@ -20,7 +20,6 @@ import { ownBytes } from '#mailbox/messages/store/with-raw-bytes.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 
-/** `reversePath` '' is the null reverse-path. */
 export function contentOf(
   parsed: ParsedMessage,
   {
@@ -100,7 +99,6 @@ export function parentKeysOf(headers: ParsedHeaders): string[] {
   return keys.length <= PARENTS_MAX ? keys : [...keys.slice(0, PARENTS_MAX - 1), ...keys.slice(-1)]
 }
 
-/** Null if the author's address is not valid. */
 export function senderKeyOf({ from }: ParsedHeaders): string | null {
   if (from === null || checkEmailAddress(from.address) !== null) return null
   return addressKey(from.address)
@@ -124,7 +122,6 @@ export function mentionsOf(
 
 const DOCUMENT_KINDS: ReadonlySet<FileKind> = new Set(['pdf', 'zip', 'rtf'])
 
-/** Whether the attachments of an arriving message are extracted later. */
 export type ReadsFiles = (
   attachments: readonly { filename: string; contentType: string }[],
 ) => boolean

@@ -29,7 +29,6 @@ import {
   returnsMessage,
 } from './find-reported.ts'
 
-/** The wait doubles each time. */
 const REPORT_RETRY_MS = 50
 
 export type ReportDeps = {

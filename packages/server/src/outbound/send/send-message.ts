@@ -151,7 +151,6 @@ type Attempt = {
   accept: Accept
   sender: ComposingSender
   replied: Replied | null
-  /** Whether the thread may have messages that are newer than the reply. */
   mayBeStale: boolean
   heldByCount: readonly HoldReason[]
   isCheck: boolean
@@ -235,7 +234,6 @@ type Accepting = {
   check: SendCheck
   composition: Composition
   judgement: SendJudgement | null
-  /** Empty if no approval is required. */
   reasons: HoldReason[]
 }
 

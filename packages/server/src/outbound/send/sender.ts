@@ -118,7 +118,7 @@ export function limitsOf(
   }
 }
 
-/** Signs the message and frees the unsigned bytes. */
+/** Frees the unsigned bytes. */
 export async function sign(
   deps: Pick<SendDeps, 'signers'>,
   sender: Pick<Sender, 'domain'>,

@@ -53,7 +53,6 @@ async function readWhole(deps: SendDeps, { inbox, messageId }: Due): Promise<Mes
   return message
 }
 
-/** False if the send cannot be held, or no longer waits. */
 export async function holdDue(
   deps: SendDeps,
   due: Due,

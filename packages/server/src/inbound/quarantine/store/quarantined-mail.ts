@@ -40,7 +40,7 @@ export type Quarantined = {
 
 export type OfAccount = { accountId: string; quarantinedId: string }
 
-/** Newest first. A null `inboxId` lists all inboxes. */
+/** Newest first. */
 export async function listQuarantined(
   db: ReadDb,
   input: { accountId: string; inboxId: string | null; limit: number; offset: number },

@@ -72,10 +72,7 @@ export type Arrival = {
   mentions: ReceivedMentions
   traceParent: string | null
   nowMs: number
-  /**
-   * Without a Message-ID, a message with this key since `sinceMs` is the same if its reply was
-   * lost.
-   */
+  /** Identifies a message without a Message-ID whose reply was lost since `sinceMs`. */
   repeated?: { key: Uint8Array; sinceMs: number }
   imported?: ImportedAs
 }

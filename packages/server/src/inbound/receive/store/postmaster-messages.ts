@@ -67,7 +67,7 @@ export async function dropOldestPostmasterMail(
   )
 }
 
-/** Newest first; with `before`, only older ones. */
+/** Newest first. */
 export async function listPostmasterMessages(
   db: ReadDb,
   input: { limit: number; before: string | null },

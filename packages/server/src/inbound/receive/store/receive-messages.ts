@@ -175,7 +175,6 @@ async function withoutForeign(tx: Tx, writes: readonly Write[]): Promise<readonl
   })
 }
 
-/** The caller has locked the counters of the inboxes. */
 async function readKnown(
   tx: Tx,
   inboxes: KnownRows['inboxes'],

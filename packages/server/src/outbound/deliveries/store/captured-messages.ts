@@ -54,7 +54,6 @@ async function* withMessages(
   }
 }
 
-/** Returns the number of deleted captures. */
 export const removeCaptured = transaction({
   name: 'clearCaptured',
   accountOf: ({ accountId }) => accountId,

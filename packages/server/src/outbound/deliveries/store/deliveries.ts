@@ -2,7 +2,6 @@ import type { BounceClass, DeliveryStatus } from '@mailroom/contract/vocabulary.
 import { forEachRow, rowInsert, statement } from '#platform/db/statement.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 
-/** The state of a sent message for one of its recipients. */
 export type Delivery = {
   id: string
   recipient: string

@@ -76,7 +76,6 @@ type LoopSuspected = {
   kind: 'loop_suspected'
   threadId: string
   retryAtMs: number
-  /** Whether an event has already reported this episode. */
   isReported: boolean
 }
 
@@ -270,7 +269,6 @@ async function findThreadOf(
   return isAsComposed ? found : 'thread_changed'
 }
 
-/** A forward is a send in the thread of its message. */
 async function isLeaseKept(
   tx: Tx,
   { lease, forwardedThreadId, inboxId }: LimitCheck,

@@ -21,7 +21,6 @@ export type KeyUse = { accountId: string; key: string; requestHash: Uint8Array; 
 
 export type Replay = { kind: 'replay'; answer: SendAnswer } | { kind: 'key_reused' }
 
-/** Null if the key is free. */
 export async function findReplay(tx: Tx, use: KeyUse): Promise<Replay | null> {
   const since = use.nowMs - IDEMPOTENCY_MS
   const [row] = await selectAnswer(tx, { accountId: use.accountId, hash: hashOf(use), since })

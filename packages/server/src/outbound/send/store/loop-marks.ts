@@ -12,9 +12,7 @@ export type DeriveKey = { deriveKey: (purpose: string) => Uint8Array }
 
 type ReturnPath =
   | { kind: 'delivery'; deliveryId: string }
-  /** Made by this service, but too old. */
   | { kind: 'expired' }
-  /** In the form of a return path, but not made by this service. */
   | { kind: 'forged' }
 
 /** No inbox has such a short name before the plus sign. */

@@ -4,7 +4,6 @@ import { HOUR_MS } from '#platform/units.ts'
 import type { ReadDb, Tables, Tx } from '#store/tables.ts'
 
 const WAITING_PER_INBOX_MAX = 10_000
-/** The retry time if no waiting message has a time. */
 const WAITING_RETRY_MS = HOUR_MS
 
 export type WaitingRefusal =
