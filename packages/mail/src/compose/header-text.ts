@@ -244,7 +244,7 @@ export function trimReferences(ids: readonly string[], texts: readonly string[] 
   return [root, ...newest.reverse()]
 }
 
-/** Octets that one octet of text takes at most in encoded words, with folds and delimiters. */
+/** Maximum octets per octet of text in encoded words, with folds and delimiters. */
 const ENCODED_SIZE = 2
 
 /** Size of the identifier on a line of its own. */

@@ -1,4 +1,4 @@
-// Which texts of a message mail programs show (RFC 2046 §5.1.4, RFC 2387).
+// Determines which texts of a message mail programs show (RFC 2046 §5.1.4, RFC 2387).
 
 import { isHtmlPart, type MimePart } from './mime-parts.ts'
 

@@ -138,8 +138,8 @@ function addAccountCommands(program: Command): void {
       'make an inbox on the domain of the service; the name may be a reserved one, such as admin',
     )
     .requiredOption('--account <id>', 'The id of the account.')
-    .requiredOption('--name <name>', 'what stands before the @')
-    .option('--pod <pod>', 'the id or clientId of a pod; the default pod when left out')
+    .requiredOption('--name <name>', 'the part before the @')
+    .option('--pod <pod>', 'the id or clientId of a pod; the default pod if omitted')
     .action(async (options: { account: string; name: string; pod?: string }) => {
       const { createInboxCommand } = await import('./accounts.ts')
       await createInboxCommand(options)
@@ -181,7 +181,7 @@ function addPolicyCommands(account: Command): void {
   )
   add(
     'put-policy',
-    'Replace each direction of a policy that a JSON file names, as PUT /v1/policy does, also where only an approver may.',
+    'Replace each direction of a policy in a JSON file, like PUT /v1/policy, even where only an approver may.',
   )
     .argument('<path>', 'The file; "-" reads standard input.')
     .action(async (path: string, options: PolicyOptions) => {
@@ -199,7 +199,7 @@ function addApproverCommands(program: Command): void {
     .description('Create an approver and print the token once, even while the service runs.')
     .requiredOption('--account <id>', 'The id of the account.')
     .requiredOption('--name <name>', 'A name for people.')
-    .option('--email <address>', 'The address that is told of held mail.')
+    .option('--email <address>', 'The address that is notified of held mail.')
     .action(async (options: { account: string; name: string; email?: string }) => {
       const { createApproverCommand } = await import('./accounts.ts')
       await createApproverCommand(options)
@@ -259,7 +259,7 @@ function addPostmasterCommands(program: Command): void {
     })
   postmaster
     .command('show')
-    .description('Print a message as it came over the wire.')
+    .description('Print a message as it was received.')
     .argument('<id>', 'The id from the list.')
     .action(async (id: string) => {
       const { showPostmasterCommand } = await import('./postmaster.ts')
