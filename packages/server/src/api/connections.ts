@@ -19,7 +19,7 @@ export type ConnectionOptions = {
   readonly connectionsMax?: number | undefined
 }
 
-/** Call `end` on close: the server would wait for silent connections, which are not idle to Node. */
+/** `end` destroys silent connections, for which a closing server would wait. */
 export function watchConnections(
   server: Server,
   { clock, trustedProxies, connectionsMax = HTTP_CONNECTIONS_MAX }: ConnectionOptions,

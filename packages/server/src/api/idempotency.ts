@@ -38,7 +38,7 @@ function checkKey(key: string, place: typeof HEADER): string {
   return key
 }
 
-/** Only the raw headers keep repeated fields of an injected request apart. */
+/** In an injected request, only the raw headers keep repeated fields apart. */
 function valuesOf({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): string[] {
   return rawHeaders.filter(
     (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === NAME.toLowerCase(),

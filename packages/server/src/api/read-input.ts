@@ -1,4 +1,5 @@
 // Converts and checks path, query and body. Compiles validators on first use, for a quick start.
+
 import { Readable } from 'node:stream'
 import type { Operation } from '@mailroom/contract/operation.ts'
 import { isBodyOptional, type OperationId, operationOf } from '@mailroom/contract/operations.ts'
@@ -188,7 +189,7 @@ const NUL_MESSAGE = 'must not contain the character U+0000'
 const REPEATED_MESSAGE = 'is given more than once'
 const WHOLE_NUMBER = /^-?\d+$/
 
-/** Leaves any text that is not in a plain form for the schema to reject. */
+/** The schema rejects any text that is not in a plain form. */
 function converted(value: unknown, property: { type?: unknown }): unknown {
   if (property.type === 'array') return [value].flat()
   if (typeof value !== 'string') return value

@@ -82,7 +82,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
         const compileSchema = (schema: TObject) => compile(request, schema)
         const input = inputOf(request, operationId, compileSchema)
         const context = Object.assign(contextOf(request, reply, options), once?.context)
-        // The schema that checked the values is also the source of the handler's types.
+        // The handler's types come from the schema that checked these values.
         const result = await handler(input as never, context as never, compileSchema)
         if (once === null) return answer(reply, operation, result, options)
         const { isReplay, body } = result as Once<unknown>

@@ -332,7 +332,7 @@ async function restOf(raw: IncomingMessage): Promise<void> {
 }
 
 function sendProblem(reply: FastifyReply, { status, headers, body }: Problem): FastifyReply {
-  // A list that failed before its first octet may have set it.
+  // A list that failed before its first octet may have set this header.
   reply.removeHeader('content-encoding')
   return sendJson(reply.code(status).headers(headers), body)
 }

@@ -1,4 +1,5 @@
 // Opens the database and the blob store, for the service and for commands beside it.
+
 import { hash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
@@ -254,13 +255,13 @@ function readName(path: string): string {
     const kept = readFileSync(path, 'utf8').trim()
     if (NAME.test(kept)) return kept
   } catch {
-    // The first start.
+    // The first start has no file.
   }
   const made = makeName()
   try {
     writeFileSync(path, `${made}\n`, { mode: 0o600 })
   } catch {
-    // A full disk.
+    // The disk is full.
   }
   return made
 }

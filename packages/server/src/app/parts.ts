@@ -1,4 +1,5 @@
 // The parts that features use, in groups. `roles.ts` gives each feature the groups that it names.
+
 import type { KeyObject } from 'node:crypto'
 import { makeDkimKey } from '@mailroom/mail/dkim.ts'
 import { ownNamesOf } from '#config/read-settings.ts'

@@ -1,3 +1,5 @@
+// Opens the servers and the background work of a process's roles.
+
 import { accountHandlers } from '#accounts/accounts.ts'
 import { makeAuthenticate } from '#accounts/keys/keys.ts'
 import { openSessions, pairingHandlers } from '#accounts/sessions/sessions.ts'

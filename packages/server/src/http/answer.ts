@@ -1,3 +1,5 @@
+// Sends a handler's result as JSON, file or stream, compressed if allowed.
+
 import { finished, Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliCompress, createGzip, gzip } from 'node:zlib'

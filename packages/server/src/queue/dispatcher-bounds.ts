@@ -73,7 +73,7 @@ export class Pool {
 
 type ShareBounds = { readonly max: number; readonly reserved: number; readonly few: number }
 
-/** An account may use as much as it leaves free beyond the reserve, which serves small users. */
+/** An account may use as much as it leaves free, without the reserve for accounts that use few. */
 class Share {
   readonly #bounds: ShareBounds
   readonly #usedBy = new Map<string, number>()

@@ -5,7 +5,7 @@ import type { LaneBounds, Pool } from './dispatcher-bounds.ts'
 export const LANE_ATTEMPTS_MAX = 20
 /** Hanging attempts that an answering lane leaves out of its limit. */
 const HANGING_MAX = 10
-/** Consecutive failures of an answering lane. Hanging attempts may fail together. */
+/** A lane with more consecutive failures is not answering. Hanging attempts may fail together. */
 const FAILURES_MAX = 2 * HANGING_MAX
 /** Items that an answering lane holds per attempt, so that leases are rare. */
 const LANE_AHEAD = 5
@@ -57,7 +57,7 @@ export class Lane<Held extends Item> {
     return this.#hasAnswered || this.#limit < this.#bounds.first || this.#pauses > 0
   }
 
-  /** Reaches up to the account's even share, even when others exceed theirs. */
+  /** Allows the account its even share, even when others exceed theirs. */
   roomFor(account: string): number {
     const own = this.#shares.get(account)?.held ?? 0
     const accounts = this.#shares.size + (own > 0 ? 0 : 1)

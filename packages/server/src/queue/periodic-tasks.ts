@@ -1,4 +1,4 @@
-// Tasks that run by time. Among processes that share a database, a task's lease holder runs it.
+// Periodic tasks. Processes that share a database elect the leader of a task by its lease.
 
 import { once } from 'node:events'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'

@@ -1,3 +1,5 @@
+// Failures of background work: their record, their message to the owner and the backoff.
+
 import { AppError, withStorageProblem } from '#platform/problem.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 

@@ -59,7 +59,7 @@ type End = 'time' | 'caller' | 'shutdown' | 'deletion'
 type Waiter = {
   readonly wanted: Wanted
   readonly answer: PromiseWithResolvers<GivenClaim[]>
-  /** Its transaction must be awaited even if the wait ends. */
+  /** A running transaction must be awaited even after the wait has ended. */
   isTried: boolean
   over: End | null
 }
@@ -179,7 +179,7 @@ class InboxQueue {
 
   async #run(): Promise<void> {
     try {
-      // Listening first misses no change.
+      // Listening starts first, so that no change is missed.
       this.#listening ??= this.#listen()
       await this.#listening
       while (this.#isAwake) {
@@ -337,7 +337,7 @@ function filterKey({ wanted: { category, marks } }: Waiter): string {
   return JSON.stringify([category, marks])
 }
 
-/** For a client that has left. If it fails, the claims expire. */
+/** Releases the claims of a client that has left. If that fails, they expire. */
 export function giveBack(
   deps: ClaimWaitDeps,
   accountId: string,

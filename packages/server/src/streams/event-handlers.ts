@@ -187,7 +187,7 @@ async function openFeed(
     endFeed = feed.end
     context.onGone(() => feed.content.destroy())
     if (isOver) feed.end()
-    // Its slot bounds it; many idle streams would use up the memory of responses.
+    // The slot bounds the stream. Idle streams would use up the memory of responses.
     return { stream: feed.content, holdsBytes: 0 }
   } catch (error) {
     readers.remove(reader)
@@ -207,7 +207,7 @@ export const EVENT_FEED_HEADERS = {
 }
 
 export type EventFeed = {
-  /** Destroying it frees everything. */
+  /** The response body. Destroying it frees everything that the feed holds. */
   readonly content: Readable
   end(): void
 }

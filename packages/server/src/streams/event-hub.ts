@@ -8,13 +8,13 @@ import type { Log } from '#platform/log.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 
-/** Each message has up to three bodies. */
+/** Bounds memory: the message of an event has up to three bodies. */
 export const EVENTS_LOADED_AT_ONCE = 10
-/** Streams that catch up from the log at once, each with EVENTS_LOADED_AT_ONCE events in memory. */
+/** Streams that catch up from the log concurrently, with EVENTS_LOADED_AT_ONCE events each. */
 export const CATCH_UPS_AT_ONCE = 2
 
 export type Listening = {
-  /** All events up to here are past the listener. */
+  /** The listener has been notified of all events up to here. */
   readonly position: LogPosition
   stop(): void
 }

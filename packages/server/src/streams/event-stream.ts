@@ -1,4 +1,4 @@
-// The events of one connection, once and in log order. They come from the hub, or from the log
+// Sends each event of a connection once, in log order. Events come from the hub, or from the log
 // while the client is behind, so none wait in memory.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -52,7 +52,7 @@ export type EventStream = {
     afterId: string | null
     onAccepted(accepted: Accepted): void
   }): Promise<'subscribed' | 'too_many'>
-  /** Applies even to subscriptions that name no inboxes; null ends all. */
+  /** Excludes the inboxes even from subscriptions that name none; null ends all subscriptions. */
   unsubscribe(inboxIds: readonly string[] | null): 'unsubscribed' | 'too_many'
   resume(): void
   close(): void
@@ -72,7 +72,7 @@ class Stream implements EventStream {
   readonly #accountId: string
   readonly #sink: EventSink
   #active: Subscription[] = []
-  /** Their events are not sent again. The oldest is forgotten first. */
+  /** Events of ended subscriptions are not sent again. The oldest is forgotten first. */
   readonly #ended: Subscription[] = []
   #subscribing: Promise<Listening> | null = null
   #listening: Listening | null = null
@@ -278,7 +278,7 @@ class Subscription {
   readonly from: LogPosition
   sentUntil: LogPosition
   readonly #isWanted: (event: LoggedEvent) => boolean
-  /** By inbox, the value of `sentUntil` at its exclusion. */
+  /** Excluded inboxes, each with `sentUntil` at its exclusion. */
   #excluded: Map<string, LogPosition> | null = null
 
   constructor(filter: EventFilter, from: LogPosition) {

@@ -1,3 +1,5 @@
+// Checks filters and cursors, and loads pages of an account's event log.
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   COUNTED_MAX,

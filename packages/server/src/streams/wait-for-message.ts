@@ -1,3 +1,5 @@
+// Waits for a message of an inbox. The hub notifies of new messages, so nothing polls.
+
 import { LOG_STEP_EVENTS } from '#events/events.ts'
 import {
   comparePositions,

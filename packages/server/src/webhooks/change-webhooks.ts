@@ -94,7 +94,7 @@ export type UpdateWebhook = Named & {
   isEnabled?: boolean
 }
 
-/** `not_found`, then the errors of `createWebhook`. */
+/** Errors: `not_found`, then those of `createWebhook`. */
 export async function updateWebhook(
   deps: { db: Db; clock: Clock; allowPrivateEgress: boolean; checkFilter: CheckFilter },
   input: UpdateWebhook,

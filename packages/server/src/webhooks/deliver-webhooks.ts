@@ -1,3 +1,5 @@
+// Posts signed events and records the outcomes.
+
 import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/messages.ts'
 import type { LoggedEvent } from '#events/model.ts'
 import { findEvent, isEventShown } from '#events/store/events.ts'

@@ -1,3 +1,5 @@
+// The background work of webhooks: creating deliveries from the event log and posting them.
+
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { ownNamesOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
@@ -32,7 +34,7 @@ import { findEnabledWebhooks } from '#webhooks/store/webhooks.ts'
 import { type DeliverWebhookDeps, openWebhookQueue } from './deliver-webhooks.ts'
 import { enabledAfter, type Webhook } from './model.ts'
 
-/** Limits the delay between log queries while many events arrive. They share a query. */
+/** Longest delay between log queries, so that events that arrive together share a query. */
 const FAN_OUT_GAP_MS_MAX = 10
 /** After a slow query the delay is twice its duration, up to this. */
 const FAN_OUT_REST_MS_MAX = 50

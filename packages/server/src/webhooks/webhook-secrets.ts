@@ -74,7 +74,7 @@ export function makeNewSecret(deps: { chance: Chance; makeId: MakeId; sealer: Se
 }
 
 const SECRET_PREFIX = 'whsec_'
-/** Standard Webhooks requires 24 to 64. */
+/** Standard Webhooks requires 24 to 64 octets. */
 const SECRET_BYTES = 32
 
 export function makeWebhookSecret(chance: Chance): string {

@@ -47,7 +47,7 @@ export async function listWebhookDeliveries(
   return { deliveries: rows, total }
 }
 
-/** Two index lookups per failing webhook, and a bounded count. */
+/** Costs two index lookups per failing webhook and a bounded count. */
 export async function findWebhookFailures(
   db: ReadDb,
   webhooks: readonly Webhook[],
