@@ -116,10 +116,7 @@ export function inboxes(api: Api) {
     list: (options: ListOptions<'inboxes.list'> = {}) => api.list('inboxes.list', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'inboxes.get', path: { id }, options }),
-    /**
-     * Messages with all words of `q`, newest first or by rank: `search(id, { q: 'from:ana invoice'
-     * })`.
-     */
+    /** Messages with all words of `q`, by time or rank: `search(id, { q: 'from:ana invoice' })`. */
     search: (id: string, options: ListOptions<'inboxes.search'> & { q: string }) =>
       api.list('inboxes.search', { id }, options),
     /** The inbox's remaining send limits. */
@@ -147,8 +144,7 @@ export function inboxes(api: Api) {
         },
       }),
     /**
-     * Claims the oldest unread threads, or waits up to `waitSeconds` for one. See `Mailroom.work`
-     * for a loop.
+     * Claims the oldest unread threads, or waits up to `waitSeconds`. For a loop: `Mailroom.work`.
      */
     claimThreads: (id: string, body: BodyOf<'inboxes.claimThreads'>, options?: RequestOptions) =>
       claimThreads(api, id, body, options),
@@ -175,10 +171,7 @@ export function threads(api: Api) {
     /** Rejects with `thread_claimed` while another worker has the thread. */
     claim: (id: string, body: BodyOf<'threads.claim'>, options?: RequestOptions) =>
       api.call({ id: 'threads.claim', path: { id }, body, options }),
-    /**
-     * Needs the `leaseToken` of the claim, from this client or the options; otherwise rejects with
-     * `lease_lost`.
-     */
+    /** Rejects with `lease_lost` without the `leaseToken` of the claim, in client or options. */
     renewClaim: (id: string, body: BodyOf<'threads.renewClaim'> = {}, options?: RequestOptions) =>
       api.call({ id: 'threads.renewClaim', path: { id }, body, isOnce: true, options }),
     /** Needs the `leaseToken` like `renewClaim`; a second release rejects with `lease_lost`. */
@@ -235,9 +228,7 @@ export function messages(api: Api) {
     /** Messages in all threads of the inbox, newest first. */
     list: (inboxId: string, options: ListOptions<'messages.list'> = {}) =>
       api.list('messages.list', { id: inboxId }, options),
-    /**
-     * Searches all inboxes, or those of `inboxId` or `podId`: `search({ q: 'from:ana invoice' })`.
-     */
+    /** Searches all inboxes, one or a pod: `search({ q: 'from:ana invoice' })`. */
     search: (options: ListOptions<'messages.search'> & { q: string }) =>
       api.list('messages.search', {}, options),
     get: (id: string, options?: RequestOptions) =>
@@ -285,10 +276,7 @@ const underKey = ({ idempotencyKey = crypto.randomUUID(), ...options }: SendOpti
 
 const matching = (ifMatch: string | undefined) => ({ 'if-match': ifMatch })
 
-/**
- * Messages that have not been sent. With `ifMatch`, a change is refused if the draft has another
- * `etag`.
- */
+/** Messages that have not been sent. `ifMatch` refuses a change of a draft with another `etag`. */
 export function drafts(api: Api) {
   return {
     create: (inboxId: string, draft: DraftToCreate = {}, options?: RequestOptions) =>
@@ -342,10 +330,7 @@ export function drafts(api: Api) {
         headers: matching(ifMatch),
         options,
       }),
-    /**
-     * Retries if there is no response, and never sends twice; the draft is deleted once the message
-     * is accepted.
-     */
+    /** Retries without a response, and never sends twice. Accepted drafts are deleted. */
     send: (
       id: string,
       { idempotencyKey = crypto.randomUUID(), ifMatch, ...options }: DraftSendOptions = {},
@@ -443,10 +428,7 @@ export function sandbox(api: Api) {
     /** Delivers mail as if it came from outside. */
     receive: (mail: MailToReceive, options?: RequestOptions) =>
       api.call({ id: 'sandbox.receive', body: withEncodedFiles(mail), options }),
-    /**
-     * Delivers a complete message (RFC 5322). Needs an envelope unless its header names sender and
-     * recipients.
-     */
+    /** Delivers a complete message (RFC 5322), by its header if no envelope is given. */
     receiveRaw: (
       raw: Uint8Array<ArrayBuffer> | string,
       { from, to, ...options }: QueryOf<'sandbox.receive'> & RequestOptions = {},
@@ -465,10 +447,7 @@ export function attachments(api: Api) {
     /** The same bytes as at the signed `url` of the attachment. */
     get: (messageId: string, filename: string, options?: RequestOptions) =>
       api.download({ id: 'attachments.get', path: { messageId, filename }, options }),
-    /**
-     * Reads the file on first use, which may take ten seconds. Rejects with `no_text` if it has no
-     * readable text.
-     */
+    /** Extracts the text, which may take ten seconds. Rejects with `no_text` if there is none. */
     text: (messageId: string, filename: string, options?: RequestOptions) =>
       api.call({ id: 'attachments.text', path: { messageId, filename }, options }),
   }
@@ -487,10 +466,7 @@ export function apiKeys(api: Api) {
   }
 }
 
-/**
- * People who decide about held mail. Once there is one, creating and deleting them requires an
- * approver's token.
- */
+/** People who decide about held mail. With the first one, changes require an approver's token. */
 export function approvers(api: Api) {
   return {
     /** Only this response contains the token. */
@@ -646,10 +622,7 @@ export function pairing(api: Api) {
     /** Needs no key. */
     start: (body: BodyOf<'pairing.start'> = {}, options?: RequestOptions) =>
       api.call({ id: 'pairing.start', body, options }),
-    /**
-     * Needs no key. Only one response contains the key; rejects with `not_found` once the pairing
-     * has ended.
-     */
+    /** Needs no key. Only one response contains the key; `not_found` once the pairing has ended. */
     poll: (body: BodyOf<'pairing.poll'>, options?: RequestOptions) =>
       api.call({ id: 'pairing.poll', body, options }),
     /** Like `poll`, with the requestId in the URL, which proxies may log. */
