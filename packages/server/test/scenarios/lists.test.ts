@@ -29,9 +29,13 @@ onEachEngine('lists', (engine) => {
     await runSql(
       world,
       `update threads set is_read = 1
-       where (last_message_at - (select min(last_message_at) from threads)) % 3 = 2`,
+       where inbox_id = '${inbox.id}' and
+         (last_message_at - (select min(last_message_at) from threads where inbox_id = '${inbox.id}')) % 3 = 2`,
     )
-    await runSql(world, `update inbox_counters set unread_thread_count = ${COUNT - READ}`)
+    await runSql(
+      world,
+      `update inbox_counters set unread_thread_count = ${COUNT - READ} where inbox_id = '${inbox.id}'`,
+    )
     const [thread] = (await client.threads.list(inbox.id).page()).data
     const [message] = (await client.messages.list(inbox.id, { limit: 1 }).page()).data
     const webhook = await client.webhooks.create({ url: 'https://receiver.example/' })
