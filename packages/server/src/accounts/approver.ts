@@ -28,7 +28,6 @@ export async function createApprover(
 ): Promise<{ approver: Approver; token: string }> {
   const { accountId, name, email, actor } = input
   if (email !== null) await requireOutside(deps, email)
-  // 40 base62 characters hold 238 bits, so the digest needs neither salt nor a slow hash.
   const token = `${APPROVER_TOKEN_PREFIX}${randomText(deps.chance, BASE62, 40)}`
   const approver = { id: deps.makeId('apr'), name, email, createdAtMs: deps.clock.now() }
   const stored = { ...approver, tokenHash: hashToken(token) }

@@ -1,4 +1,4 @@
-// Accounts and keys from the command line of the machine, whose user is the operator.
+// Account and key commands. The user of the machine is the operator.
 
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import { createAccount, createApprover, deleteApprover } from '#accounts/accounts.ts'
@@ -11,7 +11,7 @@ import { bareAddress, checkEmailAddress } from '#platform/email-address.ts'
 import { CommandFailure, OPERATOR, plainText, told } from './command.ts'
 import { withKeys, withStore } from './with-store.ts'
 
-/** Prints the account's id and, only this once, its key. */
+/** The key is shown only this once. */
 export async function createAccountCommand(options: { name: string; plan: Plan }): Promise<void> {
   checkName(options.name)
   const made = await withStore((store) => createAccount(store, options))
@@ -52,7 +52,7 @@ export async function createInboxCommand(options: {
   print(`inbox    ${inbox.id}`, `address  ${inbox.address}`)
 }
 
-/** Prints the key's id and, only this once, its token. */
+/** The token is shown only this once. */
 export async function createKeyCommand(options: { account: string; name?: string }): Promise<void> {
   if (options.name !== undefined) checkName(options.name)
   const input = { accountId: options.account, name: options.name ?? null }
@@ -71,7 +71,7 @@ export async function revokeKeyCommand(keyId: string): Promise<void> {
   print(`revoked ${keyId}`)
 }
 
-/** Prints the approver's id and, only this once, the token. */
+/** The token is shown only this once. */
 export async function createApproverCommand(options: {
   account: string
   name: string

@@ -14,7 +14,6 @@ import { secretKeyPath } from '#secrets/secrets.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 
 export type BackUpOptions = {
-  /** False leaves messages of a bucket out of the backup. */
   bucket?: boolean
 }
 
@@ -73,7 +72,7 @@ function leftText({ blobStore }: Settings, count: number): string {
   return `Not included: ${count} large messages, which stay in the bucket${bucket}. Without the bucket they have no content after a restore.\n`
 }
 
-/** Returns the ids of the messages that the copied database has in the blob store. */
+/** Returns the ids of messages in the blob store. */
 async function copyDatabase(settings: Settings, folder: string): Promise<string[]> {
   const { databaseUrl } = settings
   if (databaseUrl === null) {

@@ -1,5 +1,3 @@
-// The settings of a command, its failures, and its text on a terminal.
-
 import { describeMistake, readDotEnv, readSettings } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
 import { AppError } from '#platform/problem.ts'
@@ -9,7 +7,6 @@ export class CommandFailure extends Error {
   override readonly name = 'CommandFailure'
 }
 
-/** The actor of these commands in the audit. */
 export const OPERATOR = { kind: 'operator' } as const
 
 /** Turns a refusal of the service into a `CommandFailure`. */

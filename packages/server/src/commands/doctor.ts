@@ -126,7 +126,6 @@ async function examineClock(
   return within(aim, async (signal) => [await checkTimeServer(ntp, signal)])
 }
 
-/** Checks that need no database. */
 async function examineNetwork(
   context: CheckContext,
   { isDnsThere }: { isDnsThere: boolean },
@@ -159,7 +158,6 @@ async function examineNetwork(
   return groups.flat()
 }
 
-/** Checks that need the database: its secrets, and the domains with their keys. */
 async function examineStored(
   context: CheckContext,
   given: { isCurrent: boolean; isDnsThere: boolean; domainsMs: number },

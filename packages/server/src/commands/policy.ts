@@ -11,7 +11,7 @@ export async function showPolicyCommand(options: PolicyOptions): Promise<void> {
   await told(withStore((store) => print(store, options)))
 }
 
-/** Prints the policy then in effect. The audit names the operator. */
+/** Prints the resulting policy. The audit names the operator. */
 export async function putPolicyCommand(path: string, options: PolicyOptions): Promise<void> {
   const value = readJson(path)
   await told(

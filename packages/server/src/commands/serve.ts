@@ -1,5 +1,3 @@
-// Runs the service: settings, log, signals and the exit code.
-
 import type { NewAccount } from '#accounts/accounts.ts'
 import { type Addresses, type App, DRAIN_MS, openApp } from '#app/app.ts'
 import type { Settings } from '#config/settings.ts'

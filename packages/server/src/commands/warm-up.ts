@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { openApp } from '#app/app.ts'
 import { readSettings } from '#config/read-settings.ts'
 import { silentLog } from '#platform/log.ts'
-// Only for its modules, which `serve` loads too.
+// Loads the modules that `serve` needs.
 import './serve.ts'
 
 /** Fills the code cache that `main.mjs` opened. A failure must not fail an installation. */

@@ -49,13 +49,12 @@ export const path: Form<string> = form('a path', (text) =>
   text.includes('\0') ? undefined : resolve(text),
 )
 
-/** An address to listen on: IPv4, IPv6 (without its brackets) or a host name. */
+/** IPv6 is accepted with or without brackets. */
 export const host: Form<string> = form('an IP address or a host name', (text) => {
   const bare = text.replace(/^\[(.*)\]$/, '$1')
   return isIP(bare) === 0 ? readDomain(text) : bare
 })
 
-/** Lower-cased and IDNA-encoded, without a dot at the end. */
 export const domain: Form<string> = form('a domain name', readDomain)
 
 /** A link that begins with it must fit on a header line of at most 998 characters. */
@@ -155,12 +154,10 @@ export const bearerToken: Form<string> = form(
   (text) => (/^[\x21-\x7e]+$/.test(text) && text.length <= TOKEN_LENGTH_MAX ? text : undefined),
 )
 
-/** Case counts. */
 export function oneOf<const Word extends string>(words: readonly Word[]): Form<Word> {
   return form(`one of ${words.join(', ')}`, (text) => words.find((word) => word === text))
 }
 
-/** A subset of `words`, separated by commas; `all` is every one of them. */
 export function someOf<const Word extends string>(words: readonly Word[]): Form<ReadonlySet<Word>> {
   return form(`all, or any of ${words.join(',')}`, (text) => {
     if (text === 'all') return new Set(words)

@@ -21,7 +21,7 @@ const OPERATOR_TOKEN_LENGTH_MIN = 16
 
 export type SettingMistake = {
   name: string
-  /** Null for a secret, or if nothing was given. */
+  /** Null for a secret, or if no value was given. */
   given: string | null
   expected: string
 }

@@ -26,18 +26,15 @@ export type LimitSettings = Readonly<{
   coldPerDay: number
   /** For all inboxes of an account; null takes the limit of its plan. */
   coldAccountPerDay: number | null
-  /** Messages of one inbox that wait for approval. */
   heldPerInbox: number
   /** An unapproved message is rejected after this time. */
   reviewDays: number
   /** 0 means no quota. */
   storedBytesPerAccount: number
-  /** Octets of one imported file. */
   importBytes: number
 }>
 
 export type Settings = Readonly<{
-  /** Absolute. */
   dataDir: string
   /** Null for the embedded database in the data directory. */
   databaseUrl: string | null
@@ -60,7 +57,7 @@ export type Settings = Readonly<{
   inboxDomain: string
   smtpHostname: string
   delivery: Delivery
-  /** Not null if `delivery` is `relay`. */
+  /** Set if `delivery` is `relay`. */
   relayUrl: string | null
   /** `ip:port` each, IPv6 in brackets; empty for the system's. */
   dnsServers: readonly string[]
@@ -70,7 +67,6 @@ export type Settings = Readonly<{
   /** Whether the text of received attachments is extracted. */
   readAttachments: boolean
   rspamdUrl: string | null
-  /** `tcp://host:port`, or the path of a socket. */
   clamdUrl: string | null
   /** 0 never rotates keys automatically. */
   dkimRotationDays: number
@@ -92,9 +88,7 @@ export type Settings = Readonly<{
   metricsHost: string
   /** Base of a collector's OTLP address over HTTP; null for no traces. */
   otlpEndpoint: string | null
-  /** 0 to 1. */
   traceShare: number
-  /** Folders of the machine's programs, in the form of PATH. */
   programFolders: string
 }>
 

@@ -68,7 +68,7 @@ function presentAsked(one: AskedRecord, checks: readonly RecordCheck[]) {
   return { ...presentRecord(one.record, checks), hint }
 }
 
-/** Checks due domains, up to DOMAIN_CHECKS_AT_ONCE at a time; true if there may be more. */
+/** True if more domains may be due. */
 export async function checkDueDomains(deps: VerifyDeps, signal: AbortSignal): Promise<boolean> {
   const nowMs = deps.clock.now()
   // Most calls find nothing and should not cost a write.
@@ -139,7 +139,6 @@ type CheckedDomain =
   | { kind: 'unanswered'; domain: Domain; asked: AskedRecord[] }
   | { kind: 'not_found' }
 
-/** An aborted check ends as if DNS had not answered. */
 async function checkDomain(
   deps: CheckDeps,
   named: DomainNamed,
@@ -230,7 +229,6 @@ async function settle(
   return settled
 }
 
-/** All queries of a check start at once. A query that takes longer counts as a fault. */
 const DOMAIN_CHECK_MS_MAX = 10 * SECOND_MS
 
 export type AskedRecord =

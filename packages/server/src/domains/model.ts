@@ -1,5 +1,3 @@
-// A custom domain: its holder, its status, and when it is checked. Pure.
-
 import type { DomainStatus } from '@mailroom/contract/vocabulary.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import type { Domain, RecordCheck } from '#store/nouns.ts'

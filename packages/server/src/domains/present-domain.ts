@@ -1,5 +1,3 @@
-// A custom domain as the API shows it: the records to publish, with the last check of each.
-
 import type { DomainRecord, Domain as DomainShape } from '@mailroom/contract/domains.ts'
 import type { DkimKey } from '#domains/dkim/dkim-key.ts'
 import { listKeysOfDomains } from '#domains/dkim/store/dkim-keys.ts'

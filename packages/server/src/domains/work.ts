@@ -1,5 +1,3 @@
-// The background work of domains: checks of DNS and rotation of DKIM keys.
-
 import { rotateDueKeys } from '#domains/dkim/rotate-keys.ts'
 import { HOUR_MS, SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'

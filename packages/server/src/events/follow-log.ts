@@ -7,7 +7,6 @@ import { SECOND_MS } from '#platform/units.ts'
 import type { Db } from '#store/tables.ts'
 import { comparePositions, type LogPosition } from './model.ts'
 
-/** Events that one query reads. */
 export const LOG_STEP_EVENTS = 100
 /** A reader without work to write stores its position after so many events, or so much time. */
 export const LOG_UNKEPT_EVENTS_MAX = 1_000
@@ -16,7 +15,6 @@ const LOG_UNKEPT_MS_MAX = 10 * SECOND_MS
 export type LogReader = {
   /** Handles some of the log; true if there may be more. */
   step(): Promise<boolean>
-  /** Events that the last step found. */
   readonly found: number
   /** Null before the first step. */
   readonly position: LogPosition | null
@@ -39,7 +37,7 @@ export function openLogReader<Event extends { readonly position: LogPosition }, 
      * The work that follows from these events, and the position of the last event that it covers.
      */
     match(events: readonly Event[]): Promise<{ work: readonly Work[]; to: LogPosition }>
-    /** False, and nothing is written, if the reader is no longer at `from`. */
+    /** False without a write if the reader is no longer at `from`. */
     write(step: { from: LogPosition; to: LogPosition; work: readonly Work[] }): Promise<boolean>
   },
 ): LogReader {
@@ -96,7 +94,6 @@ export const LOG_POLL_MS = SECOND_MS
 export type Stall = {
   /** Milliseconds until the next read, for a reader at this position that found waiting events. */
   delayMs(position: LogPosition): number
-  /** No event waits any more. */
   end(): void
 }
 

@@ -22,9 +22,8 @@ export type LoggedEvent = {
   /** Null unless the event is about received mail. */
   readonly category: MessageCategory | null
   readonly occurredAtMs: number
-  /** Further members of the envelope, which no other row has. */
   readonly details: Readonly<Record<string, unknown>> | null
-  /** The trace of the transaction that wrote it, as a W3C traceparent; null without one. */
+  /** A W3C traceparent. */
   readonly traceParent: string | null
 }
 
@@ -61,7 +60,7 @@ function isOfCategory({ category }: FilteredEvent, { categories }: EventFilter):
   return categories.length === 0 || category === null || categories.includes(category)
 }
 
-/** `isWanted` for many events and a filter that may have many ids. */
+/** Like `isWanted`, but faster for many events and ids. */
 export function makeIsWanted(filter: EventFilter): (event: FilteredEvent) => boolean {
   const { kinds, podIds, inboxIds } = filter
   // Most filters are short, and idle readers should take little memory.

@@ -46,7 +46,7 @@ export type CreateDeps = {
 
 export type ChangedInbox = {
   inbox: ShownInbox
-  /** The secret of a webhook that this call created, or null. */
+  /** Null unless this call created a webhook. */
   webhookSecret: string | null
 }
 
@@ -119,7 +119,6 @@ export function checkDisplayName(displayName: string | null | undefined): void {
   throw wrongField('displayName', 'must not look like the name of the service')
 }
 
-/** Throws `invalid_webhook_url`. */
 export function makeInboxWebhook(
   deps: Pick<CreateDeps, 'allowPrivateEgress' | 'chance' | 'makeId' | 'sealer'>,
   url: string,

@@ -96,7 +96,7 @@ function readExpiry(
 type UpdateInbox = EditsOf<typeof inboxes> & {
   accountId: string
   inboxId: string
-  /** null removes the webhook. A new URL keeps the secret. */
+  /** Null removes the webhook. A new URL keeps the secret. */
   webhookUrl?: string | null
   metadata?: MetadataChange
 }

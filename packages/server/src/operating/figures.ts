@@ -32,7 +32,6 @@ type Watched = {
   storePressure: StorePressure
   queueClock: QueueClock
   events: EventHub
-  /** Messages that wait for a parser thread. */
   parserQueue: () => number
   smtp: MailListener | null
   dispatcher: Dispatcher | null
@@ -155,7 +154,6 @@ async function readStored({
   }
 }
 
-/** In seconds. */
 function ageOf(sinceMs: number | null, nowMs: number): number {
   return sinceMs === null ? 0 : Math.max(0, nowMs - sinceMs) / 1000
 }

@@ -22,7 +22,6 @@ export type ServicePortOptions = {
   readonly port: number
   /** Gives access to `/metrics`; null hides it. */
   readonly operatorToken: string | null
-  /** Limits wrong tokens by client address. */
   readonly failures: RateWindow
   readonly findObstacle: () => Promise<string | null>
   readonly renderMetrics: () => Promise<{ contentType: string; body: string }>
@@ -113,7 +112,6 @@ function unavailable(message: string): Answer {
   }
 }
 
-/** Wrong tokens are limited as on the port of the API. */
 async function answerMetrics(
   { operatorToken, failures, renderMetrics }: ServicePortOptions,
   { headers, socket }: IncomingMessage,

@@ -25,7 +25,7 @@ export type Injected = ReadonlyMap<string, { messageId: string }>
 type Asked = {
   readonly inbox: Inbox
   readonly keys: readonly string[]
-  /** The thread of the message that is answered or forwarded. */
+  /** The thread that is answered or forwarded. */
   readonly threadId: string | null
 }
 

@@ -122,7 +122,7 @@ export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
   }
 }
 
-/** Attempts to change a policy that is being changed at the same time. */
+/** An attempt fails if the policy is changed at the same time. */
 const MODE_TRIES_MAX = 5
 
 async function setMode(

@@ -21,7 +21,6 @@ import { decidingRecipientRule, recipientValuesOf } from './match-recipient.ts'
 
 export type SendJudgement = {
   decision: 'allow' | 'hold' | 'reject'
-  /** Empty for `allow`. */
   reasons: HoldReason[]
   /** Hourly sends above which the send is held; null for no limit. */
   holdAbovePerHour: number | null
@@ -78,7 +77,6 @@ function failureOf(guard: GuardName, error: unknown): HoldReason {
   return { guard, detail: `The guard could not examine the message, so a person has to.${why}` }
 }
 
-/** Ignores block rules older than `blocksSinceMs`. */
 async function judgeAddresses(
   { db }: Pick<GuardDeps, 'db'>,
   policy: SendPolicy,

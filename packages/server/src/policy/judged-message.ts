@@ -17,7 +17,7 @@ export type GuardDeps = {
   carrier: object | null
 }
 
-/** The message as it will be sent: with derived recipients and its quote. */
+/** As it will be sent: with derived recipients and its quote. */
 export type JudgedMessage = {
   to: readonly string[]
   cc: readonly string[]

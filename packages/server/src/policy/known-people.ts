@@ -41,7 +41,6 @@ export function findProvenWriters(
   return findWriters(deps.db, { inboxId, proofMin: proofMinOf(deps) }, keys)
 }
 
-/** Recipients of the thread's messages that the inbox or a proven author sent. */
 export async function recipientsOf(
   deps: GuardDeps,
   inbox: Inbox,
@@ -51,7 +50,6 @@ export async function recipientsOf(
   return keysOf(proven, ({ to, cc, bcc, isReceived }) => [...to, ...cc, ...(isReceived ? [] : bcc)])
 }
 
-/** The inbox's own messages, and messages with proven authors. */
 async function provenOf(
   deps: GuardDeps,
   inbox: Inbox,

@@ -5,7 +5,7 @@ import { blockValuesOf, byPrecedence, ruleValuesOf } from './rule-value.ts'
 export type RecipientRule = {
   id: string
   type: SenderRuleType
-  /** An address or a domain in canonical form. */
+  /** In canonical form. */
   value: string
   /** Null for all pods. A rule for one inbox has the pod of that inbox. */
   podId: string | null
@@ -27,7 +27,6 @@ function blockedValuesOf(address: string): string[] {
   return isTagged ? [...values, ...blockValuesOf(`${key.slice(0, plus)}${key.slice(at)}`)] : values
 }
 
-/** The rule with precedence among those that apply to the inbox; null if none matches. */
 export function decidingRecipientRule(
   rules: readonly RecipientRule[],
   address: string,

@@ -18,7 +18,6 @@ export type OutboundPolicy = { mode: PolicyMode; guards: Guards }
 
 export type OfScopes<Value> = Readonly<Record<PolicyScope, Value>>
 
-/** Narrowest first. */
 const SCOPES: readonly PolicyScope[] = ['inbox', 'pod', 'account']
 
 const INHERITED: OutboundPolicy = {
@@ -83,7 +82,6 @@ function isDefault({ mode, guards }: OutboundPolicy, scope: PolicyScope): boolea
   )
 }
 
-/** Whether it may hold mail for a person to decide. */
 export function mayHold({ guards }: OutboundPolicy): boolean {
   return guards.maxPerHour !== null || guardNames.some((name) => guards[name] === 'hold')
 }
@@ -95,7 +93,6 @@ export type EffectiveOutbound = {
   guardsFrom: Record<GuardName | 'maxPerHour', PolicyScope>
 }
 
-/** Whether it allows everything that no rule names. */
 export function isOpen({ mode, guards }: EffectiveOutbound): boolean {
   const isGuarded = guardNames.some((name) => guards[name] !== 'allow')
   return mode === 'none' && !isGuarded && guards.maxPerHour === null

@@ -82,7 +82,6 @@ function labelsIn(domain: string): string[] {
   return domain.slice(start, end).split('.').filter(Boolean)
 }
 
-/** The higher the number, the more specific the value. */
 function specificityOf(value: string): number {
   if (value.includes('@')) return 2 * DOMAIN_LENGTH_MAX
   const labels = value.split('.').length
@@ -111,7 +110,6 @@ type OrderedRule = {
   inboxId: string | null
 }
 
-/** The narrower the scope of a rule, the higher the number. */
 function placeRankOf({ podId, inboxId }: OrderedRule): number {
   if (inboxId !== null) return 2
   return podId === null ? 0 : 1

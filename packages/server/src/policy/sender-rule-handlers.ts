@@ -80,7 +80,6 @@ export function senderRuleHandlers(
   }
 }
 
-/** Characters of each feedback text in the log. */
 const FEEDBACK_LOGGED_MAX = 2_000
 
 function shorten(text: string): string {

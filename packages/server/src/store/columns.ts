@@ -21,7 +21,6 @@ type Column<Name extends string, Value, Stored, Traits extends Trait = never> = 
   internal(): Column<Name, Value, Stored, Traits | 'internal'>
 }
 
-/** A column whose stored form differs from the value of the noun. */
 export function coded<Name extends string, Value, Stored, Traits extends Trait = never>(
   name: Name,
   codec: Codec<Value, Stored>,
@@ -60,7 +59,6 @@ export const flag = <Name extends string>(name: Name) =>
     read: (stored: number) => stored === 1,
     write: (value: boolean) => (value ? 1 : 0),
   })
-/** `json<Value>()('name')` */
 export const json =
   <Value>() =>
   <Name extends string>(name: Name) =>
@@ -94,7 +92,6 @@ type Columns<Given extends AnyColumns> = {
   readonly given: Given
   /** PostgreSQL refuses a prepared `select *` after a column was added; these names avoid it. */
   readonly names: readonly Given[keyof Given]['name'][]
-  /** Column names with the table before each. */
   of<Table extends string>(table: Table): readonly `${Table}.${Given[keyof Given]['name']}`[]
   read(row: RowOf<Given>): FieldsOf<Given>
   /** Omits undefined values and fields that are not of the noun. */
@@ -108,9 +105,7 @@ type Edits<Given extends AnyColumns> = Partial<Pick<FieldsOf<Given>, With<Given,
 
 export type Fields<Table extends { given: AnyColumns }> = FieldsOf<Table['given']>
 export type StoredOf<Table extends { given: AnyColumns }> = RowOf<Table['given']>
-/** The fields that clients may set. */
 export type EditsOf<Table extends { given: AnyColumns }> = Edits<Table['given']>
-/** The table for Kysely. */
 export type TableOf<Table extends { given: AnyColumns }> = {
   [Field in keyof Table['given'] as Table['given'][Field]['name']]: ForKysely<
     Of<Table['given'][Field]>

@@ -87,7 +87,7 @@ export type RecordCheck = {
   value: string
   status: DnsRecordStatus
   found: string[]
-  /** What to change; null for nothing. */
+  /** Null if no change is needed. */
   hint: string | null
 }
 
@@ -133,7 +133,6 @@ export const dkimKeys = columns({
   publicKey: text('public_key'),
   /** Whether the domain fails its check without the record. */
   isRequired: flag('is_required'),
-  /** When a check first found the record in DNS. */
   publishedAtMs: time('published_at').nullable(),
   activatedAtMs: time('activated_at').nullable(),
   retiredAtMs: time('retired_at').nullable(),
@@ -176,7 +175,7 @@ export const webhooks = columns({
   /** The end of the log when the webhook was enabled. It gets the events after this position. */
   enabledAfterTransactionId: int('enabled_after_transaction_id').internal(),
   enabledAfterSequence: int('enabled_after_sequence').internal(),
-  /** The first failure since the last success; null if there is none. */
+  /** The first failure since the last success. */
   failingSinceMs: time('failing_since').nullable(),
   sealedSecrets: bytes('sealed_secrets').internal(),
   createdAtMs: time('created_at'),

@@ -43,13 +43,11 @@ export async function removeOldest<Table extends keyof Tables, Returned extends 
   return rows.map((row) => row[returning])
 }
 
-/** A multiple of a step's time, so that a purge uses a quarter of the writer's time. */
+/** A multiple of a step's time: a purge uses a quarter of the writer's time. */
 const PURGE_PAUSE_FACTOR = 3
-/** The longest pause, for a slow store. */
 export const PURGE_PAUSE_MS_MAX = SECOND_MS
 
 type Pace = {
-  /** Ends the steps and the pause between them. */
   readonly signal?: AbortSignal
   readonly stepsMax?: number
   /** Called before each step; false ends the steps. */

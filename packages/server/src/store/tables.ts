@@ -53,7 +53,6 @@ export type Tables = {
   inboxes: TableOf<typeof inboxes> & TableOf<typeof ownPolicy>
   inbox_counters: {
     inbox_id: string
-    /** Messages in the lists of the inbox. */
     inbound_count: Generated<number>
     outbound_count: Generated<number>
     /** The arrival number of the newest message. */
@@ -116,7 +115,6 @@ export type Tables = {
     participants: string
     snippet: string
     category: string | null
-    /** Messages removed from the thread. */
     removed_count: Generated<number>
     /** Null outside the trash, 0 while the thread is being removed. */
     trashed_at: Generated<number | null>
@@ -141,7 +139,6 @@ export type Tables = {
     mark: string
     account_id: string
     inbox_id: string
-    /** As in the thread. */
     last_message_at: number
     is_trashed: Generated<number>
   }
@@ -150,7 +147,6 @@ export type Tables = {
     label: string
     account_id: string
     inbox_id: string
-    /** As in the message. */
     created_at: number
     is_trashed: Generated<number>
   }
@@ -339,7 +335,6 @@ export type Tables = {
   /** Addresses that an inbox has written to, in messages that were queued. */
   written_to: { inbox_id: string; address_key: string }
   drafts: TableOf<typeof drafts>
-  /** Exports and imports of mail as files. */
   transfers: {
     id: string
     account_id: string
@@ -370,7 +365,6 @@ export type Tables = {
     /** Null if it is in the blob store. */
     content: Uint8Array | null
   }
-  /** Jobs that remove all data about an address from an account. */
   erasures: {
     id: string
     account_id: string

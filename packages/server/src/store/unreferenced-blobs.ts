@@ -1,4 +1,4 @@
-// Lists unreferenced blobs in the transaction, so that a crash before their removal leaves none.
+// Blobs are listed when they lose their last reference, so that no crash leaves one behind.
 
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { transaction } from '#platform/db/db.ts'

@@ -40,7 +40,6 @@ type Sender = {
 
 type Presented = Sender & {
   readonly authorization: string | undefined
-  /** Whether the URL has any part of a signature. */
   readonly isSigned: boolean
   /** Needs no CSRF token: it changes nothing, and other origins cannot see the answer. */
   readonly isReading: boolean

@@ -62,7 +62,7 @@ export function hashToken(token: string): Uint8Array {
   return hash('sha256', token, 'buffer')
 }
 
-/** Takes effect on the next request. `last_api_key`; a second call is `not_found`. */
+/** Takes effect on the next request. Throws `last_api_key`, or `not_found` on a second call. */
 export async function revokeKey(
   deps: { db: Db; clock: Clock },
   input: { accountId: string; keyId: string },
@@ -72,7 +72,6 @@ export async function revokeKey(
   if (outcome === 'last_key') throw problem('last_api_key')
 }
 
-/** Refuses an operation on the keys of one pod or inbox, once `find` has found it. */
 export function refuseScopedKey<Path>(find: (accountId: string, path: Path) => Promise<unknown>) {
   return async ({ path }: { path: Path }, { accountId }: { accountId: string }): Promise<never> => {
     await find(accountId, path)
@@ -118,7 +117,7 @@ export function makeAuthenticate(deps: { db: Db; clock: Clock; log: Log }): Auth
   }
 }
 
-/** Records a use unless one was recorded less than TOUCH_EVERY_MS ago. Never rejects. */
+/** Never rejects. */
 export function makeTouch(deps: {
   db: Db
   clock: Clock

@@ -29,14 +29,12 @@ export type Session = Identity & {
 export type SignedIn = {
   readonly session: Session
   readonly account: Account
-  /** Null for an approver. */
   readonly key: Key | null
-  /** Null for a key. */
   readonly approver: Approver | null
 }
 
 export type Sessions = {
-  /** The session and the value of its cookie; null if the token is unknown or revoked. */
+  /** Null if the token is unknown or revoked. */
   create(token: string): Promise<(SignedIn & { readonly cookie: string }) | null>
   /** Null if the cookie is not ours, the session is over, or its key or approver is gone. */
   find(cookie: string): Promise<SignedIn | null>

@@ -14,7 +14,6 @@ export type { Account, Key }
 
 const INBOXES_MAX: Record<Plan, number> = { free: 3, developer: 10, launch: 200 }
 
-/** Counts the inboxes in all pods of the account. */
 export function inboxesAllowed(plan: Plan): number {
   return INBOXES_MAX[plan]
 }
@@ -115,7 +114,6 @@ export async function listAccounts(
   return { accounts: rows.map(accounts.read), total }
 }
 
-/** `limit_reached` if the account has ACTIVE_KEYS_MAX keys. */
 export const insertKey = transaction({
   name: 'createKey',
   accountOf: ({ accountId }) => accountId,
@@ -166,7 +164,7 @@ export const touchKeys = transaction({
   },
 })
 
-/** Active keys, newest first. */
+/** Newest first. */
 export async function listKeys(
   db: ReadDb,
   input: { accountId: string; limit: number; offset: number },
@@ -359,7 +357,7 @@ export async function deleteRulesOf(
   scope: { inboxId: string } | { podId: string },
 ): Promise<void> {
   const removedFrom = async (table: 'sender_rules' | 'recipient_rules') => {
-    // Both tables have the columns of the second.
+    // Both tables have the columns of recipient_rules.
     const ofAccount = tx.query
       .deleteFrom(table as 'recipient_rules')
       .where('account_id', '=', accountId)
@@ -374,7 +372,6 @@ export async function deleteRulesOf(
   await countRules(tx, accountId, { inbound, outbound })
 }
 
-/** Whether the inbox or pod has modes, guards or rules of its own. */
 export async function hasPolicy(
   tx: Tx,
   table: 'inboxes' | 'pods',
@@ -388,7 +385,7 @@ export async function hasPolicy(
     .executeTakeFirst()
   if (own?.filter_mode != null || own?.outbound_policy != null) return true
   for (const rules of ['sender_rules', 'recipient_rules'] as const) {
-    // Both tables have the columns of the second.
+    // Both tables have the columns of recipient_rules.
     const ofAccount = tx.query
       .selectFrom(rules as 'recipient_rules')
       .select('id')

@@ -19,7 +19,6 @@ type NewApprover = ChangeIds & {
   accountId: string
   approver: Approver & { tokenHash: Uint8Array }
   actor: Actor
-  /** Whether an API key may add the first approver of its account. */
   keyMayBegin: boolean
 }
 
@@ -140,7 +139,7 @@ export async function hasApprover(db: ReadDb, accountId: string): Promise<boolea
   return (await listApprovers(db, { accountId, limit: 1, offset: 0 })).total > 0
 }
 
-/** The ids of active approvers with an email address. */
+/** Only approvers with an email address. */
 export async function listApproversToTell(db: ReadDb, accountId: string): Promise<string[]> {
   const rows = await db.read
     .selectFrom('approvers')

@@ -16,7 +16,7 @@ export const AUDIT_MS = 90 * DAY_MS
 
 type DecisionDetails = {
   messageId: string | null
-  /** Only for quarantined mail. */
+  /** Null unless mail was quarantined. */
   sender: string | null
   recipients: string[]
   reasons: HoldReason[]

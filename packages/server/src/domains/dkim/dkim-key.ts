@@ -32,7 +32,6 @@ export function dkimKeyRecord({ publicKey }: Pick<DkimKey, 'publicKey'>): string
   return formatKeyRecord(publicKey)
 }
 
-/** The context with which the private key is sealed. */
 export function dkimKeyContext({
   ownerId,
   domain,
@@ -70,7 +69,7 @@ export async function makeDomainKeys(
   ]
 }
 
-/** Runs `make` at most DKIM_KEYS_MADE_AT_ONCE at a time, so that threads stay free to sign mail. */
+/** Leaves threads free to sign mail. */
 export function makeFewAtOnce(make: () => Promise<KeyObject>): () => Promise<KeyObject> {
   const semaphore = new Semaphore({ limit: DKIM_KEYS_MADE_AT_ONCE })
   return () => semaphore.run({}, make)

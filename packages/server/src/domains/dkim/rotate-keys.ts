@@ -98,7 +98,7 @@ function boundedResolver(
   }
 }
 
-/** The inbox domain of former settings may still have keys. */
+/** A former inbox domain may still have keys. */
 function isInUse(
   { inboxDomain }: { inboxDomain: string },
   { usesServiceKeys }: RotationSchedule,
@@ -165,7 +165,7 @@ async function forEachDue(
   }
 }
 
-/** Caches and slow name servers may still return the selector's former record for this long. */
+/** Until then, slow name servers and caches may return the selector's former record. */
 const DKIM_SETTLING_MS = DAY_MS
 
 type RotateDeps = { db: Db; clock: Clock } & TxtResolverDeps

@@ -93,7 +93,6 @@ function checkSpf({ name, value }: DnsRecord, found: readonly string[]): Verdict
   return { status: 'invalid', found: records, hint }
 }
 
-/** Removes `+`, a final dot and prefix lengths. */
 function bareMechanism(term: string): string {
   return term.replace(/^\+/, '').replace(/\.?(?:\/\d{1,2})?(?:\/\/\d{1,3})?$/, '')
 }

@@ -32,7 +32,6 @@ export type Signers = {
 type Opened = { readonly keyId: string; readonly signer: Signer }
 type Kept = { opened: Promise<Opened>; readonly readAtMs: number }
 
-/** Reads the key again every DKIM_KEY_REREAD_MS, so that a rotation by any process takes effect. */
 export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
   const kept = new Cache<Kept>({ entriesMax: DKIM_SIGNERS_KEPT_MAX })
 
@@ -108,7 +107,6 @@ export async function ensureServiceKeys(deps: ServiceKeyDeps): Promise<DkimKey[]
   return listDkimKeys(deps.db, owner)
 }
 
-/** Generates missing keys. */
 export async function listServiceRecords(
   deps: ServiceKeyDeps,
   { smtpHostname }: { smtpHostname: string },

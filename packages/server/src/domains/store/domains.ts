@@ -78,7 +78,6 @@ function toServing(row: HolderRow): ServingDomain {
   }
 }
 
-/** `domains` is a JSON list. */
 const selectHolders = statement<Tables, { domains: string }, HolderRow>((query, place, engine) =>
   query
     .selectFrom('domains')
@@ -361,7 +360,6 @@ export async function endCatchAll(
     .execute()
 }
 
-/** `not_empty` if the domain has inboxes. */
 export const removeDomain = transaction({
   name: 'deleteDomain',
   accountOf: ({ accountId }) => accountId,
@@ -399,7 +397,7 @@ export async function lockDomain(
   return row === undefined ? null : domains.read(row)
 }
 
-/** Locks all accounts' domains of this name, ordered by id. */
+/** Ordered by id. */
 export async function lockDomainsNamed(tx: Tx, domain: string): Promise<Domain[]> {
   const query = tx.query
     .selectFrom('domains')

@@ -21,7 +21,7 @@ import { isHeld, lockDomainsNamed } from './domains.ts'
 
 /** A check without an outcome (no DNS answer, or the process died) is repeated after this time. */
 const DOMAIN_CHECK_RETRY_MS = 10 * MINUTE_MS
-/** More than are run, to find some of different accounts: one account may have many domains. */
+/** Due checks considered for one run, because the first many may belong to one account. */
 const DOMAIN_CHECKS_SEEN_MAX = 5_000
 
 type DomainSettling = {
@@ -41,7 +41,7 @@ type DomainSettling = {
 
 export type DomainSettled =
   | { kind: 'settled'; domain: Domain; hasEvent: boolean }
-  /** DNS has the required records, but another account has verified the domain. */
+  /** Another account has verified the domain. */
   | { kind: 'taken'; domain: Domain; hasEvent: boolean }
   /** Another check finished first; nothing was written. */
   | { kind: 'changed'; domain: Domain; isTaken: boolean }

@@ -77,7 +77,7 @@ export async function findEventPosition(
   return row === undefined ? null : positionOf(row)
 }
 
-/** Clocks of processes differ, and an event is written shortly after its id was made. */
+/** Clocks differ between processes, and an event is written shortly after its id was made. */
 const ID_ORDER_SLACK_MS = 60_000
 
 /** `eventId` is not in the log. Without a later event, the end of the settled log. */
@@ -123,7 +123,6 @@ export type EventRange = {
 
 export type EventOrder = 'asc' | 'desc'
 
-/** The rest of the range, once `reached` was read. */
 export function unreadOf<Range extends EventRange>(range: Range, reached: LogPosition): Range {
   return range.order === 'desc'
     ? { ...range, until: positionBefore(reached) }
@@ -137,7 +136,6 @@ export function positionBefore({ transactionId, sequence }: LogPosition): LogPos
 
 export type LogScan = {
   readonly events: LoggedEvent[]
-  /** Everything up to here was scanned. */
   readonly reached: LogPosition
   /** Whether `reached` is the end of the range or of its settled part. */
   readonly isEnd: boolean
@@ -301,7 +299,6 @@ export async function findNewestUnsettled(
   return row === undefined ? null : positionOf(row)
 }
 
-/** The time of the first event that was committed and cannot be read yet. */
 export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
   const { isUnsettled: condition } = logOrder(db.reading)
   if (condition === null) return null
@@ -323,7 +320,6 @@ function onlyInboxOf({ podIds, inboxIds }: EventFilter): string | null {
   return podIds.length === 0 && inboxIds.length === 1 ? inboxId : null
 }
 
-/** The rows that the filter is applied to, which an index has in the order of the log. */
 function rowsIn(db: ReadDb, { accountId, after, until, filter }: EventRange) {
   const range = { after, until: until ?? null }
   return ofOneIndex(inLog(db, db.read.selectFrom('events'), range), {
@@ -371,7 +367,7 @@ const IS_SHOWN = sql<SqlBool>`(
       where threads.id = events.thread_id and (threads.trashed_at is null or threads.trashed_at > 0))
   end)`
 
-/** How many of the events `countEvents` counts. */
+/** Counts the same events as `countEvents`. */
 export async function countShown(db: ReadDb, events: readonly LoggedEvent[]): Promise<number> {
   if (events.length === 0) return 0
   const ids = events.map(({ id }) => id)
@@ -449,7 +445,6 @@ export type NewEvent = Omit<
 
 export type TracedEvent = NewEvent & {
   trace_parent: string | null
-  /** Of the received message. */
   category: string | null
 }
 

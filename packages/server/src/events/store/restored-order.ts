@@ -56,7 +56,6 @@ export const settleEventOrder = transaction({
   },
 })
 
-/** From a position in the old order to a sequence within this transaction. */
 type Move = { from: LogPosition; sequence: number }
 type Numbers = NonNullable<ReturnType<typeof logOrder>['numbers']>
 type Place = Pick<Row<'event_readers'>, 'transaction_id' | 'sequence'>

@@ -37,7 +37,7 @@ import {
 import { findInbox, findInboxByAddress, findShownInbox } from './inboxes.ts'
 import { changedMetadata, type MetadataChange, metadataMarks, metadataOf } from './metadata.ts'
 
-/** How long the address of a deleted inbox stays reserved for its account. */
+/** The address of a deleted inbox is reserved for its account this long. */
 export const RELEASED_ADDRESS_MS = 30 * DAY_MS
 
 type NewInbox = EditsOf<typeof inboxes> & {
@@ -141,7 +141,7 @@ async function findPlace(
 type InboxChange = EditsOf<typeof inboxes> & {
   accountId: string
   inboxId: string
-  /** null removes the webhook. An existing webhook only gets the new URL. */
+  /** Null removes the webhook. An existing webhook only gets the new URL. */
   webhook?: InboxWebhook | null
   metadata?: MetadataChange
   nowMs: number
@@ -229,7 +229,7 @@ export const removeInbox = transaction({
     tx: Tx,
     input: { accountId: string; inboxId: string; actor: Actor; nowMs: number },
   ): Promise<'deleted' | 'not_found' | 'approver_required'> {
-    // The account first, as creations do, to avoid deadlocks.
+    // Locks the account first, as creations do, to avoid deadlocks.
     await lockAccount(tx, input.accountId)
     const inbox = await findInbox(readIn(tx), input.accountId, input.inboxId)
     if (inbox === null) return 'not_found'
@@ -404,7 +404,6 @@ export type DomainDefect =
   | { kind: 'unknown' }
   | { kind: 'foreign' }
   | { kind: 'status'; status: Domain['status'] }
-  /** Another account has verified the domain since. */
   | { kind: 'lost' }
   | { kind: 'pod' }
 

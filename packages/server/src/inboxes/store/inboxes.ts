@@ -89,7 +89,6 @@ export async function findShownInbox(
   return row === undefined ? null : toShownInbox(row)
 }
 
-/** The retention that applies: of the inbox, else of its pod, else of the account. */
 export function retentionOf() {
   return sql<
     number | null
@@ -120,7 +119,6 @@ function selectShown(db: ReadDb) {
     ])
 }
 
-/** The ids among these that belong to inboxes of the account. */
 export async function findInboxIds(
   db: ReadDb,
   accountId: string,
@@ -192,7 +190,6 @@ const selectById = statement<Tables, { accountId: string; inboxId: string }, Inb
       .where('id', '=', place('inboxId')),
 )
 
-/** An inbox with the filter modes that apply to it. */
 const REACHED_COLUMNS = [
   ...inboxes.of('inboxes'),
   'inboxes.filter_mode',

@@ -1,5 +1,3 @@
-// Key-value pairs that a client stores with an inbox or a thread.
-
 import { METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 
 export type MetadataRow = { metadata: string | null }

@@ -88,7 +88,6 @@ export async function readDueDomainChecks(db: ReadDb, nowMs: number): Promise<Wa
   return summarize(db, due)
 }
 
-/** Settled events not yet read for webhooks; counts up to LOG_LAG_EVENTS_MAX. */
 export async function readFanOutLag(db: ReadDb): Promise<Waiting> {
   const behind = eventsAfter(db, await findReaderPosition(db, 'webhooks'))
   return summarize(db, behind.select(timeIn('occurred_at')).limit(LOG_LAG_EVENTS_MAX))
@@ -124,7 +123,6 @@ const WORK_STATES = {
   erasure: ['queued', 'running'],
 } as const
 
-/** Jobs that clients follow, by state. */
 type WorkFigures = { states: Record<string, number>; oldestAtMs: number | null }
 
 /** Unfinished exports, imports and erasures; of each table the first QUEUE_COUNT_MAX. */

@@ -45,7 +45,6 @@ export type PolicyPlace = { pod: string | null; inboxId: string | null }
 
 type PolicyColumns = StoredOf<typeof ownPolicy>
 
-/** The rows with the policies that apply to a scope. */
 type Levels = {
   width: PolicyScope
   scope: RuleScope
@@ -99,7 +98,6 @@ export type StoredPolicy = {
   rules: Record<PolicyDirection, RuleRow[]>
 }
 
-/** Null if the account has no such pod or inbox. */
 export async function findPolicy(
   db: ReadDb,
   accountId: string,
@@ -143,11 +141,9 @@ function inboundMode({ filter_mode }: PolicyColumns): PolicyMode {
 
 export type PolicyRefusal =
   | { kind: 'not_found' }
-  /** The account has an approver, and only approvers may change policy. */
   | { kind: 'approver_required' }
   /** A guard would hold mail, but the account has no approver. */
   | { kind: 'no_approver' }
-  /** The policy differs from the one that the caller has read. */
   | { kind: 'policy_changed' }
   | { kind: 'limit_reached'; direction: PolicyDirection }
 
@@ -238,7 +234,7 @@ type NewPolicyRule = Change & {
   auditId: string
 }
 
-/** If the policy has an equal rule, returns that one. */
+/** Returns an equal rule if there is one. */
 export const insertPolicyRule = transaction({
   name: 'createPolicyRule',
   accountOf: payerOfChange,
@@ -259,7 +255,6 @@ export const insertPolicyRule = transaction({
   },
 })
 
-/** Adds an audit entry, unless nothing has changed. */
 export async function noteAddedRule(
   tx: Tx,
   change: Change & { direction: PolicyDirection; auditId: string },
@@ -276,7 +271,6 @@ export async function noteAddedRule(
   ])
 }
 
-/** Removes a rule of any policy of the account, in the given direction or either one. */
 export const removePolicyRule = transaction({
   name: 'deletePolicyRule',
   accountOf: payerOfChange,

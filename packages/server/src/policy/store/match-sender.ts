@@ -8,11 +8,11 @@ export type { SenderRule }
 export type DecidingRule = Omit<SenderRule, 'accountId' | 'createdAtMs'>
 
 export type Sender = {
-  /** The bare address of the From field; null without one. */
+  /** Null without a From field. */
   fromAddress: string | null
   /** '' is the null reverse-path. */
   reversePath: string
-  /** Whether SPF or DKIM proves the domain of the From address. */
+  /** SPF or DKIM proves the domain of the From address. */
   isVerified: boolean
 }
 

@@ -1,5 +1,3 @@
-// Rules for senders and for recipients, in two tables of one form.
-
 import { POLICY_RULES_MAX, type PolicyDirection } from '@mailroom/contract/vocabulary.ts'
 import { countRules } from '#accounts/store/accounts.ts'
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
@@ -33,7 +31,7 @@ function tableOf(direction: PolicyDirection) {
   return (direction === 'inbound' ? 'sender_rules' : 'recipient_rules') as 'recipient_rules'
 }
 
-/** The rules of exactly this account, pod or inbox, newest first. */
+/** Excludes the rules of wider scopes. Newest first. */
 async function listRulesOf(
   db: ReadDb,
   direction: PolicyDirection,
@@ -43,7 +41,7 @@ async function listRulesOf(
   return all.filter((row) => row.pod_id === scope.pod_id && row.inbox_id === scope.inbox_id)
 }
 
-/** The rules of the scope and of wider scopes, newest first. */
+/** Includes the rules of wider scopes. Newest first. */
 export async function listRulesFor(
   db: ReadDb,
   direction: PolicyDirection,
@@ -142,7 +140,6 @@ async function setVerified(
 export type RuleChange = {
   added: readonly NewRule[]
   removed: readonly RuleRow[]
-  /** Rules that stay, but with another `needs_verified`. */
   changed: readonly Pick<RuleRow, 'id' | 'needs_verified'>[]
 }
 

@@ -1,5 +1,3 @@
-// Queries for judging a send: policies, recipient rules, and people known to inbox and thread.
-
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { hiddenRecipientsOf } from '#mailbox/messages/store/messages.ts'
@@ -56,7 +54,6 @@ const selectPolicies = statement<Tables, { accountId: string; inboxId: string },
       .where('inboxes.id', '=', place('inboxId')),
 )
 
-/** The rules of the inbox, its pod and the account for one of these values. */
 export async function findRecipientRules(
   db: ReadDb,
   input: { accountId: string; podId: string; inboxId: string; values: readonly string[] },
@@ -85,7 +82,7 @@ export async function findRecipientRules(
     }))
 }
 
-/** How strongly it is proven that the author wrote to the inbox. */
+/** How strongly the author of received mail is proven. */
 export const SENDER_PROOFS = {
   /** An API key let the message in. */
   none: 0,
@@ -97,7 +94,7 @@ export const SENDER_PROOFS = {
 
 export type SenderProof = (typeof SENDER_PROOFS)[keyof typeof SENDER_PROOFS]
 
-/** The given keys of addresses that have written to the inbox, with at least this proof. */
+/** Returns the keys of addresses that wrote to the inbox, with at least this proof. */
 export async function findWriters(
   db: ReadDb,
   { inboxId, proofMin }: { inboxId: string; proofMin: SenderProof },
@@ -114,7 +111,7 @@ export async function findWriters(
   return new Set(rows.map(({ address_key }) => address_key))
 }
 
-/** The given keys of addresses that the inbox has written to in mail that was queued. */
+/** Returns the keys of addresses that the inbox has written to in queued mail. */
 export async function findWrittenTo(
   db: ReadDb,
   inboxId: string,

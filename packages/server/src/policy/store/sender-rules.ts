@@ -114,7 +114,6 @@ export const insertSenderRule = transaction({
 
 type Refusal = Exclude<SenderRuleCreation, { kind: 'created' }>
 
-/** A rule for one inbox also has the inbox's pod. */
 async function findScope(tx: Tx, input: NewSenderRule): Promise<RuleScope | Refusal> {
   const { accountId, inboxId } = input
   const pod = input.pod === null ? null : await findPodRow(readIn(tx), accountId, input.pod)

@@ -1,5 +1,3 @@
-// DKIM keys in the database, and the steps of their rotation.
-
 import {
   type DkimKey,
   type DkimKeyState,
