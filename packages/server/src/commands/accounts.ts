@@ -120,7 +120,7 @@ export async function deleteApproverCommand(approverId: string): Promise<void> {
 
 const NAME_LENGTH_MAX = 200
 
-/** The same rule as the API's. */
+/** The rule of the API. */
 function checkName(name: string): void {
   const length = [...name].length
   if (length < 1 || length > NAME_LENGTH_MAX || /[\x00-\x1f\x7f-\x9f]/.test(name)) {

@@ -16,7 +16,7 @@ import {
   withStandardNames,
 } from './settings.ts'
 
-/** A shorter operator's token works, with a warning, because it could be guessed. */
+/** A shorter operator token works, with a warning, because it could be guessed. */
 const OPERATOR_TOKEN_LENGTH_MIN = 16
 
 export type SettingMistake = {

@@ -49,7 +49,7 @@ export type Settings = Readonly<{
   /** Threads that receive mail; 0 uses the main thread. */
   intakeThreads: number
   trustedProxies: BlockList | null
-  /** Null accepts either header. */
+  /** Null if either header is accepted. */
   forwardedHeader: ForwardedHeader | null
   /** Without a slash at the end; null if not given, see `publicUrlOf`. */
   publicUrl: string | null
@@ -68,7 +68,7 @@ export type Settings = Readonly<{
   readAttachments: boolean
   rspamdUrl: string | null
   clamdUrl: string | null
-  /** 0 never rotates keys automatically. */
+  /** 0 if keys are never rotated automatically. */
   dkimRotationDays: number
   allowPrivateEgress: boolean
   bootstrapApiKey: string | null

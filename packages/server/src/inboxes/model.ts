@@ -18,7 +18,7 @@ export type ShownInbox = Inbox & {
   webhookUrl: string | null
   unreadThreads: number
   lastMessageAtMs: number | null
-  /** Null keeps mail forever. */
+  /** Null if mail is kept forever. */
   effectiveRetentionDays: number | null
 }
 

@@ -199,7 +199,7 @@ async function readReplacement(deps: Deps, { inbound, outbound }: ReplacePolicy)
       details: defects.slice(0, DEFECTS_SHOWN),
     })
   }
-  // Stored as the default at the account, where nothing can be inherited.
+  // For an account this is stored as the default, because it inherits nothing.
   const inherited = defaultOutbound('inbox')
   return {
     inbound:

@@ -57,7 +57,7 @@ async function provenOf(
 ): Promise<ThreadMessage[]> {
   const received = thread.filter(({ isReceived }) => isReceived)
   const authors = [...keysOf(received, ({ from }) => [from])]
-  // A message that a key released may be verified, but does not make its author known.
+  // A message that a key released may be verified, but its author does not become known.
   const writers = await findProvenWriters(deps, inbox, authors)
   return thread.filter((message) => {
     if (!message.isReceived) return true

@@ -56,7 +56,7 @@ export function readOutbound(stored: string | null, scope: PolicyScope): Outboun
   return { mode, guards: { ...defaults.guards, ...guards } }
 }
 
-/** Nothing is inherited at the account. */
+/** An account inherits nothing. */
 export function storeOutbound(policy: OutboundPolicy, scope: PolicyScope): string | null {
   const settled = scope === 'account' ? settleAccount(policy) : policy
   return isDefault(settled, scope) ? null : JSON.stringify(settled)

@@ -6,7 +6,7 @@ import { presentTimes, type WithTimes } from '#platform/clock.ts'
 /** `defaulted`: an insert may omit it. `editable`: clients set it. `internal`: never presented. */
 type Trait = 'nullable' | 'defaulted' | 'editable' | 'internal'
 
-/** Null for a value that is stored as it is. */
+/** Null if the value is stored as it is. */
 type Codec<Value, Stored> = { read(stored: Stored): Value; write(value: Value): Stored } | null
 
 type Column<Name extends string, Value, Stored, Traits extends Trait = never> = {

@@ -25,7 +25,7 @@ export const ownPolicy = columns({
   outboundPolicy: text('outbound_policy').nullable(),
 })
 
-/** No metadata is stored as null. */
+/** An empty object is stored as null. */
 const metadata = coded(
   'metadata',
   {
@@ -43,9 +43,9 @@ export const accounts = columns({
   id: text('id'),
   name: text('name').editable(),
   plan: word<Plan>()('plan').editable(),
-  /** Whether mail of senders without a rule reaches the account's inboxes. */
+  /** Whether the account's inboxes accept senders without a rule. */
   filterMode: word<FilterMode>()('filter_mode').defaulted().internal(),
-  /** Null keeps mail forever. */
+  /** Null to keep mail forever. */
   retentionDays: int('retention_days').nullable().internal(),
   createdAtMs: time('created_at'),
 })
@@ -73,7 +73,7 @@ export const pods = columns({
   id: text('id'),
   clientId: text('client_id').nullable().editable(),
   name: text('name').nullable().editable(),
-  /** Null uses the account's. */
+  /** Null for the account's retention. */
   retentionDays: int('retention_days').nullable().editable(),
   isDefault: flag('is_default'),
   createdAtMs: time('created_at'),
@@ -150,9 +150,9 @@ export const inboxes = columns({
   /** The address; null when its domain belongs to another account. */
   receivingAddress: text('receiving_address').nullable().internal(),
   displayName: text('display_name').nullable().editable(),
-  /** Null uses the pod's or the account's. */
+  /** Null for the pod's or else the account's retention. */
   retentionDays: int('retention_days').nullable().editable(),
-  /** Null never expires. */
+  /** Null if it never expires. */
   expiresAtMs: time('expires_at').nullable().editable(),
   metadata,
   createdAtMs: time('created_at'),
@@ -162,7 +162,7 @@ export type Inbox = Fields<typeof inboxes>
 export const webhooks = columns({
   id: text('id'),
   accountId: text('account_id').internal(),
-  /** The inbox whose `webhookUrl` it is, and whose events alone it gets; null for any other. */
+  /** The inbox whose `webhookUrl` this is, and whose events alone it gets; otherwise null. */
   inboxId: text('inbox_id').nullable(),
   url: text('url'),
   kinds: json<readonly EventKind[]>()('event_types'),

@@ -135,7 +135,7 @@ export type Tables = {
   }
   thread_marks: {
     thread_id: string
-    /** See thread-mark.ts. */
+    /** A label, metadata or assignee, in the form of filter-marks.ts. */
     mark: string
     account_id: string
     inbox_id: string
@@ -153,7 +153,7 @@ export type Tables = {
   inbox_marks: { inbox_id: string; mark: string; account_id: string }
   unreferenced_blobs: { id: string }
   removed_messages: {
-    /** A message's id, or a thread's with arrival 0. */
+    /** The id of a message, or of a thread if `arrival` is 0. */
     id: string
     account_id: string
     inbox_id: string
@@ -381,11 +381,11 @@ export type Tables = {
     message_id: string
     account_id: string
     inbox_id: string
-    /** Null sends it as soon as it is approved. */
+    /** Null to send it as soon as it is approved. */
     release_at: number | null
     /** Null once approved, or if it is not held. */
     review_id: string | null
-    /** When it was approved before its time. */
+    /** Null unless it was approved before its time. */
     approved_at: Generated<number | null>
     /** 1 if the send limits counted it when it was filed. */
     is_counted: Generated<number>

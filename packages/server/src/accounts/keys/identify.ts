@@ -218,9 +218,9 @@ export function digest(token: string): Buffer {
 }
 
 /**
- * Throws `forbidden_origin` for another site's page, by `Sec-Fetch-Site` (W3C Fetch Metadata §2.3)
- * or `Origin` (RFC 6454 §7). Programs and old browsers send neither, and are allowed unless the
- * origin is required.
+ * Throws `forbidden_origin` for a page of another site, recognised by `Sec-Fetch-Site` (W3C Fetch
+ * Metadata §2.3) or `Origin` (RFC 6454 §7). Programs and old browsers send neither, and are allowed
+ * unless the origin is required.
  */
 export function requireOwnOrigin(
   headers: IncomingHttpHeaders,

@@ -28,7 +28,7 @@ export function checkMachine(settings: Settings): Finding[] {
   ]
 }
 
-/** Both settings are right, depending on who gets the first key of an account. */
+/** Either setting can be right, depending on who gets an account's first key. */
 function checkFirstApprover({ firstApprover }: Settings): Finding {
   const aim: Aim = {
     check: 'first approver',

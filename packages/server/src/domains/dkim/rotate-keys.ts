@@ -24,9 +24,7 @@ import {
   SERVICE_OWNER,
 } from './dkim-key.ts'
 
-/**
- * Mail waits up to 48 hours here and as long at relays, and some recipients verify it when opened.
- */
+/** Mail waits up to 48 hours here and at relays, and some recipients verify it when opened. */
 export const DKIM_RETIRING_MS = 7 * DAY_MS
 const DKIM_ROTATION_STEP = 100
 const KEYS_AT_ONCE = 32

@@ -28,10 +28,7 @@ export const LOG_COUNT_EVENTS_MAX = 10 * LOG_WINDOW_EVENTS
  */
 export const ERASED = 'erased'
 
-/**
- * For threads that are added without an event of their own; waiting claims in the inbox look for
- * them.
- */
+/** Reports threads that are added without an event; claims that wait in the inbox look for them. */
 export async function insertUntold(
   tx: Tx,
   told: { id: string; accountId: string; inboxId: string; nowMs: number },
@@ -248,7 +245,7 @@ function selectHead(db: ReadDb) {
   return inLogOrder(db, selectPositions(db, query), 'desc').limit(1)
 }
 
-/** An older transaction is running. Readers poll then, because nothing notifies of its end. */
+/** True while an older transaction runs. Readers poll, because nothing notifies of its end. */
 export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<boolean> {
   const { isSettled, isAfter } = logOrder(db.reading)
   if (isSettled === null) return false

@@ -235,7 +235,7 @@ export const removeInbox = transaction({
     if (inbox === null) return 'not_found'
     const holder = await holderOf(tx, inbox, input.actor)
     if (holder === 'approver_required') return holder
-    // The domain is locked before the inbox, in the same order as a takeover of the domain.
+    // Locks the domain before the inbox, in the same order as a takeover of the domain.
     if (inbox.domainId !== null) {
       await lockDomain(tx, { accountId: input.accountId, domainId: inbox.domainId })
     }
@@ -427,7 +427,7 @@ function refuse(reason: DomainDefect): InboxDomain {
   return { kind: 'invalid_domain', reason }
 }
 
-/** An inbox's `webhookUrl`. It gets only this inbox's events and is deleted with it. */
+/** The webhook behind `webhookUrl`. It gets only its inbox's events and is deleted with it. */
 export type InboxWebhook = { id: string; url: string; sealedSecrets: Uint8Array }
 
 type Place = { accountId: string; inboxId: string; nowMs: number }

@@ -24,7 +24,7 @@ export function changedMetadata(
   return sorted.length === 0 ? null : JSON.stringify(Object.fromEntries(sorted))
 }
 
-/** The form in which lists are filtered by metadata. */
+/** The text by which lists are filtered. */
 function metadataMark(key: string, value: string): string {
   return `metadata.${key}=${value}`
 }

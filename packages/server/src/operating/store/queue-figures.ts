@@ -31,8 +31,8 @@ export type QueueFigures = {
 }
 
 /**
- * Counts up to QUEUE_COUNT_MAX of a state; beyond that, uses the server's estimate if it has one,
- * and the age is that of the first QUEUE_AGE_LANES_MAX lanes.
+ * Counts up to QUEUE_COUNT_MAX of a state; beyond that, the count is the server's estimate, if any,
+ * and the age is read from the first QUEUE_AGE_LANES_MAX lanes.
  */
 export async function readQueueFigures(db: ReadDb, table: QueueTable): Promise<QueueFigures> {
   const ready = await readState(db, { table, state: 'ready', column: 'next_attempt_at' })
