@@ -134,10 +134,7 @@ function endingOnce({ log, flush }: OpenedLog, close: () => Promise<void>): Endi
   }
 }
 
-/**
- * The banner with the first key, shown only now. It is written just before the account is
- * committed, so that a crash never leaves a key that was not shown.
- */
+/** Written just before the account is committed, so that a crash never hides the first key. */
 function describeFirstStart({
   token,
   addresses: { publicUrl, smtp },

@@ -1,5 +1,4 @@
-// The forms of setting texts, and their parsers, which know neither the setting nor the file
-// system.
+// The forms of setting texts, and their parsers. A parser does not access the file system.
 
 import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'

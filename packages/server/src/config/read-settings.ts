@@ -92,9 +92,7 @@ export function ownNamesOf({ publicUrl, smtpHostname }: Settings): string[] {
   return [...apiName, smtpHostname]
 }
 
-/**
- * Fewer saturate SQLite's writer. On PostgreSQL each opens some of a server's hundred connections.
- */
+/** Fewer saturate SQLite's writer; on PostgreSQL each opens connections. */
 const INTAKE_THREADS_MAX = { sqlite: 8, postgres: 4 }
 
 /** `asked` is null by default. Threads can share a port only on Linux. */
@@ -258,10 +256,7 @@ function secretFileNames(tables: Tables): ReadonlyMap<string, Setting<unknown>> 
   return new Map(secrets.map((setting) => [setting.name + ENDING, setting]))
 }
 
-/**
- * Replaces the names of files by the trimmed secrets in them. An unreadable, empty or oversized
- * file is a mistake, and so is one given beside its secret.
- */
+/** An unreadable, empty or oversized file is a mistake, and so is one given beside its secret. */
 function readSecretFiles(
   given: Environment,
   tables: Tables,

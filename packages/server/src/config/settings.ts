@@ -75,9 +75,7 @@ export type Settings = Readonly<{
   bootstrapPlan: Plan
   firstApprover: 'key' | 'machine'
   adminToken: string | null
-  /**
-   * See `decodeSecretKey`. If null, the embedded database uses a key file; PostgreSQL has no key.
-   */
+  /** See `decodeSecretKey`. Null for a key file (embedded database) or none (PostgreSQL). */
   secretKey: string | null
   /** PEM files with absolute paths; null for a self-signed certificate, made at the first start. */
   tlsFiles: Readonly<{ cert: string; key: string }> | null

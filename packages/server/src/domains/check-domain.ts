@@ -85,10 +85,7 @@ export async function checkDueDomains(deps: VerifyDeps, signal: AbortSignal): Pr
   return due.length === DOMAIN_CHECKS_AT_ONCE
 }
 
-/**
- * Per process, for due and for requested checks each. Together they stay below DNS_QUERIES_AT_ONCE,
- * so that silent servers of one domain delay no other.
- */
+/** The queries of due and requested checks together stay below DNS_QUERIES_AT_ONCE. */
 const DOMAIN_CHECKS_AT_ONCE = 20
 export const DOMAIN_CHECKS_PER_ACCOUNT_MAX = 4
 export const DOMAIN_CHECKS_WAITING_MAX = 16

@@ -24,18 +24,14 @@ export type LogReader = {
 
 type Place = { kept: LogPosition; read: LogPosition; unkept: number; keptMs: number }
 
-/**
- * The transaction of `write` moves the stored position, so that one process does an event's work.
- */
+/** The transaction of `write` moves the position, so that one process does the work. */
 export function openLogReader<Event extends { readonly position: LogPosition }, Work>(
   { db, clock }: { db: Db; clock: Clock },
   reader: {
     readonly name: LogReaderName
     readonly limit: number
     read(after: LogPosition): Promise<readonly Event[]>
-    /**
-     * The work that follows from these events, and the position of the last event that it covers.
-     */
+    /** `to` is the position of the last event that `work` covers. */
     match(events: readonly Event[]): Promise<{ work: readonly Work[]; to: LogPosition }>
     /** False without a write if the reader is no longer at `from`. */
     write(step: { from: LogPosition; to: LogPosition; work: readonly Work[] }): Promise<boolean>

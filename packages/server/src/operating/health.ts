@@ -66,10 +66,7 @@ export function healthPath({ dataDir }: { dataDir: string }): string {
   return join(dataDir, 'health.sock')
 }
 
-/**
- * `/ready` is 200, or 503 with the obstacle. Only logs a warning if another process answers for the
- * data directory, or the path is too long for a socket.
- */
+/** Only logs a warning if another process answers, or the path is too long for a socket. */
 export async function openHealth({ dataDir, findObstacle, log }: HealthOptions): Promise<Health> {
   const path = healthPath({ dataDir })
   const server = createServer(async (request, response) => {

@@ -8,10 +8,7 @@ import { addressKey, bareAddress, checkEmailAddress, domainOf } from '#platform/
 /** RFC 1035 §2.3.4: 255 octets on the wire are 253 of text. */
 export const DOMAIN_LENGTH_MAX = 253
 
-type RuleValue =
-  | { kind: 'value'; value: string }
-  /** `message` follows the name of the field. */
-  | { kind: 'defect'; message: string }
+type RuleValue = { kind: 'value'; value: string } | { kind: 'defect'; message: string }
 
 export async function readRuleValue(text: string): Promise<RuleValue> {
   const read = compareValue(text)

@@ -9,10 +9,7 @@ export const PURGE_STEP_ROWS = 500
 
 type Column<Table extends keyof Tables> = keyof Row<Table> & string
 
-/**
- * Removes rows whose `time`, an indexed column, is at or before `until`, oldest first. With
- * `isRenewed`, a row that gets a later time during the step is kept.
- */
+/** `time` is indexed. With `isRenewed`, a row that gets a later time during the step is kept. */
 export async function removeOldest<Table extends keyof Tables, Returned extends Column<Table>>(
   tx: Tx,
   table: Table,

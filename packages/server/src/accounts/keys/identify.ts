@@ -152,9 +152,7 @@ export class Identifier {
     return readSessionCookie(headers, this.#options.publicUrl())
   }
 
-  /**
-   * Pages of other sites are counted apart, or any page could lock out the agents at its address.
-   */
+  /** Counts other sites' pages apart, or a page could lock out the agents at its address. */
   #groupOf({ clientAddress, headers }: Sender): string {
     const group = clientGroup(clientAddress)
     return isForeignPage(headers, this.#options.publicUrl()) ? `page ${group}` : group

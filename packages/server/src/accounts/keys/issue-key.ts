@@ -95,7 +95,7 @@ const TOUCH_EVERY_MS = 60_000
 const TOUCHED_KEYS_MAX = 10_000
 
 /**
- * Queries each token, so that revoking takes effect at once. Waits for the record of a first use.
+ * Queries each token, so that revoking takes effect at once. Waits until a first use is recorded.
  */
 export function makeAuthenticate(deps: { db: Db; clock: Clock; log: Log }): Authenticate {
   const touch = makeTouch(deps)

@@ -1,5 +1,3 @@
-// Accounts, with their keys, totals and ended sessions, in the database.
-
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import { transaction } from '#platform/db/db.ts'

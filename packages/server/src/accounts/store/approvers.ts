@@ -1,5 +1,3 @@
-// Approvers in the database. See `needsApprover` for what is reserved to them.
-
 import { insertEvent } from '#events/store/events.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'

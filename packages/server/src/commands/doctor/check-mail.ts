@@ -22,7 +22,6 @@ import {
   unknown,
 } from './finding.ts'
 
-/** Checked hosts of one domain, and addresses of one host. */
 const HOSTS_MAX = 3
 const ADDRESSES_MAX = 4
 

@@ -5,19 +5,14 @@ import { raceAbort } from '#platform/abort.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import { listOwnAddresses } from '#platform/egress/address-guard.ts'
 
-/**
- * `wrong`: mail is lost, refused or distrusted until the operator fixes it; `advice`: works, but
- * could be better; `unknown`: this machine cannot find out.
- */
+/** `wrong`: mail is lost, refused or distrusted. `unknown`: this machine cannot find out. */
 type Verdict = 'ok' | 'wrong' | 'advice' | 'unknown' | 'not needed'
 
 export type Finding = {
-  /** A few words; several findings may have the same. */
   readonly check: string
   readonly verdict: Verdict
   readonly expected: string
   readonly found: string
-  /** The action for the operator; null for none. */
   readonly fix: string | null
 }
 
@@ -69,7 +64,6 @@ const ORDER: readonly Verdict[] = ['not needed', 'ok', 'unknown', 'advice', 'wro
 const SANDBOX_NOTE =
   'MAILROOM_DELIVERY is sandbox. "MAILROOM_DELIVERY=direct mailroom doctor" (or relay) checks what real delivery needs.\n'
 
-/** One line for each finding, with details of those that are not in order. */
 export function formatFindings(
   given: readonly Finding[],
   { isSandbox = false }: { isSandbox?: boolean } = {},

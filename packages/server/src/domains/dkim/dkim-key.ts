@@ -15,7 +15,6 @@ export type { DkimKey, DkimKeyState }
 
 export type DkimOwner = { readonly ownerId: string; readonly domain: string }
 
-/** The owner of the keys of the service's own domain. */
 export const SERVICE_OWNER = 'service'
 
 /**
@@ -52,10 +51,7 @@ export type MakeKeyDeps = {
 
 const SELECTOR_SUFFIX_LENGTH = 6
 
-/**
- * Takes 15 to 500 ms for each key. Later keys reuse the two selectors; a DNS name may have one key
- * only (RFC 6376 §3.6.2.2).
- */
+/** Takes 15 to 500 ms for each key. A DNS name may have one key only (RFC 6376 §3.6.2.2). */
 export async function makeDomainKeys(
   deps: MakeKeyDeps & { chance: Chance },
   owner: DkimOwner,

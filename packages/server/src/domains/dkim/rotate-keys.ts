@@ -105,7 +105,6 @@ function isInUse(
   return ownerId !== SERVICE_OWNER || (usesServiceKeys && domain === inboxDomain)
 }
 
-/** Keys of custom domains are checked with the other records of the domain. */
 async function checkServiceKeys(deps: DueKeysDeps): Promise<void> {
   const kept = await listDkimKeys(deps.db, serviceOwner(deps))
   // The first key is created with the first mail.
@@ -180,7 +179,6 @@ export type KeyRotation =
   /** DNS has the record, but caches may still have the former one. */
   | { readonly kind: 'settling'; readonly standby: DkimKey; readonly settledAtMs: number }
   | { readonly kind: 'fault'; readonly standby: DkimKey; readonly text: string }
-  /** There is no standby until the retired key is replaced. */
   | { readonly kind: 'retiring'; readonly retiring: DkimKey }
   /** The domain has no keys, or another process has changed them. */
   | { readonly kind: 'none' }

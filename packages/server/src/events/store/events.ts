@@ -22,10 +22,7 @@ export const LOG_WINDOW_EVENTS = 2_000
 /** Events after a full page that are scanned for its total if there is a filter. */
 export const LOG_COUNT_EVENTS_MAX = 10 * LOG_WINDOW_EVENTS
 
-/**
- * The kind of an event without content, which only holds a position. With an inbox, it reports that
- * threads were added to its list.
- */
+/** An event without content. With an inbox, it reports that threads were added to its list. */
 export const ERASED = 'erased'
 
 /** Reports threads that are added without an event; claims that wait in the inbox look for them. */
@@ -173,10 +170,7 @@ export async function listEvents(
   }
 }
 
-/**
- * Counts events up to `max` whose message or thread still exists. Scans at most
- * LOG_COUNT_EVENTS_MAX with a filter. Ends early if `signal` is aborted.
- */
+/** Ignores events whose message or thread was removed. Ends early if `signal` is aborted. */
 export async function countEvents(
   db: ReadDb,
   { max = COUNTED_MAX, signal, ...range }: EventRange & { max?: number; signal?: AbortSignal },
@@ -201,10 +195,7 @@ export async function countEvents(
   return counted
 }
 
-/**
- * Settled events of all accounts, in the order of the log; `hasUntold` includes those of
- * `insertUntold`.
- */
+/** Settled events of all accounts; `hasUntold` includes those of `insertUntold`. */
 export async function readLog(
   db: ReadDb,
   { after, limit, hasUntold = false }: { after: LogPosition; limit: number; hasUntold?: boolean },

@@ -443,10 +443,7 @@ async function addInboxWebhook(
   await insertWebhookRow(tx, made)
 }
 
-/**
- * True if a webhook was created. A disabled one is enabled, because an inbox has no other way to do
- * so. The caller has locked the account.
- */
+/** True if created. Enables a disabled webhook. The caller has locked the account. */
 async function changeInboxWebhook(
   tx: Tx,
   place: Place,

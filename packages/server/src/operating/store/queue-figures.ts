@@ -24,9 +24,7 @@ export type QueueFigures = {
   ready: number
   waiting: number
   leased: number
-  /**
-   * When the longest-waiting delivery was due, or else when the next one is, by the queue's clock.
-   */
+  /** When the longest-waiting or else the next delivery is due, by the queue's clock. */
   dueAtMs: number | null
 }
 
@@ -43,8 +41,7 @@ export async function readQueueFigures(db: ReadDb, table: QueueTable): Promise<Q
     ready: ready.count,
     waiting: waiting.count,
     leased: leased.count,
-    // Due deliveries that no process has made ready yet, or taken over from a dead process, count
-    // too.
+    // Due deliveries count even if no process has made them ready or taken them over.
     dueAtMs: earliest([ready.oldestAtMs, ofLanes, waiting.oldestAtMs, leased.oldestAtMs]),
   }
 }
