@@ -1,7 +1,8 @@
 // The cost of the service's own queries and transactions on a filled database: time, which depends on the machine's
 // load, and pages and log, which do not. One at a time, on one connection.
 
-import { listEvents, readLog } from '@mailroom/server/events/store/events.ts'
+import { listEvents } from '@mailroom/server/events/store/events.ts'
+import { readLog } from '@mailroom/server/events/store/log.ts'
 import { storeReceived } from '@mailroom/server/inbound/receive/store/receive-messages.ts'
 import { CUT_READ_LENGTH } from '@mailroom/server/mailbox/messages/present-message.ts'
 import {

@@ -33,10 +33,7 @@ check('a folder of the server imports fronts of its own floor and of those below
   findFloorBreaches(server),
 )
 check(`other folders use at most ${rules.FRONT_NAMES_MAX} names of a front`, () =>
-  rules.findWideFronts(
-    server,
-    (path) => isFeatureFront(path) && !exceptions.WIDE_FRONTS.test(path),
-  ),
+  rules.findWideFronts(server, isFeatureFront),
 )
 check('mail knows no socket, disk or process', () => imports.findImpureMail(src))
 check('a source file has at most 700 lines', () => rules.findLongFiles(src, exceptions.LONG_FILES))

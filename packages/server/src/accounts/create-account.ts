@@ -4,10 +4,10 @@ import {
   type Account,
   changeAccount,
   findAccount,
-  insertAccount,
   type Key,
   listAccounts,
 } from '#accounts/store/accounts.ts'
+import { insertAccount } from '#accounts/store/insert-account.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'

@@ -1,6 +1,7 @@
 import { createKey, refuseScopedKey, revokeKey } from '#accounts/keys/issue-key.ts'
-import { listAccounts, listKeys } from '#accounts/store/accounts.ts'
+import { listAccounts } from '#accounts/store/accounts.ts'
 import { listApprovers } from '#accounts/store/approvers.ts'
+import { listKeys } from '#accounts/store/keys.ts'
 import {
   changePod,
   findPod,

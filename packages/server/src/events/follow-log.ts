@@ -1,6 +1,7 @@
 // Follows the log of events: does work once for each event, and decides when to read again.
 
-import { findReaderPosition, isUnsettledAfter, type LogReaderName } from '#events/store/events.ts'
+import { isUnsettledAfter } from '#events/store/log.ts'
+import { findReaderPosition, type LogReaderName } from '#events/store/readers.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'

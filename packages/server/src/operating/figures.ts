@@ -1,6 +1,6 @@
 // Metrics of the queues of this process and, within a time limit, in the database.
 
-import { findUnsettledSince } from '#events/store/events.ts'
+import { findUnsettledSince } from '#events/store/log.ts'
 import type { MailListener } from '#inbound/intake/intake.ts'
 import {
   readDueDomainChecks,

@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { LOG_STEP_EVENTS } from '#events/events.ts'
 import type { LogPosition } from '#events/model.ts'
-import { readLog, readLogHead } from '#events/store/events.ts'
+import { readLog, readLogHead } from '#events/store/log.ts'
 import type { Clock } from '#platform/clock.ts'
 import { storageErrorKind } from '#platform/problem.ts'
 import { DAY_MS, HOUR_MS, SECOND_MS } from '#platform/units.ts'

@@ -26,12 +26,11 @@ import {
   findEventPosition,
   findNewestUnsettled,
   findPositionOfId,
-  findUnsettledSince,
   LOG_WINDOW_EVENTS,
-  positionBefore,
   scanLog,
   unreadOf,
 } from '#events/store/events.ts'
+import { findUnsettledSince, positionBefore } from '#events/store/log.ts'
 import { findInboxIds } from '#inboxes/store/inboxes.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { wrongQuery } from '#platform/problem.ts'

@@ -8,7 +8,8 @@ import {
   type LogPosition,
   type MessageCategory,
 } from '#events/model.ts'
-import { readLogHeadOf, scanLog } from '#events/store/events.ts'
+import { scanLog } from '#events/store/events.ts'
+import { readLogHeadOf } from '#events/store/log.ts'
 import {
   type Direction,
   findMessage,

@@ -17,7 +17,7 @@ import {
   type LoggedEvent,
   type LogPosition,
 } from '#events/model.ts'
-import { readLog } from '#events/store/events.ts'
+import { readLog } from '#events/store/log.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
 import { type HttpPoster, openHttpPoster } from '#platform/egress/http-post.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { insertAccount } from '#accounts/store/accounts.ts'
+import { insertAccount } from '#accounts/store/insert-account.ts'
 import { insertPod } from '#accounts/store/pods.ts'
 import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { removeInbox } from '#inboxes/store/change-inboxes.ts'

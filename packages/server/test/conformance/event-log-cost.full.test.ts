@@ -6,10 +6,9 @@ import {
   countEvents,
   LOG_COUNT_EVENTS_MAX,
   LOG_WINDOW_EVENTS,
-  readLog,
-  readLogHead,
   scanLog,
 } from '#events/store/events.ts'
+import { readLog, readLogHead } from '#events/store/log.ts'
 import {
   addAccount,
   addInbox,

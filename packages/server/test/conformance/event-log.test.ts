@@ -2,18 +2,15 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import pg from 'pg'
 import { comparePositions, type EventFilter, LOG_START, type LoggedEvent } from '#events/model.ts'
+import { countEvents, findEvent, LOG_WINDOW_EVENTS, listEvents } from '#events/store/events.ts'
 import {
-  countEvents,
-  findEvent,
   findUnsettledSince,
   isUnsettledAfter,
-  LOG_WINDOW_EVENTS,
-  listEvents,
   positionOf,
   readLog,
   readLogHead,
   readLogHeadOf,
-} from '#events/store/events.ts'
+} from '#events/store/log.ts'
 import { settleEventOrder } from '#events/store/restored-order.ts'
 import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import type { Db } from '#store/tables.ts'

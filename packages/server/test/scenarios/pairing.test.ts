@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ACTIVE_KEYS_MAX } from '#accounts/store/accounts.ts'
+import { ACTIVE_KEYS_MAX } from '#accounts/store/keys.ts'
 import type { Log } from '#platform/log.ts'
 import { purgeExpiredStep } from '#removal/store/purge.ts'
 import { runSql } from '#test/peers/sql.ts'

@@ -94,6 +94,3 @@ export const BANNED_WORDS: readonly BannedWord[] = [
     reason: 'only commands end the process',
   },
 ]
-
-/** Fronts of which others use more names than they should. */
-export const WIDE_FRONTS = /(accounts\/store\/accounts|events\/store\/events)\.ts$/

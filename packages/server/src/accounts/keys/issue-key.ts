@@ -1,17 +1,17 @@
 // API keys and approver tokens. Only the SHA-256 of a token and a few of its characters are stored.
 
 import { hash, timingSafeEqual } from 'node:crypto'
+import type { Key } from '#accounts/store/accounts.ts'
+import type { Actor } from '#accounts/store/actor.ts'
+import { findApproverByToken } from '#accounts/store/approvers.ts'
 import {
   ACTIVE_KEYS_MAX,
   findKey,
   insertKey,
-  type Key,
   markKeyRevoked,
   type NewKey,
   touchKeys,
-} from '#accounts/store/accounts.ts'
-import type { Actor } from '#accounts/store/actor.ts'
-import { findApproverByToken } from '#accounts/store/approvers.ts'
+} from '#accounts/store/keys.ts'
 import { Cache } from '#platform/cache.ts'
 import { BASE62, type Chance, randomText } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'

@@ -4,15 +4,10 @@ import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { SECURE_SESSION_COOKIE, SESSION_COOKIE } from '@mailroom/contract/vocabulary.ts'
 import { type Authenticate, type Identity, makeTouch } from '#accounts/keys/issue-key.ts'
-import {
-  type Account,
-  endSession,
-  findAccount,
-  findEndedSessions,
-  findKeyWithAccount,
-  type Key,
-} from '#accounts/store/accounts.ts'
+import { type Account, findAccount, type Key } from '#accounts/store/accounts.ts'
 import { type Approver, findApprover } from '#accounts/store/approvers.ts'
+import { findKeyWithAccount } from '#accounts/store/keys.ts'
+import { endSession, findEndedSessions } from '#accounts/store/sessions.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import { isIdOf } from '#platform/ids.ts'

@@ -1,11 +1,12 @@
-import { insertEvent } from '#events/store/events.ts'
+import { insertEvent } from '#events/store/append.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { type Approver, approvers } from '#store/nouns.ts'
 import type { ReadDb, Tx } from '#store/tables.ts'
-import { activeApprovers, isAllowed, lockAccount, payerOfChange } from './accounts.ts'
+import { lockAccount } from './accounts.ts'
 import type { Actor } from './actor.ts'
 import { accountEntry, insertAudit } from './audit.ts'
+import { activeApprovers, isAllowed, payerOfChange } from './authority.ts'
 
 export type { Approver }
 

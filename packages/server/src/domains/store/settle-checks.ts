@@ -10,7 +10,7 @@ import {
   nextStatus,
   type RecordCheck,
 } from '#domains/model.ts'
-import { insertEvent } from '#events/store/events.ts'
+import { insertEvent } from '#events/store/append.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'

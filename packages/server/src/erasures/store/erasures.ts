@@ -3,10 +3,11 @@
 
 import type { ErasureCounts } from '@mailroom/contract/erasures.ts'
 import { sql } from 'kysely'
-import { lockAccount, needsApprover, payerOfChange } from '#accounts/store/accounts.ts'
+import { lockAccount } from '#accounts/store/accounts.ts'
 import type { Actor } from '#accounts/store/actor.ts'
 import { accountEntry, insertAudit } from '#accounts/store/audit.ts'
-import { ERASED } from '#events/store/events.ts'
+import { needsApprover, payerOfChange } from '#accounts/store/authority.ts'
+import { ERASED } from '#events/store/append.ts'
 import { ERASED_ADDRESS, replaceAddress } from '#platform/address-text.ts'
 import { transaction } from '#platform/db/db.ts'
 import { type Held, holdJob, insertJobs, troubleOf } from '#queue/jobs.ts'

@@ -1,51 +1,20 @@
-// The rows of the event log. No event is ever added before a position that was read. An erased
-// event keeps only its position.
+// Events of an account: listed, counted and found by id.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
-import {
-  type EventFilter,
-  type EventKind,
-  LOG_START,
-  type LoggedEvent,
-  type LogPosition,
-  type MessageCategory,
-} from '#events/model.ts'
+import { type EventFilter, LOG_START, type LoggedEvent, type LogPosition } from '#events/model.ts'
 import { inLog, inLogOrder, logOrder, selectPositions } from '#platform/db/log-order.ts'
-import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import { idTimeMs } from '#platform/ids.ts'
-import type { NewRow, ReadDb, Row, Tables, Tx } from '#store/tables.ts'
+import type { ReadDb, Tables } from '#store/tables.ts'
+import { ERASED } from './append.ts'
+import { positionBefore, positionOf, readLogHead, toEvent } from './log.ts'
 
 /** Events that one query scans for those that pass a filter. */
 export const LOG_WINDOW_EVENTS = 2_000
+
 /** Events after a full page that are scanned for its total if there is a filter. */
 export const LOG_COUNT_EVENTS_MAX = 10 * LOG_WINDOW_EVENTS
-
-/** An event without content. With an inbox, it reports that threads were added to its list. */
-export const ERASED = 'erased'
-
-/** Reports threads that are added without an event; claims that wait in the inbox look for them. */
-export async function insertUntold(
-  tx: Tx,
-  told: { id: string; accountId: string; inboxId: string; nowMs: number },
-): Promise<void> {
-  await insertEvent(tx, {
-    id: told.id,
-    kind: ERASED,
-    account_id: told.accountId,
-    pod_id: null,
-    inbox_id: told.inboxId,
-    thread_id: null,
-    message_id: null,
-    occurred_at: told.nowMs,
-    details: null,
-  })
-}
-
-export function isUntold({ kind, inboxId }: { kind: string; inboxId: string | null }): boolean {
-  return kind === ERASED && inboxId !== null
-}
 
 const NO_FILTER: EventFilter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
 
@@ -123,11 +92,6 @@ export function unreadOf<Range extends EventRange>(range: Range, reached: LogPos
     : { ...range, after: reached }
 }
 
-/** No event is between this position and that one, because sequences are integers. */
-export function positionBefore({ transactionId, sequence }: LogPosition): LogPosition {
-  return { transactionId, sequence: sequence - 1 }
-}
-
 export type LogScan = {
   readonly events: LoggedEvent[]
   readonly reached: LogPosition
@@ -195,31 +159,6 @@ export async function countEvents(
   return counted
 }
 
-/** Settled events of all accounts; `hasUntold` includes those of `insertUntold`. */
-export async function readLog(
-  db: ReadDb,
-  { after, limit, hasUntold = false }: { after: LogPosition; limit: number; hasUntold?: boolean },
-): Promise<LoggedEvent[]> {
-  const found: LoggedEvent[] = []
-  for (let from = after; ; await nextTurn()) {
-    const query = inLog(db, db.read.selectFrom('events'), { after: from, until: null })
-    const rows = await inLogOrder(db, query, 'asc').selectAll().limit(limit).execute()
-    const isRead = (row: Row<'events'>) =>
-      row.kind !== ERASED || (hasUntold && row.inbox_id !== null)
-    found.push(...rows.filter(isRead).map(toEvent))
-    const last = rows.at(-1)
-    if (found.length >= limit || rows.length < limit || last === undefined) {
-      return found.slice(0, limit)
-    }
-    from = positionOf(last)
-  }
-}
-
-export async function readLogHead(db: ReadDb): Promise<LogPosition> {
-  const row = await selectHead(db).executeTakeFirst()
-  return row === undefined ? LOG_START : positionOf(row)
-}
-
 /** Searches up to and including `until`. */
 export async function findNewestEventId(
   db: ReadDb,
@@ -229,44 +168,6 @@ export async function findNewestEventId(
   const places = rowsIn(db, { accountId, after: LOG_START, until, filter })
   const newest = inLogOrder(db, places, 'desc').select('id').limit(1)
   return (await newest.executeTakeFirst())?.id ?? null
-}
-
-function selectHead(db: ReadDb) {
-  const query = inLog(db, db.read.selectFrom('events'), { after: LOG_START, until: null })
-  return inLogOrder(db, selectPositions(db, query), 'desc').limit(1)
-}
-
-/** True while an older transaction runs. Readers poll, because nothing notifies of its end. */
-export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<boolean> {
-  const { isSettled, isAfter } = logOrder(db.reading)
-  if (isSettled === null) return false
-  const query = db.read.selectFrom('events').where(isAfter(after))
-  // This order uses the index even while the table has no statistics and a scan seems to end soon.
-  const first = query.select('sequence').orderBy('transaction_id').orderBy('sequence').limit(1)
-  return (await first.executeTakeFirst()) !== undefined
-}
-
-/** One statement reads both, so that no event is in neither. */
-export async function readLogHeadOf(
-  db: ReadDb,
-  inboxId: string,
-): Promise<{ position: LogPosition; unsettledIds: string[] }> {
-  const { isUnsettled: condition } = logOrder(db.reading)
-  if (condition === null) return { position: await readLogHead(db), unsettledIds: [] }
-  const head = db.read
-    .selectFrom(selectHead(db).as('head'))
-    .select(sql<string | null>`null`.as('id'))
-  const waiting = db.read
-    .selectFrom('events')
-    .select('id')
-    .where('inbox_id', '=', inboxId)
-    .where(condition)
-  const rows = await selectPositions(db, head).unionAll(selectPositions(db, waiting)).execute()
-  const settled = rows.find(({ id }) => id === null)
-  return {
-    position: settled === undefined ? LOG_START : positionOf(settled),
-    unsettledIds: rows.flatMap(({ id }) => id ?? []),
-  }
 }
 
 /** Of the account, or of the filter's only inbox; up to and including `until` if given. */
@@ -285,21 +186,6 @@ export async function findNewestUnsettled(
   const newest = inLogOrder(db, selectPositions(db, bounded), 'desc').limit(1)
   const row = await newest.executeTakeFirst()
   return row === undefined ? null : positionOf(row)
-}
-
-export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
-  const { isUnsettled: condition } = logOrder(db.reading)
-  if (condition === null) return null
-  const row = await db.read
-    .selectFrom('events')
-    .select('occurred_at')
-    .where(condition)
-    // The index in this order begins with that event; by time all events would be read.
-    .orderBy('transaction_id')
-    .orderBy('sequence')
-    .limit(1)
-    .executeTakeFirst()
-  return row?.occurred_at ?? null
 }
 
 /** The only inbox of a filter, which has an index of its own; otherwise null. */
@@ -403,82 +289,4 @@ async function findWindowEnd(db: ReadDb, range: EventRange): Promise<LogPosition
     .limit(1)
     .executeTakeFirst()
   return row === undefined ? null : positionOf(row)
-}
-
-export function positionOf(row: Pick<Row<'events'>, 'transaction_id' | 'sequence'>): LogPosition {
-  return { transactionId: row.transaction_id, sequence: row.sequence }
-}
-
-function toEvent(row: Row<'events'>): LoggedEvent {
-  return {
-    position: positionOf(row),
-    id: row.id,
-    kind: row.kind as EventKind,
-    accountId: row.account_id,
-    podId: row.pod_id,
-    inboxId: row.inbox_id,
-    threadId: row.thread_id,
-    messageId: row.message_id,
-    category: row.category as MessageCategory | null,
-    occurredAtMs: row.occurred_at,
-    details: row.details === null ? null : JSON.parse(row.details),
-    traceParent: row.trace_parent,
-  }
-}
-
-export type NewEvent = Omit<
-  NewRow<'events'>,
-  'sequence' | 'transaction_id' | 'trace_parent' | 'category'
->
-
-export type TracedEvent = NewEvent & {
-  trace_parent: string | null
-  category: string | null
-}
-
-export async function insertEvent(tx: Tx, event: NewEvent): Promise<void> {
-  await insertEvents(tx, [{ ...event, trace_parent: tx.traceParent ?? null, category: null }])
-}
-
-export const EVENTS = rowInsert<Tables, TracedEvent>('events', [
-  'id',
-  'kind',
-  'account_id',
-  'pod_id',
-  'inbox_id',
-  'thread_id',
-  'message_id',
-  'occurred_at',
-  'details',
-  'trace_parent',
-  'category',
-])
-
-export const insertEvents = forEachRow(EVENTS)
-
-export type LogReaderName = 'webhooks' | 'figures' | 'inbox_days'
-
-export async function findReaderPosition(db: ReadDb, name: LogReaderName): Promise<LogPosition> {
-  const row = await db.read
-    .selectFrom('event_readers')
-    .select(['transaction_id', 'sequence'])
-    .where('name', '=', name)
-    .executeTakeFirstOrThrow()
-  return { transactionId: row.transaction_id, sequence: row.sequence }
-}
-
-/** False if another process has already moved the reader from `from`. */
-export async function moveReader(
-  tx: Tx,
-  { name, from, to }: { name: LogReaderName; from: LogPosition; to: LogPosition },
-): Promise<boolean> {
-  const moved = await tx.query
-    .updateTable('event_readers')
-    .set({ transaction_id: to.transactionId, sequence: to.sequence })
-    .where('name', '=', name)
-    .where('transaction_id', '=', from.transactionId)
-    .where('sequence', '=', from.sequence)
-    .returning('name')
-    .execute()
-  return moved.length === 1
 }

@@ -7,7 +7,7 @@ import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { logOrder } from '#platform/db/log-order.ts'
 import type { Row, Tx } from '#store/tables.ts'
-import { positionOf } from './events.ts'
+import { positionOf } from './log.ts'
 
 const STEP_ROWS = 10_000
 

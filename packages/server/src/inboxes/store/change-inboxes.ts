@@ -1,14 +1,9 @@
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
-import {
-  changeAccountTotal,
-  deleteRulesOf,
-  hasPolicy,
-  inboxesAllowed,
-  lockAccount,
-  needsApprover,
-} from '#accounts/store/accounts.ts'
+import { changeAccountTotal, inboxesAllowed, lockAccount } from '#accounts/store/accounts.ts'
 import type { Actor } from '#accounts/store/actor.ts'
+import { needsApprover } from '#accounts/store/authority.ts'
 import { changePodTotal, defaultPodRow, findPodRow } from '#accounts/store/pods.ts'
+import { deleteRulesOf, hasPolicy } from '#accounts/store/rules.ts'
 import type { Domain } from '#domains/model.ts'
 import { isUsable } from '#domains/model.ts'
 import {
@@ -18,7 +13,7 @@ import {
   lockDomain,
   lockDomainsNamed,
 } from '#domains/store/domains.ts'
-import { insertEvent } from '#events/store/events.ts'
+import { insertEvent } from '#events/store/append.ts'
 import type { Inbox, ShownInbox } from '#inboxes/model.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'

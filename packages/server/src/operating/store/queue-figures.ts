@@ -4,7 +4,7 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { LogPosition } from '#events/model.ts'
-import { findReaderPosition } from '#events/store/events.ts'
+import { findReaderPosition } from '#events/store/readers.ts'
 import { countedRows } from '#platform/db/dialect.ts'
 import { inLog, inLogOrder } from '#platform/db/log-order.ts'
 import type { QueueState, QueueTable } from '#queue/leased-queue.ts'

@@ -7,14 +7,10 @@ import type {
   PolicyScope,
   SenderRuleType,
 } from '@mailroom/contract/vocabulary.ts'
-import {
-  activeApprovers,
-  lockAccount,
-  needsApprover,
-  payerOfChange,
-} from '#accounts/store/accounts.ts'
+import { lockAccount } from '#accounts/store/accounts.ts'
 import type { Actor } from '#accounts/store/actor.ts'
 import { insertAudit, type NewAuditEntry } from '#accounts/store/audit.ts'
+import { activeApprovers, needsApprover, payerOfChange } from '#accounts/store/authority.ts'
 import { findPodRow } from '#accounts/store/pods.ts'
 import { isMatch } from '#http/if-match.ts'
 import { transaction } from '#platform/db/db.ts'

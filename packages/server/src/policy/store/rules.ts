@@ -1,5 +1,5 @@
 import { POLICY_RULES_MAX, type PolicyDirection } from '@mailroom/contract/vocabulary.ts'
-import { countRules } from '#accounts/store/accounts.ts'
+import { countRules } from '#accounts/store/rules.ts'
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 

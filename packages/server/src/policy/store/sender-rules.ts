@@ -1,6 +1,7 @@
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
-import { lockAccount, needsApprover, payerOfChange } from '#accounts/store/accounts.ts'
+import { lockAccount } from '#accounts/store/accounts.ts'
 import type { Actor } from '#accounts/store/actor.ts'
+import { needsApprover, payerOfChange } from '#accounts/store/authority.ts'
 import { findPodRow } from '#accounts/store/pods.ts'
 import { findInbox } from '#inboxes/store/inboxes.ts'
 import { transaction } from '#platform/db/db.ts'

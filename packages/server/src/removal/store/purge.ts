@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { purgeAudit } from '#accounts/store/audit.ts'
 import { purgeDraftsOf } from '#drafts/store/drafts.ts'
 import { EVENT_MS } from '#events/model.ts'
-import { ERASED } from '#events/store/events.ts'
+import { ERASED } from '#events/store/append.ts'
 import {
   purgeQuarantined,
   purgeQuarantinedOf,

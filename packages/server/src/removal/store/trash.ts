@@ -2,7 +2,7 @@
 // changes the thread; the messages of a long one follow in further steps.
 
 import { type SqlBool, sql } from 'kysely'
-import { insertUntold } from '#events/store/events.ts'
+import { insertUntold } from '#events/store/append.ts'
 import { type Lease, mayChange } from '#mailbox/claims/store/lease.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'

@@ -1,7 +1,8 @@
 // Hourly figures count each event once: the reader's position moves in the same transaction.
 
 import type { LogPosition } from '#events/model.ts'
-import { findReaderPosition, moveReader, positionOf } from '#events/store/events.ts'
+import { positionOf } from '#events/store/log.ts'
+import { findReaderPosition, moveReader } from '#events/store/readers.ts'
 import { transaction } from '#platform/db/db.ts'
 import { inLog, inLogOrder } from '#platform/db/log-order.ts'
 import { addLatencies, type Latencies } from '#platform/telemetry/latency.ts'

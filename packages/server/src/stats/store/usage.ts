@@ -1,7 +1,7 @@
 // Daily figures count each event once: the reader's position moves in the same transaction.
 
 import type { LogPosition } from '#events/model.ts'
-import { moveReader } from '#events/store/events.ts'
+import { moveReader } from '#events/store/readers.ts'
 import { transaction } from '#platform/db/db.ts'
 import { forEachRow, rowInsert, rowSelect } from '#platform/db/statement.ts'
 import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'

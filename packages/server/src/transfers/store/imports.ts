@@ -1,7 +1,7 @@
 // Adds messages of a file to their inbox, in one transaction with the progress of the import.
 
 import type { SkipReason } from '@mailroom/contract/transfers.ts'
-import { insertUntold } from '#events/store/events.ts'
+import { insertUntold } from '#events/store/append.ts'
 import { type ImportedArrival, receiveImported } from '#inbound/receive/store/receive-messages.ts'
 import { transaction } from '#platform/db/db.ts'
 import type { Held } from '#queue/jobs.ts'

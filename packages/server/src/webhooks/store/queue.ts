@@ -2,7 +2,8 @@
 
 import { sql } from 'kysely'
 import type { LogPosition } from '#events/model.ts'
-import { insertEvent, moveReader } from '#events/store/events.ts'
+import { insertEvent } from '#events/store/append.ts'
+import { moveReader } from '#events/store/readers.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'

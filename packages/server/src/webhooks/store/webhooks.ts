@@ -1,6 +1,6 @@
 import { lockAccount } from '#accounts/store/accounts.ts'
 import type { EventFilter } from '#events/model.ts'
-import { readLogHead } from '#events/store/events.ts'
+import { readLogHead } from '#events/store/log.ts'
 import { type GroupedInput, groupTransaction, transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { insertJobs } from '#queue/jobs.ts'

@@ -6,7 +6,7 @@ import {
   insertKey,
   listKeys,
   type NewKey,
-} from '#accounts/store/accounts.ts'
+} from '#accounts/store/keys.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#store/tables.ts'

@@ -5,7 +5,7 @@ import type { EventQuarantined } from '@mailroom/contract/events.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { QuarantineReason } from '@mailroom/contract/vocabulary.ts'
 import type { NewAuditEntry } from '#accounts/store/audit.ts'
-import type { TracedEvent } from '#events/store/events.ts'
+import type { TracedEvent } from '#events/store/append.ts'
 import type { ReachedThrough } from '#inbound/receive/find-recipient.ts'
 import {
   type Additions,

@@ -1,7 +1,7 @@
 // Records a report: the outcome of each recipient, and what follows for message and suppressions.
 
 import type { BounceClass } from '@mailroom/contract/vocabulary.ts'
-import { insertEvents } from '#events/store/events.ts'
+import { insertEvents } from '#events/store/append.ts'
 import {
   eventsOf,
   type LockedMessage,

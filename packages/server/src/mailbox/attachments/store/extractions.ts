@@ -2,7 +2,7 @@
 
 import { PARSED_TEXT_LENGTH_MAX } from '@mailroom/contract/messages.ts'
 import type { FileText } from '@mailroom/mail-reading/files/file-text.ts'
-import { insertEvent } from '#events/store/events.ts'
+import { insertEvent } from '#events/store/append.ts'
 import { MENTIONS_MS, noteFileMentions } from '#mailbox/messages/store/mentions.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'

@@ -1,7 +1,7 @@
 // Claims lock single threads only, so that workers wait neither for each other nor for mail.
 
 import { type SqlBool, sql } from 'kysely'
-import { insertEvent } from '#events/store/events.ts'
+import { insertEvent } from '#events/store/append.ts'
 import {
   applyChange,
   type LockedThread,

@@ -1,5 +1,5 @@
 // The storage of an account in octets, once per inbox. Export and import files count apart.
-import { insertEvent } from '#events/store/events.ts'
+import { insertEvent } from '#events/store/append.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Tables, Tx } from '#store/tables.ts'

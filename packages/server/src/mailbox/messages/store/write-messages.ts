@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { EVENTS, type TracedEvent } from '#events/store/events.ts'
+import { EVENTS, type TracedEvent } from '#events/store/append.ts'
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { rowInsert, rowUpdate, together } from '#platform/db/statement.ts'
 import type { NewRow, Row, Tables, Tx } from '#store/tables.ts'

@@ -1,4 +1,4 @@
-import { insertEvent } from '#events/store/events.ts'
+import { insertEvent } from '#events/store/append.ts'
 import { changedMetadata, type MetadataChange, metadataOf } from '#inboxes/store/metadata.ts'
 import { type Lease, mayChange } from '#mailbox/claims/store/lease.ts'
 import {

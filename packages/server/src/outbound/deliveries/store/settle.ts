@@ -4,7 +4,7 @@
 import type { DeliveryStatus } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import type { EventKind } from '#events/model.ts'
-import { EVENTS, insertEvents, type TracedEvent } from '#events/store/events.ts'
+import { EVENTS, insertEvents, type TracedEvent } from '#events/store/append.ts'
 import { addSuppressions, type NewSuppression } from '#outbound/suppressions/store/suppressions.ts'
 import { type GroupedInput, groupTransaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'

@@ -1,6 +1,6 @@
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
-import { insertEvent } from '#events/store/events.ts'
+import { insertEvent } from '#events/store/append.ts'
 import { type Lease, mayChange } from '#mailbox/claims/store/lease.ts'
 import { THREAD_STATE_COLUMNS, type ThreadState } from '#mailbox/messages/store/write-messages.ts'
 import { findSuppressed } from '#outbound/suppressions/store/suppressions.ts'

@@ -1,0 +1,36 @@
+import type { Tx } from '#store/tables.ts'
+import type { Actor } from './actor.ts'
+
+/**
+ * Whether a change of an agent's restrictions needs an approver: the account has one, and the actor
+ * is a key or a deleted approver. The caller has locked the account, so that none is added.
+ */
+export async function needsApprover(tx: Tx, accountId: string, actor: Actor): Promise<boolean> {
+  return !isAllowed(actor, await activeApprovers(tx, accountId))
+}
+
+export function isAllowed(actor: Actor, active: readonly string[]): boolean {
+  switch (actor.kind) {
+    case 'operator':
+      return true
+    case 'key':
+      return active.length === 0
+    case 'approver':
+      return active.includes(actor.approverId)
+  }
+}
+
+/** Whose share of the writes a change uses. Approvers have their own, as for requests. */
+export function payerOfChange({ accountId, actor }: { accountId: string; actor: Actor }): string {
+  return actor.kind === 'approver' ? actor.approverId : accountId
+}
+
+export async function activeApprovers(tx: Tx, accountId: string): Promise<string[]> {
+  const rows = await tx.query
+    .selectFrom('approvers')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('deleted_at', 'is', null)
+    .execute()
+  return rows.map(({ id }) => id)
+}

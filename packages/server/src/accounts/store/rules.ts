@@ -1,0 +1,76 @@
+// The rules and modes of an account that its inboxes and pods have of their own.
+
+import { statement } from '#platform/db/statement.ts'
+import type { Tables, Tx } from '#store/tables.ts'
+
+/** The caller has locked the account. */
+export async function deleteRulesOf(
+  tx: Tx,
+  accountId: string,
+  scope: { inboxId: string } | { podId: string },
+): Promise<void> {
+  const removedFrom = async (table: 'sender_rules' | 'recipient_rules') => {
+    // Both tables have the columns of recipient_rules.
+    const ofAccount = tx.query
+      .deleteFrom(table as 'recipient_rules')
+      .where('account_id', '=', accountId)
+    const query =
+      'inboxId' in scope
+        ? ofAccount.where('inbox_id', '=', scope.inboxId)
+        : ofAccount.where('pod_id', '=', scope.podId)
+    return (await query.returning('id').execute()).length
+  }
+  const inbound = -(await removedFrom('sender_rules'))
+  const outbound = -(await removedFrom('recipient_rules'))
+  await countRules(tx, accountId, { inbound, outbound })
+}
+
+export async function hasPolicy(
+  tx: Tx,
+  table: 'inboxes' | 'pods',
+  { id, account_id }: { id: string; account_id: string },
+): Promise<boolean> {
+  const own = await tx.query
+    .selectFrom(table as 'pods')
+    .select(['filter_mode', 'outbound_policy'])
+    .where('id', '=', id)
+    .where('account_id', '=', account_id)
+    .executeTakeFirst()
+  if (own?.filter_mode != null || own?.outbound_policy != null) return true
+  for (const rules of ['sender_rules', 'recipient_rules'] as const) {
+    // Both tables have the columns of recipient_rules.
+    const ofAccount = tx.query
+      .selectFrom(rules as 'recipient_rules')
+      .select('id')
+      .where('account_id', '=', account_id)
+    const ofOwn =
+      table === 'inboxes'
+        ? ofAccount.where('inbox_id', '=', id)
+        : ofAccount.where('pod_id', '=', id).where('inbox_id', 'is', null)
+    if ((await ofOwn.limit(1).executeTakeFirst()) !== undefined) return true
+  }
+  return false
+}
+
+/** Receiving and sending read rules only if the account's total is not 0. */
+export async function countRules(
+  tx: Tx,
+  accountId: string,
+  { inbound = 0, outbound = 0 }: { inbound?: number; outbound?: number },
+): Promise<void> {
+  if (inbound !== 0 || outbound !== 0) await addToRuleCounts(tx, { accountId, inbound, outbound })
+}
+
+const addToRuleCounts = statement<
+  Tables,
+  { accountId: string; inbound: number; outbound: number },
+  never
+>((query, place) =>
+  query
+    .updateTable('accounts')
+    .set((row) => ({
+      sender_rule_count: row('sender_rule_count', '+', place('inbound')),
+      recipient_rule_count: row('recipient_rule_count', '+', place('outbound')),
+    }))
+    .where('id', '=', place('accountId')),
+)

@@ -1,0 +1,60 @@
+// Adds events to the log. No event is ever added before a position that was read. An erased
+// event keeps only its position.
+
+import { forEachRow, rowInsert } from '#platform/db/statement.ts'
+import type { NewRow, Tables, Tx } from '#store/tables.ts'
+
+/** An event without content. With an inbox, it reports that threads were added to its list. */
+export const ERASED = 'erased'
+
+/** Reports threads that are added without an event; claims that wait in the inbox look for them. */
+export async function insertUntold(
+  tx: Tx,
+  told: { id: string; accountId: string; inboxId: string; nowMs: number },
+): Promise<void> {
+  await insertEvent(tx, {
+    id: told.id,
+    kind: ERASED,
+    account_id: told.accountId,
+    pod_id: null,
+    inbox_id: told.inboxId,
+    thread_id: null,
+    message_id: null,
+    occurred_at: told.nowMs,
+    details: null,
+  })
+}
+
+export function isUntold({ kind, inboxId }: { kind: string; inboxId: string | null }): boolean {
+  return kind === ERASED && inboxId !== null
+}
+
+export type NewEvent = Omit<
+  NewRow<'events'>,
+  'sequence' | 'transaction_id' | 'trace_parent' | 'category'
+>
+
+export type TracedEvent = NewEvent & {
+  trace_parent: string | null
+  category: string | null
+}
+
+export async function insertEvent(tx: Tx, event: NewEvent): Promise<void> {
+  await insertEvents(tx, [{ ...event, trace_parent: tx.traceParent ?? null, category: null }])
+}
+
+export const EVENTS = rowInsert<Tables, TracedEvent>('events', [
+  'id',
+  'kind',
+  'account_id',
+  'pod_id',
+  'inbox_id',
+  'thread_id',
+  'message_id',
+  'occurred_at',
+  'details',
+  'trace_parent',
+  'category',
+])
+
+export const insertEvents = forEachRow(EVENTS)

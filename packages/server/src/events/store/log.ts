@@ -1,0 +1,118 @@
+// Reads the log of all accounts in its order, up to the events that are settled.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { sql } from 'kysely'
+import {
+  type EventKind,
+  LOG_START,
+  type LoggedEvent,
+  type LogPosition,
+  type MessageCategory,
+} from '#events/model.ts'
+import { inLog, inLogOrder, logOrder, selectPositions } from '#platform/db/log-order.ts'
+import type { ReadDb, Row } from '#store/tables.ts'
+import { ERASED } from './append.ts'
+
+/** No event is between this position and that one, because sequences are integers. */
+export function positionBefore({ transactionId, sequence }: LogPosition): LogPosition {
+  return { transactionId, sequence: sequence - 1 }
+}
+
+/** Settled events of all accounts; `hasUntold` includes those of `insertUntold`. */
+export async function readLog(
+  db: ReadDb,
+  { after, limit, hasUntold = false }: { after: LogPosition; limit: number; hasUntold?: boolean },
+): Promise<LoggedEvent[]> {
+  const found: LoggedEvent[] = []
+  for (let from = after; ; await nextTurn()) {
+    const query = inLog(db, db.read.selectFrom('events'), { after: from, until: null })
+    const rows = await inLogOrder(db, query, 'asc').selectAll().limit(limit).execute()
+    const isRead = (row: Row<'events'>) =>
+      row.kind !== ERASED || (hasUntold && row.inbox_id !== null)
+    found.push(...rows.filter(isRead).map(toEvent))
+    const last = rows.at(-1)
+    if (found.length >= limit || rows.length < limit || last === undefined) {
+      return found.slice(0, limit)
+    }
+    from = positionOf(last)
+  }
+}
+
+export async function readLogHead(db: ReadDb): Promise<LogPosition> {
+  const row = await selectHead(db).executeTakeFirst()
+  return row === undefined ? LOG_START : positionOf(row)
+}
+
+function selectHead(db: ReadDb) {
+  const query = inLog(db, db.read.selectFrom('events'), { after: LOG_START, until: null })
+  return inLogOrder(db, selectPositions(db, query), 'desc').limit(1)
+}
+
+/** True while an older transaction runs. Readers poll, because nothing notifies of its end. */
+export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<boolean> {
+  const { isSettled, isAfter } = logOrder(db.reading)
+  if (isSettled === null) return false
+  const query = db.read.selectFrom('events').where(isAfter(after))
+  // This order uses the index even while the table has no statistics and a scan seems to end soon.
+  const first = query.select('sequence').orderBy('transaction_id').orderBy('sequence').limit(1)
+  return (await first.executeTakeFirst()) !== undefined
+}
+
+/** One statement reads both, so that no event is in neither. */
+export async function readLogHeadOf(
+  db: ReadDb,
+  inboxId: string,
+): Promise<{ position: LogPosition; unsettledIds: string[] }> {
+  const { isUnsettled: condition } = logOrder(db.reading)
+  if (condition === null) return { position: await readLogHead(db), unsettledIds: [] }
+  const head = db.read
+    .selectFrom(selectHead(db).as('head'))
+    .select(sql<string | null>`null`.as('id'))
+  const waiting = db.read
+    .selectFrom('events')
+    .select('id')
+    .where('inbox_id', '=', inboxId)
+    .where(condition)
+  const rows = await selectPositions(db, head).unionAll(selectPositions(db, waiting)).execute()
+  const settled = rows.find(({ id }) => id === null)
+  return {
+    position: settled === undefined ? LOG_START : positionOf(settled),
+    unsettledIds: rows.flatMap(({ id }) => id ?? []),
+  }
+}
+
+export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
+  const { isUnsettled: condition } = logOrder(db.reading)
+  if (condition === null) return null
+  const row = await db.read
+    .selectFrom('events')
+    .select('occurred_at')
+    .where(condition)
+    // The index in this order begins with that event; by time all events would be read.
+    .orderBy('transaction_id')
+    .orderBy('sequence')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.occurred_at ?? null
+}
+
+export function positionOf(row: Pick<Row<'events'>, 'transaction_id' | 'sequence'>): LogPosition {
+  return { transactionId: row.transaction_id, sequence: row.sequence }
+}
+
+export function toEvent(row: Row<'events'>): LoggedEvent {
+  return {
+    position: positionOf(row),
+    id: row.id,
+    kind: row.kind as EventKind,
+    accountId: row.account_id,
+    podId: row.pod_id,
+    inboxId: row.inbox_id,
+    threadId: row.thread_id,
+    messageId: row.message_id,
+    category: row.category as MessageCategory | null,
+    occurredAtMs: row.occurred_at,
+    details: row.details === null ? null : JSON.parse(row.details),
+    traceParent: row.trace_parent,
+  }
+}
