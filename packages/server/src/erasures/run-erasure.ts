@@ -1,5 +1,5 @@
-// Removes everything about an address from an account. Each step can be repeated, so the job
-// restarts after a crash.
+// Removes everything about an address. Each step can be repeated, so the job restarts after a
+// crash.
 
 import { createHmac } from 'node:crypto'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
@@ -89,7 +89,6 @@ export function erasureJobs(deps: Deps): JobKind {
 
 type Work = { held: () => Held; signal: AbortSignal }
 
-/** False if aborted. */
 async function eraseMail(
   deps: Deps,
   { accountId, createdAtMs: since, address, keepsAudit }: ErasureRow & { address: string },
@@ -130,7 +129,7 @@ async function eraseMail(
   return true
 }
 
-/** Erases the words of all these erasures in one pass over the index. False if aborted. */
+/** One pass over the index for all these erasures. False if aborted. */
 async function eraseWords(
   deps: Deps,
   erasures: readonly (() => Held)[],

@@ -317,7 +317,7 @@ function attachmentHandlers(deps: Deps): Pick<HandlersOf<'attachments'>, 'attach
   }
 }
 
-/** The sandboxed page has no origin except in our own frames. */
+/** Images of the sandboxed page need this: outside our own frames, it has no origin. */
 function embeddable(headers: BinaryResponse['headers']): BinaryResponse['headers'] {
   return { ...headers, 'cross-origin-resource-policy': 'cross-origin' }
 }

@@ -23,9 +23,7 @@ type Deps = { db: Db; blobs: BlobStore | null; clock: Clock }
 type OfThread = { accountId: string; threadId: string }
 type Leased = { lease?: Lease }
 
-/**
- * `not_found`, `delivery_pending` before it is sent, `lease_lost` if another worker has the claim.
- */
+/** `not_found`, `delivery_pending` before it is sent, `lease_lost` if another worker claims it. */
 export async function deleteMessage(
   deps: Deps,
   message: { accountId: string; messageId: string } & Leased,

@@ -116,10 +116,7 @@ export async function purgeExpired(deps: PurgeDeps, signal: AbortSignal) {
   })
 }
 
-/**
- * Runs up to `stepsMax` steps without pauses, or paced steps while `mayGoOn`. True when nothing is
- * left. Safe to repeat.
- */
+/** Pauses between steps only with `mayGoOn`. True when nothing is left. Safe to repeat. */
 export function purgeInbox(
   deps: PurgeDeps,
   { inboxId, ...pace }: { inboxId: string; stepsMax?: number; mayGoOn?: () => Promise<boolean> },
@@ -132,9 +129,8 @@ export function purgeInbox(
 }
 
 /**
- * Removes unreferenced blobs and returns their number. A blob is stored before its message commits,
- * so only one that is `orphanMs` old is an orphan. The blob store's clock decides, because the
- * clocks of processes may differ.
+ * A blob is stored before its message commits, so only one that is `orphanMs` old is an orphan. The
+ * blob store's clock decides, because the clocks of processes may differ.
  */
 export async function sweepBlobs(
   { db, blobs }: { db: Db; blobs: BlobStore | null },

@@ -1,5 +1,4 @@
-// How a review ends: an approver approves or rejects it, or it expires. Time alone never sends
-// anything.
+// Ends reviews: an approver decides, or they expire. Time alone never sends anything.
 
 import { approverDeleted } from '#accounts/keys/keys.ts'
 import type { SendDeps } from '#outbound/send/send.ts'
@@ -16,7 +15,7 @@ import type { Db } from '#store/tables.ts'
 type Decision = { accountId: string; reviewId: string; approverId: string }
 
 /**
- * Decides and sends in one transaction; scheduled mail still waits for its time. `not_found`,
+ * Sends in the same transaction; scheduled mail still waits for its time. Throws `not_found`,
  * `review_decided`, `review_changed`, `unauthorized` if the approver was deleted, or the refusal of
  * a new send, which leaves the review pending.
  */
@@ -34,7 +33,7 @@ export async function approveReview(
     const isReleased = await approveHeld(deps, { accountId, messageId, approval })
     return await decidedOf(deps, decision, isReleased)
   } catch (error) {
-    // Another decision may have removed what this one was reading.
+    // Another decision may have removed data during the read.
     await requirePending(deps, decision)
     throw error
   }
@@ -57,7 +56,7 @@ export async function rejectReview(
   return decidedOf(deps, decision, isEnded)
 }
 
-/** Rejects a review and the equal ones that are still pending. */
+/** Also rejects the equal reviews that are still pending. */
 export async function rejectEqual(
   deps: EndDeps,
   decision: Decision & { reason: string | null },

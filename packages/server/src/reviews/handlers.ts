@@ -20,7 +20,6 @@ import { reviews } from '#store/nouns.ts'
 import { approveReview, rejectEqual, rejectReview } from './decide-review.ts'
 import { readDisplay } from './read-display.ts'
 
-/** The newest messages of the thread, shown with a review. */
 const THREAD_MESSAGES_SHOWN = 20
 
 type Deps = SendDeps & { log: Log; urlKey: Uint8Array; extractions: Extractions }
@@ -79,7 +78,7 @@ export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
   }
 }
 
-/** Null if its message is gone without kept texts. */
+/** Null if the message is deleted and its texts were not retained. */
 async function readWhole(deps: Deps, review: Review): Promise<WholeReview | null> {
   const { accountId, messageId, kept } = review
   const texts = kept ?? (await findMessage(deps.db, accountId, messageId))

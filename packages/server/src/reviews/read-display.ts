@@ -1,4 +1,4 @@
-// What a person who looks at the page of a held message may miss, but its recipients may get.
+// Finds parts of a held message that its review page hides but its recipients may see.
 
 import type { ReviewContent, ReviewDisplay } from '@mailroom/contract/reviews.ts'
 import { countUnseen } from '@mailroom/mail/unseen.ts'

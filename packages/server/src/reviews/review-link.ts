@@ -1,6 +1,5 @@
-// The links in mail to approvers, and the pages that they open. A link is bound to a review, its
-// digest and an approver, and works until the review is decided. Only POST decides, because
-// programs follow links in mail.
+// Links to reviews in mail to approvers. A link is bound to a review, its digest and an approver.
+// Only POST decides, because programs follow links in mail.
 
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
 import { findApprover } from '#accounts/store/approvers.ts'
@@ -96,7 +95,7 @@ export type ReviewLink = {
 
 type OpenLink = { link: ReviewLink; review: Review }
 
-/** Null for a forged link, a deleted approver, or a message that is gone. */
+/** Null for a forged link, a deleted approver, or a missing review. */
 async function openLink(deps: Deps, token: string): Promise<OpenLink | null> {
   const link = readReviewToken(deps.sealer, token)
   if (link === null || (await findApprover(deps.db, link)) === null) return null
@@ -104,14 +103,13 @@ async function openLink(deps: Deps, token: string): Promise<OpenLink | null> {
   return review === null ? null : { link, review }
 }
 
-/** Whether the pending message differs from the one that the link was created for. */
 function isOfAnother({ link, review }: OpenLink): boolean {
   return review.status === 'pending' && review.digest !== link.digest
 }
 
 const CONTEXT = 'review-link'
 
-/** An absolute URL with a new token each time. It discloses nothing and cannot be forged. */
+/** Uses a new token each time, which discloses nothing and cannot be forged. */
 export function reviewUrl(
   { publicUrl, sealer }: { publicUrl: () => string; sealer: Sealer },
   { accountId, reviewId, approverId, digest }: ReviewLink,

@@ -1,6 +1,5 @@
-// Mail to approvers about held mail. Its reader may decide, so no key of the account may get hold
-// of it: it is in no inbox, has no event and no bounce, and comes from an address that no inbox can
-// have. It has no words of the held message, which the agent wrote.
+// Mail to approvers about held mail. Its reader may decide, so no key of the account may read it:
+// it is in no inbox, has no event and no bounce, and comes from an address that no inbox can have.
 
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
 import { isInternational } from '@mailroom/mail/compose/header-text.ts'
@@ -32,16 +31,15 @@ import { findReview, type Review } from '#reviews/store/reviews.ts'
 import type { Db } from '#store/tables.ts'
 import { reviewUrl } from './review-link.ts'
 
-/** From the first held message to the mail, which lists all that were held until then. */
+/** From the first held message to the mail that reports it. */
 const GATHER_MS = 2 * MINUTE_MS
-/** After this a mail is no longer retried; the console lists what is pending. */
+/** After this, a mail is not retried; the console lists pending reviews. */
 const MAIL_MS_MAX = DAY_MS
-/** Mails that a process sends at once, each for another account. */
 const MAILS_AT_ONCE = 16
 const ATTEMPT_MS_MAX = 2 * MINUTE_MS
-/** Reviews that a mail lists; the console has all. */
+/** The console lists all. */
 const REVIEWS_SHOWN_MAX = 25
-/** Mailbox names have no underscore, so this address is no inbox. */
+/** Inbox names have no underscore. */
 const SENDER_NAME = 'held_mail'
 
 type OutgoingNotice = {
@@ -93,7 +91,7 @@ async function gatherOldest({ db, clock, makeId, carrier }: ReviewMailDeps): Pro
   return true
 }
 
-/** A job is a mail to one approver. Slow servers of an account delay the mail of no other. */
+/** A job is a mail to one approver, so slow servers of one account delay no other. */
 function reviewMailJobs(deps: ReviewMailDeps): JobKind {
   return {
     name: 'review mail',
@@ -131,7 +129,7 @@ async function attempt(
   const email = approver?.email ?? null
   if (email === null || carrier === null) return true
   const destination = domainOf(email)
-  // The domain came to the service after the approver was created, so an inbox could read the mail.
+  // If the domain was added after the approver was created, an inbox could read the mail.
   if (await isDomainHere(deps, destination)) return true
   const found = await Promise.all(
     reviewIds.map((reviewId) => findReview(deps.db, { accountId, reviewId })),
@@ -162,7 +160,7 @@ async function compose(
   }: { key: string; approverId: string; email: string; pending: Review[]; nowMs: number },
 ): Promise<{ raw: Uint8Array; needsSmtpUtf8: boolean }> {
   const { inboxDomain } = deps
-  // Of equal reviews the newest is shown, as in the list of reviews.
+  // Of equal reviews, the newest is shown, as in the list.
   const groups = [
     ...Map.groupBy(pending.toReversed(), ({ id, equalKey }) => equalKey ?? id).values(),
   ]
@@ -200,7 +198,7 @@ async function compose(
   }
 }
 
-/** Has no words of the message: its writer could give the approver a link of their own. */
+/** Without words of the message, in which its writer could give the approver another link. */
 function entryOf(
   deps: ReviewMailDeps,
   [review, ...others]: readonly Review[],
@@ -220,7 +218,7 @@ function entryOf(
   ].join('\n')
 }
 
-/** An address as it is, unless its name could be read as a sentence or a URL: then its domain. */
+/** Shows only the domain if the name could be read as a sentence or a URL. */
 function withoutWords(address: string): string {
   const at = address.lastIndexOf('@')
   return /^[\p{L}\p{N}\p{M}._+'=-]+$/u.test(address.slice(0, at))

@@ -1,5 +1,5 @@
-// The pages behind the links in mail to approvers: plain HTML without scripts. All text of the
-// message is escaped, and its HTML is in a frame of its own, as in the console.
+// The pages behind links to reviews: plain HTML without scripts. All message text is escaped; its
+// HTML is in a sandboxed frame.
 
 import type { ReviewDisplay } from '@mailroom/contract/reviews.ts'
 import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
@@ -13,7 +13,6 @@ import type { Review } from '#reviews/store/reviews.ts'
 
 type Shown = { review: Review; message: Message; display: ReviewDisplay }
 
-/** `urlOf` returns the URL of a file by its name. */
 export function reviewPage(
   { review, message, display }: Shown,
   { token, urlOf }: { token: string; urlOf: (filename: string) => string },
@@ -107,7 +106,7 @@ const OUTCOMES = {
   expired: 'Nobody decided in time, and it is not sent.',
 } as const
 
-/** `isByThis`: this request decided, not an earlier one. */
+/** `isByThis` is false if an earlier request decided. */
 export function decidedPage(
   { status }: Review,
   { isByThis, status: httpStatus }: { isByThis: boolean; status?: number },
@@ -117,7 +116,7 @@ export function decidedPage(
   return linkPage(title, body, { status: httpStatus })
 }
 
-/** The review is still pending, but its digest differs from that of the link. */
+/** The review is still pending with another digest. */
 export function changedPage(): BinaryResponse {
   return linkPage(
     'The message has changed',

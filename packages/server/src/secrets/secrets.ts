@@ -1,9 +1,7 @@
-// The secrets that this service makes and never shows: the data key, which seals all other secrets in the database,
-// and the keys that sign URLs and links.
-//
-// The database holds the data key, either in the clear as one octet 0 and 32 octets, or sealed (a sealed value
-// never begins with 0, see platform/seal.ts) with a key from outside: MAILROOM_SECRET_KEY, or the file
-// `secret.key` beside an embedded database.
+// The data key, which seals all other secrets in the database, and the keys that sign URLs and
+// links. The data key is stored in the clear (octet 0, then 32 octets) or sealed with
+// MAILROOM_SECRET_KEY or with the file `secret.key` of an embedded database. A sealed value never
+// begins with 0.
 
 import { hkdfSync } from 'node:crypto'
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -18,11 +16,11 @@ import type { Db, ReadDb } from '#store/tables.ts'
 
 export type Keys = {
   sealer: Sealer
-  /** Signs attachment URLs; 32 octets. */
+  /** Signs attachment URLs. */
   urlKey: Uint8Array
-  /** 32 octets for a purpose such as `return-path`: always the same, independent of those for other purposes. */
+  /** 32 octets, always the same for a purpose such as `return-path`. */
   deriveKey(purpose: string): Uint8Array
-  /** For the start log, when the keys are not kept as safely as they could be. */
+  /** For the start log; null if the keys are stored safely. */
   warning: string | null
 }
 
@@ -33,7 +31,6 @@ export type OpenKeysOptions = {
 }
 
 const DATA_KEY = 'data-key'
-/** `deriveKey` derives its keys from this secret. */
 const SERVICE_KEY = 'service-key'
 const URL_KEY = 'attachment-urls'
 const SECRET_BYTES = 32
@@ -41,9 +38,8 @@ const SECRET_BYTES = 32
 const PLAIN = 0
 
 /**
- * Makes the missing secrets. Writes nothing when all exist and are sealed as the settings say, so that a
- * service starts on a full disk. Throws, naming MAILROOM_SECRET_KEY, when neither that key nor the file in
- * the data directory opens the data key.
+ * Creates missing secrets. Writes nothing if all exist and are sealed as configured, so that a
+ * service starts on a full disk. Throws if no configured key opens the data key.
  */
 export async function openKeys(options: OpenKeysOptions): Promise<Keys> {
   const dataKey = await openDataKey(options)
@@ -57,7 +53,6 @@ export async function openKeys(options: OpenKeysOptions): Promise<Keys> {
   }
 }
 
-/** A random secret of 32 octets, stored sealed; made on the first call. */
 async function openSecret(
   { db, chance }: OpenKeysOptions,
   sealer: Sealer,
@@ -77,7 +72,7 @@ function unseal(sealer: Sealer, name: string, kept: Uint8Array): Uint8Array {
 
 export type DataKeyState = 'absent' | 'plain' | 'sealed' | 'not here'
 
-/** How the data key is stored, and whether it can be opened here; changes nothing. */
+/** Changes nothing. */
 export async function inspectDataKey(
   options: Pick<OpenKeysOptions, 'settings'> & { db: ReadDb },
 ): Promise<DataKeyState> {
@@ -92,7 +87,7 @@ export async function inspectDataKey(
 
 const PLAIN_WARNING = `whoever can read the database can read the keys that sign mail, until ${SETTINGS.secretKey.name} is set`
 
-/** File with the key that seals an embedded database when MAILROOM_SECRET_KEY is not set. */
+/** Its key seals the data key of an embedded database if MAILROOM_SECRET_KEY is not set. */
 export function secretKeyPath({ dataDir }: Pick<Settings, 'dataDir'>): string {
   return join(dataDir, 'secret.key')
 }
@@ -102,13 +97,13 @@ type SealerOptions = Pick<OpenKeysOptions, 'settings' | 'chance'>
 type DataKey = { key: Uint8Array; isPlain: boolean }
 
 /**
- * Makes the data key when there is none, and seals it again when the settings now give another key. When
- * several processes write at once, each continues with the stored value.
+ * Creates the data key, or seals it again if the settings contain another key. Processes that write
+ * at once all continue with the stored value.
  */
 async function openDataKey(options: OpenKeysOptions): Promise<DataKey> {
   const { settings, db, chance } = options
   const found = await findSecret(db, DATA_KEY)
-  // A file made now could not open an existing data key, and would hide that the right file is missing.
+  // A new file could not open an existing data key, and would hide that the right file is missing.
   const mayMake = found === null
   const wrapper = givenSealer(options) ?? (await fileSealer(options, { mayMake }))
   const wrap = (key: Uint8Array): Uint8Array =>
@@ -141,7 +136,7 @@ function givenSealer({ settings, chance }: SealerOptions): Sealer | null {
   return sealerOf(key, chance)
 }
 
-/** Null without a file, and always with PostgreSQL, whose other processes would not have the file. */
+/** Null without a file, and with PostgreSQL, whose other processes would not have the file. */
 async function fileSealer(
   { settings, chance }: SealerOptions,
   { mayMake }: { mayMake: boolean },
@@ -155,8 +150,7 @@ async function fileSealer(
 }
 
 /**
- * The file appears complete, and never replaces an existing one: a process that lost the race reads the
- * winner's key.
+ * Writes the file atomically and never replaces one, so that concurrent starts use the same key.
  */
 async function makeKeyFile(settings: Pick<Settings, 'dataDir'>, chance: Chance): Promise<void> {
   const file = secretKeyPath(settings)

@@ -1,5 +1,3 @@
-// The formats of an export. Each writes a file step by step.
-
 import type { ExportFormat } from '@mailroom/contract/transfers.ts'
 import { mboxEntry } from '@mailroom/mail/mbox.ts'
 import { packTar, type TarEntry } from 'modern-tar'
@@ -20,21 +18,21 @@ export type MessageLine = {
   isRead: boolean
   /** Empty for the null reverse-path. */
   reversePath: string
-  /** The address that received it; null for sent mail. */
+  /** Null for sent mail. */
   recipient: string | null
-  /** Recipients of a sent message; null for received mail. */
+  /** Null for received mail. */
   to: string[] | null
   bcc: string[]
   labels: string[]
   threadLabels: string[]
-  /** Base64 of the message. */
+  /** Base64. */
   raw: string
 }
 
 type Format = {
   readonly mediaType: string
   readonly extension: string
-  /** What precedes the messages of an inbox. */
+  /** Precedes the messages of an inbox. */
   begin(address: string): Promise<Uint8Array>
   write(messages: readonly WholeMessage[], address: string): Promise<Uint8Array>
   readonly end: Uint8Array
@@ -97,13 +95,13 @@ export const exportFormats: Readonly<Record<ExportFormat, Format>> = {
 /** A pax header for the reverse-path, which a Maildir cannot hold. Other programs ignore it. */
 export const REVERSE_PATH = 'MAILROOM.reverse-path'
 
-/** Leaves out the end of the archive, so that further entries can follow. */
+/** Omits the end of the archive, so that more entries can follow. */
 async function pack(entries: readonly TarEntry[]): Promise<Uint8Array> {
   const archive = await packTar(entries)
   return archive.subarray(0, archive.length - TAR_END.length)
 }
 
-/** Time, unique part, host and flags, as Maildir orders them. The flag S means read. */
+/** Maildir order: time, unique part, host and flags. The flag S means read. */
 function maildirName({ id, createdAtMs, isRead }: ExportedMessage | Omit<WholeMessage, 'raw'>) {
   const seconds = Math.floor(createdAtMs / 1000)
   const microseconds = String((createdAtMs % 1000) * 1000).padStart(6, '0')

@@ -1,9 +1,7 @@
-// The labels by which Gmail marks the state of a message in its exports, in the language of the
-// account.
+// The labels with which Gmail exports the state of a message, in the language of the account.
 
 export type GmailState = 'unread' | 'trash' | 'spam' | 'draft' | 'other'
 
-/** Separated by commas. */
 const WORDS: Record<GmailState, string> = {
   unread: `
     unread, ungelesen, non lu, non lus, no leído, no leídos, da leggere, non letti, não lida,
@@ -31,7 +29,7 @@ const WORDS: Record<GmailState, string> = {
     보낸편지함`,
 }
 
-/** By the label in lower case. An import ignores the labels of `other`. */
+/** Keyed by label in lower case. An import ignores the labels of `other`. */
 export const gmailStates: ReadonlyMap<string, GmailState> = new Map(
   Object.entries(WORDS).flatMap(([state, words]) =>
     words.split(',').map((word) => [word.trim(), state as GmailState] as const),

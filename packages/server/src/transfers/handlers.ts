@@ -46,15 +46,12 @@ type HandlerDeps = TransferDeps & {
   publicUrl: () => string
   urlKey: Uint8Array
   storageQuota: StorageQuota
-  /** The largest file of an import, in octets. */
+  /** In octets. */
   importBytesMax: number
   wakeWorker(): void
 }
 
-/**
- * Downloads in a process and of an account. Stalled ones can hold only half of the memory for
- * answers.
- */
+/** Per process and account. Stalled downloads can use only half of the memory for responses. */
 const DOWNLOADS = { limit: 64, limitPerKey: 8 }
 
 export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & HandlersOf<'imports'> {
@@ -148,7 +145,7 @@ async function startImport(
     return presentImport(queued)
   } catch (error) {
     await deps.db.write(dropUpload, { accountId, transferId: id, nowMs: deps.clock.now() })
-    // The limit of unfinished imports does not count uploads that were broken off.
+    // Purged at once, because the limit of unfinished imports does not count broken-off uploads.
     await purgeTransfers(deps, new AbortController().signal)
     throw error
   }
@@ -203,7 +200,7 @@ async function getExport(deps: HandlerDeps, accountId: string, id: string): Prom
   return presentExport(deps, found)
 }
 
-/** An export with a file. `invalid_signature` for a URL that is wrong or has expired. */
+/** Throws `invalid_signature` for a wrong or expired URL, `not_found` without a file. */
 async function findFile(
   deps: HandlerDeps,
   asked: {
@@ -311,7 +308,7 @@ const SENTENCES: Record<Exclude<TransferError, 'internal_error'>, string> = {
   address_erased: 'An erasure ended it, because its file may hold the erased address.',
 }
 
-/** Stores the file while it arrives, then queues the import. */
+/** Stores the file during the upload, then queues the import. */
 async function receiveFile(
   deps: HandlerDeps,
   { accountId, id, upload }: { accountId: string; id: string; upload: Upload },
@@ -339,7 +336,7 @@ async function receiveFile(
   return queued
 }
 
-/** An erasure ended the import while its file arrived, or the next piece came too late. */
+/** Either an erasure ended the import, or the next chunk came too late. */
 async function whyEnded(
   { db }: HandlerDeps,
   { accountId, id }: { accountId: string; id: string },
@@ -348,7 +345,7 @@ async function whyEnded(
   return problem(error === 'address_erased' ? 'address_erased' : 'request_timeout')
 }
 
-/** Pieces of CHUNK_BYTES; the last may be shorter. */
+/** Chunks of CHUNK_BYTES; the last may be shorter. */
 async function* inChunks(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let held: Uint8Array[] = []
   let length = 0

@@ -1,5 +1,4 @@
-// Reads the header fields in which Gmail, Thunderbird and mbox programs record the state of a
-// message that they export.
+// Reads the fields in which Gmail, Thunderbird and mbox programs record the state of a message.
 
 import { domainToASCII } from 'node:url'
 import type { SkipReason } from '@mailroom/contract/transfers.ts'
@@ -9,10 +8,8 @@ import { isLabel } from '#mailbox/labels/store/filter-marks.ts'
 import { type GmailState, gmailStates } from './gmail-labels.ts'
 
 export type Noted = {
-  /** Null if the message does not say. */
   readonly isRead: boolean | null
   readonly labels: readonly string[]
-  /** Why the message is left out: it is in the trash, for example, or a draft. */
   readonly skip: SkipReason | null
 }
 
@@ -33,10 +30,7 @@ export function readNoted(raw: Uint8Array): Noted {
 
 const NOTHING: Noted = { isRead: null, labels: [], skip: null }
 
-/**
- * The first of each field above the trace fields. Servers add trace fields above the sender's, so a
- * sender cannot forge a program's field.
- */
+/** Reads only fields above the trace fields, where a sender cannot add any. */
 function writtenByProgram(fields: readonly HeaderField[]): Map<string, string> {
   const written = new Map<string, string>()
   for (const { name, value } of fields) {
@@ -61,7 +55,7 @@ function notedByGmail(field: string): Noted {
   return { isRead: !has('unread'), labels, skip }
 }
 
-/** Labels are separated by commas; one that contains a comma is quoted. */
+/** A label with a comma is quoted. */
 function splitLabels(text: string): string[] {
   const words = text.match(/"(?:[^"\\]|\\.)*"|[^",]+/g) ?? []
   return words
@@ -88,10 +82,7 @@ function notedByThunderbird(flags: number, own: ReadonlyMap<string, string>): No
 const LABELS_MAX = 64
 const LABEL_LENGTH_MAX = 64
 
-/**
- * Turns words into labels: letters lose their diacritics, and what is still not ASCII becomes
- * Punycode.
- */
+/** Letters lose their diacritics; other non-ASCII text becomes Punycode. */
 function labelsOf(words: readonly string[]): string[] {
   const labels = words.map(labelOf).filter((label) => isLabel(label))
   return [...new Set(labels)].slice(0, LABELS_MAX)

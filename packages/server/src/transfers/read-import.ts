@@ -1,5 +1,5 @@
-// Reads the messages of an imported file one by one, in any of the formats. Hostile content fails a
-// single message where the rest can still be read.
+// Reads the messages of an imported file one by one. Hostile content fails a single message if the
+// rest can still be read.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ImportFormat, SkipReason } from '@mailroom/contract/transfers.ts'
@@ -18,19 +18,18 @@ type ReadMessage = {
   readonly stated: Stated
 }
 
-/** What the file states about a message; null where it states nothing. */
+/** Null where the file states nothing. */
 export type Stated = {
   readonly dateMs: number | null
   readonly isRead: boolean | null
   readonly reversePath: string | null
-  /** Id of the message in the service that exported it. */
+  /** The id in the exporting service. */
   readonly sourceId: string | null
   readonly line: Omit<MessageLine, 'raw'> | null
-  /** Labels of the message and of a thread that it starts. */
+  /** For the message, and for a thread that it starts. */
   readonly labels: readonly string[]
 }
 
-/** An entry of the file that is not mail of the mailbox. */
 type ReadSkip = { readonly kind: 'skip'; readonly reason: SkipReason }
 
 type ReadFailure = {
@@ -39,16 +38,12 @@ type ReadFailure = {
   readonly reason: string
 }
 
-/** `end` is the number of octets of the file that have been read. */
+/** `end` is the number of octets read so far. */
 export type ReadItem = (ReadMessage | ReadFailure | ReadSkip) & { readonly end: number }
 
-/** Octets needed to detect the format. */
 export const FORMAT_BYTES = 1024
 
-/**
- * Detects the format by its first octets, else by the `declared` type. Null for an unsupported
- * format.
- */
+/** By the first octets, else by the `declared` type. Null for an unsupported format. */
 export function detectFormat(start: Uint8Array, declared: string | null): ImportFormat | null {
   const bytes = Buffer.from(start.buffer, start.byteOffset, start.byteLength)
   if (isMbox(bytes)) return 'mbox'
@@ -61,7 +56,6 @@ export function detectFormat(start: Uint8Array, declared: string | null): Import
   return /^[!-9;-~]+[ \t]*:/.test(text) ? 'eml' : null
 }
 
-/** Unsupported formats by their first octets, with advice. */
 const OTHER_FORMATS: readonly [start: RegExp, advice: string][] = [
   [/^PK(?:\x03\x04|\x05\x06)/, 'is a zip archive: unpack it, and import each file in it'],
   [/^7z\xbc\xaf|^Rar!|^BZh|^\xfd7zXZ|^\x28\xb5\x2f\xfd/, 'is compressed: unpack it, or use gzip'],
@@ -79,7 +73,7 @@ const OTHER_FORMATS: readonly [start: RegExp, advice: string][] = [
   ],
 ]
 
-/** Advice about a file in an unsupported format of another program; null for other files. */
+/** Advice for a file in another program's format; null for other files. */
 export function findOtherFormat(start: Uint8Array): string | null {
   const text = Buffer.from(start.buffer, start.byteOffset, start.byteLength).toString('latin1')
   return OTHER_FORMATS.find(([pattern]) => pattern.test(text))?.[1] ?? null
@@ -87,7 +81,7 @@ export function findOtherFormat(start: Uint8Array): string | null {
 
 const TAR_BLOCK = 512
 
-/** Checks the checksum of the first header, which every tar archive has. */
+/** Checks the checksum of the first header. */
 function isTar(bytes: Buffer): boolean {
   if (bytes.length < TAR_BLOCK) return false
   const stored = octalIn(bytes, 148, 156)
@@ -96,7 +90,7 @@ function isTar(bytes: Buffer): boolean {
   return sum === stored
 }
 
-/** Parses as the library does: up to a NUL, without spaces. NaN for anything but octal digits. */
+/** Like the library: up to a NUL, without spaces. NaN for anything but octal digits. */
 function octalIn(bytes: Buffer, start: number, end: number): number {
   const [text = ''] = bytes.toString('latin1', start, end).split('\0', 1)
   return Number(`0o0${text.replaceAll(' ', '')}`)
@@ -143,7 +137,7 @@ async function* readMboxItems(chunks: AsyncIterable<Uint8Array>): AsyncGenerator
   }
 }
 
-/** Adds what another program recorded in the message, which may be a reason to skip it. */
+/** Adds the state that another program recorded, which may be a reason to skip the message. */
 function noted({ name, raw, stated, end }: Omit<ReadMessage, 'kind'> & { end: number }): ReadItem {
   const { isRead, labels, skip } = readNoted(raw)
   if (skip !== null) return { kind: 'skip', reason: skip, end }
@@ -168,7 +162,7 @@ async function* readOne(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadI
   else yield noted({ name: null, raw: withCrlf(Buffer.concat(parts)), stated: NOTHING_STATED, end })
 }
 
-/** Room for a message in base64 and the other fields. */
+/** A message in base64 and the other fields. */
 const LINE_BYTES_MAX = Math.ceil((MESSAGE_BYTES_MAX * 4) / 3) + 256 * 1024
 const LF = 0x0a
 
@@ -284,14 +278,14 @@ async function* readMaildir(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<R
   for await (const entry of entries) yield* readEntry(entry, () => end)
 }
 
-/** Octets of an extended header (names, times), which the library reads into memory. */
+/** The library reads extended headers (names, times) into memory. */
 const TAR_EXTENDED_BYTES_MAX = 16 * 1024
 /** A multiple of TAR_BLOCK. */
 const TAR_STEP_BYTES = 64 * 1024
-/** Types of extended headers: pax for the next or all entries, GNU long names. */
+/** pax for the next or all entries, and GNU long names. */
 const TAR_EXTENDED = new Set(Buffer.from('xgLK'))
 
-/** Passes the archive on in small steps. Throws for an extended header that is too long. */
+/** Throws for an extended header that is too long. */
 async function* boundedTar(
   chunks: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, undefined> {
@@ -359,10 +353,7 @@ function isInMaildir(name: string): boolean {
   return /(?:^|\/)(?:cur|new)\/[^/]+$/.test(name)
 }
 
-/**
- * Skips by folder and flags of a Maildir (https://cr.yp.to/proto/maildir.html) and by files of mail
- * servers.
- */
+/** By the folders and flags of a Maildir (https://cr.yp.to/proto/maildir.html) and server files. */
 function skippedByName(name: string): SkipReason | null {
   if (/(?:^|\/)tmp\/[^/]+$/.test(name)) return 'unfinished'
   const flags = isInMaildir(name) ? flagsOf(name) : null
@@ -372,7 +363,7 @@ function skippedByName(name: string): SkipReason | null {
   return isOfServer.test(name) ? 'otherFile' : null
 }
 
-/** Why it is no message. Text that merely begins like one has none of the usual header fields. */
+/** Text that only begins like a message has none of the usual header fields. */
 function faultOf(raw: Uint8Array): string | null {
   if (raw.length === 0) return 'The file is empty.'
   const { fields } = readHeaderSection(raw)
@@ -391,12 +382,11 @@ function shownName(name: string): string {
 
 const MAILDIR_NAME = /^(\d{9,11})\.(?:M(\d{1,6}))?/
 
-/** Null if the name has no flags. Programs replace the colon on systems that do not allow it. */
+/** Null without flags. Programs replace the colon on systems that do not allow it. */
 function flagsOf(name: string): string | null {
   return /[:;!]2,([A-Za-z]*)$/.exec(name)?.[1] ?? null
 }
 
-/** Reads time and flags from the name of a Maildir file. */
 function statedByEntry({ name: path, pax }: ParsedTarEntry['header']): Stated {
   const reversePath = /^<(.*)>$/.exec(pax?.[REVERSE_PATH] ?? '')?.[1] ?? null
   const found = MAILDIR_NAME.exec(path.split('/').at(-1) ?? '')

@@ -1,5 +1,4 @@
-// Writes the file of an export in steps of about a mebibyte. Each is stored with the position where
-// the next one begins.
+// Writes an export in steps of about a mebibyte, each stored with the position of the next.
 
 import { findInbox } from '#inboxes/store/inboxes.ts'
 import { readRawBytes } from '#mailbox/attachments/attachments.ts'
@@ -29,11 +28,11 @@ export type TransferDeps = {
 
 export type Turn = {
   held(): Held
-  /** Whether to leave the rest to a later call; asked between two steps. */
+  /** Asked between two steps. */
   isOver(): Promise<boolean>
 }
 
-/** Ends early when its turn is over or the lease is lost; then a later call continues. */
+/** Ends early when its turn is over or the lease is lost; a later call continues. */
 export async function runExport(
   deps: TransferDeps & { storageQuota: StorageQuota },
   transfer: ExportRow,
@@ -43,7 +42,7 @@ export async function runExport(
   const { accountId } = transfer
   const format = exportFormats[transfer.format]
   let { details, sizeBytes } = transfer
-  // An export that begins below the quota is completed, as a message is stored whole.
+  // An export that begins below the quota is completed.
   const isNew = sizeBytes === 0 && transfer.done === 0
   const add = async (next: ExportDetails, bytes: Uint8Array, written: number) => {
     const chunks = await storeChunks(deps, bytes, sizeBytes)
@@ -71,7 +70,7 @@ export async function runExport(
         details = { inboxIds: rest, at: null }
         continue
       }
-      // Mail that arrives from now on is left out, so that the export ends.
+      // Later mail is left out, so that the export ends.
       const until = counters.last_arrival
       const next = { inboxIds: rest, at: { inboxId, after: 0, until } }
       if (!(await add(next, await format.begin(inbox.address), 0))) return 'left'

@@ -1,5 +1,5 @@
-// Reads the file of an import and adds its messages to the inbox, some at a time. Each run reads
-// the file from its start and skips the messages that were handled before.
+// Adds the messages of a file to the inbox. Each run reads the file from its start and skips
+// handled messages.
 
 import { hash } from 'node:crypto'
 import type { SkipReason } from '@mailroom/contract/transfers.ts'
@@ -33,13 +33,12 @@ export type ImportDeps = TransferDeps & {
   wakeEvents: () => void
 }
 
-/** Messages and octets of one step. */
 const STEP_MESSAGES = 50
 const STEP_BYTES = 2 * 1024 * 1024
 
 type Numbered = { number: number; item: ReadItem }
 
-/** Ends early when its turn is over or the lease is lost; then a later call continues. */
+/** Ends early when its turn is over or the lease is lost; a later call continues. */
 export async function runImport(
   deps: ImportDeps,
   transfer: ImportRow,
@@ -60,7 +59,7 @@ export async function runImport(
       if (next.done === true) return finish(null)
       step = next.value
     } catch (error) {
-      // A failure of the store passes; an unreadable file stays unreadable.
+      // A storage failure is temporary; an unreadable file is not.
       if (storageErrorKind(error) !== null) throw error
       return finish('file_unreadable')
     }
@@ -72,7 +71,7 @@ export async function runImport(
   }
 }
 
-/** Groups the items after the first `handled` ones. */
+/** Skips the first `handled` items. */
 async function* stepsOf(
   items: AsyncGenerator<ReadItem>,
   handled: number,
@@ -92,7 +91,7 @@ async function* stepsOf(
       bytes = 0
     }
   } catch (error) {
-    // The messages before the fault are added first.
+    // Messages before the fault are added first.
     if (step.length > 0) yield step
     throw error
   }
@@ -232,7 +231,7 @@ function bccOf(line: Stated['line'], { bcc }: ParsedMessage['headers']): string[
   return [...new Set([...(line?.bcc ?? []), ...bcc.map(({ address }) => address)])]
 }
 
-/** Messages of one thread of the file get the same id in every run of the import. */
+/** The same in every run of the import. */
 function threadIdOf(transferId: string, line: Stated['line']): string | null {
   if (line === null || line.threadId === '') return null
   return derivedId('thr', transferId, hash('sha256', `${transferId} ${line.threadId}`, 'buffer'))
@@ -248,14 +247,14 @@ function fieldOf(raw: Uint8Array, name: string): string | null {
   return readHeaderSection(raw).fields.find((field) => field.name === name)?.value ?? null
 }
 
-/** The time of the newest Received field, which ends with it (RFC 5321 §4.4). */
+/** The newest Received field ends with its time (RFC 5321 §4.4). */
 function arrivalOf(raw: Uint8Array): number | null {
   const received = fieldOf(raw, 'received')
   const at = received?.lastIndexOf(';') ?? -1
   return received === null || at === -1 ? null : parseDateTime(received.slice(at + 1).trim())
 }
 
-/** The Return-Path field that the server of the final delivery added (RFC 5321 §4.4). */
+/** Added by the server of the final delivery (RFC 5321 §4.4). */
 function reversePathOf(raw: Uint8Array): string | null {
   const path = /^\s*<?([^<>\s]*)>?\s*$/.exec(fieldOf(raw, 'return-path') ?? 'x x')?.[1] ?? null
   return path === null || path === '' || checkEmailAddress(path) === null ? path : null

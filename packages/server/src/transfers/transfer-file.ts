@@ -1,5 +1,5 @@
-// The file of a transfer, in pieces of up to a mebibyte. They are in the blob store, or in the
-// database if there is none, so that every process can read them.
+// Transfer files in chunks of up to a mebibyte, in the blob store or else in the database, so that
+// every process can read them.
 
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
@@ -9,14 +9,14 @@ import { findChunk } from '#transfers/store/file-chunks.ts'
 import type { NewChunk } from '#transfers/store/transfers.ts'
 
 export const CHUNK_BYTES = 1024 * 1024
-/** Octets that are passed to a client at once; it may be slow. */
+/** Small, because a client may be slow. */
 const DOWNLOAD_PART_BYTES = 64 * 1024
-/** A download holds the piece that its client is reading and parts of the one before. */
+/** A download holds the current chunk and parts of the previous one. */
 export const DOWNLOAD_HOLDS_BYTES = 2 * CHUNK_BYTES
 
 type FileDeps = { db: ReadDb; blobs: BlobStore | null; makeId: MakeId }
 
-/** Stores the bytes and returns the pieces, which are written with the progress of the transfer. */
+/** The caller writes the returned chunks with the progress of the transfer. */
 export async function storeChunks(
   { blobs, makeId }: Omit<FileDeps, 'db'>,
   bytes: Uint8Array,
@@ -38,12 +38,11 @@ export async function storeChunks(
   return chunks
 }
 
-/** Blobs of pieces that were not added because the transfer ended or another worker has it. */
+/** Blobs of chunks that were not added. */
 export function idsOfBlobs(chunks: readonly NewChunk[]): string[] {
   return chunks.flatMap(({ id, content }) => (content === null ? [id] : []))
 }
 
-/** Reads the bytes from `start` up to `end`, a piece at a time. */
 export async function* readFile(
   { db, blobs }: Omit<FileDeps, 'makeId'>,
   { transferId, start, end }: { transferId: string; start: number; end: number },
@@ -62,7 +61,7 @@ export async function* readFile(
   }
 }
 
-/** The same in small parts, so that a stalled client holds little in the socket's buffer. */
+/** In small parts, so that a stalled client holds little in the socket's buffer. */
 export async function* readForClient(
   deps: Omit<FileDeps, 'makeId'>,
   asked: { transferId: string; start: number; end: number },

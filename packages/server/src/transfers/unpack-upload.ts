@@ -1,5 +1,3 @@
-// Unpacks the uploaded file of an import if it is compressed with gzip.
-
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
@@ -10,7 +8,10 @@ export function wrongFile(message: string) {
   return problem('bad_request', `The file ${message}.`, { details: [{ path: 'file', message }] })
 }
 
-/** `payload_too_large` above `bytesMax` unpacked octets, `bad_request` for damaged gzip data. */
+/**
+ * Unpacks gzip data. `payload_too_large` above `bytesMax` unpacked octets, `bad_request` for
+ * damaged data.
+ */
 export async function* unpacked(
   chunks: AsyncIterable<Uint8Array>,
   bytesMax: number,

@@ -1,5 +1,3 @@
-// The background work of exports and imports.
-
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { HOUR_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
@@ -9,10 +7,7 @@ import { failTransfer, purgeTransfersStep, startTransfer } from '#transfers/stor
 import { runExport, type TransferDeps } from './run-export.ts'
 import { type ImportDeps, runImport } from './run-import.ts'
 
-/**
- * With the waits between attempts, a transfer fails after twenty minutes of faults without
- * progress.
- */
+/** Reached after about twenty minutes of faults without progress. */
 const FAULTS_MAX = 8
 
 export function transferWork(deps: ImportDeps): FeatureWork {
@@ -25,7 +20,7 @@ export function transferWork(deps: ImportDeps): FeatureWork {
   }
 }
 
-/** The key of a job is the id of an export or import. */
+/** The key is the id of an export or import. */
 function transferJobs(deps: ImportDeps): JobKind {
   const purge = () => purgeTransfers(deps, new AbortController().signal)
   return {
@@ -52,7 +47,7 @@ function transferJobs(deps: ImportDeps): JobKind {
   }
 }
 
-/** Removes expired files. Safe to run again. */
+/** Safe to repeat. */
 export async function purgeTransfers(
   deps: Pick<TransferDeps, 'db' | 'blobs' | 'clock'>,
   signal: AbortSignal,

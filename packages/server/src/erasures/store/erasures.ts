@@ -1,5 +1,4 @@
-// The transactions of an erasure. Each requires the job's lease and counts what it removes, so that
-// the job can restart at any time.
+// Each transaction requires the job's lease and counts what it removes, so the job can restart.
 
 import type { ErasureCounts } from '@mailroom/contract/erasures.ts'
 import { sql } from 'kysely'
@@ -17,7 +16,6 @@ import { lockInbox, removeMessages } from '#removal/store/remove-mail.ts'
 import type { ReadDb, Row, Tx } from '#store/tables.ts'
 import { purgeDeliveriesOfEvents } from '#webhooks/store/deliveries.ts'
 
-/** Unfinished erasures of an account. */
 export const OPEN_ERASURES_MAX = 5
 /** Per account; older receipts are removed. */
 const RECEIPTS_MAX = 10_000
@@ -201,7 +199,6 @@ export const eraseMessages = transaction({
   ): Promise<string[]> {
     const { accountId, keepsAudit } = await readHeld(tx, held)
     const inbox = await lockInbox(tx, { accountId, inboxId })
-    // Some may have been removed since they were read.
     const left = await tx.query
       .selectFrom('messages')
       .select('id')
@@ -273,14 +270,10 @@ export type EventsStep = Held & {
   address: string
   /** Events of messages that were removed since then are erased. */
   since: number
-  /** About to be removed. */
   quarantined: string[]
 }
 
-/**
- * Erases events about removed messages or that name the address. Returns the last event read; null
- * at the end.
- */
+/** Erases events about removed messages or that name the address. Null at the end. */
 export const eraseEventsStep = transaction({
   name: 'eraseEventsStep',
   accountOf: () => null,

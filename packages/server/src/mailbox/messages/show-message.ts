@@ -1,4 +1,5 @@
 // A message as an HTML page. The service fetches remote images, so that their hosts learn nothing.
+
 import { imageType, isShownType } from '@mailroom/mail-reading/display/images.ts'
 import type { AddressOf } from '@mailroom/mail-reading/display/shown-html.ts'
 import {

@@ -98,9 +98,7 @@ export const purgeInboxStep = transaction({
   },
 })
 
-/**
- * Keeps the positions of events in the log, from which readers continue. True if there were any.
- */
+/** Keeps the offsets of events, from which readers continue. True if there were any. */
 async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
   const events = await tx.query
     .selectFrom('events')
@@ -139,10 +137,7 @@ const NOTES = [
   ['message_labels', 'label'],
 ] as const
 
-/**
- * Removes reviews that are not retained, waiting sends, and rows that limits count. True if there
- * were any.
- */
+/** Removes reviews, pending sends and rows that limits count. True if there were any. */
 async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
   for (const [table, key] of NOTES) {
     const { rows } = await sql`
@@ -251,7 +246,6 @@ function purgeRemoved(tx: Tx, until: number): Promise<string[]> {
   })
 }
 
-/** Also removes the totals of those days. */
 async function purgeColdDays(tx: Tx, day: number): Promise<string[]> {
   const removed = await removeOldest(tx, 'cold_recipients', {
     key: ['inbox_id', 'utc_day', 'address_key'],

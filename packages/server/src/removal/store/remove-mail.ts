@@ -150,7 +150,6 @@ async function lockMessages(tx: Tx, ids: readonly string[]): Promise<Removed[]> 
     .execute()
 }
 
-/** Removes waiting sends, deliveries and sandbox copies. */
 export async function removeSent(tx: Tx, ids: readonly string[]): Promise<void> {
   await tx.query.deleteFrom('waiting_sends').where('message_id', 'in', ids).execute()
   await tx.query.deleteFrom('deliveries').where('message_id', 'in', ids).execute()

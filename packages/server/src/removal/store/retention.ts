@@ -37,9 +37,7 @@ function selectRetention(db: ReadDb) {
     .select(['inboxes.account_id', 'inboxes.id', retentionOf()])
 }
 
-/**
- * Oldest first. Decided by the time in their ids, because `created_at` may be a date from outside.
- */
+/** Oldest first, by the time in the ids: `created_at` may be a date from outside. */
 export async function listOverdue(
   db: ReadDb,
   { inboxId, retentionDays, nowMs }: Omit<RetainedInbox, 'accountId'> & { nowMs: number },

@@ -1,5 +1,4 @@
-// Removes messages and threads, and moves threads into the trash and back. The first transaction
-// changes the thread; the messages of a long one follow in further steps.
+// Removes threads, moves them into the trash and restores them, in steps of bounded size.
 
 import { type SqlBool, sql } from 'kysely'
 import { insertUntold } from '#events/store/append.ts'
@@ -68,7 +67,6 @@ export const removeMessage = transaction({
 /** `moving` is null when the move is complete. */
 export type ThreadMove = { moving: { trashedAtMs: number | null } | null }
 
-/** Does nothing to a thread in the trash. */
 export const trashThread = transaction({
   name: 'trashThread',
   accountOf: ({ accountId }) => accountId,
@@ -167,7 +165,7 @@ function selectThread(tx: Tx, { accountId, threadId }: Omit<OfThread, 'nowMs'>) 
     .where('account_id', '=', accountId)
 }
 
-/** Includes sends that wait. */
+/** Includes sends that are held or scheduled. */
 async function isSending(tx: Tx, threadId: string): Promise<boolean> {
   const pending = await tx.query
     .selectFrom('messages')

@@ -1,20 +1,16 @@
-// Reviews of deleted messages. Approvers can read them as long as the audit has the decision, so
-// that deleting the mail hides nothing.
+// Reviews of deleted messages are retained as long as the audit, so that deleting mail hides
+// nothing.
 
 import { AUDIT_MS, noteReviewEnd } from '#accounts/store/audit.ts'
 import type { KeptTexts } from '#store/nouns.ts'
 import { removeOldest } from '#store/purge-steps.ts'
 import type { Tx } from '#store/tables.ts'
 
-/** Characters of each body: more than a send may have without a quote. */
+/** Characters of each body; more than a send may have without a quote. */
 const KEPT_LENGTH_MAX = 256 * 1024
-/** The reason that approvers see if the message was deleted before a decision. */
 const MESSAGE_DELETED = 'message_deleted'
 
-/**
- * Keeps the reviews of messages that the transaction is about to remove. Pending ones end without a
- * send.
- */
+/** Call before messages are removed. Pending reviews end without a send. */
 export async function keepReviews(
   tx: Tx,
   { messageIds, nowMs }: { messageIds: readonly string[]; nowMs: number },
@@ -65,13 +61,12 @@ export async function keepReviews(
   }
 }
 
-/** Removes the reviews of messages that are erased. */
 export async function removeReviews(tx: Tx, messageIds: readonly string[]): Promise<void> {
   if (messageIds.length === 0) return
   await tx.query.deleteFrom('reviews').where('message_id', 'in', messageIds).execute()
 }
 
-/** Removes some of the expired reviews; returns their number. */
+/** Removes one batch of expired reviews; returns their number. */
 export async function purgeKeptReviews(tx: Tx, nowMs: number): Promise<number> {
   const removed = await removeOldest(tx, 'reviews', {
     key: ['id'],

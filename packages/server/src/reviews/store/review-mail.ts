@@ -1,14 +1,11 @@
-// Gathers the news for approvers into a mail for each, which a job sends.
-
 import { listApproversToTell } from '#accounts/store/approvers.ts'
 import { transaction } from '#platform/db/db.ts'
 import { insertJobs } from '#queue/jobs.ts'
 import { type ReadDb, readIn, type Tx } from '#store/tables.ts'
 
-/** What the job of a mail has to know. */
 export type ReviewMail = { approverId: string; reviewIds: string[]; expiresAtMs: number }
 
-/** An account with a review from `dueMs` or before that no mail has reported; null for none. */
+/** An account with unreported reviews since `dueMs` or earlier; null for none. */
 export async function findAccountWithNews(db: ReadDb, dueMs: number): Promise<string | null> {
   const row = await db.read
     .selectFrom('review_news')
@@ -20,10 +17,7 @@ export async function findAccountWithNews(db: ReadDb, dueMs: number): Promise<st
   return row?.account_id ?? null
 }
 
-/**
- * Queues a mail with the news of the account for each approver with an address; none if `mail` is
- * null.
- */
+/** Queues one mail per approver with an address; discards the news if `mail` is null. */
 export const gatherReviewMail = transaction({
   name: 'gatherReviewMail',
   accountOf: ({ accountId }) => accountId,

@@ -1,5 +1,4 @@
-// Reads reviews of held mail. `outbound` writes them in the transactions that hold, release and end
-// a send.
+// Reads reviews; `outbound` writes them.
 
 import type { ReviewStatus } from '@mailroom/contract/vocabulary.ts'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
@@ -20,14 +19,13 @@ export async function findReview(
   return row === undefined ? null : toReview(row)
 }
 
-/** A review that differs from another one only in its thread. */
 export type EqualReview = { id: string; digest: string; messageId: string }
 
 export type ListedReview = Review & { equal: EqualReview[] }
 
 /**
- * Newest first, with totals up to COUNTED_MAX. Of equal pending reviews, only the newest is listed,
- * and names the others. `withKept` includes reviews of deleted messages.
+ * Newest first, counted up to COUNTED_MAX. The newest of equal pending reviews lists the others.
+ * `withKept` includes reviews of deleted messages.
  */
 export async function listReviews(
   db: ReadDb,
@@ -71,10 +69,9 @@ export async function listReviews(
   return { reviews: found, total: Number(total) }
 }
 
-/** Equal reviews that one entry of a list names. An inbox has few more that are pending. */
 const EQUAL_LISTED_MAX = 100
 
-/** The other pending reviews that equal this pending one, newest first. */
+/** Newest first. */
 export async function findEqual(
   db: ReadDb,
   { id, accountId, status, equalKey }: Pick<Review, 'id' | 'accountId' | 'status' | 'equalKey'>,
@@ -92,7 +89,7 @@ export async function findEqual(
     .execute()
 }
 
-/** Expired pending reviews of all accounts, oldest first. */
+/** Oldest first, of all accounts. */
 export async function listExpiredReviews(
   db: ReadDb,
   { nowMs, limit }: { nowMs: number; limit: number },
@@ -107,7 +104,7 @@ export async function listExpiredReviews(
     .execute()
 }
 
-/** Without reviews of inboxes that are being removed. */
+/** Omits inboxes that are being removed. */
 function selectReviews(
   db: ReadDb,
   { accountId, withKept }: { accountId: string; withKept: boolean },

@@ -1,9 +1,7 @@
-// Secrets that all processes of the service share.
-
 import { transaction } from '#platform/db/db.ts'
 import { type ReadDb, readIn, type Tx } from '#store/tables.ts'
 
-/** Keeps `value` under `name` unless there is a value already; returns the kept value. */
+/** Returns the existing value if there is one. */
 export const ensureSecret = transaction({
   name: 'ensureSecret',
   accountOf: () => null,
@@ -17,10 +15,7 @@ export const ensureSecret = transaction({
   },
 })
 
-/**
- * Replaces `kept` by `value`, unless another process has replaced it since then; returns the value that is kept
- * now, or null when there is none of this name.
- */
+/** Does nothing if another process replaced `kept`. Returns the current value, or null for none. */
 export const replaceSecret = transaction({
   name: 'replaceSecret',
   accountOf: () => null,
@@ -39,7 +34,7 @@ export const replaceSecret = transaction({
   },
 })
 
-/** Null before the first start has made the secret. */
+/** Null before the first start. */
 export async function findSecret(db: ReadDb, name: string): Promise<Uint8Array | null> {
   const row = await db.read
     .selectFrom('service_secrets')

@@ -1,4 +1,4 @@
-// Hourly figures count each event once: the reader's position moves in the same transaction.
+// Hourly figures count each event once: the reader's offset moves in the same transaction.
 
 import type { LogPosition } from '#events/model.ts'
 import { positionOf } from '#events/store/log.ts'

@@ -1,4 +1,4 @@
-// Daily figures count each event once: the reader's position moves in the same transaction.
+// Daily figures count each event once: the reader's offset moves in the same transaction.
 
 import type { LogPosition } from '#events/model.ts'
 import { moveReader } from '#events/store/readers.ts'

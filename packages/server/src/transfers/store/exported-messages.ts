@@ -1,5 +1,3 @@
-// Reads the messages of an inbox for an export, in the order of their arrival.
-
 import { hiddenRecipientsOf } from '#mailbox/messages/store/messages.ts'
 import type { ReadDb } from '#store/tables.ts'
 
@@ -27,10 +25,9 @@ export type ExportedMessage = {
   createdAtMs: number
 }
 
-/** Messages read in one step. */
 const STEP_MESSAGES = 200
 
-/** The next messages after `after` up to `until`: at least one, and up to `bytesMax` octets in all. */
+/** At least one message, and up to `bytesMax` octets in all. */
 export async function readExported(
   db: ReadDb,
   input: {

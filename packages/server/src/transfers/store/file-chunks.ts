@@ -1,10 +1,8 @@
-// Reads the pieces of an export's or import's file.
-
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Tables } from '#store/tables.ts'
 import type { NewChunk } from './transfers.ts'
 
-/** The last piece that begins at or before `startBytes`; null for none. */
+/** The last chunk that begins at or before `startBytes`; null for none. */
 export async function findChunk(
   db: ReadDb,
   input: { transferId: string; startBytes: number },
@@ -24,7 +22,7 @@ const selectChunk = statement<Tables, { transferId: string; startBytes: number }
       .limit(1),
 )
 
-/** Which of these ids belong to pieces; the others are orphans of the blob store. */
+/** Ids that are missing in the result are orphans of the blob store. */
 export async function existingChunkIds(db: ReadDb, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db.read

@@ -1,4 +1,4 @@
-// Adds messages of a file to their inbox, in one transaction with the progress of the import.
+// Adds messages to the inbox in one transaction with the progress of the import.
 
 import type { SkipReason } from '@mailroom/contract/transfers.ts'
 import { insertUntold } from '#events/store/append.ts'
@@ -8,11 +8,11 @@ import type { Held } from '#queue/jobs.ts'
 import type { Tx } from '#store/tables.ts'
 import { holdTransfer, type ImportDetails, type ImportFailure } from './transfers.ts'
 
-/** Failures that an import lists; further ones are only counted. */
+/** Further failures are only counted. */
 const FAILURES_MAX = 100
 
 export type ImportStep = Held & {
-  /** Octets of the file that have been read after this step. */
+  /** Octets of the file read after this step. */
   done: number
   arrivals: ImportedArrival[]
   failures: ImportFailure[]
@@ -23,7 +23,7 @@ export type ImportStep = Held & {
 export type ImportOutcome =
   | 'lost'
   | 'inbox_deleted'
-  /** Raw messages that are stored now; the caller removes the blobs of the others. */
+  /** The caller removes the blobs of the others. */
   | { keptRawIds: string[] }
 
 export const addImported = transaction({

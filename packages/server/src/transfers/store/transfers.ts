@@ -1,5 +1,3 @@
-// Exports and imports, and the pieces of their files.
-
 import type {
   ExportFormat,
   ImportFormat,
@@ -17,22 +15,22 @@ import { noteUnreferenced } from '#store/unreferenced-blobs.ts'
 
 /** How long the file of an export can be downloaded. */
 const EXPORT_FILE_MS = 7 * DAY_MS
-/** How long exports and imports are listed after their files are removed. */
+/** How long a transfer is listed after its file expires. */
 const ROW_MS = 30 * DAY_MS
-/** An upload is abandoned if no piece arrives for this long. */
+/** An upload is abandoned if no chunk arrives for this long. */
 const RECEIVING_MS = 15 * MINUTE_MS
 
-/** Unfinished exports of an account, and unfinished imports. */
+/** Per account and kind. */
 const OPEN_TRANSFERS_MAX = 5
-/** Exports of an account that keep their file; the next one replaces the oldest. */
+/** The next export replaces the file of the oldest. */
 const FINISHED_EXPORTS_MAX = 10
-/** Exports of an account that are listed, and imports. */
+/** Per account and kind. */
 const LISTED_TRANSFERS_MAX = 1_000
 
 export type TransferKind = 'export' | 'import'
 type TransferStatus = 'receiving' | 'queued' | 'running' | 'done' | 'failed' | 'expired'
 
-/** Where an export continues: after the arrival number `after` of the inbox, up to `until`. */
+/** Continues after the arrival number `after`, up to `until`. */
 export type ExportDetails = {
   inboxIds: string[] | null
   at: { inboxId: string; after: number; until: number } | null
@@ -59,7 +57,7 @@ type Common = {
   error: TransferError | null
   /** Failed attempts since the last step; null for none. */
   trouble: Trouble | null
-  /** When a failed attempt is retried; null while it runs. */
+  /** Null while it runs. */
   nextAttemptAtMs: number | null
   createdAtMs: number
   completedAtMs: number | null
@@ -126,7 +124,7 @@ function toTransfer(row: Row<'transfers'> & JobColumns): Transfer {
   }
 }
 
-/** With the failures of a transfer that was given up. */
+/** Includes the failures of a transfer that was given up. */
 function detailsOf({ details }: Pick<Row<'transfers'>, 'details'>) {
   return JSON.parse(details) as (ExportDetails | ImportDetails) & { trouble?: Trouble }
 }
@@ -136,14 +134,12 @@ type NewTransfer = Pick<
   'id' | 'account_id' | 'kind' | 'pod_id' | 'inbox_id' | 'format' | 'total_count'
 > & { details: ExportDetails | ImportDetails; nowMs: number }
 
-/**
- * Adds a transfer; false when the account has OPEN_TRANSFERS_MAX of its kind that are not finished.
- */
+/** False when the account has OPEN_TRANSFERS_MAX unfinished ones of this kind. */
 export const insertTransfer = transaction({
   name: 'insertTransfer',
   accountOf: ({ account_id }) => account_id,
   async run(tx: Tx, { details, nowMs, ...row }: NewTransfer): Promise<boolean> {
-    // Locked, so that two requests at once do not exceed the limit.
+    // The lock keeps concurrent requests from exceeding the limit.
     const account = tx.query.selectFrom('accounts').select('id').where('id', '=', row.account_id)
     await lockRows(tx, account).execute()
     const { open } = await tx.query
@@ -207,10 +203,10 @@ async function forgetOldest(
     .execute()
 }
 
-/** A piece of a file; `content` is null when it is in the blob store under `id`. */
+/** `content` is null if it is in the blob store under `id`. */
 export type NewChunk = Omit<Row<'transfer_chunks'>, 'transfer_id'>
 
-/** Adds the next piece of a file that arrives; false when the transfer is gone. */
+/** False when the upload is gone. */
 export const addUploadedChunk = transaction({
   name: 'addUploadedChunk',
   accountOf: ({ accountId }) => accountId,
@@ -230,7 +226,7 @@ export const addUploadedChunk = transaction({
       }))
       .where('id', '=', transferId)
       .where('status', '=', 'receiving')
-      // Later, its first pieces may be removed already.
+      // The first chunks of an expired upload may be removed already.
       .where('expires_at', '>', nowMs)
       .returning('id')
       .executeTakeFirst()
@@ -240,7 +236,7 @@ export const addUploadedChunk = transaction({
   },
 })
 
-/** The whole file has arrived. */
+/** Call when the whole file has arrived; null if the upload is gone. */
 export const queueImport = transaction({
   name: 'queueImport',
   accountOf: ({ accountId }) => accountId,
@@ -280,7 +276,7 @@ async function insertChunks(
   }
 }
 
-/** The unfinished transfer of a job; null when it has ended or `worker` has lost the lease. */
+/** Null when the transfer has ended or the lease is lost. */
 export async function holdTransfer(tx: Tx, held: Held): Promise<Transfer | null> {
   if ((await advanceJob(tx, held)) === null) return null
   const transfer = tx.query
@@ -292,7 +288,7 @@ export async function holdTransfer(tx: Tx, held: Held): Promise<Transfer | null>
   return row === undefined ? null : toTransfer(row)
 }
 
-/** Marks a transfer as running; null when it has ended. */
+/** Null when the transfer has ended. */
 export const startTransfer = transaction({
   name: 'startTransfer',
   accountOf: () => null,
@@ -309,7 +305,7 @@ export const startTransfer = transaction({
   },
 })
 
-/** Ends a transfer that failed too often; its receipt keeps the failures. */
+/** The receipt keeps the failures. */
 export const failTransfer = transaction({
   name: 'failTransfer',
   accountOf: () => null,
@@ -326,12 +322,12 @@ function change(tx: Tx, { key }: Held, fields: Partial<Row<'transfers'>>): Promi
   return tx.query.updateTable('transfers').set(fields).where('id', '=', key).execute()
 }
 
-/** The file of an import that ended, or of an incomplete export, expires at once. */
+/** The file expires at once. */
 function failed(error: TransferError, nowMs: number) {
   return { status: 'failed', error, completed_at: nowMs, expires_at: nowMs }
 }
 
-/** Ends every upload; for the start of a process that is alone with its database. */
+/** For the start of a process that is alone with its database. */
 export const endUploads = transaction({
   name: 'endUploads',
   accountOf: () => null,
@@ -352,10 +348,7 @@ type ExportStep = Held & {
   chunks: NewChunk[]
 }
 
-/**
- * Adds the pieces that a step has written, and where the next one begins; false when the lease is
- * lost.
- */
+/** False when the lease is lost. */
 export const addExported = transaction({
   name: 'addExported',
   accountOf: () => null,
@@ -374,7 +367,7 @@ export const addExported = transaction({
   },
 })
 
-/** Marks a transfer as done or failed; false when the lease is lost. */
+/** False when the lease is lost. */
 export const finishTransfer = transaction({
   name: 'finishTransfer',
   accountOf: () => null,
@@ -400,7 +393,6 @@ export const finishTransfer = transaction({
   },
 })
 
-/** Ends the files of all but the newest FINISHED_EXPORTS_MAX exports. */
 async function replaceOldest(tx: Tx, accountId: string, nowMs: number): Promise<void> {
   const done = await tx.query
     .selectFrom('transfers')
@@ -421,10 +413,7 @@ async function replaceOldest(tx: Tx, accountId: string, nowMs: number): Promise<
     .execute()
 }
 
-/**
- * Ends an export in any state and hides it; its file and row expire at once. False when there is
- * none.
- */
+/** Ends and hides an export; its file and row expire at once. False if there is none. */
 export const removeExport = transaction({
   name: 'deleteExport',
   accountOf: ({ accountId }) => accountId,
@@ -451,7 +440,7 @@ export const removeExport = transaction({
   },
 })
 
-/** Null when the account has no such transfer, or its file is still arriving. */
+/** Null also during an upload. */
 export async function findTransfer<Kind extends TransferKind>(
   db: ReadDb,
   kind: Kind,
@@ -476,11 +465,11 @@ function selectWithJob(db: ReadDb) {
     .select(['jobs.trouble', 'jobs.leased_by', 'jobs.due_at'])
 }
 
-/** An import has a format once its file has arrived; a deleted export has none. */
+/** An import has a format after its upload; a deleted export has none. */
 const HAS_FILE = ({ eb }: ExpressionBuilder<Tables, 'transfers'>) =>
   eb('transfers.format', '!=', '')
 
-/** Why an import ended before its file had arrived; null for no known reason. */
+/** Null without a known reason. */
 export async function findUploadError(
   db: ReadDb,
   { accountId, id }: { accountId: string; id: string },
@@ -494,9 +483,7 @@ export async function findUploadError(
   return (row?.error ?? null) as TransferError | null
 }
 
-/**
- * Newest first. The limit of unfinished ones and the time that they are listed bound their number.
- */
+/** Newest first. */
 export async function listTransfers<Kind extends TransferKind>(
   db: ReadDb,
   kind: Kind,
@@ -521,13 +508,9 @@ export async function listTransfers<Kind extends TransferKind>(
   return { transfers, total: Number(total) }
 }
 
-/** Pieces that are removed in one step. */
 const PURGE_CHUNKS = 50
 
-/**
- * Removes pieces of expired files, then rows; call it until it is done. The caller removes the
- * blobs.
- */
+/** Call until it is done. The caller removes the blobs. */
 export const purgeTransfersStep = transaction({
   name: 'purgeTransfersStep',
   accountOf: () => null,
@@ -571,7 +554,7 @@ async function removeChunks(tx: Tx, chunks: readonly { id: string }[]): Promise<
   return blobIds
 }
 
-/** Ends an upload that was broken off; its pieces expire. */
+/** Its chunks expire. */
 export const dropUpload = transaction({
   name: 'dropUpload',
   accountOf: ({ accountId }) => accountId,

@@ -220,7 +220,7 @@ export type ClaimedBatch = {
   moreInMs: number | null
 }
 
-/** Oldest first, unread only. Skips threads that another transaction of PostgreSQL has locked. */
+/** Oldest first, unread only. On PostgreSQL, skips threads that another transaction has locked. */
 export const claimOldest = transaction({
   name: 'claimOldest',
   accountOf: ({ accountId }) => accountId,

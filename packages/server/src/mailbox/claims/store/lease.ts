@@ -14,7 +14,7 @@ export type Lease = {
 
 type ClaimColumns = Pick<Row<'threads'>, 'claim_token_hash' | 'claim_until'>
 
-/** Most that a lease has left. A later end was written by a wrong clock. */
+/** The most that a live lease has left; a later end was written by a wrong clock. */
 export const LEASE_LEFT_MS_MAX = LEASE_SECONDS_MAX * SECOND_MS + CLOCK_SKEW_MS
 
 export function isLive(untilMs: number | null, queueMs: number): boolean {

@@ -1,5 +1,6 @@
-// Over its quota an account receives no mail and stores nothing that waits; immediate sends count
-// but are not refused.
+// Over its quota, an account receives no mail and cannot add drafts, delayed sends, exports or
+// imports. Immediate sends count but are not refused.
+
 import { Cache } from '#platform/cache.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'

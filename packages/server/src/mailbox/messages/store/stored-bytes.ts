@@ -1,4 +1,5 @@
 // The storage of an account in octets, once per inbox. Export and import files count apart.
+
 import { insertEvent } from '#events/store/append.ts'
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
