@@ -7,7 +7,7 @@ export type Allowance = {
   readonly isAllowed: boolean
   readonly limit: number
   readonly remaining: number
-  /** Whole seconds until the oldest use leaves a sliding window or a fixed window ends. */
+  /** Whole seconds until a sliding window drops its oldest use, or a fixed one ends. */
   readonly resetSeconds: number
 }
 

@@ -287,7 +287,7 @@ function kindOf(status: number, code: string | null): StorageErrorKind {
   return status === 429 || code === 'SlowDown' ? 'busy' : 'unavailable'
 }
 
-/** A failure of several addresses has its cause in `errors`, an error of the client in `cause`. */
+/** Errors of several addresses are in `errors`, the cause of an error of the client in `cause`. */
 function messageOf(error: Error): string {
   const inner = error instanceof AggregateError ? error.errors[0] : error.cause
   if (inner instanceof Error) return messageOf(inner)

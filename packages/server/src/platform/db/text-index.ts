@@ -37,7 +37,7 @@ export type TextFilter = (
 
 export type TextSearch = {
   readonly scope: string
-  /** At least one. */
+  /** At least one mark is required. */
   readonly marks: readonly string[]
   /** Null for all entries with the marks. */
   readonly query: TextQuery | null

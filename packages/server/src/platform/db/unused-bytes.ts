@@ -163,7 +163,7 @@ function openPages(file: number, pageBytes: number) {
         else for (const range of unusedOf(number, page)) clear(number, page, range)
       }
     },
-    /** The leaf pages of the freelist. Overwrites the unused end of each trunk page. */
+    /** Returns the leaf pages of the freelist. Overwrites the unused end of each trunk page. */
     listFree(): Set<number> {
       const free = new Set<number>()
       read(1, 1)

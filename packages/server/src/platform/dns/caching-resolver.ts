@@ -26,7 +26,7 @@ const STALE_PATIENCE_MS = 300
 /** Every server has this name or refuses it at once. */
 const PROBE_NAME = 'a.root-servers.net'
 
-/** TTLs in answers are the remaining times. Callers share questions and cannot abort them. */
+/** TTLs in answers are remaining times. Callers share questions, so none can abort one. */
 export function openCachingResolver(resolver: Resolver, clock: Clock = systemClock): Resolver {
   const outages = new OutageDetector(() => resolver.a(PROBE_NAME, { isUrgent: true }), clock)
   const open = <Type extends QuestionType>(type: Type, query: Query<Type>) => {

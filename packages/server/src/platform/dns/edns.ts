@@ -10,7 +10,7 @@ const EDNS_FORGOTTEN_MS = 600 * SECOND_MS
 
 export class EdnsMemory {
   readonly #clock: Clock
-  /** Servers that have answered with EDNS; their silence has another reason. */
+  /** Servers that have answered with EDNS; a later silence has another cause. */
   readonly #known = new Set<number>()
   /** The end of the time without EDNS, by server. */
   readonly #withoutUntilMs = new Map<number, number>()

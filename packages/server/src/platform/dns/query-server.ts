@@ -141,7 +141,7 @@ function queryTcp(
   })
 }
 
-/** `start` returns how to close. An aborted `deadline` is a timeout. */
+/** `start` returns a function that closes. An aborted `deadline` is a timeout. */
 function untilReply<Reply>(
   deadline: AbortSignal,
   start: (finish: (reply: Reply | ServerReply) => void) => () => void,

@@ -52,7 +52,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** Returns how to end it. */
+/** Returns a function that ends the process. */
 function readWith(
   program: string,
   given: {
