@@ -198,7 +198,7 @@ async function compose(
   }
 }
 
-/** Without words of the message, in which its writer could give the approver another link. */
+/** Omits all words of the message: its writer could slip the approver another link. */
 function entryOf(
   deps: ReviewMailDeps,
   [review, ...others]: readonly Review[],

@@ -53,7 +53,7 @@ export type SearchAnswer = {
 
 export type SearchDeps = { db: Db; clock: Clock; searchCatchUps: CatchUps; searchSlots: Semaphore }
 
-/** `bad_request` for a query without a word, `not_found`, `service_unavailable`. */
+/** Throws `bad_request` for a query without a word, `not_found` or `service_unavailable`. */
 export async function searchInbox(
   deps: SearchDeps,
   asked: SearchAsked & { inboxId: string },

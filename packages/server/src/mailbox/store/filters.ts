@@ -36,7 +36,7 @@ type FilterIn = {
 }
 
 const FILTER_MS_MAX = 5 * SECOND_MS
-/** Entries in the first window, and at most in later ones, which adapt to the time taken. */
+/** Entries of the first window, and the most of later ones, whose size adapts to the time taken. */
 const WINDOW_FIRST = 4_096
 const WINDOW_MAX = 65_536
 const WINDOW_MS = { quick: 40, slow: 120 } as const

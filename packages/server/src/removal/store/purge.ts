@@ -155,7 +155,7 @@ async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
     ) returning id
   `.execute(tx.query)
   if (reviews.length > 0) return true
-  // The limits themselves bound these two.
+  // The sending limits bound the rows of these two tables.
   await tx.query.deleteFrom('inbox_sends').where('inbox_id', '=', inboxId).execute()
   await tx.query.deleteFrom('cold_recipients').where('inbox_id', '=', inboxId).execute()
   await deleteInboxDays(tx, inboxId)

@@ -271,7 +271,7 @@ export async function deleteThreads(tx: Tx, ids: readonly string[]): Promise<voi
   await tx.query.deleteFrom('threads').where('id', 'in', ids).execute()
 }
 
-/** Removed automatic messages that a thread remembers for loop detection. */
+/** Loop detection remembers this many removed automatic messages of a thread. */
 const AUTOMATIC_REMEMBERED_MAX = 100
 
 /** Loops are detected even if automatic messages are removed. */

@@ -395,7 +395,7 @@ export const forgetPurgedSearch = transaction({
   },
 })
 
-/** Call after a round with the entries removed before it. */
+/** Call after a round, with the entries that were removed before it began. */
 export const forgetRemovedEntries = transaction({
   name: 'forgetRemovedEntries',
   accountOf: () => null,

@@ -11,7 +11,7 @@ import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
 import type { ReadDb, Tx } from '#store/tables.ts'
 import { countsOf, type Days, type MailCounts, purgeInboxDays } from './usage.ts'
 
-/** A year, and a month to compare it with. */
+/** How long figures are kept: a year, and a month for comparison. */
 export const MAIL_HOURS_MS = 400 * DAY_MS
 
 export type MailHour = MailCounts & { hourAtMs: number; latencies: Latencies }
@@ -27,7 +27,7 @@ export type CountedEvent = {
   /** Null when the inbox is deleted. */
   inboxId: string | null
   occurredAtMs: number
-  /** Acceptance of a sent message; null for other kinds and for removed messages. */
+  /** When a sent message was accepted; null for other kinds and for removed messages. */
   acceptedAtMs: number | null
 }
 

@@ -288,7 +288,7 @@ const THREAD_COPIES_SEARCHED_MAX = 1_000
 
 type Place = { accountId: string; threadId: string }
 
-/** No recipient has sends that were held, cancelled or rejected; quoting one would send it. */
+/** Excludes held, cancelled and rejected sends: no recipient got them, so a quote leaks them. */
 const isCorrespondence = (row: ExpressionBuilder<Tables, 'messages'>) =>
   row.or([
     row('messages.direction', '=', 'inbound'),
