@@ -154,7 +154,7 @@ export const accountOperations = {
     auth: 'key-or-approver',
     isRateLimited: true,
     body: UpdateOwnAccount,
-    success: { status: 200, description: 'The account as it is now.', schema: OwnAccount },
+    success: { status: 200, description: 'The updated account.', schema: OwnAccount },
     errors: ['approver_required', 'forbidden'],
   },
 } as const satisfies Record<string, Operation>
@@ -196,7 +196,7 @@ export const adminOperations = {
     isRateLimited: false,
     parameters: { id: 'The id of an account.' },
     body: UpdateAccount,
-    success: { status: 200, description: 'The account as it is now.', schema: Account },
+    success: { status: 200, description: 'The updated account.', schema: Account },
     errors: [],
   },
 } as const satisfies Record<string, Operation>

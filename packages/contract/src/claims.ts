@@ -36,12 +36,12 @@ const renewedClaim = {
   inboxId: text('The inbox of the thread.'),
   owner: text('The owner in the claim.'),
   fence: count(
-    'The number of the claim, higher than that of every earlier claim of the thread. A system that remembers the highest can refuse late requests of earlier workers.',
+    'The number of the claim, higher than that of every earlier claim on the thread. A system that remembers the highest can refuse late requests of earlier workers.',
   ),
   expiresAt: time('When the lease expires unless it is renewed.'),
 }
 
-export const RenewedClaim = Type.Object(renewedClaim, { description: 'A claim of a thread.' })
+export const RenewedClaim = Type.Object(renewedClaim, { description: 'A claim on a thread.' })
 export type RenewedClaim = Static<typeof RenewedClaim>
 
 const claim = {
@@ -51,7 +51,7 @@ const claim = {
   ),
 }
 
-export const Claim = Type.Object(claim, { description: 'A new claim of a thread.' })
+export const Claim = Type.Object(claim, { description: 'A new claim on a thread.' })
 export type Claim = Static<typeof Claim>
 
 export const ClaimedThread = Type.Object(
@@ -67,7 +67,7 @@ const RenewClaim = Type.Object(
     leaseSeconds: Type.Optional(
       Type.Integer({
         ...lease,
-        description: 'New duration from now; by default that of the claim.',
+        description: 'The new duration, counted from now; by default the duration of the claim.',
       }),
     ),
   },
@@ -120,7 +120,7 @@ const ClaimThreads = Type.Object(
 const ClaimedThreads = Type.Object(
   {
     data: Type.Array(ClaimedThread, {
-      description: 'The claims, oldest threads first; empty after the wait.',
+      description: 'The claims, oldest threads first; empty if no thread became available in time.',
     }),
   },
   { description: 'New claims.' },
@@ -161,21 +161,21 @@ export const claimOperations = {
     method: 'POST',
     path: '/v1/threads/{id}/claim/renew',
     tag: 'Claims',
-    summary: 'Renew the claim of a thread.',
+    summary: 'Renew a claim on a thread.',
     notes: 'The lease then lasts leaseSeconds from now. An expired lease cannot be renewed.',
     auth: 'key',
     isRateLimited: true,
     parameters,
     body: RenewClaim,
     takesLeaseToken: true,
-    success: { status: 200, description: 'The claim as it is now.', schema: RenewedClaim },
+    success: { status: 200, description: 'The renewed claim.', schema: RenewedClaim },
     errors: [],
   },
   'threads.releaseClaim': {
     method: 'POST',
     path: '/v1/threads/{id}/claim/release',
     tag: 'Claims',
-    summary: 'Release the claim of a thread.',
+    summary: 'Release a claim on a thread.',
     notes:
       'Ends the claim early. A second release, or one after the lease has expired, is refused with lease_lost.',
     auth: 'key',
@@ -183,7 +183,7 @@ export const claimOperations = {
     parameters,
     body: ReleaseClaim,
     takesLeaseToken: true,
-    success: { status: 200, description: 'The thread as it is now.', schema: Thread },
+    success: { status: 200, description: 'The updated thread.', schema: Thread },
     errors: [],
   },
 } as const satisfies Record<string, Operation>

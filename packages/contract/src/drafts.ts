@@ -111,7 +111,7 @@ const UpdateDraft = Type.Object(
 const ofDraft = { id: 'The id of a draft.' } as const
 const IF_MATCH_NOTE =
   'With If-Match, the request is refused with draft_changed unless the draft still has this ETag. Without it, the last change wins.'
-const draftAnswer = { description: 'The draft as it is now.', schema: Draft } as const
+const draftAnswer = { description: 'The updated draft.', schema: Draft } as const
 
 export const draftOperations = {
   'drafts.create': {

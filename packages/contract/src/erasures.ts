@@ -46,7 +46,7 @@ export const Erasure = Type.Object(
       'Why the last attempt failed; null without a failure, and once it is done. It is retried until everything is removed.',
     ),
     nextAttemptAt: nullableTime(
-      'When it is retried after a failed attempt, at most an hour later; null otherwise.',
+      'When the next attempt is due, at most an hour after a failed one; null if none is due.',
     ),
     createdAt: time('When it was requested.'),
     completedAt: nullableTime('When it finished.'),

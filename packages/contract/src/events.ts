@@ -128,7 +128,7 @@ export const EventQuarantined = Type.Object(
     reason: oneOf(quarantineReasons, 'Why it was quarantined.'),
     rule_id: nullableText('The rule that blocked the sender; null without one.'),
     auto_replyable: Type.Boolean({
-      description: 'Always false, because it is in no inbox and cannot be answered.',
+      description: 'Always false, because a message outside any inbox cannot be answered.',
     }),
     category: nullableOneOf(messageCategories, KIND_TEXTS.category),
     category_reasons: Type.Array(CategoryReason, { description: KIND_TEXTS.reasons }),
@@ -154,7 +154,7 @@ const EventInbox = Type.Object(
   {
     id: text('The former id of the inbox.'),
     address: text('Its email address.'),
-    expires_at: time('The time at which it was set to delete itself.'),
+    expires_at: time('When the inbox was set to expire.'),
   },
   { description: 'The inbox that deleted itself, in inbox.expired.' },
 )
@@ -275,7 +275,7 @@ export const Event = Type.Object(
     webhook: Type.Optional(EventWebhook),
     storage: Type.Optional(EventStorage),
   },
-  { description: 'Something that happened to mail, inboxes, domains or webhooks of the account.' },
+  { description: 'An event about the mail, inboxes, domains or webhooks of an account.' },
 )
 export type Event = Static<typeof Event>
 

@@ -39,7 +39,7 @@ const client = new Mailroom({
       title: 'Errors',
       paragraphs: [
         'Every response with a status of 400 or above has a JSON body. Branch on `error`, a fixed code; show `message` to people; `fix` says what to do next; `details` names each invalid field.',
-        'After 429 and 503, repeat the request after the number of seconds in `Retry-After`. A request answered with 429 or 5xx had no effect, so repeating it is safe. Only `webhook_failed` and `image_unavailable` (502) report a failure of another server.',
+        'After 429 and 503, repeat the request after the number of seconds in `Retry-After`. A request that fails with 429 or 5xx had no effect, so repeating it is safe. Only `webhook_failed` and `image_unavailable` (502) report a failure of another server.',
         'All codes are listed at the end of this page.',
       ],
     },

@@ -196,7 +196,7 @@ export const inboxOperations = {
     isRateLimited: true,
     parameters,
     body: UpdateInbox,
-    success: { status: 200, description: 'The inbox as it is now.', schema: ChangedInbox },
+    success: { status: 200, description: 'The updated inbox.', schema: ChangedInbox },
     errors: ['invalid_webhook_url', 'metadata_limit_reached'],
   },
   'inboxes.createApiKey': {

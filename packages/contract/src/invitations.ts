@@ -83,7 +83,7 @@ export type InviteToSend = Static<typeof InviteToSend>
 
 export const AnswerInvite = Type.Object(
   {
-    response: oneOf(inviteResponses, 'The answer.'),
+    response: oneOf(inviteResponses, 'The response.'),
     comment: Type.Optional(
       Type.String({
         maxLength: COMMENT_LENGTH_MAX,
@@ -91,5 +91,5 @@ export const AnswerInvite = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, description: 'An answer to an invitation.' },
+  { additionalProperties: false, description: 'A response to an invitation.' },
 )

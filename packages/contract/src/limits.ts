@@ -43,7 +43,7 @@ export const limitOperations = {
     tag: 'Inboxes',
     summary: 'Get the send limits of an inbox.',
     notes:
-      'A send is refused with 429 exactly when it would exceed one of these limits. A cold recipient counts once for each inbox and day. Other sends may use up the rest before your send.',
+      'A send is refused with 429 exactly when it would exceed one of these limits. A cold recipient counts once for each inbox and day. Other sends may use up the remainder before yours.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },

@@ -164,7 +164,10 @@ export const Invite = Type.Object(
       Type.Object(
         {
           ...participant,
-          status: oneOf(attendeeStatuses, 'The answer of the attendee, as known to the sender.'),
+          status: oneOf(
+            attendeeStatuses,
+            'The response of the attendee, as far as the sender knows it.',
+          ),
           role: oneOf(attendeeRoles, 'Whether attendance is required.'),
         },
         { description: 'A person who is invited or replies.' },
@@ -228,7 +231,7 @@ export type HiddenTextPart = Static<typeof HiddenTextPart>
 export const HIDDEN_TEXTS = {
   hiddenText:
     'Whether the inbound message has text that a person cannot see, text that may or may not be visible, or HTML or styles that were not searched for hidden text. Hidden text may be in the HTML body, in a text body written by the sender, and in attachments that mail programs do not show. A text converted from HTML excludes it, unless the HTML is too large or too deep to be parsed; it keeps text of the kind unclear.',
-  parts: 'Hidden text by kind; empty for none, and on outbound mail.',
+  parts: 'Hidden text by kind. Empty if there is none, and always empty for outbound mail.',
 } as const
 
 export const CategoryReason = Type.Object(
@@ -460,7 +463,7 @@ export const messageOperations = {
     parameters,
     body: UpdateMessage,
     takesLeaseToken: true,
-    success: { status: 200, description: 'The message as it is now.', schema: Message },
+    success: { status: 200, description: 'The updated message.', schema: Message },
     errors: ['label_limit_reached'],
   },
   'messages.raw': {

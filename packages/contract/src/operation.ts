@@ -26,7 +26,7 @@ export const tags = {
   Console:
     'Sign-in to the console at /console/. The session is a cookie, which works wherever an API key does unless the request has an Authorization header. Every method except GET also needs the header X-CSRF-Token with the csrfToken of the session. Requests from pages of other origins are refused.',
   Administration: 'For the operator of the service.',
-  Service: 'State and description of the service itself.',
+  Service: 'The status of the service and the description of its API.',
 } as const
 export type Tag = keyof typeof tags
 

@@ -24,7 +24,7 @@ export const StartedPairing = Type.Object(
     requestId: text('The secret that this client polls with.'),
     userCode: text('The code that the client shows, for comparison by the person who approves it.'),
     verifyUrl: text('The console page where a signed-in person decides.'),
-    expiresInSeconds: count('Time in which the pairing can be approved.'),
+    expiresInSeconds: count('Seconds until the pairing expires.'),
   },
   { description: 'A pairing that awaits a decision.' },
 )
@@ -68,7 +68,7 @@ export const Pairing = Type.Object(
   {
     userCode: text('The code that the client shows.'),
     clientName: nullableText('The name that the client gave itself; it is not verified.'),
-    clientAddress: text('The IP address of the client.'),
+    clientAddress: text('The IP address of the client that started the pairing.'),
     createdAt: time('When the pairing was started.'),
     expiresAt: time('When the pairing expires.'),
   },

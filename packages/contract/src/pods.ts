@@ -125,7 +125,7 @@ export const podOperations = {
     isRateLimited: true,
     parameters: podParameters,
     body: UpdatePod,
-    success: { status: 200, description: 'The pod as it is now.', schema: Pod },
+    success: { status: 200, description: 'The updated pod.', schema: Pod },
     errors: ['client_id_taken'],
   },
   'pods.createApiKey': {

@@ -269,10 +269,16 @@ export const PolicyAuditEntry = Type.Object(
       'For mail: sent while a policy applied (allow), held for an approver, refused (reject) or quarantined. For held mail: approved, rejected or expired. Otherwise a change of the policy or the approvers, or an erasure.',
     ),
     ...scopeProperties,
-    messageId: nullableText('The message, if any; for quarantined mail, its id in quarantine.'),
+    messageId: nullableText(
+      'The id of the message; for quarantined mail, its quarantine id. Null if there is no message.',
+    ),
     sender: nullableText('The From field of quarantined mail.'),
-    recipients: Type.Array(Type.String(), { description: 'Of mail.' }),
-    reasons: Type.Array(HoldReason, { description: 'Of mail.' }),
+    recipients: Type.Array(Type.String(), {
+      description: 'The recipients, if the entry is about mail.',
+    }),
+    reasons: Type.Array(HoldReason, {
+      description: 'The reasons for the decision, if the entry is about mail.',
+    }),
     actor: Type.Union([PolicyActor, Type.Null()], {
       description:
         'Who made the decision or change; null if the policy decided or the review expired.',
@@ -323,7 +329,7 @@ export const policyOperations = {
     body: ReplacePolicy,
     hasEtag: true,
     takesIfMatch: true,
-    success: { status: 200, description: 'The policy as it is now.', schema: Policy },
+    success: { status: 200, description: 'The updated policy.', schema: Policy },
     errors: [
       'not_found',
       'approver_required',
@@ -345,7 +351,7 @@ export const policyOperations = {
     query: ScopeQuery,
     body: PolicyModeChange,
     hasEtag: true,
-    success: { status: 200, description: 'The policy as it is now.', schema: Policy },
+    success: { status: 200, description: 'The updated policy.', schema: Policy },
     errors: ['not_found', 'approver_required', 'no_approver', 'policy_changed'],
   },
   'policy.createRule': {

@@ -90,7 +90,7 @@ export const quarantineOperations = {
     tag: 'Senders',
     summary: 'Get a quarantined message with its text.',
     notes:
-      'Its text and file names come from a sender that a rule keeps out: show them to a person, not to a model.',
+      'Its text and file names come from a sender that a rule blocks: show them to a person, not to a model.',
     auth: 'key',
     isRateLimited: true,
     parameters: quarantined,

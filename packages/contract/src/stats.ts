@@ -32,7 +32,7 @@ export const Stats = Type.Object(
     }),
     totals: Type.Object(counts, { description: 'The totals of all intervals.' }),
     inboxes: count('Current number of inboxes of the account.'),
-    unreadThreads: count('Current number of unread threads in them.'),
+    unreadThreads: count('Current number of unread threads in all inboxes.'),
     storedBytes: count(
       'Bytes currently stored by the account: mail, including quarantined mail, drafts, the text of attachments, and files of exports and imports.',
     ),

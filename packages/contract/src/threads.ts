@@ -41,7 +41,7 @@ const ThreadClaim = Type.Object(
     fence: count('The number of the claim; later claims of the thread have higher numbers.'),
     expiresAt: time('When the lease expires unless it is renewed.'),
   },
-  { description: 'The claim of a worker that holds a lease on the thread.' },
+  { description: 'The claim that a worker holds on the thread.' },
 )
 
 export const Thread = Type.Object(
@@ -78,7 +78,7 @@ export const Thread = Type.Object(
       'Until when the thread is snoozed, so that claims skip it. Null once the time is reached or new mail arrives.',
     ),
     claim: Type.Union([ThreadClaim, Type.Null()], {
-      description: 'The claim of a worker; null while there is none.',
+      description: 'The current claim on the thread; null if there is none.',
     }),
     createdAt: time('When the first message was received or accepted for sending.'),
     trashedAt: nullableTime(
@@ -167,7 +167,7 @@ export const threadOperations = {
       labels: labelsFilter,
       metadata: metadataFilter,
       assignee: Type.Optional(
-        Type.String({ description: 'Only threads that are assigned to exactly this text.' }),
+        Type.String({ description: 'Only threads whose assignee is exactly this string.' }),
       ),
       snoozed: Type.Optional(
         Type.Boolean({ description: 'Only snoozed (true) or only unsnoozed (false) threads.' }),
@@ -204,7 +204,7 @@ export const threadOperations = {
     parameters,
     body: UpdateThread,
     takesLeaseToken: true,
-    success: { status: 200, description: 'The thread as it is now.', schema: Thread },
+    success: { status: 200, description: 'The updated thread.', schema: Thread },
     errors: ['label_limit_reached', 'metadata_limit_reached'],
   },
   'threads.delete': {
@@ -240,7 +240,7 @@ export const threadOperations = {
     isRateLimited: true,
     parameters,
     takesLeaseToken: true,
-    success: { status: 200, description: 'The thread as it is now.', schema: Thread },
+    success: { status: 200, description: 'The updated thread.', schema: Thread },
     errors: [],
   },
   'threads.messages': {

@@ -36,7 +36,9 @@ const error = nullableOneOf(
 const errorMessage = nullableText(
   'Why it failed, or why its last attempt failed; null if none failed since the last progress.',
 )
-const nextAttemptAt = nullableTime('When it is retried after a failed attempt; null otherwise.')
+const nextAttemptAt = nullableTime(
+  'When the next attempt is due after a failed one; null if none is due.',
+)
 
 export const Export = Type.Object(
   {

@@ -85,7 +85,7 @@ const webhookProperties = {
 }
 
 export const Webhook = Type.Object(webhookProperties, {
-  description: 'A URL that events of the account are posted to.',
+  description: 'A URL that receives the events of the account as POST requests.',
 })
 export type Webhook = Static<typeof Webhook>
 
@@ -312,7 +312,7 @@ export const webhookOperations = {
     isRateLimited: true,
     parameters,
     body: UpdateWebhook,
-    success: { status: 200, description: 'The webhook as it is now.', schema: Webhook },
+    success: { status: 200, description: 'The updated webhook.', schema: Webhook },
     errors: ['invalid_pod', 'invalid_webhook_url'],
   },
   'webhooks.delete': {
@@ -395,7 +395,7 @@ export const webhookOperations = {
     auth: 'key',
     isRateLimited: true,
     parameters: { ...parameters, deliveryId: 'The id of a delivery of this webhook.' },
-    success: { status: 200, description: 'The delivery as it is now.', schema: WebhookDelivery },
+    success: { status: 200, description: 'The updated delivery.', schema: WebhookDelivery },
     errors: ['delivery_pending', 'webhook_is_disabled'],
   },
   'inboxes.rotateWebhookSecret': {
