@@ -465,8 +465,8 @@ class InboxesMethods(MoreOfInboxes):
         """Get the send limits of an inbox.
 
         A send is refused with 429 exactly when it would exceed one of these limits. A cold
-        recipient counts once for each inbox and day. Other sends may use up the rest before your
-        send.
+        recipient counts once for each inbox and day. Other sends may use up the remainder before
+        yours.
         """
         return self._json("inboxes.limits", path={"id": inbox_id})
 
@@ -775,7 +775,7 @@ class ThreadsMethods(Namespace):
         *,
         lease_seconds: int | None = None,
     ) -> RenewedClaim:
-        """Renew the claim of a thread.
+        """Renew a claim on a thread.
 
         The lease then lasts leaseSeconds from now. An expired lease cannot be renewed.
         """
@@ -788,7 +788,7 @@ class ThreadsMethods(Namespace):
         *,
         is_read: bool | None = None,
     ) -> Thread:
-        """Release the claim of a thread.
+        """Release a claim on a thread.
 
         Ends the claim early. A second release, or one after the lease has expired, is refused
         with lease_lost.
@@ -1667,8 +1667,8 @@ class QuarantineMethods(Namespace):
     ) -> QuarantinedContent:
         """Get a quarantined message with its text.
 
-        Its text and file names come from a sender that a rule keeps out: show them to a person,
-        not to a model.
+        Its text and file names come from a sender that a rule blocks: show them to a person, not
+        to a model.
         """
         return self._json("quarantine.get", path={"id": quarantine_id})
 

@@ -456,7 +456,7 @@ class ChangedInbox(_ChangedInboxRequired, total=False):
 
 
 class Claim(TypedDict):
-    """A new claim of a thread."""
+    """A new claim on a thread."""
 
     threadId: str
     """The thread."""
@@ -465,7 +465,7 @@ class Claim(TypedDict):
     owner: str
     """The owner in the claim."""
     fence: int
-    """The number of the claim, higher than that of every earlier claim of the thread. A system that
+    """The number of the claim, higher than that of every earlier claim on the thread. A system that
     remembers the highest can refuse late requests of earlier workers.
     """
     expiresAt: str
@@ -486,7 +486,7 @@ class ClaimedThread(TypedDict):
     owner: str
     """The owner in the claim."""
     fence: int
-    """The number of the claim, higher than that of every earlier claim of the thread. A system that
+    """The number of the claim, higher than that of every earlier claim on the thread. A system that
     remembers the highest can refuse late requests of earlier workers.
     """
     expiresAt: str
@@ -714,7 +714,7 @@ class Erasure(TypedDict):
     everything is removed.
     """
     nextAttemptAt: str | None
-    """When it is retried after a failed attempt, at most an hour later; null otherwise."""
+    """When the next attempt is due, at most an hour after a failed one; null if none is due."""
     createdAt: str
     """When it was requested."""
     completedAt: str | None
@@ -854,7 +854,7 @@ class _EventRequired(TypedDict):
 
 
 class Event(_EventRequired, total=False):
-    """Something that happened to mail, inboxes, domains or webhooks of the account."""
+    """An event about the mail, inboxes, domains or webhooks of an account."""
 
     message: EventMessage
     """The message of the event."""
@@ -984,7 +984,7 @@ class EventInbox(TypedDict):
     address: str
     """Its email address."""
     expires_at: str
-    """The time at which it was set to delete itself."""
+    """When the inbox was set to expire."""
 
 
 _EventMessageWords = TypedDict("_EventMessageWords", {"from": "str"})
@@ -1033,7 +1033,7 @@ class _EventMessageRequired(_EventMessageWords):
     parsed; it keeps text of the kind unclear.
     """
     hidden_text_parts: List[HiddenTextPart]
-    """Hidden text by kind; empty for none, and on outbound mail."""
+    """Hidden text by kind. Empty if there is none, and always empty for outbound mail."""
     extracted: Extracted | None
     """Verification codes, links and invitations of the message; null on outbound mail."""
     truncated: bool
@@ -1095,7 +1095,7 @@ class EventQuarantined(_EventQuarantinedWords):
     rule_id: str | None
     """The rule that blocked the sender; null without one."""
     auto_replyable: bool
-    """Always false, because it is in no inbox and cannot be answered."""
+    """Always false, because a message outside any inbox cannot be answered."""
     category: MessageCategory | None
     """The category of the mail; personal in doubt. Null on outbound mail. Determined once, on
     arrival, by header and envelope, and by a spam and virus scanner if the operator has
@@ -1194,7 +1194,7 @@ class Export(TypedDict):
     """Why it failed, or why its last attempt failed; null if none failed since the last progress.
     """
     nextAttemptAt: str | None
-    """When it is retried after a failed attempt; null otherwise."""
+    """When the next attempt is due after a failed one; null if none is due."""
     createdAt: str
     """When the export was requested."""
     completedAt: str | None
@@ -1311,7 +1311,7 @@ class Import(TypedDict):
     """Why it failed, or why its last attempt failed; null if none failed since the last progress.
     """
     nextAttemptAt: str | None
-    """When it is retried after a failed attempt; null otherwise."""
+    """When the next attempt is due after a failed one; null if none is due."""
     createdAt: str
     """When the file was received."""
     completedAt: str | None
@@ -1497,7 +1497,7 @@ class InboxesClaimThreadsAnswer(TypedDict):
     """New claims."""
 
     data: List[ClaimedThread]
-    """The claims, oldest threads first; empty after the wait."""
+    """The claims, oldest threads first; empty if no thread became available in time."""
 
 
 class InboxesRotateWebhookSecretAnswer(TypedDict):
@@ -1657,7 +1657,7 @@ class InviteAttendees(TypedDict):
     address: str
     """The email address."""
     status: Literal["needs-action", "accepted", "declined", "tentative", "delegated"]
-    """The answer of the attendee, as known to the sender."""
+    """The response of the attendee, as far as the sender knows it."""
     role: Literal["required", "optional", "chair", "informational"]
     """Whether attendance is required."""
 
@@ -1768,7 +1768,7 @@ class Message(TypedDict):
     parsed; it keeps text of the kind unclear.
     """
     hiddenTextParts: List[HiddenTextPart]
-    """Hidden text by kind; empty for none, and on outbound mail."""
+    """Hidden text by kind. Empty if there is none, and always empty for outbound mail."""
     extracted: Extracted | None
     """Verification codes, links and invitations of the message; null on outbound mail."""
     isTruncated: bool
@@ -1900,7 +1900,7 @@ class Pairing(TypedDict):
     clientName: str | None
     """The name that the client gave itself; it is not verified."""
     clientAddress: str
-    """The IP address of the client."""
+    """The IP address of the client that started the pairing."""
     createdAt: str
     """When the pairing was started."""
     expiresAt: str
@@ -2004,13 +2004,14 @@ class PolicyAuditEntry(TypedDict):
     inboxId: str | None
     """The inbox; null for all."""
     messageId: str | None
-    """The message, if any; for quarantined mail, its id in quarantine."""
+    """The id of the message; for quarantined mail, its quarantine id. Null if there is no message.
+    """
     sender: str | None
     """The From field of quarantined mail."""
     recipients: List[str]
-    """Of mail."""
+    """The recipients, if the entry is about mail."""
     reasons: List[HoldReason]
-    """Of mail."""
+    """The reasons for the decision, if the entry is about mail."""
     actor: PolicyAuditEntryActor | None
     """Who made the decision or change; null if the policy decided or the review expired."""
     change: PolicyChange | None
@@ -2384,7 +2385,7 @@ class ReceivedMail(TypedDict):
 
 
 class RenewedClaim(TypedDict):
-    """A claim of a thread."""
+    """A claim on a thread."""
 
     threadId: str
     """The thread."""
@@ -2393,7 +2394,7 @@ class RenewedClaim(TypedDict):
     owner: str
     """The owner in the claim."""
     fence: int
-    """The number of the claim, higher than that of every earlier claim of the thread. A system that
+    """The number of the claim, higher than that of every earlier claim on the thread. A system that
     remembers the highest can refuse late requests of earlier workers.
     """
     expiresAt: str
@@ -2826,7 +2827,7 @@ class StartedPairing(TypedDict):
     verifyUrl: str
     """The console page where a signed-in person decides."""
     expiresInSeconds: int
-    """Time in which the pairing can be approved."""
+    """Seconds until the pairing expires."""
 
 
 class Stats(TypedDict):
@@ -2843,7 +2844,7 @@ class Stats(TypedDict):
     inboxes: int
     """Current number of inboxes of the account."""
     unreadThreads: int
-    """Current number of unread threads in them."""
+    """Current number of unread threads in all inboxes."""
     storedBytes: int
     """Bytes currently stored by the account: mail, including quarantined mail, drafts, the text of
     attachments, and files of exports and imports.
@@ -2941,7 +2942,7 @@ class Thread(TypedDict):
     new mail arrives.
     """
     claim: ThreadClaim | None
-    """The claim of a worker; null while there is none."""
+    """The current claim on the thread; null if there is none."""
     createdAt: str
     """When the first message was received or accepted for sending."""
     trashedAt: str | None
@@ -2951,7 +2952,7 @@ class Thread(TypedDict):
 
 
 class ThreadClaim(TypedDict):
-    """The claim of a worker that holds a lease on the thread."""
+    """The claim that a worker holds on the thread."""
 
     owner: str
     """The owner in the claim."""
@@ -3027,7 +3028,7 @@ class UsageTotals(TypedDict):
 
 
 class Webhook(TypedDict):
-    """A URL that events of the account are posted to."""
+    """A URL that receives the events of the account as POST requests."""
 
     id: str
     """Assigned by the service."""
