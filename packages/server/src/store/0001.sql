@@ -217,6 +217,13 @@ create index threads_moving on threads (id) where is_moving = 1;
 -- with both, and would sort all threads of an inbox for a page of fifty.
 :postgres create statistics threads_inbox_account (dependencies)
 :postgres   on inbox_id, account_id from threads;
+-- A list skips an offset without reading rows only in pages that a vacuum has seen since they
+-- changed. By default it waits until a fifth of the table has changed.
+:postgres alter table threads set (
+:postgres   autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 5000,
+:postgres   autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+:postgres   autovacuum_analyze_scale_factor = 0.02, autovacuum_analyze_threshold = 1000
+:postgres );
 
 -- By which lists filter: "label=…", "assignee=…" or "metadata.key=value".
 create table thread_marks (
@@ -228,6 +235,12 @@ create table thread_marks (
 ) :clustered;
 create index thread_marks_by_inbox
   on thread_marks (inbox_id, mark, is_trashed, last_message_at, thread_id);
+-- As threads.
+:postgres alter table thread_marks set (
+:postgres   autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 5000,
+:postgres   autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+:postgres   autovacuum_analyze_scale_factor = 0.02, autovacuum_analyze_threshold = 1000
+:postgres );
 
 -- Messages
 
@@ -280,6 +293,12 @@ create index messages_without_id on messages (inbox_id, receipt_key)
 create index messages_pending on messages (thread_id) where status = 'pending';
 :postgres create statistics messages_inbox_account (dependencies)
 :postgres   on inbox_id, account_id from messages;
+-- As threads.
+:postgres alter table messages set (
+:postgres   autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 5000,
+:postgres   autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+:postgres   autovacuum_analyze_scale_factor = 0.02, autovacuum_analyze_threshold = 1000
+:postgres );
 
 -- One row per SMTP transaction, send, file of a draft or imported message.
 create table raw_messages (
@@ -309,6 +328,12 @@ create table message_labels (
 ) :clustered;
 create index message_labels_by_inbox
   on message_labels (inbox_id, label, is_trashed, created_at, message_id);
+-- As threads.
+:postgres alter table message_labels set (
+:postgres   autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 5000,
+:postgres   autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+:postgres   autovacuum_analyze_scale_factor = 0.02, autovacuum_analyze_threshold = 1000
+:postgres );
 
 -- Removed messages, so that a wait that continues after one finds its arrival number.
 create table removed_messages (
