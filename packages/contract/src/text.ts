@@ -32,9 +32,9 @@ export const CLIENT_ID_RULE =
 const PORTABLE_LINE = '^[^\\x00-\\x1f\\x7f-\\x9f]*$'
 
 /**
- * Patterns that the API description publishes instead: the subset that works in the regular
- * expressions of JavaScript, Python, Go, Rust and Java. Some generators write the line end `\u2028`
- * itself into their code, and not every language has look-ahead. The rule in words is complete.
+ * Maps each pattern to the simpler one in the API description, which works in JavaScript, Python,
+ * Go, Rust and Java: some generators copy `\u2028` unescaped into their code, and not every
+ * language has look-ahead. The rule in words is complete.
  */
 export const portablePatterns: ReadonlyMap<unknown, string> = new Map([
   [LINE_PATTERN, PORTABLE_LINE],

@@ -1,5 +1,5 @@
-// Parses mailboxes in the syntax of RFC 5321 §4.1.2 (RFC 6531 §3.3 for UTF-8). Knows nothing about
-// which mailboxes exist.
+// Parses mailboxes in the syntax of RFC 5321 §4.1.2 (RFC 6531 §3.3 for UTF-8), whether or not they
+// exist.
 
 import { domainToASCII } from 'node:url'
 

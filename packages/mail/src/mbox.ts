@@ -128,7 +128,8 @@ export async function* readMbox(
     if (named === null && !isSkipping) {
       named = namedEnd(rest, isWhole || rest.length > HEADER_BYTES_MAX)
       if (named === null) return null
-      // A longer message is too large in any case and is found by its separator.
+      // A message longer than `heldMax` is refused anyway, so its stated length is ignored and its
+      // end is found by the separator.
       if (named > heldMax) named = 0
     }
     if (named !== null && named > searchFrom && !isSkipping) {

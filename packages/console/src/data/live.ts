@@ -51,7 +51,7 @@ export async function followEvents(ending: AbortSignal): Promise<void> {
       if (ending.aborted) return
       liveState.value = 'offline'
       after = undefined
-      // A request shows whether the session has expired.
+      // If the session has expired, this request detects it.
       await client.account.get().catch(() => {})
       await new Promise((resolve) => setTimeout(resolve, OFFLINE_WAIT_MS))
     }

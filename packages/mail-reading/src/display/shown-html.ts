@@ -54,9 +54,9 @@ export type ShownHtml = {
 }
 
 /**
- * With `showsRemote`, remote images are marked as well instead of omitted. Null for empty HTML, and
- * for HTML with too many tags or too deep; long HTML is cut. Takes up to a second, so it must not
- * run on the main thread.
+ * With `showsRemote`, remote images are marked instead of omitted. Returns null if the HTML is
+ * empty, has too many tags or is nested too deeply; long HTML is cut. Takes up to a second, so it
+ * must not run on the main thread.
  */
 export function showSource(source: ShownSource): ShownHtml | null {
   const { html, findsMissed = false, hiddenOf } = source

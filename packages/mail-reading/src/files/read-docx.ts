@@ -81,7 +81,7 @@ type Paragraph = {
   style: string
   /** The style of the enclosing table; null outside tables. */
   table: string | null
-  /** Whether it is in a text box within hidden text. */
+  /** Whether the paragraph is in a text box inside hidden text. */
   isCovered: boolean
   /** The open runs, innermost last: in `ruby`, a run contains runs of its own. */
   readonly runs: Run[]

@@ -149,7 +149,7 @@ class Content implements XmlReader {
       return true
     }
     if (name === 'table-row') return isFolded(attribute('visibility'))
-    // Not omitted, because its columns must be counted.
+    // The group is not omitted, because its columns must be counted.
     if (name === 'table-column-group') return false
     const display = attribute('display')
     if (display === 'condition' || name === 'hidden-text') return wasHidden(element)

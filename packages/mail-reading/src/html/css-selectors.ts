@@ -117,9 +117,12 @@ export function isKnownSelector(selector: Selector): true | null {
   return compiler.isUnknown ? null : true
 }
 
-/** Parts whose style hides the element's own text. A single letter or a marker is too little. */
+/**
+ * Pseudo-elements that can hide the element's own text. `first-letter` and `marker` are excluded,
+ * because they cover too little of it.
+ */
 const TEXT_PARTS = /^(?:first-line|details-content|slotted|part)$/
-/** Parts without text of the document. */
+/** Pseudo-elements that contain no text, or too little, of the document. */
 const OTHER_PARTS =
   /^(?:before|after|first-letter|marker|selection|placeholder|backdrop|cue|cue-region|file-selector-button|grammar-error|spelling-error|target-text|highlight|view-transition.*|scroll-.*|column|checkmark|picker|picker-icon|search-text|-.*)$/
 

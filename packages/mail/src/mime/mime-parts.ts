@@ -269,8 +269,8 @@ class Scanner {
         this.#breach = { cutAt: partAt ?? section.bodyStart, defect: section.defect }
         return
       }
-      // Text between a part's last field and its empty line is lost, because contents must be
-      // exact.
+      // The text between a part's last field and its empty line is dropped, so that the part's
+      // content is exact.
       const isPart = this.#levels.length > 0 && section.fields.length > 0
       if (isPart && endsInEmptyLine(this.#raw, headerEnd)) {
         this.#position = headerEnd

@@ -10,7 +10,7 @@ const STEP_ENTRIES = 500
 
 type Asked = { engine: Engine; accountId: string; addressKey: string }
 
-/** True if it ended early, because the answer is unknown then. */
+/** Also true if the search ended early, because the answer is then unknown. */
 export const isAudited: LongRead<Tables, Asked, boolean> = {
   name: 'isAudited',
   async run(db, { engine, accountId, addressKey }, signal) {

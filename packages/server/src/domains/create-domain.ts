@@ -53,7 +53,7 @@ export async function createDomain(deps: CreateDomainDeps, input: CreateDomain):
   const named = await readCustomDomain(input.domain, deps.inboxDomain)
   if (named.kind === 'invalid') throw problem('invalid_domain', `${capitalised(named.reason)}.`)
   const { domain } = named
-  // Before the wait, to refuse at once, and after it, to generate no keys in vain.
+  // Checked before the wait, to refuse at once, and again after it, to generate no keys in vain.
   await requireRoom(deps, input, domain)
   return deps.domainCreations.run({ key: input.accountId }, async () => {
     await requireRoom(deps, input, domain)

@@ -103,7 +103,7 @@ async function eraseMail(
   const quarantined = await findQuarantined(deps, { accountId, address })
   await eraseDrafts(deps, { accountId, address }, work)
   if (signal.aborted) return false
-  // Exports that began in the meantime may have read mail before it was removed.
+  // Exports that began during the erasure may have read mail before it was removed.
   await db.write(eraseFiles, held())
   await purgeTransfers(deps, signal)
   for (let after: number | null = 0; after !== null; ) {
@@ -111,7 +111,7 @@ async function eraseMail(
     after = await db.write(eraseEventsStep, events)
     if (signal.aborted) return false
   }
-  // After the events, because a repetition finds those by the quarantined messages.
+  // Quarantined mail is erased after its events, because a repeated run finds those events by it.
   await eraseQuarantined(deps, { accountId, quarantined }, work)
   await db.write(eraseNotes, { ...held(), address, inboxIds })
   const eraseTexts = async (of: TextsStep['of'], replacement: string | null) => {

@@ -8,7 +8,7 @@ import { SECOND_MS } from '#platform/units.ts'
 import { type Problem, problemOf } from './problems.ts'
 
 type ClientErrors = {
-  /** For the server's `clientError` event. */
+  /** Handles the server's `clientError` event. */
   answer(error: Error, socket: Socket): void
   /** Lets `answer` see whether another response is being written. */
   watch(app: FastifyInstance): void

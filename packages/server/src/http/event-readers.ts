@@ -33,7 +33,7 @@ export type EventReadersOptions = {
   readonly checkMs?: number
 }
 
-/** For requests that were authenticated just before the revocation. */
+/** Revoked keys to remember, for requests that were authenticated just before the revocation. */
 const REVOKED_KEPT = 1_000
 
 /** One per process. */

@@ -1,4 +1,4 @@
-// Handlers know nothing of sockets or status codes.
+// Handlers do not depend on sockets or status codes.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'

@@ -1,4 +1,5 @@
-// The operators' port: health, readiness and metrics, even without the API. It knows no accounts.
+// The operators' port: health, readiness and metrics, available even without the API. It serves no
+// accounts.
 
 import { timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'

@@ -4,7 +4,7 @@
 import { type DestinationStream, destination, pino, stdSerializers } from 'pino'
 import { type Clock, systemClock } from './clock.ts'
 
-/** Log lines that wait for a slow reader of standard output; further lines are dropped. */
+/** Log lines held for a slow reader of standard output; further lines are dropped. */
 const LOG_BUFFER_BYTES_MAX = 8 * 1024 * 1024
 /** Shorter secrets are not hidden, because they may be parts of other words. */
 const LOG_SECRET_LENGTH_MIN = 8

@@ -31,7 +31,7 @@ export type LeaseKeeper<Held extends Named> = {
 
 type Retrying = (run: () => Promise<void>) => Promise<void>
 
-/** A wait longer than `backoffMaxMs` is taken for one that a wrong clock wrote. */
+/** A retry delay longer than `backoffMaxMs` is assumed to come from a wrong clock. */
 export function openLeaseKeeper<Held extends Named>(
   { db, queueClock }: { db: Db; queueClock: QueueClock },
   options: { queue: LeasedQueue<Held>; worker: string; leaseMs: number; backoffMaxMs: number },

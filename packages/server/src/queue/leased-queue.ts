@@ -1,4 +1,4 @@
-// Lease queries shared by the queues of mail and of webhooks. All times are queue time.
+// Lease queries shared by the queues of mail and of webhooks. All times come from the queue clock.
 
 import { type Kysely, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
@@ -44,7 +44,7 @@ export type LeasedQueue<Held> = {
   findHeld(db: ReadDb, input: HeldInput): Promise<HeldUntil[]>
   /** Skips locked rows: they are being settled, or the next renewal covers them. */
   readonly renew: Transaction<Tables, HeldInput & { untilMs: number }, void>
-  /** Uncounts the attempts that the lease counted. */
+  /** Returns leased deliveries and takes back the attempts that their leases counted. */
   readonly giveBack: Transaction<Tables, HeldInput, void>
   /** Makes ready due deliveries and those with expired leases. True when there may be more. */
   readonly readyDue: Transaction<Tables, DueInput, boolean>

@@ -14,7 +14,7 @@ export type Trouble = {
 
 export type Failure = { readonly isPassing: boolean; readonly message: string }
 
-/** Hides internal details; the log has the error itself. */
+/** Hides internal details; only the log has the error. */
 export function failureOf(error: unknown): Failure {
   const problem = withStorageProblem(error)
   if (!(problem instanceof AppError)) return { isPassing: false, message: FAULT }

@@ -147,7 +147,7 @@ export async function sweepBlobs(
     const raws = stored.filter(({ id }) => isIdOf('raw', id))
     const pieces = stored.filter(({ id }) => isIdOf('chk', id))
     const ours = [...raws, ...pieces]
-    // Before the age check, which takes a system call per file.
+    // This query comes before the age check, which takes a system call per file.
     const known = new Set([
       ...(await existingRawIds(db, idsOf(raws))),
       ...(await existingChunkIds(db, idsOf(pieces))),

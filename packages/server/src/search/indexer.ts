@@ -221,7 +221,7 @@ export function openCatchUps(): CatchUps {
         const isIndexed = await own.then(
           () => true,
           (error) => {
-            // A search works without writes, on what is indexed.
+            // A search that cannot write still searches the messages already indexed.
             if (storageErrorKind(error) === null) throw error
             return false
           },

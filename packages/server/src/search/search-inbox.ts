@@ -105,7 +105,10 @@ type Searched =
   | { kind: 'behind'; tops: Tops }
   | { kind: 'answer'; inboxes: number; answer: SearchAnswer }
 
-/** Without `tops`, answers only if all inboxes are indexed; with them, searches what is indexed. */
+/**
+ * Without `tops`, answers only if all inboxes are indexed; with `tops`, searches the indexed
+ * messages.
+ */
 export const searchMessages: LongRead<
   Tables,
   { asked: SearchIn; query: SearchQuery; tops: Tops | null },

@@ -178,7 +178,7 @@ function widen(
   const room = ROOM - (last - first)
   let start = Math.max(0, first - Math.floor(room / 4))
   let end = Math.min(points.length, last + room - (first - start))
-  // Room that the end does not use goes before.
+  // Unused room after the match is given to the text before it.
   start = Math.max(0, Math.min(start, end - ROOM))
   if (start > 0 && points[start - 1] !== ' ') {
     const blank = points.indexOf(' ', start)

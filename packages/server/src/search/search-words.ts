@@ -83,7 +83,7 @@ function takeWords(text: string, max: number, room: Room): string[] {
     return true
   }
   visitWords(text, ({ word, isPair, signed: withSigns }, isAscii) => {
-    // Leaves room for single letters and signed words.
+    // Leaves room for the single letters and signed words that are added at the end.
     const unordered = letters.size + signed.size
     if (taken.length + unordered + 4 > Math.min(max, room.words + taken.length)) return false
     if (!take(word, isAscii ? word.length : undefined)) return false

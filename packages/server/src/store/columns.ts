@@ -13,7 +13,7 @@ type Column<Name extends string, Value, Stored, Traits extends Trait = never> = 
   readonly name: Name
   readonly codec: Codec<Value, Stored>
   readonly traits: readonly Trait[]
-  /** For the compiler only. */
+  /** Carries types for the compiler; has no value at run time. */
   readonly of?: { value: Value; stored: Stored; traits: Traits }
   nullable(): Column<Name, Value | null, Stored | null, Traits | 'nullable'>
   defaulted(): Column<Name, Value, Stored, Traits | 'defaulted'>

@@ -1,4 +1,4 @@
-// Requests that wait for threads to claim. In each inbox the oldest are served first, one
+// Requests waiting for threads to claim. In each inbox the oldest requests are served first, one
 // transaction at a time, when an event arrives or a claim or snooze ends.
 
 import type { LoggedEvent } from '#events/model.ts'
@@ -310,7 +310,7 @@ class InboxQueue {
   }
 }
 
-/** Without a wait there is one attempt, even if its time is over by then. */
+/** A request without a wait gets one attempt, even if its time is already over. */
 function isLastAttempt({ over, wanted }: Waiter): boolean {
   return over !== null || wanted.waitMs === 0
 }

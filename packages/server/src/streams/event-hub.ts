@@ -28,7 +28,7 @@ export type EventHub = {
    * database cannot be read.
    */
   listen(accountId: string, listener: EventListener): Promise<Listening>
-  /** Call it when a listener begins to want events that it did not want before. */
+  /** Must be called when a listener starts to want events that it did not want before. */
   changed(): void
   inboxDeleted(accountId: string, inboxId: string): void
   /**

@@ -50,7 +50,7 @@ type PageInput = {
   readonly after: string | null
   readonly order: EventOrder
   readonly limit: number
-  /** Once aborted, the page may end anywhere. */
+  /** Aborting ends the page early, at any event. */
   readonly signal: AbortSignal
 }
 

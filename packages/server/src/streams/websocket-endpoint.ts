@@ -310,7 +310,7 @@ function malformed(message: string, version: string | undefined): AppError {
 
 const VERSIONS = ['13', '8']
 
-/** Not a closure, which would keep the handshake in memory. */
+/** A closure here would keep the handshake in memory. */
 function ignore(): void {}
 
 /** Never settles if the client has disconnected. */

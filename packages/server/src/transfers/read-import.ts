@@ -26,7 +26,7 @@ export type Stated = {
   /** The id in the exporting service. */
   readonly sourceId: string | null
   readonly line: Omit<MessageLine, 'raw'> | null
-  /** For the message, and for a thread that it starts. */
+  /** Added to the message, and to the thread if the message starts it. */
   readonly labels: readonly string[]
 }
 

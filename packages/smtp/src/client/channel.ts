@@ -1,5 +1,5 @@
-// A client's connection: sends octets and reads the expected replies. Keeps its first failure and
-// stays broken after it. Knows no SMTP commands.
+// A client's connection: sends octets and reads the expected replies, without knowledge of SMTP
+// commands. It keeps its first failure and cannot be used after it.
 
 import type { Socket } from 'node:net'
 import { type PeerReply, ReplyDecoder, splitEnhancedCode } from '@mailroom/mail/smtp/reply.ts'

@@ -258,8 +258,8 @@ type ConnectionOptions = {
 }
 
 /**
- * A client's socket: connects it with its dialogue, starts TLS on request, and closes so that the
- * last reply still arrives. Knows no SMTP.
+ * A client's socket: connects it with its dialogue, starts TLS on request, and closes it so that
+ * the last reply still arrives. It does not interpret SMTP.
  */
 class Connection {
   readonly address: string

@@ -95,7 +95,8 @@ const TOUCH_EVERY_MS = 60_000
 const TOUCHED_KEYS_MAX = 10_000
 
 /**
- * Queries each token, so that revoking takes effect at once. Waits until a first use is recorded.
+ * Looks up each token in the database, so that a revoked key stops working at once. Waits until a
+ * key's first use is recorded.
  */
 export function makeAuthenticate(deps: { db: Db; clock: Clock; log: Log }): Authenticate {
   const touch = makeTouch(deps)

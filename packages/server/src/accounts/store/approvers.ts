@@ -187,7 +187,7 @@ export async function lockApprover(
   return (await lockRows(tx, active).executeTakeFirst()) !== undefined
 }
 
-/** For operators, who name no account. */
+/** Not scoped by account: operators use it and name none. */
 export async function findApproverAccount(db: ReadDb, approverId: string): Promise<string | null> {
   const row = await db.read
     .selectFrom('approvers')

@@ -124,7 +124,7 @@ export async function findActiveKeys(db: ReadDb, keyIds: readonly string[]): Pro
   return rows.map(({ id }) => id)
 }
 
-/** For operators, who name no account. */
+/** Not scoped by account: operators use it and name none. */
 export async function findKeyAccount(db: ReadDb, keyId: string): Promise<string | null> {
   const row = await db.read
     .selectFrom('api_keys')

@@ -207,7 +207,7 @@ function ofOneIndex<Row>(
   { accountId, filter }: { accountId: string; filter: EventFilter },
 ): SelectQueryBuilder<Tables, 'events', Row> {
   const inboxId = onlyInboxOf(filter)
-  // Without the account, because an engine might then scan all events of the account.
+  // The query omits the account, because an engine might then scan all of the account's events.
   return inboxId !== null
     ? query.where('inbox_id', '=', inboxId).where('kind', '!=', ERASED)
     : query.where('account_id', '=', accountId).where(IS_NOT_ERASED)

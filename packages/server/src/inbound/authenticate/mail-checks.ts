@@ -118,7 +118,10 @@ export class MailChecks {
   }
 }
 
-/** The verifier may find more From fields than our parser: one author signed, another is shown. */
+/**
+ * The verifier may find more From fields than our parser. Counting them prevents that one author
+ * signs while another is shown.
+ */
 function withAllFields(
   { from, authorCount }: Author,
   { fields, signatures }: { fields: SignatureFields; signatures: SignatureResults },

@@ -102,7 +102,7 @@ async function findKeys(resolver: Resolver, name: string): ReturnType<FindKeys> 
 }
 
 const SIGNATURE_HEAP_MIB_MAX = 96
-/** MiB of the heap for new objects. Each message creates half a mebibyte of them. */
+/** The thread's heap for new objects, in MiB. Each message allocates half a mebibyte of them. */
 const SIGNATURE_YOUNG_MIB_MAX = 48
 const SIGNATURE_LOAD_MS_MAX = 10 * SECOND_MS
 /** The thread is ended after this long without an answer. Its longest step takes about 0.1 s. */

@@ -83,7 +83,7 @@ async function processFor(
     case 'return_path': {
       const result = await processAtReturnPath(deps, recipient.localPart, arrived)
       if (result.kind !== 'mail') return result
-      // Programs reply to the reverse-path, so the reply is for the inbox that sent the message.
+      // Automatic replies go to the reverse-path, so the inbox that sent the message receives them.
       const { accountId, inboxId } = result.sent
       const inbox = await findReachedInbox(deps.db, accountId, inboxId)
       if (inbox !== null) return { kind: 'inbox', inbox, through: null, address }

@@ -169,7 +169,7 @@ export async function findOwnInbox(
   return inbox?.accountId === accountId ? inbox : null
 }
 
-/** For mail that arrives by another address, such as a catch-all. */
+/** Finds the inbox for mail that arrives through another address, such as a catch-all. */
 export async function findReachedInbox(
   db: ReadDb,
   accountId: string,

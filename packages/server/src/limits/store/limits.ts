@@ -1,5 +1,5 @@
 // Limits that processes share on PostgreSQL: a row per window and key, and one per held slot. All
-// times are the queue's.
+// times come from the queue clock.
 
 import { sql } from 'kysely'
 import { transaction } from '#platform/db/db.ts'

@@ -65,7 +65,7 @@ function addresses(
     if (image.kind === 'remote') return imageUrl(imageKey, { messageId, url: image.url, nowMs })
     const part = parts.get(image.contentId)
     if (part === undefined || !isShownType(part.contentType)) return null
-    // Without a host, because the service may have several names.
+    // The URL has no host, because the service may have several names.
     const url = attachmentUrl({ publicUrl: () => '', urlKey }, { ...part, messageId, nowMs })
     return url.replace(/[!'()*]/g, encodeAll)
   }

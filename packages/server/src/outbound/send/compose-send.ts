@@ -78,7 +78,10 @@ export type Replied = {
   thread: Thread
   /** Received or queued messages, newest first. */
   recent: RecentMessage[]
-  /** Oldest first. If a header field cannot hold all, the first and the newest. */
+  /**
+   * Oldest first. If they do not all fit into a header field, only the first and the newest are
+   * included.
+   */
   rfcMessageIds: string[]
   /** The author who wrote to others and copied the inbox, unless suppressed. */
   copiedBy: string | null

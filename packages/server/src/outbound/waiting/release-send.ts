@@ -1,4 +1,5 @@
-// Sends that wait: their release when they are due or approved, and their end without being sent.
+// Held and scheduled sends: releases them when they are due or approved, and ends those that are
+// never sent.
 
 import { withDate } from '@mailroom/mail/compose/compose-message.ts'
 import { approverDeleted } from '#accounts/keys/keys.ts'
@@ -49,7 +50,7 @@ const DUE_PER_LOOK = 64
  */
 const DUE_PER_TURN = 16
 const ACCOUNTS_PER_ROUND = 256
-/** After a fault, the delay is how late the send already is, within these bounds. */
+/** After a failure, the retry delay equals the time since the send was due, within these bounds. */
 const RELEASE_RETRY_MS_MIN = 10 * SECOND_MS
 const RELEASE_RETRY_MS_MAX = 5 * MINUTE_MS
 

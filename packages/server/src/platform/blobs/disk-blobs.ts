@@ -20,7 +20,7 @@ import { makePrivateFolder, syncFolder } from './durable-folder.ts'
 
 /** Reading folders is free, unlike listing a bucket. */
 const DISK_SWEEP_MS = HOUR_MS
-/** Older drafts were left by a crash. */
+/** Unfinished files older than this were left behind by a crash. */
 const DRAFT_MS_MAX = HOUR_MS
 
 export async function openDiskBlobs(folder: string): Promise<BlobStore> {

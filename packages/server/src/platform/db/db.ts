@@ -27,7 +27,10 @@ export type Transaction<Schema, Input, Value> = {
   readonly accountOf: (input: Input) => string | null
   /** Removes data that must not remain in the database or its log. */
   readonly erasing: boolean
-  /** Runs on a full disk, because it frees space or helps to. Erasing transactions always do. */
+  /**
+   * Whether the write runs even on a full disk, because it frees space or helps to free it. Erasing
+   * transactions always run.
+   */
   readonly essential: boolean
   readonly group: GroupForm<Schema, Input, Value> | null
   readonly run: (tx: Tx<Schema>, input: Input) => Promise<Value>
@@ -87,8 +90,8 @@ export type Reading<Schema> = {
 }
 
 /**
- * A read that may take long. Once `signal` is aborted, `run` returns what it has. SQLite runs it in
- * another thread by its `name`, so its input and result must survive a structured clone.
+ * A read that may take long. When `signal` aborts, `run` returns its result so far. SQLite runs it
+ * in another thread by its `name`, so its input and result must survive a structured clone.
  */
 export type LongRead<Schema, Input, Value> = {
   readonly name: string
@@ -118,7 +121,7 @@ export type Db<Schema> = Reading<Schema> & {
     traceParent?: string,
   ): Promise<Value>
   check(): Promise<void>
-  /** Connections of this process; `waiting` counts callers that wait for one. */
+  /** Connections of this process; `waiting` is the number of callers waiting for one. */
   connections?(): Readonly<Record<'busy' | 'idle' | 'waiting', number>>
   /** A port with which another thread opens the database. Absent on PostgreSQL. */
   shareWriter?(): MessagePort

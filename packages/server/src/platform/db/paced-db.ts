@@ -211,7 +211,10 @@ export function openStorePressure(options: {
   }
 }
 
-/** While writes wait too long, accepts no more than ended lately, so that waits do not grow. */
+/**
+ * While writes wait too long, accepts no more writes than have recently ended, so that waits do not
+ * grow.
+ */
 function hasRoom({ waiting, oldestMs, endedLately }: WriteLoad, underWay: number): boolean {
   if (oldestMs < STRAINED_WRITE_MS) return true
   return Math.max(waiting, underWay) < Math.max(STRAINED_WRITES_MIN, endedLately)

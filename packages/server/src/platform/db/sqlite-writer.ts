@@ -207,7 +207,7 @@ type OverwriteTarget = {
 
 type OverwriteTurn = { isBusy(): boolean; onDone(): void }
 
-/** Each thread has its own queue, so that none waits behind the burst of another. */
+/** Each thread has its own queue, so that none is delayed by a burst of another. */
 class Ports {
   readonly #queues = new Map<MessagePort, PortRequest[]>()
 

@@ -16,7 +16,10 @@ const DNS_NONE_KEPT_MS_MAX = 5 * MINUTE_MS
 const DNS_KEPT_MAX = 20_000
 const DNS_KEPT_CHARACTERS_MAX = 8_000_000
 
-/** RFC 9520 §3.2 requires it for failures. It also bounds queries for answers with a TTL of 0. */
+/**
+ * RFC 9520 §3.2 requires this minimum for failures. It also limits how often an answer with a TTL
+ * of 0 is queried again.
+ */
 const KEPT_MS_MIN = 5_000
 /** How long an expired answer may replace one that failed (RFC 8767). */
 const STALE_MS = 60_000

@@ -45,7 +45,7 @@ type CountName = Exclude<keyof Metrics, 'watch' | 'render'>
 /** A call of a metric in another thread, to be repeated here. */
 export type MetricCall = readonly [name: CountName, value: unknown]
 
-/** For a thread whose metrics another one renders. */
+/** Metrics for a thread that passes its calls to the thread that renders them. */
 export function recordMetrics(record: (call: MetricCall) => void): Metrics {
   const { watch, render, ...counts } = silentMetrics
   const names = Object.keys(counts) as CountName[]

@@ -29,7 +29,7 @@ import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/store
 import { deleteThreads, removeSent, uncountCaptured } from './remove-mail.ts'
 
 const POSTMASTER_MAIL_MS = 30 * DAY_MS
-/** For captured messages and counters of cold recipients. */
+/** How long captured messages and counters of cold recipients are kept. */
 export const CAPTURED_MS = 30 * DAY_MS
 
 export type PurgeStep = { isDone: boolean; blobIds: string[] }
@@ -40,10 +40,10 @@ export const purgeInboxStep = transaction({
   accountOf: () => null,
   erasing: true,
   async run(tx: Tx, input: { inboxId: string; nowMs: number }): Promise<PurgeStep> {
-    // Before the messages, so that no list has events of removed messages; in each step, because
-    // events may be added until the messages are removed.
+    // Events are erased before the messages, so that no list has events of removed messages, and in
+    // each step, because events may be added until the messages are removed.
     if (await eraseEvents(tx, input.inboxId)) return { isDone: false, blobIds: [] }
-    // In the lock order of the transactions that settle deliveries, to avoid deadlocks.
+    // Rows are locked in the same order as when deliveries are settled, to avoid deadlocks.
     const messages = await lockRows(
       tx,
       tx.query
@@ -185,7 +185,7 @@ export const purgeExpiredStep = transaction({
       until: nowMs - DAY_MS,
       returning: 'inbox_id',
     })
-    // By time, because its order differs from the sequence while a clock is wrong.
+    // Events are removed by time, because their times and sequence differ while a clock is wrong.
     const events = await removeOldest(tx, 'events', {
       key: ['sequence'],
       time: 'occurred_at',

@@ -127,7 +127,7 @@ export async function removeMessages(
 
 async function lockMessages(tx: Tx, ids: readonly string[]): Promise<Removed[]> {
   if (ids.length === 0) return []
-  // In the lock order of the transactions that settle deliveries, to avoid deadlocks.
+  // Rows are locked in the same order as when deliveries are settled, to avoid deadlocks.
   const locked = tx.query.selectFrom('messages').select('id').where('id', 'in', ids).orderBy('id')
   await lockRows(tx, locked).execute()
   return tx.query

@@ -122,7 +122,7 @@ export const removeThread = transaction({
   },
 })
 
-/** Done when nothing of the thread is left. */
+/** `isDone` is true once nothing of the thread remains. */
 export const removeThreadStep = transaction({
   name: 'removeThreadStep',
   accountOf: ({ accountId }) => accountId,

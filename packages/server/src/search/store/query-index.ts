@@ -231,7 +231,7 @@ const ARRIVALS_AT_ONCE = 1_000
 
 type OfInbox = { accountId: string; inboxId: string }
 
-/** In this order, without messages deleted since. */
+/** Yields messages in the given order and skips those deleted since. */
 export async function* readFound(
   db: ReadDb,
   { accountId, places }: { accountId: string; places: readonly FoundPlace[] },

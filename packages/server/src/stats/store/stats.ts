@@ -44,7 +44,7 @@ export async function readLogToCount(
 ): Promise<CountedEvent[]> {
   const events = db.read
     .selectFrom('events')
-    // Only for sent messages, because rows of messages are large.
+    // Only sent messages are joined, because rows of messages are large.
     .leftJoin('messages', (join) =>
       join.onRef('messages.id', '=', 'events.message_id').on('events.kind', '=', 'message.sent'),
     )

@@ -327,7 +327,7 @@ function failed(error: TransferError, nowMs: number) {
   return { status: 'failed', error, completed_at: nowMs, expires_at: nowMs }
 }
 
-/** For the start of a process that is alone with its database. */
+/** Run at the start of a process that is alone with its database. */
 export const endUploads = transaction({
   name: 'endUploads',
   accountOf: () => null,

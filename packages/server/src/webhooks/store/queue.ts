@@ -204,7 +204,7 @@ export type SettledWebhookDelivery = {
   error: WebhookError | null
   nowMs: number
   queueMs: number
-  /** For the event of disabling the webhook. */
+  /** The id of the event to emit if the webhook is disabled. */
   eventId: string
 }
 
@@ -233,7 +233,7 @@ export const settleWebhookDelivery = transaction({
   },
 })
 
-/** Only manual retries exceed this. */
+/** The attempts recorded per delivery; only manual retries exceed this number. */
 export const WEBHOOK_ATTEMPTS_KEPT = 20
 
 async function recordAttempt(

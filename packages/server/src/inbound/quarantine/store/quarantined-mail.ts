@@ -134,7 +134,7 @@ type ReleaseInput = {
 }
 
 type ReleaseOutcome = {
-  /** The id of the message in the inbox, new or already there. */
+  /** The id of the message in the inbox, whether new or already stored. */
   messageId: string
   isNew: boolean
   blobIds: string[]
@@ -212,7 +212,7 @@ export async function purgeQuarantined(tx: Tx, untilMs: number): Promise<string[
   return removed.map((row) => row.raw_id)
 }
 
-/** For a deleted inbox, whose counters are already removed. */
+/** Leaves counters unchanged: the deleted inbox no longer has any. */
 export async function purgeQuarantinedOf(tx: Tx, inboxId: string): Promise<string[]> {
   const removed = await tx.query
     .deleteFrom('quarantined_messages')

@@ -8,7 +8,7 @@ import type { Row } from '#store/tables.ts'
 
 export type Lease = {
   readonly tokenHash: Uint8Array | null
-  /** By the queue's clock. */
+  /** In queue time. */
   readonly queueMs: number
 }
 

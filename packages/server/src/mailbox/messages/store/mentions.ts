@@ -9,7 +9,7 @@ import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 export const MENTIONS_MS = 30 * DAY_MS
 
 export type ReceivedMentions = {
-  /** Null if the message has to be searched itself. */
+  /** Null if the mentions were not indexed and the message must be searched. */
   readonly content: string | null
   readonly copied: readonly string[]
   readonly unreadFiles: readonly string[]

@@ -295,7 +295,8 @@ async function checkAnswers(tx: Tx, thread: FoundThread, wallMs: number): Promis
   // A time well in the future was written before the clock was set back and is ignored.
   const isPast = (timeMs: number) => timeMs <= wallMs + CLOCK_SKEW_MS
   const times = (JSON.parse(thread.automatic_sends) as number[]).filter(isPast)
-  // Clocks of processes differ, and composing may take long, but windows need times in order.
+  // The clocks of processes differ and composing may take long, but the window needs times in
+  // ascending order.
   const nowMs = Math.max(wallMs, times.at(-1) ?? wallMs)
   const recent = times.filter((timeMs) => timeMs > nowMs - AUTOMATIC_SENDS_MS)
   const first = recent.at(-AUTOMATIC_SENDS_MAX)
