@@ -14,7 +14,7 @@ export const GENERATIONS_MAX = 16
 
 export type SendOutcome = {
   readonly sent: SentMessage
-  /** Whether it was sent less than REPEAT_MS ago, and was not sent again. */
+  /** True if the message was already sent less than REPEAT_MS ago, and was not sent again. */
   readonly isRepeat: boolean
 }
 

@@ -193,7 +193,7 @@ type PlainRequest = {
   method: string
   headers: Headers
   body?: Blob | string | Uint8Array<ArrayBuffer>
-  /** Whether it takes effect only once if sent twice. */
+  /** Whether the request takes effect only once even if it is sent twice. */
   isSafe: boolean
 }
 

@@ -190,7 +190,7 @@ export function SecretDialog({
   actions,
 }: {
   title: string
-  /** For example "token" or "secret". */
+  /** The kind of value, for example "token" or "secret". */
   label: string
   value: string
   onClose: () => void

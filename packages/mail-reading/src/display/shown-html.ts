@@ -25,7 +25,7 @@ import { misreadTarget } from './link-target.ts'
 import { type PlaceImage, safeCss } from './safe-css.ts'
 import { type CssOmission, type StillCss, stillSheet, stillStyle } from './still-css.ts'
 
-/** HTML_LENGTH_MAX, with room for what is added to the HTML, in characters. */
+/** HTML_LENGTH_MAX plus room for the additions to the HTML, in characters. */
 const SHOWN_HTML_LENGTH_MAX = 4_000_000
 
 export type ShownSource = {
@@ -90,7 +90,7 @@ export function showSource(source: ShownSource): ShownHtml | null {
   }
 }
 
-/** Decides what of a message is written and what is omitted. */
+/** Decides which parts of a message are written and which are omitted. */
 class PageWriting implements HtmlPolicy<ImageReference> {
   readonly kept = KEPT
   readonly dropped = DROPPED

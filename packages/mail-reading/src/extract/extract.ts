@@ -27,7 +27,7 @@ import { visibleText } from './word-tables.ts'
 const EXTRACTED_TEXT_LENGTH_MAX = 32 * 1024
 const EXTRACTED_HTML_LENGTH_MAX = 128 * 1024
 
-/** Characters of each body that are searched for hidden text. */
+/** The number of characters of each body to search for hidden text. */
 export const HIDDEN_SEARCH_LENGTH_MAX = 256 * 1024
 
 export type Extracted = { readonly codes: FoundCode[]; readonly links: FoundLink[] }

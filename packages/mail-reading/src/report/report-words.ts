@@ -53,7 +53,7 @@ const NOTICE_SUBJECTS = [
   /unzustellbar|nicht zugestellt|zustellung|non remis|non distribu|[ée]chec|onbestelbaar|no se (?:ha )?pud|no entregad|devolvid|mancato recapito|mancata consegna|n[aã]o entregue|не\s?доставлен|недоставлен|не удалось доставить|配信|送信できません|エラーメール|不達|退信|投递失败|无法送达/i,
 ]
 
-/** Whether it is an out-of-office notice, which reports no failure. */
+/** Whether the text is an out-of-office notice, which reports no failure. */
 export function isAbsence(fields: readonly HeaderField[], subject: string): boolean {
   if (ABSENT.test(subject)) return true
   return fields.some(

@@ -241,7 +241,7 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   ...rules('twitter_bearer_token', 'AAAAAAAAAAAAAAAAAAAAA', '[A-Za-z0-9%]{30,120}'),
   ...rules('mapbox_token', 'sk.eyJ', '[\\w-]{30,200}\\.[\\w-]{20,40}'),
   ...rules('yandex_token', 'y0_ y1_ AQVN', '[\\w-]{36,90}'),
-  // Any service.
+  // Tokens of no particular service.
   ...rules('basic_auth', 'Basic', ' [A-Za-z0-9+/]{8,400}={0,2}', { isValid: isBasicPair }),
   ...rules('bearer_token', 'Bearer', ' [\\w.~+/-]{24,2000}=*', { isValid: hasLettersAndDigits }),
 ]

@@ -96,7 +96,7 @@ type Place = {
   readonly isRoomy: boolean
 }
 
-/** As much of the part as fits; null if there is too little room to start it. */
+/** The beginning of the part that fits; null if there is too little room to start it. */
 function blockOf(
   { message, text, length, description }: Part,
   { from, nonce, room, isFirst, isRoomy }: Place,

@@ -85,7 +85,7 @@ export async function composeMessage(outgoing: OutgoingMessage): Promise<Compose
   const root = new composer(optionsOf(outgoing)).compile()
   const pieces: Piece[] = [Buffer.from(`${writeFields(outgoing).join('\r\n')}\r\n`)]
   render(root, pieces)
-  // One line end more than the content has, because receivers drop the last one as the protocol's.
+  // Adds one line end, because receivers drop the last one as part of the protocol.
   pieces.push(LINE_END)
   const { from, to, cc, replyTo } = outgoing
   const addresses = [from.address, ...to, ...cc, replyTo ?? '']

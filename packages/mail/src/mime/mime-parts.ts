@@ -30,7 +30,7 @@ export type MimePart = PartHead & {
   readonly kind: 'multipart' | 'text' | 'file'
   /** Index of the nearest enclosing multipart/alternative; null for none. */
   readonly alternative: number | null
-  /** Whether it is one of the alternatives of a multipart/alternative, not a part of one. */
+  /** Whether the part itself is an alternative of a multipart/alternative, not nested in one. */
   readonly isVersion: boolean
   readonly isRelated: boolean
   /** Indexes of the enclosing multiparts, outermost first. */

@@ -20,7 +20,7 @@ type Annotations = {
   readonly isReading: boolean
   /** Whether calling it twice with the same arguments has the same effect as once. */
   readonly isIdempotent: boolean
-  /** Whether it reaches people or machines beyond the service. */
+  /** Whether the tool reaches people or machines beyond the service. */
   readonly isOpenWorld: boolean
 }
 

@@ -408,7 +408,7 @@ export type Setting<T> = Readonly<{
   form: Form<T>
   /** Text as an operator would write it; null for a setting without a default. */
   default: string | null
-  /** The default in the words of the documentation, where `default` says too little. */
+  /** The documented default, where `default` alone would be unclear. */
   defaultMeaning: string
   /** Its value never appears in a message or a log. */
   isSecret: boolean

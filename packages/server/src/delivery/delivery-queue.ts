@@ -89,7 +89,7 @@ function groupByDomain(held: readonly HeldDelivery[], laneOf: (domain: string) =
   return [...groups.values()]
 }
 
-/** Nothing is sent later than this after the expiry of a delivery. */
+/** A delivery may still be sent this long after its expiry, never later. */
 const DELIVERY_GRACE_MS = HOUR_MS
 
 export type DeliverDeps = {
@@ -134,7 +134,8 @@ async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Pro
   const untilStored: UntilStored = (run) => retryUntilStored(deps, { fields, signal }, run)
   const [first, ...rest] = await untilStored(() => leases.confirm(claimed))
   if (first === undefined) {
-    // Another worker keeps what it took over; the next claim removes deliveries of a deleted inbox.
+    // A delivery that another worker took over stays with it; the next claim removes deliveries of
+    // a deleted inbox.
     await giveBack(deps, claimed, { leases, signal, fields })
     return 'returned'
   }

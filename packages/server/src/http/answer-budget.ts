@@ -80,7 +80,7 @@ export class AnswerBudget {
     }
   }
 
-  /** Counts octets even without room for them. */
+  /** Counts octets even if they exceed the budget. */
   force(request: FastifyRequest, reply: FastifyReply, bytes: number): void {
     const hold = this.#holdOf(request, reply)
     // After the client has left, nothing would release the octets.

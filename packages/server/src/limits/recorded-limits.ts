@@ -31,7 +31,10 @@ import {
   type WindowOptions,
 } from './budgets.ts'
 
-/** Together, processes may exceed a limit by the uses that they allow in this time. */
+/**
+ * The interval of recording. Together, processes may exceed a limit by the uses that they allow in
+ * this time.
+ */
 const BATCH_MS = 50
 const KEYS_PER_BATCH = 100
 /** The slots of a process that has not renewed for this time are free. */

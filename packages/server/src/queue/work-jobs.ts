@@ -58,7 +58,7 @@ export type JobDeps = {
   db: Db
   clock: Pick<Clock, 'now' | 'monotonic'>
   log: Log
-  /** Returns a name that no worker has used before. */
+  /** Returns a name that no worker has used. */
   makeWorker(): string
 }
 

@@ -298,7 +298,7 @@ function readPhrase(
   const found = wordsIn(text, SEARCH_WORDS_MAX + 1)
   const last = found.at(-1)?.word
   if (last === undefined) return null
-  // One letter begins half of all words.
+  // A single letter as a prefix would match half of all words.
   const isPrefix = isStart && (last.length > 1 || isUnspaced(last))
   const signed = found.map(({ signed }) => signed)
   if (isPrefix) signed[signed.length - 1] = null

@@ -103,7 +103,10 @@ export const domains = columns({
   /** Empty before the first check. */
   checks: json<RecordCheck[]>()('checks').defaulted().internal(),
   inboxCount: int('inbox_count').defaulted().internal(),
-  /** True in every status until another account verifies the domain: this account gets its mail. */
+  /**
+   * Whether mail for the domain goes to this account: true in every status, until another account
+   * verifies the domain.
+   */
   isHolder: flag('is_holder').defaulted().internal(),
   /** Whether MX and SPF name this service, so that return paths may be on this domain. */
   takesBounces: flag('takes_bounces').defaulted().internal(),
@@ -188,7 +191,7 @@ export const suppressions = columns({
   /** Equal for equivalent addresses. */
   addressKey: text('address_key').internal(),
   type: word<SuppressionType>()('type'),
-  /** For bounces and complaints, the words of the other server. */
+  /** For bounces and complaints, the text from the other server. */
   reason: text('reason').nullable(),
   createdAtMs: time('created_at'),
 })

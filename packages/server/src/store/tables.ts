@@ -167,7 +167,7 @@ export type Tables = {
     thread_id: string
     raw_id: string
     direction: string
-    /** Its number in the inbox: ascending, never reused. */
+    /** The message's number in the inbox: ascending, never reused. */
     arrival: number
     is_trashed: Generated<number>
     status: string
@@ -304,7 +304,9 @@ export type Tables = {
     /** Empty for the service's own work. */
     account_id: string
     payload: string | null
-    /** When a worker may lease it: the next run or, while it is leased, the end of the lease. */
+    /**
+     * When a worker may lease the job: at its next run or, while it is leased, when the lease ends.
+     */
     due_at: number
     leased_by: Generated<string | null>
     /** JSON of `Trouble`. */
@@ -475,7 +477,7 @@ export type Tables = {
     filename: string
     account_id: string
     inbox_id: string
-    /** Null if the message has to be read, or the file is not read yet. */
+    /** Null if the message has to be searched, or the file has not been read yet. */
     content: string | null
     copied: string
     proof: number

@@ -228,7 +228,7 @@ class Hub implements EventHub {
   #notify(text: EventText, interested: readonly EventListener[]): void {
     const version = this.#version
     for (const listener of interested) {
-      // One listener may have stopped another.
+      // An earlier listener may have stopped this one.
       const isSame = this.#version === version
       if (!isSame && !this.#listeners.has(text.event.accountId, listener)) continue
       try {

@@ -81,7 +81,7 @@ export async function openEventPage(
           after: LOG_START,
           ...(cursor !== null && { until: cursor.isHeld ? positionBefore(place) : place }),
         }
-  // Only a page that reaches the newest events waits for them.
+  // Only a page that reaches the newest events waits until they are settled.
   if (order === 'desc' && cursor === null) await untilSettled(deps, input)
   let search = new Search(deps, input, range)
   let first = await search.next(limit)

@@ -61,7 +61,7 @@ export async function* readFile(
   }
 }
 
-/** In small parts, so that a stalled client holds little in the socket's buffer. */
+/** Written in small parts, so that a stalled client holds little in the socket's buffer. */
 export async function* readForClient(
   deps: Omit<FileDeps, 'makeId'>,
   asked: { transferId: string; start: number; end: number },

@@ -117,7 +117,7 @@ const RETRY_MS = 500
 
 export type DatabaseReport = {
   readonly findings: Finding[]
-  /** Whether it can be opened without a migration. */
+  /** Whether the database can be opened without a migration. */
   readonly isCurrent: boolean
 }
 

@@ -215,7 +215,7 @@ export function settledAt(key: DkimKey, nowMs: number): number | null {
   return settledAtMs <= nowMs ? null : settledAtMs
 }
 
-/** Does not query DNS: the caller has just seen the standby there. */
+/** Does not query DNS: the caller has just found the standby key in DNS. */
 async function switchKeys(
   { db, clock }: { db: Db; clock: Clock },
   { active, standby }: { active: DkimKey; standby: DkimKey },

@@ -135,7 +135,7 @@ async function forgetOldest(tx: Tx, accountId: string): Promise<void> {
 export type FoundErasure = ErasureRow & {
   /** Null without failed attempts, and once done. */
   trouble: Trouble | null
-  /** Null while it runs. */
+  /** Null while the erasure runs. */
   nextAttemptAtMs: number | null
 }
 

@@ -78,7 +78,7 @@ export type EventRange = {
   readonly after: LogPosition
   /** Inclusive; to the end if omitted. */
   readonly until?: LogPosition
-  /** Its inboxes and pods must belong to the account. */
+  /** The inboxes and pods of the filter must belong to the account. */
   readonly filter: EventFilter
   /** 'asc', oldest first, is the default. */
   readonly order?: EventOrder

@@ -145,7 +145,7 @@ export class IntakeThreads {
     await Promise.all(this.#threads.map((thread) => thread.close(drainMs)))
   }
 
-  /** Ends the threads at once, or soon after `close`, so that they can close what they opened. */
+  /** Ends the threads at once or, after `close`, soon, so that they can close their resources. */
   async end(): Promise<void> {
     this.#stop()
     await Promise.all(this.#threads.map((thread) => thread.end()))

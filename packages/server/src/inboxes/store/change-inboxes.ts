@@ -253,7 +253,7 @@ export const removeInbox = transaction({
     if (inbox.domainId !== null) {
       await changeDomainInboxCount(tx, { domainId: inbox.domainId, by: -1 })
     }
-    // Null once another account has taken over the domain, and the address with it.
+    // The address is null if another account has taken over the domain.
     const freed = deleted.receiving_address
     if (freed !== null) {
       await releaseAddress(tx, {

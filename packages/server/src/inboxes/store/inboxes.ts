@@ -231,7 +231,7 @@ function toReached(row: ReachedRow): ReachedInbox {
   return { ...inboxes.read(row), screening: screeningOf(row) }
 }
 
-/** Null if no sender is blocked, so that most mail needs no further query. */
+/** Null if no sender is blocked, which saves most mail another query. */
 function screeningOf(row: ReachedRow): Screening | null {
   const filterMode = row.filter_mode ?? row.pod_filter_mode ?? row.account_filter_mode
   if (filterMode === 'none' && row.sender_rule_count === 0) return null

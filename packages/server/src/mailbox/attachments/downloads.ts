@@ -5,7 +5,7 @@ import { Semaphore } from '#platform/semaphore.ts'
 
 /** Fewer than PARSE_WORKERS_MAX, so that mail can still be received. */
 const ATTACHMENT_READS_AT_ONCE = 1
-/** Each may take MESSAGE_BYTES_MAX before it counts in DOWNLOAD_BYTES_MAX. */
+/** Each download may use MESSAGE_BYTES_MAX before it counts towards DOWNLOAD_BYTES_MAX. */
 const RAW_READS_AT_ONCE = 4
 const DOWNLOADS_WAITING_MAX = 100
 /** Content held for clients that are downloading; above this, further downloads are refused. */

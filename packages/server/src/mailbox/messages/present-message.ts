@@ -107,7 +107,9 @@ export async function withParsedTexts(
 
 const UNREAD = new Set<ExtractionMethod>(['unsupported', 'failed', 'too_large'])
 
-/** One more than is shown, to detect longer bodies; enough to find all codes and links. */
+/**
+ * One character more than is shown, to detect longer bodies; enough to find all codes and links.
+ */
 export const CUT_READ_LENGTH = SHOWN_BODY_BYTES_MAX + 1
 
 /** At most SHOWN_BODY_BYTES_MAX octets of UTF-8 per body; never splits a character. */

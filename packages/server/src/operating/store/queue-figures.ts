@@ -24,7 +24,7 @@ export type QueueFigures = {
   ready: number
   waiting: number
   leased: number
-  /** When the longest-waiting or else the next delivery is due, by the queue's clock. */
+  /** When the longest-waiting delivery, or else the next one, is due, in queue time. */
   dueAtMs: number | null
 }
 

@@ -227,7 +227,7 @@ function s3ObstacleOf(place: S3Place, fault: S3Fault): S3Obstacle {
 }
 
 type ServerError = {
-  /** Null without an answer. */
+  /** Null if the server did not respond. */
   readonly status: number | null
   /** Such as `NoSuchBucket`. */
   readonly code: string | null

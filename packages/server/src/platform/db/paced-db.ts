@@ -160,7 +160,7 @@ export const STORE_PROBE_MS = SECOND_MS / 2
 export type StorePressure = {
   /** `underWay`: operations that will write. While the store is down, true for rare probes. */
   mayTake(underWay?: number): boolean
-  /** Like `mayTake`, for an accepted operation before an expensive step. */
+  /** Like `mayTake`, but for an operation that was already accepted, before an expensive step. */
   mayGoOn(underWay: number): boolean
   mayTakeOf(accountId: string): boolean
   /** Throws `service_unavailable` with a retry time. */

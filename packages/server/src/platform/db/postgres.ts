@@ -266,7 +266,7 @@ function describeUrl(url: string): string {
 
 /** Longer than deadlock_timeout, after which PostgreSQL cancels an autovacuum in the way. */
 export const MIGRATION_LOCK_MS_MAX = 1.5 * SECOND_MS
-/** All tries take some minutes. */
+/** The attempts together take a few minutes. */
 const MIGRATION_RETRY_MS = 2 * SECOND_MS
 const MIGRATION_TRIES_MAX = 100
 const MIGRATION_POLL_MS = 100

@@ -14,7 +14,7 @@ import {
 } from './guarded-connect.ts'
 
 const WEBHOOK_CONNECT_MS_MAX = 5 * SECOND_MS
-/** From the lookup of the name to the end of the answer. */
+/** The time from the DNS lookup to the end of the response. */
 export const WEBHOOK_MS_MAX = 15 * SECOND_MS
 /** Shorter than the idle time that receivers usually allow. */
 const WEBHOOK_IDLE_MS_MAX = 3 * SECOND_MS
@@ -190,7 +190,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_: Dispatcher.DispatchController, status: number): void {
     this.#status = status
-    // These answers end with the header (RFC 9110 §6.4.1); later octets are not part of them.
+    // These responses end with the header (RFC 9110 §6.4.1); later octets do not belong to them.
     if (status === 204 || status === 304) this.onResponseEnd()
   }
 

@@ -172,7 +172,8 @@ class OtlpTracing implements Tracing {
 
   step<Value>(name: string, options: SpanOptions, work: (span: Span) => Promise<Value>) {
     const context = this.#contexts.active()
-    // Timers and loops that started within a span may outlive it; they are not part of it then.
+    // Timers and loops that started within a span may outlive it, and are then no longer part of
+    // it.
     const lifetime = context.getValue(LIFETIME) as Lifetime | undefined
     if (lifetime === undefined || lifetime.isOver) return work(NO_SPAN)
     return run(this.#start(name, options, context), work)

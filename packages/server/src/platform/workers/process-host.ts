@@ -105,6 +105,6 @@ function ignoreFailure(run: () => void): void {
   try {
     run()
   } catch {
-    // Its priority is a courtesy.
+    // A failure is ignored, because the lower priority is only a courtesy.
   }
 }

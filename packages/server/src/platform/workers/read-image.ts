@@ -70,7 +70,7 @@ function readWith(
   try {
     if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // Its priority is a courtesy.
+    // A failure is ignored, because the lower priority is only a courtesy.
   }
   const pieces: Buffer[] = []
   let length = 0

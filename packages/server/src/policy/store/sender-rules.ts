@@ -73,7 +73,7 @@ type NewSenderRule = {
   id: string
   accountId: string
   type: SenderRuleType
-  /** In canonical form. */
+  /** The address or domain in canonical form. */
   value: string
   /** Pod id or `clientId`; null for all pods. */
   pod: string | null

@@ -554,7 +554,7 @@ async function removeChunks(tx: Tx, chunks: readonly { id: string }[]): Promise<
   return blobIds
 }
 
-/** Its chunks expire. */
+/** Leaves the chunks of the upload, which expire. */
 export const dropUpload = transaction({
   name: 'dropUpload',
   accountOf: ({ accountId }) => accountId,

@@ -261,7 +261,7 @@ export const claimOldest = transaction({
   },
 })
 
-/** When skipped threads are tried again: the other transaction may end without a claim. */
+/** When to try skipped threads again, because the other transaction may end without a claim. */
 const HELD_RETRY_MS = 20
 
 type Oldest = { inboxId: string; filter: ClaimFilter; limit: number } & Now

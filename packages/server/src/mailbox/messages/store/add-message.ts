@@ -11,7 +11,7 @@ import {
   type ThreadState,
 } from './write-messages.ts'
 
-/** Its counters stay locked until the additions are written. */
+/** The inbox's counters stay locked until the additions are written. */
 export type KnownInbox = Pick<Row<'inbox_counters'>, 'inbox_id' | 'last_arrival'>
 
 export type Additions = {

@@ -288,7 +288,10 @@ const THREAD_COPIES_SEARCHED_MAX = 1_000
 
 type Place = { accountId: string; threadId: string }
 
-/** Excludes held, cancelled and rejected sends: no recipient got them, so a quote leaks them. */
+/**
+ * Excludes held, cancelled and rejected sends: no recipient received them, so quoting one would
+ * leak it.
+ */
 const isCorrespondence = (row: ExpressionBuilder<Tables, 'messages'>) =>
   row.or([
     row('messages.direction', '=', 'inbound'),
@@ -340,7 +343,9 @@ export async function listRecentMessages(
   })
 }
 
-/** One per message, oldest first. Over `octetsMax`, only the first and the newest ones. */
+/**
+ * One per message, oldest first. If they exceed `octetsMax`, only the first and the newest ones.
+ */
 export async function listThreadIds(
   db: ReadDb,
   { accountId, threadId, octetsMax }: Place & { readonly octetsMax: number },
