@@ -14,7 +14,7 @@ const plan = oneOf(plans, 'The plan decides how many inboxes the account may hav
 export const Account = Type.Object(
   {
     id: text('Assigned by the service.'),
-    name: text('For display.'),
+    name: text('The display name.'),
     plan,
     createdAt: time('When the account was created.'),
   },
@@ -28,7 +28,7 @@ export const NewAccount = Type.Object(
 )
 export type NewAccount = Static<typeof NewAccount>
 
-const name = line({ minLength: 1, maxLength: NAME_LENGTH_MAX, description: 'For display.' })
+const name = line({ minLength: 1, maxLength: NAME_LENGTH_MAX, description: 'The display name.' })
 
 const CreateAccount = Type.Object({ name, plan }, { additionalProperties: false })
 
@@ -49,7 +49,7 @@ const keptDays = retentionDays(
 export const OwnAccount = Type.Object(
   {
     id: text('Assigned by the service.'),
-    name: text('For display.'),
+    name: text('The display name.'),
     plan,
     inboxLimit: count('How many inboxes the plan allows, over all pods.'),
     filterMode,

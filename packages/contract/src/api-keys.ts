@@ -28,7 +28,7 @@ export const NewApiKey = Type.Object(
 export type NewApiKey = Static<typeof NewApiKey>
 
 const CreateApiKey = Type.Object(
-  { name: Type.Optional(line({ maxLength: NAME_LENGTH_MAX, description: 'For display.' })) },
+  { name: Type.Optional(line({ maxLength: NAME_LENGTH_MAX, description: 'The display name.' })) },
   { additionalProperties: false },
 )
 

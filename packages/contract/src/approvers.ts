@@ -10,7 +10,7 @@ const NAME_LENGTH_MAX = 200
 
 const approverProperties = {
   id: text('Assigned by the service.'),
-  name: text('For display.'),
+  name: text('The display name.'),
   email: nullableText('The address that is notified of held mail; null for none.'),
   createdAt: time('When the approver was created.'),
 }
@@ -28,7 +28,11 @@ export type NewApprover = Static<typeof NewApprover>
 
 const CreateApprover = Type.Object(
   {
-    name: displayName({ minLength: 1, maxLength: NAME_LENGTH_MAX, description: 'For display.' }),
+    name: displayName({
+      minLength: 1,
+      maxLength: NAME_LENGTH_MAX,
+      description: 'The display name.',
+    }),
     email: Type.Optional(
       emailAddress(
         'The address that is notified of held mail. It must not be on a domain of this service.',

@@ -32,7 +32,7 @@ export const DomainRecord = Type.Object(
     found: Type.Array(Type.String(), {
       description: 'The records found at the last check.',
     }),
-    hint: nullableText('What to change; null if nothing.'),
+    hint: nullableText('The change to make; null if the record is correct.'),
   },
   { description: 'A DNS record of a custom domain: required value and last check.' },
 )

@@ -12,8 +12,8 @@ const CLIENT_ID_LENGTH_MAX = 255
 const DraftAttachment = Type.Object(
   {
     id: text('Assigned by the service.'),
-    filename: text('As in the request.'),
-    contentType: text('As in the request.'),
+    filename: text('The file name from the request.'),
+    contentType: text('The media type from the request.'),
     size: Type.Integer({ minimum: 0, description: 'In bytes.' }),
     contentId: nullableText('The HTML refers to the file as "cid:" followed by this value.'),
   },
@@ -32,7 +32,7 @@ export const Draft = Type.Object(
     to: addresses('The recipients.'),
     cc: addresses('Copied recipients.'),
     bcc: addresses('Hidden recipients.'),
-    replyTo: nullableText('Where replies go.'),
+    replyTo: nullableText('The address for replies.'),
     subject: nullableText('The subject; ignored with threadId.'),
     body: nullableText('Plain text or HTML.'),
     bodyHtml: nullableText('HTML version, if it differs from body.'),

@@ -43,13 +43,13 @@ export const Erasure = Type.Object(
     removed: ErasedCounts,
     left: Type.Array(LeftPlace, { description: 'Where the address or its mail may still exist.' }),
     errorMessage: nullableText(
-      'Why the last attempt failed; null without a failure, and once it is done. It is retried until everything is removed.',
+      'Why the last attempt failed; null if none failed, and once the erasure is done. The erasure is retried until everything is removed.',
     ),
     nextAttemptAt: nullableTime(
       'When the next attempt is due, at most an hour after a failed one; null if none is due.',
     ),
-    createdAt: time('When it was requested.'),
-    completedAt: nullableTime('When it finished.'),
+    createdAt: time('When the erasure was requested.'),
+    completedAt: nullableTime('When the erasure finished.'),
   },
   { description: 'The erasure of an address, and its receipt.' },
 )

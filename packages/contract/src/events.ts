@@ -125,7 +125,7 @@ export const EventQuarantined = Type.Object(
     from: text('The sender in the message: "Name <address>" or the bare address.'),
     to: text('The address of the inbox.'),
     subject: text('Empty when the message has none.'),
-    reason: oneOf(quarantineReasons, 'Why it was quarantined.'),
+    reason: oneOf(quarantineReasons, 'Why the message was quarantined.'),
     rule_id: nullableText('The rule that blocked the sender; null without one.'),
     auto_replyable: Type.Boolean({
       description: 'Always false, because a message outside any inbox cannot be answered.',
@@ -142,7 +142,7 @@ export type EventQuarantined = Static<typeof EventQuarantined>
 export const EventDomain = Type.Object(
   {
     id: text('The id of the domain.'),
-    domain: text('Its name, in lower-case A-labels.'),
+    domain: text('The name of the domain, in lower-case A-labels.'),
     status: oneOf(domainStatuses, 'The new status.'),
     pod_id: nullableText('The only pod that may use the domain; null for all pods.'),
   },
@@ -153,14 +153,14 @@ export type EventDomain = Static<typeof EventDomain>
 const EventInbox = Type.Object(
   {
     id: text('The former id of the inbox.'),
-    address: text('Its email address.'),
+    address: text('The email address of the inbox.'),
     expires_at: time('When the inbox was set to expire.'),
   },
   { description: 'The inbox that deleted itself, in inbox.expired.' },
 )
 
 const EventApprover = Type.Object(
-  { id: text('The id of the approver.'), name: text('For display.') },
+  { id: text('The id of the approver.'), name: text('The display name.') },
   { description: 'The approver, in approver.created and approver.deleted.' },
 )
 
@@ -168,7 +168,7 @@ export const EventWebhook = Type.Object(
   {
     id: text('The id of the webhook.'),
     url: text('The URL that events are posted to.'),
-    reason: Type.Optional(oneOf(webhookDisabledReasons, 'Why it was disabled.')),
+    reason: Type.Optional(oneOf(webhookDisabledReasons, 'Why the webhook was disabled.')),
   },
   { description: 'The webhook of the event.' },
 )
@@ -242,7 +242,7 @@ const EventClaim = Type.Object(
 const EventStorage = Type.Object(
   {
     stored_bytes: count('Bytes of mail that the account stores.'),
-    limit_bytes: count('How many bytes it may store.'),
+    limit_bytes: count('The number of bytes that the account may store.'),
   },
   { description: 'The storage of the account, in account.quota_exceeded.' },
 )

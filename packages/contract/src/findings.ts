@@ -6,10 +6,10 @@ export const findings = Type.Array(
   Type.Object({
     kind: text('The kind of secret.'),
     part: text(
-      'Its location: subject, bodyText, bodyHtml, headers, from, to, cc, bcc, replyTo, or attachment: and the number of the file.',
+      'The part that contains the secret: subject, bodyText, bodyHtml, headers, from, to, cc, bcc, replyTo, or attachment: followed by the number of the file.',
     ),
-    offset: count('Its start, in UTF-16 units.'),
-    length: count('Its length in UTF-16 units.'),
+    offset: count('The start of the secret, in UTF-16 units.'),
+    length: count('The length of the secret, in UTF-16 units.'),
   }),
   { description: 'The locations of secrets, never their values.' },
 )

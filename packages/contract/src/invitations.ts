@@ -24,7 +24,7 @@ export const InviteToSend = Type.Object(
     end: Type.String({
       maxLength: TIME_LENGTH_MAX,
       description:
-        'When it ends, in the form of start; for whole days, the first day after the event.',
+        'When the event ends, in the form of start; for whole days, the first day after it.',
     }),
     timezone: Type.Optional(
       line({
@@ -42,7 +42,11 @@ export const InviteToSend = Type.Object(
       }),
     ),
     location: Type.Optional(
-      line({ minLength: 1, maxLength: TITLE_LENGTH_MAX, description: 'Where it takes place.' }),
+      line({
+        minLength: 1,
+        maxLength: TITLE_LENGTH_MAX,
+        description: 'The location of the event.',
+      }),
     ),
     description: Type.Optional(
       Type.String({

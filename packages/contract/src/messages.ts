@@ -149,15 +149,15 @@ export const Invite = Type.Object(
     ),
     start: nullableText(`When it begins; null if unreadable. ${CALENDAR_TIME}`),
     end: nullableText(
-      'The first moment after it or, for whole days, the first day after it, in the form of start.',
+      'The exclusive end: the first moment after the event or, for whole days, the first day after it, in the form of start.',
     ),
     timezone: nullableText(
       'The IANA name of the time zone of start; null for days, for times without an offset, and for a zone without a known name.',
     ),
     summary: nullableText('The title.'),
-    location: nullableText('Where it takes place.'),
+    location: nullableText('The location of the event.'),
     organizer: Type.Union(
-      [Type.Object(participant, { description: 'Who organizes it.' }), Type.Null()],
+      [Type.Object(participant, { description: 'The organizer of the event.' }), Type.Null()],
       { description: 'The organizer, who receives the replies.' },
     ),
     attendees: Type.Array(
@@ -220,7 +220,7 @@ export type Extracted = Static<typeof Extracted>
 
 export const HiddenTextPart = Type.Object(
   {
-    kind: text('How it is hidden, such as display-none; docs/view.md lists the kinds.'),
+    kind: text('How the text is hidden, such as display-none; docs/view.md lists the kinds.'),
     characters: count('The minimum number of characters.'),
   },
   { description: 'Text of a message that is invisible to a person.' },
@@ -239,7 +239,7 @@ export const CategoryReason = Type.Object(
     rule: text('The rule that matched; docs/kinds-of-mail.md lists all of them.'),
     detail: text('The matched text of the message or of the scanner; may be empty.'),
   },
-  { description: 'A sign of the category of a message.' },
+  { description: 'A reason for the category of a message.' },
 )
 export type CategoryReason = Static<typeof CategoryReason>
 
@@ -279,7 +279,9 @@ export const Message = Type.Object(
       description:
         'Outbound only: hidden recipients, who are not named in the message. Empty for inbound mail.',
     }),
-    replyTo: nullableText('Where the sender wants replies, bare addresses joined by ", ".'),
+    replyTo: nullableText(
+      'The addresses to which the sender wants replies, without names and joined by ", ".',
+    ),
     subject: text('Empty when the message has none.'),
     bodyText: text(
       'The text body; converted from HTML, without hidden text, if the message has no text or a blank one.',

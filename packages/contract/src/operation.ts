@@ -25,7 +25,7 @@ export const tags = {
   Account: 'The account of the key.',
   Console:
     'Sign-in to the console at /console/. The session is a cookie, which works wherever an API key does unless the request has an Authorization header. Every method except GET also needs the header X-CSRF-Token with the csrfToken of the session. Requests from pages of other origins are refused.',
-  Administration: 'For the operator of the service.',
+  Administration: 'Operations for the operator of the service.',
   Service: 'The status of the service and the description of its API.',
 } as const
 export type Tag = keyof typeof tags

@@ -61,7 +61,7 @@ export const PolicyGuards = Type.Object(
       'A recipient who has never written to the inbox or received mail from it, and whom no rule allows.',
     ),
     provenance: guard(
-      'A new recipient whose address occurs in received mail of the thread or of the last 30 days, and whom no rule names: the sign of an injected instruction.',
+      'A new recipient whose address occurs in received mail of the thread or of the last 30 days, and whom no rule names, which suggests an injected instruction.',
     ),
     outsideThread: guard(
       'In a reply, a recipient who is not in a From or Reply-To field of the thread or in a To or Cc field of a verified author, and whom no rule allows.',
@@ -223,7 +223,7 @@ const ScopeQuery = Type.Object({
 const auditRules = (description: string) =>
   Type.Object(
     {
-      count: count('Their number.'),
+      count: count('The number of such rules.'),
       first: Type.Array(Type.Object({ type: ruleProperties.type, value: ruleProperties.value }), {
         description: 'The first hundred rules.',
       }),
@@ -262,7 +262,7 @@ const PolicyActor = Type.Object({
 export const PolicyAuditEntry = Type.Object(
   {
     id: text('Assigned by the service.'),
-    createdAt: time('When it was decided or changed.'),
+    createdAt: time('When the decision or change was made.'),
     direction: ScopedPolicyRule.properties.direction,
     decision: oneOf(
       policyDecisions,
@@ -289,12 +289,18 @@ export const PolicyAuditEntry = Type.Object(
     reviewId: nullableText('The review, if held mail was decided.'),
     note: nullableText('The reason given for the decision about held mail, if any.'),
     approver: Type.Union(
-      [Type.Object({ id: text('Its id.'), name: text('Its name.') }), Type.Null()],
+      [
+        Type.Object({
+          id: text('The id of the approver.'),
+          name: text('The name of the approver.'),
+        }),
+        Type.Null(),
+      ],
       { description: 'The approver that was created or deleted.' },
     ),
     erasureId: nullableText('The erasure that was requested.'),
   },
-  { description: 'A decision of a policy, or a change of one.' },
+  { description: 'A policy decision or a policy change.' },
 )
 export type PolicyAuditEntry = Static<typeof PolicyAuditEntry>
 
@@ -387,7 +393,7 @@ export const policyOperations = {
     method: 'GET',
     path: '/v1/policy/audit',
     tag: 'Policy',
-    summary: 'List the decisions of policies and their changes.',
+    summary: 'List policy decisions and changes.',
     notes:
       'Newest first, for 90 days. Entries are kept when their inbox is deleted. Mail sent while no policy applied has no entry, nor does mail that reached an inbox.',
     auth: 'key-or-approver',

@@ -37,8 +37,8 @@ const reviewProperties = {
   equal: Type.Array(
     Type.Object({
       id: text('The id of the review.'),
-      digest: text('Its digest.'),
-      messageId: text('Its message.'),
+      digest: text('The digest of the review.'),
+      messageId: text('The message of the review.'),
     }),
     { description: 'The other equal reviews, newest first, up to 100.' },
   ),
@@ -48,7 +48,7 @@ const reviewProperties = {
   }),
   createdAt: time('When the message was held.'),
   expiresAt: time('When the message is rejected without a decision.'),
-  decidedAt: nullableTime('When it was decided; null while pending.'),
+  decidedAt: nullableTime('When the review was decided; null while pending.'),
   decidedBy: nullableText('The id of the approver who decided; null for none.'),
   decidedReason: nullableText(
     'The comment of the approver, cancelled if the sender cancelled it, or message_deleted.',
@@ -90,7 +90,7 @@ export const ReviewContent = Type.Object(
       { description: 'The attached files in order.' },
     ),
     sendAt: nullableTime('The message is not sent before this time; null if it is not scheduled.'),
-    unsubscribe: Type.Boolean({ description: 'Whether it has an unsubscribe link.' }),
+    unsubscribe: Type.Boolean({ description: 'Whether the message has an unsubscribe link.' }),
     isAutomatic: Type.Boolean({
       description: 'Whether the message is marked as sent by a program.',
     }),
@@ -125,7 +125,7 @@ export const ReviewDisplay = Type.Object(
   },
   {
     description:
-      'What a person who looks at the page of the message may miss. Not part of the digest.',
+      'Content that a person who looks at the rendered message may miss. Not part of the digest.',
   },
 )
 export type ReviewDisplay = Static<typeof ReviewDisplay>
@@ -207,7 +207,7 @@ const ApprovedMany = Type.Object(
           description: 'The approved review; null if it was refused.',
         }),
         error: Type.Union([Refusal, Type.Null()], {
-          description: 'Why it was refused; null if it was approved.',
+          description: 'Why the approval was refused; null if it succeeded.',
         }),
       }),
       { description: 'One result per item, in the same order.' },
@@ -325,7 +325,7 @@ export const reviewOperations = {
     tag: 'Reviews',
     summary: 'Show the message body for a link.',
     notes:
-      'For the frame in the page of the link: the body as its recipient will see it, without remote images. If the HTML cannot be shown, it is the text with a notice.',
+      'Shown in the frame of the review page: the body as its recipient will see it, without remote images. If the HTML cannot be shown, the page shows the text with a notice.',
     auth: 'none',
     isRateLimited: false,
     parameters: linked,

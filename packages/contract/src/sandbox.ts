@@ -28,7 +28,7 @@ export const CapturedMessage = Type.Object(
       'The envelope sender: the address that receives delivery reports for these recipients.',
     ),
     cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
-    replyTo: nullableText('Where the sender wants replies.'),
+    replyTo: nullableText('The address to which the sender wants replies.'),
     subject: text('The subject.'),
     text: text('The text body.'),
     html: text('The HTML body; empty when the message has none.'),

@@ -259,7 +259,7 @@ export const HoldReason = Type.Object(
     recipient: Type.Optional(text('The address concerned.')),
     findings: Type.Optional(findings),
   },
-  { description: 'A reason for the decision of a policy.' },
+  { description: 'A reason for a policy decision.' },
 )
 export type HoldReason = Static<typeof HoldReason>
 

@@ -28,7 +28,7 @@ const SessionKey = Type.Object({
 
 const SessionApprover = Type.Object({
   id: text('Assigned by the service.'),
-  name: text('For display.'),
+  name: text('The display name.'),
 })
 
 export const Session = Type.Object(
@@ -36,7 +36,7 @@ export const Session = Type.Object(
     account: Type.Object(
       {
         id: text('Assigned by the service.'),
-        name: text('For display.'),
+        name: text('The display name.'),
         plan: oneOf(plans, 'The plan decides how many inboxes the account may have.'),
       },
       { description: 'The account of the session.' },

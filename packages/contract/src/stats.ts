@@ -63,7 +63,7 @@ export const statsOperations = {
         ),
       ),
     }),
-    success: { status: 200, description: 'The figures.', schema: Stats },
+    success: { status: 200, description: 'The statistics.', schema: Stats },
     errors: [],
   },
 } as const satisfies Record<string, Operation>

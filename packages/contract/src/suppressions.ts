@@ -63,7 +63,11 @@ export const suppressionOperations = {
     auth: 'key',
     isRateLimited: true,
     body: CreateSuppression,
-    success: { status: 201, description: 'The entry of the address.', schema: Suppression },
+    success: {
+      status: 201,
+      description: 'The suppression entry for the address.',
+      schema: Suppression,
+    },
     errors: ['suppression_limit_reached'],
   },
   'suppressions.delete': {

@@ -75,7 +75,7 @@ export const Thread = Type.Object(
       'The assignee of the thread, a text chosen by the client; null for none.',
     ),
     snoozedUntil: nullableTime(
-      'Until when the thread is snoozed, so that claims skip it. Null once the time is reached or new mail arrives.',
+      'When the snooze ends; until then, claims skip the thread. Null once the time is reached or new mail arrives.',
     ),
     claim: Type.Union([ThreadClaim, Type.Null()], {
       description: 'The current claim on the thread; null if there is none.',
@@ -120,7 +120,7 @@ export const ThreadMessages = Type.Object(
   {
     threadId: text('The thread.'),
     inboxId: text('The inbox of the thread.'),
-    subject: text('Its subject.'),
+    subject: text('The subject of the thread.'),
     isRead: Type.Boolean({ description: 'The read state; reading a thread does not change it.' }),
     data: Type.Array(Message, { description: 'The messages, oldest first.' }),
   },

@@ -31,10 +31,10 @@ export type TransferError = (typeof TRANSFER_ERRORS)[number]
 
 const error = nullableOneOf(
   TRANSFER_ERRORS,
-  'Why it failed; null otherwise. `internal_error`: eight consecutive attempts failed because of an internal error.',
+  'Why the transfer failed; null if it did not. `internal_error`: eight consecutive attempts failed because of an internal error.',
 )
 const errorMessage = nullableText(
-  'Why it failed, or why its last attempt failed; null if none failed since the last progress.',
+  'Why the transfer or its last attempt failed; null if no attempt has failed since the last progress.',
 )
 const nextAttemptAt = nullableTime(
   'When the next attempt is due after a failed one; null if none is due.',
@@ -68,7 +68,7 @@ export const Export = Type.Object(
     errorMessage,
     nextAttemptAt,
     createdAt: time('When the export was requested.'),
-    completedAt: nullableTime('When it finished or failed.'),
+    completedAt: nullableTime('When the transfer finished or failed.'),
     expiresAt: nullableTime('When the file is removed; null until it is done.'),
   },
   { description: 'An export of mail.' },
@@ -95,7 +95,7 @@ const Skipped = Type.Object(
     unfinished: count('Unfinished files in a Maildir.'),
     otherFile: count('Files in an archive that are not messages.'),
   },
-  { description: 'Content of the file other than regular mail, which is not imported.' },
+  { description: 'Entries of the file that are not regular mail and were not imported.' },
 )
 export type SkipReason = keyof Static<typeof Skipped>
 
@@ -118,7 +118,7 @@ export const Import = Type.Object(
     errorMessage,
     nextAttemptAt,
     createdAt: time('When the file was received.'),
-    completedAt: nullableTime('When it finished or failed.'),
+    completedAt: nullableTime('When the transfer finished or failed.'),
   },
   { description: 'An import of mail.' },
 )

@@ -70,7 +70,7 @@ export const usageOperations = {
       ),
       ...pageProperties,
     }),
-    success: { status: 200, description: 'The figures.', schema: Usage },
+    success: { status: 200, description: 'The statistics.', schema: Usage },
     errors: [],
   },
 } as const satisfies Record<string, Operation>

@@ -55,7 +55,7 @@ const invite = z.strictObject({
     .describe('In the form of start; for whole days, the first day after the event.'),
   timezone: z.string().max(64).optional().describe('Such as Europe/Berlin.'),
   summary: z.string().max(EVENT_TEXT_LENGTH_MAX).optional().describe('By default the subject.'),
-  location: z.string().max(EVENT_TEXT_LENGTH_MAX).optional().describe('Where it takes place.'),
+  location: z.string().max(EVENT_TEXT_LENGTH_MAX).optional().describe('The location of the event.'),
   uid: z.string().max(255).optional().describe('The uid of the event to change or cancel.'),
   sequence: z
     .int()
