@@ -1608,7 +1608,7 @@ class PolicyMethods(Namespace):
         limit: int | None = None,
         offset: int | None = None,
     ) -> AsyncListing[PolicyAuditEntry]:
-        """List the decisions of policies and their changes.
+        """List policy decisions and changes.
 
         Newest first, for 90 days. Entries are kept when their inbox is deleted. Mail sent while
         no policy applied has no entry, nor does mail that reached an inbox.
@@ -2115,8 +2115,8 @@ class ReviewsMethods(Namespace):
     ) -> str:
         """Show the message body for a link.
 
-        For the frame in the page of the link: the body as its recipient will see it, without
-        remote images. If the HTML cannot be shown, it is the text with a notice.
+        Shown in the frame of the review page: the body as its recipient will see it, without
+        remote images. If the HTML cannot be shown, the page shows the text with a notice.
 
         Specific error codes: rate_limit_exceeded.
         """

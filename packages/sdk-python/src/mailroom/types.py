@@ -183,7 +183,7 @@ class Account(TypedDict):
     id: str
     """Assigned by the service."""
     name: str
-    """For display."""
+    """The display name."""
     plan: Literal["free", "developer", "launch"]
     """The plan decides how many inboxes the account may have."""
     createdAt: str
@@ -232,7 +232,7 @@ class Approver(TypedDict):
     id: str
     """Assigned by the service."""
     name: str
-    """For display."""
+    """The display name."""
     email: str | None
     """The address that is notified of held mail; null for none."""
     createdAt: str
@@ -385,7 +385,7 @@ class CapturedMessage(_CapturedMessageWords):
     cc: List[str]
     """Addresses copied on the message."""
     replyTo: str | None
-    """Where the sender wants replies."""
+    """The address to which the sender wants replies."""
     subject: str
     """The subject."""
     text: str
@@ -409,7 +409,7 @@ class CapturedMessage(_CapturedMessageWords):
 
 
 class CategoryReason(TypedDict):
-    """A sign of the category of a message."""
+    """A reason for the category of a message."""
 
     rule: str
     """The rule that matched; docs/kinds-of-mail.md lists all of them."""
@@ -579,7 +579,7 @@ class _DomainRecordRequired(TypedDict):
     found: List[str]
     """The records found at the last check."""
     hint: str | None
-    """What to change; null if nothing."""
+    """The change to make; null if the record is correct."""
 
 
 class DomainRecord(_DomainRecordRequired, total=False):
@@ -607,7 +607,7 @@ class Draft(TypedDict):
     bcc: List[str]
     """Hidden recipients."""
     replyTo: str | None
-    """Where replies go."""
+    """The address for replies."""
     subject: str | None
     """The subject; ignored with threadId."""
     body: str | None
@@ -644,9 +644,9 @@ class DraftAttachments(TypedDict):
     id: str
     """Assigned by the service."""
     filename: str
-    """As in the request."""
+    """The file name from the request."""
     contentType: str
-    """As in the request."""
+    """The media type from the request."""
     size: int
     """In bytes."""
     contentId: str | None
@@ -659,7 +659,7 @@ class _DraftsUpdateInviteRequired(TypedDict):
     time in timezone (2026-12-01T10:00:00), or a day (2026-12-01).
     """
     end: str
-    """When it ends, in the form of start; for whole days, the first day after the event."""
+    """When the event ends, in the form of start; for whole days, the first day after it."""
 
 
 class DraftsUpdateInvite(_DraftsUpdateInviteRequired, total=False):
@@ -676,7 +676,7 @@ class DraftsUpdateInvite(_DraftsUpdateInviteRequired, total=False):
     summary: str
     """The title; by default the subject of the message."""
     location: str
-    """Where it takes place."""
+    """The location of the event."""
     description: str
     """Plain text that calendars show with the event."""
     uid: str
@@ -710,15 +710,15 @@ class Erasure(TypedDict):
     left: List[ErasureLeft]
     """Where the address or its mail may still exist."""
     errorMessage: str | None
-    """Why the last attempt failed; null without a failure, and once it is done. It is retried until
-    everything is removed.
+    """Why the last attempt failed; null if none failed, and once the erasure is done. The erasure
+    is retried until everything is removed.
     """
     nextAttemptAt: str | None
     """When the next attempt is due, at most an hour after a failed one; null if none is due."""
     createdAt: str
-    """When it was requested."""
+    """When the erasure was requested."""
     completedAt: str | None
-    """When it finished."""
+    """When the erasure finished."""
 
 
 class ErasureLeft(TypedDict):
@@ -825,13 +825,13 @@ class ErrorFindings(TypedDict):
     kind: str
     """The kind of secret."""
     part: str
-    """Its location: subject, bodyText, bodyHtml, headers, from, to, cc, bcc, replyTo, or
-    attachment: and the number of the file.
+    """The part that contains the secret: subject, bodyText, bodyHtml, headers, from, to, cc, bcc,
+    replyTo, or attachment: followed by the number of the file.
     """
     offset: int
-    """Its start, in UTF-16 units."""
+    """The start of the secret, in UTF-16 units."""
     length: int
-    """Its length in UTF-16 units."""
+    """The length of the secret, in UTF-16 units."""
 
 
 class _EventRequired(TypedDict):
@@ -892,7 +892,7 @@ class EventApprover(TypedDict):
     id: str
     """The id of the approver."""
     name: str
-    """For display."""
+    """The display name."""
 
 
 class EventAttachment(TypedDict):
@@ -956,7 +956,7 @@ class EventDomain(TypedDict):
     id: str
     """The id of the domain."""
     domain: str
-    """Its name, in lower-case A-labels."""
+    """The name of the domain, in lower-case A-labels."""
     status: Literal["pending", "verified", "degraded", "failed"]
     """The new status."""
     pod_id: str | None
@@ -982,7 +982,7 @@ class EventInbox(TypedDict):
     id: str
     """The former id of the inbox."""
     address: str
-    """Its email address."""
+    """The email address of the inbox."""
     expires_at: str
     """When the inbox was set to expire."""
 
@@ -1091,7 +1091,7 @@ class EventQuarantined(_EventQuarantinedWords):
     subject: str
     """Empty when the message has none."""
     reason: Literal["blocked", "not_allowed", "not_verified", "malware"]
-    """Why it was quarantined."""
+    """Why the message was quarantined."""
     rule_id: str | None
     """The rule that blocked the sender; null without one."""
     auto_replyable: bool
@@ -1128,7 +1128,7 @@ class EventStorage(TypedDict):
     stored_bytes: int
     """Bytes of mail that the account stores."""
     limit_bytes: int
-    """How many bytes it may store."""
+    """The number of bytes that the account may store."""
 
 
 class EventThread(TypedDict):
@@ -1157,7 +1157,7 @@ class EventWebhook(_EventWebhookRequired, total=False):
     """The webhook of the event."""
 
     reason: Literal["by_request", "failing"]
-    """Why it was disabled."""
+    """Why the webhook was disabled."""
 
 
 class Export(TypedDict):
@@ -1187,18 +1187,19 @@ class Export(TypedDict):
     """
     error: Literal["inbox_deleted", "file_unreadable", "storage_quota_reached", "address_erased",
         "internal_error", None]
-    """Why it failed; null otherwise. `internal_error`: eight consecutive attempts failed because of
-    an internal error.
+    """Why the transfer failed; null if it did not. `internal_error`: eight consecutive attempts
+    failed because of an internal error.
     """
     errorMessage: str | None
-    """Why it failed, or why its last attempt failed; null if none failed since the last progress.
+    """Why the transfer or its last attempt failed; null if no attempt has failed since the last
+    progress.
     """
     nextAttemptAt: str | None
     """When the next attempt is due after a failed one; null if none is due."""
     createdAt: str
     """When the export was requested."""
     completedAt: str | None
-    """When it finished or failed."""
+    """When the transfer finished or failed."""
     expiresAt: str | None
     """When the file is removed; null until it is done."""
 
@@ -1245,7 +1246,7 @@ class HiddenTextPart(TypedDict):
     """Text of a message that is invisible to a person."""
 
     kind: str
-    """How it is hidden, such as display-none; docs/view.md lists the kinds."""
+    """How the text is hidden, such as display-none; docs/view.md lists the kinds."""
     characters: int
     """The minimum number of characters."""
 
@@ -1258,7 +1259,7 @@ class _HoldReasonRequired(TypedDict):
 
 
 class HoldReason(_HoldReasonRequired, total=False):
-    """A reason for the decision of a policy."""
+    """A reason for a policy decision."""
 
     recipient: str
     """The address concerned."""
@@ -1270,13 +1271,13 @@ class HoldReasonFindings(TypedDict):
     kind: str
     """The kind of secret."""
     part: str
-    """Its location: subject, bodyText, bodyHtml, headers, from, to, cc, bcc, replyTo, or
-    attachment: and the number of the file.
+    """The part that contains the secret: subject, bodyText, bodyHtml, headers, from, to, cc, bcc,
+    replyTo, or attachment: followed by the number of the file.
     """
     offset: int
-    """Its start, in UTF-16 units."""
+    """The start of the secret, in UTF-16 units."""
     length: int
-    """Its length in UTF-16 units."""
+    """The length of the secret, in UTF-16 units."""
 
 
 class Import(TypedDict):
@@ -1301,21 +1302,22 @@ class Import(TypedDict):
     failures: List[ImportFailure]
     """The first 100 failed messages."""
     skipped: ImportSkipped
-    """Content of the file other than regular mail, which is not imported."""
+    """Entries of the file that are not regular mail and were not imported."""
     error: Literal["inbox_deleted", "file_unreadable", "storage_quota_reached", "address_erased",
         "internal_error", None]
-    """Why it failed; null otherwise. `internal_error`: eight consecutive attempts failed because of
-    an internal error.
+    """Why the transfer failed; null if it did not. `internal_error`: eight consecutive attempts
+    failed because of an internal error.
     """
     errorMessage: str | None
-    """Why it failed, or why its last attempt failed; null if none failed since the last progress.
+    """Why the transfer or its last attempt failed; null if no attempt has failed since the last
+    progress.
     """
     nextAttemptAt: str | None
     """When the next attempt is due after a failed one; null if none is due."""
     createdAt: str
     """When the file was received."""
     completedAt: str | None
-    """When it finished or failed."""
+    """When the transfer finished or failed."""
 
 
 class ImportFailure(TypedDict):
@@ -1339,7 +1341,7 @@ class ImportProgress(TypedDict):
 
 
 class ImportSkipped(TypedDict):
-    """Content of the file other than regular mail, which is not imported."""
+    """Entries of the file that are not regular mail and were not imported."""
 
     trash: int
     """Messages that were deleted or in the trash in the other program."""
@@ -1627,7 +1629,8 @@ class Invite(TypedDict):
     day (2026-12-01), or a time without an offset, which is local to the reader.
     """
     end: str | None
-    """The first moment after it or, for whole days, the first day after it, in the form of start.
+    """The exclusive end: the first moment after the event or, for whole days, the first day after
+    it, in the form of start.
     """
     timezone: str | None
     """The IANA name of the time zone of start; null for days, for times without an offset, and for
@@ -1636,7 +1639,7 @@ class Invite(TypedDict):
     summary: str | None
     """The title."""
     location: str | None
-    """Where it takes place."""
+    """The location of the event."""
     organizer: InviteOrganizer | None
     """The organizer, who receives the replies."""
     attendees: List[InviteAttendees]
@@ -1663,7 +1666,7 @@ class InviteAttendees(TypedDict):
 
 
 class InviteOrganizer(TypedDict):
-    """Who organizes it."""
+    """The organizer of the event."""
 
     name: str | None
     """The display name."""
@@ -1677,7 +1680,7 @@ class _InviteToSendRequired(TypedDict):
     time in timezone (2026-12-01T10:00:00), or a day (2026-12-01).
     """
     end: str
-    """When it ends, in the form of start; for whole days, the first day after the event."""
+    """When the event ends, in the form of start; for whole days, the first day after it."""
 
 
 class InviteToSend(_InviteToSendRequired, total=False):
@@ -1694,7 +1697,7 @@ class InviteToSend(_InviteToSendRequired, total=False):
     summary: str
     """The title; by default the subject of the message."""
     location: str
-    """Where it takes place."""
+    """The location of the event."""
     description: str
     """Plain text that calendars show with the event."""
     uid: str
@@ -1747,7 +1750,7 @@ class Message(TypedDict):
     """Outbound only: hidden recipients, who are not named in the message. Empty for inbound mail.
     """
     replyTo: str | None
-    """Where the sender wants replies, bare addresses joined by ", "."""
+    """The addresses to which the sender wants replies, without names and joined by ", "."""
     subject: str
     """Empty when the message has none."""
     bodyText: str
@@ -1860,7 +1863,7 @@ class NewApprover(TypedDict):
     id: str
     """Assigned by the service."""
     name: str
-    """For display."""
+    """The display name."""
     email: str | None
     """The address that is notified of held mail; null for none."""
     createdAt: str
@@ -1875,7 +1878,7 @@ class OwnAccount(TypedDict):
     id: str
     """Assigned by the service."""
     name: str
-    """For display."""
+    """The display name."""
     plan: Literal["free", "developer", "launch"]
     """The plan decides how many inboxes the account may have."""
     inboxLimit: int
@@ -1985,12 +1988,12 @@ class Policy(TypedDict):
 
 
 class PolicyAuditEntry(TypedDict):
-    """A decision of a policy, or a change of one."""
+    """A policy decision or a policy change."""
 
     id: str
     """Assigned by the service."""
     createdAt: str
-    """When it was decided or changed."""
+    """When the decision or change was made."""
     direction: Direction
     """For senders (inbound) or for recipients (outbound)."""
     decision: Literal["allow", "hold", "reject", "quarantine", "change", "approved", "rejected",
@@ -2035,9 +2038,9 @@ class PolicyAuditEntryActor(TypedDict):
 
 class PolicyAuditEntryApprover(TypedDict):
     id: str
-    """Its id."""
+    """The id of the approver."""
     name: str
-    """Its name."""
+    """The name of the approver."""
 
 
 class PolicyChange(TypedDict):
@@ -2061,7 +2064,7 @@ class PolicyChangeAdded(TypedDict):
     """Rules that were added."""
 
     count: int
-    """Their number."""
+    """The number of such rules."""
     first: List[PolicyChangeAddedFirst]
     """The first hundred rules."""
 
@@ -2077,7 +2080,7 @@ class PolicyChangeRemoved(TypedDict):
     """Rules that were removed."""
 
     count: int
-    """Their number."""
+    """The number of such rules."""
     first: List[PolicyChangeRemovedFirst]
     """The first hundred rules."""
 
@@ -2158,7 +2161,7 @@ class PolicyGuards(TypedDict):
     """
     provenance: Literal["allow", "hold", "reject", "inherit"]
     """A new recipient whose address occurs in received mail of the thread or of the last 30 days,
-    and whom no rule names: the sign of an injected instruction.
+    and whom no rule names, which suggests an injected instruction.
     """
     outsideThread: Literal["allow", "hold", "reject", "inherit"]
     """In a reply, a recipient who is not in a From or Reply-To field of the thread or in a To or Cc
@@ -2446,7 +2449,7 @@ class Review(_ReviewWords):
     expiresAt: str
     """When the message is rejected without a decision."""
     decidedAt: str | None
-    """When it was decided; null while pending."""
+    """When the review was decided; null while pending."""
     decidedBy: str | None
     """The id of the approver who decided; null for none."""
     decidedReason: str | None
@@ -2488,7 +2491,7 @@ class ReviewContent(_ReviewContentWords):
     sendAt: str | None
     """The message is not sent before this time; null if it is not scheduled."""
     unsubscribe: bool
-    """Whether it has an unsubscribe link."""
+    """Whether the message has an unsubscribe link."""
     isAutomatic: bool
     """Whether the message is marked as sent by a program."""
 
@@ -2505,7 +2508,7 @@ class ReviewContentAttachments(TypedDict):
 
 
 class ReviewDisplay(TypedDict):
-    """What a person who looks at the page of the message may miss. Not part of the digest."""
+    """Content that a person who looks at the rendered message may miss. Not part of the digest."""
 
     isWhole: bool
     """Whether the page shows all text of bodyHtml that a mail program may show. If false, read
@@ -2536,9 +2539,9 @@ class ReviewEqual(TypedDict):
     id: str
     """The id of the review."""
     digest: str
-    """Its digest."""
+    """The digest of the review."""
     messageId: str
-    """Its message."""
+    """The message of the review."""
 
 
 class ReviewsApproveManyAnswer(TypedDict):
@@ -2556,7 +2559,7 @@ class ReviewsApproveManyAnswerData(TypedDict):
     review: Review | None
     """The approved review; null if it was refused."""
     error: ReviewsApproveManyAnswerDataError | None
-    """Why it was refused; null if it was approved."""
+    """Why the approval was refused; null if it succeeded."""
 
 
 class _ReviewsApproveManyAnswerDataErrorRequired(TypedDict):
@@ -2620,13 +2623,13 @@ class ReviewsApproveManyAnswerDataErrorFindings(TypedDict):
     kind: str
     """The kind of secret."""
     part: str
-    """Its location: subject, bodyText, bodyHtml, headers, from, to, cc, bcc, replyTo, or
-    attachment: and the number of the file.
+    """The part that contains the secret: subject, bodyText, bodyHtml, headers, from, to, cc, bcc,
+    replyTo, or attachment: followed by the number of the file.
     """
     offset: int
-    """Its start, in UTF-16 units."""
+    """The start of the secret, in UTF-16 units."""
     length: int
-    """Its length in UTF-16 units."""
+    """The length of the secret, in UTF-16 units."""
 
 
 class ReviewsApproveManyItems(TypedDict):
@@ -2794,7 +2797,7 @@ class SessionAccount(TypedDict):
     id: str
     """Assigned by the service."""
     name: str
-    """For display."""
+    """The display name."""
     plan: Literal["free", "developer", "launch"]
     """The plan decides how many inboxes the account may have."""
 
@@ -2803,7 +2806,7 @@ class SessionApprover(TypedDict):
     id: str
     """Assigned by the service."""
     name: str
-    """For display."""
+    """The display name."""
 
 
 class SessionKey(TypedDict):
@@ -2938,7 +2941,7 @@ class Thread(TypedDict):
     assignee: str | None
     """The assignee of the thread, a text chosen by the client; null for none."""
     snoozedUntil: str | None
-    """Until when the thread is snoozed, so that claims skip it. Null once the time is reached or
+    """When the snooze ends; until then, claims skip the thread. Null once the time is reached or
     new mail arrives.
     """
     claim: ThreadClaim | None
@@ -2970,7 +2973,7 @@ class ThreadMessages(TypedDict):
     inboxId: str
     """The inbox of the thread."""
     subject: str
-    """Its subject."""
+    """The subject of the thread."""
     isRead: bool
     """The read state; reading a thread does not change it."""
     data: List[Message]
@@ -3245,7 +3248,7 @@ class WholeReview(_WholeReviewWords):
     expiresAt: str
     """When the message is rejected without a decision."""
     decidedAt: str | None
-    """When it was decided; null while pending."""
+    """When the review was decided; null while pending."""
     decidedBy: str | None
     """The id of the approver who decided; null for none."""
     decidedReason: str | None
@@ -3255,7 +3258,7 @@ class WholeReview(_WholeReviewWords):
     8785), prefixed with "v2:".
     """
     display: ReviewDisplay
-    """What a person who looks at the page of the message may miss. Not part of the digest."""
+    """Content that a person who looks at the rendered message may miss. Not part of the digest."""
     thread: ThreadMessages
     """The messages of a thread."""
 
@@ -3264,9 +3267,9 @@ class WholeReviewEqual(TypedDict):
     id: str
     """The id of the review."""
     digest: str
-    """Its digest."""
+    """The digest of the review."""
     messageId: str
-    """Its message."""
+    """The message of the review."""
 
 
 class WholeWebhookDelivery(TypedDict):
