@@ -93,7 +93,7 @@ const fieldsOf: { readonly [Code in ErrorCode]?: Partial<ErrorBody> } = {
   review_changed: {
     digest: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
   },
-  review_decided: { message: 'The review has already been rejected.', status: 'rejected' },
+  review_decided: { message: 'The review is already rejected.', status: 'rejected' },
   thread_claimed: { expiresAt: '2026-11-20T07:20:00.000Z' },
   recipient_not_permitted: {
     message: 'No rule allows bob@example.com.',

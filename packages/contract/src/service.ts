@@ -86,7 +86,7 @@ export const serviceOperations = {
     summary: 'Get metrics in the Prometheus format.',
     auth: 'operator',
     isRateLimited: false,
-    success: { status: 200, description: 'The statistics.', mediaType: 'text/plain' },
+    success: { status: 200, description: 'The metrics.', mediaType: 'text/plain' },
     errors: [],
   },
 } as const satisfies Record<string, Operation>

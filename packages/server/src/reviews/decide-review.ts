@@ -123,5 +123,5 @@ async function decidedOf(deps: { db: Db }, decision: Decision, isByThis: boolean
 }
 
 function decided({ status }: Review) {
-  return problem('review_decided', `The review is ${status} already.`, { fields: { status } })
+  return problem('review_decided', `The review is already ${status}.`, { fields: { status } })
 }
