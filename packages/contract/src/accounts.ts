@@ -159,7 +159,9 @@ export const accountOperations = {
   },
 } as const satisfies Record<string, Operation>
 
-/** For the operator of the service. Answer 404 if no operator token is set. */
+/**
+ * Operations for the operator of the service. They respond with 404 if no operator token is set.
+ */
 export const adminOperations = {
   'admin.accounts.create': {
     method: 'POST',

@@ -272,7 +272,7 @@ export const webhookErrors = [
 ] as const
 export type WebhookError = (typeof webhookErrors)[number]
 
-/** What an entry of the usage covers. */
+/** The scope of a usage entry. */
 export const usageGroups = ['account', 'inbox'] as const
 
 export const statsRanges = ['24h', '7d', '30d'] as const

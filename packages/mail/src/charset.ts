@@ -79,7 +79,7 @@ function decodeEightBit(
     if (charset === null || charset.name === 'utf-8' || charset.name === 'us-ascii') continue
     const text = charset.decode(bytes)
     const faults = countFaults(text)
-    // A few damaged multi-octet characters do not make the label wrong.
+    // A few damaged multi-octet characters do not prove the label wrong.
     const isGood = charset === labelled && !isOneOctet(charset) && faults * 20 < bytes.length
     if (faults === 0 || isGood) return text
     if (best === null || faults < best.faults) best = { text, faults }

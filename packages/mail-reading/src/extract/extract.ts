@@ -60,7 +60,7 @@ export function readContent(message: ExtractedFrom): MessageReading {
   const isWholeRead = message.html.length <= EXTRACTED_HTML_LENGTH_MAX
   const extracted = extract(message, isWholeRead ? tally : new RemovalTally())
   if (!isWholeRead) layOut(message.html.slice(0, HIDDEN_SEARCH_LENGTH_MAX), tally)
-  // Counted as one: lists of messages do not know the full length.
+  // Unread HTML counts as 1, because lists of messages do not know its full length.
   if (message.html.length > HIDDEN_SEARCH_LENGTH_MAX) tally.add('unread-html', 1)
   return { extracted, hidden: tally.list().filter(({ kind }) => kind !== 'comment') }
 }

@@ -374,7 +374,7 @@ function judgeEntering({ context, at, line, candidate }: Place): number | null {
   return isAboutVerifying(line.folded) && !isElsewhere ? 0.85 : null
 }
 
-/** Shorter lines were not wrapped by a program but ended by the writer. */
+/** Shorter lines were ended by the writer, not wrapped by a program. */
 const WRAPPED_LENGTH_MIN = 40
 const SENTENCE_END = /[.!?…]\s|[。！？;；]|\.$/
 const GAP_AFTER_MAX = 45

@@ -4,7 +4,7 @@ import { FileFault } from './file-text.ts'
 
 type Style = { isHidden: boolean | null; parent: string | null }
 
-/** Per file; programs define some thousands. */
+/** The maximum number of styles in a file; programs define a few thousand. */
 const STYLES_MAX = 200_000
 
 /**

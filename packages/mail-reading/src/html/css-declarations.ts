@@ -130,7 +130,7 @@ export type Variables = { readonly get: (name: string) => string | undefined }
 
 /** Real mail has two per value. */
 const SUBSTITUTIONS_MAX = 16
-/** Represents a value that is not evaluated, so its effect is unclear. */
+/** Represents a value that is not evaluated and whose effect is therefore unclear. */
 const UNREAD = 'if()'
 
 /** Null if a variable is unset and has no fallback. Screen insets are zero, as on a desktop. */

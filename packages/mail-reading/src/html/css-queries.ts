@@ -12,7 +12,7 @@ const DEPTH_MAX = 8
 /** Null for an unknown condition: browsers differ on it, or it is unsupported here. */
 export type Truth = boolean | null
 
-/** Whether one query of the list holds; '' holds. */
+/** Whether at least one query of the list holds; an empty list ('') holds. */
 export function matchesScreen(list: string): Truth {
   if (list.length > QUERY_LENGTH_MAX) return null
   const plain = list.toLowerCase().replace(/\/\*.*?\*\//gs, ' ')

@@ -21,7 +21,7 @@ export type Transforms = {
   readonly transform: string | undefined
 }
 
-/** Functions of a list that count; real mail has two. */
+/** The maximum number of evaluated functions in a list; real mail has two. */
 const FUNCTIONS_MAX = 50
 /** Assumed box size, for percentages. */
 const BOX_PX = 600

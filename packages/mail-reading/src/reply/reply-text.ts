@@ -176,7 +176,7 @@ type Head = {
   readonly end: number
   readonly linesBefore: number
   readonly textBefore: string
-  /** Whether programs also write it above a forwarded message. */
+  /** Whether programs also write this line above a forwarded message. */
   readonly isForwardable: boolean
 }
 

@@ -29,7 +29,7 @@ export type OpenedReport = {
   readonly statusParts: readonly (readonly string[])[]
   /** The fields of message/feedback-report (RFC 5965 §3); null without such a part. */
   readonly feedback: readonly HeaderField[] | null
-  /** The header of the returned message, as far as it is present. */
+  /** The header of the returned message, or the part of it that the report contains. */
   readonly returned: readonly HeaderField[]
   readonly hasReturned: boolean
   /** Whether the message is returned in a part of its own, not within the text. */

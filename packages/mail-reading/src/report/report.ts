@@ -53,7 +53,7 @@ export type Report =
       /** Bare addresses; empty if the report hides them, as many do. */
       readonly recipients: string[]
       readonly originalMessageId: string | null
-      /** Bare address; '' for the null reverse-path. */
+      /** A bare address; '' for the null reverse-path. */
       readonly originalMailFrom: string | null
       /** The bare Return-Path of the reported message. */
       readonly reportedReturnPath: string | null
@@ -195,7 +195,7 @@ export function readRecipientGroup(
   }
 }
 
-/** The reason of a delivery agent that refused by its own rules, whatever its code. */
+/** The reason that a delivery agent gave when it refused by its own rules, whatever its code. */
 function statedReason(words: string): string | null {
   return /\bwas automatically rejected:\s*(\S.{0,300})/i.exec(words)?.[1] ?? null
 }

@@ -130,7 +130,10 @@ function isQuote(element: HtmlElement): boolean {
   return classesOf(element).some((name) => QUOTE_CLASSES.test(name))
 }
 
-/** Outlook's mark, or the header fields that its desktop version copies below a line. */
+/**
+ * Whether Outlook's quoted history begins here: at its marker, or at a line above copied header
+ * fields.
+ */
 function opensRest(element: HtmlElement): boolean {
   if (REST_IDS.test(attributeOf(element, 'id') ?? '')) return true
   const style = attributeOf(element, 'style') ?? ''

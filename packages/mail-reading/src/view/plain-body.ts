@@ -155,7 +155,9 @@ const LONG_URL = new RegExp(
   'gi',
 )
 
-/** The host and as much of the path as fits; a host that is too long loses its beginning. */
+/**
+ * The host and the beginning of the path that fits; a host that is too long loses its beginning.
+ */
 function beginningOf(url: string): string {
   const found = /^([a-z][a-z0-9+.-]{0,20}:\/\/)([^/?#\s]*)(.*)$/is.exec(url)
   if (found === null) return url.slice(0, VIEW_LINK_KEPT)
@@ -167,7 +169,7 @@ function beginningOf(url: string): string {
   return `${shown}${path.slice(0, Math.max(0, VIEW_LINK_KEPT - shown.length))}`
 }
 
-/** Together with the scheme below VIEW_LINK_LENGTH_MAX, so that nothing is shortened twice. */
+/** Shorter than VIEW_LINK_LENGTH_MAX even with the scheme, so that no link is shortened twice. */
 const HOST_LENGTH_MAX = 36
 
 /** `[image, 12 kB, image/png]`; `length` counts the characters of its base64. */

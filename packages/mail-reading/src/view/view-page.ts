@@ -415,7 +415,7 @@ export type ViewedMessage = {
     | { readonly kind: 'own' }
   /** Whether this address had never written to the inbox before; null if unknown. */
   readonly isFirstContact: boolean | null
-  /** One of the service's own words. */
+  /** A word of the service, never one from the mail. */
   readonly automaticReason: string | null
   readonly attachments: readonly (ParsedAttachment & {
     /** The beginning of its text; null if it was not read or has none. */

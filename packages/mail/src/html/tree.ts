@@ -6,7 +6,7 @@ type HtmlText = Tree.TextNode
 export type HtmlNode = Tree.ChildNode
 export type HtmlParent = Tree.ParentNode
 
-/** In characters; the rest is ignored. Real mail stays under 300,000. */
+/** In characters; further ones are ignored. Real mail stays under 300,000. */
 export const HTML_LENGTH_MAX = 1_000_000
 /** HTML with more tags is not parsed: a tree of unclosed tags takes quadratic time. */
 export const HTML_TAGS_MAX = 30_000

@@ -94,7 +94,7 @@ function choicesOf(parts: Parts, roots: Shown, raw: Buffer): ((part: MimePart) =
   return (part) => (isHtmlPart(part) ? html : plain)
 }
 
-/** AMP and other forms of a text that only some programs show. */
+/** AMP and other forms of a text, which only some programs show. */
 function isForeignChoice(
   { kind, contentType, disposition, within }: MimePart,
   parts: Parts,

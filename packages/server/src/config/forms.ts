@@ -276,7 +276,7 @@ export function withCredentials(
   }
 }
 
-/** An access key needs both halves, and its id has to fit into a header. */
+/** An access key needs both its id and its secret, and the id has to fit into a header. */
 export function lacksCredentials(place: BlobStorePlace): boolean {
   if (typeof place === 'string') return false
   return !/^[!-~]{1,200}$/.test(place.accessKeyId) || place.secretAccessKey === ''

@@ -219,7 +219,7 @@ async function* findEach(
 
 type SendAnswer = Awaited<ReturnType<typeof sendMessage>>['response']
 
-/** Some clients read `messageId`, others `id`. */
+/** Both fields are present, because some clients read `messageId` and others `id`. */
 export function presentSent(answer: SendAnswer): SentMessage {
   const { messageId, threadId, providerMessageId, status, inboxId, createdAtMs } = answer
   const { scheduledAtMs, hold } = answer

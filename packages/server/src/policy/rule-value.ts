@@ -13,7 +13,7 @@ type RuleValue = { kind: 'value'; value: string } | { kind: 'defect'; message: s
 export async function readRuleValue(text: string): Promise<RuleValue> {
   const read = compareValue(text)
   if (read.kind === 'defect') return read
-  // Parsed as an address, it would match no sender at all.
+  // If it were parsed as an address, it would match no sender at all.
   if (read.value.startsWith('*@')) {
     return { kind: 'defect', message: 'must be the domain alone for all of its addresses' }
   }

@@ -193,7 +193,7 @@ export async function complaintsOf(
   }: Pick<About, 'group' | 'proof'> & { authenticate(): Promise<Authentication | null> },
 ): Promise<Finding[]> {
   const [only] = group.length === 1 ? group : []
-  // Standard complaints often hide the recipient; free text has to name it.
+  // Standard complaints often hide the recipient; a complaint in free text must name it.
   const isUnnamed = isStandard && recipients.length === 0
   const meant = new Set<Named>()
   if (isUnnamed && only !== undefined) meant.add(only)

@@ -62,7 +62,7 @@ async function readFiles(
     if (isCostly || clock.monotonic() > untilMs) return true
     const { rawId, inboxId } = message
     const found = { messageId, rawId, inboxId, attachment }
-    // A file may take ten seconds; a shutdown must not wait for it.
+    // A shutdown must not wait for a file, which may take ten seconds.
     const text = await raceAbort(deps.attachmentTexts.of(deps, accountId, found), { signal })
     if (text?.mayPass !== true) continue
     timeouts.set(sender, (timeouts.get(sender) ?? 0) + 1, { ttlMs: SENDER_MS })

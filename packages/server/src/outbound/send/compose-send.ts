@@ -34,7 +34,7 @@ type SendAttachment = {
   content: Uint8Array
   /** Identifies an image that the HTML refers to as `cid:…`. */
   contentId: string | null
-  /** Shown within the message. Defaults to true with a `contentId`. */
+  /** Whether the file is shown within the message; defaults to true with a `contentId`. */
   isInline?: boolean
   /** An alternative body for programs, such as a calendar. */
   isAlternative?: boolean
@@ -366,7 +366,7 @@ export async function composeSend(
   }
 }
 
-/** The answered Message-ID comes last (RFC 5322 §3.6.4). */
+/** The Message-ID being replied to comes last (RFC 5322 §3.6.4). */
 function referencesTo(replied: Replied | null, answered: Answered | null): string[] {
   const ids = replied?.rfcMessageIds ?? []
   const last = answered?.message.rfcMessageId
@@ -382,7 +382,7 @@ function withLineFeeds(text: string): string {
   return text.replace(/\r\n?/g, '\n')
 }
 
-/** Names the author of mail without From and with the null reverse-path. */
+/** Used as the author of mail without From and with the null reverse-path. */
 const NOBODY = 'an unknown sender'
 
 function originalOf(message: Message) {

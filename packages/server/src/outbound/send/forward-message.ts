@@ -93,7 +93,7 @@ async function filesOf(deps: SendDeps, message: Message): Promise<SendMessage['a
   }))
 }
 
-/** Leaves out Bcc: the hidden recipients of a sent message stay hidden. */
+/** Omits Bcc, so that the hidden recipients of a sent message stay hidden. */
 function forwardedOf(message: Message, hasFiles: boolean): NonNullable<SendMessage['forwarded']> {
   const { fromAddr, to, cc, subject, createdAtMs, threadId } = message
   const lines = [

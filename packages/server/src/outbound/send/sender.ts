@@ -89,7 +89,7 @@ export async function findSendingDomain(
   }
 }
 
-/** Leaves out recipients that have written to the inbox, and inboxes of the account. */
+/** Excludes recipients that have written to the inbox, and inboxes of the account. */
 export async function findColdRecipients(
   deps: { db: Db },
   { id: inboxId, accountId }: Inbox,

@@ -42,7 +42,7 @@ export function digestOf(content: ReviewContent): string {
   return `v2:${hash('sha256', canonicalJson(content))}`
 }
 
-/** Equal for messages that differ only in their threads or the order of recipients. */
+/** The same value for messages that differ only in their threads or the order of recipients. */
 function equalKeyOf({ threadId: _, inReplyTo: __, ...content }: ReviewContent): string {
   const { to, cc, bcc } = content
   const [toKeys, ccKeys, bccKeys] = [to, cc, bcc].map((list) => list.map(addressKey).sort())

@@ -1,4 +1,4 @@
-// Which addresses may be connected to when a stranger chose the target.
+// Decides which addresses may be connected to when a stranger chose the target.
 
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { networkInterfaces } from 'node:os'

@@ -20,7 +20,7 @@ import {
 } from '#search/search-words.ts'
 import type { ReadDb, Row, Tx } from '#store/tables.ts'
 
-/** Per transaction, the second in UTF-16 units; takes some ten milliseconds. */
+/** The limits of one transaction, the second in UTF-16 units; it takes some ten milliseconds. */
 export const SEARCH_STEP_MESSAGES = 50
 const SEARCH_STEP_LENGTH = 256 * 1024
 

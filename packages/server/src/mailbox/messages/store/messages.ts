@@ -371,7 +371,7 @@ async function* completed(
   }
 }
 
-/** Decided by the row, because the limit may have been different when it was written. */
+/** Depends on the row, because the limit may have been different when it was written. */
 function isLong(row: Row<'messages'>): boolean {
   return row.body_length > row.body_text.length + row.body_html.length
 }

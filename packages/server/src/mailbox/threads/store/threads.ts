@@ -281,7 +281,7 @@ function claimOf(row: Row<'threads'>): ThreadClaim | null {
   return { owner, fence: row.claim_fence, untilMs, expiresAtMs }
 }
 
-/** Messages from which the one that a reply answers is chosen. */
+/** The messages from which the one to reply to is chosen. */
 const THREAD_RECENT_MAX = 100
 
 const THREAD_COPIES_SEARCHED_MAX = 1_000

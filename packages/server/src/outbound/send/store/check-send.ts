@@ -16,7 +16,7 @@ import { findReplay, type KeyUse, type Replay } from './idempotency-keys.ts'
 /** Sends in a thread that may answer programs within AUTOMATIC_SENDS_MS. */
 export const AUTOMATIC_SENDS_MAX = 10
 export const AUTOMATIC_SENDS_MS = HOUR_MS
-/** Enough for a burst of automatic messages and its answers. */
+/** Sufficient for a burst of automatic messages and the replies to it. */
 const AUTOMATIC_SEARCHED_MAX = 64
 
 export type SendCheck = LimitCheck & {
@@ -322,7 +322,7 @@ async function checkAnswers(tx: Tx, thread: FoundThread, wallMs: number): Promis
   return { kind: 'allowed', times: isAnswer ? [...recent, nowMs] : null }
 }
 
-/** A loop that lasts for hours is reported every hour. */
+/** Whether the loop was already reported within the last hour. */
 function isReported({ loop_suspected_at: reportedMs }: FoundThread, nowMs: number): boolean {
   if (reportedMs === null || reportedMs > nowMs + CLOCK_SKEW_MS) return false
   return reportedMs > nowMs - AUTOMATIC_SENDS_MS

@@ -9,7 +9,10 @@ export type { Suppression, SuppressionType }
 
 export type NewSuppression = NewRow<'suppressions'>
 
-/** Limits what an account adds itself, not bounces, complaints and unsubscribed recipients. */
+/**
+ * Limits the entries that an account adds itself, not those for bounces, complaints and
+ * unsubscribed recipients.
+ */
 const SUPPRESSIONS_MAX = 100_000
 
 /** Returns an earlier suppression of the address unchanged; null beyond SUPPRESSIONS_MAX. */
@@ -30,7 +33,8 @@ export const insertSuppression = transaction({
       .executeTakeFirst()
     if (added === undefined) {
       const row = await findEntry(tx, input)
-      // Another transaction has just removed it, so the answer is as if it had been added.
+      // Another transaction has just removed the entry, so the result is the same as if it had been
+      // added.
       return suppressions.read(row ?? { ...input, reason: input.reason ?? null })
     }
     await changeAccountCounters(tx, input.account_id, { suppressions: 1 })

@@ -58,7 +58,7 @@ export type NewHold = {
 
 export type NewWaiting = {
   envelope: WaitingEnvelope
-  /** Null: released as soon as it is approved. */
+  /** Null if the send is released as soon as it is approved. */
   releaseAtMs: number | null
   hold: NewHold | null
 }
