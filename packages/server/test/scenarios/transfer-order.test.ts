@@ -46,4 +46,17 @@ onAnyEngine('an import of older mail', (engine) => {
       [false, true],
     )
   })
+  test('gives no category to mail that the inbox sent, even if it is that of a list', async () => {
+    const { client } = world
+    const inbox = await world.inbox()
+    const own = mailFrom(inbox.address, 'mine', 'List-Id: <l.x.example>\nPrecedence: bulk\n')
+    assert.equal((await imported(client, inbox.id, mboxOf(own))).imported, 1)
+    const [sent] = (await client.messages.list(inbox.id).page()).data
+    assert.deepEqual(
+      [sent?.direction, sent?.category, sent?.categoryReasons, sent?.verdict],
+      ['outbound', null, [], null],
+    )
+    const filtered = await client.messages.list(inbox.id, { category: 'marketing' }).page()
+    assert.equal(filtered.total, 0)
+  })
 })

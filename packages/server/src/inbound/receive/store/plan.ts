@@ -189,6 +189,9 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
       inbox_id: inboxId,
       raw_id: raw.id,
       direction,
+      // Sent messages are not judged.
+      category: direction === 'inbound' ? content.category : null,
+      judgement: direction === 'inbound' ? content.judgement : null,
       status: imported?.status ?? 'received',
       to_addr: receipt.toAddr,
       to_addrs: direction === 'inbound' ? null : JSON.stringify(imported?.to),
