@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -138,9 +138,11 @@ onBothEngines('migrations', (engine) => {
     await runSql({ place }, table)
     const row = "values (1, '0001_receiving', 'x'), (45, '0045_stored', 'x')"
     await runSql({ place }, `insert into schema_migrations (version, name, checksum) ${row}`)
+    const bytes = engine === 'sqlite' ? readFileSync(place) : null
     await assert.rejects(migrate(place), /Export its mail .* see docs\/upgrading\.md/)
     await assert.rejects(openAt(engine, place), /Export its mail/)
     assert.equal((await checking(place)).code, 5)
+    if (bytes !== null) assert.deepEqual(readFileSync(place), bytes)
     await assert.rejects(runSql({ place }, 'select * from accounts'))
     assert.equal((await runSql({ place }, 'select * from schema_migrations')).length, 2)
   })

@@ -1,13 +1,14 @@
 // SQLite behind the database port, with a thread that writes and one for long reads.
 
 import { once } from 'node:events'
-import { closeSync, openSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, openSync, rmSync } from 'node:fs'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { Db, DbObserver, Reading, ReadingDb } from './db.ts'
 import {
   type AppliedMigration,
   MIGRATIONS_TABLE,
   type Migration,
+  type MigrationPlan,
   type MigrationTarget,
   migrate,
   planMigrations,
@@ -134,6 +135,9 @@ export async function migrateSqlite(
   path: string,
   migrations: readonly Migration[] = readMigrations('sqlite'),
 ): Promise<string[]> {
+  // Opening for writing changes the file, even if it is then refused.
+  const { refusal } = existsSync(path) ? planOf(path, migrations) : { refusal: null }
+  if (refusal !== null) throw new Error(refusal)
   const connection = openSqliteConnection({ path, mode: 'write' })
   try {
     const ran = await migrate(migrationTarget(connection), migrations)
@@ -144,10 +148,13 @@ export async function migrateSqlite(
 }
 
 export function inspectSqlite(path: string): SchemaState {
+  return { plan: planOf(path, readMigrations('sqlite')), others: null, aheadMs: null }
+}
+
+function planOf(path: string, migrations: readonly Migration[]): MigrationPlan {
   const connection = openSqliteConnection({ path, mode: 'look' })
   try {
-    const plan = planMigrations(readApplied(connection), readMigrations('sqlite'))
-    return { plan, others: null, aheadMs: null }
+    return planMigrations(readApplied(connection), migrations)
   } finally {
     connection.close()
   }
