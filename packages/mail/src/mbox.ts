@@ -109,7 +109,6 @@ export async function* readMbox(
   let isDated = true
   /** End of the message by its Content-Length; null until the header is read. */
   let named: number | null = null
-  // The line end after a message belongs to the separator.
   const heldMax = Math.ceil(bytesMax * QUOTED_GROWTH_MAX) + SEPARATOR_BYTES_MAX
   let searchFrom = 0
   /** The next message; null if more octets are needed. */

@@ -8,7 +8,7 @@
 
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { availableParallelism, loadavg, tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -23,8 +23,11 @@ const PROCESSES = Math.min(availableParallelism(), 7) + 1
 const TEST_MS_MAX = 3 * 60_000
 /** No process reports anything: one is blocked, or does not end. Longer than LONG_LIMIT. */
 const SILENCE_MS_MAX = (isLongRun() ? 90 : 12) * 60_000
-/** A file of the quick run that takes longer fails, and belongs into a `.full` file or a shared service. */
-const FILE_MS_MAX = 5_000
+/**
+ * Processor time, which other work on the machine hardly changes. A file of the quick run that takes
+ * more fails: it belongs into a `.full` file, or its suites share a service.
+ */
+const FILE_MS_MAX = 10_000
 const SLOW_FILE_MS = 2_000
 const INTERRUPTED = 130
 
@@ -178,10 +181,7 @@ function condense(event: TestEvent, entry: string): TestEvent[] {
 /** Prints slow files and the sums; false if the run failed or a file of the quick run takes too long. */
 function conclude({ didPass, passed, failed }: Sums): boolean {
   const used = readUsed()
-  // On a busy machine the clock says nothing about a file.
-  const isQuiet = (loadavg()[0] ?? 0) < 2 * availableParallelism()
-  const costOf = ({ tookMs, processorMs }: Used) =>
-    isQuiet ? Math.max(tookMs, processorMs) : processorMs
+  const costOf = ({ processorMs }: Used) => processorMs
   const isQuick = !isFullRun()
   const slow = used
     .filter((file) => costOf(file) > SLOW_FILE_MS)

@@ -4,7 +4,6 @@ import { type Mta, type MtaScript, openMta } from '@mailroom/smtp/test/peers/mta
 import {
   attempted,
   deliveryOf,
-  openSendingTenant,
   openSendingWorld,
   type SendingWorld,
   send,
@@ -87,7 +86,7 @@ onAnyEngine(
     suite('to a server that accepted mail before', { concurrency: true }, () => {
       for (const [index, step] of STEPS.entries()) {
         test(`at ${step}`, LIMIT, async (t) => {
-          await using world = await openSendingTenant(engine)
+          await using world = await openSendingWorld(engine)
           const host = `127.0.9.${index + 1}`
           const mta = await openPeer(t, world.mta.port, host)
           Object.assign(world.dns.zone, {
@@ -102,7 +101,7 @@ onAnyEngine(
     suite('to a server that has greeted, from the first message on', { concurrency: true }, () => {
       for (const [index, step] of STEPS.slice(1).entries()) {
         test(`at ${step}`, LIMIT, async (t) => {
-          await using world = await openSendingTenant(engine)
+          await using world = await openSendingWorld(engine)
           const host = `127.0.10.${index + 1}`
           const mta = await openPeer(t, world.mta.port, host)
           Object.assign(world.dns.zone, {

@@ -124,7 +124,7 @@ onEachEngine('a sent message', (engine) => {
       },
     }
     const inbox = await world.inbox()
-    const fields = { to: 'later@friend.example', cc: ['gone3@friend.example'] }
+    const fields = { to: 'later-once@friend.example', cc: ['gone3@friend.example'] }
     const sent = await send(world, inbox, fields)
     let message = await world.client.messages.get(sent.messageId)
     await until(async () => {
