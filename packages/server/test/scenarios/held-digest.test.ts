@@ -75,7 +75,9 @@ onEachEngine('the digest of a held send', (engine) => {
         )
         // The files that the recipient finds, under the names by which they can be fetched.
         const files = message.attachments.map(async ({ filename, contentType, url }) => {
-          const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer())
+          const response = await fetch(url)
+          const bytes = new Uint8Array(await response.arrayBuffer())
+          assert.equal(response.status, 200, new TextDecoder().decode(bytes))
           return { filename, contentType, sha256: sha256(bytes) }
         })
         const listed = content.attachments.map(({ contentId: _, contentType, ...file }) => ({
