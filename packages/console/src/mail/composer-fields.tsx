@@ -174,7 +174,7 @@ function tomorrowMorning(): string {
   return localMinute(at)
 }
 
-/** What is appended to a forward. */
+/** The text appended to a forward. */
 export function Forwarded({
   message,
   isWithFiles,

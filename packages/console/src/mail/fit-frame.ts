@@ -61,9 +61,7 @@ function pageOf(frame: HTMLIFrameElement): Document | null {
   return page?.documentElement == null || page.URL === 'about:blank' ? null : page
 }
 
-/**
- * The page's height, also if it is lower than the window, unless it depends on the window's height.
- */
+/** The height of the page's content, which may be lower than the window. */
 function heightOf(page: Document, style: CSSStyleDeclaration): number {
   const { height } = sizeOf(page)
   if (height > MEASURED_AT_PX) return height
