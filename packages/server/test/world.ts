@@ -259,8 +259,13 @@ export function changePart<Part extends object>(
   change: (own: Part) => Partial<Part>,
 ): () => void {
   const own = { ...part }
-  Object.assign(part, change(own))
-  return () => void Object.assign(part, own)
+  const changes = change(own)
+  Object.assign(part, changes)
+  return () => {
+    // Methods of a class stand on its prototype: only without the changed one are they found again.
+    for (const key of Object.keys(changes)) Reflect.deleteProperty(part, key)
+    Object.assign(part, own)
+  }
 }
 
 /** The same for all services of a test file: making one takes up to half a second. */
