@@ -25,6 +25,7 @@ import { silentTracing, type Tracing, traceMethods } from '#platform/telemetry/t
 import { SECOND_MS } from '#platform/units.ts'
 import { type ImageReader, openImageReader } from '#platform/workers/read-image.ts'
 import { openQueueClock } from '#queue/queue-clock.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 import type { OpenStore } from './open-store.ts'
 
@@ -133,19 +134,21 @@ async function openBase(
   wakes: Record<'delivery' | 'webhooks' | 'worker', Signals>,
 ) {
   const { db, storePressure } = openPressure(store.db, metrics)
-  return {
+  const whole: Store = {
     db: traceDb(db, tracing),
-    storePressure,
-    /** Null when the database holds raw messages of every size. */
     blobs:
       store.blobs && traceMethods(store.blobs, tracing, { put: 'store bytes', get: 'read bytes' }),
     clock,
-    chance,
     makeId: idMaker(clock, chance),
     log,
+    wakeEvents: () => store.signals.notify(),
+  }
+  return {
+    ...whole,
+    storePressure,
+    chance,
     tracing,
     queueClock: await openQueueClock({ db: store.db, clock }),
-    wakeEvents: () => store.signals.notify(),
     wakeDelivery: wakes.delivery.notify,
     wakeWebhooks: wakes.webhooks.notify,
     wakeWorker: wakes.worker.notify,
