@@ -1,15 +1,15 @@
 // Follows the log of events: does work once for each event, and decides when to read again.
 
 import { isUnsettledAfter } from '#events/store/log.ts'
-import { findReaderPosition, type LogReaderName } from '#events/store/readers.ts'
+import { findReaderOffset, type LogReaderName } from '#events/store/readers.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Db } from '#store/tables.ts'
-import { comparePositions, type LogPosition } from './model.ts'
+import { compareOffsets, type LogOffset } from './model.ts'
 
 export const LOG_STEP_EVENTS = 100
-/** A reader without work to write stores its position after so many events, or so much time. */
+/** A reader without work to write stores its offset after so many events, or so much time. */
 export const LOG_UNKEPT_EVENTS_MAX = 1_000
 const LOG_UNKEPT_MS_MAX = 10 * SECOND_MS
 
@@ -18,40 +18,40 @@ export type LogReader = {
   step(): Promise<boolean>
   readonly found: number
   /** Null before the first step. */
-  readonly position: LogPosition | null
+  readonly offset: LogOffset | null
   /** Whether an event waits for an older transaction to end, of which nothing notifies. */
   isBehind(): Promise<boolean>
 }
 
-type Place = { kept: LogPosition; read: LogPosition; unkept: number; keptMs: number }
+type Place = { kept: LogOffset; read: LogOffset; unkept: number; keptMs: number }
 
-/** The transaction of `write` moves the position, so that one process does the work. */
-export function openLogReader<Event extends { readonly position: LogPosition }, Work>(
+/** The transaction of `write` moves the offset, so that one process does the work. */
+export function openLogReader<Event extends { readonly offset: LogOffset }, Work>(
   { db, clock }: { db: Db; clock: Clock },
   reader: {
     readonly name: LogReaderName
     readonly limit: number
-    read(after: LogPosition): Promise<readonly Event[]>
-    /** `to` is the position of the last event that `work` covers. */
-    match(events: readonly Event[]): Promise<{ work: readonly Work[]; to: LogPosition }>
+    read(after: LogOffset): Promise<readonly Event[]>
+    /** `to` is the offset of the last event that `work` covers. */
+    match(events: readonly Event[]): Promise<{ work: readonly Work[]; to: LogOffset }>
     /** False without a write if the reader is no longer at `from`. */
-    write(step: { from: LogPosition; to: LogPosition; work: readonly Work[] }): Promise<boolean>
+    write(step: { from: LogOffset; to: LogOffset; work: readonly Work[] }): Promise<boolean>
   },
 ): LogReader {
-  /** The stored position, and how far this process has read since without finding work. */
+  /** The stored offset, and how far this process has read since without finding work. */
   let place: Place | null = null
   let found = 0
 
-  const placeAt = (kept: LogPosition): Place => {
+  const placeAt = (kept: LogOffset): Place => {
     return { kept, read: kept, unkept: 0, keptMs: clock.monotonic() }
   }
-  const keep = async (from: LogPosition, to: LogPosition, work: readonly Work[]) => {
-    // If the write fails, another process was first; the next step reads its position.
+  const keep = async (from: LogOffset, to: LogOffset, work: readonly Work[]) => {
+    // If the write fails, another process was first; the next step reads its offset.
     place = (await reader.write({ from, to, work })) ? placeAt(to) : null
   }
   return {
     async step() {
-      place ??= placeAt(await findReaderPosition(db, reader.name))
+      place ??= placeAt(await findReaderOffset(db, reader.name))
       const { kept, read, unkept, keptMs } = place
       const events = await reader.read(read)
       found = events.length
@@ -66,13 +66,13 @@ export function openLogReader<Event extends { readonly position: LogPosition }, 
       const isMuch = unkept + found >= LOG_UNKEPT_EVENTS_MAX
       if (work.length > 0 || isLate || isMuch) await keep(kept, to, work)
       else place = { kept, read: to, unkept: unkept + found, keptMs }
-      const isWhole = comparePositions(to, last.position) === 0
+      const isWhole = compareOffsets(to, last.offset) === 0
       return place === null || !isWhole || found === reader.limit
     },
     get found() {
       return found
     },
-    get position() {
+    get offset() {
       return place?.read ?? null
     },
     async isBehind() {
@@ -89,19 +89,19 @@ export const LOG_UNSETTLED_MS = 20
 export const LOG_POLL_MS = SECOND_MS
 
 export type Stall = {
-  /** Milliseconds until the next read, for a reader at this position that found waiting events. */
-  delayMs(position: LogPosition): number
+  /** Milliseconds until the next read, for a reader at this offset that found waiting events. */
+  delayMs(offset: LogOffset): number
   end(): void
 }
 
 /** While events wait for an older transaction, reads again soon at first, then less often. */
 export function openStall({ clock, log }: { clock: Clock; log: Log }, reader: string): Stall {
-  let since: { position: LogPosition; startMs: number; isReported: boolean } | null = null
+  let since: { offset: LogOffset; startMs: number; isReported: boolean } | null = null
   return {
-    delayMs(position) {
+    delayMs(offset) {
       const nowMs = clock.monotonic()
-      if (since === null || comparePositions(since.position, position) !== 0) {
-        since = { position, startMs: nowMs, isReported: false }
+      if (since === null || compareOffsets(since.offset, offset) !== 0) {
+        since = { offset, startMs: nowMs, isReported: false }
       }
       const waitedMs = nowMs - since.startMs
       if (waitedMs >= LOG_STALL_MS && !since.isReported) {

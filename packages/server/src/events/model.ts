@@ -6,12 +6,12 @@ export const EVENT_MS = 30 * DAY_MS
 export type { EventKind, MessageCategory }
 
 /** Events are ordered by `transactionId`, then by `sequence`. */
-export type LogPosition = { readonly transactionId: number; readonly sequence: number }
+export type LogOffset = { readonly transactionId: number; readonly sequence: number }
 
-export const LOG_START: LogPosition = { transactionId: 0, sequence: 0 }
+export const LOG_START: LogOffset = { transactionId: 0, sequence: 0 }
 
 export type LoggedEvent = {
-  readonly position: LogPosition
+  readonly offset: LogOffset
   readonly id: string
   readonly kind: EventKind
   readonly accountId: string
@@ -37,7 +37,7 @@ export type EventFilter = {
 }
 
 /** Negative if `one` is before `other` in the log. */
-export function comparePositions(one: LogPosition, other: LogPosition): number {
+export function compareOffsets(one: LogOffset, other: LogOffset): number {
   return one.transactionId - other.transactionId || one.sequence - other.sequence
 }
 

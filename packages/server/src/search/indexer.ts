@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { LOG_STEP_EVENTS } from '#events/events.ts'
-import type { LogPosition } from '#events/model.ts'
+import type { LogOffset } from '#events/model.ts'
 import { readLog, readLogHead } from '#events/store/log.ts'
 import type { Clock } from '#platform/clock.ts'
 import { storageErrorKind } from '#platform/problem.ts'
@@ -104,14 +104,14 @@ async function indexSome(
 
 /** Starts at the end of the log; true when there may be more. */
 function openFollowing({ db, clock }: IndexerDeps, lagging: Lagging): () => Promise<boolean> {
-  let position: LogPosition | null = null
+  let offset: LogOffset | null = null
   return async () => {
-    position ??= await readLogHead(db)
-    const events = await readLog(db, { after: position, limit: LOG_STEP_EVENTS })
+    offset ??= await readLogHead(db)
+    const events = await readLog(db, { after: offset, limit: LOG_STEP_EVENTS })
     for (const { inboxId, messageId } of events) {
       if (inboxId !== null && messageId !== null) addLagging(lagging, inboxId, clock)
     }
-    position = events.at(-1)?.position ?? position
+    offset = events.at(-1)?.offset ?? offset
     return events.length === LOG_STEP_EVENTS
   }
 }

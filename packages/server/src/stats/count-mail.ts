@@ -1,5 +1,5 @@
 import { type LogReader, openLogReader } from '#events/events.ts'
-import { LOG_START, type LogPosition } from '#events/model.ts'
+import { LOG_START, type LogOffset } from '#events/model.ts'
 import type { Clock } from '#platform/clock.ts'
 import { addLatencies, latencyClass } from '#platform/telemetry/latency.ts'
 import { DAY_MS, HOUR_MS, SECOND_MS } from '#platform/units.ts'
@@ -44,11 +44,7 @@ function openCounter<Figures>(
   deps: Deps,
   name: CounterName,
   count: (events: readonly CountedEvent[]) => Figures[],
-  write: (step: {
-    from: LogPosition
-    to: LogPosition
-    work: readonly Figures[]
-  }) => Promise<boolean>,
+  write: (step: { from: LogOffset; to: LogOffset; work: readonly Figures[] }) => Promise<boolean>,
 ): LogReader {
   const limit = STATS_STEP_EVENTS
   return openLogReader<CountedEvent, Figures>(deps, {
@@ -56,7 +52,7 @@ function openCounter<Figures>(
     limit,
     read: (after) => readLogToCount(deps.db, { after, limit }),
     async match(events) {
-      return { work: count(events), to: events.at(-1)?.position ?? LOG_START }
+      return { work: count(events), to: events.at(-1)?.offset ?? LOG_START }
     },
     write,
   })

@@ -175,7 +175,7 @@ export const webhooks = columns({
   isEnabled: flag('is_enabled'),
   disabledReason: word<WebhookDisabledReason>()('disabled_reason').nullable(),
   disabledAtMs: time('disabled_at').nullable(),
-  /** The end of the log when the webhook was enabled. It gets the events after this position. */
+  /** The end of the log when the webhook was enabled. It gets the events after this offset. */
   enabledAfterTransactionId: int('enabled_after_transaction_id').internal(),
   enabledAfterSequence: int('enabled_after_sequence').internal(),
   /** The first failure since the last success. */

@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LOG_POLL_MS, LOG_STEP_EVENTS, openStall, type Stall } from '#events/events.ts'
-import { LOG_START, type LoggedEvent, type LogPosition } from '#events/model.ts'
+import { LOG_START, type LoggedEvent, type LogOffset } from '#events/model.ts'
 import { isUntold } from '#events/store/append.ts'
 import { isUnsettledAfter, readLog, readLogHead } from '#events/store/log.ts'
 import type { Log } from '#platform/log.ts'
@@ -16,7 +16,7 @@ export const CATCH_UPS_AT_ONCE = 2
 
 export type Listening = {
   /** The listener has been notified of all events up to here. */
-  readonly position: LogPosition
+  readonly offset: LogOffset
   stop(): void
 }
 
@@ -24,7 +24,7 @@ export type EventHub = {
   /** A lost call only costs time. */
   wake(): void
   /**
-   * Notifies once and in order of each wanted event after the returned position. Rejects when the
+   * Notifies once and in order of each wanted event after the returned offset. Rejects when the
    * database cannot be read.
    */
   listen(accountId: string, listener: EventListener): Promise<Listening>
@@ -58,7 +58,7 @@ class Hub implements EventHub {
   readonly #catchUps = new Semaphore({ limit: CATCH_UPS_AT_ONCE })
   readonly #stall: Stall
   #start: Promise<void> | null = null
-  #position: LogPosition = LOG_START
+  #offset: LogOffset = LOG_START
   /** Work of an earlier generation has no effect. */
   #generation = 0
   #isAwake = false
@@ -95,8 +95,8 @@ class Hub implements EventHub {
       }
     }
     return {
-      get position() {
-        return hub.#position
+      get offset() {
+        return hub.#offset
       },
       stop,
     }
@@ -143,7 +143,7 @@ class Hub implements EventHub {
     const generation = ++this.#generation
     const head = await readLogHead(this.#deps.db)
     if (generation !== this.#generation) return
-    this.#position = head
+    this.#offset = head
     // Events that were unsettled at the head may be settled now.
     this.wake()
   }
@@ -156,8 +156,8 @@ class Hub implements EventHub {
       await this.#start
       this.#isAwake = false
       while (isCurrent() && (await this.#step(isCurrent))) await nextTurn()
-      const isWaiting = isCurrent() && (await isUnsettledAfter(this.#deps.db, this.#position))
-      if (isWaiting) readAgainMs = this.#stall.delayMs(this.#position)
+      const isWaiting = isCurrent() && (await isUnsettledAfter(this.#deps.db, this.#offset))
+      if (isWaiting) readAgainMs = this.#stall.delayMs(this.#offset)
       else this.#stall.end()
       this.#isFailing = false
     } catch (error) {
@@ -180,7 +180,7 @@ class Hub implements EventHub {
   async #step(isCurrent: () => boolean): Promise<boolean> {
     const { db } = this.#deps
     const events = await readLog(db, {
-      after: this.#position,
+      after: this.#offset,
       limit: LOG_STEP_EVENTS,
       hasUntold: true,
     })
@@ -218,7 +218,7 @@ class Hub implements EventHub {
       const known = listeners.get(event)
       const interested = this.#version === version ? known : this.#findListeners(event)
       if (known === undefined && interested !== undefined && interested.length > 0) return false
-      this.#position = event.position
+      this.#offset = event.offset
       const text = found.get(event)
       if (text !== undefined) this.#notify(text, interested ?? [])
     }

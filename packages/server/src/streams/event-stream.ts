@@ -5,11 +5,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LOG_POLL_MS } from '#events/events.ts'
 import {
   type CheckFilter,
-  comparePositions,
+  compareOffsets,
   type EventFilter,
   LOG_START,
   type LoggedEvent,
-  type LogPosition,
+  type LogOffset,
   makeIsWanted,
 } from '#events/model.ts'
 import { findNewestEventId, scanLog } from '#events/store/events.ts'
@@ -77,7 +77,7 @@ class Stream implements EventStream {
   #subscribing: Promise<Listening> | null = null
   #listening: Listening | null = null
   /** Null while events come from the log. */
-  #liveFrom: LogPosition | null = null
+  #liveFrom: LogOffset | null = null
   #isPaused = false
   #isRunning = false
   #isClosed = false
@@ -98,8 +98,8 @@ class Stream implements EventStream {
     const accountId = this.#accountId
     const cursor =
       afterId === null ? null : await findCursor(this.#deps, { accountId, after: afterId })
-    const { position: until } = await this.#listen()
-    const from = cursor?.position ?? until
+    const { offset: until } = await this.#listen()
+    const from = cursor?.offset ?? until
     const accepted: Accepted = {
       lastEventId:
         cursor === null ? await findNewestEventId(this.#deps.db, { accountId, until }) : afterId,
@@ -166,7 +166,7 @@ class Stream implements EventStream {
   }
 
   #wantsLive(event: LoggedEvent): boolean {
-    if (this.#liveFrom === null || comparePositions(event.position, this.#liveFrom) <= 0) {
+    if (this.#liveFrom === null || compareOffsets(event.offset, this.#liveFrom) <= 0) {
       return false
     }
     return this.#active.some((one) => one.matches(event)) && !this.#hasSent(event)
@@ -185,8 +185,8 @@ class Stream implements EventStream {
 
   #settleLive(): void {
     if (this.#liveFrom === null) return
-    const position = latest(this.#liveFrom, this.#listening?.position ?? LOG_START)
-    for (const one of this.#active) one.sentUntil = latest(one.sentUntil, position)
+    const offset = latest(this.#liveFrom, this.#listening?.offset ?? LOG_START)
+    for (const one of this.#active) one.sentUntil = latest(one.sentUntil, offset)
   }
 
   #goOn(): void {
@@ -214,18 +214,18 @@ class Stream implements EventStream {
   #goLive(): boolean {
     if (this.#active.length === 0 || this.#listening === null) return true
     const { after } = this.#furthestBehind()
-    if (comparePositions(after, this.#listening.position) < 0) return false
+    if (compareOffsets(after, this.#listening.offset) < 0) return false
     this.#liveFrom = after
     this.#deps.events.changed()
     return true
   }
 
-  /** Serves the subscriptions that are furthest behind, up to the position of the next ones. */
+  /** Serves the subscriptions that are furthest behind, up to the offset of the next ones. */
   async #catchUp(): Promise<void> {
     const { group, after, next } = this.#furthestBehind()
     if (group.length === 0 || this.#listening === null) return
     // Only events up to the hub are settled; a cursor may be past an open transaction.
-    const until = earliest(next, this.#listening.position)
+    const until = earliest(next, this.#listening.offset)
     const range = { accountId: this.#accountId, after, until, filter: filterOfAll(group) }
     const scan = await scanLog(this.#deps.db, { ...range, limit: EVENTS_LOADED_AT_ONCE })
     const wanted = scan.events.filter((event) => group.some((one) => one.matches(event)))
@@ -242,10 +242,10 @@ class Stream implements EventStream {
   }
 
   #furthestBehind() {
-    const positions = this.#active.map(({ sentUntil }) => sentUntil).sort(comparePositions)
-    const after = positions[0] ?? LOG_START
-    const next = positions.find((position) => comparePositions(position, after) > 0) ?? null
-    const group = this.#active.filter((one) => comparePositions(one.sentUntil, after) === 0)
+    const offsets = this.#active.map(({ sentUntil }) => sentUntil).sort(compareOffsets)
+    const after = offsets[0] ?? LOG_START
+    const next = offsets.find((offset) => compareOffsets(offset, after) > 0) ?? null
+    const group = this.#active.filter((one) => compareOffsets(one.sentUntil, after) === 0)
     return { group, after, next }
   }
 
@@ -254,7 +254,7 @@ class Stream implements EventStream {
     const members = group.filter((one) => this.#active.includes(one))
     const isWanted = members.some((one) => one.matches(event))
     const isSent = this.#hasSent(event)
-    for (const one of members) one.sentUntil = event.position
+    for (const one of members) one.sentUntil = event.offset
     if (isWanted && !isSent && text !== undefined) this.#write(text)
   }
 }
@@ -264,24 +264,24 @@ function noticeOf(afterId: string | null, cursor: Cursor | null): string | null 
   return cursor === null ? MALFORMED : NOT_HELD
 }
 
-function latest(one: LogPosition, other: LogPosition): LogPosition {
-  return comparePositions(one, other) < 0 ? other : one
+function latest(one: LogOffset, other: LogOffset): LogOffset {
+  return compareOffsets(one, other) < 0 ? other : one
 }
 
-function earliest(one: LogPosition | null, other: LogPosition): LogPosition {
-  return one !== null && comparePositions(one, other) < 0 ? one : other
+function earliest(one: LogOffset | null, other: LogOffset): LogOffset {
+  return one !== null && compareOffsets(one, other) < 0 ? one : other
 }
 
 /** Every matching event after `from` up to `sentUntil` has been sent on the connection. */
 class Subscription {
   readonly filter: EventFilter
-  readonly from: LogPosition
-  sentUntil: LogPosition
+  readonly from: LogOffset
+  sentUntil: LogOffset
   readonly #isWanted: (event: LoggedEvent) => boolean
   /** Excluded inboxes, each with `sentUntil` at its exclusion. */
-  #excluded: Map<string, LogPosition> | null = null
+  #excluded: Map<string, LogOffset> | null = null
 
-  constructor(filter: EventFilter, from: LogPosition) {
+  constructor(filter: EventFilter, from: LogOffset) {
     this.filter = filter
     this.from = from
     this.sentUntil = from
@@ -289,13 +289,13 @@ class Subscription {
   }
 
   matches(event: LoggedEvent): boolean {
-    if (comparePositions(event.position, this.from) <= 0 || !this.#isWanted(event)) return false
+    if (compareOffsets(event.offset, this.from) <= 0 || !this.#isWanted(event)) return false
     const until = event.inboxId === null ? undefined : this.#excluded?.get(event.inboxId)
-    return until === undefined || comparePositions(event.position, until) <= 0
+    return until === undefined || compareOffsets(event.offset, until) <= 0
   }
 
   hasSent(event: LoggedEvent): boolean {
-    return comparePositions(event.position, this.sentUntil) <= 0 && this.matches(event)
+    return compareOffsets(event.offset, this.sentUntil) <= 0 && this.matches(event)
   }
 
   countExclusions(inboxIds: ReadonlySet<string>): number {

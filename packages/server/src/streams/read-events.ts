@@ -16,21 +16,21 @@ import {
   type EventFilter,
   LOG_START,
   type LoggedEvent,
-  type LogPosition,
+  type LogOffset,
 } from '#events/model.ts'
 import {
   countEvents,
   countShown,
   type EventOrder,
   type EventRange,
-  findEventPosition,
+  findEventOffset,
   findNewestUnsettled,
-  findPositionOfId,
+  findOffsetOfId,
   LOG_WINDOW_EVENTS,
   scanLog,
   unreadOf,
 } from '#events/store/events.ts'
-import { findUnsettledSince, positionBefore } from '#events/store/log.ts'
+import { findUnsettledSince, offsetBefore } from '#events/store/log.ts'
 import { findInboxIds } from '#inboxes/store/inboxes.ts'
 import { isIdOf } from '#platform/ids.ts'
 import { wrongQuery } from '#platform/problem.ts'
@@ -70,7 +70,7 @@ export async function openEventPage(
     input.after === null ? null : await findCursor(deps, { accountId, after: input.after })
   if (cursor === null && input.after !== null)
     throw wrongQuery('after', 'must be the id of an event')
-  const place = cursor?.position ?? LOG_START
+  const place = cursor?.offset ?? LOG_START
   const range: EventRange =
     order === 'asc'
       ? { accountId, filter, after: place }
@@ -79,7 +79,7 @@ export async function openEventPage(
           filter,
           order,
           after: LOG_START,
-          ...(cursor !== null && { until: cursor.isHeld ? positionBefore(place) : place }),
+          ...(cursor !== null && { until: cursor.isHeld ? offsetBefore(place) : place }),
         }
   // Only a page that reaches the newest events waits until they are settled.
   if (order === 'desc' && cursor === null) await untilSettled(deps, input)
@@ -92,7 +92,7 @@ export async function openEventPage(
   const last = first.at(-1)
   let total = await countShown(deps.db, first)
   if (last !== undefined && first.length >= limit) {
-    const behind = unreadOf(range, last.position)
+    const behind = unreadOf(range, last.offset)
     total += await countEvents(deps.db, { ...behind, max: COUNTED_MAX - total, signal })
   }
   return { texts: readTexts(deps, { search, first, limit }), total }
@@ -175,10 +175,10 @@ async function* readTexts(
   }
 }
 
-export type Cursor = { readonly position: LogPosition; readonly isHeld: boolean }
+export type Cursor = { readonly offset: LogOffset; readonly isHeld: boolean }
 
 /**
- * Ids begin with their time, so even an id that is not in the log has a position. Null for a text
+ * Ids begin with their time, so even an id that is not in the log has an offset. Null for a text
  * that is no event id.
  */
 export async function findCursor(
@@ -186,9 +186,9 @@ export async function findCursor(
   { accountId, after }: { accountId: string; after: string },
 ): Promise<Cursor | null> {
   if (!isIdOf('evt', after)) return null
-  const held = await findEventPosition(deps.db, accountId, after)
-  if (held !== null) return { position: held, isHeld: true }
-  return { position: await findPositionOfId(deps.db, accountId, after), isHeld: false }
+  const held = await findEventOffset(deps.db, accountId, after)
+  if (held !== null) return { offset: held, isHeld: true }
+  return { offset: await findOffsetOfId(deps.db, accountId, after), isHeld: false }
 }
 
 export const UNKNOWN_KIND = 'is not an event type'

@@ -2,10 +2,10 @@
 
 import { LOG_STEP_EVENTS } from '#events/events.ts'
 import {
-  comparePositions,
+  compareOffsets,
   type EventKind,
   type LoggedEvent,
-  type LogPosition,
+  type LogOffset,
   type MessageCategory,
 } from '#events/model.ts'
 import { scanLog } from '#events/store/events.ts'
@@ -82,10 +82,10 @@ export function countWaiter(hub: EventHub): () => void {
   return () => waiting.set(hub, (waiting.get(hub) ?? 1) - 1)
 }
 
-/** A match comes after this arrival number in the inbox, or after this position in the log. */
+/** A match comes after this arrival number in the inbox, or after this offset in the log. */
 type Since =
   | { kind: 'message'; arrival: number }
-  | { kind: 'event'; position: LogPosition; except: ReadonlySet<string> }
+  | { kind: 'event'; offset: LogOffset; except: ReadonlySet<string> }
 
 const NONE: ReadonlySet<string> = new Set()
 
@@ -98,7 +98,7 @@ async function findSince(deps: WaitDeps, input: WaitInput): Promise<Since> {
     return { kind: 'message', arrival: counters.last_arrival }
   }
   const cursor = await findCursor(deps, { accountId, after })
-  if (cursor !== null) return { kind: 'event', position: cursor.position, except: NONE }
+  if (cursor !== null) return { kind: 'event', offset: cursor.offset, except: NONE }
   if (isIdOf('msg', after)) {
     const [head] = await findMessageHeads(deps.db, { accountId, inboxId, messageIds: [after] })
     if (head !== undefined) {
@@ -112,8 +112,8 @@ async function findSince(deps: WaitDeps, input: WaitInput): Promise<Since> {
 }
 
 async function sinceNow(deps: WaitDeps, inboxId: string): Promise<Since> {
-  const { position, unsettledIds } = await readLogHeadOf(deps.db, inboxId)
-  return { kind: 'event', position, except: new Set(unsettledIds) }
+  const { offset, unsettledIds } = await readLogHeadOf(deps.db, inboxId)
+  return { kind: 'event', offset, except: new Set(unsettledIds) }
 }
 
 function kindsOf(direction: Direction): EventKind[] {
@@ -138,7 +138,7 @@ function makeSearch(input: WaitInput, since: Since): Search {
       event.inboxId === input.inboxId &&
       kinds.includes(event.kind) &&
       (since.kind === 'message' ||
-        (comparePositions(event.position, since.position) > 0 && !since.except.has(event.id))),
+        (compareOffsets(event.offset, since.offset) > 0 && !since.except.has(event.id))),
     isMatch: (head, { arrival, isTrashed }) =>
       !isTrashed &&
       (since.kind === 'event' || arrival > since.arrival) &&
@@ -274,10 +274,10 @@ async function* stepsOfInbox(
 async function* stepsOfLog(
   deps: WaitDeps,
   { accountId, inboxId, direction }: WaitInput,
-  { since, search }: { since: { position: LogPosition }; search: Search },
+  { since, search }: { since: { offset: LogOffset }; search: Search },
 ): AsyncGenerator<MessageHead[], undefined> {
   const filter = { kinds: kindsOf(direction), podIds: [], inboxIds: [inboxId], categories: [] }
-  for (let after = since.position; ; ) {
+  for (let after = since.offset; ; ) {
     const scan = await scanLog(deps.db, { accountId, after, filter, limit: LOG_STEP_EVENTS })
     const messageIds = scan.events.flatMap((event) =>
       search.isWanted(event) && event.messageId !== null ? [event.messageId] : [],

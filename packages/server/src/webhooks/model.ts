@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { WebhookDeliveryStatus, WebhookError } from '@mailroom/contract/vocabulary.ts'
-import type { LogPosition } from '#events/model.ts'
+import type { LogOffset } from '#events/model.ts'
 import { isSpecialAddress } from '#platform/egress/address-guard.ts'
 import { problem } from '#platform/problem.ts'
 import type { Fields } from '#store/columns.ts'
@@ -10,7 +10,7 @@ export type { WebhookDeliveryStatus, WebhookError }
 
 export type Webhook = Readonly<Fields<typeof webhooks>>
 
-export function enabledAfter(webhook: Webhook): LogPosition {
+export function enabledAfter(webhook: Webhook): LogOffset {
   const { enabledAfterTransactionId: transactionId, enabledAfterSequence: sequence } = webhook
   return { transactionId, sequence }
 }

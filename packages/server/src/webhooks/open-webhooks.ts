@@ -11,11 +11,11 @@ import {
   openStall,
 } from '#events/events.ts'
 import {
-  comparePositions,
+  compareOffsets,
   isWanted,
   LOG_START,
   type LoggedEvent,
-  type LogPosition,
+  type LogOffset,
 } from '#events/model.ts'
 import { readLog } from '#events/store/log.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -81,9 +81,9 @@ export function openWebhooks(deps: DeliverWebhookDeps & FanOutDeps, instance: st
       tookMs = deps.clock.monotonic() - readAtMs
       if (mayBeMore) return true
       clearTimeout(timer)
-      const { position } = fanOut
-      if (position === null || !(await fanOut.isBehind())) stall.end()
-      else timer = setTimeout(reading.wake, stall.delayMs(position)).unref()
+      const { offset } = fanOut
+      if (offset === null || !(await fanOut.isBehind())) stall.end()
+      else timer = setTimeout(reading.wake, stall.delayMs(offset)).unref()
       return false
     },
     log: deps.log,
@@ -127,13 +127,13 @@ export function openFanOut(deps: FanOutDeps, onAdded: () => void): LogReader {
 async function match(
   deps: FanOutDeps,
   events: readonly LoggedEvent[],
-): Promise<{ work: NewWebhookDelivery[]; to: LogPosition }> {
+): Promise<{ work: NewWebhookDelivery[]; to: LogOffset }> {
   const webhooks = await findOfAccounts(deps, events)
   const work: NewWebhookDelivery[] = []
   let to = LOG_START
   for (const event of events) {
     if (work.length >= FAN_OUT_ROWS_MAX) break
-    to = event.position
+    to = event.offset
     const wanting = (webhooks.get(event.accountId) ?? []).filter((one) => isFor(event, one))
     if (wanting.length === 0) continue
     const { id: eventId, kind: eventKind } = event
@@ -169,6 +169,6 @@ async function findOfAccounts(
 /** A test event already has its delivery. */
 function isFor(event: LoggedEvent, webhook: Webhook): boolean {
   if (event.kind === 'webhook.test') return false
-  if (comparePositions(event.position, enabledAfter(webhook)) <= 0) return false
+  if (compareOffsets(event.offset, enabledAfter(webhook)) <= 0) return false
   return isWanted(event, webhook)
 }

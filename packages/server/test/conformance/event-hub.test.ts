@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LOG_POLL_MS, LOG_STALL_MS, LOG_UNSETTLED_MS, openStall } from '#events/follow-log.ts'
-import { comparePositions } from '#events/model.ts'
+import { compareOffsets } from '#events/model.ts'
 import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { openExtractions } from '#mailbox/messages/extractions.ts'
 import { systemClock } from '#platform/clock.ts'
@@ -123,13 +123,13 @@ onEachEngine('the follower of the log of events', (engine) => {
     await hub.close()
   })
 
-  test('sends a listener that joins at any time all events after its position, and none twice', async () => {
+  test('sends a listener that joins at any time all events after its offset, and none twice', async () => {
     const hub = openHub(db)
     const first = makeEar()
-    const opened: { ear: Ear; listening: Listening; from: Listening['position'] }[] = []
+    const opened: { ear: Ear; listening: Listening; from: Listening['offset'] }[] = []
     const join = async (ear: Ear) => {
       const listening = await hub.listen(owner.accountId, ear)
-      opened.push({ ear, listening, from: listening.position })
+      opened.push({ ear, listening, from: listening.offset })
     }
     await join(first)
     const written: string[] = []
@@ -150,7 +150,7 @@ onEachEngine('the follower of the log of events', (engine) => {
     for (const { ear, from } of opened) {
       const behind = written.filter((id) => {
         const place = places.get(id)
-        return place !== undefined && comparePositions(place, from) > 0
+        return place !== undefined && compareOffsets(place, from) > 0
       })
       await ear.until(behind.length)
       assert.deepEqual(ear.told, behind)
@@ -333,12 +333,12 @@ test('a log that stands still is polled less and less often, and the operator is
   const clock = { ...systemClock, monotonic: () => nowMs }
   const log = { ...silentLog, warn: (fields: object) => told.push(fields) }
   const stall = openStall({ clock, log }, 'connections')
-  const position = { transactionId: 1, sequence: 1 }
-  assert.equal(stall.delayMs(position), LOG_UNSETTLED_MS)
+  const offset = { transactionId: 1, sequence: 1 }
+  assert.equal(stall.delayMs(offset), LOG_UNSETTLED_MS)
   nowMs = LOG_STALL_MS - 1
-  assert.equal(stall.delayMs({ ...position }), LOG_POLL_MS)
+  assert.equal(stall.delayMs({ ...offset }), LOG_POLL_MS)
   assert.deepEqual(told, [])
-  for (nowMs = LOG_STALL_MS; nowMs < 3 * LOG_STALL_MS; nowMs += 1_000) stall.delayMs(position)
+  for (nowMs = LOG_STALL_MS; nowMs < 3 * LOG_STALL_MS; nowMs += 1_000) stall.delayMs(offset)
   assert.deepEqual(told, [{ reader: 'connections', waitedMs: LOG_STALL_MS }])
   assert.equal(stall.delayMs({ transactionId: 2, sequence: 2 }), LOG_UNSETTLED_MS)
   stall.end()

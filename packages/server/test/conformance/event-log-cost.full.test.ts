@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { LOG_STEP_EVENTS } from '#events/follow-log.ts'
-import { type EventFilter, LOG_START, type LogPosition } from '#events/model.ts'
+import { type EventFilter, LOG_START, type LogOffset } from '#events/model.ts'
 import {
   countEvents,
   LOG_COUNT_EVENTS_MAX,
@@ -55,7 +55,7 @@ onBothEngines('a read in a log of thousands', (engine) => {
   }
   let firstTransaction = 0
 
-  const look = (filter: Partial<EventFilter>, from: LogPosition = LOG_START) =>
+  const look = (filter: Partial<EventFilter>, from: LogOffset = LOG_START) =>
     scanLog(db, {
       accountId: owner.accountId,
       after: from,
@@ -75,7 +75,7 @@ onBothEngines('a read in a log of thousands', (engine) => {
       ],
     ]
     for (const [name, index, asked] of filters) {
-      let reached: LogPosition = LOG_START
+      let reached: LogOffset = LOG_START
       const plans = await plansOf(db, async () => {
         const first = await look(asked)
         assert.deepEqual([first.events, first.isEnd], [[], false], name)

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import pg from 'pg'
-import { comparePositions, type EventFilter, LOG_START, type LoggedEvent } from '#events/model.ts'
+import { compareOffsets, type EventFilter, LOG_START, type LoggedEvent } from '#events/model.ts'
 import { countEvents, findEvent, LOG_WINDOW_EVENTS, listEvents } from '#events/store/events.ts'
 import {
   findUnsettledSince,
   isUnsettledAfter,
-  positionOf,
+  offsetOf,
   readLog,
   readLogHead,
   readLogHeadOf,
@@ -53,7 +53,7 @@ const idsOf = (events: readonly LoggedEvent[]) => events.map(({ id }) => id)
 async function readAll(db: Db, from = LOG_START): Promise<LoggedEvent[]> {
   const read: LoggedEvent[] = []
   for (;;) {
-    const after = read.at(-1)?.position ?? from
+    const after = read.at(-1)?.offset ?? from
     const some = await readLog(db, { after, limit: 7 })
     if (some.length === 0) return read
     read.push(...some)
@@ -75,7 +75,7 @@ onBothEngines('the log of events', (engine) => {
     ]
     const read = await readAll(db, from)
     assert.deepEqual(idsOf(read), written)
-    assert.deepEqual(await readLogHead(db), read.at(-1)?.position)
+    assert.deepEqual(await readLogHead(db), read.at(-1)?.offset)
     assert.equal(await isUnsettledAfter(db, await readLogHead(db)), false)
   })
 
@@ -133,7 +133,7 @@ onBothEngines('the log of events', (engine) => {
     const reading = (async () => {
       for (;;) {
         const isLast = !isWriting
-        const some = await readAll(db, read.at(-1)?.position ?? from)
+        const some = await readAll(db, read.at(-1)?.offset ?? from)
         read.push(...some)
         if (isLast && some.length === 0) return
         await new Promise(setImmediate)
@@ -150,8 +150,8 @@ onBothEngines('the log of events', (engine) => {
     isWriting = false
     await reading
     assert.deepEqual(idsOf(read).sort(), written.flat().sort())
-    const positions = read.map(({ position }) => position)
-    assert.deepEqual(positions, [...positions].sort(comparePositions))
+    const offsets = read.map(({ offset }) => offset)
+    assert.deepEqual(offsets, [...offsets].sort(compareOffsets))
   })
 })
 
@@ -210,14 +210,14 @@ suite('the log of events on a server with many writers (postgres)', () => {
     const since = await findUnsettledSince(db)
     assert.ok(since !== null && Date.now() - since < 60_000)
     const head = await readLogHeadOf(db, inboxId)
-    assert.deepEqual(head, { position: await readLogHead(db), unsettledIds: [later] })
+    assert.deepEqual(head, { offset: await readLogHead(db), unsettledIds: [later] })
     await client.query('commit')
     await untilReadable(db)
     assert.equal(await findUnsettledSince(db), null)
     assert.deepEqual(idsOf(await readAll(db, from)), ['held', later])
   })
 
-  test('an older transaction that writes its event last is read at its own position', async () => {
+  test('an older transaction that writes its event last is read at its own offset', async () => {
     const owner = await addAccount(db)
     const inboxId = await addInbox(db, owner)
     const from = await readLogHead(db)
@@ -251,11 +251,11 @@ suite('the log of events in a database from another server (postgres)', () => {
   /** As if they were transactions of a server with far higher numbers. */
   async function move(events: readonly LoggedEvent[], reader: LoggedEvent | undefined) {
     const number = 5_000_000_000
-    for (const [index, { id, position }] of events.entries()) {
+    for (const [index, { id, offset }] of events.entries()) {
       const place = `transaction_id = ${number + index}`
       await runSql(database, `update events set ${place} where id = '${id}'`)
       if (id !== reader?.id) continue
-      await runSql(database, `update event_readers set ${place}, sequence = ${position.sequence}`)
+      await runSql(database, `update event_readers set ${place}, sequence = ${offset.sequence}`)
     }
   }
 
@@ -297,7 +297,7 @@ suite('the log of events in a database from another server (postgres)', () => {
     const enabledAt = async (at: number) => {
       const webhookId = await addWebhook(db, owner)
       const place = `enabled_after_transaction_id = ${5_000_000_000 + at},
-        enabled_after_sequence = ${foreign[at]?.position.sequence}`
+        enabled_after_sequence = ${foreign[at]?.offset.sequence}`
       await runSql(database, `update webhooks set ${place} where id = '${webhookId}'`)
       return webhookId
     }
@@ -310,11 +310,11 @@ suite('the log of events in a database from another server (postgres)', () => {
     const all = (await readAll(db, start)).filter(({ accountId }) => accountId === owner.accountId)
     const row = await db.read.selectFrom('event_readers').selectAll().executeTakeFirst()
     assert.ok(row)
-    const unread = all.filter(({ position }) => comparePositions(position, positionOf(row)) > 0)
+    const unread = all.filter(({ offset }) => compareOffsets(offset, offsetOf(row)) > 0)
     const toBeTold = async (webhookId: string) => {
       const webhook = await findWebhook(db, webhookId)
       const after = webhook === null ? LOG_START : enabledAfter(webhook)
-      return idsOf(unread.filter(({ position }) => comparePositions(position, after) > 0))
+      return idsOf(unread.filter(({ offset }) => compareOffsets(offset, after) > 0))
     }
     const ids = idsOf(foreign)
     assert.deepEqual(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import type { LogReader } from '#events/follow-log.ts'
 import { isUnsettledAfter } from '#events/store/log.ts'
-import { findReaderPosition } from '#events/store/readers.ts'
+import { findReaderOffset } from '#events/store/readers.ts'
 import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { DAY_MS, HOUR_MS } from '#platform/units.ts'
 import { purgeExpiredStep } from '#removal/store/purge.ts'
@@ -48,7 +48,7 @@ onBothEngines('hourly figures', (engine) => {
   const settle = async (one: LogReader, name: CounterName = 'figures') => {
     for (;;) {
       while (await one.step());
-      if (!(await isUnsettledAfter(db, await findReaderPosition(db, name)))) return
+      if (!(await isUnsettledAfter(db, await findReaderOffset(db, name)))) return
     }
   }
   const receivedOf = async (accountId = owner.accountId) =>

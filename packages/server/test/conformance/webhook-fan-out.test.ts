@@ -3,7 +3,7 @@ import { beforeEach, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LOG_STEP_EVENTS, LOG_UNKEPT_EVENTS_MAX } from '#events/follow-log.ts'
 import { readLogHead } from '#events/store/log.ts'
-import { findReaderPosition } from '#events/store/readers.ts'
+import { findReaderOffset } from '#events/store/readers.ts'
 import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { changeInbox } from '#inboxes/store/change-inboxes.ts'
 import { MINUTE_MS } from '#platform/units.ts'
@@ -185,7 +185,7 @@ onEachEngine('events for webhooks', (engine) => {
     }
   })
 
-  test('a log without subscribers is read without a write, and its position stored now and then', async () => {
+  test('a log without subscribers is read without a write, and its offset stored now and then', async () => {
     const writes: string[] = []
     const counting: Db = {
       ...db,
@@ -196,11 +196,11 @@ onEachEngine('events for webhooks', (engine) => {
       },
     }
     const reader = fanOut(counting)
-    const before = await findReaderPosition(db, 'webhooks')
+    const before = await findReaderOffset(db, 'webhooks')
     for (let index = 0; index < 10; index++) await arrive()
     await settle(reader)
     assert.deepEqual(writes, [])
-    assert.deepEqual(await findReaderPosition(db, 'webhooks'), before)
+    assert.deepEqual(await findReaderOffset(db, 'webhooks'), before)
     for (let count = 0; count < LOG_UNKEPT_EVENTS_MAX; count += 50) {
       await arrive(Array.from({ length: 50 }, () => inboxId))
     }
@@ -212,7 +212,7 @@ onEachEngine('events for webhooks', (engine) => {
     const [eventId] = await arrive()
     await settle(reader)
     assert.equal(writes.length, 2)
-    assert.deepEqual(await findReaderPosition(db, 'webhooks'), await readLogHead(db))
+    assert.deepEqual(await findReaderOffset(db, 'webhooks'), await readLogHead(db))
     assert.ok(eventId)
   })
 

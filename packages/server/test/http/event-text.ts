@@ -11,7 +11,7 @@ export function eventText(id: string, text: string): EventText {
       id,
       kind: 'message.received',
       accountId: 'acc_1',
-      position: { transactionId: 0, sequence: 1 },
+      offset: { transactionId: 0, sequence: 1 },
       occurredAtMs: 0,
       ...none,
     },

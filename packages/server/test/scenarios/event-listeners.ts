@@ -17,8 +17,8 @@ export function watchListeners({ app }: Pick<World, 'app'>) {
     change(1)
     let isOver = false
     return {
-      get position() {
-        return listening.position
+      get offset() {
+        return listening.offset
       },
       stop() {
         listening.stop()

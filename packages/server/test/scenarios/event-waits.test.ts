@@ -236,7 +236,7 @@ onEachEngine('waiting for a message', (engine) => {
       catchUp: <Value>(_: string, read: () => Promise<Value>) => read(),
       async listen(_: string, given: EventListener) {
         listener = given
-        return { position: LOG_START, stop: () => {} }
+        return { offset: LOG_START, stop: () => {} }
       },
     })
     const signal = new AbortController().signal

@@ -1,5 +1,5 @@
-// Adds events to the log. No event is ever added before a position that was read. An erased
-// event keeps only its position.
+// Adds events to the log. No event is ever added before an offset that was read. An erased
+// event keeps only its offset.
 
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import type { NewRow, Tables, Tx } from '#store/tables.ts'

@@ -3,12 +3,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
-import { type EventFilter, LOG_START, type LoggedEvent, type LogPosition } from '#events/model.ts'
-import { inLog, inLogOrder, logOrder, selectPositions } from '#platform/db/log-order.ts'
+import { type EventFilter, LOG_START, type LoggedEvent, type LogOffset } from '#events/model.ts'
+import { inLog, inLogOrder, logOrder, selectOffsets } from '#platform/db/log-order.ts'
 import { idTimeMs } from '#platform/ids.ts'
 import type { ReadDb, Tables } from '#store/tables.ts'
 import { ERASED } from './append.ts'
-import { positionBefore, positionOf, readLogHead, toEvent } from './log.ts'
+import { offsetBefore, offsetOf, readLogHead, toEvent } from './log.ts'
 
 /** Events that one query scans for those that pass a filter. */
 export const LOG_WINDOW_EVENTS = 2_000
@@ -31,36 +31,36 @@ export async function findEvent(
 }
 
 /** The event may be erased. */
-export async function findEventPosition(
+export async function findEventOffset(
   db: ReadDb,
   accountId: string,
   eventId: string,
-): Promise<LogPosition | null> {
+): Promise<LogOffset | null> {
   const row = await findRow(db, accountId, eventId)
-  return row === undefined ? null : positionOf(row)
+  return row === undefined ? null : offsetOf(row)
 }
 
 /** Clocks differ between processes, and an event is written shortly after its id was made. */
 const ID_ORDER_SLACK_MS = 60_000
 
 /** `eventId` is not in the log. Without a later event, the end of the settled log. */
-export async function findPositionOfId(
+export async function findOffsetOfId(
   db: ReadDb,
   accountId: string,
   eventId: string,
-): Promise<LogPosition> {
+): Promise<LogOffset> {
   const end = await readLogHead(db)
-  const before = await selectPositions(db, db.read.selectFrom('events'))
+  const before = await selectOffsets(db, db.read.selectFrom('events'))
     .where('occurred_at', '<', idTimeMs(eventId) - ID_ORDER_SLACK_MS)
     .orderBy('occurred_at', 'desc')
     .limit(1)
     .executeTakeFirst()
   const filter = NO_FILTER
-  const after = before === undefined ? LOG_START : positionOf(before)
+  const after = before === undefined ? LOG_START : offsetOf(before)
   const later = rowsIn(db, { accountId, after, filter }).where('id', '>', eventId)
-  const first = await inLogOrder(db, selectPositions(db, later), 'asc').limit(1).executeTakeFirst()
+  const first = await inLogOrder(db, selectOffsets(db, later), 'asc').limit(1).executeTakeFirst()
   if (first === undefined) return end
-  const { transactionId, sequence } = positionOf(first)
+  const { transactionId, sequence } = offsetOf(first)
   return { transactionId, sequence: sequence - 1 }
 }
 
@@ -75,9 +75,9 @@ function findRow(db: ReadDb, accountId: string, eventId: string) {
 
 export type EventRange = {
   readonly accountId: string
-  readonly after: LogPosition
+  readonly after: LogOffset
   /** Inclusive; to the end if omitted. */
-  readonly until?: LogPosition
+  readonly until?: LogOffset
   /** The inboxes and pods of the filter must belong to the account. */
   readonly filter: EventFilter
   /** 'asc', oldest first, is the default. */
@@ -86,15 +86,15 @@ export type EventRange = {
 
 export type EventOrder = 'asc' | 'desc'
 
-export function unreadOf<Range extends EventRange>(range: Range, reached: LogPosition): Range {
+export function unreadOf<Range extends EventRange>(range: Range, reached: LogOffset): Range {
   return range.order === 'desc'
-    ? { ...range, until: positionBefore(reached) }
+    ? { ...range, until: offsetBefore(reached) }
     : { ...range, after: reached }
 }
 
 export type LogScan = {
   readonly events: LoggedEvent[]
-  readonly reached: LogPosition
+  readonly reached: LogOffset
   /** Whether `reached` is the end of the range or of its settled part. */
   readonly isEnd: boolean
 }
@@ -115,7 +115,7 @@ export async function scanLog(
     .limit(limit)
     .execute()
   const events = rows.map(toEvent).filter(({ accountId }) => accountId === range.accountId)
-  const last = events.at(-1)?.position
+  const last = events.at(-1)?.offset
   if (last !== undefined && events.length === limit) return { events, reached: last, isEnd: false }
   const farEnd = order === 'asc' ? range.until : range.after
   return { events, reached: end ?? farEnd ?? last ?? range.after, isEnd: end === null }
@@ -162,7 +162,7 @@ export async function countEvents(
 /** Searches up to and including `until`. */
 export async function findNewestEventId(
   db: ReadDb,
-  { accountId, until }: { accountId: string; until: LogPosition },
+  { accountId, until }: { accountId: string; until: LogOffset },
 ): Promise<string | null> {
   const filter = NO_FILTER
   const places = rowsIn(db, { accountId, after: LOG_START, until, filter })
@@ -177,15 +177,15 @@ export async function findNewestUnsettled(
     accountId,
     filter,
     until,
-  }: { accountId: string; filter: EventFilter; until?: LogPosition | undefined },
-): Promise<LogPosition | null> {
+  }: { accountId: string; filter: EventFilter; until?: LogOffset | undefined },
+): Promise<LogOffset | null> {
   const { isUnsettled: condition, isUpTo } = logOrder(db.reading)
   if (condition === null) return null
   const query = ofOneIndex(db.read.selectFrom('events'), { accountId, filter }).where(condition)
   const bounded = until === undefined ? query : query.where(isUpTo(until))
-  const newest = inLogOrder(db, selectPositions(db, bounded), 'desc').limit(1)
+  const newest = inLogOrder(db, selectOffsets(db, bounded), 'desc').limit(1)
   const row = await newest.executeTakeFirst()
-  return row === undefined ? null : positionOf(row)
+  return row === undefined ? null : offsetOf(row)
 }
 
 /** The only inbox of a filter, which has an index of its own; otherwise null. */
@@ -213,7 +213,7 @@ function ofOneIndex<Row>(
     : query.where('account_id', '=', accountId).where(IS_NOT_ERASED)
 }
 
-function eventsIn(db: ReadDb, range: EventRange, end: LogPosition | null) {
+function eventsIn(db: ReadDb, range: EventRange, end: LogOffset | null) {
   const { kinds, podIds, inboxIds, categories } = range.filter
   const scanned = end === null ? range : windowOf(range, end)
   let query = rowsIn(db, scanned)
@@ -271,22 +271,20 @@ export async function isEventShown(
   return row !== undefined
 }
 
-function windowOf(range: EventRange, end: LogPosition): EventRange {
-  return range.order === 'desc'
-    ? { ...range, after: positionBefore(end) }
-    : { ...range, until: end }
+function windowOf(range: EventRange, end: LogOffset): EventRange {
+  return range.order === 'desc' ? { ...range, after: offsetBefore(end) } : { ...range, until: end }
 }
 
 /** Null if the scan may continue to the end of the range. */
-async function findWindowEnd(db: ReadDb, range: EventRange): Promise<LogPosition | null> {
+async function findWindowEnd(db: ReadDb, range: EventRange): Promise<LogOffset | null> {
   const { kinds, podIds, inboxIds, categories } = range.filter
   const isSparse =
     kinds.length > 0 || categories.length > 0 || podIds.length > 0 || inboxIds.length > 1
   if (!isSparse) return null
   const { order = 'asc' } = range
-  const row = await inLogOrder(db, selectPositions(db, rowsIn(db, range)), order)
+  const row = await inLogOrder(db, selectOffsets(db, rowsIn(db, range)), order)
     .offset(LOG_WINDOW_EVENTS - 1)
     .limit(1)
     .executeTakeFirst()
-  return row === undefined ? null : positionOf(row)
+  return row === undefined ? null : offsetOf(row)
 }

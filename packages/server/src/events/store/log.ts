@@ -6,22 +6,22 @@ import {
   type EventKind,
   LOG_START,
   type LoggedEvent,
-  type LogPosition,
+  type LogOffset,
   type MessageCategory,
 } from '#events/model.ts'
-import { inLog, inLogOrder, logOrder, selectPositions } from '#platform/db/log-order.ts'
+import { inLog, inLogOrder, logOrder, selectOffsets } from '#platform/db/log-order.ts'
 import type { ReadDb, Row } from '#store/tables.ts'
 import { ERASED } from './append.ts'
 
-/** No event is between this position and that one, because sequences are integers. */
-export function positionBefore({ transactionId, sequence }: LogPosition): LogPosition {
+/** No event is between this offset and that one, because sequences are integers. */
+export function offsetBefore({ transactionId, sequence }: LogOffset): LogOffset {
   return { transactionId, sequence: sequence - 1 }
 }
 
 /** Settled events of all accounts; `hasUntold` includes those of `insertUntold`. */
 export async function readLog(
   db: ReadDb,
-  { after, limit, hasUntold = false }: { after: LogPosition; limit: number; hasUntold?: boolean },
+  { after, limit, hasUntold = false }: { after: LogOffset; limit: number; hasUntold?: boolean },
 ): Promise<LoggedEvent[]> {
   const found: LoggedEvent[] = []
   for (let from = after; ; await nextTurn()) {
@@ -34,22 +34,22 @@ export async function readLog(
     if (found.length >= limit || rows.length < limit || last === undefined) {
       return found.slice(0, limit)
     }
-    from = positionOf(last)
+    from = offsetOf(last)
   }
 }
 
-export async function readLogHead(db: ReadDb): Promise<LogPosition> {
+export async function readLogHead(db: ReadDb): Promise<LogOffset> {
   const row = await selectHead(db).executeTakeFirst()
-  return row === undefined ? LOG_START : positionOf(row)
+  return row === undefined ? LOG_START : offsetOf(row)
 }
 
 function selectHead(db: ReadDb) {
   const query = inLog(db, db.read.selectFrom('events'), { after: LOG_START, until: null })
-  return inLogOrder(db, selectPositions(db, query), 'desc').limit(1)
+  return inLogOrder(db, selectOffsets(db, query), 'desc').limit(1)
 }
 
 /** True while an older transaction runs. Readers poll, because nothing notifies of its end. */
-export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<boolean> {
+export async function isUnsettledAfter(db: ReadDb, after: LogOffset): Promise<boolean> {
   const { isSettled, isAfter } = logOrder(db.reading)
   if (isSettled === null) return false
   const query = db.read.selectFrom('events').where(isAfter(after))
@@ -62,9 +62,9 @@ export async function isUnsettledAfter(db: ReadDb, after: LogPosition): Promise<
 export async function readLogHeadOf(
   db: ReadDb,
   inboxId: string,
-): Promise<{ position: LogPosition; unsettledIds: string[] }> {
+): Promise<{ offset: LogOffset; unsettledIds: string[] }> {
   const { isUnsettled: condition } = logOrder(db.reading)
-  if (condition === null) return { position: await readLogHead(db), unsettledIds: [] }
+  if (condition === null) return { offset: await readLogHead(db), unsettledIds: [] }
   const head = db.read
     .selectFrom(selectHead(db).as('head'))
     .select(sql<string | null>`null`.as('id'))
@@ -73,10 +73,10 @@ export async function readLogHeadOf(
     .select('id')
     .where('inbox_id', '=', inboxId)
     .where(condition)
-  const rows = await selectPositions(db, head).unionAll(selectPositions(db, waiting)).execute()
+  const rows = await selectOffsets(db, head).unionAll(selectOffsets(db, waiting)).execute()
   const settled = rows.find(({ id }) => id === null)
   return {
-    position: settled === undefined ? LOG_START : positionOf(settled),
+    offset: settled === undefined ? LOG_START : offsetOf(settled),
     unsettledIds: rows.flatMap(({ id }) => id ?? []),
   }
 }
@@ -96,13 +96,13 @@ export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
   return row?.occurred_at ?? null
 }
 
-export function positionOf(row: Pick<Row<'events'>, 'transaction_id' | 'sequence'>): LogPosition {
+export function offsetOf(row: Pick<Row<'events'>, 'transaction_id' | 'sequence'>): LogOffset {
   return { transactionId: row.transaction_id, sequence: row.sequence }
 }
 
 export function toEvent(row: Row<'events'>): LoggedEvent {
   return {
-    position: positionOf(row),
+    offset: offsetOf(row),
     id: row.id,
     kind: row.kind as EventKind,
     accountId: row.account_id,

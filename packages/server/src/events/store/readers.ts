@@ -1,11 +1,11 @@
 // How far each reader of the whole log has come.
 
-import type { LogPosition } from '#events/model.ts'
+import type { LogOffset } from '#events/model.ts'
 import type { ReadDb, Tx } from '#store/tables.ts'
 
 export type LogReaderName = 'webhooks' | 'figures' | 'inbox_days'
 
-export async function findReaderPosition(db: ReadDb, name: LogReaderName): Promise<LogPosition> {
+export async function findReaderOffset(db: ReadDb, name: LogReaderName): Promise<LogOffset> {
   const row = await db.read
     .selectFrom('event_readers')
     .select(['transaction_id', 'sequence'])
@@ -17,7 +17,7 @@ export async function findReaderPosition(db: ReadDb, name: LogReaderName): Promi
 /** False if another process has already moved the reader from `from`. */
 export async function moveReader(
   tx: Tx,
-  { name, from, to }: { name: LogReaderName; from: LogPosition; to: LogPosition },
+  { name, from, to }: { name: LogReaderName; from: LogOffset; to: LogOffset },
 ): Promise<boolean> {
   const moved = await tx.query
     .updateTable('event_readers')

@@ -2,12 +2,12 @@
 // transaction numbers that this server has not reached yet, and readers would wait for those to
 // end.
 
-import { comparePositions, type LogPosition } from '#events/model.ts'
+import { compareOffsets, type LogOffset } from '#events/model.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { logOrder } from '#platform/db/log-order.ts'
 import type { Row, Tx } from '#store/tables.ts'
-import { positionOf } from './log.ts'
+import { offsetOf } from './log.ts'
 
 const STEP_ROWS = 10_000
 
@@ -30,7 +30,7 @@ export const settleEventOrder = transaction({
     const moves: Move[] = []
     for (const reader of readers) {
       const sequence = await findSequence(tx, reader)
-      moves.push({ from: positionOf(reader), sequence })
+      moves.push({ from: offsetOf(reader), sequence })
       await tx.query
         .updateTable('event_readers')
         .set({ transaction_id: own, sequence })
@@ -56,11 +56,11 @@ export const settleEventOrder = transaction({
   },
 })
 
-type Move = { from: LogPosition; sequence: number }
+type Move = { from: LogOffset; sequence: number }
 type Numbers = NonNullable<ReturnType<typeof logOrder>['numbers']>
 type Place = Pick<Row<'event_readers'>, 'transaction_id' | 'sequence'>
 
-/** A webhook enabled before a reader's position takes it; only the others need a query each. */
+/** A webhook enabled before a reader's offset takes it; only the others need a query each. */
 async function settleWebhooks(tx: Tx, { own, isForeign }: Numbers, readers: Move[]) {
   const places = tx.query
     .selectFrom('webhooks')
@@ -72,7 +72,7 @@ async function settleWebhooks(tx: Tx, { own, isForeign }: Numbers, readers: Move
     .as('places')
   const foreign = await tx.query.selectFrom(places).selectAll().where(isForeign).execute()
   for (const place of foreign) {
-    const behind = readers.find(({ from }) => comparePositions(positionOf(place), from) <= 0)
+    const behind = readers.find(({ from }) => compareOffsets(offsetOf(place), from) <= 0)
     await tx.query
       .updateTable('webhooks')
       .set({
@@ -85,13 +85,13 @@ async function settleWebhooks(tx: Tx, { own, isForeign }: Numbers, readers: Move
   }
 }
 
-/** The last sequence before the first event that a reader at this position had not read. */
+/** The last sequence before the first event that a reader at this offset had not read. */
 async function findSequence(tx: Tx, reader: Place): Promise<number> {
   const { numbers, isAfter } = logOrder(tx)
   if (numbers === null) return reader.sequence
   const foreign = tx.query.selectFrom('events').where(numbers.isForeign)
   const unread = await foreign
-    .where(isAfter(positionOf(reader)))
+    .where(isAfter(offsetOf(reader)))
     .select(({ fn }) => fn.min('sequence').as('first'))
     .executeTakeFirst()
   if (unread?.first != null) return unread.first - 1

@@ -3,8 +3,8 @@
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
-import type { LogPosition } from '#events/model.ts'
-import { findReaderPosition } from '#events/store/readers.ts'
+import type { LogOffset } from '#events/model.ts'
+import { findReaderOffset } from '#events/store/readers.ts'
 import { countedRows } from '#platform/db/dialect.ts'
 import { inLog, inLogOrder } from '#platform/db/log-order.ts'
 import type { QueueState, QueueTable } from '#queue/leased-queue.ts'
@@ -86,11 +86,11 @@ export async function readDueDomainChecks(db: ReadDb, nowMs: number): Promise<Wa
 }
 
 export async function readFanOutLag(db: ReadDb): Promise<Waiting> {
-  const behind = eventsAfter(db, await findReaderPosition(db, 'webhooks'))
+  const behind = eventsAfter(db, await findReaderOffset(db, 'webhooks'))
   return summarize(db, behind.select(timeIn('occurred_at')).limit(LOG_LAG_EVENTS_MAX))
 }
 
-function eventsAfter(db: ReadDb, after: LogPosition) {
+function eventsAfter(db: ReadDb, after: LogOffset) {
   const behind = inLog(db, db.read.selectFrom('events'), { after, until: null })
   return inLogOrder(db, behind, 'asc')
 }

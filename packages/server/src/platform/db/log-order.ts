@@ -4,15 +4,15 @@
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { Engine } from './db.ts'
 
-type Position = { readonly transactionId: number; readonly sequence: number }
+type Offset = { readonly transactionId: number; readonly sequence: number }
 
 /** Committed rows are settled once no row can appear before them. */
 type LogOrder = {
   readonly columns: { transaction_id: RawBuilder<number>; sequence: RawBuilder<number> }
   readonly by: readonly RawBuilder<number>[]
-  isAfter(position: Position): RawBuilder<SqlBool>
+  isAfter(offset: Offset): RawBuilder<SqlBool>
   /** Bounds the index scan; a negated `isAfter` would be checked row by row. */
-  isUpTo(position: Position): RawBuilder<SqlBool>
+  isUpTo(offset: Offset): RawBuilder<SqlBool>
   /** Null where every committed row is settled. */
   readonly isSettled: RawBuilder<SqlBool> | null
   readonly isUnsettled: RawBuilder<SqlBool> | null
@@ -28,8 +28,8 @@ const orders: Readonly<Record<Engine, LogOrder>> = {
     // The transaction is constant on SQLite and in no index, so the column is not read.
     columns: { transaction_id: sql<number>`0`, sequence },
     by: [sequence],
-    isAfter: (position) => sql<SqlBool>`(sequence > ${position.sequence})`,
-    isUpTo: (position) => sql<SqlBool>`(sequence <= ${position.sequence})`,
+    isAfter: (offset) => sql<SqlBool>`(sequence > ${offset.sequence})`,
+    isUpTo: (offset) => sql<SqlBool>`(sequence <= ${offset.sequence})`,
     isSettled: null,
     isUnsettled: null,
     numbers: null,
@@ -37,10 +37,10 @@ const orders: Readonly<Record<Engine, LogOrder>> = {
   postgres: {
     columns: { transaction_id: transactionId, sequence },
     by: [transactionId, sequence],
-    isAfter: (position) =>
-      sql<SqlBool>`((transaction_id, sequence) > (${position.transactionId}, ${position.sequence}))`,
-    isUpTo: (position) =>
-      sql<SqlBool>`((transaction_id, sequence) <= (${position.transactionId}, ${position.sequence}))`,
+    isAfter: (offset) =>
+      sql<SqlBool>`((transaction_id, sequence) > (${offset.transactionId}, ${offset.sequence}))`,
+    isUpTo: (offset) =>
+      sql<SqlBool>`((transaction_id, sequence) <= (${offset.transactionId}, ${offset.sequence}))`,
     isSettled: sql<SqlBool>`transaction_id < pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
     isUnsettled: sql<SqlBool>`transaction_id >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
     numbers: {
@@ -63,7 +63,7 @@ type Reader = { readonly reading: { readonly engine: Engine } }
 export function inLog<Schema, Tables extends keyof Schema, Row>(
   { reading }: Reader,
   query: SelectQueryBuilder<Schema, Tables, Row>,
-  { after, until }: { after: Position; until: Position | null },
+  { after, until }: { after: Offset; until: Offset | null },
 ): SelectQueryBuilder<Schema, Tables, Row> {
   const { isAfter, isUpTo, isSettled } = logOrder(reading)
   let narrowed = query.where(isAfter(after))
@@ -71,7 +71,7 @@ export function inLog<Schema, Tables extends keyof Schema, Row>(
   return isSettled === null ? narrowed : narrowed.where(isSettled)
 }
 
-export function selectPositions<Schema, Tables extends keyof Schema, Row>(
+export function selectOffsets<Schema, Tables extends keyof Schema, Row>(
   { reading }: Reader,
   query: SelectQueryBuilder<Schema, Tables, Row>,
 ): SelectQueryBuilder<Schema, Tables, Row & { transaction_id: number; sequence: number }> {

@@ -1,8 +1,8 @@
 // Hourly figures count each event once: the reader's offset moves in the same transaction.
 
-import type { LogPosition } from '#events/model.ts'
-import { positionOf } from '#events/store/log.ts'
-import { findReaderPosition, moveReader } from '#events/store/readers.ts'
+import type { LogOffset } from '#events/model.ts'
+import { offsetOf } from '#events/store/log.ts'
+import { findReaderOffset, moveReader } from '#events/store/readers.ts'
 import { transaction } from '#platform/db/db.ts'
 import { inLog, inLogOrder } from '#platform/db/log-order.ts'
 import { addLatencies, type Latencies } from '#platform/telemetry/latency.ts'
@@ -21,7 +21,7 @@ export type AccountHour = MailHour & { accountId: string }
 export type CounterName = 'figures' | 'inbox_days'
 
 export type CountedEvent = {
-  position: LogPosition
+  offset: LogOffset
   kind: string
   accountId: string
   /** Null when the inbox is deleted. */
@@ -36,11 +36,7 @@ const COUNTED_KINDS = ['message.received', 'message.sent', 'message.failed']
 /** In log order, including erased events; `countedOnly` skips events that no figure counts. */
 export async function readLogToCount(
   db: ReadDb,
-  {
-    after,
-    limit,
-    countedOnly = false,
-  }: { after: LogPosition; limit: number; countedOnly?: boolean },
+  { after, limit, countedOnly = false }: { after: LogOffset; limit: number; countedOnly?: boolean },
 ): Promise<CountedEvent[]> {
   const events = db.read
     .selectFrom('events')
@@ -62,7 +58,7 @@ export async function readLogToCount(
     .limit(limit)
     .execute()
   return rows.map((row) => ({
-    position: positionOf(row),
+    offset: offsetOf(row),
     kind: row.kind,
     accountId: row.account_id,
     inboxId: row.inbox_id,
@@ -75,10 +71,10 @@ export async function readLogToCount(
 export async function findUncounted(
   db: ReadDb,
   name: CounterName,
-): Promise<{ position: LogPosition; sinceMs: number | null }> {
-  const position = await findReaderPosition(db, name)
-  const [first] = await readLogToCount(db, { after: position, limit: 1, countedOnly: true })
-  return { position, sinceMs: first?.occurredAtMs ?? null }
+): Promise<{ offset: LogOffset; sinceMs: number | null }> {
+  const offset = await findReaderOffset(db, name)
+  const [first] = await readLogToCount(db, { after: offset, limit: 1, countedOnly: true })
+  return { offset, sinceMs: first?.occurredAtMs ?? null }
 }
 
 /** Oldest first, without hours that have no events. */
@@ -143,8 +139,8 @@ export const addMailHours = transaction({
   async run(
     tx: Tx,
     input: {
-      from: LogPosition
-      to: LogPosition
+      from: LogOffset
+      to: LogOffset
       hours: AccountHour[]
     },
   ): Promise<boolean> {

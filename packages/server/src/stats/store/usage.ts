@@ -1,6 +1,6 @@
 // Daily figures count each event once: the reader's offset moves in the same transaction.
 
-import type { LogPosition } from '#events/model.ts'
+import type { LogOffset } from '#events/model.ts'
 import { moveReader } from '#events/store/readers.ts'
 import { transaction } from '#platform/db/db.ts'
 import { forEachRow, rowInsert, rowSelect } from '#platform/db/statement.ts'
@@ -26,7 +26,7 @@ export const addInboxDays = transaction({
   accountOf: () => null,
   async run(
     tx: Tx,
-    { from, to, days }: { from: LogPosition; to: LogPosition; days: Row<'inbox_days'>[] },
+    { from, to, days }: { from: LogOffset; to: LogOffset; days: Row<'inbox_days'>[] },
   ): Promise<boolean> {
     if (!(await moveReader(tx, { name: 'inbox_days', from, to }))) return false
     const ids = new Set(days.map(({ inbox_id }) => inbox_id))

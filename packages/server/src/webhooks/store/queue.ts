@@ -1,7 +1,7 @@
 // The queue of webhook deliveries. A lane is a webhook.
 
 import { sql } from 'kysely'
-import type { LogPosition } from '#events/model.ts'
+import type { LogOffset } from '#events/model.ts'
 import { insertEvent } from '#events/store/append.ts'
 import { moveReader } from '#events/store/readers.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
@@ -34,8 +34,8 @@ export const addWebhookDeliveries = transaction({
   async run(
     tx: Tx,
     input: {
-      from: LogPosition
-      to: LogPosition
+      from: LogOffset
+      to: LogOffset
       deliveries: NewWebhookDelivery[]
       nowMs: number
       queueMs: number
