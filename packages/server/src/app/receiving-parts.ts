@@ -63,7 +63,6 @@ export async function openReceivingParts(
   opened.defer(() => tracing.close())
   const wakes = { delivery: openOwnSignals(), webhooks: openOwnSignals(), worker: openOwnSignals() }
   const base = await openBase(options, tracing, wakes)
-  const quota = { bytes: settings.limits.storedBytesPerAccount, wakeEvents: base.wakeEvents }
   return {
     base,
     wakes,
@@ -76,7 +75,7 @@ export async function openReceivingParts(
       findSecrets: 'find secrets',
       findMentions: 'find mentions',
     }),
-    storageQuota: openStorageQuota(base, quota),
+    storageQuota: openStorageQuota(base, settings.limits.storedBytesPerAccount),
     receiving: {
       authenticator:
         authenticator && traceMethods(authenticator, tracing, { authenticate: 'authenticate' }),

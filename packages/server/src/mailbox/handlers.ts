@@ -11,8 +11,7 @@ import {
   untilGone,
 } from '#http/handler.ts'
 import { metadataMarks } from '#inboxes/store/metadata.ts'
-import type { Downloads } from '#mailbox/attachments/downloads.ts'
-import { isSignatureGood } from '#mailbox/attachments/signed-url.ts'
+import { isSignatureGood, type UrlSigner } from '#mailbox/attachments/signed-url.ts'
 import { hashOfLeaseToken, isLive } from '#mailbox/claims/store/lease.ts'
 import {
   assigneeMark,
@@ -23,14 +22,18 @@ import {
 } from '#mailbox/labels/store/filter-marks.ts'
 import type { Extractions } from '#mailbox/messages/extractions.ts'
 import { presentListed, presentMessage } from '#mailbox/messages/present-message.ts'
-import { findAttachment, readAttachment, readRaw } from '#mailbox/messages/read-content.ts'
-import { fetchImage, showMessage } from '#mailbox/messages/show-message.ts'
+import {
+  findAttachment,
+  type RawReader,
+  readAttachment,
+  readRaw,
+} from '#mailbox/messages/read-content.ts'
+import { fetchImage, type MessageImages, showMessage } from '#mailbox/messages/show-message.ts'
 import type { ViewOptions } from '#mailbox/messages/view-mail.ts'
 import type { MailFilter } from '#mailbox/store/filters.ts'
 import type { ThreadChange } from '#mailbox/threads/store/change-threads.ts'
 import type { ShownThread, ThreadClaim } from '#mailbox/threads/store/threads.ts'
 import type { Parser } from '#parser/parser.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import type { Chance } from '#platform/chance.ts'
 import {
   type Clock,
@@ -39,13 +42,9 @@ import {
   presentTime,
   presentTimes,
 } from '#platform/clock.ts'
-import type { HttpGet } from '#platform/egress/http-get.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import { problem, wrongField } from '#platform/problem.ts'
 import type { Semaphore } from '#platform/semaphore.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
-import type { Db } from '#store/tables.ts'
 import {
   filterMessagesOf,
   filterThreadsOf,
@@ -58,27 +57,15 @@ import {
   updateThread,
 } from './read-mail.ts'
 
-type Deps = {
-  db: Db
-  clock: Clock
-  queueClock: QueueClock
-  makeId: MakeId
-  wakeEvents: () => void
-  chance: Chance
-  log: Log
-  parser: Parser
-  downloads: Downloads
-  extractions: Extractions
-  blobs: BlobStore | null
-  inboxDomain: string
-  smtpHostname: string
-  publicUrl: () => string
-  urlKey: Uint8Array
-  deriveKey: (purpose: string) => Uint8Array
-  getImage: HttpGet
-  imageFetches: Semaphore
-  searchSlots: Semaphore
-}
+type Deps = RawReader &
+  UrlSigner &
+  MessageImages & {
+    queueClock: QueueClock
+    chance: Chance
+    parser: Parser
+    extractions: Extractions
+    searchSlots: Semaphore
+  }
 
 type MessageHandlers = Omit<
   HandlersOf<'messages'>,

@@ -27,16 +27,13 @@ import {
   type ShownThread,
   type Thread,
 } from '#mailbox/threads/store/threads.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
+import type { Store } from '#store/store.ts'
 import type { Db, Page } from '#store/tables.ts'
-
-type ThreadDeps = { db: Db }
 
 /** Newest first; bodies are cut at CUT_READ_LENGTH. */
 export async function listMessages(
@@ -92,7 +89,7 @@ export async function getMessage(
 }
 
 export async function listThreads(
-  deps: ThreadDeps,
+  { db }: { db: Db },
   input: {
     accountId: string
     inboxId: string
@@ -104,30 +101,29 @@ export async function listThreads(
     nowMs: number
   } & Page,
 ): Promise<{ threads: ShownThread[]; total: number }> {
-  const page = await listThreadRows(deps.db, input)
+  const page = await listThreadRows(db, input)
   if (page === null) throw notFound()
   return page
 }
 
 export async function filterThreadsOf(
-  deps: FilterDeps & ThreadDeps,
+  { db, searchSlots }: FilterDeps,
   input: Parameters<typeof filterThreads.run>[1],
   signal: AbortSignal,
 ): Promise<{ threads: ShownThread[] } & Counted> {
   const { accountId } = input
-  await requireInbox(deps.db, input)
-  const { ids: threadIds, ...counted } = await deps.searchSlots.run(
-    { key: accountId, signal },
-    () => deps.db.readLong(filterThreads, input, signal),
+  await requireInbox(db, input)
+  const { ids: threadIds, ...counted } = await searchSlots.run({ key: accountId, signal }, () =>
+    db.readLong(filterThreads, input, signal),
   )
-  return { threads: await findShownThreads(deps.db, { accountId, threadIds }), ...counted }
+  return { threads: await findShownThreads(db, { accountId, threadIds }), ...counted }
 }
 
 export async function getThread(
-  deps: ThreadDeps,
+  { db }: { db: Db },
   { accountId, threadId }: { accountId: string; threadId: string },
 ): Promise<ShownThread> {
-  const thread = await findShownThread(deps.db, accountId, threadId)
+  const thread = await findShownThread(db, accountId, threadId)
   if (thread === null) throw notFound()
   return thread
 }
@@ -161,12 +157,7 @@ async function expireDueClaims(deps: ChangeDeps): Promise<boolean> {
   return ended === EXPIRED_STEP
 }
 
-type ChangeDeps = ThreadDeps & {
-  clock: Clock
-  queueClock: QueueClock
-  makeId: MakeId
-  wakeEvents: () => void
-}
+type ChangeDeps = Store & { queueClock: QueueClock }
 
 /** `not_found`, `lease_lost`, `label_limit_reached`, `metadata_limit_reached`. Idempotent. */
 export async function updateThread(

@@ -12,6 +12,7 @@ import { systemChance } from '#platform/chance.ts'
 import { systemClock } from '#platform/clock.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { idMaker } from '#platform/ids.ts'
+import { silentLog } from '#platform/log.ts'
 import { AppError } from '#platform/problem.ts'
 import { ORPHAN_MS, purgeInbox, sweepBlobs } from '#removal/removal.ts'
 import type { Db } from '#store/tables.ts'
@@ -75,7 +76,8 @@ for (const { kind, engine } of PLACES) {
     afterEach(() => place?.close())
 
     const deps = (clock = systemClock, make = makeId) => {
-      return { db, blobs: place?.blobs ?? null, clock, makeId: make }
+      const store = { db, blobs: place?.blobs ?? null, clock, makeId: make }
+      return { ...store, log: silentLog, wakeEvents: () => {} }
     }
     /** Receives it; `onStored` runs after the bytes are stored and before the commit. */
     const receive = (raw: Uint8Array, onStored = async (_: string) => {}, given = deps()) =>

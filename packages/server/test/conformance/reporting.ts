@@ -3,12 +3,11 @@
 import { after, before, beforeEach } from 'node:test'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
-import type { CountedReport } from '#inbound/reports/find-reported.ts'
+import type { CountedReport, ReportDeps } from '#inbound/reports/find-reported.ts'
 import {
   type Arrived,
   processAtAbuse,
   processAtReturnPath,
-  type ReportDeps,
 } from '#inbound/reports/process-reports.ts'
 import type { SendInput } from '#outbound/send/store/accept-send.ts'
 import { hopMarkOf, makeReturnPath } from '#outbound/send/store/loop-marks.ts'

@@ -20,35 +20,24 @@ import {
   type ReadsFiles,
   senderKeyOf,
 } from '#inbound/receive/received-content.ts'
-import { type Downloads, readRawBytes, readReceivedRaw } from '#mailbox/attachments/attachments.ts'
+import {
+  type RawReader,
+  readRawBytes,
+  readReceivedRaw,
+  type UrlSigner,
+} from '#mailbox/attachments/attachments.ts'
 import { type Extractions, presentMessage } from '#mailbox/messages/messages.ts'
 import { NOT_SCANNED } from '#mailbox/messages/store/message-kind.ts'
 import { findMessage, type Message } from '#mailbox/messages/store/messages.ts'
 import { findRawMessage } from '#mailbox/messages/store/raw-messages.ts'
 import type { Parser } from '#parser/parser.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
 import { notFound } from '#platform/problem.ts'
 import type { Db } from '#store/tables.ts'
 
-type QuarantineDeps = {
-  db: Db
-  clock: Clock
-  makeId: MakeId
-  parser: Parser
-  downloads: Downloads
-  extractions: Extractions
-  blobs: BlobStore | null
-  inboxDomain: string
-  smtpHostname: string
-  publicUrl: () => string
-  urlKey: Uint8Array
-  wakeEvents: () => void
-  readsFiles: ReadsFiles
-}
+type QuarantineDeps = RawReader &
+  UrlSigner & { parser: Parser; extractions: Extractions; readsFiles: ReadsFiles }
 
 export function quarantineHandlers(deps: QuarantineDeps): HandlersOf<'quarantine'> {
   return {

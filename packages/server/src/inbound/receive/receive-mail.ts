@@ -17,7 +17,8 @@ import {
   type ReceiveOutcome,
   storeReceived,
 } from '#inbound/receive/store/receive-messages.ts'
-import { processReports, type ReportDeps } from '#inbound/reports/process-reports.ts'
+import type { ReportDeps } from '#inbound/reports/find-reported.ts'
+import { processReports } from '#inbound/reports/process-reports.ts'
 import type { MailScanner } from '#inbound/scan/scan.ts'
 import type { ReachedInbox, Screening } from '#inboxes/inboxes.ts'
 import { inboxAddressOf } from '#inboxes/model.ts'
@@ -25,15 +26,13 @@ import { NOT_SCANNED, type ScanResult } from '#mailbox/messages/store/message-ki
 import { withRawBytes } from '#mailbox/messages/store/with-raw-bytes.ts'
 import { type DeriveKey, hopMarkOf } from '#outbound/send/store/loop-marks.ts'
 import type { Parser } from '#parser/parser.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { checkEmailAddress } from '#platform/email-address.ts'
-import type { MakeId } from '#platform/ids.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { candidateValuesOf, judgeSender, type Sender } from '#policy/store/match-sender.ts'
 import { SENDER_PROOFS } from '#policy/store/send-policies.ts'
 import { findRulesForValues } from '#policy/store/sender-rules.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import type { AcceptedRecipient, MailRecipient } from './find-recipient.ts'
 import {
   contentOf,
@@ -87,7 +86,6 @@ export function refusalReply(result: Exclude<ReceiveResult, { kind: 'stored' }>)
 
 export type ReceiveDeps = ReportDeps & {
   parser: Parser
-  blobs: BlobStore | null
   authenticator: Authenticator | null
   rejectDmarcFailures: boolean
   scanner?: MailScanner | null
@@ -297,7 +295,7 @@ function addAddress(
 }
 
 async function screenReceipts(
-  deps: { db: Db; makeId: MakeId },
+  deps: Store,
   inboxes: readonly Target[],
   { headers, sender, hasVirus }: { headers: ParsedHeaders; sender: Sender; hasVirus: boolean },
 ): Promise<{ receipts: Receipt[]; keptOut: KeptOut[] }> {
@@ -335,14 +333,14 @@ function screeningOf({ address, screening }: ReachedInbox): Screening | null {
   return address.startsWith('postmaster@') ? null : screening
 }
 
-function receiptOf(deps: { makeId: MakeId }, inbox: Target, headers: ParsedHeaders): Receipt {
+function receiptOf({ makeId }: Store, inbox: Target, headers: ParsedHeaders): Receipt {
   return {
     accountId: inbox.accountId,
     podId: inbox.podId,
     inboxId: inbox.id,
-    messageId: deps.makeId('msg'),
-    threadId: deps.makeId('thr'),
-    eventId: deps.makeId('evt'),
+    messageId: makeId('msg'),
+    threadId: makeId('thr'),
+    eventId: makeId('evt'),
     toAddr: inbox.address,
     recipient: inbox.recipient,
     through: inbox.through,

@@ -4,6 +4,7 @@
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { Report, ReportedRecipient } from '@mailroom/mail-reading/report/report.ts'
+import type { Settings } from '#config/settings.ts'
 import { findRecipient } from '#inbound/receive/find-recipient.ts'
 import {
   findSent,
@@ -16,11 +17,15 @@ import {
   RETURN_PATH_MS,
   readReturnPath,
 } from '#outbound/send/store/loop-marks.ts'
-import type { Clock } from '#platform/clock.ts'
 import { isPublicSuffix } from '#platform/domain-name.ts'
 import { addressKey, checkEmailAddress, domainOf } from '#platform/email-address.ts'
 import { idTimeMs, isIdOf } from '#platform/ids.ts'
-import type { Db } from '#store/tables.ts'
+import type { Keys } from '#secrets/secrets.ts'
+import type { Store } from '#store/store.ts'
+
+export type ReportDeps = Store &
+  Pick<Settings, 'inboxDomain'> &
+  Pick<Keys, 'deriveKey'> & { countReport: (outcome: CountedReport) => void }
 
 type Named = { readonly id: string; readonly recipient: string }
 
@@ -36,7 +41,7 @@ export type Finding = { delivery: Named } & (
 
 /** The sent message, with the recipients that reports to its return path may be about. */
 export async function findAtReturnPath(
-  deps: { db: Db; clock: Clock; deriveKey: (purpose: string) => Uint8Array },
+  deps: ReportDeps,
   localPart: string,
 ): Promise<{ sent: SentMessage; group: Named[] } | 'forged' | 'expired' | 'unknown_message'> {
   const key = deps.deriveKey('return-path')
@@ -52,15 +57,13 @@ export async function findAtReturnPath(
   return { sent, group }
 }
 
-type BounceDeps = { db: Db; inboxDomain: string; countReport: (outcome: CountedReport) => void }
-
 /**
  * Each bounced delivery once. Recipients who share a return path can all forge reports to it, so
  * their bounces are never hard: only a report to the return path of a single recipient suppresses
  * its address.
  */
 export async function findBounced(
-  deps: BounceDeps,
+  deps: ReportDeps,
   { recipients }: Extract<Report, { kind: 'bounce' }>,
   group: readonly Named[],
 ): Promise<Finding[]> {
@@ -96,7 +99,7 @@ export async function findBounced(
  * that mailbox is here, this service refused its own mail that came back, and the result is null.
  */
 async function believed(
-  deps: BounceDeps,
+  deps: ReportDeps,
   said: ReportedRecipient,
   { recipient: sentTo }: Named,
 ): Promise<ReportedRecipient | null> {
@@ -111,7 +114,7 @@ function softened(said: ReportedRecipient): ReportedRecipient {
   return said.bounceClass === 'hard' ? { ...said, bounceClass: 'soft' } : said
 }
 
-async function isHere(deps: BounceDeps, name: string): Promise<boolean> {
+async function isHere(deps: ReportDeps, name: string): Promise<boolean> {
   for (const address of new Set(spellingsOf(name))) {
     if (checkEmailAddress(address) !== null) continue
     const { kind } = await findRecipient(deps, address)
@@ -122,14 +125,6 @@ async function isHere(deps: BounceDeps, name: string): Promise<boolean> {
 
 export type Complaint = Extract<Report, { kind: 'complaint' }>
 
-type ComplaintDeps = {
-  db: Db
-  clock: Clock
-  deriveKey: (purpose: string) => Uint8Array
-  inboxDomain: string
-  countReport: (outcome: CountedReport) => void
-}
-
 type About = {
   sent: SentMessage
   group: readonly Named[]
@@ -139,7 +134,7 @@ type About = {
 
 /** Null if the complaint proves no message; the reason is counted. */
 export async function findComplained(
-  deps: ComplaintDeps,
+  deps: ReportDeps,
   complaint: Complaint,
 ): Promise<About | null> {
   const { originalMailFrom, reportedReturnPath } = complaint
@@ -159,7 +154,7 @@ export async function findComplained(
 
 /** Later recipients of the thread know the Message-ID; only the message has the hop mark. */
 async function findMarked(
-  deps: ComplaintDeps,
+  deps: ReportDeps,
   { originalMessageId, returnedLoopMarks }: Complaint,
 ): Promise<SentMessage | 'unknown_message' | 'unproven' | 'expired'> {
   const messageId = messageIdOf(originalMessageId)
@@ -170,7 +165,7 @@ async function findMarked(
 }
 
 export function returnsMessage(
-  deps: { deriveKey: (purpose: string) => Uint8Array },
+  deps: ReportDeps,
   { originalMessageId, returnedLoopMarks, reportedReturnPath }: Complaint,
   sent: SentMessage,
   returnPath: string,
@@ -184,7 +179,7 @@ export function returnsMessage(
 
 /** `authenticate` is costly, and null if it is impossible. */
 export async function complaintsOf(
-  deps: { inboxDomain: string; countReport: (outcome: CountedReport) => void },
+  deps: ReportDeps,
   { recipients, feedbackType, isStandard }: Complaint,
   {
     group,
@@ -219,7 +214,7 @@ export async function complaintsOf(
 
 /** No sender may report for the inbox domain, which many accounts share. */
 async function isAuthorised(
-  { inboxDomain }: { inboxDomain: string },
+  { inboxDomain }: ReportDeps,
   authentication: Authentication | null,
   domain: string,
 ): Promise<boolean> {

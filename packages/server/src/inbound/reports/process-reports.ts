@@ -14,33 +14,18 @@ import {
 import { findReachedInbox } from '#inboxes/store/inboxes.ts'
 import type { SentMessage } from '#outbound/deliveries/store/deliveries.ts'
 import { newSuppression } from '#outbound/suppressions/suppressions.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
-import type { Db } from '#store/tables.ts'
 import {
   type Complaint,
-  type CountedReport,
   complaintsOf,
   type Finding,
   findAtReturnPath,
   findBounced,
   findComplained,
+  type ReportDeps,
   returnsMessage,
 } from './find-reported.ts'
 
 const REPORT_RETRY_MS = 50
-
-export type ReportDeps = {
-  db: Db
-  clock: Clock
-  makeId: MakeId
-  log: Log
-  countReport: (outcome: CountedReport) => void
-  wakeEvents: () => void
-  deriveKey: (purpose: string) => Uint8Array
-  inboxDomain: string
-}
 
 export type Arrived = {
   readReport(): Promise<Report>

@@ -1,4 +1,4 @@
-export { readRawBytes, readReceivedRaw } from '#mailbox/messages/read-content.ts'
+export { type RawReader, readRawBytes, readReceivedRaw } from '#mailbox/messages/read-content.ts'
 export { type Downloads, openDownloads } from './downloads.ts'
 export { openAttachmentTexts } from './extract-text.ts'
 export {

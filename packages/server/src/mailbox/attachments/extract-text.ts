@@ -3,23 +3,12 @@ import { isSettled, storeAttachmentText } from '#mailbox/attachments/store/extra
 import { findAttachmentText } from '#mailbox/attachments/store/texts.ts'
 import { type FoundAttachment, readAttachment } from '#mailbox/messages/read-content.ts'
 import type { Parser } from '#parser/parser.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
 import type { FileReader } from '#platform/workers/file-reader.ts'
-import type { Db, Row } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
+import type { Row } from '#store/tables.ts'
 import type { Downloads } from './downloads.ts'
 
-export type ReadingDeps = {
-  db: Db
-  blobs: BlobStore | null
-  parser: Parser
-  downloads: Downloads
-  clock: Clock
-  makeId: MakeId
-  wakeEvents: () => void
-  fileReader: FileReader
-}
+export type ReadingDeps = Store & { parser: Parser; downloads: Downloads; fileReader: FileReader }
 
 export type AttachmentTexts = {
   /** Requests at once share one extraction. `service_unavailable` when too many files wait. */

@@ -1,24 +1,22 @@
 import { asciiDomain } from '@mailroom/mail/address.ts'
 import { withoutClaimedResults } from '@mailroom/mail/authentication.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
+import type { Settings } from '#config/settings.ts'
 import type { Downloads, HeldContent } from '#mailbox/attachments/downloads.ts'
 import { findMessage, findSignedMessage, type Message } from '#mailbox/messages/store/messages.ts'
 import { findRawMessage } from '#mailbox/messages/store/raw-messages.ts'
 import type { Parser } from '#parser/parser.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { domainOf } from '#platform/email-address.ts'
 import { notFound } from '#platform/problem.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
+
+export type RawReader = Store &
+  Pick<Settings, 'inboxDomain' | 'smtpHostname'> & { downloads: Downloads }
 
 /** Removes Authentication-Results that name this service, which never writes any. */
 export async function readRaw(
-  deps: {
-    db: Db
-    blobs: BlobStore | null
-    downloads: Downloads
-    inboxDomain: string
-    smtpHostname: string
-  },
+  deps: RawReader,
   input: { accountId: string; messageId: string },
 ): Promise<HeldContent> {
   const message = await findMessage(deps.db, input.accountId, input.messageId, WITHOUT_BODIES)
@@ -32,13 +30,7 @@ export async function readRaw(
 
 /** Also for quarantined messages. */
 export function readReceivedRaw(
-  deps: {
-    db: Db
-    blobs: BlobStore | null
-    downloads: Downloads
-    inboxDomain: string
-    smtpHostname: string
-  },
+  deps: RawReader,
   { rawId, toAddr }: { rawId: string; toAddr: string },
 ): Promise<HeldContent> {
   // Inboxes of other domains may share the bytes.
@@ -69,7 +61,7 @@ export async function findAttachment(
 }
 
 export async function readAttachment(
-  deps: { db: Db; blobs: BlobStore | null; parser: Parser; downloads: Downloads },
+  deps: Store & { parser: Parser; downloads: Downloads },
   { messageId, rawId, attachment }: FoundAttachment,
 ): Promise<HeldContent> {
   const { filename } = attachment
@@ -83,7 +75,7 @@ export async function readAttachment(
 
 /** `rawId` must come from a row. Throws `not_found`, even if deleted during the read. */
 export async function readRawBytes(
-  deps: { db: Db; blobs: BlobStore | null },
+  deps: Pick<Store, 'db' | 'blobs'>,
   rawId: string,
 ): Promise<Uint8Array> {
   const raw = await findRawMessage(deps.db, rawId)

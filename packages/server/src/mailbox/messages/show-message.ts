@@ -12,18 +12,19 @@ import {
 import { findMessageAccount, type Message } from '#mailbox/messages/store/messages.ts'
 import { getMessage } from '#mailbox/read-mail.ts'
 import type { Parser } from '#parser/parser.ts'
-import type { Clock } from '#platform/clock.ts'
 import type { HttpGet } from '#platform/egress/http-get.ts'
 import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
-import type { Db } from '#store/tables.ts'
+import type { Keys } from '#secrets/secrets.ts'
+import type { Store } from '#store/store.ts'
 
-type DeriveKey = (purpose: string) => Uint8Array
+/** The keys that sign the URLs of a message's images. */
+type ImageKeys = Pick<Keys, 'urlKey' | 'deriveKey'>
 
 const IMAGE_KEY_PURPOSE = 'message-images'
 
 export async function showMessage(
-  deps: { db: Db; parser: Parser; clock: Clock; urlKey: Uint8Array; deriveKey: DeriveKey },
+  deps: Store & ImageKeys & { parser: Parser },
   input: {
     accountId: string
     messageId: string
@@ -55,7 +56,7 @@ export async function showMessage(
 }
 
 function addresses(
-  { clock, urlKey, deriveKey }: { clock: Clock; urlKey: Uint8Array; deriveKey: DeriveKey },
+  { clock, urlKey, deriveKey }: Store & ImageKeys,
   { id: messageId, attachments }: Message,
 ): AddressOf {
   const nowMs = clock.now()
@@ -87,9 +88,11 @@ export function openImageFetches(): Semaphore {
   })
 }
 
+export type MessageImages = Store & ImageKeys & { getImage: HttpGet; imageFetches: Semaphore }
+
 /** Throws `invalid_signature`, `not_found` or `image_unavailable`. */
 export async function fetchImage(
-  deps: { db: Db; clock: Clock; deriveKey: DeriveKey; getImage: HttpGet; imageFetches: Semaphore },
+  deps: MessageImages,
   { messageId, url, ...signature }: { messageId: string; url: string } & Signature,
 ): Promise<{ contentType: string; content: Uint8Array }> {
   const key = deps.deriveKey(IMAGE_KEY_PURPOSE)

@@ -2,10 +2,7 @@
 // imports. Immediate sends count but are not refused.
 
 import { Cache } from '#platform/cache.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import { noteQuota, readFileBytes, readStored } from './stored-bytes.ts'
 
 /** Accounts with more left are read once per FAR_MS: less mail arrives within that time. */
@@ -21,12 +18,12 @@ export type StorageQuota = {
   isFull(accountId: string): Promise<boolean>
 }
 
-/** `limit.bytes` of 0 means no quota. */
+/** `bytesMax` of 0 means no quota. */
 export function openStorageQuota(
-  { db, clock, makeId, log }: { db: Db; clock: Clock; makeId: MakeId; log: Log },
-  limit: { bytes: number; wakeEvents(): void },
+  { db, clock, makeId, log, wakeEvents }: Store,
+  bytesMax: number,
 ): StorageQuota {
-  const limitBytes = limit.bytes === 0 ? null : limit.bytes
+  const limitBytes = bytesMax === 0 ? null : bytesMax
   const far = new Cache<true>({ entriesMax: FAR_ACCOUNTS_MAX, now: () => clock.monotonic() })
   return {
     limitBytes,
@@ -48,7 +45,7 @@ export function openStorageQuota(
         const isNew = await db.write(noteQuota, { ...note, eventId: makeId('evt') })
         if (isNew && isExceeded) {
           log.warn({ account: accountId, storedBytes, limitBytes }, 'an account is over its quota')
-          limit.wakeEvents()
+          wakeEvents()
         }
       }
       if (limitBytes - storedBytes > FAR_BYTES) far.set(accountId, true, { ttlMs: FAR_MS })

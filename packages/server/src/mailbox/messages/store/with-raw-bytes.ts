@@ -3,12 +3,12 @@
 import { createHash, hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COMPOSE_STEP_BYTES } from '@mailroom/mail/compose/encode-transfer.ts'
-import { type BlobStore, ROW_BLOB_BYTES_MAX, removeBlobs } from '#platform/blobs/blob-store.ts'
+import { ROW_BLOB_BYTES_MAX, removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
-import type { MakeId } from '#platform/ids.ts'
 import { storageErrorKind } from '#platform/problem.ts'
 import { HOUR_MS } from '#platform/units.ts'
+import type { Store } from '#store/store.ts'
 import type { NewRow } from '#store/tables.ts'
 
 /** Far below ORPHAN_MS, when the sweep removes a blob without a row. */
@@ -18,7 +18,7 @@ type RawRow = Pick<NewRow<'raw_messages'>, 'id' | 'sha256' | 'size_bytes' | 'con
 
 /** `isKept` returns whether the outcome means that the row was written. */
 export async function withRawBytes<Outcome>(
-  deps: { blobs: BlobStore | null; clock: Clock; makeId: MakeId },
+  deps: Store,
   raw: Uint8Array,
   steps: { write(row: RawRow): Promise<Outcome>; isKept(outcome: Outcome): boolean },
 ): Promise<Outcome> {
