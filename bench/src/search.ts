@@ -201,7 +201,7 @@ async function measureFilter(
       ...asked,
       isRead: null,
       isTrashed: false,
-      marks: [],
+      facets: [],
       isSnoozed: null,
       nowMs: 0,
     }

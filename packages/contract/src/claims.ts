@@ -1,7 +1,7 @@
 // Claims: a worker has exclusive use of a thread under a lease, so several can share a mailbox
 // without replying twice.
 
-import { FILTER_MARKS_MAX, labelItem } from './labels.ts'
+import { FACETS_MAX, labelItem } from './labels.ts'
 import type { Operation } from './operation.ts'
 import { type Static, Type } from './schema.ts'
 import { count, line, oneOf, text, time } from './text.ts'
@@ -110,7 +110,7 @@ const ClaimThreads = Type.Object(
     ),
     labels: Type.Optional(
       Type.Array(labelItem, {
-        maxItems: FILTER_MARKS_MAX,
+        maxItems: FACETS_MAX,
         description: 'Only threads with all of these labels.',
       }),
     ),

@@ -10,7 +10,7 @@ const METADATA_LENGTH_MAX = 512
 export const ASSIGNEE_LENGTH_MAX = 200
 
 /** Maximum number of labels, assignees and metadata values in one filter. */
-export const FILTER_MARKS_MAX = 10
+export const FACETS_MAX = 10
 
 // Compatible with JavaScript regular expressions.
 export const LABEL_PATTERN = '^[a-z0-9][a-z0-9_.\\x2f-]{0,63}$'

@@ -1,10 +1,10 @@
-import { FILTER_MARKS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
+import { FACETS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 import { refuseScopedKey } from '#accounts/keys/keys.ts'
 import { findPod } from '#accounts/store/pods.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import { changeInbox } from '#inboxes/store/change-inboxes.ts'
 import { findShownInbox, listInboxes } from '#inboxes/store/inboxes.ts'
-import { type MetadataChange, metadataMarks } from '#inboxes/store/metadata.ts'
+import { type MetadataChange, metadataFacets } from '#inboxes/store/metadata.ts'
 import { type Clock, INSTANT_RULE, parseInstant } from '#platform/clock.ts'
 import { notFound, problem, wrongField, wrongQuery } from '#platform/problem.ts'
 import { DAY_MS } from '#platform/units.ts'
@@ -47,9 +47,9 @@ export function inboxHandlers(
     },
     'inboxes.list': async ({ query }, { accountId }) => {
       const { podId: name, metadata = {}, ...page } = query
-      const marks = metadataMarks(metadata)
-      if (marks.length > FILTER_MARKS_MAX) {
-        throw wrongQuery('metadata', `must have at most ${FILTER_MARKS_MAX} keys`)
+      const facets = metadataFacets(metadata)
+      if (facets.length > FACETS_MAX) {
+        throw wrongQuery('metadata', `must have at most ${FACETS_MAX} keys`)
       }
       const pod = name === undefined ? null : await findPod(deps.db, accountId, name)
       if (name !== undefined && pod === null) return { data: [], total: 0 }
@@ -57,7 +57,7 @@ export function inboxHandlers(
       const { inboxes: shown, total } = await listInboxes(deps.db, {
         accountId,
         podId,
-        marks,
+        facets,
         ...page,
       })
       return { data: shown.map(inboxes.present), total }

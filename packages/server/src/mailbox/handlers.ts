@@ -10,18 +10,22 @@ import {
   type SignedContext,
   untilGone,
 } from '#http/handler.ts'
-import { metadataMarks } from '#inboxes/store/metadata.ts'
+import { metadataFacets } from '#inboxes/store/metadata.ts'
 import { isSignatureGood, type UrlSigner } from '#mailbox/attachments/signed-url.ts'
-import { hashOfLeaseToken, isLive } from '#mailbox/claims/store/lease.ts'
+import { hashOfLeaseToken, isLive } from '#mailbox/claims/store/claim-token.ts'
 import {
-  assigneeMark,
-  labelMark,
+  assigneeFacet,
+  labelFacet,
   readLabelsFilter,
   requireClearLabels,
-  requireFewMarks,
-} from '#mailbox/labels/store/filter-marks.ts'
+  requireFewFacets,
+} from '#mailbox/labels/store/facets.ts'
 import type { Extractions } from '#mailbox/messages/extractions.ts'
-import { presentListed, presentMessage } from '#mailbox/messages/present-message.ts'
+import {
+  CUT_READ_LENGTH,
+  presentListed,
+  presentMessage,
+} from '#mailbox/messages/present-message.ts'
 import {
   findAttachment,
   type RawReader,
@@ -29,10 +33,11 @@ import {
   readRaw,
 } from '#mailbox/messages/read-content.ts'
 import { fetchImage, type MessageImages, showMessage } from '#mailbox/messages/show-message.ts'
+import { listMessages } from '#mailbox/messages/store/messages.ts'
 import type { ViewOptions } from '#mailbox/messages/view-mail.ts'
 import type { MailFilter } from '#mailbox/store/filters.ts'
 import type { ThreadChange } from '#mailbox/threads/store/change-threads.ts'
-import type { ShownThread, ThreadClaim } from '#mailbox/threads/store/threads.ts'
+import { listThreads, type ShownThread, type ThreadClaim } from '#mailbox/threads/store/threads.ts'
 import type { Parser } from '#parser/parser.ts'
 import type { Chance } from '#platform/chance.ts'
 import {
@@ -42,7 +47,7 @@ import {
   presentTime,
   presentTimes,
 } from '#platform/clock.ts'
-import { problem, wrongField } from '#platform/problem.ts'
+import { notFound, problem, wrongField } from '#platform/problem.ts'
 import type { Semaphore } from '#platform/semaphore.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import {
@@ -50,8 +55,6 @@ import {
   filterThreadsOf,
   getMessage,
   getThread,
-  listMessages,
-  listThreads,
   readThread,
   updateMessage,
   updateThread,
@@ -98,15 +101,17 @@ function threadHandlers(deps: Deps): ThreadHandlers {
       const { is_read: isRead = null, category = null, snoozed: isSnoozed = null } = query
       const { trashed: isTrashed = false, labels, metadata, assignee, limit, offset } = query
       const { accountId } = context
-      const marks = marksOfQuery({ labels, metadata, assignee })
+      const facets = facetsOfQuery({ labels, metadata, assignee })
       const nowMs = deps.clock.now()
       const page = { inboxId: path.id, limit, offset }
-      const list = { accountId, isRead, category, isTrashed, marks, isSnoozed, nowMs, ...page }
+      const list = { accountId, isRead, category, isTrashed, facets, isSnoozed, nowMs, ...page }
       const filter = filterOf(query)
-      const { threads, ...counted } =
+      const found =
         filter === null
-          ? await listThreads(deps, list)
+          ? await listThreads(deps.db, list)
           : await filterThreadsOf(deps, { ...list, filter }, untilGone(context))
+      if (found === null) throw notFound()
+      const { threads, ...counted } = found
       return { data: threads.map((thread) => presentThread(thread, deps)), ...counted }
     },
     'threads.get': async ({ path }, { accountId }) =>
@@ -177,16 +182,16 @@ function presentClaim({ owner, fence, expiresAtMs }: ThreadClaim): ThreadShape['
   return { owner, fence, expiresAt: presentTime(expiresAtMs) }
 }
 
-type MarksQuery = { labels?: string; metadata?: Record<string, string>; assignee?: string }
+type FacetsQuery = { labels?: string; metadata?: Record<string, string>; assignee?: string }
 
-function marksOfQuery({ labels, metadata = {}, assignee }: MarksQuery): string[] {
-  const marks = [
-    ...readLabelsFilter(labels).map(labelMark),
-    ...(assignee === undefined ? [] : [assigneeMark(assignee)]),
-    ...metadataMarks(metadata),
+function facetsOfQuery({ labels, metadata = {}, assignee }: FacetsQuery): string[] {
+  const facets = [
+    ...readLabelsFilter(labels).map(labelFacet),
+    ...(assignee === undefined ? [] : [assigneeFacet(assignee)]),
+    ...metadataFacets(metadata),
   ]
-  requireFewMarks('metadata', marks)
-  return marks
+  requireFewFacets('metadata', facets)
+  return facets
 }
 
 function changeOf(body: UpdateThread, nowMs: number): ThreadChange {
@@ -229,10 +234,12 @@ function messageHandlers(deps: Deps): MessageHandlers {
       const list = { accountId, inboxId: path.id, direction, category, labels, limit, offset }
       const filter = filterOf(query)
       await context.takeSlot()
-      const { messages, ...counted } =
+      const found =
         filter === null
-          ? await listMessages(deps, list)
+          ? await listMessages(deps.db, { ...list, bodyLengthMax: CUT_READ_LENGTH })
           : await filterMessagesOf(deps, { ...list, filter }, untilGone(context))
+      if (found === null) throw notFound()
+      const { messages, ...counted } = found
       const shown = presentListed(messages, deps, deps.clock.now())
       return { data: await Array.fromAsync(shown), ...counted }
     },
@@ -336,8 +343,8 @@ function isOwnFrame(headers: SignedContext['headers']): boolean {
  * In our own frames the page keeps its origin, so that the page around it can read its height.
  * Without scripts the origin gives it no rights.
  */
-function policyOfPage(place: 'anywhere' | 'own-frame'): string {
-  const rights = `allow-popups allow-popups-to-escape-sandbox${place === 'own-frame' ? ' allow-same-origin' : ''}`
+function policyOfPage(shownIn: 'anywhere' | 'own-frame'): string {
+  const rights = `allow-popups allow-popups-to-escape-sandbox${shownIn === 'own-frame' ? ' allow-same-origin' : ''}`
   return `sandbox ${rights}; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'`
 }
 

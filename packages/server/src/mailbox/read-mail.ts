@@ -1,13 +1,10 @@
 import { LABELS_MAX, METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
-import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { EXPIRED_STEP, expireClaims, hasDueClaim } from '#mailbox/claims/store/claims.ts'
-import type { LabelChange } from '#mailbox/labels/store/filter-marks.ts'
+import type { LabelChange } from '#mailbox/labels/store/facets.ts'
 import { CUT_READ_LENGTH } from '#mailbox/messages/present-message.ts'
 import {
-  type Direction,
   findMessage,
   findMessagesOf,
-  listMessages as listMessageRows,
   listThreadMessages,
   type Message,
   readCounters,
@@ -23,9 +20,9 @@ import {
   findShownThread,
   findShownThreads,
   findThread,
-  listThreads as listThreadRows,
   type ShownThread,
   type Thread,
+  type ThreadKey,
 } from '#mailbox/threads/store/threads.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Semaphore } from '#platform/semaphore.ts'
@@ -33,23 +30,7 @@ import { SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Store } from '#store/store.ts'
-import type { Db, Page } from '#store/tables.ts'
-
-/** Newest first; bodies are cut at CUT_READ_LENGTH. */
-export async function listMessages(
-  { db }: { db: Db },
-  input: {
-    accountId: string
-    inboxId: string
-    direction: Direction | null
-    category: MessageCategory | null
-    labels: readonly string[]
-  } & Page,
-): Promise<{ messages: AsyncIterable<Message>; total: number }> {
-  const page = await listMessageRows(db, { ...input, bodyLengthMax: CUT_READ_LENGTH })
-  if (page === null) throw notFound()
-  return page
-}
+import type { Db } from '#store/tables.ts'
 
 type FilterDeps = { db: Db; searchSlots: Semaphore }
 
@@ -88,24 +69,6 @@ export async function getMessage(
   return message
 }
 
-export async function listThreads(
-  { db }: { db: Db },
-  input: {
-    accountId: string
-    inboxId: string
-    isRead: boolean | null
-    category: MessageCategory | null
-    isTrashed: boolean
-    marks: readonly string[]
-    isSnoozed: boolean | null
-    nowMs: number
-  } & Page,
-): Promise<{ threads: ShownThread[]; total: number }> {
-  const page = await listThreadRows(db, input)
-  if (page === null) throw notFound()
-  return page
-}
-
 export async function filterThreadsOf(
   { db, searchSlots }: FilterDeps,
   input: Parameters<typeof filterThreads.run>[1],
@@ -121,7 +84,7 @@ export async function filterThreadsOf(
 
 export async function getThread(
   { db }: { db: Db },
-  { accountId, threadId }: { accountId: string; threadId: string },
+  { accountId, threadId }: ThreadKey,
 ): Promise<ShownThread> {
   const thread = await findShownThread(db, accountId, threadId)
   if (thread === null) throw notFound()
@@ -131,7 +94,7 @@ export async function getThread(
 /** Oldest first, all messages if `limit` is null; bodies are cut at CUT_READ_LENGTH. */
 export async function readThread(
   { db }: { db: Db },
-  input: { accountId: string; threadId: string; limit: number | null; offset: number },
+  input: ThreadKey & { limit: number | null; offset: number },
 ): Promise<{ thread: Thread; count: number; messages: AsyncIterable<Message> }> {
   const thread = await findThread(db, input.accountId, input.threadId)
   if (thread === null) throw notFound()
@@ -162,19 +125,14 @@ type ChangeDeps = Store & { queueClock: QueueClock }
 /** `not_found`, `lease_lost`, `label_limit_reached`, `metadata_limit_reached`. Idempotent. */
 export async function updateThread(
   deps: ChangeDeps,
-  input: {
-    accountId: string
-    threadId: string
-    change: ThreadChange
-    tokenHash: Uint8Array | null
-  },
+  input: ThreadKey & { change: ThreadChange; tokenHash: Uint8Array | null },
 ): Promise<ShownThread> {
   const { accountId, threadId, change, tokenHash } = input
   const outcome = await deps.db.write(changeThread, {
     accountId,
     threadId,
     change,
-    lease: { tokenHash, queueMs: deps.queueClock.now() },
+    claim: { tokenHash, queueMs: deps.queueClock.now() },
     eventId: deps.makeId('evt'),
     nowMs: deps.clock.now(),
   })
@@ -194,8 +152,8 @@ export async function updateMessage(
   },
 ): Promise<Message> {
   const { accountId, messageId, change, tokenHash } = input
-  const lease = { tokenHash, queueMs: deps.queueClock.now() }
-  requireChanged(await deps.db.write(changeMessageLabels, { accountId, messageId, change, lease }))
+  const claim = { tokenHash, queueMs: deps.queueClock.now() }
+  requireChanged(await deps.db.write(changeMessageLabels, { accountId, messageId, change, claim }))
   return getMessage(deps, { accountId, messageId })
 }
 

@@ -2,7 +2,7 @@ import type { BodyOf } from '@mailroom/contract/operations.ts'
 import type { Delivery as DeliveryShape, SentMessage } from '@mailroom/contract/sending.ts'
 import type { Handlers, Input } from '#http/handler.ts'
 import { findInbox } from '#inboxes/store/inboxes.ts'
-import { hashOfLeaseToken } from '#mailbox/claims/store/lease.ts'
+import { hashOfLeaseToken } from '#mailbox/claims/store/claim-token.ts'
 import {
   CUT_READ_LENGTH,
   type Extractions,

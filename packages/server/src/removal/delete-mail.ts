@@ -1,4 +1,4 @@
-import type { Lease } from '#mailbox/claims/store/lease.ts'
+import type { ClaimToken } from '#mailbox/claims/store/claim-token.ts'
 import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
@@ -21,7 +21,7 @@ import type { Db } from '#store/tables.ts'
 type Deps = { db: Db; blobs: BlobStore | null; clock: Clock }
 
 type OfThread = { accountId: string; threadId: string }
-type Leased = { lease?: Lease }
+type Leased = { lease?: ClaimToken }
 
 /** `not_found`, `delivery_pending` before it is sent, `lease_lost` if another worker claims it. */
 export async function deleteMessage(

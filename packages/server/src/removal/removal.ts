@@ -3,7 +3,7 @@
 import type { Actor } from '#accounts/store/actor.ts'
 import type { Handlers, KeyContext } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/store/change-inboxes.ts'
-import { hashOfLeaseToken, type Lease } from '#mailbox/claims/store/lease.ts'
+import { type ClaimToken, hashOfLeaseToken } from '#mailbox/claims/store/claim-token.ts'
 import { getThread, presentThread } from '#mailbox/mailbox.ts'
 import { existingRawIds } from '#mailbox/messages/store/raw-messages.ts'
 import { raceAbort } from '#platform/abort.ts'
@@ -76,7 +76,7 @@ type RemovalDeps = Parameters<typeof deleteInbox>[0] & { queueClock: QueueClock 
 export function removalHandlers(
   deps: RemovalDeps,
 ): Pick<Handlers, 'inboxes.delete' | 'threads.delete' | 'threads.restore' | 'messages.delete'> {
-  const leaseOf = ({ headers }: Pick<KeyContext, 'headers'>): Lease => ({
+  const leaseOf = ({ headers }: Pick<KeyContext, 'headers'>): ClaimToken => ({
     tokenHash: hashOfLeaseToken(headers['lease-token']),
     queueMs: deps.queueClock.now(),
   })

@@ -143,11 +143,11 @@ create table inbox_counters (
 ) :clustered;
 
 -- The metadata of inboxes by which lists filter, each as "key=value".
-create table inbox_marks (
-  inbox_id :key not null, mark :key not null, account_id :key not null,
-  primary key (inbox_id, mark)
+create table inbox_facets (
+  inbox_id :key not null, facet :key not null, account_id :key not null,
+  primary key (inbox_id, facet)
 ) :clustered;
-create index inbox_marks_by_account on inbox_marks (account_id, mark, inbox_id);
+create index inbox_facets_by_account on inbox_facets (account_id, facet, inbox_id);
 
 create table inbox_creations (
   account_id :key not null, created_at :int not null, inbox_id :key not null,
@@ -188,7 +188,7 @@ create table threads (
   is_moving integer not null default 0,
   labels text, metadata text, -- JSON list, sorted, and object; null for none.
   assignee text, snoozed_until :int,
-  mark_count :int not null default 0, -- The number of its rows in thread_marks.
+  facet_count :int not null default 0, -- The number of its rows in thread_facets.
   -- A claim gives the thread to one worker. The fence is raised by each claim, and never lowered.
   claim_owner text, claim_token_hash :bytes, claim_fence :int not null default 0,
   claim_lease_ms :int,
@@ -226,17 +226,17 @@ create index threads_moving on threads (id) where is_moving = 1;
 :postgres );
 
 -- By which lists filter: "label=…", "assignee=…" or "metadata.key=value".
-create table thread_marks (
+create table thread_facets (
   thread_id :key not null,
-  mark :key not null, account_id :key not null, inbox_id :key not null,
+  facet :key not null, account_id :key not null, inbox_id :key not null,
   last_message_at :int not null, -- As in threads.
   is_trashed integer not null default 0,
-  primary key (thread_id, mark)
+  primary key (thread_id, facet)
 ) :clustered;
-create index thread_marks_by_inbox
-  on thread_marks (inbox_id, mark, is_trashed, last_message_at, thread_id);
+create index thread_facets_by_inbox
+  on thread_facets (inbox_id, facet, is_trashed, last_message_at, thread_id);
 -- As threads.
-:postgres alter table thread_marks set (
+:postgres alter table thread_facets set (
 :postgres   autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 5000,
 :postgres   autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
 :postgres   autovacuum_analyze_scale_factor = 0.02, autovacuum_analyze_threshold = 1000

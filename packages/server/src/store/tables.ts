@@ -125,7 +125,7 @@ export type Tables = {
     metadata: Generated<string | null>
     assignee: Generated<string | null>
     snoozed_until: Generated<number | null>
-    mark_count: Generated<number>
+    facet_count: Generated<number>
     claim_owner: Generated<string | null>
     claim_token_hash: Generated<Uint8Array | null>
     claim_fence: Generated<number>
@@ -133,10 +133,10 @@ export type Tables = {
     claim_until: Generated<number | null>
     claim_expires_at: Generated<number | null>
   }
-  thread_marks: {
+  thread_facets: {
     thread_id: string
-    /** A label, metadata or assignee, in the form of filter-marks.ts. */
-    mark: string
+    /** A label, metadata or assignee, in the form of facets.ts. */
+    facet: string
     account_id: string
     inbox_id: string
     last_message_at: number
@@ -150,7 +150,7 @@ export type Tables = {
     created_at: number
     is_trashed: Generated<number>
   }
-  inbox_marks: { inbox_id: string; mark: string; account_id: string }
+  inbox_facets: { inbox_id: string; facet: string; account_id: string }
   unreferenced_blobs: { id: string }
   removed_messages: {
     /** The id of a message, or of a thread if `arrival` is 0. */

@@ -1,14 +1,14 @@
 import type { Claim, RenewedClaim } from '@mailroom/contract/claims.ts'
 import type { EventReaders } from '#http/event-readers.ts'
 import type { Handlers } from '#http/handler.ts'
+import { hashOfLeaseToken } from '#mailbox/claims/store/claim-token.ts'
 import {
   claimThread,
   type MadeClaim,
   releaseClaim,
   renewClaim,
 } from '#mailbox/claims/store/claims.ts'
-import { hashOfLeaseToken } from '#mailbox/claims/store/lease.ts'
-import { labelMark } from '#mailbox/labels/store/filter-marks.ts'
+import { labelFacet } from '#mailbox/labels/store/facets.ts'
 import { getThread, presentThread } from '#mailbox/mailbox.ts'
 import { findShownThreads } from '#mailbox/threads/store/threads.ts'
 import { presentTime } from '#platform/clock.ts'
@@ -52,7 +52,7 @@ function queueHandler(
           max,
           waitMs: waitSeconds * 1000,
           category,
-          marks: [...new Set(labels)].map(labelMark),
+          facets: [...new Set(labels)].map(labelFacet),
           signal,
         }),
       )

@@ -3,6 +3,7 @@
 
 import type { LoggedEvent } from '#events/model.ts'
 import { findInbox } from '#inboxes/store/inboxes.ts'
+import { hashOfLeaseToken } from '#mailbox/claims/store/claim-token.ts'
 import {
   type ClaimedBatch,
   type ClaimRequest,
@@ -10,7 +11,6 @@ import {
   type MadeClaim,
   releaseClaim,
 } from '#mailbox/claims/store/claims.ts'
-import { hashOfLeaseToken } from '#mailbox/claims/store/lease.ts'
 import { onAbort } from '#platform/abort.ts'
 import { BASE62, type Chance, randomText } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
@@ -267,13 +267,13 @@ class InboxQueue {
       Array.from({ length: wanted.max }, () => makeLeaseToken(chance)),
     )
     const requests = batch.map(({ wanted }, index): ClaimRequest => {
-      const { owner, leaseMs, category, marks } = wanted
+      const { owner, leaseMs, category, facets } = wanted
       const claims = (tokens[index] ?? []).map((token) => ({
         tokenHash: hashOfLeaseToken(token) ?? new Uint8Array(),
         eventId: makeId('evt'),
         expiredEventId: makeId('evt'),
       }))
-      return { owner, leaseMs, category, marks, claims }
+      return { owner, leaseMs, category, facets, claims }
     })
     let outcome: ClaimedBatch | null
     try {
@@ -333,8 +333,8 @@ function takeBatch(left: Waiter[], exhausted: ReadonlySet<string>): Waiter[] {
   }
 }
 
-function filterKey({ wanted: { category, marks } }: Waiter): string {
-  return JSON.stringify([category, marks])
+function filterKey({ wanted: { category, facets } }: Waiter): string {
+  return JSON.stringify([category, facets])
 }
 
 /** Releases the claims of a client that has left. If that fails, they expire. */

@@ -4,7 +4,7 @@ import { domainToASCII } from 'node:url'
 import type { SkipReason } from '@mailroom/contract/transfers.ts'
 import { decodeWords } from '@mailroom/mail/encoded-word.ts'
 import { type HeaderField, readHeaderSection } from '@mailroom/mail/header-fields.ts'
-import { isLabel } from '#mailbox/labels/store/filter-marks.ts'
+import { isLabel } from '#mailbox/labels/store/facets.ts'
 import { type GmailState, gmailStates } from './gmail-labels.ts'
 
 export type Noted = {

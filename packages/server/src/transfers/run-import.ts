@@ -10,7 +10,7 @@ import { contentOf, keyOfBytes, mentionsOf, parentKeysOf } from '#inbound/receiv
 import type { ImportedArrival } from '#inbound/receive/store/receive-messages.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox } from '#inboxes/store/inboxes.ts'
-import { isLabel } from '#mailbox/labels/store/filter-marks.ts'
+import { isLabel } from '#mailbox/labels/store/facets.ts'
 import { NOT_SCANNED } from '#mailbox/messages/store/message-kind.ts'
 import type { StorageQuota } from '#mailbox/messages/store/storage-quota.ts'
 import { digestInSteps, ownBytes } from '#mailbox/messages/store/with-raw-bytes.ts'

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import pg from 'pg'
 import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
+import { CLAIM_LEFT_MS_MAX } from '#mailbox/claims/store/claim-token.ts'
 import {
   type ClaimRequest,
   claimOldest,
@@ -12,7 +13,6 @@ import {
   type MadeClaim,
   releaseClaim,
 } from '#mailbox/claims/store/claims.ts'
-import { LEASE_LEFT_MS_MAX } from '#mailbox/claims/store/lease.ts'
 import {
   addAccount,
   addInbox,
@@ -35,7 +35,7 @@ const requestOf = (owner: string, max = 1): ClaimRequest => ({
   owner,
   leaseMs: LEASE_MS,
   category: null,
-  marks: [],
+  facets: [],
   claims: Array.from({ length: max }, newClaim),
 })
 
@@ -138,7 +138,7 @@ onBothEngines('claims in the store', (engine) => {
     })
     const threadId = made?.made[0]?.[0]?.threadId ?? ''
     const claim = { ...owner, threadId, owner: 'b', leaseMs: LEASE_MS }
-    const soon = at(future.queueMs + LEASE_MS - LEASE_LEFT_MS_MAX)
+    const soon = at(future.queueMs + LEASE_MS - CLAIM_LEFT_MS_MAX)
     assert.equal((await db.write(claimThread, { ...claim, ...newClaim(), ...soon })).kind, 'taken')
     const before = at(soon.queueMs - 1)
     const outcome = await db.write(claimThread, { ...claim, ...newClaim(), ...before })

@@ -130,7 +130,7 @@ export async function markThread(
     accountId,
     threadId,
     change: { isRead },
-    lease: { tokenHash: null, queueMs: systemClock.steady() },
+    claim: { tokenHash: null, queueMs: systemClock.steady() },
     eventId,
     nowMs: 1,
   })

@@ -248,8 +248,8 @@ onEachEngine('mail that goes', (engine) => {
     const name = LABELS[roll(LABELS.length)] ?? ''
     const isAdded = roll(3) > 0
     const change = isAdded ? { addLabels: [name] } : { removeLabels: [name] }
-    const lease = { tokenHash: null, queueMs: systemClock.steady() }
-    const of = { accountId: owner.accountId, change, lease }
+    const claim = { tokenHash: null, queueMs: systemClock.steady() }
+    const of = { accountId: owner.accountId, change, claim }
     const { kind } =
       labelled === thread
         ? await db.write(changeThread, {
@@ -423,8 +423,8 @@ onEachEngine('mail that goes', (engine) => {
       }
       for (const labels of [LABELS.slice(0, 1), LABELS]) {
         const expected = all.filter((one) => labels.every((name) => one.labels.includes(name)))
-        const marks = labels.map((name) => `label=${name}`)
-        const page = { ...owner, inboxId, isRead: null, isTrashed, marks, limit: 100, offset: 2 }
+        const facets = labels.map((name) => `label=${name}`)
+        const page = { ...owner, inboxId, isRead: null, isTrashed, facets, limit: 100, offset: 2 }
         const found = await listThreads(db, page)
         assert.equal(found?.total, expected.length)
         assert.deepEqual(

@@ -306,7 +306,7 @@ onBothEngines('the language of searches', (engine) => {
       if (mail.threadLabel !== null) {
         await runSql(
           database,
-          `insert into thread_marks (thread_id, mark, account_id, inbox_id, last_message_at)
+          `insert into thread_facets (thread_id, facet, account_id, inbox_id, last_message_at)
           values ('${threadId}', 'label=${mail.threadLabel}', ${place})`,
         )
       }

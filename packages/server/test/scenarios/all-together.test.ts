@@ -48,13 +48,13 @@ const TOTALS: Readonly<Record<string, [string, string]>> = {
     'select stored_bytes as n from inbox_counters where inbox_id = $',
     'select coalesce(sum(r.size_bytes), 0) as n from messages m join raw_messages r on r.id = m.raw_id where m.inbox_id = $',
   ],
-  marks: [
-    'select count(*) as n from thread_marks where inbox_id = $',
-    'select coalesce(sum(mark_count), 0) as n from threads where inbox_id = $',
+  facets: [
+    'select count(*) as n from thread_facets where inbox_id = $',
+    'select coalesce(sum(facet_count), 0) as n from threads where inbox_id = $',
   ],
-  placedMarks: [
-    'select count(*) as n from thread_marks where inbox_id = $',
-    'select count(*) as n from thread_marks m join threads t on t.id = m.thread_id and t.last_message_at = m.last_message_at and (t.trashed_at is not null) = (m.is_trashed = 1) where m.inbox_id = $',
+  placedFacets: [
+    'select count(*) as n from thread_facets where inbox_id = $',
+    'select count(*) as n from thread_facets m join threads t on t.id = m.thread_id and t.last_message_at = m.last_message_at and (t.trashed_at is not null) = (m.is_trashed = 1) where m.inbox_id = $',
   ],
   placedLabels: [
     'select count(*) as n from message_labels where inbox_id = $',

@@ -295,7 +295,7 @@ onEachEngine('labels and metadata', (engine) => {
     await client.inboxes.delete(inbox.id)
     const left = async () => {
       const counts = await Promise.all(
-        ['thread_marks', 'message_labels', 'inbox_marks', 'threads'].map((table) =>
+        ['thread_facets', 'message_labels', 'inbox_facets', 'threads'].map((table) =>
           runSql(world, `select 1 from ${table} where inbox_id = '${inbox.id}'`),
         ),
       )

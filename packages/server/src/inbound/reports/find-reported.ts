@@ -129,7 +129,7 @@ type About = {
   sent: SentMessage
   group: readonly Named[]
   /** Only the server of these recipients has the return path; any recipient has the hop mark. */
-  proof: 'return_path' | 'mark'
+  proof: 'return_path' | 'hop_mark'
 }
 
 /** Null if the complaint proves no message; the reason is counted. */
@@ -147,7 +147,7 @@ export async function findComplained(
   for (const one of found) if (typeof one !== 'string') return { ...one, proof: 'return_path' }
   const [faulty] = found.filter((one) => typeof one === 'string')
   const about = faulty ?? (await findMarked(deps, complaint))
-  if (typeof about !== 'string') return { sent: about, group: about.deliveries, proof: 'mark' }
+  if (typeof about !== 'string') return { sent: about, group: about.deliveries, proof: 'hop_mark' }
   deps.countReport(about)
   return null
 }

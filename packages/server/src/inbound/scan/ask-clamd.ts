@@ -6,12 +6,12 @@ import type { ScanAnswer } from './scan-answer.ts'
 const CHUNK_BYTES = 1 << 18
 const REPLY_LENGTH_MAX = 4_096
 
-export type ClamdPlace =
+export type ClamdAddress =
   | { readonly host: string; readonly port: number }
   | { readonly path: string }
 
 /** `tcp://host:port`, or the path of a socket. */
-export function clamdPlaceOf(url: string): ClamdPlace {
+export function clamdAddressOf(url: string): ClamdAddress {
   if (url.startsWith('/')) return { path: url }
   const { hostname, port } = new URL(url.replace(/^tcp:/, 'http:'))
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || '80') }
@@ -21,11 +21,11 @@ const NAME_LENGTH_MAX = 120
 
 /** Rejects without a usable answer. */
 export async function askClamd(
-  place: ClamdPlace,
+  address: ClamdAddress,
   raw: Uint8Array,
   signal: AbortSignal,
 ): Promise<ScanAnswer> {
-  const reply = await exchange(place, raw, signal)
+  const reply = await exchange(address, raw, signal)
   const found = /^stream: (.+) FOUND\0?$/.exec(reply)?.[1]?.slice(0, NAME_LENGTH_MAX)
   if (found !== undefined) {
     return { verdict: 'malicious', spamScore: null, reason: { rule: 'clamd', detail: found } }
@@ -34,9 +34,9 @@ export async function askClamd(
   throw new Error(reply === '' ? 'no reply' : reply.slice(0, 100).replace(/[^\x20-\x7e]/g, ''))
 }
 
-function exchange(place: ClamdPlace, raw: Uint8Array, signal: AbortSignal): Promise<string> {
+function exchange(address: ClamdAddress, raw: Uint8Array, signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const socket = connect(place)
+  const socket = connect(address)
   let reply = ''
   const end = () => {
     signal.removeEventListener('abort', abort)

@@ -5,7 +5,7 @@ import type { CategoryReason } from '@mailroom/mail/mime/parsed-message.ts'
 import type { ScanResult } from '#mailbox/messages/store/message-kind.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import { askClamd, clamdPlaceOf } from './ask-clamd.ts'
+import { askClamd, clamdAddressOf } from './ask-clamd.ts'
 import { askRspamd } from './ask-rspamd.ts'
 import type { ArrivingBytes, ScanAnswer } from './scan-answer.ts'
 
@@ -31,8 +31,8 @@ export function openMailScanner({
     ask.push(guarded('rspamd', log, (mail, signal) => askRspamd(rspamdUrl, mail, signal)))
   }
   if (clamdUrl !== null) {
-    const place = clamdPlaceOf(clamdUrl)
-    ask.push(guarded('clamd', log, ({ raw }, signal) => askClamd(place, raw, signal)))
+    const address = clamdAddressOf(clamdUrl)
+    ask.push(guarded('clamd', log, ({ raw }, signal) => askClamd(address, raw, signal)))
   }
   if (ask.length === 0) return null
   return { scan: async (mail) => join(await Promise.all(ask.map((one) => one(mail)))) }

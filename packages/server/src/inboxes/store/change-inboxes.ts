@@ -30,7 +30,7 @@ import {
   removeWebhook,
 } from '#webhooks/store/webhooks.ts'
 import { findInbox, findInboxByAddress, findShownInbox } from './inboxes.ts'
-import { changedMetadata, type MetadataChange, metadataMarks, metadataOf } from './metadata.ts'
+import { changedMetadata, type MetadataChange, metadataFacets, metadataOf } from './metadata.ts'
 
 /** The address of a deleted inbox is reserved for its account this long. */
 export const RELEASED_ADDRESS_MS = 30 * DAY_MS
@@ -97,7 +97,7 @@ export const insertInbox = transaction({
       .executeTakeFirst()
     if (inserted === undefined) return { kind: 'address_taken' }
     await tx.query.insertInto('inbox_counters').values({ inbox_id: input.inboxId }).execute()
-    await replaceMarks(tx, input, input.metadata ?? {})
+    await replaceFacets(tx, input, input.metadata ?? {})
     await tx.query
       .insertInto('inbox_creations')
       .values({ account_id: input.accountId, created_at: input.nowMs, inbox_id: input.inboxId })
@@ -197,21 +197,21 @@ async function changeMetadata(
     .where('account_id', '=', inbox.accountId)
     .where('id', '=', inbox.inboxId)
     .execute()
-  await replaceMarks(tx, inbox, metadataOf({ metadata }))
+  await replaceFacets(tx, inbox, metadataOf({ metadata }))
   return 'changed'
 }
 
-async function replaceMarks(
+async function replaceFacets(
   tx: Tx,
   { accountId, inboxId }: InboxKey,
   metadata: Readonly<Record<string, string>>,
 ): Promise<void> {
-  await tx.query.deleteFrom('inbox_marks').where('inbox_id', '=', inboxId).execute()
-  const marks = metadataMarks(metadata)
-  if (marks.length === 0) return
+  await tx.query.deleteFrom('inbox_facets').where('inbox_id', '=', inboxId).execute()
+  const facets = metadataFacets(metadata)
+  if (facets.length === 0) return
   await tx.query
-    .insertInto('inbox_marks')
-    .values(marks.map((mark) => ({ inbox_id: inboxId, mark, account_id: accountId })))
+    .insertInto('inbox_facets')
+    .values(facets.map((facet) => ({ inbox_id: inboxId, facet, account_id: accountId })))
     .execute()
 }
 
@@ -236,7 +236,7 @@ export const removeInbox = transaction({
     }
     await endCatchAll(tx, input)
     await tx.query.deleteFrom('inbox_counters').where('inbox_id', '=', inbox.id).execute()
-    await tx.query.deleteFrom('inbox_marks').where('inbox_id', '=', inbox.id).execute()
+    await tx.query.deleteFrom('inbox_facets').where('inbox_id', '=', inbox.id).execute()
     await deleteRulesOf(tx, input.accountId, { inboxId: inbox.id })
     await endExports(tx, { accountId: input.accountId, inboxId: inbox.id }, input.nowMs)
     const webhook = await tx.query

@@ -19,23 +19,23 @@ export async function listInboxes(
   input: {
     accountId: string
     podId: string | null
-    marks?: readonly string[]
+    facets?: readonly string[]
     limit: number
     offset: number
   },
 ): Promise<{ inboxes: ShownInbox[]; total: number }> {
-  const { marks = [] } = input
+  const { facets = [] } = input
   let query = selectShown(db).where('inboxes.account_id', '=', input.accountId)
   if (input.podId !== null) query = query.where('inboxes.pod_id', '=', input.podId)
-  for (const mark of marks) query = query.where('inboxes.id', 'in', markedWith(db, input, mark))
+  for (const facet of facets) query = query.where('inboxes.id', 'in', withFacet(db, input, facet))
   const rows = await query
     .orderBy('inboxes.id', 'desc')
     .limit(input.limit)
     .offset(input.offset)
     .execute()
   const shown = rows.map(toShownInbox)
-  if (marks.length > 0) {
-    return { inboxes: shown, total: await countMarked(db, { ...input, marks }) }
+  if (facets.length > 0) {
+    return { inboxes: shown, total: await countWithFacets(db, { ...input, facets }) }
   }
   const counted =
     input.podId === null
@@ -46,13 +46,13 @@ export async function listInboxes(
 }
 
 /** Counts up to COUNTED_MAX. */
-async function countMarked(
+async function countWithFacets(
   db: ReadDb,
-  input: { accountId: string; podId: string | null; marks: readonly string[] },
+  input: { accountId: string; podId: string | null; facets: readonly string[] },
 ): Promise<number> {
   let query = db.read.selectFrom('inboxes').where('account_id', '=', input.accountId)
   if (input.podId !== null) query = query.where('pod_id', '=', input.podId)
-  for (const mark of input.marks) query = query.where('id', 'in', markedWith(db, input, mark))
+  for (const facet of input.facets) query = query.where('id', 'in', withFacet(db, input, facet))
   const row = await db.read
     .selectFrom(query.select('id').limit(COUNTED_MAX).as('counted'))
     .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -60,12 +60,12 @@ async function countMarked(
   return Number(row.count)
 }
 
-function markedWith(db: ReadDb, { accountId }: { accountId: string }, mark: string) {
+function withFacet(db: ReadDb, { accountId }: { accountId: string }, facet: string) {
   return db.read
-    .selectFrom('inbox_marks')
-    .select('inbox_marks.inbox_id')
-    .where('inbox_marks.account_id', '=', accountId)
-    .where('inbox_marks.mark', '=', mark)
+    .selectFrom('inbox_facets')
+    .select('inbox_facets.inbox_id')
+    .where('inbox_facets.account_id', '=', accountId)
+    .where('inbox_facets.facet', '=', facet)
 }
 
 export async function findInbox(

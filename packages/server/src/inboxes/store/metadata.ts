@@ -25,10 +25,10 @@ export function changedMetadata(
 }
 
 /** The text by which lists are filtered. */
-function metadataMark(key: string, value: string): string {
+function metadataFacet(key: string, value: string): string {
   return `metadata.${key}=${value}`
 }
 
-export function metadataMarks(metadata: Readonly<Record<string, string>>): string[] {
-  return Object.entries(metadata).map(([key, value]) => metadataMark(key, value))
+export function metadataFacets(metadata: Readonly<Record<string, string>>): string[] {
+  return Object.entries(metadata).map(([key, value]) => metadataFacet(key, value))
 }

@@ -134,10 +134,10 @@ function isWithin(
   { after, last }: Window,
   { sinceMs, untilMs }: MailFilter,
 ) {
-  const place = sql`(${sql.ref(at)}, ${sql.ref(id)})`
+  const position = sql`(${sql.ref(at)}, ${sql.ref(id)})`
   const bounds = [sql`1 = 1`]
-  if (after !== null) bounds.push(sql`${place} < (${after.at}, ${after.id})`)
-  if (last !== null) bounds.push(sql`${place} >= (${last.at}, ${last.id})`)
+  if (after !== null) bounds.push(sql`${position} < (${after.at}, ${after.id})`)
+  if (last !== null) bounds.push(sql`${position} >= (${last.at}, ${last.id})`)
   if (sinceMs !== null) bounds.push(sql`${sql.ref(at)} >= ${sinceMs}`)
   if (untilMs !== null) bounds.push(sql`${sql.ref(at)} < ${untilMs}`)
   return sql<SqlBool>`${sql.join(bounds, sql` and `)}`
@@ -202,17 +202,17 @@ async function matchThreads(
   input: Parameters<typeof filterThreads.run>[1],
   window: Window,
 ): Promise<string[]> {
-  const { accountId, filter, isRead, category, marks, isSnoozed } = input
+  const { accountId, filter, isRead, category, facets, isSnoozed } = input
   let query = threadsIn(db, input, window).where('account_id', '=', accountId)
   if (isRead !== null) query = query.where('is_read', '=', isRead ? 1 : 0)
   if (category !== null) query = query.where('category', '=', category)
-  for (const mark of marks) {
+  for (const facet of facets) {
     query = query.where(({ exists, selectFrom }) =>
       exists(
-        selectFrom('thread_marks')
-          .select('thread_marks.mark')
-          .whereRef('thread_marks.thread_id', '=', 'threads.id')
-          .where('thread_marks.mark', '=', mark),
+        selectFrom('thread_facets')
+          .select('thread_facets.facet')
+          .whereRef('thread_facets.thread_id', '=', 'threads.id')
+          .where('thread_facets.facet', '=', facet),
       ),
     )
   }

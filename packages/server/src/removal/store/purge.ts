@@ -133,7 +133,7 @@ const NOTES = [
   ['correspondents', 'address_key'],
   ['written_to', 'address_key'],
   ['waiting_sends', 'message_id'],
-  ['thread_marks', 'mark'],
+  ['thread_facets', 'facet'],
   ['message_labels', 'label'],
 ] as const
 

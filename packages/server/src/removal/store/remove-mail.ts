@@ -202,9 +202,9 @@ async function settleThreads(
     const { row } = loss
     const next = changedThread(loss, summary)
     await tx.query.updateTable('threads').set(next).where('id', '=', row.id).execute()
-    if (row.mark_count > 0 && next.last_message_at !== row.last_message_at) {
+    if (row.facet_count > 0 && next.last_message_at !== row.last_message_at) {
       await tx.query
-        .updateTable('thread_marks')
+        .updateTable('thread_facets')
         .set({ last_message_at: next.last_message_at })
         .where('thread_id', '=', row.id)
         .execute()
@@ -267,7 +267,7 @@ export async function removeThreads(
 
 export async function deleteThreads(tx: Tx, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  await tx.query.deleteFrom('thread_marks').where('thread_id', 'in', ids).execute()
+  await tx.query.deleteFrom('thread_facets').where('thread_id', 'in', ids).execute()
   await tx.query.deleteFrom('threads').where('id', 'in', ids).execute()
 }
 

@@ -2,7 +2,7 @@
 
 import { type SqlBool, sql } from 'kysely'
 import { insertUntold } from '#events/store/append.ts'
-import { type Lease, mayChange } from '#mailbox/claims/store/lease.ts'
+import { type ClaimToken, mayChange } from '#mailbox/claims/store/claim-token.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { DAY_MS } from '#platform/units.ts'
@@ -29,7 +29,7 @@ export type Refusal = 'not_found' | 'delivery_pending' | 'lease_lost'
 type OfThread = { accountId: string; threadId: string; nowMs: number }
 
 /** Without a lease, the service itself acts. */
-type Leased = { lease?: Lease }
+type Leased = { lease?: ClaimToken }
 
 function isAllowed(thread: Row<'threads'>, { lease }: Leased): boolean {
   return lease === undefined || mayChange(thread, lease)
@@ -189,9 +189,9 @@ async function move(
     .set({ trashed_at: trashedAtMs, is_moving: 1 })
     .where('id', '=', thread.id)
     .execute()
-  if (thread.mark_count > 0) {
+  if (thread.facet_count > 0) {
     await tx.query
-      .updateTable('thread_marks')
+      .updateTable('thread_facets')
       .set({ is_trashed: isTrashed ? 1 : 0 })
       .where('thread_id', '=', thread.id)
       .execute()
@@ -333,7 +333,7 @@ async function removeSome(
       .set({ trashed_at: 0, is_moving: 0 })
       .where('id', 'in', ids)
       .execute()
-    await tx.query.deleteFrom('thread_marks').where('thread_id', 'in', ids).execute()
+    await tx.query.deleteFrom('thread_facets').where('thread_id', 'in', ids).execute()
     await changeCounters(tx, inbox, leavesList(listed))
   }
   const messages = await tx.query

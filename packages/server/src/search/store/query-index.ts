@@ -1,7 +1,7 @@
 // Each query searches one block of arrival numbers, so that none takes long.
 
 import { type RawBuilder, sql } from 'kysely'
-import { labelMark } from '#mailbox/labels/store/filter-marks.ts'
+import { labelFacet } from '#mailbox/labels/store/facets.ts'
 import type { Direction } from '#mailbox/messages/store/messages.ts'
 import {
   findTextEntries,
@@ -132,9 +132,9 @@ function selectLabelled({ inboxId, label }: { inboxId: string; label: string }) 
     join messages on messages.id = message_labels.message_id
     where message_labels.inbox_id = ${inboxId} and message_labels.label = ${label}
     union all
-    select messages.arrival from thread_marks
-    join messages on messages.thread_id = thread_marks.thread_id
-    where thread_marks.inbox_id = ${inboxId} and thread_marks.mark = ${labelMark(label)}`
+    select messages.arrival from thread_facets
+    join messages on messages.thread_id = thread_facets.thread_id
+    where thread_facets.inbox_id = ${inboxId} and thread_facets.facet = ${labelFacet(label)}`
 }
 
 export type MessageQuery =
@@ -185,9 +185,9 @@ function filterOf(
           if (rareLabels.has(label)) return sql`(${id} - ${first} in (${labelled}))`
           const onMessage = sql`(select 1 from message_labels where message_id = messages.id
             and label = ${label})`
-          const mark = sql`(select 1 from thread_marks where thread_id = messages.thread_id
-            and mark = ${labelMark(label)})`
-          return sql`(coalesce(${ofMessage(onMessage)}, ${ofMessage(mark)}, 0) = 1)`
+          const facet = sql`(select 1 from thread_facets where thread_id = messages.thread_id
+            and facet = ${labelFacet(label)})`
+          return sql`(coalesce(${ofMessage(onMessage)}, ${ofMessage(facet)}, 0) = 1)`
         }
         case 'not':
           return sql`(not ${conditionOf(node.part)})`

@@ -205,7 +205,7 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
     },
     sizeBytes: raw.size_bytes,
     // An imported message that is read leaves its thread as it is.
-    marks: imported?.isRead === true ? 'nothing' : 'unread',
+    threadBecomes: imported?.isRead === true ? 'unchanged' : 'unread',
     thread: findThread(draft, arrival, inboxId),
     threadId: receipt.threadId,
   })
@@ -341,13 +341,16 @@ function quarantineEvent(
     thread_id: null,
     message_id: null,
     occurred_at: nowMs,
-    details: JSON.stringify({ quarantined: toldOf(keptOut, content) }),
+    details: JSON.stringify({ quarantined: quarantinedOf(keptOut, content) }),
     trace_parent: traceParent,
     category: content.category ?? null,
   }
 }
 
-function toldOf(keptOut: Arrival['keptOut'][number], content: ReceivedContent): EventQuarantined {
+function quarantinedOf(
+  keptOut: Arrival['keptOut'][number],
+  content: ReceivedContent,
+): EventQuarantined {
   const kind = kindOfRow(content)
   return {
     id: keptOut.quarantinedId,

@@ -8,11 +8,12 @@ import {
   lockThread,
   lockThreadAlone,
 } from '#mailbox/threads/store/change-threads.ts'
+import type { ThreadKey } from '#mailbox/threads/store/threads.ts'
 import { presentTime } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows, mayPassOver } from '#platform/db/dialect.ts'
 import type { ReadDb, Row, Tx } from '#store/tables.ts'
-import { isLive, LEASE_LEFT_MS_MAX, mayChange } from './lease.ts'
+import { CLAIM_LEFT_MS_MAX, isLive, mayChange } from './claim-token.ts'
 
 type NewClaim = {
   readonly tokenHash: Uint8Array
@@ -32,8 +33,6 @@ export type MadeClaim = {
   fence: number
   expiresAtMs: number
 }
-
-type ThreadKey = { readonly accountId: string; readonly threadId: string }
 
 export const claimThread = transaction({
   name: 'claimThread',
@@ -65,7 +64,7 @@ async function writeClaim(
   { owner, leaseMs, queueMs, nowMs, claim }: Terms & Now & { claim: NewClaim },
 ): Promise<MadeClaim> {
   const { thread } = locked
-  await tellExpired(tx, locked, { eventId: claim.expiredEventId, nowMs })
+  await emitExpired(tx, locked, { eventId: claim.expiredEventId, nowMs })
   const fence = thread.claim_fence + 1
   const expiresAtMs = nowMs + leaseMs
   await tx.query
@@ -81,18 +80,18 @@ async function writeClaim(
     .where('id', '=', thread.id)
     .execute()
   const made = { threadId: thread.id, inboxId: thread.inbox_id, owner, fence, expiresAtMs }
-  await tell(tx, locked, { kind: 'thread.claimed', eventId: claim.eventId, nowMs, made })
+  await emit(tx, locked, { kind: 'thread.claimed', eventId: claim.eventId, nowMs, made })
   return made
 }
 
-async function tellExpired(
+async function emitExpired(
   tx: Tx,
   locked: LockedThread,
   { eventId, nowMs }: { eventId: string; nowMs: number },
 ): Promise<void> {
   const made = claimIn(locked.thread)
   if (made === null) return
-  await tell(tx, locked, { kind: 'thread.released', eventId, nowMs, made, reason: 'expired' })
+  await emit(tx, locked, { kind: 'thread.released', eventId, nowMs, made, reason: 'expired' })
 }
 
 function claimIn(thread: Row<'threads'>): MadeClaim | null {
@@ -101,7 +100,7 @@ function claimIn(thread: Row<'threads'>): MadeClaim | null {
   return { threadId: id, inboxId: inbox_id, owner, fence: thread.claim_fence, expiresAtMs }
 }
 
-async function tell(
+async function emit(
   tx: Tx,
   { thread, podId }: LockedThread,
   {
@@ -201,13 +200,13 @@ async function endClaim(
     .where('id', '=', locked.thread.id)
     .execute()
   if (made === null) return
-  await tell(tx, locked, { kind: 'thread.released', eventId, nowMs, made, reason })
+  await emit(tx, locked, { kind: 'thread.released', eventId, nowMs, made, reason })
 }
 
 type ClaimFilter = {
   readonly category: string | null
   /** A thread must have all of them. */
-  readonly marks: readonly string[]
+  readonly facets: readonly string[]
 }
 
 /** `claims` has one entry for each thread that may be claimed. */
@@ -283,13 +282,13 @@ function selectOldest(tx: Tx, { inboxId, queueMs, nowMs, filter, limit }: Oldest
     .orderBy('id')
     .limit(limit)
   if (filter.category !== null) query = query.where('category', '=', filter.category)
-  for (const mark of filter.marks) {
+  for (const facet of filter.facets) {
     query = query.where(({ exists, selectFrom }) =>
       exists(
-        selectFrom('thread_marks')
-          .select('thread_marks.mark')
-          .whereRef('thread_marks.thread_id', '=', 'threads.id')
-          .where('thread_marks.mark', '=', mark),
+        selectFrom('thread_facets')
+          .select('thread_facets.facet')
+          .whereRef('thread_facets.thread_id', '=', 'threads.id')
+          .where('thread_facets.facet', '=', facet),
       ),
     )
   }
@@ -297,7 +296,7 @@ function selectOldest(tx: Tx, { inboxId, queueMs, nowMs, filter, limit }: Oldest
 }
 
 function isUnclaimed(queueMs: number) {
-  return sql<SqlBool>`(claim_until is null or claim_until <= ${queueMs} or claim_until > ${queueMs + LEASE_LEFT_MS_MAX})`
+  return sql<SqlBool>`(claim_until is null or claim_until <= ${queueMs} or claim_until > ${queueMs + CLAIM_LEFT_MS_MAX})`
 }
 
 async function findMoreIn(

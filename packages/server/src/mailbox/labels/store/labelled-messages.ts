@@ -65,7 +65,7 @@ function labelledWith(db: ReadDb, inboxId: string, label: string) {
 
 export type Listed = SelectQueryBuilder<
   Tables,
-  'messages' | 'message_labels' | 'threads' | 'thread_marks',
+  'messages' | 'message_labels' | 'threads' | 'thread_facets',
   { id: string }
 >
 
@@ -79,7 +79,7 @@ export async function countUpTo<Found>(
   db: ReadDb,
   query: SelectQueryBuilder<
     Tables,
-    'messages' | 'threads' | 'thread_marks' | 'message_labels' | 'inboxes',
+    'messages' | 'threads' | 'thread_facets' | 'message_labels' | 'inboxes',
     Found
   >,
 ): Promise<number> {

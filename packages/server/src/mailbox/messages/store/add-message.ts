@@ -41,7 +41,7 @@ export function additionsTo(inboxes: readonly KnownInbox[]): Additions {
 export type Addition = {
   readonly message: Omit<NewMessage, 'thread_id' | 'arrival'>
   readonly sizeBytes: number
-  readonly marks: 'unread' | 'read' | 'nothing'
+  readonly threadBecomes: 'unread' | 'read' | 'unchanged'
   /** Null starts a thread with `threadId`. */
   readonly thread: ThreadState | null
   readonly threadId: string
@@ -92,13 +92,13 @@ const EMPTY = {
   participants: '[]',
   snippet: '',
   category: null,
-  mark_count: 0,
+  facet_count: 0,
 }
 
 function stateAfter(
   thread: ThreadState,
   added: Addition & { arrival: number },
-): Omit<ThreadState, 'id' | 'mark_count'> {
+): Omit<ThreadState, 'id' | 'facet_count'> {
   const { message } = added
   const message_count = thread.message_count + 1
   const state = { ...thread, ...readStateAfter(thread, added), message_count }
@@ -115,9 +115,9 @@ function stateAfter(
 /** Counts the messages received after `read_arrival`. */
 function readStateAfter(
   { is_read, unread_count, read_arrival }: ThreadState,
-  { marks, arrival, message: { direction } }: Addition & { arrival: number },
+  { threadBecomes, arrival, message: { direction } }: Addition & { arrival: number },
 ): Pick<ThreadState, 'is_read' | 'unread_count' | 'read_arrival'> {
-  if (marks === 'read' || (marks === 'nothing' && is_read === 1)) {
+  if (threadBecomes === 'read' || (threadBecomes === 'unchanged' && is_read === 1)) {
     return { is_read: 1, unread_count: 0, read_arrival: arrival }
   }
   const added = direction === 'inbound' ? 1 : 0

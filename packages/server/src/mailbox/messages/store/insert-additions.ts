@@ -15,8 +15,8 @@ export async function insertAdditions(
       .map(({ change }) => change)
       .filter((one) => one.inbound_count + one.outbound_count + one.quarantined_count > 0),
     threads,
-    marks: threads
-      .filter(({ mark_count }) => mark_count > 0)
+    facets: threads
+      .filter(({ facet_count }) => facet_count > 0)
       .map(({ id, last_message_at }) => ({ thread_id: id, last_message_at })),
   })
   await insertMessages(tx, { ...rows, threads: [...started.values()], messages })

@@ -5,7 +5,7 @@ import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { Invite, ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import { type SqlBool, sql } from 'kysely'
-import { labelsOf } from '#mailbox/labels/store/filter-marks.ts'
+import { labelsOf } from '#mailbox/labels/store/facets.ts'
 import {
   countUpTo,
   isAnyTime,

@@ -41,11 +41,11 @@ const THREAD_STATE = [
   'category',
 ] as const
 
-export type ThreadState = Pick<Row<'threads'>, 'id' | 'mark_count' | (typeof THREAD_STATE)[number]>
+export type ThreadState = Pick<Row<'threads'>, 'id' | 'facet_count' | (typeof THREAD_STATE)[number]>
 
 export const THREAD_STATE_COLUMNS = [
   'threads.id',
-  'threads.mark_count',
+  'threads.facet_count',
   ...THREAD_STATE.map((column) => `threads.${column}` as const),
 ] as const
 
@@ -127,13 +127,13 @@ export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {
   stored_bytes: 0,
 }
 
-/** Filter marks repeat the time of their thread, by which they are listed. */
-type MarkTime = Pick<Row<'thread_marks'>, 'thread_id' | 'last_message_at'>
+/** Facets repeat the time of their thread, by which they are listed. */
+type FacetTime = Pick<Row<'thread_facets'>, 'thread_id' | 'last_message_at'>
 
 /** The caller locked the counters before reading the threads. */
 export const changeInboxes = together<
   Tables,
-  { counters: CounterChange; threads: ThreadState; marks: MarkTime }
+  { counters: CounterChange; threads: ThreadState; facets: FacetTime }
 >({
   counters: rowUpdate<Tables, CounterChange>('inbox_counters', (query, given) =>
     query
@@ -166,11 +166,11 @@ export const changeInboxes = together<
       }))
       .where('threads.id', '=', given('id')),
   ),
-  marks: rowUpdate<Tables, MarkTime>('thread_marks', (query, given) =>
+  facets: rowUpdate<Tables, FacetTime>('thread_facets', (query, given) =>
     query
-      .updateTable('thread_marks')
+      .updateTable('thread_facets')
       .set({ last_message_at: given('last_message_at') })
-      .where('thread_marks.thread_id', '=', given('thread_id')),
+      .where('thread_facets.thread_id', '=', given('thread_id')),
   ),
 })
 

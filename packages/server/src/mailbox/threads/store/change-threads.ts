@@ -1,16 +1,17 @@
 import { insertEvent } from '#events/store/append.ts'
 import { changedMetadata, type MetadataChange, metadataOf } from '#inboxes/store/metadata.ts'
-import { type Lease, mayChange } from '#mailbox/claims/store/lease.ts'
+import { type ClaimToken, mayChange } from '#mailbox/claims/store/claim-token.ts'
 import {
   changedLabels,
+  facetsOf,
   type LabelChange,
   labelsOf,
-  marksOf,
-} from '#mailbox/labels/store/filter-marks.ts'
+} from '#mailbox/labels/store/facets.ts'
 import { presentTime } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import type { Row, Tx } from '#store/tables.ts'
+import type { ThreadKey } from './threads.ts'
 
 export type ThreadChange = LabelChange & {
   readonly isRead?: boolean
@@ -27,29 +28,27 @@ export type ChangeOutcome =
   | { kind: 'label_limit_reached' }
   | { kind: 'metadata_limit_reached' }
 
-/** Also changes totals and filter marks, and emits an event. Idempotent. */
+/** Also changes totals and facets, and emits an event. Idempotent. */
 export const changeThread = transaction({
   name: 'changeThread',
   accountOf: ({ accountId }) => accountId,
   async run(
     tx: Tx,
-    input: {
-      accountId: string
-      threadId: string
+    input: ThreadKey & {
       change: ThreadChange
-      lease: Lease
+      claim: ClaimToken
       eventId: string
       nowMs: number
     },
   ): Promise<ChangeOutcome> {
     const locked = await lockThread(tx, input)
     if (locked === null) return { kind: 'not_found' }
-    if (!mayChange(locked.thread, input.lease)) return { kind: 'lease_lost' }
+    if (!mayChange(locked.thread, input.claim)) return { kind: 'lease_lost' }
     return applyChange(tx, locked, input)
   },
 })
 
-/** The caller locked the thread and checked the lease. */
+/** The caller locked the thread and checked its claim. */
 export async function applyChange(
   tx: Tx,
   { thread, podId }: LockedThread,
@@ -84,12 +83,12 @@ export async function applyChange(
 
 async function writeColumns(tx: Tx, thread: Row<'threads'>, next: ChangedColumns): Promise<void> {
   if (next.is_read !== thread.is_read) await countRead(tx, thread, next.is_read)
-  const mark_count = await replaceMarks(tx, thread, next)
+  const facet_count = await replaceFacets(tx, thread, next)
   await tx.query
     .updateTable('threads')
     .set(({ selectFrom }) => ({
       ...next,
-      mark_count,
+      facet_count,
       ...(next.is_read !== thread.is_read && {
         unread_count: 0,
         read_arrival: selectFrom('inbox_counters')
@@ -148,7 +147,7 @@ export type LockedThread = { thread: Row<'threads'>; podId: string }
 /** Null also during removal. Locks the inbox's totals first, as arriving mail does. */
 export async function lockThread(
   tx: Tx,
-  { accountId, threadId }: { accountId: string; threadId: string },
+  { accountId, threadId }: ThreadKey,
 ): Promise<LockedThread | null> {
   const inbox = await findInboxOf(tx, { accountId, threadId })
   if (inbox === null) return null
@@ -166,7 +165,7 @@ export async function lockThread(
  */
 export async function lockThreadAlone(
   tx: Tx,
-  { accountId, threadId }: { accountId: string; threadId: string },
+  { accountId, threadId }: ThreadKey,
 ): Promise<LockedThread | null> {
   const inbox = await findInboxOf(tx, { accountId, threadId })
   const thread = inbox === null ? null : await lockRow(tx, { accountId, threadId })
@@ -175,7 +174,7 @@ export async function lockThreadAlone(
 
 async function findInboxOf(
   tx: Tx,
-  { accountId, threadId }: { accountId: string; threadId: string },
+  { accountId, threadId }: ThreadKey,
 ): Promise<{ id: string; pod_id: string } | null> {
   const inbox = await tx.query
     .selectFrom('threads')
@@ -187,10 +186,7 @@ async function findInboxOf(
   return inbox ?? null
 }
 
-async function lockRow(
-  tx: Tx,
-  { accountId, threadId }: { accountId: string; threadId: string },
-): Promise<Row<'threads'> | null> {
+async function lockRow(tx: Tx, { accountId, threadId }: ThreadKey): Promise<Row<'threads'> | null> {
   const row = tx.query
     .selectFrom('threads')
     .selectAll()
@@ -210,30 +206,34 @@ async function countRead(tx: Tx, thread: Row<'threads'>, isRead: number): Promis
     .execute()
 }
 
-/** Returns the new number of marks. */
-async function replaceMarks(tx: Tx, thread: Row<'threads'>, next: ChangedColumns): Promise<number> {
-  const marksIn = (row: ChangedColumns) =>
-    marksOf({ labels: labelsOf(row), metadata: metadataOf(row), assignee: row.assignee })
-  const before = new Set(marksIn(thread))
-  const after = new Set(marksIn(next))
+/** Returns the new number of facets. */
+async function replaceFacets(
+  tx: Tx,
+  thread: Row<'threads'>,
+  next: ChangedColumns,
+): Promise<number> {
+  const facetsIn = (row: ChangedColumns) =>
+    facetsOf({ labels: labelsOf(row), metadata: metadataOf(row), assignee: row.assignee })
+  const before = new Set(facetsIn(thread))
+  const after = new Set(facetsIn(next))
   const { id: thread_id, account_id, inbox_id, last_message_at } = thread
   const is_trashed = thread.trashed_at === null ? 0 : 1
-  const ended = [...before].filter((mark) => !after.has(mark))
+  const ended = [...before].filter((facet) => !after.has(facet))
   if (ended.length > 0) {
     await tx.query
-      .deleteFrom('thread_marks')
+      .deleteFrom('thread_facets')
       .where('thread_id', '=', thread_id)
-      .where('mark', 'in', ended)
+      .where('facet', 'in', ended)
       .execute()
   }
-  const added = [...after].filter((mark) => !before.has(mark))
+  const added = [...after].filter((facet) => !before.has(facet))
   if (added.length > 0) {
     await tx.query
-      .insertInto('thread_marks')
+      .insertInto('thread_facets')
       .values(
-        added.map((mark) => ({
+        added.map((facet) => ({
           thread_id,
-          mark,
+          facet,
           account_id,
           inbox_id,
           last_message_at,
@@ -250,7 +250,7 @@ export const changeMessageLabels = transaction({
   accountOf: ({ accountId }) => accountId,
   async run(
     tx: Tx,
-    input: { accountId: string; messageId: string; change: LabelChange; lease: Lease },
+    input: { accountId: string; messageId: string; change: LabelChange; claim: ClaimToken },
   ): Promise<Exclude<ChangeOutcome, { kind: 'metadata_limit_reached' }>> {
     const { accountId, messageId, change } = input
     const message = await tx.query
@@ -263,7 +263,7 @@ export const changeMessageLabels = transaction({
     if (message === undefined) return { kind: 'not_found' }
     const locked = await lockThread(tx, { accountId, threadId: message.thread_id })
     if (locked === null) return { kind: 'not_found' }
-    if (!mayChange(locked.thread, input.lease)) return { kind: 'lease_lost' }
+    if (!mayChange(locked.thread, input.claim)) return { kind: 'lease_lost' }
     // Read under the lock.
     const row = await tx.query
       .selectFrom('messages')
@@ -274,9 +274,10 @@ export const changeMessageLabels = transaction({
     const before = labelsOf(row)
     const after = changedLabels(before, change)
     if (after === null) return { kind: 'label_limit_reached' }
-    const place = { id: messageId, account_id: accountId, inbox_id: message.inbox_id }
+    const { inbox_id } = message
     const { created_at, is_trashed } = row
-    await writeLabels(tx, { ...place, created_at, is_trashed }, { before, after })
+    const labelled = { id: messageId, account_id: accountId, inbox_id, created_at, is_trashed }
+    await writeLabels(tx, labelled, { before, after })
     return { kind: 'changed' }
   },
 })

@@ -2,7 +2,7 @@ import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { type ExpressionBuilder, type SqlBool, sql } from 'kysely'
 import { metadataOf } from '#inboxes/store/metadata.ts'
-import { labelsOf } from '#mailbox/labels/store/filter-marks.ts'
+import { labelsOf } from '#mailbox/labels/store/facets.ts'
 import { countUpTo, isAnyTime, type Listed } from '#mailbox/labels/store/labelled-messages.ts'
 import { CANCELLED, readCounters, toOf } from '#mailbox/messages/store/messages.ts'
 import type { ReadDb, Row, Tables } from '#store/tables.ts'
@@ -27,6 +27,8 @@ export type Thread = {
   createdAtMs: number
   trashedAtMs: number | null
 }
+
+export type ThreadKey = { readonly accountId: string; readonly threadId: string }
 
 export type StoredThread = Thread & { removedCount: number }
 
@@ -54,7 +56,7 @@ export async function listThreads(
     isRead: boolean | null
     category?: MessageCategory | null
     isTrashed?: boolean
-    marks?: readonly string[]
+    facets?: readonly string[]
     isSnoozed?: boolean | null
     nowMs?: number
     limit: number
@@ -63,10 +65,10 @@ export async function listThreads(
 ): Promise<{ threads: ShownThread[]; total: number } | null> {
   const counters = await readCounters(db, input.accountId, input.inboxId)
   if (counters === null) return null
-  const { category = null, isTrashed = false, marks = [], isSnoozed = null, nowMs = 0 } = input
-  const filter = { ...input, category, isTrashed, marks, isSnoozed, nowMs }
-  const list = marks.length > 0 ? await markedIn(db, filter) : threadsIn(db, filter)
-  const isCounted = category === null && marks.length === 0 && isSnoozed === null
+  const { category = null, isTrashed = false, facets = [], isSnoozed = null, nowMs = 0 } = input
+  const filter = { ...input, category, isTrashed, facets, isSnoozed, nowMs }
+  const list = facets.length > 0 ? await threadsWithFacets(db, filter) : threadsIn(db, filter)
+  const isCounted = category === null && facets.length === 0 && isSnoozed === null
   const total = isCounted ? totalOf(counters, filter) : await countUpTo(db, list)
   if (input.offset >= total) return { threads: [], total }
   const page = list.limit(input.limit).offset(input.offset)
@@ -96,7 +98,7 @@ export type ThreadFilter = {
   isRead: boolean | null
   category: MessageCategory | null
   isTrashed: boolean
-  marks: readonly string[]
+  facets: readonly string[]
   isSnoozed: boolean | null
   nowMs: number
 }
@@ -126,55 +128,55 @@ function threadsIn(db: ReadDb, input: ThreadFilter): Listed {
 export const IS_LISTED = sql<SqlBool>`threads.trashed_at is null`
 export const IS_TRASHED = sql<SqlBool>`threads.trashed_at > 0`
 
-async function markedIn(db: ReadDb, input: ThreadFilter): Promise<Listed> {
+async function threadsWithFacets(db: ReadDb, input: ThreadFilter): Promise<Listed> {
   const [first = '', ...others] = await rarestFirst(db, input)
-  let list = markedWith(db, input, first)
-  for (const mark of others) {
+  let list = withFacet(db, input, first)
+  for (const facet of others) {
     list = list.where(({ exists, selectFrom }) =>
       exists(
-        selectFrom('thread_marks as other')
-          .select('other.mark')
-          .whereRef('other.thread_id', '=', 'thread_marks.thread_id')
-          .where('other.mark', '=', mark),
+        selectFrom('thread_facets as other')
+          .select('other.facet')
+          .whereRef('other.thread_id', '=', 'thread_facets.thread_id')
+          .where('other.facet', '=', facet),
       ),
     )
   }
   if (input.isRead !== null || input.category !== null || input.isSnoozed !== null) {
     const passing = threadsIn(db, input)
       .clearOrderBy()
-      .where('threads.id', '=', sql.ref<string>('thread_marks.thread_id'))
+      .where('threads.id', '=', sql.ref<string>('thread_facets.thread_id'))
     list = list.where(({ exists }) => exists(passing))
   }
   return list
-    .select('thread_marks.thread_id as id')
-    .orderBy('thread_marks.last_message_at', 'desc')
-    .orderBy('thread_marks.thread_id', 'desc')
+    .select('thread_facets.thread_id as id')
+    .orderBy('thread_facets.last_message_at', 'desc')
+    .orderBy('thread_facets.thread_id', 'desc')
 }
 
-/** The rarest mark first: the others are looked up for each of its threads. */
+/** The rarest facet first: the others are looked up for each of its threads. */
 async function rarestFirst(
   db: ReadDb,
-  { marks, ...list }: ThreadFilter,
+  { facets, ...list }: ThreadFilter,
 ): Promise<readonly string[]> {
-  if (marks.length < 2) return marks
-  const counted: { mark: string; count: number }[] = []
-  for (const mark of marks) {
-    const threads = markedWith(db, list, mark).select('thread_marks.thread_id')
-    counted.push({ mark, count: await countUpTo(db, threads) })
+  if (facets.length < 2) return facets
+  const counted: { facet: string; count: number }[] = []
+  for (const facet of facets) {
+    const threads = withFacet(db, list, facet).select('thread_facets.thread_id')
+    counted.push({ facet, count: await countUpTo(db, threads) })
   }
-  return counted.sort((one, other) => one.count - other.count).map(({ mark }) => mark)
+  return counted.sort((one, other) => one.count - other.count).map(({ facet }) => facet)
 }
 
-function markedWith(
+function withFacet(
   db: ReadDb,
   { inboxId, isTrashed }: Pick<ThreadFilter, 'inboxId' | 'isTrashed'>,
-  mark: string,
+  facet: string,
 ) {
   return db.read
-    .selectFrom('thread_marks')
-    .where('thread_marks.inbox_id', '=', inboxId)
-    .where('thread_marks.mark', '=', mark)
-    .where('thread_marks.is_trashed', '=', isTrashed ? 1 : 0)
+    .selectFrom('thread_facets')
+    .where('thread_facets.inbox_id', '=', inboxId)
+    .where('thread_facets.facet', '=', facet)
+    .where('thread_facets.is_trashed', '=', isTrashed ? 1 : 0)
 }
 
 /** Includes the trash. Null once the thread is being removed or its inbox is deleted. */
@@ -286,8 +288,6 @@ const THREAD_RECENT_MAX = 100
 
 const THREAD_COPIES_SEARCHED_MAX = 1_000
 
-type Place = { accountId: string; threadId: string }
-
 /**
  * Excludes held, cancelled and rejected sends: no recipient received them, so quoting one would
  * leak it.
@@ -319,7 +319,7 @@ export type RecentMessage = {
 /** Received or queued messages, newest first. */
 export async function listRecentMessages(
   db: ReadDb,
-  { accountId, threadId }: Place,
+  { accountId, threadId }: ThreadKey,
 ): Promise<RecentMessage[]> {
   const rows = await db.read
     .selectFrom('messages')
@@ -348,7 +348,7 @@ export async function listRecentMessages(
  */
 export async function listThreadIds(
   db: ReadDb,
-  { accountId, threadId, octetsMax }: Place & { readonly octetsMax: number },
+  { accountId, threadId, octetsMax }: ThreadKey & { readonly octetsMax: number },
 ): Promise<string[]> {
   const inThread = db.read
     .selectFrom('messages')
@@ -392,7 +392,7 @@ const PAGES_MAX = 20
 /** Null for none. Searches only the first THREAD_COPIES_SEARCHED_MAX messages. */
 export async function findCopiedFrom(
   db: ReadDb,
-  { accountId, threadId }: Place,
+  { accountId, threadId }: ThreadKey,
 ): Promise<string | null> {
   const beginning = db.read
     .selectFrom('messages')

@@ -135,7 +135,7 @@ async function addSent(
       created_at: use.nowMs,
     },
     sizeBytes: raw.size_bytes,
-    marks: 'read',
+    threadBecomes: 'read',
     thread,
     threadId,
   })

@@ -1,7 +1,7 @@
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import { insertEvent } from '#events/store/append.ts'
-import { type Lease, mayChange } from '#mailbox/claims/store/lease.ts'
+import { type ClaimToken, mayChange } from '#mailbox/claims/store/claim-token.ts'
 import { THREAD_STATE_COLUMNS, type ThreadState } from '#mailbox/messages/store/write-messages.ts'
 import { findSuppressed } from '#outbound/suppressions/store/suppressions.ts'
 import { checkWaiting, type WaitingRefusal } from '#outbound/waiting/store/check-waiting.ts'
@@ -40,7 +40,7 @@ export type LimitCheck = {
   coldRecipients: string[]
   limits: SendLimits
   /** The replying worker's claim; null if it was already checked. */
-  lease: Lease | null
+  lease: ClaimToken | null
   forwardedThreadId?: string
   /** Sends per hour above which approval is required; null without a limit, or once approved. */
   holdAbovePerHour: number | null

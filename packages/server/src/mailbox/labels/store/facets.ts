@@ -1,19 +1,14 @@
-// Filter marks: texts for the labels, metadata and assignee of a thread, by which lists filter.
+// Facets: texts for the labels, metadata and assignee of a thread, by which lists filter.
 
-import {
-  FILTER_MARKS_MAX,
-  LABEL_PATTERN,
-  LABEL_RULE,
-  LABELS_MAX,
-} from '@mailroom/contract/labels.ts'
-import { metadataMarks } from '#inboxes/store/metadata.ts'
+import { FACETS_MAX, LABEL_PATTERN, LABEL_RULE, LABELS_MAX } from '@mailroom/contract/labels.ts'
+import { metadataFacets } from '#inboxes/store/metadata.ts'
 import { wrongField, wrongQuery } from '#platform/problem.ts'
 
-export function labelMark(label: string): string {
+export function labelFacet(label: string): string {
   return `label=${label}`
 }
 
-export function assigneeMark(assignee: string): string {
+export function assigneeFacet(assignee: string): string {
   return `assignee=${assignee}`
 }
 
@@ -23,9 +18,9 @@ type Marked = {
   readonly assignee: string | null
 }
 
-export function marksOf({ labels, metadata, assignee }: Marked): string[] {
-  const assigned = assignee === null ? [] : [assigneeMark(assignee)]
-  return [...labels.map(labelMark), ...assigned, ...metadataMarks(metadata)]
+export function facetsOf({ labels, metadata, assignee }: Marked): string[] {
+  const assigned = assignee === null ? [] : [assigneeFacet(assignee)]
+  return [...labels.map(labelFacet), ...assigned, ...metadataFacets(metadata)]
 }
 
 export type LabelChange = {
@@ -72,12 +67,12 @@ export function readLabelsFilter(list: string | undefined): string[] {
     )
   }
   const labels = [...new Set(words)]
-  requireFewMarks('labels', labels)
+  requireFewFacets('labels', labels)
   return labels
 }
 
-export function requireFewMarks(path: string, marks: readonly string[]): void {
-  if (marks.length > FILTER_MARKS_MAX) {
-    throw wrongQuery(path, `must name at most ${FILTER_MARKS_MAX}`)
+export function requireFewFacets(path: string, facets: readonly string[]): void {
+  if (facets.length > FACETS_MAX) {
+    throw wrongQuery(path, `must name at most ${FACETS_MAX}`)
   }
 }
