@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { message } from '@mailroom/mail/test/samples.ts'
 import { parseMessage } from '#parse-message.ts'
 import { extractReply } from '#reply/reply-text.ts'
-import { ATTRIBUTIONS, FORWARDS, HEADS, NAMES_ALONE, RUN_ON, TRAPS } from './reply-forms.ts'
+import forms from './reply-forms.json' with { type: 'json' }
 
 const OWN = 'Thursday suits us.\n\nPlease use gate B.'
 const MARKED = '> The crate can come on Tuesday.\n> Which gate?\n'
@@ -18,24 +18,30 @@ const below = (heads: readonly string[], quote: string): Case[] =>
     expected: OWN,
   }))
 
+/**
+ * How mail programs introduced the message that they quote in 2026. Attributions `namesAlone` have no address and
+ * are recognised only above a marked quote; `heads` are above a quote without marks; `traps` only look as if they
+ * quoted; the whole text of `forwards` is new to its reader. Every third form of a class was held out before the
+ * rules were changed.
+ */
 const CLASSES: [string, readonly Case[]][] = [
-  ...Object.entries(ATTRIBUTIONS).flatMap(([name, lines]): [string, Case[]][] => [
+  ...Object.entries(forms.attributions).flatMap(([name, lines]): [string, Case[]][] => [
     [`${name}, above a marked quote`, below(lines, MARKED)],
     [`${name}, above a quote without marks`, below(lines, PLAIN)],
     [`${name}, wrapped`, below(lines.map(wrapped), MARKED)],
   ]),
-  ...Object.entries({ ...HEADS, ...RUN_ON }).map(([name, heads]): [string, Case[]] => [
+  ...Object.entries(forms.heads).map(([name, heads]): [string, Case[]] => [
     name,
     below(heads, PLAIN),
   ]),
-  ...Object.entries(NAMES_ALONE).map(([name, heads]): [string, Case[]] => [
+  ...Object.entries(forms.namesAlone).map(([name, heads]): [string, Case[]] => [
     name,
     below(heads, MARKED),
   ]),
-  ['traps', TRAPS.map((text) => ({ name: text, found: extractReply(text), expected: text }))],
+  ['traps', forms.traps.map((text) => ({ name: text, found: extractReply(text), expected: text }))],
   [
     'forwards',
-    FORWARDS.map(([subject, text]) => ({
+    forms.forwards.map(({ subject, text }) => ({
       name: subject,
       found: parseMessage(
         message(`Subject: ${subject}`, 'Content-Type: text/plain; charset=utf-8', '', text),
