@@ -23,9 +23,9 @@ export async function runTogether(
   useBundledWriter()
   nameFailures()
   keepShared()
-  const follow = paths.length > 1 ? findFollowing() : () => {}
+  const tracking = paths.length > 1 ? catchTracking() : {}
   for (const path of paths) {
-    if (takes(folder, path)) await runFile(workspace, folder, path, follow)
+    if (takes(folder, path)) await runFile(workspace, folder, path, tracking)
   }
   await release()
   endInTime()
@@ -44,13 +44,13 @@ async function runFile(
   workspace: string,
   folder: string,
   path: string,
-  follow: (isOn: boolean) => void,
+  tracking: { hook?: AsyncHook },
 ): Promise<void> {
   const ended = Promise.withResolvers<void>()
   const startMs = performance.now()
   const start = process.cpuUsage()
   running = path
-  follow(true)
+  tracking.hook?.enable()
   void suite(path, async () => {
     after(() => {
       const { user, system } = process.cpuUsage(start)
@@ -68,30 +68,27 @@ async function runFile(
       ended.resolve()
       throw error
     } finally {
-      follow(false)
+      tracking.hook?.disable()
     }
   })
   await ended.promise
 }
 
 /**
- * The runner follows every promise, so that a definition belongs to its suite, and an error that nothing handles to its
- * test. While tests run this takes a tenth of the processor time, and Node has no option against it. So it is off but
- * for the loading of files; a file that runs alone is followed to the end.
+ * The runner tracks every promise by an async hook, so that a test belongs to the suite that defines it. Tests are
+ * defined while their file is loaded; afterwards the hook costs a tenth of the processor time, and Node has no option
+ * against it. Returns the hook, which the runner enables with the first suite.
  */
-function findFollowing(): (isOn: boolean) => void {
+function catchTracking(): { hook?: AsyncHook } {
+  const caught: { hook?: AsyncHook } = {}
   const prototype: AsyncHook = Object.getPrototypeOf(createHook({}))
   const { enable } = prototype
-  let hook: AsyncHook | undefined
   prototype.enable = function () {
-    hook ??= this
+    prototype.enable = enable
+    caught.hook = this
     return enable.call(this)
   }
-  return (isOn) => {
-    prototype.enable = enable
-    if (isOn) hook?.enable()
-    else hook?.disable()
-  }
+  return caught
 }
 
 /** The file whose tests run. */
