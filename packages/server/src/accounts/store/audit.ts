@@ -62,33 +62,6 @@ export async function purgeAudit(tx: Tx, nowMs: number): Promise<number> {
   return removed.length
 }
 
-/** A review ends once. `actor` is null if it expired. */
-export async function noteReviewEnd(
-  tx: Tx,
-  review: Pick<Row<'reviews'>, 'id' | 'account_id' | 'inbox_id' | 'message_id'>,
-  end: {
-    status: 'approved' | 'rejected' | 'expired'
-    approverId: string | null
-    note: string | null
-    nowMs: number
-  },
-): Promise<void> {
-  const { status, approverId, note, nowMs } = end
-  await insertAudit(tx, [
-    {
-      id: review.id.replace('hld_', 'aud_'),
-      accountId: review.account_id,
-      direction: 'outbound',
-      decision: status,
-      podId: null,
-      inboxId: review.inbox_id,
-      actor: approverId === null ? null : { kind: 'approver', approverId },
-      details: { reviewId: review.id, messageId: review.message_id, note },
-      createdAtMs: nowMs,
-    },
-  ])
-}
-
 export function accountEntry(
   entry: Pick<NewAuditEntry, 'id' | 'accountId' | 'decision' | 'actor' | 'details' | 'createdAtMs'>,
 ): NewAuditEntry {

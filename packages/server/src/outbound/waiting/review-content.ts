@@ -5,11 +5,12 @@ import type { HoldReason } from '@mailroom/contract/sending.ts'
 import { composedFiles } from '@mailroom/mail/compose/compose-message.ts'
 import { digestInSteps } from '#mailbox/messages/store/with-raw-bytes.ts'
 import type { Composition } from '#outbound/send/compose-send.ts'
-import type { NewHold, ReviewedFile } from '#outbound/waiting/store/waiting-sends.ts'
+import type { ReviewedFile } from '#outbound/waiting/store/waiting-sends.ts'
 import { canonicalJson } from '#platform/canonical-json.ts'
 import { addressKey } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { DAY_MS } from '#platform/units.ts'
+import type { NewHold } from '#reviews/store/pending-reviews.ts'
 
 /** Date, Message-ID and boundaries are not part of it. See docs/reviews.md. */
 export type ReviewContent = ReviewEnvelope & ReviewTexts

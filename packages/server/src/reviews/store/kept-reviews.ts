@@ -1,10 +1,11 @@
 // Reviews of deleted messages are retained as long as the audit, so that deleting mail hides
 // nothing.
 
-import { AUDIT_MS, noteReviewEnd } from '#accounts/store/audit.ts'
+import { AUDIT_MS } from '#accounts/store/audit.ts'
 import type { KeptTexts } from '#store/nouns.ts'
 import { removeOldest } from '#store/purge-steps.ts'
 import type { Tx } from '#store/tables.ts'
+import { endReview } from './pending-reviews.ts'
 
 /** Characters of each body; more than a send may have without a quote. */
 const KEPT_LENGTH_MAX = 256 * 1024
@@ -22,9 +23,6 @@ export async function keepReviews(
     .leftJoin('long_bodies', 'long_bodies.raw_id', 'messages.raw_id')
     .select([
       'reviews.id',
-      'reviews.account_id',
-      'reviews.inbox_id',
-      'reviews.message_id',
       'reviews.decided_at',
       'messages.subject',
       'messages.body_text',
@@ -47,17 +45,13 @@ export async function keepReviews(
         kept_texts,
         kept_bytes: Buffer.byteLength(kept_texts),
         kept_until: (row.decided_at ?? nowMs) + AUDIT_MS,
-        ...(row.decided_at === null && {
-          status: 'rejected',
-          decided_at: nowMs,
-          decided_reason: MESSAGE_DELETED,
-        }),
       })
       .where('id', '=', row.id)
       .execute()
-    if (row.decided_at !== null) continue
-    const end = { status: 'rejected', approverId: null, note: MESSAGE_DELETED, nowMs } as const
-    await noteReviewEnd(tx, row, end)
+    if (row.decided_at === null) {
+      const end = { status: 'rejected', decidedBy: null, reason: MESSAGE_DELETED } as const
+      await endReview(tx, row.id, { ...end, nowMs })
+    }
   }
 }
 

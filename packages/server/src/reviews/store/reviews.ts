@@ -1,5 +1,3 @@
-// Reads reviews; `outbound` writes them.
-
 import type { ReviewStatus } from '@mailroom/contract/vocabulary.ts'
 import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'

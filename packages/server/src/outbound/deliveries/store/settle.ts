@@ -195,13 +195,12 @@ const updateDeliveries = forEachRow(
   ),
 )
 
-export type LockedMessage = Pick<
-  Row<'messages'>,
-  'id' | 'account_id' | 'inbox_id' | 'thread_id' | 'status' | 'failure_reason'
-> & {
+export type MessageIds = Pick<Row<'messages'>, 'id' | 'account_id' | 'inbox_id' | 'thread_id'> & {
   /** Null once its inbox is deleted. */
   pod_id: string | null
 }
+
+export type LockedMessage = MessageIds & Pick<Row<'messages'>, 'status' | 'failure_reason'>
 
 type SettledMessage = {
   message: LockedMessage
@@ -295,7 +294,11 @@ function reasonOf(refused: readonly RecipientState[]): string | null {
 }
 
 export function eventsOf(
-  { message, traceParent, nowMs }: Omit<SettledMessage, 'eventId'>,
+  {
+    message,
+    traceParent,
+    nowMs,
+  }: Pick<SettledMessage, 'traceParent' | 'nowMs'> & { message: MessageIds },
   event: { id: string; kind: EventKind; details: Record<string, unknown> | null },
 ): TracedEvent[] {
   if (message.pod_id === null) return []

@@ -4,12 +4,9 @@ import { insertAdditions } from '#mailbox/messages/store/insert-additions.ts'
 import type { MessageContent } from '#mailbox/messages/store/write-messages.ts'
 import { insertLongBodies } from '#mailbox/messages/store/write-messages.ts'
 import { insertDeliveries, type NewDelivery } from '#outbound/deliveries/store/deliveries.ts'
-import {
-  insertWaiting,
-  type NewHold,
-  type NewWaiting,
-} from '#outbound/waiting/store/waiting-sends.ts'
+import { insertWaiting, type NewWaiting } from '#outbound/waiting/store/waiting-sends.ts'
 import { transaction } from '#platform/db/db.ts'
+import type { NewHold } from '#reviews/store/pending-reviews.ts'
 import type { NewRow, Tx } from '#store/tables.ts'
 import {
   type AllowedSend,

@@ -1,4 +1,4 @@
-import { countHeld } from '#outbound/waiting/store/check-waiting.ts'
+import { countPending } from '#reviews/store/pending-reviews.ts'
 import type { ReadDb } from '#store/tables.ts'
 import {
   endOfUtcDay,
@@ -34,7 +34,7 @@ export async function readUsedLimits(
   const [known, [total], held] = await Promise.all([
     selectCold(db.reading, { inboxId, utcDay: utcDayNow }),
     selectColdDay(db.reading, { accountId, utcDay: utcDayNow }),
-    countHeld(db, inboxId),
+    countPending(db, inboxId),
   ])
   const ofDay = (limit: number | null, used: number): UsedLimit => {
     return { limit, used, resetsAtMs: used === 0 ? null : endOfUtcDay(utcDayNow) }

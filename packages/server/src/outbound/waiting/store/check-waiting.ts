@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import { statement } from '#platform/db/statement.ts'
 import { HOUR_MS } from '#platform/units.ts'
-import type { ReadDb, Tables, Tx } from '#store/tables.ts'
+import { findPendingExpiry } from '#reviews/store/pending-reviews.ts'
+import type { Tables, Tx } from '#store/tables.ts'
 
 const WAITING_PER_INBOX_MAX = 10_000
 const WAITING_RETRY_MS = HOUR_MS
@@ -39,40 +40,15 @@ export async function refuseHeld(
   tx: Tx,
   { inboxId, heldMax, nowMs }: { inboxId: string; heldMax: number; nowMs: number },
 ): Promise<Extract<WaitingRefusal, { kind: 'too_many_held' }> | null> {
-  const [first] = await selectOpen(tx, { inboxId, offset: 0 })
-  const [last] = heldMax === 0 ? [{}] : await selectOpen(tx, { inboxId, offset: heldMax - 1 })
-  if (last === undefined) return null
+  const isFull =
+    heldMax === 0 || (await findPendingExpiry(tx, { inboxId, offset: heldMax - 1 })) !== null
+  if (!isFull) return null
+  const nextExpiryMs = await findPendingExpiry(tx, { inboxId, offset: 0 })
   return {
     kind: 'too_many_held',
     limit: heldMax,
-    retryAtMs: first?.expires_at ?? nowMs + WAITING_RETRY_MS,
+    retryAtMs: nextExpiryMs ?? nowMs + WAITING_RETRY_MS,
   }
-}
-
-const selectOpen = statement<Tables, { inboxId: string; offset: number }, { expires_at: number }>(
-  (query, place) =>
-    query
-      .selectFrom('reviews')
-      .select('expires_at')
-      .where('inbox_id', '=', place('inboxId'))
-      // A literal, so that the partial index of open reviews serves the query.
-      .where('status', '=', sql.lit('pending'))
-      .orderBy('expires_at')
-      .limit(sql.lit(1))
-      .offset(place('offset')),
-)
-
-export async function countHeld(
-  db: ReadDb,
-  inboxId: string,
-): Promise<{ used: number; resetsAtMs: number | null }> {
-  const { used, first } = await db.read
-    .selectFrom('reviews')
-    .select(({ fn }) => [fn.countAll<number>().as('used'), fn.min('expires_at').as('first')])
-    .where('inbox_id', '=', inboxId)
-    .where('status', '=', 'pending')
-    .executeTakeFirstOrThrow()
-  return { used: Number(used), resetsAtMs: first === null ? null : Number(first) }
 }
 
 const selectWaiting = statement<

@@ -1,19 +1,14 @@
 // Accepted sends that are not queued yet, because they wait for their time, for approval, or both.
 
-import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { EventKind } from '@mailroom/contract/vocabulary.ts'
 import { lockApprover } from '#accounts/store/approvers.ts'
-import { insertAudit, type NewAuditEntry, noteReviewEnd } from '#accounts/store/audit.ts'
+import { insertAudit, type NewAuditEntry } from '#accounts/store/audit.ts'
 import { insertEvents } from '#events/store/append.ts'
 import { CANCELLED } from '#mailbox/messages/store/messages.ts'
 import { dropRawReferences } from '#mailbox/messages/store/raw-messages.ts'
 import { changeInboxes, NO_CHANGE } from '#mailbox/messages/store/write-messages.ts'
 import { insertDeliveries, type NewDelivery } from '#outbound/deliveries/store/deliveries.ts'
-import {
-  eventsOf,
-  type LockedMessage,
-  lockSentMessages,
-} from '#outbound/deliveries/store/settle.ts'
+import { eventsOf, lockSentMessages, type MessageIds } from '#outbound/deliveries/store/settle.ts'
 import {
   type AllowedSend,
   checkRelease,
@@ -25,6 +20,12 @@ import {
 } from '#outbound/send/store/check-send.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
+import {
+  endReview,
+  findDigest,
+  insertReview,
+  type NewHold,
+} from '#reviews/store/pending-reviews.ts'
 import type { NewRow, ReadDb, Row, Tx } from '#store/tables.ts'
 import { refuseHeld } from './check-waiting.ts'
 
@@ -45,17 +46,6 @@ export type WaitingEnvelope = {
   isAutomatic: boolean
 }
 
-export type NewHold = {
-  reviewId: string
-  reasons: HoldReason[]
-  digest: string
-  equalKey: string
-  /** JSON of the digested values that the message does not have. */
-  content: string
-  expiresAtMs: number
-  eventId: string
-}
-
 export type NewWaiting = {
   envelope: WaitingEnvelope
   /** Null if the send is released as soon as it is approved. */
@@ -63,12 +53,10 @@ export type NewWaiting = {
   hold: NewHold | null
 }
 
-type WaitingMessage = Pick<LockedMessage, 'id' | 'account_id' | 'inbox_id' | 'thread_id' | 'pod_id'>
-
 /** The caller stores the message in the same transaction. */
 export async function insertWaiting(
   tx: Tx,
-  message: WaitingMessage,
+  message: MessageIds,
   waiting: NewWaiting & { nowMs: number },
 ): Promise<void> {
   const { envelope, releaseAtMs, hold, nowMs } = waiting
@@ -85,61 +73,31 @@ export async function insertWaiting(
       created_at: nowMs,
     })
     .execute()
-  if (hold !== null) await insertReview(tx, message, { hold, nowMs })
+  if (hold !== null) await holdMessage(tx, message, { hold, nowMs })
 }
 
-async function insertReview(
+async function holdMessage(
   tx: Tx,
-  message: WaitingMessage,
+  message: MessageIds,
   { hold, nowMs }: { hold: NewHold; nowMs: number },
 ): Promise<void> {
-  const { reviewId, reasons, digest, equalKey, content, expiresAtMs, eventId } = hold
-  await tx.query
-    .insertInto('reviews')
-    .values({
-      id: reviewId,
-      account_id: message.account_id,
-      inbox_id: message.inbox_id,
-      thread_id: message.thread_id,
-      message_id: message.id,
-      status: 'pending',
-      reasons: JSON.stringify(reasons),
-      digest,
-      content,
-      expires_at: expiresAtMs,
-      decided_at: null,
-      decided_by: null,
-      decided_reason: null,
-      equal_key: equalKey,
-      created_at: nowMs,
-    })
-    .execute()
-  await tx.query
-    .insertInto('review_news')
-    .values({ review_id: reviewId, account_id: message.account_id, created_at: nowMs })
-    .execute()
-  const details = { hold: { id: reviewId, reasons, digest, expires_at: isoTime(expiresAtMs) } }
-  await tellOf(tx, message, { eventId, kind: 'message.held', details, nowMs })
+  await insertReview(tx, message, { hold, nowMs })
+  const { reviewId: id, reasons, digest, expiresAtMs, eventId } = hold
+  const expires_at = new Date(expiresAtMs).toISOString()
+  const details = { hold: { id, reasons, digest, expires_at } }
+  await recordEvent(tx, message, { id: eventId, kind: 'message.held', details, nowMs })
 }
 
-function isoTime(timeMs: number): string {
-  return new Date(timeMs).toISOString()
-}
-
-async function tellOf(
+async function recordEvent(
   tx: Tx,
-  message: WaitingMessage,
-  event: {
-    eventId: string
-    kind: EventKind
-    details: Record<string, unknown> | null
-    nowMs: number
-  },
+  message: MessageIds,
+  {
+    nowMs,
+    ...event
+  }: { id: string; kind: EventKind; details: Record<string, unknown> | null; nowMs: number },
 ): Promise<void> {
-  const { eventId: id, kind, details, nowMs } = event
-  const about = { ...message, status: 'pending', failure_reason: null }
-  const told = { message: about, traceParent: tx.traceParent ?? null, nowMs }
-  await insertEvents(tx, eventsOf(told, { id, kind, details }))
+  const traceParent = tx.traceParent ?? null
+  await insertEvents(tx, eventsOf({ message, traceParent, nowMs }, event))
 }
 
 export type WaitingSend = Row<'waiting_sends'>
@@ -159,7 +117,7 @@ export async function listDueSends(
   return (except.length === 0 ? due : due.where('account_id', 'not in', except)).execute()
 }
 
-/** The delay is how late the send already is, within the bounds. Removes it without its message. */
+/** The delay is how late the send already is, within the bounds. */
 export const postponeSend = transaction({
   name: 'postponeSend',
   accountOf: ({ accountId }) => accountId,
@@ -180,11 +138,7 @@ export const postponeSend = transaction({
       .select('scheduled_at')
       .where('id', '=', messageId)
       .executeTakeFirst()
-    if (message === undefined) {
-      await deleteWaiting(tx, input)
-      return
-    }
-    const lateMs = nowMs - (message.scheduled_at ?? nowMs)
+    const lateMs = nowMs - (message?.scheduled_at ?? nowMs)
     await tx.query
       .updateTable('waiting_sends')
       .set({ release_at: nowMs + Math.min(Math.max(lateMs, delayMsMin), delayMsMax) })
@@ -267,25 +221,28 @@ export const releaseWaiting = transaction({
     if (waiting === null || waiting.review_id !== (input.approval?.reviewId ?? null)) {
       return { kind: 'gone' }
     }
-    if (input.approval !== null) {
-      const { accountId, approval } = input
+    const { accountId, approval, nowMs } = input
+    if (approval !== null) {
       const { approverId } = approval
       if (!(await lockApprover(tx, { accountId, approverId }))) return { kind: 'approver_deleted' }
-      const changed = await findOtherDigest(tx, approval)
-      if (changed !== null) return { kind: 'review_changed', digest: changed }
+      const digest = await findDigest(tx, approval.reviewId)
+      if (digest !== approval.digest) return { kind: 'review_changed', digest }
     }
     if (checked.kind !== 'allowed') return checked
-    await decideApproved(tx, input)
+    if (approval !== null) {
+      const decision = { status: 'approved', decidedBy: approval.approverId, reason: null } as const
+      await endReview(tx, approval.reviewId, { ...decision, nowMs })
+    }
     if (input.queued === null) {
       await tx.query
         .updateTable('waiting_sends')
-        .set({ review_id: null, approved_at: input.nowMs })
+        .set({ review_id: null, approved_at: nowMs })
         .where('message_id', '=', input.messageId)
         .execute()
       return { kind: 'released', blobIds: [] }
     }
     // An approval covers one message and does not make its recipients known to the inbox.
-    const makesKnown = input.approval === null && waiting.approved_at === null
+    const makesKnown = approval === null && waiting.approved_at === null
     const { queued } = input
     return {
       kind: 'released',
@@ -331,41 +288,6 @@ async function queueWaiting(
   if (makesKnown) await noteWrittenTo(tx, input)
   await countSend(tx, input, checked)
   return dropRawReferences(tx, [message.raw_id])
-}
-
-async function decideApproved(tx: Tx, { approval, nowMs }: Release): Promise<void> {
-  if (approval === null) return
-  const { reviewId, approverId } = approval
-  await endReview(tx, reviewId, { status: 'approved', decidedBy: approverId, reason: null, nowMs })
-}
-
-async function endReview(
-  tx: Tx,
-  reviewId: string,
-  end: {
-    status: 'approved' | 'rejected' | 'expired'
-    decidedBy: string | null
-    reason: string | null
-    nowMs: number
-  },
-): Promise<void> {
-  const { status, decidedBy, reason, nowMs } = end
-  const review = await tx.query
-    .updateTable('reviews')
-    .set({ status, decided_at: nowMs, decided_by: decidedBy, decided_reason: reason })
-    .where('id', '=', reviewId)
-    .returning(['id', 'account_id', 'inbox_id', 'message_id'])
-    .executeTakeFirstOrThrow()
-  await noteReviewEnd(tx, review, { status, approverId: decidedBy, note: reason, nowMs })
-}
-
-async function findOtherDigest(tx: Tx, { reviewId, digest }: Approval): Promise<string | null> {
-  const review = await tx.query
-    .selectFrom('reviews')
-    .select('digest')
-    .where('id', '=', reviewId)
-    .executeTakeFirstOrThrow()
-  return review.digest === digest ? null : review.digest
 }
 
 async function lockWaiting(
@@ -423,7 +345,7 @@ export const holdWaiting = transaction({
       .set({ review_id: hold.reviewId })
       .where('message_id', '=', messageId)
       .execute()
-    await insertReview(tx, message, { hold, nowMs })
+    await holdMessage(tx, message, { hold, nowMs })
     await insertAudit(tx, [input.audit])
     return true
   },
@@ -440,7 +362,7 @@ type WaitingEnd = {
   nowMs: number
 }
 
-/** `gone` if the send no longer waits; its pending review is then removed. */
+/** `gone` if the send no longer waits. */
 export const endWaiting = transaction({
   name: 'endWaiting',
   accountOf: ({ accountId, review }) => review.decidedBy ?? accountId,
@@ -455,11 +377,7 @@ async function endWaitingIn(tx: Tx, input: WaitingEnd): Promise<WaitingEnded> {
   const { status, decidedBy, reason } = review
   const [message] = (await lockSentMessages(tx, [messageId])).values()
   const waiting = await lockWaiting(tx, input)
-  if (message === undefined || waiting === null) {
-    if (waiting !== null) await deleteWaiting(tx, input)
-    await deletePending(tx, input)
-    return 'gone'
-  }
+  if (message === undefined || waiting === null) return 'gone'
   if (input.reviewId !== null && waiting.review_id !== input.reviewId) return 'gone'
   if (decidedBy !== null && !(await lockApprover(tx, { accountId, approverId: decidedBy }))) {
     return 'approver_deleted'
@@ -471,21 +389,8 @@ async function endWaitingIn(tx: Tx, input: WaitingEnd): Promise<WaitingEnded> {
     await endReview(tx, waiting.review_id, { status, decidedBy, reason, nowMs })
     details = { review: { id: waiting.review_id, status, reason } }
   }
-  await tellOf(tx, message, { eventId: event.id, kind: event.kind, details, nowMs })
+  await recordEvent(tx, message, { ...event, details, nowMs })
   return 'ended'
-}
-
-async function deletePending(
-  tx: Tx,
-  { accountId, reviewId }: Pick<WaitingEnd, 'accountId' | 'reviewId'>,
-): Promise<void> {
-  if (reviewId === null) return
-  await tx.query
-    .deleteFrom('reviews')
-    .where('id', '=', reviewId)
-    .where('account_id', '=', accountId)
-    .where('status', '=', 'pending')
-    .execute()
 }
 
 async function failMessage(tx: Tx, messageId: string, failureReason: string): Promise<void> {
@@ -527,7 +432,7 @@ export const cancelSend = transaction({
       .where('message_id', '=', messageId)
       .execute()
     await failMessage(tx, messageId, CANCELLED)
-    await tellOf(tx, message, { eventId, kind: 'message.failed', details: null, nowMs })
+    await recordEvent(tx, message, { ...event, details: null, nowMs })
     return 'cancelled'
   },
 })

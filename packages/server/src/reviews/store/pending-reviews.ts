@@ -1,0 +1,131 @@
+// Reviews from the hold to the decision. Each function runs within a transaction of `outbound`.
+
+import type { HoldReason } from '@mailroom/contract/sending.ts'
+import { sql } from 'kysely'
+import { insertAudit } from '#accounts/store/audit.ts'
+import { statement } from '#platform/db/statement.ts'
+import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
+
+export type NewHold = {
+  reviewId: string
+  reasons: HoldReason[]
+  digest: string
+  equalKey: string
+  /** JSON of the digested values that the message does not have. */
+  content: string
+  expiresAtMs: number
+  eventId: string
+}
+
+export async function insertReview(
+  tx: Tx,
+  message: Pick<Row<'messages'>, 'id' | 'account_id' | 'inbox_id' | 'thread_id'>,
+  { hold, nowMs }: { hold: NewHold; nowMs: number },
+): Promise<void> {
+  await tx.query
+    .insertInto('reviews')
+    .values({
+      id: hold.reviewId,
+      account_id: message.account_id,
+      inbox_id: message.inbox_id,
+      thread_id: message.thread_id,
+      message_id: message.id,
+      status: 'pending',
+      reasons: JSON.stringify(hold.reasons),
+      digest: hold.digest,
+      content: hold.content,
+      expires_at: hold.expiresAtMs,
+      decided_at: null,
+      decided_by: null,
+      decided_reason: null,
+      equal_key: hold.equalKey,
+      created_at: nowMs,
+    })
+    .execute()
+  await tx.query
+    .insertInto('review_news')
+    .values({ review_id: hold.reviewId, account_id: message.account_id, created_at: nowMs })
+    .execute()
+}
+
+export async function findDigest(tx: Tx, reviewId: string): Promise<string> {
+  const { digest } = await tx.query
+    .selectFrom('reviews')
+    .select('digest')
+    .where('id', '=', reviewId)
+    .executeTakeFirstOrThrow()
+  return digest
+}
+
+/** Also adds the entry of the audit. */
+export async function endReview(
+  tx: Tx,
+  reviewId: string,
+  end: {
+    status: 'approved' | 'rejected' | 'expired'
+    /** The approver; null if the review expired or the message is not sent for another reason. */
+    decidedBy: string | null
+    reason: string | null
+    nowMs: number
+  },
+): Promise<void> {
+  const { status, decidedBy, reason, nowMs } = end
+  const review = await tx.query
+    .updateTable('reviews')
+    .set({ status, decided_at: nowMs, decided_by: decidedBy, decided_reason: reason })
+    .where('id', '=', reviewId)
+    .returning(['account_id', 'inbox_id', 'message_id'])
+    .executeTakeFirstOrThrow()
+  await insertAudit(tx, [
+    {
+      // A review ends once, so the id is unique.
+      id: reviewId.replace('hld_', 'aud_'),
+      accountId: review.account_id,
+      direction: 'outbound',
+      decision: status,
+      podId: null,
+      inboxId: review.inbox_id,
+      actor: decidedBy === null ? null : { kind: 'approver', approverId: decidedBy },
+      details: { reviewId, messageId: review.message_id, note: reason },
+      createdAtMs: nowMs,
+    },
+  ])
+}
+
+/** When the pending review at `offset` of the inbox expires, the earliest first; null for none. */
+export async function findPendingExpiry(
+  tx: Tx,
+  pending: { inboxId: string; offset: number },
+): Promise<number | null> {
+  const [row] = await selectPending(tx, pending)
+  return row?.expires_at ?? null
+}
+
+const selectPending = statement<
+  Tables,
+  { inboxId: string; offset: number },
+  { expires_at: number }
+>((query, place) =>
+  query
+    .selectFrom('reviews')
+    .select('expires_at')
+    .where('inbox_id', '=', place('inboxId'))
+    // A literal, so that the partial index of pending reviews serves the query.
+    .where('status', '=', sql.lit('pending'))
+    .orderBy('expires_at')
+    .limit(sql.lit(1))
+    .offset(place('offset')),
+)
+
+export async function countPending(
+  db: ReadDb,
+  inboxId: string,
+): Promise<{ used: number; resetsAtMs: number | null }> {
+  const { used, first } = await db.read
+    .selectFrom('reviews')
+    .select(({ fn }) => [fn.countAll<number>().as('used'), fn.min('expires_at').as('first')])
+    .where('inbox_id', '=', inboxId)
+    .where('status', '=', 'pending')
+    .executeTakeFirstOrThrow()
+  return { used: Number(used), resetsAtMs: first === null ? null : Number(first) }
+}
