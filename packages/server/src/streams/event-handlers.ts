@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { CheckedFilter, EventFilter } from '#events/model.ts'
 import type { EventReader, EventReaders } from '#http/event-readers.ts'
-import type { Handlers, KeyContext } from '#http/handler.ts'
+import { type Handlers, type KeyContext, untilGone } from '#http/handler.ts'
 import { presentMessage } from '#mailbox/messages/messages.ts'
 import type { Clock } from '#platform/clock.ts'
 import { isIdOf } from '#platform/ids.ts'
@@ -30,7 +30,7 @@ export function eventHandlers(deps: StreamDeps, readers: EventReaders): EventHan
       const { filter, unknownKinds } = await filterOf(deps, accountId, query)
       const [unknown] = unknownKinds
       if (unknown !== undefined) throw wrongFilter('event_types', unknown, UNKNOWN_KIND)
-      const page = { accountId, filter, after, order, limit, signal: goneSignal(context) }
+      const page = { accountId, filter, after, order, limit, signal: untilGone(context) }
       const { texts, total } = await openEventPage(deps, page)
       await takeSlot()
       const stamp = { deliveredAtMs: deps.clock.now(), attempt: 1 }
@@ -92,12 +92,6 @@ async function streamEvents(
     headers,
     content: await openFeed(deps, readers, { context, filter, afterId, notices }),
   }
-}
-
-function goneSignal(context: KeyContext): AbortSignal {
-  const gone = new AbortController()
-  context.onGone(() => gone.abort())
-  return gone.signal
 }
 
 type FilterQuery = { event_types?: string; inbox_id?: string; categories?: string }

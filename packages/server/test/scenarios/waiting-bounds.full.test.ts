@@ -1,11 +1,10 @@
-// How much of an inbox may wait, and what becomes of it when its inbox is gone.
+// How much of an inbox may wait.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
-import { refusalOf, until } from '#test/scenarios/outcomes.ts'
-import { holdSend } from '#test/scenarios/review-world.ts'
+import { refusalOf } from '#test/scenarios/outcomes.ts'
 import { openSendingWorld, PLAIN, send, settled } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened } from '#test/world.ts'
 
@@ -13,8 +12,6 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const WAITING_MAX = 10_000
 const QUOTA_BYTES = 100_000
-/** More than expire, or are released, in one step. */
-const LEFT = 70
 
 onEachEngine('what waits in an inbox', (engine) => {
   const world = opened(() =>
@@ -23,13 +20,6 @@ onEachEngine('what waits in an inbox', (engine) => {
     }),
   )
   const ahead = (ms: number) => new Date(world.clock.now() + ms).toISOString()
-  const idsOf = async (table: string, column: string, { id }: Pick<Inbox, 'id'>) => {
-    const rows = await runSql(
-      world,
-      `select ${column} as id from ${table} where inbox_id = '${id}'`,
-    )
-    return rows.map((row) => String(row.id))
-  }
 
   /** Rows as of messages that wait for a time or, without one, for approval. */
   async function addWaiting(
@@ -100,40 +90,5 @@ onEachEngine('what waits in an inbox', (engine) => {
     assert.match(error.message, /stores 100000 bytes or more/)
     assert.deepEqual(await send({ client }, inbox, filling, 'the large one'), first)
     assert.equal((await settled({ client }, await send({ client }, inbox))).status, 'sent')
-  })
-
-  /** As a program that knows of no drafts, reviews and waiting sends does. */
-  async function removeAsBefore({ id }: Inbox): Promise<void> {
-    for (const table of ['messages', 'threads', 'inbox_counters']) {
-      await runSql(world, `delete from ${table} where inbox_id = '${id}'`)
-    }
-    await runSql(world, `delete from inboxes where id = '${id}'`)
-  }
-
-  test('vanishes at its time after an older program removed its inbox, and delays nothing else', async () => {
-    const [gone, other] = [await world.inbox(), await world.inbox()]
-    await addWaiting(gone, LEFT, world.clock.now() + HOUR_MS)
-    const held = await holdSend(world, gone)
-    const kept = await holdSend(world, other)
-    await runSql(
-      world,
-      `insert into reviews (id, account_id, inbox_id, thread_id, message_id, status, reasons, digest, content,
-         expires_at, decided_at, decided_by, decided_reason, created_at)
-       select 'hld_' || message_id, account_id, inbox_id, 'thr_x', message_id, 'pending', '[]', 'x', '{}',
-         ${world.clock.now() + DAY_MS}, null, null, null, 0
-       from waiting_sends where inbox_id = '${gone.id}' and review_id is null`,
-    )
-    const scheduled = await send(world, other, { sendAt: ahead(HOUR_MS) })
-    await removeAsBefore(gone)
-    world.clock.advance(HOUR_MS + 1_000)
-    assert.equal((await settled(world, scheduled)).status, 'sent')
-    // The upkeep, which may be due then, removes the held one too.
-    await until(async () => (await idsOf('waiting_sends', 'message_id', gone)).length <= 1)
-    world.clock.advance(8 * DAY_MS)
-    assert.equal((await settled(world, kept)).failureReason, 'review_expired')
-    await until(async () => (await idsOf('reviews', 'id', gone)).length === 0)
-    assert.deepEqual(await idsOf('waiting_sends', 'message_id', gone), [])
-    assert.equal((await refusalOf(world.client.reviews.get(held.reviewId))).code, 'not_found')
-    assert.equal((await world.client.reviews.get(kept.reviewId)).status, 'expired')
   })
 })
