@@ -26,10 +26,7 @@ import type { SuppressionType } from '#outbound/suppressions/store/suppressions.
 import { newSuppression } from '#outbound/suppressions/suppressions.ts'
 import type { Parser } from '#parser/parser.ts'
 import { raceAbort } from '#platform/abort.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
 import { domainOf } from '#platform/email-address.ts'
-import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { HOUR_MS } from '#platform/units.ts'
 import type { Group as AnyGroup, DispatchedQueue, GroupOutcome } from '#queue/dispatched-queue.ts'
@@ -42,7 +39,7 @@ import {
 } from '#queue/lease-keeper.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import { BACKOFF_MS_MAX, nextAttemptAt } from '#queue/retry-schedules.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import type { Carried, Carrier, CarryOutcome } from './carrier.ts'
 
 export type DeliveryQueue = DispatchedQueue<HeldDelivery>
@@ -92,12 +89,7 @@ function groupByDomain(held: readonly HeldDelivery[], laneOf: (domain: string) =
 /** A delivery may still be sent this long after its expiry, never later. */
 const DELIVERY_GRACE_MS = HOUR_MS
 
-export type DeliverDeps = {
-  db: Db
-  blobs: BlobStore | null
-  clock: Clock
-  makeId: MakeId
-  log: Log
+export type DeliverDeps = Store & {
   parser: Parser
   authenticator: Authenticator | null
   rejectDmarcFailures: boolean
@@ -110,7 +102,6 @@ export type DeliverDeps = {
   storageQuota: StorageQuota
   queueClock: QueueClock
   countDelivery: (status: string) => void
-  wakeEvents: () => void
 }
 
 type Group = AnyGroup<HeldDelivery>
@@ -347,10 +338,7 @@ async function deliverHere(
   return { here, elsewhere }
 }
 
-async function isDomainHere(
-  deps: Pick<DeliverDeps, 'db' | 'inboxDomain' | 'isMailHostOf'>,
-  domain: string,
-): Promise<boolean> {
+async function isDomainHere(deps: DeliverDeps, domain: string): Promise<boolean> {
   if (domain === deps.inboxDomain) return true
   const serving = await findServingDomain(deps, domain)
   if (serving === null) return false
@@ -417,7 +405,7 @@ const MAILBOX_FULL: Attempted['outcome'] = {
  * `captured` is null if no recipient accepted.
  */
 function captureMail(
-  deps: Pick<DeliverDeps, 'clock' | 'makeId' | 'log'>,
+  deps: Store,
   deliveries: readonly HeldDelivery[],
   { reversePath }: OutgoingMessage,
 ): { attempted: Attempted[]; captured: SettleInput['captured'] } {
@@ -486,7 +474,7 @@ type Attempted = {
   tls: string | null
 }
 
-type OutcomeDeps = { clock: Clock; queueClock: QueueClock; makeId: MakeId }
+type OutcomeDeps = Store & { queueClock: QueueClock }
 
 /**
  * 5xx is permanent. Any other code but 2xx, a failed connection and a missing route are retried by

@@ -20,10 +20,10 @@ import { checkMessage, sendMessage } from '#outbound/send/send-message.ts'
 import type { SendDeps } from '#outbound/send/sender.ts'
 import { cancelMessage } from '#outbound/waiting/release-send.ts'
 import { listScheduled } from '#outbound/waiting/store/waiting-sends.ts'
-import type { Clock } from '#platform/clock.ts'
 import { INSTANT_RULE, parseInstant, presentTime } from '#platform/clock.ts'
 import { notFound, wrongField } from '#platform/problem.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
+import type { Store } from '#store/store.ts'
 import type { Db, Page } from '#store/tables.ts'
 
 type SendOperation =
@@ -251,7 +251,7 @@ function presentDelivery(delivery: Delivery): DeliveryShape {
 }
 
 async function listDeliveries(
-  deps: { db: Db; clock: Clock; queueClock: QueueClock },
+  deps: Store & { queueClock: QueueClock },
   input: { accountId: string; messageId: string } & Page,
 ): Promise<{ deliveries: Delivery[]; total: number }> {
   const message = await findMessage(deps.db, input.accountId, input.messageId, { lengthMax: 0 })

@@ -5,15 +5,13 @@ import { findInbox } from '#inboxes/store/inboxes.ts'
 import { limitsOf } from '#outbound/send/sender.ts'
 import type { SendSettings } from '#outbound/send/store/check-send.ts'
 import { readUsedLimits, type UsedLimit } from '#outbound/send/store/send-limits.ts'
-import { type Clock, presentTime } from '#platform/clock.ts'
+import { presentTime } from '#platform/clock.ts'
 import { notFound } from '#platform/problem.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 
-export function limitHandlers(deps: {
-  db: Db
-  clock: Clock
-  sending: SendSettings
-}): Pick<Handlers, 'inboxes.limits'> {
+export function limitHandlers(
+  deps: Store & { sending: SendSettings },
+): Pick<Handlers, 'inboxes.limits'> {
   return {
     'inboxes.limits': async ({ path: { id: inboxId } }, { accountId }): Promise<InboxLimits> => {
       const [inbox, account] = await Promise.all([

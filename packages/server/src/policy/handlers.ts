@@ -8,8 +8,7 @@ import type { PolicyDirection, PolicyMode, SenderRuleType } from '@mailroom/cont
 import type { Actor } from '#accounts/store/actor.ts'
 import type { NewAuditEntry } from '#accounts/store/audit.ts'
 import type { Answered, HandlersOf } from '#http/handler.ts'
-import { type Clock, presentTime } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
+import { presentTime } from '#platform/clock.ts'
 import {
   AppError,
   type ErrorDetail,
@@ -27,17 +26,19 @@ import {
   type StoredPolicy,
 } from '#policy/store/change-policy.ts'
 import type { NewRule, RuleRow } from '#policy/store/rules.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 import { listAudit } from './list-audit.ts'
 import { defaultOutbound, effectiveOutbound, narrowest } from './outbound-policy.ts'
 import { byPrecedence, readRuleValue } from './rule-value.ts'
 import { policyRefusal } from './sender-rule-handlers.ts'
 
-type Deps = { db: Db; clock: Clock; makeId: MakeId }
+/** The command that replaces a policy has no more of the store. */
+type Deps = Pick<Store, 'db' | 'clock' | 'makeId'>
 
 type Asked = { accountId: string; place: PolicyPlace }
 
-export async function getPolicy({ db }: Pick<Deps, 'db'>, asked: Asked): Promise<Policy> {
+export async function getPolicy({ db }: { db: Db }, asked: Asked): Promise<Policy> {
   const found = await findPolicy(db, asked.accountId, asked.place)
   if (found === null) throw noPlace(asked.place)
   return presentPolicy(found)

@@ -5,7 +5,6 @@ import { type GuardName, guardNames } from '@mailroom/contract/vocabulary.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { findOwnInbox } from '#inboxes/store/inboxes.ts'
 import { addressKey } from '#platform/email-address.ts'
-import type { Log } from '#platform/log.ts'
 import { findRecipientRules, findSendPolicy, type SendPolicy } from '#policy/store/send-policies.ts'
 import { CannotExamine } from './cannot-examine.ts'
 import { guards } from './guards.ts'
@@ -28,7 +27,7 @@ export type SendJudgement = {
 
 /** Null if no policy applies. A guard that fails holds the message. */
 export async function judgeSend(
-  deps: GuardDeps & { log: Log },
+  deps: GuardDeps,
   { inbox, readMessage }: { inbox: Inbox; readMessage: () => Promise<JudgedMessage> },
 ): Promise<SendJudgement | null> {
   const { accountId, id: inboxId } = inbox

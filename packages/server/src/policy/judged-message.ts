@@ -1,16 +1,11 @@
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { decodeWords } from '@mailroom/mail/encoded-word.ts'
 import type { Parser } from '#parser/parser.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
 import type { FileReader } from '#platform/workers/file-reader.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 
-export type GuardDeps = {
-  db: Db
-  blobs: BlobStore | null
-  clock: Clock
+export type GuardDeps = Store & {
   parser: Parser
   fileReader: FileReader
   /** Null in the sandbox, where no mail leaves the machine. */

@@ -6,22 +6,18 @@ import { type Account, inboxesAllowed, setAccountRetention } from '#accounts/sto
 import type { Actor } from '#accounts/store/actor.ts'
 import { findPod } from '#accounts/store/pods.ts'
 import type { HandlersOf } from '#http/handler.ts'
-import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import { notFound, problem, wrongField } from '#platform/problem.ts'
 import { type PolicyRefusal, removePolicyRule, replacePolicy } from '#policy/store/change-policy.ts'
 import type { SenderRule } from '#policy/store/match-sender.ts'
 import * as store from '#policy/store/sender-rules.ts'
 import { insertSenderRule, type SenderRuleCreation } from '#policy/store/sender-rules.ts'
 import { senderRules } from '#store/nouns.ts'
+import type { Store } from '#store/store.ts'
 import type { Db, Page } from '#store/tables.ts'
 import { compareValue, readRuleValue } from './rule-value.ts'
 
-export function senderRuleHandlers(
-  deps: RuleDeps,
-): HandlersOf<'senderRules'> & HandlersOf<'account'> {
+export function senderRuleHandlers(deps: Store): HandlersOf<'senderRules'> & HandlersOf<'account'> {
   return {
     'senderRules.list': async ({ query }, { accountId }) => {
       const { type = null, podId = null, inboxId = null, value = null, ...page } = query
@@ -86,10 +82,8 @@ function shorten(text: string): string {
   return text.length > FEEDBACK_LOGGED_MAX ? `${text.slice(0, FEEDBACK_LOGGED_MAX)}…` : text
 }
 
-type RuleDeps = { db: Db; clock: Clock; makeId: MakeId; log: Log }
-
 async function setFilterMode(
-  deps: RuleDeps,
+  deps: Store,
   { mode, ...by }: { accountId: string; actor: Actor; mode: FilterMode },
 ): Promise<void> {
   const outcome = await deps.db.write(replacePolicy, {
@@ -122,7 +116,7 @@ type CreateSenderRule = {
 
 /** Errors: `bad_request`, `invalid_pod`, `sender_rule_limit_reached`. */
 async function createSenderRule(
-  deps: { db: Db; clock: Clock; makeId: MakeId },
+  deps: Store,
   { accountId, type, value, pod, inboxId, requireVerified, actor }: CreateSenderRule,
 ): Promise<SenderRule> {
   if (type !== 'allow' && requireVerified !== null) {

@@ -4,12 +4,11 @@ import { approverDeleted } from '#accounts/keys/keys.ts'
 import type { SendDeps } from '#outbound/send/send.ts'
 import { endWaiting } from '#outbound/waiting/store/waiting-sends.ts'
 import { approveHeld } from '#outbound/waiting/waiting.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
 import { findEqual, findReview, listExpiredReviews, type Review } from '#reviews/store/reviews.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 
 type Decision = { accountId: string; reviewId: string; approverId: string }
@@ -39,11 +38,9 @@ export async function approveReview(
   }
 }
 
-type EndDeps = { db: Db; clock: Clock; makeId: MakeId; wakeEvents: () => void }
-
 /** `not_found`, `review_decided`, or `unauthorized` if the approver was deleted. */
 export async function rejectReview(
-  deps: EndDeps,
+  deps: Store,
   { reason, ...decision }: Decision & { reason: string | null },
 ): Promise<Review> {
   const { accountId, reviewId, approverId } = decision
@@ -58,7 +55,7 @@ export async function rejectReview(
 
 /** Also rejects the equal reviews that are still pending. */
 export async function rejectEqual(
-  deps: EndDeps,
+  deps: Store,
   decision: Decision & { reason: string | null },
 ): Promise<Review> {
   const review = await findReview(deps.db, decision)
@@ -76,13 +73,13 @@ export async function rejectEqual(
 
 const EXPIRED_PER_STEP = 64
 
-export function reviewWork(deps: EndDeps): FeatureWork {
+export function reviewWork(deps: Store): FeatureWork {
   const run = (signal: AbortSignal) => expireReviews(deps, signal)
   return { tasks: [{ name: 'review expiry', everyMs: SECOND_MS, by: 'leader', run }] }
 }
 
 /** True if there may be more. Several processes may run it at once. */
-export async function expireReviews(deps: EndDeps, signal: AbortSignal): Promise<boolean> {
+export async function expireReviews(deps: Store, signal: AbortSignal): Promise<boolean> {
   const asked = { nowMs: deps.clock.now(), limit: EXPIRED_PER_STEP }
   const expired = await listExpiredReviews(deps.db, asked)
   for (const { id: reviewId, accountId, messageId } of expired) {
@@ -98,7 +95,7 @@ export async function expireReviews(deps: EndDeps, signal: AbortSignal): Promise
 
 /** False if the review was decided first. */
 async function end(
-  { db, clock, makeId, wakeEvents }: EndDeps,
+  { db, clock, makeId, wakeEvents }: Store,
   ending: Omit<Parameters<typeof endWaiting.run>[1], 'event' | 'nowMs'>,
 ): Promise<boolean> {
   const event = { id: makeId('evt'), kind: 'message.rejected' } as const

@@ -7,7 +7,6 @@ import { type Extractions, presentListed } from '#mailbox/messages/messages.ts'
 import { findMessage } from '#mailbox/messages/store/messages.ts'
 import { findThread } from '#mailbox/threads/store/threads.ts'
 import type { SendDeps } from '#outbound/send/send.ts'
-import type { Log } from '#platform/log.ts'
 import { notFound } from '#platform/problem.ts'
 import {
   findEqual,
@@ -22,7 +21,7 @@ import { readDisplay } from './read-display.ts'
 
 const THREAD_MESSAGES_SHOWN = 20
 
-type Deps = SendDeps & { log: Log; urlKey: Uint8Array; extractions: Extractions }
+type Deps = SendDeps & { urlKey: Uint8Array; extractions: Extractions }
 
 type ReviewOperation =
   | 'reviews.list'

@@ -10,11 +10,8 @@ import type { Signers } from '#domains/signing/signing.ts'
 import { isDomainHere } from '#domains/store/domains.ts'
 import { SERVICE_NAME } from '#inboxes/inboxes.ts'
 import { raceAbort } from '#platform/abort.ts'
-import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
 import { domainOf } from '#platform/email-address.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
@@ -28,7 +25,7 @@ import {
   type ReviewMail,
 } from '#reviews/store/review-mail.ts'
 import { findReview, type Review } from '#reviews/store/reviews.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import { reviewUrl } from './review-link.ts'
 
 /** From the first held message to the mail that reports it. */
@@ -60,11 +57,7 @@ type Carry = (
   }[]
 }>
 
-export type ReviewMailDeps = {
-  db: Db
-  clock: Clock
-  makeId: MakeId
-  log: Log
+export type ReviewMailDeps = Store & {
   signers: Signers
   sealer: Sealer
   inboxDomain: string

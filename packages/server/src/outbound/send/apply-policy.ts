@@ -2,11 +2,10 @@ import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { PolicyDecision } from '@mailroom/contract/vocabulary.ts'
 import { type NewAuditEntry, noteRejection } from '#accounts/store/audit.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
-import type { Clock } from '#platform/clock.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { type AppError, problem } from '#platform/problem.ts'
 import type { JudgedMessage, SendJudgement } from '#policy/policy.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import type { Addressees, Composition } from './compose-send.ts'
 
 export function judgedMessageOf(
@@ -86,7 +85,7 @@ function withoutSecretAddresses(judged: Judged): Judged {
 }
 
 export async function rejectSend(
-  deps: { db: Db; clock: Clock; makeId: MakeId },
+  deps: Store,
   {
     inbox,
     recipients,

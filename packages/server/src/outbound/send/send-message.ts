@@ -24,6 +24,7 @@ import { type AppError, notFound, problem, wrongField } from '#platform/problem.
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import { judgeSend, type SendJudgement } from '#policy/policy.ts'
 import type { NewHold } from '#reviews/store/pending-reviews.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 import { auditOfSend, judgedMessageOf, rejectSend, tooManyPerHour } from './apply-policy.ts'
 import {
@@ -129,7 +130,7 @@ async function runSend(
 
 /** Null if the key is free. `idempotency_key_reused` if it belongs to another request. */
 export async function findReplay(
-  deps: { db: Db; clock: Clock },
+  deps: Store,
   input: { accountId: string; key: string; requestHash: Uint8Array },
 ): Promise<store.SendAnswer | null> {
   const replay = await store.findReplay(deps.db.reading, { ...input, nowMs: deps.clock.now() })

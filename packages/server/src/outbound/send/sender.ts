@@ -18,29 +18,21 @@ import {
 } from '#outbound/send/store/check-send.ts'
 import { makeReturnPath } from '#outbound/send/store/loop-marks.ts'
 import type { Parser } from '#parser/parser.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
 import { addressKey, domainOf } from '#platform/email-address.ts'
 import { freeMemory } from '#platform/free-memory.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import { problem } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { FileReader } from '#platform/workers/file-reader.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
+import type { Store } from '#store/store.ts'
 import type { Db, NewRow } from '#store/tables.ts'
 
 export const DELIVERY_MS_MAX = 2 * DAY_MS
 
-export type SendDeps = {
-  db: Db
-  clock: Clock
-  makeId: MakeId
-  blobs: BlobStore | null
+export type SendDeps = Store & {
   parser: Parser
   fileReader: FileReader
-  log: Log
   signers: Signers
   inboxDomain: string
   sending: SendSettings
@@ -48,7 +40,6 @@ export type SendDeps = {
   laneOf: (domain: string) => string
   queueClock: QueueClock
   wakeDelivery: () => void
-  wakeEvents: () => void
   deriveKey: (purpose: string) => Uint8Array
   sealer: Sealer
   publicUrl: () => string
@@ -120,8 +111,8 @@ export function limitsOf(
 
 /** Frees the unsigned bytes. */
 export async function sign(
-  deps: Pick<SendDeps, 'signers'>,
-  sender: Pick<Sender, 'domain'>,
+  deps: SendDeps,
+  sender: Sender,
   unsigned: Uint8Array,
   nowMs: number,
 ): Promise<Uint8Array> {
@@ -147,12 +138,7 @@ type DeliveredMessage = Pick<
 >
 
 export function deliveriesOf(
-  deps: {
-    makeId: MakeId
-    queueClock: QueueClock
-    laneOf: (domain: string) => string
-    deriveKey: (purpose: string) => Uint8Array
-  },
+  deps: SendDeps,
   { inbox, domain }: Sender,
   { recipients, ...message }: DeliveredMessage & { recipients: string[] },
 ): NewDelivery[] {

@@ -1,18 +1,14 @@
 import { RESPONSE_LENGTH_MAX } from '@mailroom/mail-reading/report/report.ts'
 import type { Handlers } from '#http/handler.ts'
 import * as store from '#outbound/suppressions/store/suppressions.ts'
-import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
-import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { suppressions } from '#store/nouns.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 
-export function suppressionHandlers(deps: {
-  db: Db
-  clock: Clock
-  makeId: MakeId
-}): Pick<Handlers, Extract<keyof Handlers, `suppressions.${string}`>> {
+export function suppressionHandlers(
+  deps: Store,
+): Pick<Handlers, Extract<keyof Handlers, `suppressions.${string}`>> {
   return {
     'suppressions.list': async ({ query }, { accountId }) => {
       const { address = null, ...page } = query
@@ -35,7 +31,7 @@ export function suppressionHandlers(deps: {
 
 /** `reason` may come from another server, and is cut to RESPONSE_LENGTH_MAX. */
 export function newSuppression(
-  deps: { clock: Clock; makeId: MakeId },
+  deps: Pick<Store, 'clock' | 'makeId'>,
   why: { accountId: string; address: string; type: store.SuppressionType; reason: string | null },
 ): store.NewSuppression {
   return {

@@ -6,22 +6,16 @@ import { limiter } from '#http/problems.ts'
 import type { Budgets } from '#limits/limits.ts'
 import { findSuppressed, insertSuppression } from '#outbound/suppressions/store/suppressions.ts'
 import { newSuppression } from '#outbound/suppressions/suppressions.ts'
-import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
-import type { MakeId } from '#platform/ids.ts'
 import { openText, type Sealer, sealText } from '#platform/seal.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 
 /** Uses of links from one address in a minute. A large provider posts for all its users. */
 const UNSUBSCRIBES_PER_MINUTE_MAX = 600
 
-export function unsubscribeHandlers(deps: {
-  db: Db
-  clock: Clock
-  makeId: MakeId
-  sealer: Sealer
-  budgets: Budgets
-}): Pick<Handlers, Extract<keyof Handlers, `unsubscribe.${string}`>> {
+export function unsubscribeHandlers(
+  deps: Store & { sealer: Sealer; budgets: Budgets },
+): Pick<Handlers, Extract<keyof Handlers, `unsubscribe.${string}`>> {
   const limitUses = limiter(deps, {
     name: 'unsubscribes',
     perMinute: UNSUBSCRIBES_PER_MINUTE_MAX,
@@ -43,7 +37,7 @@ export function unsubscribeHandlers(deps: {
 
 /** An earlier suppression of the address stays unchanged. Null for a forged link. */
 async function unsubscribe(
-  deps: { db: Db; clock: Clock; makeId: MakeId; sealer: Sealer },
+  deps: Store & { sealer: Sealer },
   token: string,
 ): Promise<Unsubscription | null> {
   const found = readUnsubscribeToken(deps.sealer, token)

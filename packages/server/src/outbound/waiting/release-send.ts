@@ -39,6 +39,7 @@ import { AppError, notFound, problem } from '#platform/problem.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import { judgeApproved, type SendJudgement } from '#policy/policy.ts'
 import type { FeatureWork } from '#queue/background.ts'
+import type { Store } from '#store/store.ts'
 import { type Due, holdDue, judgeWaiting } from './judge-waiting.ts'
 
 /** Each release signs a message. */
@@ -261,7 +262,7 @@ async function queue(
 
 /** `not_found`, or `already_sending` once the first attempt has begun. */
 export async function cancelMessage(
-  deps: Pick<SendDeps, 'db' | 'clock' | 'makeId' | 'wakeEvents'>,
+  deps: Store,
   input: { accountId: string; messageId: string },
 ): Promise<void> {
   const message = await findMessage(deps.db, input.accountId, input.messageId, { lengthMax: 0 })
