@@ -8,7 +8,13 @@ import type { Settings } from '#config/settings.ts'
 import { dnsStartLog } from '#domains/records/records.ts'
 import { listServiceRecords } from '#domains/signing/signing.ts'
 import { IntakeThreads } from '#inbound/intake/intake.ts'
-import { findObstacle, type Life, watchQueues } from '#operating/operating.ts'
+import {
+  findObstacle,
+  type Life,
+  type SchemaWatch,
+  watchQueues,
+  watchSchema,
+} from '#operating/operating.ts'
 import { type Chance, systemChance } from '#platform/chance.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
@@ -17,13 +23,7 @@ import { type Metrics, silentMetrics } from '#platform/telemetry/metrics.ts'
 import { openServerTls, type ServerTls } from '#platform/tls/server-tls.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { openKeys } from '#secrets/secrets.ts'
-import {
-  openStore,
-  releaseOwnLeases,
-  type SchemaWatch,
-  settleLog,
-  watchSchema,
-} from './open-store.ts'
+import { openStore, releaseOwnLeases, settleLog } from './open-store.ts'
 import { openParts, type Parts } from './parts.ts'
 import { openServers, openWork, type Servers } from './roles.ts'
 
@@ -97,8 +97,7 @@ async function start(settings: Settings, seams: Seams, opened: AsyncDisposableSt
   const keys = await openKeys({ settings, db: store.db, chance })
   if (keys.warning !== null) log.warn({}, keys.warning)
   const publicUrl = () => publicUrlOf(settings, servers.http?.port ?? settings.httpPort)
-  const { makeKey } = seams
-  const options = { log, clock, chance, metrics, makeKey, store, keys, publicUrl }
+  const options = { log, clock, chance, metrics, makeKey: seams.makeKey, store, keys, publicUrl }
   const parts = await openParts(settings, options, opened)
   const life: Life = { phase: 'starting', drainMs: 0 }
   const busy: Busy = { parts, servers, work: null, schema: null }
@@ -123,11 +122,13 @@ async function start(settings: Settings, seams: Seams, opened: AsyncDisposableSt
   }
   const work = openWork(parts, settings, store)
   busy.work = work
-  busy.schema = watchSchema(parts.base, (text) => seams.onOutdated?.(text))
+  busy.schema = watchSchema(parts.service, (text) => seams.onOutdated?.(text))
   if (settings.delivery === 'direct') void logDnsRecords(parts, settings)
   watchQueues(metrics, {
-    ...{ ...parts.base, ...parts.streams, ...work },
-    parserQueue: parts.parserQueue,
+    ...parts.service,
+    ...work,
+    events: parts.events,
+    parserQueue: () => parts.own.parserPool.waiting(),
     smtp: servers.smtp,
   })
   life.phase = 'serving'
@@ -204,7 +205,7 @@ async function drain(
   { drainMs }: Life,
 ): Promise<void> {
   await Promise.all([
-    parts.streams.events.close(),
+    parts.events.close(),
     smtp?.close({ drainMs }),
     http?.close(drainMs),
     work?.close(drainMs),
@@ -213,12 +214,12 @@ async function drain(
 }
 
 function makeFirstAccount(
-  { base, service }: Parts,
+  { service }: Parts,
   settings: Settings,
   { announceFirstAccount, smtp }: Pick<Seams, 'announceFirstAccount'> & Pick<Servers, 'smtp'>,
 ) {
   const at = smtp === null ? null : `${smtp.address.address}:${smtp.address.port}`
-  return createFirstAccount(base, {
+  return createFirstAccount(service, {
     plan: settings.bootstrapPlan,
     token: settings.bootstrapApiKey,
     announce: (made) => announceFirstAccount?.(made, { publicUrl: service.publicUrl(), smtp: at }),
@@ -226,14 +227,10 @@ function makeFirstAccount(
 }
 
 /** Direct delivery needs the service's DNS records. */
-async function logDnsRecords(
-  { base, service, domains }: Parts,
-  { smtpHostname }: Settings,
-): Promise<void> {
-  const { log } = base
+async function logDnsRecords({ domains }: Parts, { smtpHostname }: Settings): Promise<void> {
+  const { log } = domains
   try {
-    const deps = { ...base, ...service, ...domains }
-    const { fields, text } = dnsStartLog(await listServiceRecords(deps, { smtpHostname }))
+    const { fields, text } = dnsStartLog(await listServiceRecords(domains, { smtpHostname }))
     log.info(fields, text)
   } catch (error) {
     log.warn({ error }, 'the DKIM key could not be read')
@@ -242,10 +239,6 @@ async function logDnsRecords(
 
 type AllParts = ReturnType<typeof allOf>
 
-function allOf(parts: Parts) {
-  const { base, service, reading, domains, receiving, sending, limits, webhooks, streams } = parts
-  return {
-    ...{ ...base, ...service, ...reading, ...domains, ...receiving },
-    ...{ ...sending, ...limits, ...webhooks, ...streams },
-  }
+function allOf({ budgets, events, domains, texts, webhooks, deliveries }: Parts) {
+  return { budgets, events, ...domains, ...texts, ...webhooks, ...deliveries }
 }

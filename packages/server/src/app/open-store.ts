@@ -1,29 +1,21 @@
 // Opens the database and the blob store, for the service and for commands beside it.
 
-import { hash } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { MessagePort } from 'node:worker_threads'
 import type { Settings } from '#config/settings.ts'
 import { settleEventOrder } from '#events/store/restored-order.ts'
 import { deliveryQueue } from '#outbound/deliveries/store/leases.ts'
-import { raceAbort } from '#platform/abort.ts'
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
-import { openDiskBlobs } from '#platform/blobs/disk-blobs.ts'
 import { makePrivateFolder } from '#platform/blobs/durable-folder.ts'
-import type { S3Obstacle } from '#platform/blobs/s3-blobs.ts'
+import { openBlobs } from '#platform/blobs/open-blobs.ts'
 import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.ts'
 import { type DbObserver, openOwnSignals, type ReadingDb, type Signals } from '#platform/db/db.ts'
-import { findSchemaChange } from '#platform/db/migrate.ts'
 import { openSqlite, openSqliteInThread, openSqliteToRead } from '#platform/db/sqlite.ts'
-import { takeProcessLock } from '#platform/db/sqlite-connection.ts'
+import { openInstance, openNameless } from '#platform/instance.ts'
 import type { Log } from '#platform/log.ts'
 import { openAll } from '#platform/open-all.ts'
 import { storageErrorKind } from '#platform/problem.ts'
-import { SECOND_MS } from '#platform/units.ts'
 import { releaseJobs } from '#queue/jobs.ts'
-import { openWorkerLoop } from '#queue/worker-loop.ts'
 import type { Db, Tables } from '#store/tables.ts'
 import { endUploads } from '#transfers/store/transfers.ts'
 import { webhookQueue } from '#webhooks/store/queue.ts'
@@ -162,132 +154,4 @@ export async function releaseOwnLeases({ db, instance }: OpenStore, log: Log): P
     if (storageErrorKind(error) !== 'full') throw error
     log.warn({ error }, 'the disk is full')
   }
-}
-
-type OpenBlobsOptions = {
-  /** The service checks that it may write; a command notices when it writes. */
-  as: 'service' | 'command'
-  /** Called for a store that is unreachable but may recover. */
-  warn(text: string): void
-  startMs?: number
-}
-
-const START_MS_MAX = 5_000
-
-export function blobsPath({ dataDir }: Pick<Settings, 'dataDir'>): string {
-  return join(dataDir, 'blobs')
-}
-
-/**
- * Null when the database holds large messages. Throws when the server refuses the bucket; an
- * unreachable server only causes a warning.
- */
-export async function openBlobs(
-  settings: Pick<Settings, 'dataDir' | 'blobStore'>,
-  { as, warn, startMs = START_MS_MAX }: OpenBlobsOptions,
-): Promise<BlobStore | null> {
-  const { blobStore } = settings
-  if (blobStore === 'database') return null
-  if (blobStore === 'disk') return openDiskBlobs(blobsPath(settings))
-  const { openS3Blobs } = await import('#platform/blobs/s3-blobs.ts')
-  const blobs = await openS3Blobs(blobStore)
-  if (as === 'command') return blobs
-  const obstacle = await findObstacleIn(startMs, blobs.findObstacle({ writes: true }), warn)
-  if (obstacle?.kind === 'refused') {
-    await blobs.close()
-    throw new Error(`Large messages cannot be stored: ${obstacle.text}.`)
-  }
-  if (obstacle !== null) warn(obstacle.text)
-  return blobs
-}
-
-/** An unanswered check counts as unreachable; its later refusal is a warning. */
-async function findObstacleIn(
-  ms: number,
-  finding: Promise<S3Obstacle | null>,
-  warn: OpenBlobsOptions['warn'],
-): Promise<S3Obstacle | null> {
-  const answer = finding.then((obstacle) => ({ obstacle }))
-  const inTime = await raceAbort(answer, { timeoutMs: ms })
-  if (inTime !== null) return inTime.obstacle
-  void finding.then((late) => late?.kind === 'refused' && warn(late.text))
-  return { kind: 'away', text: `the S3 server has not answered within ${ms / 1_000} seconds` }
-}
-
-type Instance = {
-  readonly instance: string
-  unlock(): void
-}
-
-/**
- * If another process holds the data directory: throws for an embedded database, uses a temporary
- * name with PostgreSQL.
- */
-function openInstance(settings: Pick<Settings, 'dataDir' | 'databaseUrl'>): Instance {
-  const { dataDir, databaseUrl } = settings
-  try {
-    const unlock = takeProcessLock(join(dataDir, 'service.lock'))
-    return { instance: `${readName(join(dataDir, 'instance'))}-${hostMark()}`, unlock }
-  } catch (error) {
-    if (databaseUrl === null) throw error
-    return openNameless()
-  }
-}
-
-function openNameless(): Instance {
-  return { instance: makeName(), unlock: () => {} }
-}
-
-/** Distinguishes machines with a copied data directory. */
-function hostMark(): string {
-  return hash('sha256', hostname()).slice(0, 8)
-}
-
-function makeName(): string {
-  return randomText(systemChance, LOWER_ALPHANUMERIC, 20)
-}
-
-const NAME = /^[a-z0-9]{20}$/
-
-/** If the file cannot be written, the next process waits until these leases expire. */
-function readName(path: string): string {
-  try {
-    const kept = readFileSync(path, 'utf8').trim()
-    if (NAME.test(kept)) return kept
-  } catch {
-    // The first start has no file.
-  }
-  const made = makeName()
-  try {
-    writeFileSync(path, `${made}\n`, { mode: 0o600 })
-  } catch {
-    // The disk is full.
-  }
-  return made
-}
-
-const SCHEMA_CHECK_MS = 10 * SECOND_MS
-
-export type SchemaWatch = { close(): Promise<void> }
-
-/** Checks now and every SCHEMA_CHECK_MS. Calls `onOutdated` at most once. */
-export function watchSchema(
-  { db, log }: { db: Db; log: Log },
-  onOutdated: (text: string) => void,
-): SchemaWatch {
-  let isOutdated = false
-  return openWorkerLoop({
-    name: 'schema',
-    everyMs: SCHEMA_CHECK_MS,
-    async step() {
-      if (isOutdated) return false
-      // Other parts report an unreachable database.
-      const text = await findSchemaChange(db).catch(() => null)
-      if (text === null) return false
-      isOutdated = true
-      onOutdated(text)
-      return false
-    },
-    log,
-  })
 }

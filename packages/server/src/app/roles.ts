@@ -87,7 +87,7 @@ export async function openServers(
 }
 
 async function openOperatorPort(
-  { base, limits }: Parts,
+  { service, budgets }: Parts,
   { settings, metrics, findObstacle }: ServerOptions,
 ): Promise<ServicePort | null> {
   if (settings.metricsPort === null) return null
@@ -95,14 +95,14 @@ async function openOperatorPort(
     host: settings.metricsHost,
     port: settings.metricsPort,
     operatorToken: settings.adminToken,
-    failures: limits.budgets.openWindow({
+    failures: budgets.openWindow({
       name: 'operator failures',
       limit: settings.limits.failedAuthPerMinute,
       windowMs: MINUTE_MS,
     }),
     findObstacle,
     renderMetrics: () => metrics.render(),
-    log: base.log,
+    log: service.log,
   })
 }
 
@@ -111,22 +111,21 @@ async function openSmtp(
   options: ServerOptions,
   tls: ServerTls,
 ): Promise<MailListener> {
-  const { base, own } = parts
+  const { db, wakeEvents: onEvents, deriveKey } = parts.service
   const { settings, metrics, started, intake, instance } = options
   if (intake !== null) {
-    const { db, wakeEvents: onEvents } = base
     await intake.open({ settings, instance, tls, started, metrics, db, onEvents })
     return intake
   }
-  const { deriveKey } = parts.service
-  return openMailServer(own, settings, { deriveKey, metrics, started, tls: () => tls.current() })
+  const given = { deriveKey, metrics, started, tls: () => tls.current() }
+  return openMailServer(parts.own, settings, given)
 }
 
 function openApi(parts: Parts, options: ServerOptions): Promise<HttpServer> {
   const { settings, metrics, started, console } = options
-  const { base, service, limits } = parts
+  const { service, budgets } = parts
   const readers = openReaders(parts, metrics)
-  const authenticate = makeAuthenticate(base)
+  const authenticate = makeAuthenticate(service)
   return openHttpServer({
     host: settings.httpHost,
     port: settings.httpPort,
@@ -138,28 +137,31 @@ function openApi(parts: Parts, options: ServerOptions): Promise<HttpServer> {
     readers,
     ports: requestPorts(parts),
     authenticate,
-    sessions: openSessions({ ...base, ...service }, authenticate),
+    sessions: openSessions(service, authenticate),
     console,
     operatorToken: settings.adminToken ?? undefined,
     publicUrl: service.publicUrl,
-    clock: base.clock,
-    makeRequestId: () => `req_${randomText(base.chance, LOWER_ALPHANUMERIC, 20)}`,
-    log: base.log,
-    budgets: limits.budgets,
+    clock: service.clock,
+    makeRequestId: () => `req_${randomText(service.chance, LOWER_ALPHANUMERIC, 20)}`,
+    log: service.log,
+    budgets,
     limits: settings.limits,
     onRequest: (seen) => metrics.countHttpRequest(seen),
-    tracing: base.tracing,
+    tracing: service.tracing,
   })
 }
 
-function openReaders({ base, limits: { budgets } }: Parts, metrics: Metrics): EventReaders {
+function openReaders(
+  { budgets, service: { db, clock, log } }: Parts,
+  metrics: Metrics,
+): EventReaders {
   const placesOf = (name: string) => budgets.openSlots({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
   const readers = new EventReaders({
     places: { socket: placesOf('sockets'), stream: placesOf('streams') },
-    findGoodKeys: (keyIds) => findActiveKeys(base.db, keyIds),
-    findEndedSessions: (ids) => findEndedSessions(base.db, ids),
-    now: () => base.clock.now(),
-    log: base.log,
+    findGoodKeys: (keyIds) => findActiveKeys(db, keyIds),
+    findEndedSessions: (ids) => findEndedSessions(db, ids),
+    now: () => clock.now(),
+    log,
   })
   metrics.watch('eventSockets', () => readers.count('socket'))
   metrics.watch('eventStreams', () => readers.count('stream'))
@@ -168,54 +170,55 @@ function openReaders({ base, limits: { budgets } }: Parts, metrics: Metrics): Ev
 }
 
 function allHandlers(
-  { base, service, reading, domains, receiving, sending, limits, webhooks, streams }: Parts,
+  parts: Parts,
   { findObstacle, metrics, settings }: ServerOptions,
   readers: EventReaders,
 ): Handlers {
-  const common = { ...base, ...service }
-  const ownDomains = { isDomainHere: (domain: string) => isDomainHere(common, domain) }
+  const { own, service, budgets, events, domains, mail, sends } = parts
+  const { inboxesPerDay, importBytes: importBytesMax } = settings.limits
+  const { storageQuota, receiving } = own
+  const ownDomains = { isDomainHere: (domain: string) => isDomainHere(service, domain) }
   return {
-    ...accountHandlers({ ...base, ...ownDomains, ...settings }, readers),
-    ...pairingHandlers({ ...common, ...limits }),
-    ...domainHandlers({ ...common, ...domains }),
-    ...inboxHandlers({ ...common, ...limits }),
-    ...removalHandlers({ ...base, ...streams }),
-    ...mailHandlers({ ...common, ...reading }),
-    ...attachmentTextHandlers({ ...common, ...reading }),
-    ...searchHandlers({ ...common, ...reading }),
-    ...sendHandlers({ ...common, ...reading, ...sending }),
-    ...erasureHandlers(base),
-    ...transferHandlers({ ...common, ...limits, importBytesMax: settings.limits.importBytes }),
-    ...draftHandlers({ ...common, ...reading, ...sending }),
-    ...limitHandlers({ ...common, ...sending }),
-    ...sandboxHandlers({ ...common, ...reading, ...receiving, ...sending }),
-    ...senderRuleHandlers(common),
-    ...policyHandlers(common),
-    ...quarantineHandlers({ ...common, ...reading, ...receiving }),
-    ...reviewHandlers({ ...common, ...reading, ...sending }),
-    ...reviewLinkHandlers({ ...common, ...reading, ...sending, ...limits }),
-    ...suppressionHandlers(common),
-    ...unsubscribeHandlers({ ...common, ...limits }),
-    ...claimHandlers({ ...common, ...streams }, readers),
-    ...eventHandlers({ ...common, ...reading, ...streams }, readers),
-    ...webhookHandlers({ ...common, ...webhooks }),
-    ...statsHandlers({ ...base, ...limits }),
-    ...usageHandlers(common),
+    ...accountHandlers({ ...service, ...ownDomains, ...settings }, readers),
+    ...pairingHandlers({ ...service, budgets }),
+    ...domainHandlers(domains),
+    ...inboxHandlers({ ...service, inboxesPerDay }),
+    ...removalHandlers({ ...service, events }),
+    ...mailHandlers(mail),
+    ...attachmentTextHandlers(parts.texts),
+    ...searchHandlers(mail),
+    ...sendHandlers(sends),
+    ...erasureHandlers(service),
+    ...transferHandlers({ ...service, storageQuota, importBytesMax }),
+    ...draftHandlers(sends),
+    ...limitHandlers(sends),
+    ...sandboxHandlers({ ...sends, ...receiving }),
+    ...senderRuleHandlers(service),
+    ...policyHandlers(service),
+    ...quarantineHandlers({ ...mail, ...receiving }),
+    ...reviewHandlers(sends),
+    ...reviewLinkHandlers({ ...sends, budgets }),
+    ...suppressionHandlers(service),
+    ...unsubscribeHandlers({ ...service, budgets }),
+    ...claimHandlers({ ...service, events }, readers),
+    ...eventHandlers({ ...mail, events }, readers),
+    ...webhookHandlers(parts.webhooks),
+    ...statsHandlers({ ...service, storageQuota }),
+    ...usageHandlers(service),
     ...serviceHandlers({ findObstacle, renderMetrics: () => metrics.render() }),
   }
 }
 
-function requestPorts({ base, service, reading, sending, streams }: Parts): RequestPorts {
-  const eventDeps = { ...base, ...service, ...reading, ...streams }
+function requestPorts({ service, mail, sends, events }: Parts): RequestPorts {
   return {
     async findReplay(asked) {
-      const answer = await findReplay(base, asked)
+      const answer = await findReplay(service, asked)
       return answer && presentSent(answer)
     },
-    isSandbox: () => sending.carrier === null,
-    requireRoom: (accountId) => base.storePressure.requireRoom(accountId),
-    checkFilter: (asked) => checkFilter(base, asked),
-    openEventStream: (opened) => openEventStream(eventDeps, opened),
+    isSandbox: () => sends.carrier === null,
+    requireRoom: (accountId) => service.storePressure.requireRoom(accountId),
+    checkFilter: (asked) => checkFilter(service, asked),
+    openEventStream: (opened) => openEventStream({ ...mail, events }, opened),
   }
 }
 
@@ -225,14 +228,14 @@ export function openWork(
   { instance, signals }: Pick<OpenStore, 'instance' | 'signals'>,
 ) {
   const { roles } = settings
-  const { base, service, webhooks: webhookParts, wakes } = parts
-  const background = startBackground(parts, settings, instance)
+  const { wakes } = parts.own
+  // Unique to this process; the instance survives a restart, so that leases are taken back at once.
+  const makeWorker = () => `${instance} ${parts.service.makeId('job')}`
+  const background = startBackground(parts, settings, makeWorker)
   wakes.worker.listen(background.wakeJobs)
-  const dispatcher = roles.has('delivery') ? startDelivery(parts, settings, instance) : null
+  const dispatcher = roles.has('delivery') ? startDelivery(parts, settings, makeWorker()) : null
   if (dispatcher !== null) wakes.delivery.listen(dispatcher.wake)
-  const webhooks = roles.has('webhooks')
-    ? openWebhooks({ ...base, ...service, ...webhookParts }, instance)
-    : null
+  const webhooks = roles.has('webhooks') ? openWebhooks(parts.webhooks, instance) : null
   if (webhooks !== null) {
     wakes.webhooks.listen(webhooks.wakeDeliveries)
     signals.listen(webhooks.wake)
@@ -246,45 +249,37 @@ export function openWork(
         background.close(),
         dispatcher?.close(drainMs),
         webhooks?.close(drainMs),
-        webhookParts.webhookTests.close(drainMs),
+        parts.webhooks.webhookTests.close(drainMs),
       ]),
   }
 }
 
-function startBackground(parts: Parts, settings: Settings, instance: string) {
-  const { base, service, reading, domains, sending, streams } = parts
-  const { dkimRotationDays: rotationDays, delivery, databaseUrl, blobStore } = settings
-  const schedule = { rotationDays, usesServiceKeys: delivery !== 'sandbox' }
-  const sends = { ...base, ...service, ...reading, ...sending }
-  const indexer = openIndexer(base)
+function startBackground(parts: Parts, settings: Settings, makeWorker: () => string) {
+  const { service, sends, events } = parts
+  const indexer = openIndexer(service)
   const work = [
-    removalWork({ ...base, ...streams }, { hasOwnBlobs: blobStore === 'disk' }),
+    removalWork({ ...service, events }, settings),
     transferWork(sends),
-    erasureWork({ ...base, ...service }),
-    attachmentTextWork({ ...base, ...reading }, settings),
-    domainWork({ ...base, ...service, ...domains }, schedule),
+    erasureWork(service),
+    attachmentTextWork(parts.texts, settings),
+    domainWork(parts.domains, settings),
     searchWork(indexer),
-    statsWork(base),
+    statsWork(service),
     sendWork(sends),
-    claimWork(base),
-    reviewWork(base),
+    claimWork(service),
+    reviewWork(service),
     reviewMailWork(sends),
   ]
-  // The instance survives a restart, so the service takes back its leases at once.
-  const deps = { ...base, makeWorker: () => `${instance} ${base.makeId('job')}` }
-  const background = openBackground(deps, { work, isShared: databaseUrl !== null })
-  return { ...background, indexer }
+  const isShared = settings.databaseUrl !== null
+  return { ...openBackground({ ...service, makeWorker }, { work, isShared }), indexer }
 }
 
 function startDelivery(
-  { base, service, reading, receiving, sending, limits }: Parts,
-  { delivery }: Pick<Settings, 'delivery'>,
-  instance: string,
+  { service: { tracing, log }, deliveries }: Parts,
+  settings: Pick<Settings, 'delivery'>,
+  worker: string,
 ): Dispatcher {
-  const { tracing, log } = base
-  const deps = { ...base, ...service, ...reading, ...receiving, ...sending, ...limits }
-  const worker = `${instance} ${base.makeId('job')}`
-  const queue = traceQueue(openDeliveryQueue(deps, worker), { tracing, name: 'delivery attempt' })
-  const bounds = delivery === 'relay' ? RELAY_BOUNDS : MAIL_BOUNDS
-  return openDispatcher(queue, log, { bounds })
+  const queue = openDeliveryQueue(deliveries, worker)
+  const bounds = settings.delivery === 'relay' ? RELAY_BOUNDS : MAIL_BOUNDS
+  return openDispatcher(traceQueue(queue, { tracing, name: 'delivery attempt' }), log, { bounds })
 }

@@ -14,6 +14,7 @@ import { raceAbort } from '#platform/abort.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
+import type { Tracing } from '#platform/telemetry/tracing.ts'
 import type { Router } from './find-route.ts'
 import {
   openRouter,
@@ -274,13 +275,13 @@ type DeliverySettings = Pick<
   | 'smtpHostname'
 >
 
-type DeliverySeams = { clock: Clock; chance: Chance; resolver: Resolver }
+type DeliverySeams = { clock: Clock; chance: Chance; resolver: Resolver; tracing: Tracing }
 
 /** The carrier is null in the sandbox. Connects to nothing yet. */
 export function openDelivery(settings: DeliverySettings, seams: DeliverySeams): Delivery {
   const { carrier, close } = openCarrier(settings, seams)
   return {
-    carrier,
+    carrier: traceCarrier(carrier, seams.tracing),
     laneOf: (domain) =>
       domain === settings.inboxDomain || settings.delivery === 'direct'
         ? domain
@@ -297,6 +298,21 @@ export function openDelivery(settings: DeliverySettings, seams: DeliverySeams): 
       await carrier?.close()
       close()
     },
+  }
+}
+
+function traceCarrier(carrier: Carrier | null, tracing: Tracing): Carrier | null {
+  if (carrier === null || !tracing.isOn) return carrier
+  return {
+    carry: (consignment, signal) =>
+      tracing.step('carry', { kind: 'client' }, async (span) => {
+        const carried = await carrier.carry(consignment, signal)
+        const [first] = carried.outcomes
+        if (first !== undefined) span.set({ 'mailroom.outcome': first.kind })
+        if (carried.tls !== null) span.set({ 'tls.protocol.version': carried.tls })
+        return carried
+      }),
+    close: () => carrier.close(),
   }
 }
 

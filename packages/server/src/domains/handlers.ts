@@ -5,13 +5,19 @@ import { fileHeaders } from '#http/download.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { type VerifyDeps, verifyDomain } from './check-domain.ts'
-import { type CreateDomainDeps, createDomain, invalidCatchAll } from './create-domain.ts'
+import {
+  type CreateDomainDeps,
+  createDomain,
+  invalidCatchAll,
+  openDomainCreations,
+} from './create-domain.ts'
 import type { Domain } from './model.ts'
 import { presentDomain, presentDomains, recordsOf } from './present-domain.ts'
 
-type Deps = CreateDomainDeps & VerifyDeps
+type Deps = Omit<CreateDomainDeps, 'domainCreations'> & VerifyDeps
 
-export function domainHandlers(deps: Deps): HandlersOf<'domains'> {
+export function domainHandlers(ports: Deps): HandlersOf<'domains'> {
+  const deps = { ...ports, domainCreations: openDomainCreations() }
   const getDomain = async (accountId: string, domainId: string): Promise<Domain> => {
     const domain = await findDomain(deps.db, accountId, domainId)
     if (domain === null) throw notFound()

@@ -1,3 +1,4 @@
+import type { Settings } from '#config/settings.ts'
 import { rotateDueKeys } from '#domains/dkim/rotate-keys.ts'
 import { HOUR_MS, SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
@@ -7,8 +8,9 @@ type WorkDeps = Parameters<typeof checkDueDomains>[0] & Parameters<typeof rotate
 
 export function domainWork(
   deps: WorkDeps,
-  schedule: Parameters<typeof rotateDueKeys>[1],
+  { dkimRotationDays: rotationDays, delivery }: Pick<Settings, 'dkimRotationDays' | 'delivery'>,
 ): FeatureWork {
+  const schedule = { rotationDays, usesServiceKeys: delivery !== 'sandbox' }
   return {
     tasks: [
       {

@@ -8,3 +8,4 @@ export {
   serviceHandlers,
 } from './health.ts'
 export { openServicePort, type ServicePort } from './service-port.ts'
+export { type SchemaWatch, watchSchema } from './watch-schema.ts'

@@ -1,6 +1,7 @@
 // Removes deleted inboxes and webhooks, expired rows, and unreferenced blobs.
 
 import type { Actor } from '#accounts/store/actor.ts'
+import type { Settings } from '#config/settings.ts'
 import type { Handlers, KeyContext } from '#http/handler.ts'
 import { removeInbox } from '#inboxes/store/change-inboxes.ts'
 import { type ClaimToken, hashOfLeaseToken } from '#mailbox/claims/store/claim-token.ts'
@@ -169,10 +170,9 @@ function idsOf(stored: readonly StoredBlob[]): string[] {
   return stored.map(({ id }) => id)
 }
 
-/** With `hasOwnBlobs`, other processes cannot see this process's folder of blobs. */
 export function removalWork(
   deps: Parameters<typeof expireInboxes>[0] & { blobs: BlobStore | null },
-  { hasOwnBlobs }: { hasOwnBlobs: boolean },
+  { blobStore }: Pick<Settings, 'blobStore'>,
 ): FeatureWork {
   return {
     jobs: [purgeJobs(deps)],
@@ -200,7 +200,8 @@ export function removalWork(
       {
         name: 'blob sweep',
         everyMs: deps.blobs?.sweepEveryMs ?? HOUR_MS,
-        by: hasOwnBlobs ? 'each process' : 'schedule',
+        // Other processes cannot see this process's folder of blobs.
+        by: blobStore === 'disk' ? 'each process' : 'schedule',
         async run(signal) {
           const orphans = await sweepBlobs(deps, signal)
           if (orphans === 0) return

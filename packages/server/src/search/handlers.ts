@@ -11,6 +11,7 @@ import { problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Tables } from '#store/tables.ts'
+import { openCatchUps } from './indexer.ts'
 import type { SearchAnswer, SearchDeps } from './search-inbox.ts'
 
 /** More would not finish in time; one account leaves a slot to the others. */
@@ -38,8 +39,9 @@ export async function loadLongReads(): Promise<AnyLongRead<Tables>[]> {
 }
 
 export function searchHandlers(
-  deps: SearchDeps,
+  ports: Omit<SearchDeps, 'searchCatchUps'>,
 ): Pick<Handlers, 'inboxes.search' | 'messages.search'> {
+  const deps = { ...ports, searchCatchUps: openCatchUps() }
   return {
     'inboxes.search': async ({ path, query }, context) => {
       const { accountId } = context

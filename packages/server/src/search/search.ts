@@ -1,2 +1,2 @@
 export { loadLongReads, openSearchSlots, searchHandlers } from './handlers.ts'
-export { type Indexer, openCatchUps, openIndexer, searchWork } from './indexer.ts'
+export { type Indexer, openIndexer, searchWork } from './indexer.ts'

@@ -1,8 +1,6 @@
 // The background work of webhooks: creating deliveries from the event log and posting them.
 
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import { ownNamesOf } from '#config/read-settings.ts'
-import type { Settings } from '#config/settings.ts'
 import {
   LOG_POLL_MS,
   LOG_STEP_EVENTS,
@@ -19,8 +17,6 @@ import {
 } from '#events/model.ts'
 import { readLog } from '#events/store/log.ts'
 import type { Clock } from '#platform/clock.ts'
-import type { Resolver } from '#platform/dns/resolver.ts'
-import { type HttpPoster, openHttpPoster } from '#platform/egress/http-post.ts'
 import type { MakeId } from '#platform/ids.ts'
 import type { Tracing } from '#platform/telemetry/tracing.ts'
 import { traceQueue } from '#queue/dispatched-queue.ts'
@@ -38,12 +34,6 @@ import { enabledAfter, type Webhook } from './model.ts'
 const FAN_OUT_GAP_MS_MAX = 10
 /** After a slow query the delay is twice its duration, up to this. */
 const FAN_OUT_REST_MS_MAX = 50
-
-export function openWebhookPoster(settings: Settings, resolver: Resolver): HttpPoster {
-  const allowPrivate = settings.allowPrivateEgress
-  const ownNames = ownNamesOf(settings)
-  return openHttpPoster({ resolver, allowPrivate, ownNames })
-}
 
 export type Webhooks = {
   /** A lost call only delays deliveries. */

@@ -1,5 +1,6 @@
 export { webhookHandlers } from './handlers.ts'
 export { requireWebhookUrl } from './model.ts'
-export { openWebhookPoster, openWebhooks, type Webhooks } from './open-webhooks.ts'
+export { openWebhooks, type Webhooks } from './open-webhooks.ts'
+export { openWebhookPoster } from './poster.ts'
 export { openWebhookTests } from './test-webhook.ts'
 export { makeNewSecret } from './webhook-secrets.ts'

@@ -10,8 +10,8 @@ import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { watchSchema } from '#app/open-store.ts'
 import { describeState } from '#commands/migrate-database.ts'
+import { watchSchema } from '#operating/operating.ts'
 import type { Engine } from '#platform/db/db.ts'
 import {
   findSchemaChange,

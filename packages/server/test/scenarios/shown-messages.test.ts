@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IMAGE_BYTES_MAX } from '#app/parts.ts'
+import { IMAGE_BYTES_MAX } from '#mailbox/messages/messages.ts'
 import { openReceiver, type Script } from '#test/peers/receiver.ts'
 import { browse, signIn } from '#test/scenarios/console-world.ts'
 import { outcomeOf } from '#test/scenarios/outcomes.ts'

@@ -17,7 +17,7 @@ onEachBlobStore('upkeep', (kind) => {
     mock.timers.enable({ apis: ['setInterval'] })
     t.after(() => mock.timers.reset())
     const deps = { blobs: place.blobs } as Parameters<typeof removalWork>[0]
-    const { tasks = [] } = removalWork(deps, { hasOwnBlobs: true })
+    const { tasks = [] } = removalWork(deps, { blobStore: 'disk' })
     const counted = tasks.map((task) => ({
       ...task,
       async run() {

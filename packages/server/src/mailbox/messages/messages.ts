@@ -1,4 +1,5 @@
 export { type Extractions, openExtractions } from './extractions.ts'
+export { IMAGE_BYTES_MAX, openImageGetter } from './image-getter.ts'
 export {
   CUT_READ_LENGTH,
   cutBodies,
