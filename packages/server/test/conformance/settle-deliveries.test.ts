@@ -90,69 +90,6 @@ onBothEngines('outcomes of deliveries', (engine) => {
     return rows.map((row) => ({ ...row }))
   }
 
-  const table: [string, CarryOutcome, { status: string; message: string; events: string[] }][] = [
-    ['accepted', ACCEPTED, { status: 'accepted', message: 'sent', events: ['message.sent'] }],
-    ...(
-      [
-        ['550 at MAIL', refused('mail', '550 5.7.1 Not you')],
-        ['550 at RCPT', refused('rcpt', '550 5.7.1 Not them')],
-        ['554 at DATA', refused('data', '554 No valid recipients')],
-        ['552 after the dot', refused('final-dot', '552 5.3.4 Too big')],
-        [
-          'no way there',
-          { kind: 'unroutable', reply: { code: 556, enhanced: '5.1.10', text: 'no' } },
-        ],
-      ] as [string, CarryOutcome][]
-    ).map(
-      ([name, outcome]) =>
-        [
-          name,
-          outcome,
-          { status: 'failed', message: 'failed', events: ['message.failed'] },
-        ] as (typeof table)[number],
-    ),
-    ...(
-      [
-        ['450 at RCPT', refused('rcpt', '450 4.7.1 Greylisted')],
-        ['999 at RCPT', refused('rcpt', '999 What')],
-        ['300 after the dot', refused('final-dot', '300 Hm')],
-        ['a refused connection', UNSENT],
-        ['no answer of DNS', { kind: 'no-route', text: 'SERVFAIL' }],
-        ['an end after the dot', AMBIGUOUS],
-      ] as [string, CarryOutcome][]
-    ).map(
-      ([name, outcome]) =>
-        [
-          name,
-          outcome,
-          { status: 'deferred', message: 'pending', events: [] },
-        ] as (typeof table)[number],
-    ),
-  ]
-  for (const [name, outcome, { status, message, events }] of table) {
-    test(`${name}: the recipient is ${status}, the message ${message}`, async () => {
-      const id = await send('bob@far.example')
-      assert.equal(await attempt(outcome), 1)
-      const [row] = await deliveriesOf(db, [id])
-      const isOver = status !== 'deferred'
-      assert.deepEqual(
-        [row?.status, row?.queue_state, row?.next_attempt_at, row?.attempts, row?.leased_by],
-        [status, isOver ? null : 'waiting', isOver ? null : START_MS + MINUTE_MS, 1, null],
-      )
-      assert.equal(row?.ambiguous_attempts, outcome.kind === 'ambiguous' ? 1 : 0)
-      const reply = 'reply' in outcome ? outcome.reply : null
-      assert.deepEqual(
-        [row?.response_code, row?.enhanced_code],
-        [reply?.code ?? null, reply?.enhanced ?? null],
-      )
-      const found = await messageOf(id)
-      assert.equal(found.status, message)
-      assert.equal(found.failure_reason !== null, message === 'failed')
-      assert.deepEqual(await eventsOf(id), events)
-      assert.deepEqual(await suppressionsOf(), [])
-    })
-  }
-
   test('a message is pending until its last recipient is settled, then one event reports it', async () => {
     const id = await send('good@a.example', 'bad@b.example', 'slow@c.example')
     const first = (recipient: string) => {
@@ -169,18 +106,6 @@ onBothEngines('outcomes of deliveries', (engine) => {
     assert.deepEqual(await eventsOf(id), ['message.sent'])
     const [good] = await deliveriesOf(db, [id])
     assert.deepEqual([good?.host, good?.tls, good?.attempts], ['mx.a.example', 'TLSv1.3', 1])
-  })
-
-  test('recipients at one domain share a transaction, each with its own outcome', async () => {
-    const id = await send('a@far.example', 'b@far.example', 'c@far.example')
-    const answer = (recipient: string) =>
-      recipient.startsWith('b') ? refused('rcpt', '550 5.1.1 Unknown') : ACCEPTED
-    assert.equal(await attempt(answer), 1)
-    assert.deepEqual(
-      (await deliveriesOf(db, [id])).map(({ status }) => status),
-      ['accepted', 'failed', 'accepted'],
-    )
-    assert.equal((await messageOf(id)).status, 'sent')
   })
 
   test('all recipients of a message at one destination are sent together', async () => {
@@ -262,29 +187,6 @@ onBothEngines('outcomes of deliveries', (engine) => {
     assert.match((await messageOf(id)).failure_reason ?? '', /bob@far\.example: .*no answer/)
     assert.deepEqual(await eventsOf(id), ['message.failed'])
     assert.equal(await attempt(ACCEPTED), 0)
-  })
-
-  test('a recipient is tried on schedule to the millisecond and fails after 48 hours', async () => {
-    const id = await send('bob@far.example')
-    const attemptsAt: number[] = []
-    const later = refused('rcpt', '451 4.7.1 Not now')
-    for (let guard = 0; guard < 20; guard++) {
-      assert.equal(await attempt(later), 1)
-      attemptsAt.push((clock.now() - START_MS) / MINUTE_MS)
-      const [row] = await deliveriesOf(db, [id])
-      if (row?.next_attempt_at == null) break
-      const waitMs = row.next_attempt_at - clock.steady()
-      clock.advance(waitMs - 1)
-      assert.equal(await attempt(later), 0, 'nothing is tried before its time')
-      clock.advance(1)
-    }
-    const hours = [18, 26, 34, 42].map((hour) => hour * 60 + 21)
-    assert.deepEqual(attemptsAt, [0, 1, 6, 21, 81, 261, 621, ...hours.slice(0, 4), 48 * 60])
-    const [row] = await deliveriesOf(db, [id])
-    assert.equal(row?.status, 'failed')
-    assert.match(row?.response ?? '', /^Given up after 48 hours and 12 attempts: Not now$/)
-    assert.equal((await messageOf(id)).status, 'failed')
-    assert.deepEqual(await suppressionsOf(), [])
   })
 
   test('a worker that lost the lease settles nothing, and the worker that has it settles all', async () => {

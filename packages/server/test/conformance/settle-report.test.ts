@@ -33,35 +33,6 @@ onEachEngine('the effects of reports', (engine) => {
     assert.deepEqual(counts().toSorted(), ['bounced', 'repeated', 'repeated', 'repeated'])
   })
 
-  test('a message stays sent while one of its recipients has not bounced', async () => {
-    const message = await sent('accepted', 'bob@far.example', 'ann@far.example')
-    await report(message, bounce(reported('bob@far.example')))
-    assert.deepEqual(await statesOf(message), ['bounced', 'accepted'])
-    assert.deepEqual(await messageOf(message), ['sent', 'bob@far.example: 550 5.1.1 No such user'])
-    await report(message, bounce(reported('ann@far.example')))
-    assert.equal((await messageOf(message))[0], 'failed')
-    const kinds = (await eventsOf(message)).map(([kind]) => kind)
-    assert.deepEqual(kinds, ['message.bounced', 'message.bounced', 'message.failed'])
-  })
-
-  test('one report covers several recipients, each with its own outcome', async () => {
-    const message = await sent('accepted', 'a@far.example', 'b@far.example', 'c@far.example')
-    const full = { bounceClass: 'full', enhancedCode: '5.2.2' } as const
-    await report(
-      message,
-      bounce(
-        reported('a@far.example'),
-        reported('b@far.example', full),
-        reported('c@far.example', { action: 'delayed' }),
-        reported('nobody@far.example'),
-      ),
-    )
-    assert.deepEqual(await statesOf(message), ['bounced', 'bounced', 'accepted'])
-    assert.deepEqual(counts().toSorted(), ['bounced', 'bounced', 'not_final', 'unknown_recipient'])
-    // Each of them knows the return path that they share, and could report on the others.
-    assert.deepEqual(await suppressionsOf(), [])
-  })
-
   const names: [string, ReportedRecipient][] = [
     ['in other case', reported('BOB@Far.EXAMPLE')],
     ['with its address type', reported('rfc822;bob@far.example')],
@@ -108,18 +79,6 @@ onEachEngine('the effects of reports', (engine) => {
     await report(message, bounce(reported(null)))
     assert.deepEqual(await statesOf(message), ['accepted', 'accepted'])
     assert.deepEqual(counts(), ['unknown_recipient'])
-  })
-
-  test('a return path takes no reports of recipients at another domain', async () => {
-    const message = await sent('accepted', 'bob@far.example', 'ann@other.example')
-    await report(message, bounce(reported('ann@other.example')))
-    await report(message, bounce(reported('bob@far.example')), { index: 1 })
-    const complained = complaint({ recipients: ['ann@other.example'] })
-    await report(message, complained)
-    assert.deepEqual(await statesOf(message), ['accepted', 'accepted'])
-    assert.deepEqual(await eventsOf(message), [])
-    await report(message, bounce(reported('ann@other.example')), { index: 1 })
-    assert.deepEqual(await statesOf(message), ['accepted', 'bounced'])
   })
 
   test('a return path of one account changes nothing of another', async () => {
@@ -186,17 +145,6 @@ onEachEngine('the effects of reports', (engine) => {
       (await eventsOf(message)).map(([kind]) => kind),
       ['message.bounced'],
     )
-  })
-
-  test('a complaint suppresses its recipient once, for the reason given', async () => {
-    const message = await sent('accepted', 'bob@far.example')
-    await report(message, complaint({ feedbackType: 'fraud', recipients: ['Bob@far.example'] }))
-    await report(message, complaint())
-    assert.deepEqual(await statesOf(message), ['complained'])
-    assert.deepEqual(await suppressionsOf(), [
-      ['bob@far.example', 'complaint', 'Reported as fraud'],
-    ])
-    assert.deepEqual(counts(), ['complained', 'repeated'])
   })
 
   test('a complaint of an unknown outcome does not make a failed message sent', async () => {

@@ -295,6 +295,11 @@ const noAddresses = [
   'ann.@example.com',
   'a..b@example.com',
   'ann@bob@example.com',
+  'ann@@example.com',
+  'ann@example.com> SIZE=1',
+  'ann@example.com>\r\nRCPT TO:<eve@evil.example',
+  'ann@example!.com',
+  `ann@${'x'.repeat(64)}.example`,
   'ann@[127.0.0.1',
   'ann@[300.0.0.1]',
   'ann@(comment)example.com',
@@ -334,6 +339,7 @@ test('only exactly one address is accepted in fields that take an address', asyn
       assert.equal(response.status, 400, text)
       await response.arrayBuffer()
     }
+    assert.deepEqual(seen, [])
   }
 })
 

@@ -75,7 +75,7 @@ onEachEngine('complaints', (engine) => {
       assert.equal((await deliveryOf(world, mail.sent)).bounceClass, null)
       assert.equal((await world.client.messages.get(mail.sent.messageId)).status, 'sent')
       const { data } = await world.client.suppressions.list({ address: mail.to }).page()
-      assert.equal(data[0]?.type, 'complaint')
+      assert.deepEqual([data[0]?.type, data[0]?.reason], ['complaint', 'Reported as abuse'])
       assert.equal(
         await refusal(send(world, mail.inbox, { to: mail.to })),
         '422 recipient_suppressed',

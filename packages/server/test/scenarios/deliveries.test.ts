@@ -184,12 +184,17 @@ onEachEngine('a delivery', (engine) => {
   })
 
   test('that gets a reply code of no known kind is attempted again', async () => {
-    await withScript({ onRcpt: '999 Whatever' }, async () => {
-      const sent = await send(world, await world.inbox())
-      const { status, responseCode } = await attempted(world, sent, 1)
-      assert.deepEqual([status, responseCode], ['deferred', 999])
-    })
-    await passTime(world, 60_000)
+    for (const [code, script] of [
+      [999, { onRcpt: '999 Whatever' }],
+      [300, { onFinalDot: '300 Whatever' }],
+    ] as const) {
+      await withScript(script, async () => {
+        const sent = await send(world, await world.inbox())
+        const { status, responseCode } = await attempted(world, sent, 1)
+        assert.deepEqual([status, responseCode], ['deferred', code])
+      })
+      await passTime(world, 60_000)
+    }
   })
 
   test('to an address outside ASCII needs a server that supports SMTPUTF8', async () => {

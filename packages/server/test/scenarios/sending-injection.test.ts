@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { MessageToSend } from '@mailroom/sdk'
-import { runSql } from '#test/peers/sql.ts'
-import { countRows } from '#test/scenarios/deliver.ts'
-import { refusal, until } from '#test/scenarios/outcomes.ts'
+import { refusal } from '#test/scenarios/outcomes.ts'
 import {
   arrived,
   fieldNamesOf,
@@ -36,48 +34,6 @@ const FIELDS: Record<string, (evil: string) => Partial<MessageToSend>> = {
   threadId: (evil) => ({ threadId: `thr_01h455vb4pex5vsknk084sn02q${evil}` }),
   body: (evil) => ({ body: `A body.${evil}` }),
 }
-
-const BAD_ADDRESSES = [
-  '',
-  ' ',
-  'bob',
-  'bob@',
-  '@friend.example',
-  'bob@@friend.example',
-  'bob@friend@example',
-  'bob@friend.example,eve@evil.example',
-  'bob@friend.example;eve@evil.example',
-  'bob@friend.example eve@evil.example',
-  'Bob <bob@friend.example>, eve@evil.example',
-  'Bob <bob@friend.example> <eve@evil.example>',
-  'Bob <<bob@friend.example>>',
-  'Bob\r\nBcc: eve@evil.example <bob@friend.example>',
-  'eve@evil.example, Bob <bob@friend.example>',
-  'Bob <bob@friend.example> SIZE=1',
-  'group: bob@friend.example;',
-  'bob@friend.example (Bob)',
-  '@relay.example:bob@friend.example',
-  ' bob@friend.example',
-  'bob@friend.example ',
-  'bob @friend.example',
-  'bo\tb@friend.example',
-  'bob@friend..example',
-  'bob@.friend.example',
-  'bob@-friend.example',
-  'bob@friend!.example',
-  '.bob@friend.example',
-  'bob.@friend.example',
-  'bo..b@friend.example',
-  'bob@friend.example>\r\nRCPT TO:<eve@evil.example',
-  'bob@friend.example> SIZE=1',
-  `${'x'.repeat(256)}@friend.example`,
-  `bob@${'x'.repeat(64)}.example`,
-  `bob@${'label.'.repeat(43)}example`,
-  'mailto:bob@friend.example?cc=eve@evil.example',
-  'bob@friend.example\u202e',
-  'bob\u200b@friend.example\u0000',
-  '"bob@friend.example',
-]
 
 onAnyEngine('injection into sent mail', (engine) => {
   const world = opened(() => openSendingTenant(engine))
@@ -152,24 +108,6 @@ onAnyEngine('injection into sent mail', (engine) => {
       const { text = '' } = await readMail(left.raw)
       assert.match(text, /^On [^\r\n]+, Ann X-Evil: 1 wrote:$/m)
     }
-  })
-
-  test('only a single plain mailbox is accepted in any address field', async () => {
-    const inbox = await world.inbox()
-    const messages = await countRows(world, 'messages')
-    // Earlier messages may still be in transit.
-    const busy = "select id from deliveries where queue_state in ('ready', 'leased')"
-    await until(async () => (await runSql(world, busy)).length === 0)
-    const transactions = () => world.mta.commands.filter(({ line }) => /^MAIL/i.test(line)).length
-    const before = transactions()
-    for (const address of BAD_ADDRESSES) {
-      const tries = [{ to: address }, { cc: ['ann@friend.example', address] }, { replyTo: address }]
-      for (const fields of tries) {
-        assert.equal(await refusal(send(world, inbox, fields)), '400 bad_request', address)
-      }
-    }
-    assert.equal(await countRows(world, 'messages'), messages)
-    assert.equal(transactions(), before)
   })
 
   test('an unusual but valid address is used unchanged', async () => {

@@ -9,29 +9,14 @@ import { ACCEPTED, AMBIGUOUS } from '#test/conformance/delivering.ts'
 import {
   type Answer,
   after,
-  type Dispatching,
+  badHangs,
+  dispatching,
   domains,
   hang,
-  openDispatching,
 } from '#test/worker/dispatching.ts'
 
 const LIMIT = { timeout: 120_000 }
 const CROWDED: CarryOutcome = { kind: 'crowded', text: 'Busy' }
-
-async function dispatching(
-  answer: Answer,
-  run: (world: Dispatching) => Promise<void>,
-  options: Parameters<typeof openDispatching>[1] = {},
-): Promise<void> {
-  const world = await openDispatching(answer, options)
-  try {
-    await run(world)
-  } finally {
-    await world.close()
-  }
-}
-
-const badHangs: Answer = (domain, signal) => (domain.startsWith('bad') ? hang(signal) : ACCEPTED)
 
 test('large messages to servers that hang delay neither small nor large ones', LIMIT, async () => {
   await dispatching(badHangs, async ({ tally, queue }) => {

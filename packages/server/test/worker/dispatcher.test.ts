@@ -9,10 +9,11 @@ import { ACCEPTED, AMBIGUOUS, UNSENT } from '#test/conformance/delivering.ts'
 import {
   type Answer,
   after,
+  badHangs,
   type Dispatching,
+  dispatching,
   domains,
   hang,
-  openDispatching,
   Tally,
 } from '#test/worker/dispatching.ts'
 
@@ -21,21 +22,6 @@ const LIMIT = { timeout: 120_000 }
 const FIRST = MAIL_BOUNDS.lanes.first
 const ATTEMPTS_MAX = MAIL_BOUNDS.slots.attempts + MAIL_BOUNDS.slow.attempts
 const BYTES_MAX = MAIL_BOUNDS.slots.bytes + MAIL_BOUNDS.slow.bytes
-
-async function dispatching(
-  answer: Answer,
-  run: (world: Dispatching) => Promise<void>,
-  options: Parameters<typeof openDispatching>[1] = {},
-): Promise<void> {
-  const world = await openDispatching(answer, options)
-  try {
-    await run(world)
-  } finally {
-    await world.close()
-  }
-}
-
-const badHangs: Answer = (domain, signal) => (domain.startsWith('bad') ? hang(signal) : ACCEPTED)
 
 test('a few destinations that hang, with long queues, delay no others', LIMIT, async () => {
   await dispatching(badHangs, async ({ tally, queue }) => {

@@ -148,6 +148,23 @@ export async function openDispatching(
   }
 }
 
+export async function dispatching(
+  answer: Answer,
+  run: (world: Dispatching) => Promise<void>,
+  options: Parameters<typeof openDispatching>[1] = {},
+): Promise<void> {
+  const world = await openDispatching(answer, options)
+  try {
+    await run(world)
+  } finally {
+    await world.close()
+  }
+}
+
+/** Servers whose domain begins with `bad` hang; all others accept. */
+export const badHangs: Answer = (domain, signal) =>
+  domain.startsWith('bad') ? hang(signal) : ACCEPTED
+
 /** Never answers, and ends when it is aborted. */
 export function hang(signal: AbortSignal, outcome = UNSENT): Promise<CarryOutcome> {
   if (signal.aborted) return Promise.resolve(outcome)
