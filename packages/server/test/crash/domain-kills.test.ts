@@ -1,6 +1,6 @@
-// Domains are verified while their DNS flips, reports come to return paths, and quarantined mail is released and
-// deleted, while the service is killed again and again. Each answered request had its effect once, each other one had
-// it once or not, and every state and total agrees with the rows.
+// Domains are verified while their DNS flips, reports come to return paths and to an inbox in the same transaction, and
+// quarantined mail is released and deleted, while the service is killed again and again. Each answered request had its
+// effect once, each other one had it once or not, and every state and total agrees with the rows.
 
 import assert from 'node:assert/strict'
 import { suite } from 'node:test'
@@ -50,15 +50,15 @@ async function killAgainAndAgain({ t, kills, random, start }: KillTest): Promise
     MAILROOM_SMTP_HOSTNAME: 'mx.mail-service.dev',
     MAILROOM_ADMIN_TOKEN: OPERATOR_TOKEN,
   })
+  const { client } = service
+  const [inbox, pod] = await Promise.all([client.inboxes.create(), client.pods.create()])
   const work: Work = {
-    ...{ service, dns, random, rival: await openRival(service) },
+    ...{ service, dns, random, inbox, rival: await openRival(service) },
     ...{ answered: [], fates: new Map(), cut: 0, isStopped: false },
   }
   t.after(() => {
     work.isStopped = true
   })
-  const { client } = service
-  const [inbox, pod] = await Promise.all([client.inboxes.create(), client.pods.create()])
   await client.senderRules.create({ type: 'block', value: 'spam.example' })
   const flipped = await Promise.all(
     Array.from({ length: FLIPPED }, (_, number) =>
@@ -72,7 +72,7 @@ async function killAgainAndAgain({ t, kills, random, start }: KillTest): Promise
     ...flipped.map((domain) => flipDomain(work, domain)),
     churnDomains(work, { podId: pod.id }),
     ...Array.from({ length: REPORTERS }, () => bringReports(work, waiting)),
-    bringSpam(work, inbox),
+    bringSpam(work),
     tendQuarantine(work),
   ]
   for (let kill = 0; kill < kills; kill++) {
@@ -123,13 +123,18 @@ async function openRival(service: Service): Promise<Mailroom> {
 /** The last answer about a quarantined message. */
 type Fate = 'held' | 'releasing' | 'released' | 'deleting' | 'deleted'
 
+/** A report that was answered with 250, by the id of the report itself. */
+type Answered = Reported & { readonly messageId: string }
+
 type Work = {
   readonly service: Service
   readonly dns: Dns
   readonly random: Random
+  /** Receives the reports and the mail of a blocked sender. */
+  readonly inbox: Inbox
   /** Another account than the service's first. */
   readonly rival: Mailroom
-  readonly answered: Reported[]
+  readonly answered: Answered[]
   /** By the subject of the message. */
   readonly fates: Map<string, Fate>
   /** Requests and transactions without an answer. */
@@ -186,13 +191,15 @@ async function churnDomains(work: Work, { podId }: { podId: string }): Promise<v
   }
 }
 
-/** Each report is repeated until it is answered. */
+/** Each report is repeated until it is answered, and once more. */
 async function bringReports(work: Work, waiting: Iterable<Reported>): Promise<void> {
   for (const report of waiting) {
     const { recipient, path } = report
-    const mail = { from: '', to: path, raw: bounceMail({ to: path, recipient }) }
-    if (!(await deliver(work, mail))) return
-    work.answered.push(report)
+    const raw = bounceMail({ to: path, recipient })
+    const [, messageId = ''] = /^Message-ID: (.*)$/m.exec(raw) ?? []
+    const mail = { from: '', to: [path, work.inbox.address], raw }
+    if (!(await deliver(work, mail)) || !(await deliver(work, mail))) return
+    work.answered.push({ ...report, messageId })
   }
 }
 
@@ -208,7 +215,8 @@ async function deliver(work: Work, mail: Mail): Promise<boolean> {
 }
 
 /** Mail of a blocked sender comes in. */
-async function bringSpam(work: Work, inbox: Inbox): Promise<void> {
+async function bringSpam(work: Work): Promise<void> {
+  const { inbox } = work
   for (let number = 0; !work.isStopped; number += 1) {
     const subject = `Spam ${number}`
     const head = [`From: ${SPAMMER}`, `To: ${inbox.address}`, `Subject: ${subject}`]
@@ -241,7 +249,7 @@ async function tendQuarantine(work: Work): Promise<void> {
 
 async function checkReports(
   { db: { read } }: OpenStore,
-  reports: readonly Reported[],
+  reports: readonly Answered[],
 ): Promise<void> {
   const deliveries = await read.selectFrom('deliveries').selectAll().execute()
   const suppressions = await read.selectFrom('suppressions').selectAll().execute()
@@ -250,7 +258,14 @@ async function checkReports(
     .select(['message_id', 'details'])
     .where('kind', '=', 'message.bounced')
     .execute()
-  for (const { recipient, path } of reports) {
+  const received = await read
+    .selectFrom('messages')
+    .select('rfc_message_id')
+    .where('direction', '=', 'inbound')
+    .execute()
+  for (const { recipient, path, messageId } of reports) {
+    const copies = received.filter(({ rfc_message_id: id }) => id === messageId)
+    assert.equal(copies.length, 1, `the report about ${recipient} is in the inbox once`)
     const [delivery] = deliveries.filter(({ return_path }) => return_path === path)
     const state = [delivery?.recipient, delivery?.status, delivery?.bounce_class]
     assert.deepEqual(state, [recipient, 'bounced', 'hard'])

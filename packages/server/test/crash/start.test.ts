@@ -7,7 +7,6 @@ import { after, before, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
-import { MailroomError } from '@mailroom/sdk'
 import { plainMail } from '#test/world.ts'
 import { assertNothingLost, Intake, seededRandom } from './intake.ts'
 import { Service, type ServiceOptions } from './service.ts'
@@ -100,15 +99,6 @@ suite('a start on an empty directory', () => {
 suite('beside a running service', () => {
   before(startOnce)
 
-  test('a second one on the same data directory is refused, and the first runs on', async (t) => {
-    const second = await Service.prepare({ dataDir: service.dataDir })
-    t.after(() => second.close())
-    const { code, errors } = await second.run('serve')
-    assert.equal(code, 1)
-    assert.match(errors, /another process already serves this data directory/i)
-    await service.untilReady(1_000)
-  })
-
   test('a backup during intake holds all mail acknowledged before it began', async (t) => {
     const inbox = await service.client.inboxes.create({})
     const random = seededRandom(9)
@@ -141,46 +131,6 @@ suite('beside a running service', () => {
     await assertNothingLost(restored, before)
     t.diagnostic(`${before.length} before the backup, ${during} during it, ${total} restored`)
   })
-
-  test('accounts and keys made by commands work at once, and a revoked key no more', async () => {
-    const made = await service.command(
-      'account',
-      'create',
-      '--name',
-      'another',
-      '--plan',
-      'developer',
-    )
-    assert.equal(made.code, 0, made.output)
-    const account = lineOf(made.output, 'account')
-    assert.equal((await service.clientWith(lineOf(made.output, 'key')).pods.list().page()).total, 1)
-    assert.match((await service.command('account', 'list')).output, new RegExp(account))
-
-    const key = await service.command('key', 'create', '--account', account)
-    assert.equal(key.code, 0, key.output)
-    const client = service.clientWith(lineOf(key.output, 'key'))
-    assert.equal((await client.pods.list().page()).total, 1)
-    assert.equal((await service.command('key', 'revoke', lineOf(key.output, 'id'))).code, 0)
-    await assert.rejects(
-      client.pods.list().page(),
-      (error) => error instanceof MailroomError && error.status === 401,
-    )
-    const unknown = await service.command('key', 'revoke', lineOf(key.output, 'id'))
-    assert.equal(unknown.code, 1)
-    assert.doesNotMatch(unknown.output, /\n {4}at /)
-  })
-
-  test('mail to postmaster is listed and shown byte for byte', async () => {
-    const to = 'postmaster@mailroom.localhost'
-    const raw = plainMail({ to, subject: 'For the operator', body: 'große Sorgen' })
-    const sender = await service.sender()
-    assert.equal((await sender.send({ to, raw })).code, 250)
-    await sender.quit()
-    const list = await service.command('postmaster', 'list')
-    assert.match(list.output, /For the operator/)
-    const [id = ''] = list.output.split(' ')
-    assert.equal((await service.command('postmaster', 'show', id)).output, raw)
-  })
 })
 
 async function startOnce(): Promise<void> {
@@ -199,8 +149,4 @@ async function measureStarts(count: number, options: ServiceOptions): Promise<nu
     }
   }
   return durations
-}
-
-function lineOf(output: string, name: string): string {
-  return new RegExp(`^${name} +(\\S+)$`, 'm').exec(output)?.[1] ?? ''
 }
