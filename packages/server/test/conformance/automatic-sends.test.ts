@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { insertSend, type SendOutcome } from '#outbound/send/store/accept-send.ts'
-import { AUTOMATIC_SENDS_MS, findRefusal } from '#outbound/send/store/check-send.ts'
+import { findRefusal } from '#outbound/send/store/check-send.ts'
 import { insertSuppression } from '#outbound/suppressions/store/suppressions.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
-import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import type { Db } from '#store/tables.ts'
 import { addAccount, addInbox, arriving, openDatabase } from '#test/conformance/open-database.ts'
 import { readAll, type SendFields, sending } from '#test/conformance/sending.ts'
@@ -107,14 +107,6 @@ onEachEngine('answers to programs', (engine) => {
     }
   })
 
-  test('count separately when a burst is answered message by message', async () => {
-    let thread = await arrive(null)
-    for (let index = 1; index < 12; index++) thread = await arrive(thread)
-    const kinds: string[] = []
-    for (let index = 0; index < 12; index++) kinds.push((await sendIn(thread)).kind)
-    assert.deepEqual(kinds, [...Array(10).fill('queued'), ...Array(2).fill('loop_suspected')])
-  })
-
   test('that are late count as of their messages, which are an hour old', async () => {
     let thread: Thread | null = null
     let kinds: string[] = []
@@ -160,7 +152,7 @@ onEachEngine('answers to programs', (engine) => {
     assert.deepEqual(await sendIn(thread, { key: 'refused' }), {
       kind: 'loop_suspected',
       threadId: thread.id,
-      retryAtMs: NOW_MS + AUTOMATIC_SENDS_MS,
+      retryAtMs: NOW_MS + HOUR_MS,
       isReported: false,
     })
     const after = await readAll(db)
@@ -241,6 +233,6 @@ onEachEngine('answers to programs', (engine) => {
     )
     const outcome = await sendIn(thread, { nowMs: NOW_MS + MINUTE_MS })
     assert.ok(outcome.kind === 'loop_suspected')
-    assert.equal(outcome.retryAtMs, NOW_MS + AUTOMATIC_SENDS_MS)
+    assert.equal(outcome.retryAtMs, NOW_MS + HOUR_MS)
   })
 })

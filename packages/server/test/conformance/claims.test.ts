@@ -4,14 +4,11 @@ import { test } from 'node:test'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
 import pg from 'pg'
 import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
-import { CLAIM_LEFT_MS_MAX } from '#mailbox/claims/store/claim-token.ts'
 import {
   type ClaimRequest,
   claimOldest,
-  claimThread,
   expireClaims,
   type MadeClaim,
-  releaseClaim,
 } from '#mailbox/claims/store/claims.ts'
 import {
   addAccount,
@@ -125,49 +122,6 @@ onBothEngines('claims in the store', (engine) => {
       ...Array(3).fill('thread.claimed'),
       ...Array(2).fill('thread.released'),
     ])
-  })
-
-  test('a lease that a wrong clock wrote does not last for ever', async () => {
-    const inboxId = await inboxWith(1)
-    const future = at(10 ** 12)
-    const made = await db.write(claimOldest, {
-      ...owner,
-      inboxId,
-      requests: [requestOf('a')],
-      ...future,
-    })
-    const threadId = made?.made[0]?.[0]?.threadId ?? ''
-    const claim = { ...owner, threadId, owner: 'b', leaseMs: LEASE_MS }
-    const soon = at(future.queueMs + LEASE_MS - CLAIM_LEFT_MS_MAX)
-    assert.equal((await db.write(claimThread, { ...claim, ...newClaim(), ...soon })).kind, 'taken')
-    const before = at(soon.queueMs - 1)
-    const outcome = await db.write(claimThread, { ...claim, ...newClaim(), ...before })
-    assert.equal(outcome.kind === 'claimed' ? outcome.claim.fence : 0, 2)
-  })
-
-  test('a token releases only its own claim', async () => {
-    const inboxId = await inboxWith(1)
-    const request = requestOf('a')
-    const place = { ...owner, inboxId }
-    const { made } =
-      (await db.write(claimOldest, { ...place, requests: [request], ...at(1) })) ?? {}
-    const threadId = made?.[0]?.[0]?.threadId ?? ''
-    const release = (tokenHash: Uint8Array | null, queueMs: number) =>
-      db.write(releaseClaim, {
-        ...owner,
-        threadId,
-        tokenHash,
-        isRead: null,
-        eventId: makeId('evt'),
-        changeEventId: makeId('evt'),
-        ...at(queueMs),
-      })
-    const own = request.claims[0]?.tokenHash ?? null
-    assert.equal((await release(null, 2)).kind, 'lease_lost')
-    assert.equal((await release(randomBytes(32), 2)).kind, 'lease_lost')
-    assert.equal((await release(own, 1 + LEASE_MS)).kind, 'lease_lost')
-    assert.equal((await release(own, 2)).kind, 'kept')
-    assert.equal((await release(own, 2)).kind, 'lease_lost')
   })
 
   if (engine === 'postgres') {

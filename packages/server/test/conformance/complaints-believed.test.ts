@@ -70,39 +70,6 @@ onEachEngine('complaints', (engine) => {
     assert.deepEqual(new Set(counts()), new Set(['ignored']))
   })
 
-  test('of those kinds at abuse@ about foreign mail are left to people', async () => {
-    const message = await sent('accepted', 'bob@far.example')
-    for (const feedbackType of ['not-spam', 'auth-failure']) {
-      for (const unknown of [
-        complaint({ feedbackType }),
-        complaint({ feedbackType, originalMailFrom: 'eve@far.example' }),
-        complaint({ feedbackType, originalMessageId: '<forged@mailroom.localhost>' }),
-        complaint({ feedbackType, originalMessageId: messageIdOf(message) }),
-      ]) {
-        assert.equal(await reportAtAbuse(unknown), null)
-      }
-    }
-    assert.ok(!counts().includes('ignored'))
-  })
-
-  const proofs: [string, (message: SendInput) => Partial<Complaint>][] = [
-    ['Original-Mail-From', (message) => ({ originalMailFrom: pathOf(message) })],
-    ['Return-Path', (message) => ({ reportedReturnPath: pathOf(message).toUpperCase() })],
-    [
-      'the mark on the message, with its recipient',
-      (message) => marked(message, { recipients: ['bob@far.example'] }),
-    ],
-    ['the mark on the message, with nobody named', (message) => marked(message)],
-  ]
-  for (const [how, fields] of proofs) {
-    test(`at abuse@ are recognised by ${how}`, async () => {
-      const message = await sent('accepted', 'bob@far.example')
-      const taken = await reportAtAbuse(complaint(fields(message)))
-      assert.deepEqual(taken, { kind: 'done' })
-      assert.deepEqual(await statesOf(message), ['complained'])
-    })
-  }
-
   test('without proof are left to people, however much of the message they know', async () => {
     const message = await sent('accepted', 'bob@far.example')
     const originalMessageId = messageIdOf(message)

@@ -3,8 +3,6 @@ import { beforeEach, test } from 'node:test'
 import pg from 'pg'
 import type { Carrier } from '#delivery/carrier.ts'
 import { type DeliveryQueue, openDeliveryQueue } from '#delivery/delivery-queue.ts'
-import { removeInbox } from '#inboxes/store/change-inboxes.ts'
-import { listDeliveries } from '#outbound/deliveries/store/deliveries.ts'
 import { deliveryQueue } from '#outbound/deliveries/store/leases.ts'
 import { settleDeliveries } from '#outbound/deliveries/store/settle.ts'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
@@ -183,26 +181,6 @@ onBothEngines('the queue of deliveries', (engine) => {
       }
     })
   }
-
-  test('a claim drops deliveries whose inbox was deleted', async () => {
-    const id = await send('1@far.example')
-    const [first] = await deliveriesOf(db, [id])
-    await db.write(removeInbox, {
-      actor: { kind: 'operator' },
-      ...owner,
-      inboxId,
-      nowMs: START_MS,
-    })
-    inboxId = await addInbox(db, owner)
-    const kept = await send('2@far.example')
-    const held = await claim('worker', 'far.example')
-    assert.deepEqual(
-      held.map(({ message_id }) => message_id),
-      [kept],
-    )
-    assert.deepEqual(await deliveriesOf(db, [id]), [])
-    assert.ok(first)
-  })
 
   test('a renewed lease lasts, a lease that is not renewed ends, and the delivery is aborted', async () => {
     const id = await send('1@far.example')
@@ -417,54 +395,6 @@ onBothEngines('the queue of deliveries', (engine) => {
     await openQueue('worker').readyDue()
     const ready = await runSql(database, `select id from deliveries where queue_state = 'ready'`)
     assert.equal(ready.length, count)
-  })
-
-  test('deliveries of a message are listed in pages in the order of its recipients', async () => {
-    const recipients = ['c@far.example', 'a@far.example', 'b@near.example']
-    const messageId = await send(...recipients)
-    const { accountId } = owner
-    const all = await listDeliveries(db, { accountId, messageId, limit: 50, offset: 0 })
-    assert.equal(all.total, 3)
-    assert.deepEqual(
-      all.deliveries.map(({ recipient }) => recipient),
-      recipients,
-    )
-    const page = await listDeliveries(db, { accountId, messageId, limit: 1, offset: 1 })
-    assert.deepEqual([page.total, page.deliveries], [3, all.deliveries.slice(1, 2)])
-    const foreign = { accountId: makeId('acc'), messageId, limit: 50, offset: 0 }
-    assert.equal((await listDeliveries(db, foreign)).total, 0)
-  })
-
-  test('the cost of a scan grows with lanes, not with deliveries', async (context) => {
-    const id = await send('1@far.example')
-    await copyDelivery(database, id, 100_000, `'far.example'`)
-    await copyDelivery(database, id, 1_000, `'lane-' || i`)
-    if (engine === 'postgres') await runSql(database, 'analyze deliveries')
-    const queue = openQueue('worker')
-    const timed = async <Value>(name: string, run: () => Promise<Value>) => {
-      const startMs = performance.now()
-      const value = await run()
-      context.diagnostic(`${name}: ${(performance.now() - startMs).toFixed(1)} ms`)
-      return value
-    }
-    const list = (limit: number) =>
-      queue.listHeads({ after: { account: '', lane: '' }, lanesEach: limit, limit })
-    await list(1)
-    const lanes = await timed('200 of 1,000 lanes', () => list(200))
-    assert.equal(lanes.length, 200)
-    const all = await timed('all 1,001 lanes', () => list(2_000))
-    assert.equal(all.length, 1_001)
-    const wanted = lanes.map((head) => ({ ...head, limit: 5 }))
-    await timed('a claim of 200 lanes', () => queue.claim(wanted))
-    const far = [{ account: owner.accountId, lane: 'far.example', limit: 100 }]
-    await timed('a claim of 100 in the long lane', () => queue.claim(far))
-    await runSql(
-      database,
-      `update deliveries set queue_state = 'waiting', next_attempt_at =
-      ${START_MS} + 1000 where queue_state = 'ready'`,
-    )
-    await timed('a look for what is due among 100,000', () => queue.readyDue())
-    await runSql(database, 'delete from deliveries')
   })
 
   if (engine === 'sqlite') {

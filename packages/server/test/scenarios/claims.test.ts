@@ -194,7 +194,9 @@ onEachEngine('claims', (engine) => {
     await mine.threads.renewClaim(id, { leaseSeconds: 600 })
     world.clock.advance(500_000)
     assert.equal((await client.threads.get(id)).claim?.fence, 1)
-    assert.equal(await refusal(client.threads.releaseClaim(id)), '409 lease_lost')
+    for (const by of [client, client.withLease('mrl_wrong')]) {
+      assert.equal(await refusal(by.threads.releaseClaim(id)), '409 lease_lost')
+    }
     const released = await mine.threads.releaseClaim(id, { isRead: true })
     assert.deepEqual([released.claim, released.isRead], [null, true])
     assert.equal(await refusal(mine.threads.releaseClaim(id)), '409 lease_lost')
@@ -225,6 +227,18 @@ onEachEngine('claims', (engine) => {
     world.clock.step(-3_600_000)
     world.clock.advance(60_001)
     assert.equal((await client.threads.claim(id, TERMS)).fence, 2)
+  })
+
+  test('a lease that a wrong clock wrote does not last for ever', async () => {
+    const { inbox, ids } = await inboxWith(1)
+    const [id = ''] = ids
+    const claim = async () => (await client.threads.claim(id, TERMS)).fence
+    assert.equal(await claim(), 1)
+    const lengthen = `update threads set claim_until = claim_until + 86400000 where id = '${id}'`
+    await runSql(world, lengthen)
+    assert.equal(await claim(), 2)
+    await runSql(world, lengthen)
+    assert.equal((await take(inbox))[0]?.fence, 3)
   })
 
   test('the oldest unread threads are claimed that nobody has and that are not put off', async () => {

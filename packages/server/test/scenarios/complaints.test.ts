@@ -62,6 +62,18 @@ onEachEngine('complaints', (engine) => {
       ({ to, messageId, mark }) => ({ to: ABUSE, recipient: to, messageId, mark }),
     ],
     [
+      'at abuse@ by the Return-Path of the message',
+      ({ reversePath, messageId }) => ({
+        to: ABUSE,
+        messageId,
+        returnPath: reversePath.toUpperCase(),
+      }),
+    ],
+    [
+      'at abuse@ by the message, naming no recipient',
+      ({ messageId, mark }) => ({ to: ABUSE, messageId, mark }),
+    ],
+    [
       'at another spelling of abuse@',
       ({ reversePath }) => ({ to: 'ABUSE+x@Mailroom.LOCALHOST', mailFrom: reversePath }),
     ],
@@ -113,6 +125,8 @@ onEachEngine('complaints', (engine) => {
       }),
       complaintMail({ to: ABUSE, feedbackType: 'auth-failure', messageId: '<a@else.example>' }),
       complaintMail({ to: ABUSE, feedbackType: 'not-spam' }),
+      complaintMail({ to: ABUSE, feedbackType: 'not-spam', messageId }),
+      complaintMail({ to: ABUSE, feedbackType: 'not-spam', mailFrom: 'eve@friend.example' }),
       complaintMail({ to: ABUSE, messageId, recipient: 'eve@friend.example' }),
       complaintMail({ to: ABUSE, messageId }),
       complaintMail({ to: ABUSE, mailFrom: 'b+forged@mailroom.localhost', recipient: to }),

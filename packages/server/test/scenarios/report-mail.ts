@@ -49,8 +49,9 @@ export type ComplainedMail = {
   recipient?: string | null
   mailFrom?: string
   messageId?: string
-  /** X-Loop of the returned message. */
+  /** X-Loop and Return-Path of the returned message. */
   mark?: string
+  returnPath?: string
   headers?: readonly string[]
 }
 
@@ -71,7 +72,10 @@ export function complaintMail(fields: ComplainedMail): string {
       ...(recipient === null ? [] : [`Original-Rcpt-To: <${recipient}>`]),
     ],
     returned: fields.messageId,
-    mark: fields.mark,
+    fields: [
+      ...(fields.mark === undefined ? [] : [`X-Loop: ${fields.mark}`]),
+      ...(fields.returnPath === undefined ? [] : [`Return-Path: <${fields.returnPath}>`]),
+    ],
     headers: fields.headers,
   })
 }
@@ -84,7 +88,8 @@ function report(parts: {
   words: string
   status: string[]
   returned: string | undefined
-  mark?: string | undefined
+  /** More fields of the returned message. */
+  fields?: readonly string[]
   headers?: readonly string[] | undefined
 }): string {
   const returned =
@@ -95,7 +100,7 @@ function report(parts: {
           'Content-Type: message/rfc822',
           '',
           `Message-ID: ${parts.returned}`,
-          ...(parts.mark === undefined ? [] : [`X-Loop: ${parts.mark}`]),
+          ...(parts.fields ?? []),
           'Subject: A subject',
           '',
           'A body.',
