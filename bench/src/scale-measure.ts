@@ -152,14 +152,14 @@ function writes(db: Db, at: (round: number) => Sample): Operation[] {
         ),
     },
     {
-      name: 'claim 10 of a lane, and give them back',
+      name: 'lease 10 of a lane, and return them',
       async run(n) {
         const account = at(n).accountId
         const heads = [{ account, lane: `domain${n % 200}.example`, limit: 10 }]
         const nowMs = Date.now()
-        const claim = { worker: 'a worker', heads, nowMs, leaseUntilMs: nowMs + 60_000 }
-        const held = await db.write(deliveryQueue.claim, claim)
-        await db.write(deliveryQueue.giveBack, {
+        const lease = { worker: 'a worker', heads, nowMs, leaseUntilMs: nowMs + 60_000 }
+        const held = await db.write(deliveryQueue.lease, lease)
+        await db.write(deliveryQueue.return, {
           worker: 'a worker',
           ids: held.map(({ id }) => id),
         })

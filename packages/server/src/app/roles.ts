@@ -155,9 +155,9 @@ function openReaders(
   { budgets, service: { db, clock, log } }: Parts,
   metrics: Metrics,
 ): EventReaders {
-  const placesOf = (name: string) => budgets.openSlots({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
+  const slotsOf = (name: string) => budgets.openSlots({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
   const readers = new EventReaders({
-    places: { socket: placesOf('sockets'), stream: placesOf('streams') },
+    slots: { socket: slotsOf('sockets'), stream: slotsOf('streams') },
     findGoodKeys: (keyIds) => findActiveKeys(db, keyIds),
     findEndedSessions: (ids) => findEndedSessions(db, ids),
     now: () => clock.now(),

@@ -235,7 +235,7 @@ type S3Settings = Readonly<{
   secretAccessKey: string
 }>
 
-export type BlobStorePlace = 'disk' | 'database' | S3Settings
+export type BlobStoreLocation = 'disk' | 'database' | S3Settings
 
 const EXPECTED =
   'disk, database or s3://bucket/prefix?endpoint=https://host&region=name (without endpoint: that of AWS in the region)'
@@ -250,36 +250,40 @@ const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const PREFIX = /^(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}(?:\/|$)){0,8}$/
 
 /** An `s3:` URL may lack the access key; `withCredentials` adds it. */
-export const blobStore: Form<BlobStorePlace> = {
+export const blobStore: Form<BlobStoreLocation> = {
   expected: EXPECTED,
-  read(text): Reading<BlobStorePlace> {
+  read(text): Reading<BlobStoreLocation> {
     if (text === 'disk' || text === 'database') return { value: text }
-    const place = readS3(text)
-    return place === null ? { expected: EXPECTED } : { value: place }
+    const location = readS3(text)
+    return location === null ? { expected: EXPECTED } : { value: location }
   },
 }
 
 /** The given or default location, with the environment's access key if it lacks one. */
 export function withCredentials(
-  given: { blobStore: BlobStorePlace | null; databaseUrl: string | null },
+  given: { blobStore: BlobStoreLocation | null; databaseUrl: string | null },
   env: Readonly<Record<string, string | undefined>>,
-): BlobStorePlace {
-  const { blobStore: place, databaseUrl } = given
-  if (place === null) return databaseUrl === null ? 'disk' : 'database'
-  if (typeof place === 'string' || place.accessKeyId !== '' || place.secretAccessKey !== '') {
-    return place
+): BlobStoreLocation {
+  const { blobStore: location, databaseUrl } = given
+  if (location === null) return databaseUrl === null ? 'disk' : 'database'
+  if (
+    typeof location === 'string' ||
+    location.accessKeyId !== '' ||
+    location.secretAccessKey !== ''
+  ) {
+    return location
   }
   return {
-    ...place,
+    ...location,
     accessKeyId: env.AWS_ACCESS_KEY_ID?.trim() ?? '',
     secretAccessKey: env.AWS_SECRET_ACCESS_KEY?.trim() ?? '',
   }
 }
 
 /** An access key needs both its id and its secret, and the id has to fit into a header. */
-export function lacksCredentials(place: BlobStorePlace): boolean {
-  if (typeof place === 'string') return false
-  return !/^[!-~]{1,200}$/.test(place.accessKeyId) || place.secretAccessKey === ''
+export function lacksCredentials(location: BlobStoreLocation): boolean {
+  if (typeof location === 'string') return false
+  return !/^[!-~]{1,200}$/.test(location.accessKeyId) || location.secretAccessKey === ''
 }
 
 function readS3(text: string): S3Settings | null {

@@ -3,7 +3,7 @@
 import type { BlockList } from 'node:net'
 import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
 import * as forms from './forms.ts'
-import { type BlobStorePlace, blobStore, type Form } from './forms.ts'
+import { type BlobStoreLocation, blobStore, type Form } from './forms.ts'
 
 const ROLES = ['http', 'smtp', 'delivery', 'webhooks'] as const
 type Role = (typeof ROLES)[number]
@@ -38,7 +38,7 @@ export type Settings = Readonly<{
   dataDir: string
   /** Null for the embedded database in the data directory. */
   databaseUrl: string | null
-  blobStore: BlobStorePlace
+  blobStore: BlobStoreLocation
   roles: ReadonlySet<Role>
   httpHost: string
   /** 0 takes any free port, also for SMTP. */

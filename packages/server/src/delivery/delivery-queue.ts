@@ -32,10 +32,10 @@ import { HOUR_MS } from '#platform/units.ts'
 import type { Group as AnyGroup, DispatchedQueue, GroupOutcome } from '#queue/dispatched-queue.ts'
 import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import {
-  giveBack,
   type LeaseKeeper,
   openLeaseKeeper,
   retryUntilStored,
+  returnLeases,
 } from '#queue/lease-keeper.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import { BACKOFF_MS_MAX, nextAttemptAt } from '#queue/retry-schedules.ts'
@@ -57,7 +57,7 @@ export function openDeliveryQueue(
   })
   return {
     ...leases,
-    claim: (heads) => leases.claim(heads, deps.clock.now()),
+    lease: (heads) => leases.lease(heads, deps.clock.now()),
     group: (held) => groupByDomain(held, deps.laneOf),
     async deliver(group, signal, onAnswer) {
       try {
@@ -109,7 +109,7 @@ type Group = AnyGroup<HeldDelivery>
 type Holding = {
   worker: string
   signal: AbortSignal
-  leases: Pick<LeaseKeeper<HeldDelivery>, 'confirm' | 'giveBack'>
+  leases: Pick<LeaseKeeper<HeldDelivery>, 'confirm' | 'return'>
   /** See `DispatchedQueue.deliver`. */
   onAnswer: (() => void) | undefined
 }
@@ -127,7 +127,7 @@ async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Pro
   if (first === undefined) {
     // A delivery that another worker took over stays with it; the next claim removes deliveries of
     // a deleted inbox.
-    await giveBack(deps, claimed, { leases, signal, fields })
+    await returnLeases(deps, claimed, { leases, signal, fields })
     return 'returned'
   }
   const group: Group = [first, ...rest]
@@ -150,7 +150,7 @@ async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Pro
   }
   if (untried.length > 0) {
     const deliveries = untried.map(({ delivery }) => delivery)
-    await giveBack(deps, deliveries, { leases, signal, fields })
+    await returnLeases(deps, deliveries, { leases, signal, fields })
   }
   return groupOutcomeOf(attempted.map(({ outcome }) => outcome.kind))
 }

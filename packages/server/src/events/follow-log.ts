@@ -23,7 +23,7 @@ export type LogReader = {
   isBehind(): Promise<boolean>
 }
 
-type Place = { kept: LogOffset; read: LogOffset; unkept: number; keptMs: number }
+type Progress = { kept: LogOffset; read: LogOffset; unkept: number; keptMs: number }
 
 /** The transaction of `write` moves the offset, so that one process does the work. */
 export function openLogReader<Event extends { readonly offset: LogOffset }, Work>(
@@ -39,20 +39,20 @@ export function openLogReader<Event extends { readonly offset: LogOffset }, Work
   },
 ): LogReader {
   /** The stored offset, and how far this process has read since without finding work. */
-  let place: Place | null = null
+  let progress: Progress | null = null
   let found = 0
 
-  const placeAt = (kept: LogOffset): Place => {
+  const startAt = (kept: LogOffset): Progress => {
     return { kept, read: kept, unkept: 0, keptMs: clock.monotonic() }
   }
   const keep = async (from: LogOffset, to: LogOffset, work: readonly Work[]) => {
     // If the write fails, another process was first; the next step reads its offset.
-    place = (await reader.write({ from, to, work })) ? placeAt(to) : null
+    progress = (await reader.write({ from, to, work })) ? startAt(to) : null
   }
   return {
     async step() {
-      place ??= placeAt(await findReaderOffset(db, reader.name))
-      const { kept, read, unkept, keptMs } = place
+      progress ??= startAt(await findReaderOffset(db, reader.name))
+      const { kept, read, unkept, keptMs } = progress
       const events = await reader.read(read)
       found = events.length
       const isLate = clock.monotonic() - keptMs >= LOG_UNKEPT_MS_MAX
@@ -65,18 +65,18 @@ export function openLogReader<Event extends { readonly offset: LogOffset }, Work
       const { work, to } = await reader.match(events)
       const isMuch = unkept + found >= LOG_UNKEPT_EVENTS_MAX
       if (work.length > 0 || isLate || isMuch) await keep(kept, to, work)
-      else place = { kept, read: to, unkept: unkept + found, keptMs }
+      else progress = { kept, read: to, unkept: unkept + found, keptMs }
       const isWhole = compareOffsets(to, last.offset) === 0
-      return place === null || !isWhole || found === reader.limit
+      return progress === null || !isWhole || found === reader.limit
     },
     get found() {
       return found
     },
     get offset() {
-      return place?.read ?? null
+      return progress?.read ?? null
     },
     async isBehind() {
-      return place !== null && (await isUnsettledAfter(db, place.read))
+      return progress !== null && (await isUnsettledAfter(db, progress.read))
     },
   }
 }

@@ -18,14 +18,14 @@ export type EventReader = {
   readonly keyId: string
   readonly kind: 'socket' | 'stream' | 'wait'
   /** Null for a waiting request. Released with the reader. */
-  readonly place: HeldSlot | null
+  readonly slot: HeldSlot | null
   readonly session?: CallerSession | null
   /** Called at most once, after the removal; `add` itself may call it. */
   end(reason: EndReason): void
 }
 
 export type EventReadersOptions = {
-  readonly places: Readonly<Record<'socket' | 'stream', KeyedSlots>>
+  readonly slots: Readonly<Record<'socket' | 'stream', KeyedSlots>>
   findGoodKeys(keyIds: readonly string[]): Promise<readonly string[]>
   findEndedSessions?(ids: readonly string[]): Promise<readonly string[]>
   readonly log: Log
@@ -50,17 +50,17 @@ export class EventReaders {
   }
 
   /** Null when the account has no slot left. Rejects with `service_unavailable`. */
-  takePlace(
+  takeSlot(
     kind: 'socket' | 'stream',
     accountId: string,
   ): HeldSlot | null | Promise<HeldSlot | null> {
-    return this.#options.places[kind].take(accountId)
+    return this.#options.slots[kind].take(accountId)
   }
 
   /** Ends the reader at once if its key was revoked or the service is stopping. */
   add(reader: EventReader): void {
     if (this.#isClosing || this.#revoked.get(reader.keyId) !== null) {
-      reader.place?.release()
+      reader.slot?.release()
       reader.end(this.#isClosing ? 'closing' : 'revoked')
       return
     }
@@ -71,7 +71,7 @@ export class EventReaders {
 
   remove(reader: EventReader): void {
     if (!this.#readers.delete(reader)) return
-    reader.place?.release()
+    reader.slot?.release()
     if (this.#readers.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined

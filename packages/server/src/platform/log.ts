@@ -122,7 +122,7 @@ const SECRET_FIELDS = [
 const SECRET_FORMS = new RegExp(
   [
     `"(?<field>${SECRET_FIELDS.join('|')})":"(?:[^"\\\\]|\\\\.)+"`,
-    '\\b(?<mark>mr[al]?_|whsec_)[A-Za-z0-9+/=]{20,}',
+    '\\b(?<prefix>mr[al]?_|whsec_)[A-Za-z0-9+/=]{20,}',
     '(?<scheme>\\b[Bb]earer )[^\\s"\\\\]+',
     '(?<query>[?&]token=)[^&\\s"\\\\]+',
     '(?<user>:\\/\\/[^\\s:/@"\\\\]*:)[^\\s/@"\\\\]+(?=@)',
@@ -144,7 +144,7 @@ function hider(secrets: readonly string[]): (line: string) => string {
 function hideMatch(...match: unknown[]): string {
   const groups = match.at(-1) as Record<string, string | undefined>
   if (groups.field !== undefined) return `"${groups.field}":"${HIDDEN}"`
-  return (groups.mark ?? groups.scheme ?? groups.query ?? groups.user ?? '') + HIDDEN
+  return (groups.prefix ?? groups.scheme ?? groups.query ?? groups.user ?? '') + HIDDEN
 }
 
 /**

@@ -20,13 +20,13 @@ export type DispatchedQueue<Held extends Item> = {
   /** Heads with ready deliveries, ordered by account and lane; at most `lanesEach` per account. */
   listHeads(page: { after: Head; lanesEach: number; limit: number }): Promise<Head[]>
   /** Requires distinct heads. Leases the most overdue deliveries first. */
-  claim(shares: readonly Share[]): Promise<Held[]>
+  lease(shares: readonly Share[]): Promise<Held[]>
   group(held: readonly Held[]): Group<Held>[]
   /** Makes ready all due items and all with expired leases; calls `onReady` after each step. */
   readyDue(onReady?: () => void, signal?: AbortSignal): Promise<void>
   /** Renews the leases of all items leased here and neither settled nor returned. */
   renew(): Promise<void>
-  giveBack(held: readonly Held[]): Promise<void>
+  return(held: readonly Held[]): Promise<void>
   /** Settles or returns the whole group before it resolves. `onAnswer` precedes the outcome. */
   deliver(group: Group<Held>, signal: AbortSignal, onAnswer?: () => void): Promise<GroupOutcome>
 }

@@ -31,17 +31,17 @@ export function openDispatcher<Held extends Item>(
 ): Dispatcher {
   const { name = 'deliveries', bounds = MAIL_BOUNDS } = options
   const work = new Work(queue, log, bounds)
-  const claims = openWorkerLoop({
+  const leasing = openWorkerLoop({
     name,
     everyMs: SCAN_EVERY_MS,
-    step: (signal) => work.claimMore(signal),
+    step: (signal) => work.leaseMore(signal),
     log,
   })
   const wake = () => {
     work.requestScan()
-    claims.wake()
+    leasing.wake()
   }
-  work.wantMore = () => claims.wake()
+  work.wantMore = () => leasing.wake()
   const due = openWorkerLoop({
     name: `due ${name}`,
     everyMs: SCAN_EVERY_MS,
@@ -67,7 +67,7 @@ export function openDispatcher<Held extends Item>(
     lanes: () => work.lanes,
     async close(drainMs) {
       work.stopStarting()
-      await Promise.all([claims.close(), due.close()])
+      await Promise.all([leasing.close(), due.close()])
       await work.drain(drainMs)
       await leases.close()
     },
@@ -117,11 +117,11 @@ class Work<Held extends Item> {
   }
 
   /** True when there may be more. */
-  async claimMore(signal: AbortSignal): Promise<boolean> {
+  async leaseMore(signal: AbortSignal): Promise<boolean> {
     if (this.#heads.hasUnread) await this.#heads.find((head) => this.#roomFor(head) > 0)
     if (signal.aborted) return false
     const shares = this.#allot()
-    const count = shares.length === 0 ? 0 : await this.#claim(shares)
+    const count = shares.length === 0 ? 0 : await this.#lease(shares)
     return count > 0 || this.#heads.hasUnread
   }
 
@@ -131,7 +131,7 @@ class Work<Held extends Item> {
 
   /** Call it after the last lease. */
   async drain(drainMs: number): Promise<void> {
-    this.#giveBack([...this.#lanes.values()].flatMap((lane) => lane.removeExcess(0)))
+    this.#return([...this.#lanes.values()].flatMap((lane) => lane.removeExcess(0)))
     if (this.active > 0) {
       const ended = new Promise<void>((resolve) => {
         this.#onEnd = resolve
@@ -161,13 +161,13 @@ class Work<Held extends Item> {
    * Accounts with few unfinished items come first. Allotted items count in the lane and the pool
    * until the lease is written.
    */
-  #allot(): Claim<Held>[] {
+  #allot(): Allotment<Held>[] {
     const heldOf = ({ account }: Head) => this.#held.get(account) ?? 0
     const chosen = [...this.#heads]
       .filter((head) => this.#roomFor(head) > 0)
       .sort((one, other) => heldOf(one) - heldOf(other))
-      .slice(0, HEADS_PER_CLAIM)
-    const claims: Claim<Held>[] = []
+      .slice(0, HEADS_PER_LEASE)
+    const allotments: Allotment<Held>[] = []
     for (const [account, heads] of Map.groupBy(chosen, (head) => head.account)) {
       for (const [index, head] of heads.entries()) {
         const pool = this.#poolOf(this.#laneOf(head.lane))
@@ -177,31 +177,31 @@ class Work<Held extends Item> {
         const lane = this.#use(head.lane)
         lane.expect(account, limit)
         pool.add(account, limit)
-        claims.push({ share: { ...head, limit }, lane, pool })
+        allotments.push({ share: { ...head, limit }, lane, pool })
       }
     }
-    return claims
+    return allotments
   }
 
-  async #claim(claims: Claim<Held>[]): Promise<number> {
-    let claimed: Held[] = []
+  async #lease(allotments: Allotment<Held>[]): Promise<number> {
+    let leased: Held[] = []
     try {
-      claimed = await this.#queue.claim(claims.map(({ share }) => share))
+      leased = await this.#queue.lease(allotments.map(({ share }) => share))
     } finally {
-      for (const { share, lane, pool } of claims) {
+      for (const { share, lane, pool } of allotments) {
         lane.expect(share.account, -share.limit)
         pool.add(share.account, -share.limit)
         this.#forgetLanes(lane)
       }
     }
     const counts = new Map<string, number>()
-    for (const { account_id: account, lane } of claimed) add(counts, keyOf({ account, lane }), 1)
-    for (const { share } of claims) {
-      this.#heads.afterClaim(share, (counts.get(keyOf(share)) ?? 0) >= share.limit)
+    for (const { account_id: account, lane } of leased) add(counts, keyOf({ account, lane }), 1)
+    for (const { share } of allotments) {
+      this.#heads.afterLease(share, (counts.get(keyOf(share)) ?? 0) >= share.limit)
     }
-    for (const group of this.#queue.group(claimed)) this.#take(group)
+    for (const group of this.#queue.group(leased)) this.#take(group)
     this.#start()
-    return claimed.length
+    return leased.length
   }
 
   #take(group: Group<Held>): void {
@@ -311,7 +311,7 @@ class Work<Held extends Item> {
       if (this.active === 0) this.#onEnd()
       return
     }
-    this.#giveBack(lane.removeExcess())
+    this.#return(lane.removeExcess())
     this.#forgetLanes(lane)
     this.#start()
     const isRoom = !lane.isAnswering || lane.roomFor(account) > 0
@@ -326,7 +326,7 @@ class Work<Held extends Item> {
     if (oldest !== undefined) this.#lanes.delete(oldest.name)
   }
 
-  #giveBack(attempts: Attempt<Held>[]): void {
+  #return(attempts: Attempt<Held>[]): void {
     if (attempts.length === 0) return
     for (const { account, pool, group } of attempts) {
       pool.add(account, -1)
@@ -334,7 +334,7 @@ class Work<Held extends Item> {
       this.#heads.add({ account, lane: group[0].lane })
     }
     const held = attempts.flatMap(({ group }) => group)
-    const returning = this.#queue.giveBack(held).catch((error: unknown) => {
+    const returning = this.#queue.return(held).catch((error: unknown) => {
       this.#log.warn({ error }, 'deliveries could not be released; their leases will expire')
     })
     this.#returning.add(returning)
@@ -342,9 +342,9 @@ class Work<Held extends Item> {
   }
 }
 
-type Claim<Held extends Item> = { share: Share; lane: Lane<Held>; pool: Pool }
+type Allotment<Held extends Item> = { share: Share; lane: Lane<Held>; pool: Pool }
 
-const HEADS_PER_CLAIM = 200
+const HEADS_PER_LEASE = 200
 
 function add(counts: Map<string, number>, key: string, amount: number): void {
   const count = (counts.get(key) ?? 0) + amount
@@ -394,7 +394,7 @@ class ReadyHeads {
     return this.#isScanDue || this.#scan !== null || this.#rests.size > 0
   }
 
-  async find(isClaimable: (head: Head) => boolean): Promise<void> {
+  async find(isLeasable: (head: Head) => boolean): Promise<void> {
     const [rest] = this.#rests
     if (this.#scan === null && this.#isScanDue) {
       this.#isScanWanted = false
@@ -404,7 +404,7 @@ class ReadyHeads {
     const found = this.#scan === null ? [] : await this.#readScan(this.#scan)
     if (rest !== undefined) found.push(...(await this.#readRest(...rest)))
     for (const head of found) {
-      if (this.#heads.size < HEADS_MAX || isClaimable(head)) this.add(head)
+      if (this.#heads.size < HEADS_MAX || isLeasable(head)) this.add(head)
       else this.#hasLeftOut = true
     }
   }
@@ -441,7 +441,7 @@ class ReadyHeads {
     if (!this.#heads.has(key)) this.#heads.set(key, head)
   }
 
-  afterClaim(head: Head, mayHaveMore: boolean): void {
+  afterLease(head: Head, mayHaveMore: boolean): void {
     this.#heads.delete(keyOf(head))
     // The next scan finds the head again, after the skipped ones.
     if (mayHaveMore && !this.#hasLeftOut) this.add(head)

@@ -1,6 +1,6 @@
 // Work that one worker at a time does under a lease; `due_at` is the next run or the lease's end.
 
-import type { ExpressionBuilder } from 'kysely'
+import { type ExpressionBuilder, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
@@ -89,8 +89,8 @@ export async function hasDueJob(
 }
 
 /** Leases jobs of one account. Accounts take turns, starting after `afterAccount`. */
-export const claimJobs = transaction({
-  name: 'claimJobs',
+export const leaseJobs = transaction({
+  name: 'leaseJobs',
   accountOf: () => null,
   essential: true,
   async run(
@@ -223,14 +223,19 @@ export const releaseJobs = transaction({
   essential: true,
   async run(tx: Tx, { instance }: { instance: string | null }): Promise<void> {
     const freed = tx.query.updateTable('jobs').set({ leased_by: null, due_at: AT_ONCE })
-    // Worker names begin with the instance and a space; `!` follows the space in ASCII.
     const own =
       instance === null
         ? freed.where('leased_by', 'is not', null)
-        : freed.where('leased_by', '>', `${instance} `).where('leased_by', '<', `${instance}!`)
+        : freed.where(isLeasedBy(instance))
     await own.execute()
   },
 })
+
+/** Leased by a worker of the instance. */
+export function isLeasedBy(instance: string): RawBuilder<SqlBool> {
+  // Worker names begin with the instance and a space; `!` follows the space in ASCII.
+  return sql`(leased_by > ${`${instance} `} and leased_by < ${`${instance}!`})`
+}
 
 const AT_ONCE = 0
 

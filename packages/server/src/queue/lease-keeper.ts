@@ -15,14 +15,14 @@ type Named = { readonly id: string }
 
 export type LeaseKeeper<Held extends Named> = {
   listHeads(page: { after: Head; lanesEach: number; limit: number }): Promise<Head[]>
-  claim(heads: readonly Share[], nowMs?: number): Promise<Held[]>
+  lease(heads: readonly Share[], nowMs?: number): Promise<Held[]>
   /** Stops renewing these leases, except for deliveries leased again since. */
   drop(held: readonly Held[]): void
   /**
    * Makes unattempted deliveries ready at once. A new lease of one is not confirmed before
    * `withRetries` has made its last try.
    */
-  giveBack(held: readonly Held[], withRetries?: Retrying): Promise<void>
+  return(held: readonly Held[], withRetries?: Retrying): Promise<void>
   renew(): Promise<void>
   /** Keeps the deliveries that are still leased with enough time left to send them. */
   confirm(held: readonly Held[]): Promise<Held[]>
@@ -54,19 +54,19 @@ export function openLeaseKeeper<Held extends Named>(
   }
   return {
     listHeads: ({ after, ...page }) => queue.listHeads(db, { ...after, ...page }),
-    async claim(heads, nowMs) {
+    async lease(heads, nowMs) {
       const queueMs = queueClock.now()
-      const claim = { worker, heads: [...heads], nowMs, leaseUntilMs: queueMs + leaseMs }
-      const held = await db.write(queue.claim, claim)
+      const lease = { worker, heads: [...heads], nowMs, leaseUntilMs: queueMs + leaseMs }
+      const held = await db.write(queue.lease, lease)
       if (inHand.size === 0) renewedAtMs = queueMs
       for (const one of held) inHand.set(one.id, one)
       return held
     },
     drop,
-    async giveBack(held, withRetries = (run) => run()) {
+    async return(held, withRetries = (run) => run()) {
       drop(held)
       const ids = held.map(({ id }) => id)
-      await returns.run(ids, () => withRetries(() => db.write(queue.giveBack, { worker, ids })))
+      await returns.run(ids, () => withRetries(() => db.write(queue.return, { worker, ids })))
     },
     renew: () => renewAfter(0),
     async confirm(group) {
@@ -139,17 +139,17 @@ export async function retryUntilStored<Value>(
 }
 
 /** Retries until the database is back or `signal` aborts; then the leases expire. */
-export async function giveBack<Held extends Named>(
+export async function returnLeases<Held extends Named>(
   deps: { log: Log },
   held: readonly Held[],
   {
     leases,
     fields,
     signal,
-  }: { leases: Pick<LeaseKeeper<Held>, 'giveBack'>; fields: object; signal: AbortSignal },
+  }: { leases: Pick<LeaseKeeper<Held>, 'return'>; fields: object; signal: AbortSignal },
 ): Promise<void> {
   try {
-    await leases.giveBack(held, (run) => retryUntilStored(deps, { fields, signal }, run))
+    await leases.return(held, (run) => retryUntilStored(deps, { fields, signal }, run))
   } catch (error) {
     if (storageErrorKind(error) === null) throw error
     deps.log.warn(

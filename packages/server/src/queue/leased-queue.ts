@@ -7,6 +7,7 @@ import { byBytes, lockRows } from '#platform/db/dialect.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 import type { Head, Share } from './dispatched-queue.ts'
+import { isLeasedBy } from './jobs.ts'
 
 const DUE_STEP_ROWS = 1_000
 
@@ -29,7 +30,7 @@ type Rows = SelectQueryBuilder<QueueTables, QueueTable, { id: string }>
 type DueInput = { queueMs: number; backoffMaxMs: number; leaseMs: number }
 type HeadsInput = Head & { lanesEach: number; limit: number }
 /** `nowMs` is set for a queue that records the start of an attempt. */
-type ClaimInput = { worker: string; heads: Share[]; nowMs?: number; leaseUntilMs: number }
+type LeaseInput = { worker: string; heads: Share[]; nowMs?: number; leaseUntilMs: number }
 type HeldInput = { worker: string; ids: string[] }
 type HeldUntil = { id: string; leaseUntilMs: number }
 
@@ -40,12 +41,12 @@ export type LeasedQueue<Held> = {
    */
   listHeads(db: ReadDb, input: HeadsInput): Promise<Head[]>
   /** Leases the most overdue deliveries of each head and counts an attempt for each. */
-  readonly claim: Transaction<Tables, ClaimInput, Held[]>
+  readonly lease: Transaction<Tables, LeaseInput, Held[]>
   findHeld(db: ReadDb, input: HeldInput): Promise<HeldUntil[]>
   /** Skips locked rows: they are being settled, or the next renewal covers them. */
   readonly renew: Transaction<Tables, HeldInput & { untilMs: number }, void>
   /** Returns leased deliveries and takes back the attempts that their leases counted. */
-  readonly giveBack: Transaction<Tables, HeldInput, void>
+  readonly return: Transaction<Tables, HeldInput, void>
   /** Makes ready due deliveries and those with expired leases. True when there may be more. */
   readonly readyDue: Transaction<Tables, DueInput, boolean>
   /** Costs no commit, unlike `readyDue`. */
@@ -60,7 +61,7 @@ type Delivery = Pick<Row<QueueTable>, 'id' | 'account_id' | 'lane' | 'attempts'>
 
 type QueueOptions<Name extends QueueTable, Held> = {
   table: Name
-  /** Suffix of transaction names, as in `claimDeliveries`. */
+  /** Suffix of transaction names, as in `leaseDeliveries`. */
   noun: string
   columns: readonly (keyof Row<Name> & keyof Held)[]
   /** Set when a lease expired before the outcome was known. */
@@ -82,12 +83,12 @@ export function leasedQueue<Name extends QueueTable, Held extends Delivery>(
   const { table, noun } = options
   const write = <Input, Value>(verb: string, run: (tx: Tx, input: Input) => Promise<Value>) =>
     transaction({ name: `${verb}${noun}`, accountOf: () => null, essential: true, run })
-  const { renew, giveBack } = leaseWrites(options)
+  const { renew, returnHeld } = leaseWrites(options)
   const { readyDue, hasDue, release } = dueQueries(options)
   return {
-    claim: write('claim', claimOf(options)),
+    lease: write('lease', leaseOf(options)),
     renew: write('renew', renew),
-    giveBack: write('return', giveBack),
+    return: write('return', returnHeld),
     readyDue: write('readyDue', readyDue),
     release: write('release', release),
     listHeads: headsOf(table),
@@ -141,7 +142,7 @@ function headsOf(table: QueueTable) {
   return (db: ReadDb, input: HeadsInput) => selectHeads(db.reading, input)
 }
 
-function claimOf<Name extends QueueTable, Held extends Delivery>(
+function leaseOf<Name extends QueueTable, Held extends Delivery>(
   options: QueueOptions<Name, Held>,
 ) {
   const { table, columns } = options
@@ -162,7 +163,7 @@ function claimOf<Name extends QueueTable, Held extends Delivery>(
       { skipLocked: true },
     ),
   )
-  return async (tx: Tx, { worker, heads, nowMs, leaseUntilMs }: ClaimInput): Promise<Held[]> => {
+  return async (tx: Tx, { worker, heads, nowMs, leaseUntilMs }: LeaseInput): Promise<Held[]> => {
     const ready: Held[] = []
     for (const head of heads) ready.push(...(await complete(tx, head, await selectReady(tx, head))))
     const held = ready.length === 0 ? [] : await dropOrphans(tx, ready)
@@ -228,7 +229,7 @@ function leaseWrites({ table, returned }: { table: QueueTable; returned: object 
       const held = await rows.lock(tx, heldBy(tx, input), { skipLocked: true })
       await rows.set(tx, held, { lease_until: input.untilMs })
     },
-    async giveBack(tx: Tx, input: HeldInput) {
+    async returnHeld(tx: Tx, input: HeldInput) {
       if (input.ids.length === 0) return
       // All transactions lock rows in id order, which prevents deadlocks.
       const held = await rows.lock(tx, heldBy(tx, input).orderBy('id'))
@@ -272,13 +273,8 @@ function dueQueries({ table, takenBack, endLost = async () => [] }: DueOptions) 
       return false
     },
     async release(tx: Tx, { instance }: { instance: string | null }) {
-      let leased = rows.from(tx.query).where('queue_state', '=', sql.lit('leased'))
-      if (instance !== null) {
-        // Worker names begin with the instance and a space; `!` follows the space in ASCII.
-        leased = leased
-          .where('leased_by', '>', `${instance} `)
-          .where('leased_by', '<', `${instance}!`)
-      }
+      const all = rows.from(tx.query).where('queue_state', '=', sql.lit('leased'))
+      const leased = instance === null ? all : all.where(isLeasedBy(instance))
       await takeBack(tx, await rows.lock(tx, leased, { skipLocked: true }))
     },
   }

@@ -21,7 +21,7 @@ export function failureOf(error: unknown): Failure {
   return { isPassing: problem.code === 'service_unavailable', message: problem.message }
 }
 
-const FAULT = 'The service made a mistake, which its log describes.'
+const FAULT = 'The service made an error, which is in its log.'
 
 export function addFailure(
   before: Trouble | null,

@@ -6,10 +6,10 @@ import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { Db } from '#store/tables.ts'
 import {
   addJobs,
-  claimJobs,
   type Held,
   hasDueJob,
   type Job,
+  leaseJobs,
   type Outcome,
   renewJobs,
   settleJob,
@@ -135,7 +135,7 @@ class Worker implements JobWorker {
       const worker = this.#deps.makeWorker()
       const renewedMs = clock.monotonic()
       const lease = { worker, leaseMs: this.#leaseMs, limit: batch }
-      const [first, ...more] = await db.write(claimJobs, {
+      const [first, ...more] = await db.write(leaseJobs, {
         ...due,
         ...lease,
         afterAccount: this.#afterAccount,

@@ -117,12 +117,15 @@ export async function purgeExpired(deps: PurgeDeps, signal: AbortSignal) {
   })
 }
 
-/** Pauses between steps only with `mayGoOn`. True when nothing is left. Safe to repeat. */
+/** Pauses between steps only with `mayContinue`. True when nothing is left. Safe to repeat. */
 export function purgeInbox(
   deps: PurgeDeps,
-  { inboxId, ...pace }: { inboxId: string; stepsMax?: number; mayGoOn?: () => Promise<boolean> },
+  {
+    inboxId,
+    ...pace
+  }: { inboxId: string; stepsMax?: number; mayContinue?: () => Promise<boolean> },
 ): Promise<boolean> {
-  return inSteps({ ...pace, isPaced: pace.mayGoOn !== undefined }, async () => {
+  return inSteps({ ...pace, isPaced: pace.mayContinue !== undefined }, async () => {
     const removed = await deps.db.write(purgeInboxStep, { inboxId, nowMs: deps.clock.now() })
     await removeBlobs(deps, removed.blobIds)
     return removed
@@ -217,10 +220,10 @@ export function purgeJobs(deps: PurgeDeps): JobKind {
   return {
     name: 'purge',
     async run([{ key }], work) {
-      const mayGoOn = async () => !(await work.isOver())
+      const mayContinue = async () => !(await work.isOver())
       const isDone = isIdOf('inb', key)
-        ? await purgeInbox(deps, { inboxId: key, mayGoOn })
-        : await inSteps({ mayGoOn }, () => deps.db.write(purgeWebhookStep, { webhookId: key }))
+        ? await purgeInbox(deps, { inboxId: key, mayContinue })
+        : await inSteps({ mayContinue }, () => deps.db.write(purgeWebhookStep, { webhookId: key }))
       return isDone ? 'done' : 'again'
     },
   }

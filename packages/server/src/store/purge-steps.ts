@@ -48,18 +48,18 @@ type Pace = {
   readonly signal?: AbortSignal
   readonly stepsMax?: number
   /** Called before each step; false ends the steps. */
-  readonly mayGoOn?: (() => Promise<boolean>) | undefined
+  readonly mayContinue?: (() => Promise<boolean>) | undefined
   /** False, without pauses, if a caller waits. */
   readonly isPaced?: boolean
 }
 
 /** False if the steps ended early. */
 export async function inSteps(
-  { signal, stepsMax = Number.POSITIVE_INFINITY, mayGoOn, isPaced = true }: Pace,
+  { signal, stepsMax = Number.POSITIVE_INFINITY, mayContinue, isPaced = true }: Pace,
   step: () => Promise<{ isDone: boolean }>,
 ): Promise<boolean> {
   for (let count = 0; count < stepsMax && signal?.aborted !== true; count++) {
-    if (mayGoOn !== undefined && !(await mayGoOn())) return false
+    if (mayContinue !== undefined && !(await mayContinue())) return false
     const { isDone } = await (isPaced ? paced(step, signal) : step())
     if (isDone) return true
   }

@@ -16,8 +16,8 @@ import { notFound, problem } from '#platform/problem.ts'
 import {
   type ClaimWaitDeps,
   type GivenClaim,
-  giveBack,
   makeLeaseToken,
+  releaseClaims,
   waitForClaims,
 } from './claim-waits.ts'
 import { waitAsReader } from './wait-as-reader.ts'
@@ -59,7 +59,7 @@ function queueHandler(
       if (claims === null || claims.length === 0) return { data: [] }
       // A client that left before the response does not know its tokens.
       context.onGone((wasAnswered) => {
-        if (!wasAnswered) giveBack(deps, accountId, claims)
+        if (!wasAnswered) releaseClaims(deps, accountId, claims)
       })
       const threadIds = claims.map(({ threadId }) => threadId)
       const threads = await findShownThreads(deps.db, { accountId, threadIds })

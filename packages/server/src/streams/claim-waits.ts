@@ -200,7 +200,7 @@ class InboxQueue {
         return false
       },
       notify: () => {},
-      onUntoldThreads: () => this.#wake(),
+      onThreadsAdded: () => this.#wake(),
       onInboxDeleted: () => this.#endAll('deletion'),
       onShutdown: () => this.#endAll('shutdown'),
     })
@@ -301,7 +301,7 @@ class InboxQueue {
       if (claims.length < waiter.wanted.max) exhausted.add(filterKey(waiter))
       if (claims.length > 0) isAny = true
       if (claims.length > 0 && waiter.over === 'caller') {
-        giveBack(this.#deps, waiter.wanted.accountId, claims)
+        releaseClaims(this.#deps, waiter.wanted.accountId, claims)
         this.#settle(waiter, [])
       } else if (claims.length > 0 || isLastAttempt(waiter)) this.#settle(waiter, claims)
     }
@@ -338,7 +338,7 @@ function filterKey({ wanted: { category, facets } }: Waiter): string {
 }
 
 /** Releases the claims of a client that has left. If that fails, they expire. */
-export function giveBack(
+export function releaseClaims(
   deps: ClaimWaitDeps,
   accountId: string,
   claims: readonly GivenClaim[],

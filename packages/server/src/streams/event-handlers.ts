@@ -151,8 +151,8 @@ async function openFeed(
   },
 ) {
   const { accountId, keyId, session } = context
-  const place = await readers.takePlace('stream', accountId)
-  if (place === null) {
+  const slot = await readers.takeSlot('stream', accountId)
+  if (slot === null) {
     const most = `The account has ${SOCKETS_PER_ACCOUNT_MAX} event streams, which is the most.`
     throw problem('rate_limit_exceeded', most, { retryAfterSeconds: RETRY_AFTER_SECONDS })
   }
@@ -163,7 +163,7 @@ async function openFeed(
     keyId,
     session,
     kind: 'stream',
-    place,
+    slot,
     end() {
       isOver = true
       endFeed?.()

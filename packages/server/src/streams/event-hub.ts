@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LOG_POLL_MS, LOG_STEP_EVENTS, openStall, type Stall } from '#events/events.ts'
 import { LOG_START, type LoggedEvent, type LogOffset } from '#events/model.ts'
-import { isUntold } from '#events/store/append.ts'
+import { reportsAddedThreads } from '#events/store/append.ts'
 import { isUnsettledAfter, readLog, readLogHead } from '#events/store/log.ts'
 import type { Log } from '#platform/log.ts'
 import { Semaphore } from '#platform/semaphore.ts'
@@ -182,7 +182,7 @@ class Hub implements EventHub {
     const events = await readLog(db, {
       after: this.#offset,
       limit: LOG_STEP_EVENTS,
-      hasUntold: true,
+      includesAddedThreads: true,
     })
     for (let start = 0; start < events.length; ) {
       const load = this.#makeLoad(events, start)
@@ -240,9 +240,9 @@ class Hub implements EventHub {
   }
 
   #findListeners(event: LoggedEvent): EventListener[] {
-    if (isUntold(event)) {
+    if (reportsAddedThreads(event)) {
       for (const one of this.#listeners.ofInbox(event.accountId, event.inboxId ?? ''))
-        this.#guard(() => one.onUntoldThreads?.())
+        this.#guard(() => one.onThreadsAdded?.())
       return []
     }
     const interested: EventListener[] = []
@@ -281,7 +281,7 @@ export type EventListener = {
   notify(text: EventText): void
   onInboxDeleted?(): void
   /** Called when threads enter the inbox without an event (restored, imported). */
-  onUntoldThreads?(): void
+  onThreadsAdded?(): void
   onShutdown?(): void
 }
 

@@ -70,16 +70,16 @@ export async function openEventPage(
     input.after === null ? null : await findCursor(deps, { accountId, after: input.after })
   if (cursor === null && input.after !== null)
     throw wrongQuery('after', 'must be the id of an event')
-  const place = cursor?.offset ?? LOG_START
+  const from = cursor?.offset ?? LOG_START
   const range: EventRange =
     order === 'asc'
-      ? { accountId, filter, after: place }
+      ? { accountId, filter, after: from }
       : {
           accountId,
           filter,
           order,
           after: LOG_START,
-          ...(cursor !== null && { until: cursor.isHeld ? offsetBefore(place) : place }),
+          ...(cursor !== null && { until: cursor.isHeld ? offsetBefore(from) : from }),
         }
   // Only a page that reaches the newest events waits until they are settled.
   if (order === 'desc' && cursor === null) await untilSettled(deps, input)

@@ -19,7 +19,7 @@ export async function waitAsReader<Found>(
     keyId,
     session,
     kind: 'wait',
-    place: null,
+    slot: null,
     end(why) {
       reason = why
       over.abort()

@@ -147,26 +147,26 @@ export class WebSocketEndpoint {
   async #open(
     server: WebSocketServer,
     handshake: HandshakeRequest,
-    opening: Omit<Opening, 'socket' | 'place'>,
+    opening: Omit<Opening, 'socket' | 'slot'>,
   ): Promise<void> {
     const { transport } = handshake
-    const place = await this.#options.readers.takePlace('socket', opening.caller.accountId)
+    const slot = await this.#options.readers.takeSlot('socket', opening.caller.accountId)
     // The handshake never ends if the client has disconnected.
-    if (transport.destroyed) place?.release()
-    transport.once('close', () => place?.release())
+    if (transport.destroyed) slot?.release()
+    transport.once('close', () => slot?.release())
     try {
       refuseWhileClosing(this.#options)
       const socket = await upgrade(server, handshake)
-      if (place !== null) return this.#addSession({ ...opening, socket, place })
+      if (slot !== null) return this.#addSession({ ...opening, socket, slot })
       const most = `an account has at most ${SOCKETS_PER_ACCOUNT_MAX} connections`
       socket.close(CLOSE_CODES.tooManyConnections, most)
     } catch (error) {
-      place?.release()
+      slot?.release()
       throw error
     }
   }
 
-  #addSession({ socket, transport, caller, requestId, place }: Opening): void {
+  #addSession({ socket, transport, caller, requestId, slot }: Opening): void {
     const { accountId, keyId, session: came } = caller
     const { readers } = this.#options
     const session = new Session(this.#options, {
@@ -184,7 +184,7 @@ export class WebSocketEndpoint {
       keyId,
       session: came,
       kind: 'socket',
-      place,
+      slot,
       end: (reason) => session.close(ENDS[reason].code, ENDS[reason].reason),
     }
     this.#sessions.add(session)
@@ -224,7 +224,7 @@ type Opening = {
   readonly transport: Socket
   readonly caller: KeyCaller
   readonly requestId: string
-  readonly place: HeldSlot
+  readonly slot: HeldSlot
 }
 
 function refuseWhileClosing({ isClosing }: WebSocketEndpointOptions): void {

@@ -13,7 +13,7 @@ import type { Sealer } from '#platform/seal.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { DispatchedQueue, GroupOutcome } from '#queue/dispatched-queue.ts'
 import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
-import { giveBack, openLeaseKeeper, retryUntilStored } from '#queue/lease-keeper.ts'
+import { openLeaseKeeper, retryUntilStored, returnLeases } from '#queue/lease-keeper.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import { nextWebhookAttemptAt, WEBHOOK_WAIT_MS_MAX } from '#queue/retry-schedules.ts'
 import type { Db } from '#store/tables.ts'
@@ -51,8 +51,8 @@ export function openWebhookQueue(
   const findText = openEventTexts(deps)
   return {
     ...leases,
-    async claim(heads) {
-      const held = await leases.claim(heads)
+    async lease(heads) {
+      const held = await leases.lease(heads)
       const eventIds = [...new Set(held.map((delivery) => delivery.event_id))]
       // The lease is valid even if this query fails.
       const sizes = await findEventSizes(deps.db, eventIds).catch(() => null)
@@ -68,7 +68,7 @@ export function openWebhookQueue(
         const ours = await retryUntilStored(deps, { fields, signal }, () => leases.confirm([held]))
         if (ours.length === 0) {
           // Affects only deliveries that this worker still leases.
-          await giveBack(deps, [held], { leases, fields, signal })
+          await returnLeases(deps, [held], { leases, fields, signal })
           return 'returned'
         }
         return groupOutcomeOf(await deliverWebhook(deps, held, { worker, signal, findText }))
@@ -163,7 +163,7 @@ async function returnOnce(
   { fields, ...held }: { worker: string; ids: string[]; fields: object },
 ): Promise<void> {
   try {
-    await db.write(webhookQueue.giveBack, held)
+    await db.write(webhookQueue.return, held)
   } catch (error) {
     if (storageErrorKind(error) === null) throw error
     log.warn({ error, ...fields }, 'deliveries could not be released; their leases will expire')

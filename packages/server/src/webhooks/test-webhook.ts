@@ -107,7 +107,7 @@ export type WebhookTests = {
 }
 
 export function openWebhookTests(budgets: Pick<Budgets, 'openSlots'>): WebhookTests {
-  const places = budgets.openSlots({ name: 'webhook tests', limit: 1 })
+  const slots = budgets.openSlots({ name: 'webhook tests', limit: 1 })
   const underWay = new Set<Promise<unknown>>()
   const ending = new AbortController()
   let isClosed = false
@@ -122,8 +122,8 @@ export function openWebhookTests(budgets: Pick<Budgets, 'openSlots'>): WebhookTe
   return {
     async run(webhookId, run) {
       if (isClosed) throw problem('service_unavailable', 'The service is shutting down.')
-      const place = await places.take(webhookId)
-      if (place === null) {
+      const slot = await slots.take(webhookId)
+      if (slot === null) {
         throw problem('rate_limit_exceeded', 'A test of this webhook is already running.')
       }
       try {
@@ -133,7 +133,7 @@ export function openWebhookTests(budgets: Pick<Budgets, 'openSlots'>): WebhookTe
         }
         return await keeping(run(ending.signal))
       } finally {
-        place.release()
+        slot.release()
       }
     },
     async close(drainMs) {

@@ -9,7 +9,7 @@ import { readSettings } from '#config/read-settings.ts'
 import { type BlobStore, blobName } from '#platform/blobs/blob-store.ts'
 import { openDiskBlobs } from '#platform/blobs/disk-blobs.ts'
 import { openS3Blobs } from '#platform/blobs/s3-blobs.ts'
-import type { S3Place } from '#platform/blobs/s3-transport.ts'
+import type { S3Location } from '#platform/blobs/s3-transport.ts'
 import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.ts'
 import { startS3, type TestS3 } from '#test/peers/s3.ts'
 
@@ -70,7 +70,7 @@ async function openBucket(): Promise<BlobPlace> {
   }
 }
 
-function otherServer(): S3Place | null {
+function otherServer(): S3Location | null {
   const url = process.env.TEST_MAILROOM_S3
   if (url === undefined) return null
   const reading = readSettings({ MAILROOM_BLOB_URL: url })

@@ -4,7 +4,7 @@ import { insertAccount } from '#accounts/store/insert-account.ts'
 import { insertPod } from '#accounts/store/pods.ts'
 import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { removeInbox } from '#inboxes/store/change-inboxes.ts'
-import { addJobs, claimJobs } from '#queue/jobs.ts'
+import { addJobs, leaseJobs } from '#queue/jobs.ts'
 import { purgeInboxStep } from '#removal/store/purge.ts'
 import {
   addAccount,
@@ -121,7 +121,7 @@ onBothEngines('concurrent transactions', (engine) => {
 
   test('a due job is claimed by one worker only, and again when its lease has ended', async () => {
     const claim = (worker: string, nowMs: number) =>
-      db.write(claimJobs, {
+      db.write(leaseJobs, {
         kind: 'test',
         worker,
         nowMs,

@@ -41,7 +41,7 @@ export function stillClock(startMs: number): StillClock {
 export async function claimReady<Held extends Item>(queue: DispatchedQueue<Held>): Promise<Held[]> {
   const after = { account: '', lane: '' }
   const heads = await queue.listHeads({ after, lanesEach: 100, limit: 100 })
-  return queue.claim(heads.map((head) => ({ ...head, limit: 100 })))
+  return queue.lease(heads.map((head) => ({ ...head, limit: 100 })))
 }
 
 /** Claims one delivery of the account in the lane; the group that it makes. */
@@ -50,7 +50,7 @@ export async function claimGroup<Held extends Item>(
   account: string,
   lane: string,
 ) {
-  const [group] = queue.group(await queue.claim([{ account, lane, limit: 1 }]))
+  const [group] = queue.group(await queue.lease([{ account, lane, limit: 1 }]))
   assert.ok(group)
   return group
 }

@@ -57,7 +57,7 @@ onEachEngine('the lease of a delivery', (engine) => {
     return openFarEnd(() => outcomes[Math.min(next++, outcomes.length - 1)] ?? ACCEPTED)
   }
   const deliverAll = async (queue: DeliveryQueue, signal = NEVER): Promise<GroupOutcome[]> => {
-    const groups = queue.group(await queue.claim(ofFar()))
+    const groups = queue.group(await queue.lease(ofFar()))
     return Promise.all(groups.map((group) => queue.deliver(group, signal)))
   }
   const only = async (messageId: string) => {
@@ -70,7 +70,7 @@ onEachEngine('the lease of a delivery', (engine) => {
     await send('bob@far.example')
     const [first, second] = [answering(ACCEPTED), answering(ACCEPTED)]
     const slow = openQueue('slow', first)
-    const [group] = slow.group(await slow.claim(ofFar()))
+    const [group] = slow.group(await slow.lease(ofFar()))
     assert.ok(group)
     clock.advance(DELIVERY_LEASE_MS)
     const quick = openQueue('quick', second)
@@ -87,7 +87,7 @@ onEachEngine('the lease of a delivery', (engine) => {
       return ACCEPTED
     })
     const queue = openQueue('worker', farEnd)
-    const [group] = queue.group(await queue.claim(ofFar()))
+    const [group] = queue.group(await queue.lease(ofFar()))
     assert.ok(group)
     clock.advance(DELIVERY_LEASE_MS - 1)
     assert.equal(await queue.deliver(group, NEVER), 'reached')
@@ -103,7 +103,7 @@ onEachEngine('the lease of a delivery', (engine) => {
     })
     assert.deepEqual(await deliverAll(openQueue('worker', farEnd)), ['reached'])
     assert.deepEqual([(await only(id)).status, (await only(id)).queue_state], ['accepted', null])
-    assert.deepEqual(await other.claim(ofFar()), [])
+    assert.deepEqual(await other.lease(ofFar()), [])
   })
 
   test('an error of the service is no outcome: the attempt is repeated on schedule, up to a limit', async () => {
@@ -167,11 +167,11 @@ onEachEngine('the lease of a delivery', (engine) => {
     const id = await send('bob@far.example')
     const farEnd = answering({ kind: 'crowded', text: 'Enough connections' }, ACCEPTED)
     const queue = openDeliveryQueue(deliverDeps(losingAnswer(db), clock, farEnd), 'worker')
-    const [first] = queue.group(await queue.claim(ofFar()))
+    const [first] = queue.group(await queue.lease(ofFar()))
     assert.ok(first)
     const returning = queue.deliver(first, NEVER)
     while ((await only(id)).queue_state !== 'ready') await sleep(5)
-    const [second] = queue.group(await queue.claim(ofFar()))
+    const [second] = queue.group(await queue.lease(ofFar()))
     assert.ok(second)
     // The second return is of this claim, whose attempt has not begun.
     const outcomes = await Promise.all([returning, queue.deliver(second, NEVER)])
@@ -204,7 +204,7 @@ function losingAnswer(db: Db): Db {
   let isLost = false
   const write: Db['write'] = async (transaction, input) => {
     const told = await db.write(transaction, input)
-    if (isLost || transaction.name !== deliveryQueue.giveBack.name) return told
+    if (isLost || transaction.name !== deliveryQueue.return.name) return told
     isLost = true
     throw new StorageError('unavailable', 'Connection terminated unexpectedly')
   }

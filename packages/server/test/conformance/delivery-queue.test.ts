@@ -50,7 +50,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     return messageId ?? ''
   }
   const claim = (worker: string, lane: string, limit = 100, on = db) =>
-    on.write(deliveryQueue.claim, {
+    on.write(deliveryQueue.lease, {
       worker,
       heads: [{ account: owner.accountId, lane, limit }],
       nowMs: clock.now(),
@@ -97,7 +97,7 @@ onBothEngines('the queue of deliveries', (engine) => {
       ids.push(await send(recipient))
     }
     const account = owner.accountId
-    const held = await db.write(deliveryQueue.claim, {
+    const held = await db.write(deliveryQueue.lease, {
       worker: 'worker',
       heads: [
         { account, lane: 'b.example', limit: 5 },
@@ -151,7 +151,7 @@ onBothEngines('the queue of deliveries', (engine) => {
       Array.from({ length: 4 }, async (_, worker) => {
         const queue = openQueue(`worker ${worker}`, null, worker % 2 === 0 ? db : others)
         for (;;) {
-          const held = await queue.claim(lanes)
+          const held = await queue.lease(lanes)
           if (held.length === 0) break
           seen.push(...held.map(({ id }) => id))
         }
@@ -186,7 +186,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     const id = await send('1@far.example')
     const queue = openQueue('worker')
     const other = openQueue('other', null, others)
-    await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
+    await queue.lease([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
     for (let step = 0; step < 5; step++) {
       clock.advance(DELIVERY_LEASE_MS / 2)
       await queue.renew()
@@ -204,7 +204,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     assert.match(response ?? '', /stopped during an attempt/)
     await queue.renew()
     assert.equal(await stateOf(id), 'ready')
-    const [again] = await other.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
+    const [again] = await other.lease([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
     assert.equal(again?.attempts, 2)
   })
 
@@ -213,7 +213,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     await claim('worker', 'far.example')
     const kept = await send('2@far.example')
     const queue = openQueue('worker')
-    await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
+    await queue.lease([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
     for (let step = 0; step < 3; step++) {
       clock.advance(DELIVERY_LEASE_MS / 3)
       await queue.renew()
@@ -254,7 +254,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     test(`a clock set ${what} three days takes no delivery from the worker that holds it`, async () => {
       const id = await send('1@far.example')
       const queue = openQueue('worker')
-      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
+      await queue.lease([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
       clock.step(stepMs)
       await queue.readyDue()
       assert.equal(await stateOf(id), 'leased')
@@ -294,7 +294,7 @@ onBothEngines('the queue of deliveries', (engine) => {
   test('a pause longer than the lease does not make one process send twice', async () => {
     const id = await send('1@far.example')
     const queue = openQueue('worker')
-    await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
+    await queue.lease([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
     clock.advance(10 * DELIVERY_LEASE_MS)
     await queue.readyDue()
     assert.equal(await stateOf(id), 'leased')
@@ -341,14 +341,14 @@ onBothEngines('the queue of deliveries', (engine) => {
     const lanes = [{ account: owner.accountId, lane: 'far.example', limit: 1 }]
     const fresh = await rowOf(id)
     clock.advance(5)
-    await queue.giveBack(await queue.claim(lanes))
+    await queue.return(await queue.lease(lanes))
     assert.deepEqual(await rowOf(id), fresh)
-    const [group] = queue.group(await queue.claim(lanes))
+    const [group] = queue.group(await queue.lease(lanes))
     assert.ok(group)
     await queue.deliver(group, NEVER)
     clock.advance(MINUTE_MS)
     await queue.readyDue()
-    await queue.giveBack(await queue.claim(lanes))
+    await queue.return(await queue.lease(lanes))
     const { attempts, queue_state, status, response } = await rowOf(id)
     assert.deepEqual(
       [attempts, queue_state, status, response],
@@ -359,14 +359,14 @@ onBothEngines('the queue of deliveries', (engine) => {
   test('a worker renews and returns only deliveries that it holds', async () => {
     const id = await send('1@far.example')
     const queue = openQueue('slow')
-    const held = await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
+    const held = await queue.lease([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
     clock.advance(DELIVERY_LEASE_MS)
     await openQueue('other').readyDue()
     await claim('quick', 'far.example')
     const { lease_until: before } = await rowOf(id)
     clock.advance(1)
     await queue.renew()
-    await queue.giveBack(held)
+    await queue.return(held)
     const { leased_by, attempts, lease_until } = await rowOf(id)
     assert.deepEqual([leased_by, attempts, lease_until], ['quick', 2, before])
   })
@@ -414,7 +414,7 @@ onBothEngines('the queue of deliveries', (engine) => {
       try {
         await deliveryQueue.listHeads(reading, { account: '', lane: '', lanesEach: 1, limit: 1 })
         const heads = [{ account: 'none', lane: 'none.example', limit: 1 }]
-        await deliveryQueue.claim.run(tx, { worker: 'worker', heads, nowMs: 1, leaseUntilMs: 1 })
+        await deliveryQueue.lease.run(tx, { worker: 'worker', heads, nowMs: 1, leaseUntilMs: 1 })
         await deliveryQueue.hasDue(reading, due)
         await deliveryQueue.readyDue.run(tx, due)
         await deliveryQueue.release.run(tx, { instance: null })

@@ -7,7 +7,7 @@ import { findErasure, insertErasure } from '#erasures/store/erasures.ts'
 import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
-import { claimJobs } from '#queue/jobs.ts'
+import { leaseJobs } from '#queue/jobs.ts'
 import { openJobWorker } from '#queue/work-jobs.ts'
 import { purgeTrashStep, trashThread } from '#removal/store/trash.ts'
 import {
@@ -79,7 +79,7 @@ onEachEngine('erasures and files', (engine) => {
         exportId = started.id
         await real.write(insertTransfer, started)
         const held = { kind: 'transfer', key: exportId, worker: 'w', nowMs }
-        await real.write(claimJobs, { ...held, leaseMs: 1, limit: 1, afterAccount: '' })
+        await real.write(leaseJobs, { ...held, leaseMs: 1, limit: 1, afterAccount: '' })
         await real.write(finishTransfer, { ...held, error: null })
       }
       return real.write(of, input)

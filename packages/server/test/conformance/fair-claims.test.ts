@@ -55,14 +55,14 @@ onEachEngine('claims of accounts', (engine) => {
     assert.deepEqual(await list(FIRST, 10), heads)
     assert.deepEqual(await list(heads[0] ?? FIRST, 10), heads.slice(1))
     assert.deepEqual(await list(FIRST, 1), heads.slice(0, 1))
-    const held = await queue.claim(heads.map((head) => ({ ...head, limit: 5 })))
+    const held = await queue.lease(heads.map((head) => ({ ...head, limit: 5 })))
     assert.deepEqual(
       held.map(({ account_id }) => account_id).sort(),
       [...Array.from({ length: 5 }, () => large.accountId), other].sort(),
     )
     assert.equal(new Set(held.map(({ id }) => id)).size, 6)
     assert.deepEqual(await list(FIRST, 10), [{ account: large.accountId, lane: FAR }])
-    await queue.giveBack(held)
+    await queue.return(held)
     await runSql(database, `delete from deliveries where account_id = '${other}'`)
   })
 

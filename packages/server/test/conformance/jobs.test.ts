@@ -6,7 +6,7 @@ import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { systemClock } from '#platform/clock.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import { silentLog } from '#platform/log.ts'
-import { addJobs, claimJobs, hasDueJob, releaseJobs, renewJobs, settleJob } from '#queue/jobs.ts'
+import { addJobs, hasDueJob, leaseJobs, releaseJobs, renewJobs, settleJob } from '#queue/jobs.ts'
 import { failureOf } from '#queue/trouble.ts'
 import { type JobKind, openJobWorker } from '#queue/work-jobs.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'
@@ -34,10 +34,10 @@ onBothEngines('jobs', (engine) => {
   const newKind = () => `kind ${++kinds}`
   const add = (kind: string, account_id: string, ...keys: string[]) =>
     db.write(addJobs, { jobs: keys.map((key) => ({ kind, key, account_id, due_at: NOW_MS })) })
-  type Claim = Partial<Parameters<typeof claimJobs.run>[1]>
+  type Claim = Partial<Parameters<typeof leaseJobs.run>[1]>
   const claim = async (kind: string, more: Claim = {}) => {
     const usual = { worker: 'w', nowMs: NOW_MS, leaseMs: MINUTE_MS, limit: 1, afterAccount: '' }
-    return (await db.write(claimJobs, { kind, ...usual, ...more })).map(({ key }) => key)
+    return (await db.write(leaseJobs, { kind, ...usual, ...more })).map(({ key }) => key)
   }
   const rowOf = (key: string) =>
     db.read.selectFrom('jobs').selectAll().where('key', '=', key).executeTakeFirst()

@@ -30,10 +30,10 @@ function openSlow(stepMs: number) {
   return { spans, deps: { db: db as Db, blobs: null, clock: systemClock } }
 }
 
-const mayGoOn = () => Promise.resolve(true)
+const mayContinue = () => Promise.resolve(true)
 type Slow = ReturnType<typeof openSlow>['deps']
 const purges: [string, (deps: Slow) => Promise<unknown>][] = [
-  ['an inbox', (deps) => purgeInbox(deps, { inboxId: 'inb_1', mayGoOn })],
+  ['an inbox', (deps) => purgeInbox(deps, { inboxId: 'inb_1', mayContinue })],
   ['what has expired', (deps) => purgeExpired(deps, NEVER)],
 ]
 /** How long it ran after its last step; the shortest of several, because a busy machine may delay one. */

@@ -3,7 +3,7 @@ import { beforeEach, suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { silentLog } from '#platform/log.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
-import { addJobs, claimJobs, releaseJobs } from '#queue/jobs.ts'
+import { addJobs, leaseJobs, releaseJobs } from '#queue/jobs.ts'
 import { openTasks, type Task, type Tasks } from '#queue/periodic-tasks.ts'
 import { openQueueClock } from '#queue/queue-clock.ts'
 import { makeId, openDatabase } from '#test/conformance/open-database.ts'
@@ -61,7 +61,7 @@ suite('periodic tasks', () => {
     await db.write(addJobs, { jobs: [job] })
     const nowMs = Date.now()
     const claim = { kind: 'task', limit: 1, afterAccount: '', nowMs, leaseMs: LEASE_MS }
-    await db.write(claimJobs, { ...claim, worker: 'dead job_1' })
+    await db.write(leaseJobs, { ...claim, worker: 'dead job_1' })
     await leads(await start(t, 'alive', {}))
     assert.ok(Date.now() - nowMs >= LEASE_MS - 300, `after ${Date.now() - nowMs} ms`)
   })
@@ -70,7 +70,7 @@ suite('periodic tasks', () => {
     const job = { kind: 'task', key: 'figures', due_at: 0, account_id: '' }
     await db.write(addJobs, { jobs: [job] })
     const claim = { kind: 'task', limit: 1, afterAccount: '', nowMs: Date.now(), leaseMs: DAY_MS }
-    await db.write(claimJobs, { ...claim, worker: 'server job_1' })
+    await db.write(leaseJobs, { ...claim, worker: 'server job_1' })
     await db.write(releaseJobs, { instance: 'server' })
     await leads(await start(t, 'server', {}))
   })

@@ -16,7 +16,7 @@ import {
 } from '#operating/store/queue-figures.ts'
 import { silentMetrics } from '#platform/telemetry/metrics.ts'
 import { DAY_MS } from '#platform/units.ts'
-import { claimJobs } from '#queue/jobs.ts'
+import { leaseJobs } from '#queue/jobs.ts'
 import {
   addAccount,
   addInbox,
@@ -173,7 +173,7 @@ onEachEngine('figures of the queues', (engine) => {
       leased,
     })
     assert.deepEqual(await readJobFigures(db, 10_000), due(2, 1_000, 0))
-    await db.write(claimJobs, {
+    await db.write(leaseJobs, {
       ...{ kind: 'purge', worker: 'one', nowMs: 10_000 },
       ...{ leaseMs: 5_000, limit: 1, afterAccount: '' },
     })

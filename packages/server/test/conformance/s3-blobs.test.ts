@@ -12,7 +12,7 @@ import { openS3Blobs, S3_TRIES_MAX, type S3Blobs } from '#platform/blobs/s3-blob
 import {
   S3_ANSWER_BYTES_MAX,
   S3_CONNECTIONS_MAX,
-  type S3Place,
+  type S3Location,
 } from '#platform/blobs/s3-transport.ts'
 import { StorageError, type StorageErrorKind } from '#platform/db/storage-error.ts'
 import { makeId } from '#test/conformance/open-database.ts'
@@ -41,7 +41,7 @@ async function listIds(of: S3Blobs = blobs): Promise<string[]> {
   return ids.sort()
 }
 
-async function other(t: TestContext, changes: Partial<S3Place>, requestMs = 10_000) {
+async function other(t: TestContext, changes: Partial<S3Location>, requestMs = 10_000) {
   const place = { ...s3.placeAt(prefix), ...changes }
   const opened = await openS3Blobs(place, { requestMs, pauseMs: 10 })
   t.after(() => opened.close())
@@ -141,7 +141,7 @@ test('a usable bucket passes the check, which leaves nothing behind', async () =
 
 test('a fault of the configuration is named, without the secret', async (t) => {
   const secret = 'a-secret-that-nobody-may-see'
-  const wrong: [Partial<S3Place>, RegExp][] = [
+  const wrong: [Partial<S3Location>, RegExp][] = [
     [
       { secretAccessKey: secret },
       /refused the credentials, see AWS_ACCESS_KEY_ID.*SignatureDoesNotMatch/,

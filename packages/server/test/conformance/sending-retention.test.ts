@@ -5,7 +5,7 @@ import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { removeInbox } from '#inboxes/store/change-inboxes.ts'
 import { IDEMPOTENCY_MS } from '#outbound/send/store/idempotency-keys.ts'
 import { DAY_MS } from '#platform/units.ts'
-import { claimJobs, settleJob } from '#queue/jobs.ts'
+import { leaseJobs, settleJob } from '#queue/jobs.ts'
 import { CAPTURED_MS, purgeExpiredStep, purgeInboxStep } from '#removal/store/purge.ts'
 import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
 import { claimGroup, deliverDeps, stillClock } from '#test/conformance/delivering.ts'
@@ -55,7 +55,7 @@ onEachEngine('rows that sending leaves', (engine) => {
       const arrived = arriving(owner, [inboxId])
       arrived.content = { ...arrived.content, body_text: long, body_length: long.length }
       await db.write(storeReceived, { ...arrived, senderKey: 'ann@sender.example' })
-      const held = await queue.claim([
+      const held = await queue.lease([
         { account: owner.accountId, lane: 'far.example', limit: 100 },
       ])
       for (const group of queue.group(held)) await queue.deliver(group, NEVER)
@@ -92,7 +92,7 @@ onEachEngine('rows that sending leaves', (engine) => {
       )
       while (!(await db.write(purgeInboxStep, { nowMs: 0, inboxId })).isDone);
       const job = { kind: 'purge', key: inboxId, worker: 'w', nowMs: NOW_MS }
-      await db.write(claimJobs, { ...job, leaseMs: 1, limit: 1, afterAccount: '' })
+      await db.write(leaseJobs, { ...job, leaseMs: 1, limit: 1, afterAccount: '' })
       await db.write(settleJob, { ...job, outcome: 'done', faultsMax: 1 })
       // The first is kept for a day of repeats, the second for a day of counting.
       assert.deepEqual(tracedIn(await readAll(db)), [

@@ -113,7 +113,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     await send(...recipients)
     const farEnd = openFarEnd(() => ACCEPTED)
     const queue = openDeliveryQueue(deliverDeps(db, clock, farEnd), 'worker')
-    const held = await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 10 }])
+    const held = await queue.lease([{ account: owner.accountId, lane: 'far.example', limit: 10 }])
     await Promise.all(queue.group(held).map((group) => queue.deliver(group, NEVER)))
     assert.deepEqual(
       farEnd.seen.map((consignment) => consignment.recipients),
@@ -127,8 +127,8 @@ onBothEngines('outcomes of deliveries', (engine) => {
     const one = queueWith(ACCEPTED, { worker: 'one' })
     const dead = queueWith(refused('rcpt', '550 5.1.1 No'), { worker: 'two', on: others })
     const [ours, theirs] = await Promise.all([
-      one.claim([{ account: owner.accountId, lane: 'one.example', limit: 100 }]),
-      dead.claim([{ account: owner.accountId, lane: 'two.example', limit: 100 }]),
+      one.lease([{ account: owner.accountId, lane: 'one.example', limit: 100 }]),
+      dead.lease([{ account: owner.accountId, lane: 'two.example', limit: 100 }]),
     ])
     assert.deepEqual([ours.length, theirs.length], [25, 25])
     await Promise.all([
@@ -153,7 +153,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     await Promise.all(
       [db, others].map(async (on, index) => {
         const queue = queueWith(dead, { worker: `worker ${index}`, on })
-        const held = await queue.claim([
+        const held = await queue.lease([
           { account: owner.accountId, lane: 'far.example', limit: 40 },
         ])
         await Promise.all(queue.group(held).map((group) => queue.deliver(group, NEVER)))
@@ -199,7 +199,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     const before = await readAll(db)
     await slow.deliver(group, NEVER)
     assert.deepEqual(await readAll(db), before)
-    const held = await quick.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
+    const held = await quick.lease([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
     await slow.deliver(group, NEVER)
     const [taken] = quick.group(held)
     assert.ok(taken)
@@ -247,7 +247,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     await runSql(database, `delete from messages where id = '${id}'`)
     await queue.deliver(group, NEVER)
     assert.deepEqual(
-      await queue.claim([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
+      await queue.lease([{ account: owner.accountId, lane: 'far.example', limit: 1 }]),
       [],
     )
     assert.deepEqual(await deliveriesOf(db, [id]), [])

@@ -8,7 +8,7 @@ import { changeAccount } from '#accounts/store/accounts.ts'
 import { insertPod } from '#accounts/store/pods.ts'
 import { asStorageError, StorageError } from '#platform/db/storage-error.ts'
 import { WRITE_QUEUE_MAX } from '#platform/db/write-slots.ts'
-import { addJobs, claimJobs, releaseJobs, renewJobs, settleJob } from '#queue/jobs.ts'
+import { addJobs, leaseJobs, releaseJobs, renewJobs, settleJob } from '#queue/jobs.ts'
 import { purgeInboxStep } from '#removal/store/purge.ts'
 import { addAccount, makeId, openAt, openDatabase } from '#test/conformance/open-database.ts'
 import { createTestDatabase, startPostgres } from '#test/peers/postgres.ts'
@@ -76,11 +76,11 @@ test('the log of a SQLite database is emptied after erasures, and not for jobs',
   await database.db.write(addJobs, { jobs: [{ ...job, account_id: '', due_at: 1 }] })
   const lease = { worker: 'worker', nowMs: 2 }
   const claim = { kind: 'none', ...lease, leaseMs: 1_000, limit: 10, afterAccount: '' }
-  await database.db.write(claimJobs, claim)
+  await database.db.write(leaseJobs, claim)
   await database.db.write(renewJobs, { kind: 'none', workers: ['worker'], untilMs: 3_000 })
   for (const outcome of ['again', 'done'] as const) {
     await database.db.write(settleJob, { ...job, ...lease, outcome, faultsMax: 1 })
-    await database.db.write(claimJobs, claim)
+    await database.db.write(leaseJobs, claim)
   }
   // After the answers: the writer empties the log when it is idle.
   await database.db.write(changeAccount, { id: owner.accountId })

@@ -35,7 +35,7 @@ test('a slow store gets as many writes as it completes, and no more', () => {
   const few = openPressure({ waiting: STRAINED_WRITES_MIN - 1, oldestMs })
   assert.ok(few.mayTake() && few.mayTakeOf('a') && few.isStrained())
   assert.ok(!few.mayTake(STRAINED_WRITES_MIN), 'what comes in counts, too')
-  assert.ok(!few.mayGoOn(STRAINED_WRITES_MIN))
+  assert.ok(!few.mayContinue(STRAINED_WRITES_MIN))
   const many = openPressure({ waiting: STRAINED_WRITES_MIN, oldestMs })
   assert.ok(!many.mayTake() && !many.mayTakeOf('a'))
   assert.throws(() => many.requireRoom(), /too busy/)

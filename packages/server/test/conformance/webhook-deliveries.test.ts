@@ -160,7 +160,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
       lane,
       limit: 1,
     }))
-    const groups = queue.group(await queue.claim(lanes))
+    const groups = queue.group(await queue.lease(lanes))
     await Promise.all(groups.map((group) => queue.deliver(group, NEVER)))
     assert.deepEqual([reads, posts], [1, 5])
   })
@@ -206,16 +206,16 @@ onBothEngines('deliveries of webhooks', (engine) => {
     const queue = queueWith(ANSWERED)
     const lanes = [{ account: owner.accountId, lane: webhookId, limit: 1 }]
     const lastAttempt = async () => (await rowOf()).last_attempt_at
-    await queue.giveBack(await queue.claim(lanes))
+    await queue.return(await queue.lease(lanes))
     assert.equal(await lastAttempt(), null)
     await attempt(REFUSED)
     assert.equal(await lastAttempt(), START_MS)
     clock.advance(MINUTE_MS)
     await queue.readyDue()
-    const held = await queue.claim(lanes)
+    const held = await queue.lease(lanes)
     assert.equal(held.length, 1)
     assert.equal(await lastAttempt(), START_MS)
-    await queue.giveBack(held)
+    await queue.return(held)
     assert.equal(await lastAttempt(), START_MS)
     // The time of its beginning, whenever it ends.
     await attempt(async () => {
@@ -301,7 +301,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
       clock.advance(WEBHOOK_LEASE_MS + 1)
       await quick.readyDue()
       isTaken =
-        (await quick.claim([{ account: owner.accountId, lane: webhookId, limit: 1 }])).length === 1
+        (await quick.lease([{ account: owner.accountId, lane: webhookId, limit: 1 }])).length === 1
       return ANSWERED
     }, 'slow job')
     const group = await claimGroup(slow, owner.accountId, webhookId)
@@ -360,8 +360,8 @@ onBothEngines('deliveries of webhooks', (engine) => {
   test('a start takes back the deliveries of its own instance', async () => {
     await happen(2)
     const lanes = [{ account: owner.accountId, lane: webhookId, limit: 1 }]
-    await queueWith(ANSWERED, 'host-1 job').claim(lanes)
-    await queueWith(ANSWERED, 'host-2 job').claim(lanes)
+    await queueWith(ANSWERED, 'host-1 job').lease(lanes)
+    await queueWith(ANSWERED, 'host-2 job').lease(lanes)
     await db.write(webhookQueue.release, { instance: 'host-1' })
     const rows = await webhookDeliveriesOf(db, [webhookId])
     assert.deepEqual(rows.map((row) => [row.queue_state, row.leased_by]).toSorted(), [
@@ -390,7 +390,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     for (const [name, takeBack] of gone) {
       await runSql(database, 'delete from webhook_deliveries')
       await happen()
-      await queueWith(ANSWERED, 'lost job').claim([
+      await queueWith(ANSWERED, 'lost job').lease([
         { account: owner.accountId, lane: webhookId, limit: 1 },
       ])
       const held = await addTest({ leaseMs: WEBHOOK_LEASE_MS })
@@ -552,7 +552,7 @@ suite('locks on deliveries of webhooks', () => {
   const writes: [string, () => Promise<unknown>][] = [
     [
       'the return of deliveries',
-      () => database.db.write(webhookQueue.giveBack, { worker: 'a worker', ids }),
+      () => database.db.write(webhookQueue.return, { worker: 'a worker', ids }),
     ],
     ['their removal', () => database.db.write(dropWebhookDeliveries, { ids })],
     ['the purge of a webhook', () => database.db.write(purgeWebhookStep, { webhookId: 'whk_1' })],

@@ -35,7 +35,7 @@ onBothEngines('the queue of webhooks', (engine) => {
       )
     }
     const queue = openWebhookQueue(webhookDeps(db, stillClock(0)), 'a worker')
-    const held = await queue.claim([{ account: owner.accountId, lane: webhookId, limit: 10 }])
+    const held = await queue.lease([{ account: owner.accountId, lane: webhookId, limit: 10 }])
     assert.deepEqual(
       held.map(({ size_bytes }) => size_bytes),
       [4 * 1024 + 60, 6 * SHOWN_BODY_BYTES_MAX, 6 * SHOWN_BODY_BYTES_MAX],
@@ -94,7 +94,7 @@ test('every scan of the queue uses the index of its state', async () => {
   try {
     await store.webhookQueue.listHeads(reading, { account: '', lane: '', lanesEach: 1, limit: 1 })
     const heads = [{ account: 'none', lane: 'none', limit: 1 }]
-    await store.webhookQueue.claim.run(tx, { worker: 'a worker', heads, leaseUntilMs: 1 })
+    await store.webhookQueue.lease.run(tx, { worker: 'a worker', heads, leaseUntilMs: 1 })
     await store.webhookQueue.hasDue(reading, due)
     await store.webhookQueue.readyDue.run(tx, due)
     await store.webhookQueue.release.run(tx, { instance: null })

@@ -13,7 +13,7 @@ function readerOf(fields: Partial<Omit<EventReader, 'end'>> = {}): Made {
     accountId: 'acc_1',
     keyId: 'key_1',
     kind: 'socket',
-    place: null,
+    slot: null,
     ...fields,
     ends,
     ended: ended.promise,
@@ -29,11 +29,11 @@ const isAll = async (keyIds: readonly string[]) => keyIds
 test('an account has ten sockets and ten streams, and a reader that leaves frees its place', async () => {
   const readers = openReaders({})
   for (const kind of ['socket', 'stream'] as const) {
-    const take = (accountId = 'acc_1') => readers.takePlace(kind, accountId)
+    const take = (accountId = 'acc_1') => readers.takeSlot(kind, accountId)
     const enter = async () => {
       const place = await take()
       assert.ok(place !== null)
-      const reader = readerOf({ kind, place })
+      const reader = readerOf({ kind, slot: place })
       readers.add(reader)
       return reader
     }
@@ -45,16 +45,16 @@ test('an account has ten sockets and ten streams, and a reader that leaves frees
     assert.equal(await take(), null)
   }
   readers.close()
-  assert.notEqual(await readers.takePlace('socket', 'acc_1'), null)
+  assert.notEqual(await readers.takeSlot('socket', 'acc_1'), null)
 })
 
 test('a reader that is ended at once takes no place', async () => {
   const readers = openReaders({})
   readers.close()
   for (let count = 0; count < 20; count++) {
-    const place = await readers.takePlace('stream', 'acc_1')
+    const place = await readers.takeSlot('stream', 'acc_1')
     assert.ok(place !== null)
-    readers.add(readerOf({ kind: 'stream', place }))
+    readers.add(readerOf({ kind: 'stream', slot: place }))
   }
 })
 

@@ -75,9 +75,9 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
 /** Accepts every key, with ten connections of each kind at once. */
 export function openReaders(options: Partial<EventReadersOptions>): EventReaders {
   const budgets = openOwnBudgets(systemClock)
-  const placesOf = (name: string) => budgets.openSlots({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
+  const slotsOf = (name: string) => budgets.openSlots({ name, limit: SOCKETS_PER_ACCOUNT_MAX })
   return new EventReaders({
-    places: { socket: placesOf('sockets'), stream: placesOf('streams') },
+    slots: { socket: slotsOf('sockets'), stream: slotsOf('streams') },
     findGoodKeys: async (keyIds) => keyIds,
     log: silentLog,
     ...options,

@@ -523,7 +523,7 @@ test('a client that leaves during the check of its place takes none', async () =
       return { release: () => released.resolve() }
     },
   }
-  const readers = openReaders({ places: { socket: places, stream: places } })
+  const readers = openReaders({ slots: { socket: places, stream: places } })
   await using server = await openSocketServer({ readers })
   const socket = new WebSocket(`${server.address.replace('http', 'ws')}/v1/ws?token=${GOOD_KEY}`)
   socket.on('error', () => {})

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import S3rver from '@20minutes/s3rver'
-import type { S3Place } from '#platform/blobs/s3-transport.ts'
+import type { S3Location } from '#platform/blobs/s3-transport.ts'
 
 /** `cutting`: it closes connections after the request; `silent`: it never answers. */
 export type S3Mood = 'well' | 'cutting' | 'silent' | 'failing' | 'slow-down' | 'full'
@@ -19,7 +19,7 @@ export type TestS3 = {
   /** Where its objects are. */
   readonly directory: string
   /** In its bucket. */
-  placeAt(prefix: string): S3Place
+  placeAt(prefix: string): S3Location
   /** Settings of a service that keeps large messages under this prefix. */
   envAt(prefix: string): Record<string, string>
   mood: S3Mood

@@ -102,11 +102,11 @@ test('a thousand dead destinations do not delay a good one', LIMIT, async () => 
 
 const NOTHING: DeliveryQueue = {
   listHeads: () => Promise.resolve([]),
-  claim: () => Promise.resolve([]),
+  lease: () => Promise.resolve([]),
   group: () => [],
   readyDue: () => Promise.resolve(),
   renew: () => Promise.resolve(),
-  giveBack: () => Promise.resolve(),
+  return: () => Promise.resolve(),
   deliver: () => Promise.resolve('reached'),
 }
 

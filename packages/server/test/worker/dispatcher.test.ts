@@ -273,9 +273,9 @@ test('a store that is down during claims costs only time', LIMIT, async () => {
     {
       seen: (queue) => ({
         ...queue,
-        claim: async (lanes) => {
+        lease: async (lanes) => {
           if (failures-- > 0) throw new StorageError('busy', 'The store is away.')
-          return queue.claim(lanes)
+          return queue.lease(lanes)
         },
       }),
     },

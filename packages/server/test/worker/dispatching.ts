@@ -115,7 +115,7 @@ export async function openDispatching(
     },
   }
   // All others are copies of this message, which does not count.
-  await db.write(deliveryQueue.claim, {
+  await db.write(deliveryQueue.lease, {
     worker: 'nobody',
     heads: [{ account: owner.accountId, lane: 'far.example', limit: 1 }],
     nowMs: systemClock.now(),

@@ -40,9 +40,9 @@ async function dispatching(
   })
   const queue: MemoryQueue = {
     ...memory,
-    giveBack(held) {
+    return(held) {
       tally.add('given back', held.length)
-      return memory.giveBack(held)
+      return memory.return(held)
     },
   }
   const { bounds } = options

@@ -49,11 +49,11 @@ export function openMemoryQueue({ deliver, accountOf }: MemoryQueueOptions): Mem
         })
         .slice(0, limit)
     },
-    claim: async (shares) => shares.flatMap((share) => entryOf(share).items.splice(0, share.limit)),
+    lease: async (shares) => shares.flatMap((share) => entryOf(share).items.splice(0, share.limit)),
     group: (held) => held.map((item) => [item]),
     readyDue: () => Promise.resolve(),
     renew: () => Promise.resolve(),
-    async giveBack(held) {
+    async return(held) {
       for (const item of held) {
         entryOf({ account: item.account_id, lane: item.lane }).items.unshift(item)
       }

@@ -8,24 +8,30 @@ import type { NewRow, Tables, Tx } from '#store/tables.ts'
 export const ERASED = 'erased'
 
 /** Reports threads that are added without an event; claims that wait in the inbox look for them. */
-export async function insertUntold(
+export async function reportAddedThreads(
   tx: Tx,
-  told: { id: string; accountId: string; inboxId: string; nowMs: number },
+  report: { id: string; accountId: string; inboxId: string; nowMs: number },
 ): Promise<void> {
   await insertEvent(tx, {
-    id: told.id,
+    id: report.id,
     kind: ERASED,
-    account_id: told.accountId,
+    account_id: report.accountId,
     pod_id: null,
-    inbox_id: told.inboxId,
+    inbox_id: report.inboxId,
     thread_id: null,
     message_id: null,
-    occurred_at: told.nowMs,
+    occurred_at: report.nowMs,
     details: null,
   })
 }
 
-export function isUntold({ kind, inboxId }: { kind: string; inboxId: string | null }): boolean {
+export function reportsAddedThreads({
+  kind,
+  inboxId,
+}: {
+  kind: string
+  inboxId: string | null
+}): boolean {
   return kind === ERASED && inboxId !== null
 }
 

@@ -165,8 +165,8 @@ export async function findNewestEventId(
   { accountId, until }: { accountId: string; until: LogOffset },
 ): Promise<string | null> {
   const filter = NO_FILTER
-  const places = rowsIn(db, { accountId, after: LOG_START, until, filter })
-  const newest = inLogOrder(db, places, 'desc').select('id').limit(1)
+  const rows = rowsIn(db, { accountId, after: LOG_START, until, filter })
+  const newest = inLogOrder(db, rows, 'desc').select('id').limit(1)
   return (await newest.executeTakeFirst())?.id ?? null
 }
 

@@ -18,17 +18,21 @@ export function offsetBefore({ transactionId, sequence }: LogOffset): LogOffset 
   return { transactionId, sequence: sequence - 1 }
 }
 
-/** Settled events of all accounts; `hasUntold` includes those of `insertUntold`. */
+/** Settled events of all accounts; `includesAddedThreads` adds those of `reportAddedThreads`. */
 export async function readLog(
   db: ReadDb,
-  { after, limit, hasUntold = false }: { after: LogOffset; limit: number; hasUntold?: boolean },
+  {
+    after,
+    limit,
+    includesAddedThreads = false,
+  }: { after: LogOffset; limit: number; includesAddedThreads?: boolean },
 ): Promise<LoggedEvent[]> {
   const found: LoggedEvent[] = []
   for (let from = after; ; await nextTurn()) {
     const query = inLog(db, db.read.selectFrom('events'), { after: from, until: null })
     const rows = await inLogOrder(db, query, 'asc').selectAll().limit(limit).execute()
     const isRead = (row: Row<'events'>) =>
-      row.kind !== ERASED || (hasUntold && row.inbox_id !== null)
+      row.kind !== ERASED || (includesAddedThreads && row.inbox_id !== null)
     found.push(...rows.filter(isRead).map(toEvent))
     const last = rows.at(-1)
     if (found.length >= limit || rows.length < limit || last === undefined) {

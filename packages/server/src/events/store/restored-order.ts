@@ -58,35 +58,35 @@ export const settleEventOrder = transaction({
 
 type Move = { from: LogOffset; sequence: number }
 type Numbers = NonNullable<ReturnType<typeof logOrder>['numbers']>
-type Place = Pick<Row<'event_readers'>, 'transaction_id' | 'sequence'>
+type OffsetColumns = Pick<Row<'event_readers'>, 'transaction_id' | 'sequence'>
 
 /** A webhook enabled before a reader's offset takes it; only the others need a query each. */
 async function settleWebhooks(tx: Tx, { own, isForeign }: Numbers, readers: Move[]) {
-  const places = tx.query
+  const offsets = tx.query
     .selectFrom('webhooks')
     .select([
       'enabled_after_transaction_id as transaction_id',
       'enabled_after_sequence as sequence',
     ])
     .distinct()
-    .as('places')
-  const foreign = await tx.query.selectFrom(places).selectAll().where(isForeign).execute()
-  for (const place of foreign) {
-    const behind = readers.find(({ from }) => compareOffsets(offsetOf(place), from) <= 0)
+    .as('offsets')
+  const foreign = await tx.query.selectFrom(offsets).selectAll().where(isForeign).execute()
+  for (const offset of foreign) {
+    const behind = readers.find(({ from }) => compareOffsets(offsetOf(offset), from) <= 0)
     await tx.query
       .updateTable('webhooks')
       .set({
         enabled_after_transaction_id: own,
-        enabled_after_sequence: behind?.sequence ?? (await findSequence(tx, place)),
+        enabled_after_sequence: behind?.sequence ?? (await findSequence(tx, offset)),
       })
-      .where('enabled_after_transaction_id', '=', place.transaction_id)
-      .where('enabled_after_sequence', '=', place.sequence)
+      .where('enabled_after_transaction_id', '=', offset.transaction_id)
+      .where('enabled_after_sequence', '=', offset.sequence)
       .execute()
   }
 }
 
 /** The last sequence before the first event that a reader at this offset had not read. */
-async function findSequence(tx: Tx, reader: Place): Promise<number> {
+async function findSequence(tx: Tx, reader: OffsetColumns): Promise<number> {
   const { numbers, isAfter } = logOrder(tx)
   if (numbers === null) return reader.sequence
   const foreign = tx.query.selectFrom('events').where(numbers.isForeign)

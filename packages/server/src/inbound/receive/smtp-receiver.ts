@@ -19,7 +19,7 @@ import {
 
 type ReceiverDeps = ReceiveDeps & {
   storageQuota: Pick<StorageQuota, 'isExceeded'>
-  storePressure: Pick<StorePressure, 'mayTake' | 'mayGoOn' | 'mayTakeOf' | 'isStrained'>
+  storePressure: Pick<StorePressure, 'mayTake' | 'mayContinue' | 'mayTakeOf' | 'isStrained'>
   tracing: Tracing
 }
 
@@ -39,7 +39,8 @@ export function makeReceiver(
   return {
     isStrained: () => pressure.isStrained(),
     findObstacle(stage, underWay) {
-      const mayCome = stage === 'sender' ? pressure.mayTake(underWay) : pressure.mayGoOn(underWay)
+      const mayCome =
+        stage === 'sender' ? pressure.mayTake(underWay) : pressure.mayContinue(underWay)
       return mayCome ? null : CANNOT_TAKE
     },
     async checkRecipient(address, envelope) {

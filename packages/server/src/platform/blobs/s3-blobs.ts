@@ -9,7 +9,7 @@ import { systemClock } from '#platform/clock.ts'
 import { asStorageError, StorageError, type StorageErrorKind } from '#platform/db/storage-error.ts'
 import { DAY_MS, SECOND_MS } from '#platform/units.ts'
 import { BLOBS_AT_ONCE_MAX, type BlobStore, blobName, type StoredBlob } from './blob-store.ts'
-import type { S3Place } from './s3-transport.ts'
+import type { S3Location } from './s3-transport.ts'
 import { openS3Transport, S3Answer } from './s3-transport.ts'
 
 const S3_SWEEP_MS = DAY_MS
@@ -37,7 +37,7 @@ export type S3Blobs = BlobStore & {
 
 /** Sends no request. */
 export async function openS3Blobs(
-  place: S3Place,
+  location: S3Location,
   {
     requestMs = S3_REQUEST_MS_MAX,
     retryMs = S3_RETRY_MS_MAX,
@@ -48,10 +48,10 @@ export async function openS3Blobs(
   const transport = await openS3Transport({ requestMs })
   const { closing } = transport
   const { S3mini } = await import('s3mini')
-  const { accessKeyId, secretAccessKey, region } = place
-  const endpoint = `${place.endpoint}/${place.bucket}`
+  const { accessKeyId, secretAccessKey, region } = location
+  const endpoint = `${location.endpoint}/${location.bucket}`
   const s3 = new S3mini({ accessKeyId, secretAccessKey, region, endpoint, fetch: transport.fetch })
-  const folder = place.prefix === '' ? '' : `${place.prefix}/`
+  const folder = location.prefix === '' ? '' : `${location.prefix}/`
   const keyOf = (id: string) => folder + blobName(id)
   const trying = <Value>(run: () => Promise<Value>) => withTries(run, { retryMs, pauseMs, closing })
   const list = (max: number, token?: string) => trying(() => readPage(s3, { folder, max, token }))
@@ -100,7 +100,7 @@ export async function openS3Blobs(
         if (writes) await trying(() => unlessAbsent(() => s3.deleteObject(key)))
         return null
       } catch (error) {
-        return s3ObstacleOf(place, s3FaultOf(error))
+        return s3ObstacleOf(location, s3FaultOf(error))
       }
     },
     close: () => transport.close(),
@@ -203,8 +203,8 @@ const REGION = new Set([
 ])
 
 /** Names the setting to check; never contains a secret. */
-function s3ObstacleOf(place: S3Place, fault: S3Fault): S3Obstacle {
-  const where = `the S3 server ${place.endpoint}`
+function s3ObstacleOf(location: S3Location, fault: S3Fault): S3Obstacle {
+  const where = `the S3 server ${location.endpoint}`
   const { status, code, message } = fault
   if (fault.mayPass) return { kind: 'away', text: `${where} cannot be used now: ${message}` }
   return { kind: 'refused', text: `${textOf()} (${code ?? status})` }
@@ -212,17 +212,17 @@ function s3ObstacleOf(place: S3Place, fault: S3Fault): S3Obstacle {
   function textOf(): string {
     if (code === 'RequestTimeTooSkewed') return `the clock of this machine is not that of ${where}`
     if (code !== null && REGION.has(code)) {
-      return `the bucket ${place.bucket} is not in the region ${place.region}, see region= in MAILROOM_BLOB_URL`
+      return `the bucket ${location.bucket} is not in the region ${location.region}, see region= in MAILROOM_BLOB_URL`
     }
     const isUnknown = status === 401 || (code !== null && CREDENTIALS.has(code))
     if (isUnknown) {
       return `${where} refused the credentials, see AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or MAILROOM_BLOB_URL`
     }
     if (status === 403) {
-      return `${where} does not let this access key list, read, write and delete in the bucket ${place.bucket}`
+      return `${where} does not let this access key list, read, write and delete in the bucket ${location.bucket}`
     }
-    if (status === 404) return `${where} has no bucket ${place.bucket}`
-    return `${where} refused the bucket ${place.bucket}`
+    if (status === 404) return `${where} has no bucket ${location.bucket}`
+    return `${where} refused the bucket ${location.bucket}`
   }
 }
 

@@ -5,7 +5,7 @@ import { onAbort } from '#platform/abort.ts'
 import { systemClock } from '#platform/clock.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
-export type S3Place = {
+export type S3Location = {
   /** http or https, without a trailing slash; the bucket is the first part of the path. */
   readonly endpoint: string
   readonly region: string

@@ -161,7 +161,7 @@ export type StorePressure = {
   /** `underWay`: operations that will write. While the store is down, true for rare probes. */
   mayTake(underWay?: number): boolean
   /** Like `mayTake`, but for an operation that was already accepted, before an expensive step. */
-  mayGoOn(underWay: number): boolean
+  mayContinue(underWay: number): boolean
   mayTakeOf(accountId: string): boolean
   /** Throws `service_unavailable` with a retry time. */
   requireRoom(accountId?: string): void
@@ -198,7 +198,7 @@ export function openStorePressure(options: {
   }
   return {
     mayTake,
-    mayGoOn: (underWay) => noted(hasRoomFor(underWay)),
+    mayContinue: (underWay) => noted(hasRoomFor(underWay)),
     mayTakeOf,
     requireRoom(accountId) {
       if (accountId === undefined ? mayTake() : mayTakeOf(accountId)) return

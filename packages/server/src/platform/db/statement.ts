@@ -30,14 +30,14 @@ function valuesFor({ parameters }: CompiledQuery, input: Parameters): unknown[] 
   return parameters.map((value) => (value instanceof Placeholder ? input[value.name] : value))
 }
 
-type Place<Input> = <Name extends keyof Input & string>(name: Name) => RawBuilder<Input[Name]>
+type Given<Input> = <Name extends keyof Input & string>(name: Name) => RawBuilder<Input[Name]>
 
 /**
  * `build` must always return the same query. `isPrepared` is for lookups by a key, whose one plan
  * suits all values on PostgreSQL.
  */
 export function statement<Schema, Input extends Parameters, Row>(
-  build: (query: Kysely<Schema>, place: Place<Input>, engine: Engine) => Compilable<Row>,
+  build: (query: Kysely<Schema>, place: Given<Input>, engine: Engine) => Compilable<Row>,
   { isPrepared = false }: { isPrepared?: boolean } = {},
 ): (tx: Tx<Schema>, input: Input) => Promise<Row[]> {
   const compiled = new Map<Engine, CompiledQuery<Row>>()
@@ -118,7 +118,7 @@ export function rowUpdate<Schema, Row extends Parameters, Found = UpdateResult>(
   table: string,
   build: (
     query: Kysely<Schema>,
-    given: Place<Row>,
+    given: Given<Row>,
   ) => Compilable<Found> & {
     from(rows: AliasedRawBuilder<object, 'given'>): OperationNodeSource
   },
@@ -133,7 +133,7 @@ export function rowSelect<Schema, Row extends Parameters, Found>(
   table: string,
   build: (
     query: Kysely<Schema>,
-    given: Place<Row>,
+    given: Given<Row>,
     engine: Engine,
   ) => Compilable<Found> & OperationNodeSource,
 ): RowStatement<Schema, Row, Found> {

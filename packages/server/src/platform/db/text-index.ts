@@ -243,21 +243,21 @@ const POSITION_MAX = 16_383
 const POSITIONS_MAX = 255
 
 function vectorOf({ scope, marks, fields }: TextEntry): string {
-  const places = new Map<string, string[]>()
+  const positions = new Map<string, string[]>()
   let position = 1
   for (const field of TEXT_FIELDS) {
     for (const word of fields[field]) {
-      const ofWord = places.get(word) ?? []
+      const ofWord = positions.get(word) ?? []
       if (ofWord.length < POSITIONS_MAX && position <= POSITION_MAX) {
         ofWord.push(`${position}${WEIGHTS[field]}`)
       }
-      places.set(word, ofWord)
+      positions.set(word, ofWord)
       position += 1
     }
     // A gap keeps phrases from matching across fields.
     position += 1
   }
-  const words = Array.from(places, ([word, ofWord]) =>
+  const words = Array.from(positions, ([word, ofWord]) =>
     ofWord.length === 0 ? lexeme(scoped(scope, word)) : `${lexeme(scoped(scope, word))}:${ofWord}`,
   )
   return [...marks.map((mark) => lexeme(scoped(scope, markOf(mark)))), ...words].join(' ')

@@ -41,9 +41,9 @@ export function openUnusedBytesPass({ connection, path, file, emptyLog }: Target
     throw new Error('A database with auto_vacuum cannot be overwritten.')
   }
   const pages = openPages(file, pageBytes)
-  let place: Place | null = null
+  let progress: Progress | null = null
 
-  const overwriteNext = ({ next, changed, free }: Place): number => {
+  const overwriteNext = ({ next, changed, free }: Progress): number => {
     const count = Number(connection.rows('PRAGMA page_count')[0]?.page_count)
     if (count >= PAGES_MAX) throw new Error(`A database of ${count} pages cannot be overwritten.`)
     for (const page of changed) {
@@ -58,25 +58,25 @@ export function openUnusedBytesPass({ connection, path, file, emptyLog }: Target
 
   return {
     beginAgain() {
-      place = null
+      progress = null
     },
     step() {
-      const changed = place === null ? null : pagesInLog(path, pageBytes, place.log)
-      if (changed === null) place = null
+      const changed = progress === null ? null : pagesInLog(path, pageBytes, progress.log)
+      if (changed === null) progress = null
       if (!emptyLog()) return 'blocked'
-      const before = place
+      const before = progress
       // Unless this step completes, the next one cannot know which pages were written.
-      place = null
+      progress = null
       if (!beginWrite(connection)) return 'blocked'
       try {
-        if (logMark(path) !== null) return 'more'
+        if (logSalts(path) !== null) return 'more'
         const { next, free } = before ?? { next: 1, free: pages.listFree() }
         const read = overwriteNext({ next, free, changed: changed ?? [], log: '' })
         // The commit makes other connections reread the pages and restarts the log.
         connection.exec(`PRAGMA user_version = ${version}; COMMIT; PRAGMA shrink_memory`)
-        const log = logMark(path)
+        const log = logSalts(path)
         if (read < STEP_PAGES) return 'done'
-        if (log !== null) place = { next: next + read, changed: [], free, log }
+        if (log !== null) progress = { next: next + read, changed: [], free, log }
         return 'more'
       } finally {
         if (connection.isInTransaction) connection.exec('ROLLBACK')
@@ -85,7 +85,7 @@ export function openUnusedBytesPass({ connection, path, file, emptyLog }: Target
   }
 }
 
-type Place = {
+type Progress = {
   next: number
   changed: Iterable<number>
   free: Set<number>
@@ -107,7 +107,7 @@ const LOG_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 
 /** The salts of the log, which change whenever it restarts; null for an empty log. */
-function logMark(path: string): string | null {
+function logSalts(path: string): string | null {
   return readLog(path, (read) => {
     const header = read(0, LOG_HEADER_BYTES)
     return header === null ? null : header.toString('hex', 16, 24)
@@ -115,14 +115,14 @@ function logMark(path: string): string | null {
 }
 
 /** The numbers of the pages in the log; null if its salts are not `mark`. */
-function pagesInLog(path: string, pageBytes: number, mark: string): Set<number> | null {
+function pagesInLog(path: string, pageBytes: number, salts: string): Set<number> | null {
   return readLog(path, (read) => {
-    if (read(0, LOG_HEADER_BYTES)?.toString('hex', 16, 24) !== mark) return null
+    if (read(0, LOG_HEADER_BYTES)?.toString('hex', 16, 24) !== salts) return null
     const found = new Set<number>()
     for (let at = LOG_HEADER_BYTES; ; at += FRAME_HEADER_BYTES + pageBytes) {
       const frame = read(at, FRAME_HEADER_BYTES)
       // The remaining frames are from an earlier log.
-      if (frame === null || frame.toString('hex', 8, 16) !== mark) return found
+      if (frame === null || frame.toString('hex', 8, 16) !== salts) return found
       found.add(frame.readUInt32BE(0))
     }
   })

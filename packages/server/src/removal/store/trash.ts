@@ -1,7 +1,7 @@
 // Removes threads, moves them into the trash and restores them, in steps of bounded size.
 
 import { type SqlBool, sql } from 'kysely'
-import { insertUntold } from '#events/store/append.ts'
+import { reportAddedThreads } from '#events/store/append.ts'
 import { type ClaimToken, mayChange } from '#mailbox/claims/store/claim-token.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -95,7 +95,7 @@ export const restoreThread = transaction({
     const { inbox, thread } = found
     if (!isAllowed(thread, input)) return 'lease_lost'
     if (thread.trashed_at === null) return moveOf(thread)
-    await insertUntold(tx, { ...input, id: input.eventId, inboxId: thread.inbox_id })
+    await reportAddedThreads(tx, { ...input, id: input.eventId, inboxId: thread.inbox_id })
     return move(tx, inbox, { thread, trashedAtMs: null })
   },
 })

@@ -1,7 +1,7 @@
 // Adds messages to the inbox in one transaction with the progress of the import.
 
 import type { SkipReason } from '@mailroom/contract/transfers.ts'
-import { insertUntold } from '#events/store/append.ts'
+import { reportAddedThreads } from '#events/store/append.ts'
 import { type ImportedArrival, receiveImported } from '#inbound/receive/store/receive-messages.ts'
 import { transaction } from '#platform/db/db.ts'
 import type { Held } from '#queue/jobs.ts'
@@ -41,7 +41,7 @@ export const addImported = transaction({
     const stored = arrivals.filter((_, index) => results[index]?.kind === 'stored')
     if (stored.length > 0) {
       const { accountId } = transfer
-      await insertUntold(tx, { id: eventId, accountId, inboxId, nowMs: held.nowMs })
+      await reportAddedThreads(tx, { id: eventId, accountId, inboxId, nowMs: held.nowMs })
     }
     const duplicates = results.filter(({ kind }) => kind === 'duplicate').length
     const next = {
