@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bounceOf, notice, RETURNED, read, report } from './report-samples.ts'
+import { notice, RETURNED, read, report } from './report-samples.ts'
 
 const TYPE = 'multipart/report; report-type=feedback-report; boundary="=_part"'
 const OPTIONS = { from: 'Feedback <fbl@far.example>', subject: 'Complaint', contentType: TYPE }
@@ -61,20 +61,6 @@ test('the null reverse-path differs from a missing one', () => {
   assert.equal(found.kind === 'complaint' && found.originalMailFrom, '')
 })
 
-test('a returned message with the provider’s own field is a complaint', () => {
-  const text = report([{ type: 'message/rfc822', lines: RETURNED }], {
-    from: 'staff@provider.example',
-    subject: 'complaint about message from 192.0.2.1',
-    contentType: 'multipart/mixed; boundary="=_part"',
-    fields: ['X-HmXmrOriginalRecipient: bob@far.example'],
-  })
-  const found = read(text)
-  assert.equal(found.kind, 'complaint')
-  if (found.kind !== 'complaint') return
-  assert.deepEqual(found.recipients, ['bob@far.example'])
-  assert.deepEqual([found.isStandard, found.returnedLoopMarks], [false, ['ownmark']])
-})
-
 const LOOP = { from: 'fbl@far.example', subject: 'A complaint about your mail' }
 const MIXED = 'multipart/mixed; boundary="=_part"'
 
@@ -114,64 +100,6 @@ test('an automatic answer that returns the message is no complaint', () => {
   assert.notEqual(read(report(parts, answered)).kind, 'complaint')
   const away = { ...LOOP, contentType: MIXED, subject: 'Out of office: Hello' }
   assert.notEqual(read(report(parts, away)).kind, 'complaint')
-})
-
-test('a service’s notice of a complaint is a complaint', () => {
-  const json = JSON.stringify({
-    notificationType: 'Complaint',
-    complaint: {
-      complainedRecipients: [{ emailAddress: 'bob@far.example' }],
-      complaintFeedbackType: 'abuse',
-    },
-    mail: {
-      source: 'ann@ours.example',
-      headers: [{ name: 'X-Loop', value: 'ownmark' }],
-      commonHeaders: { messageId: '<01hq@ours.example>' },
-    },
-  })
-  const found = read(
-    notice([json, '', '--', 'To stop these, follow the link.'], {
-      from: 'no-reply@service.example',
-      subject: 'Notification',
-    }),
-  )
-  assert.deepEqual(found, {
-    kind: 'complaint',
-    isStandard: false,
-    feedbackType: 'abuse',
-    recipients: ['bob@far.example'],
-    originalMessageId: '<01hq@ours.example>',
-    originalMailFrom: 'ann@ours.example',
-    reportedReturnPath: null,
-    returnedLoopMarks: ['ownmark'],
-  })
-})
-
-test('a service’s notice of a bounce is a bounce, even with its line broken', () => {
-  const json = JSON.stringify({
-    notificationType: 'Bounce',
-    bounce: {
-      bounceType: 'Permanent',
-      bouncedRecipients: [
-        {
-          emailAddress: 'bob@far.example',
-          status: '5.1.1',
-          diagnosticCode: 'smtp; 550 5.1.1 user unknown',
-        },
-      ],
-    },
-    mail: { messageId: 'x' },
-  })
-  const { recipients } = bounceOf(
-    notice([json.slice(0, 90), json.slice(90)], {
-      from: 'no-reply@service.example',
-      subject: 'Notification',
-    }),
-  )
-  assert.deepEqual(
-    recipients.map((one) => [one.recipient, one.enhancedCode, one.bounceClass]),
-    [['bob@far.example', '5.1.1', 'hard']],
-  )
 })
 
 test('JSON of any other shape is no report', () => {

@@ -1,50 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Notice, notice, RETURNED, read, report } from './report-samples.ts'
-
-const ORDINARY: readonly (readonly [string, readonly string[], Notice])[] = [
-  [
-    'a reply of somebody who is away',
-    ['I am out of the office until Monday and cannot be reached. Write to eve@far.example.'],
-    {
-      from: 'Bob <bob@far.example>',
-      subject: 'Automatic reply: Hello',
-      fields: ['Auto-Submitted: auto-replied'],
-    },
-  ],
-  [
-    'a vacation message from a mail system',
-    ['Your mail could not be delivered to me in person: I am away. bob@far.example'],
-    { from: 'MAILER-DAEMON@far.example', subject: 'Out of office: Hello' },
-  ],
-  [
-    'a person who asks about a bounce',
-    ['Hi Ann, my mail to bob@far.example was returned: 550 5.1.1 User unknown. Do you know why?'],
-    { from: 'Eve <eve@far.example>', subject: 'Undeliverable?' },
-  ],
-  [
-    'a forwarded bounce',
-    [
-      'Look what I got:',
-      '> This is the mail system. <bob@far.example>: User unknown',
-      '> 550 5.1.1',
-    ],
-    { from: 'Eve <eve@far.example>', subject: 'Fwd: Undelivered Mail Returned to Sender' },
-  ],
-  [
-    'news from a postmaster',
-    ['The mail server will be down on Sunday. Ask postmaster@far.example for help.'],
-    { from: 'Postmaster <postmaster@far.example>', subject: 'Maintenance on Sunday' },
-  ],
-  ['an empty message from a mail system', [''], { subject: 'Hello' }],
-]
-
-for (const [name, lines, options] of ORDINARY) {
-  test(`${name} is no report`, () => {
-    const text = notice(lines, options).replace('Return-Path: <>\n', '')
-    assert.deepEqual(read(text, { hasNullSender: false }), { kind: 'none' })
-  })
-}
+import { type Notice, notice, RETURNED, read } from './report-samples.ts'
 
 const PERSON = 'Eve <eve@far.example>'
 const FAILURE = [
@@ -107,25 +63,4 @@ test('an automatic answer is a report only if it holds a reply or the message', 
   assert.equal(read(notice(FAILURE, options)).kind, 'bounce')
   const returning = [...lines, '', '--- Original message follows.', '', ...RETURNED]
   assert.equal(read(notice(returning, options)).kind, 'bounce')
-})
-
-test('a read receipt is no report', () => {
-  const text = report(
-    [
-      { type: 'text/plain', lines: ['Your message was displayed.'] },
-      {
-        type: 'message/disposition-notification',
-        lines: [
-          'Final-Recipient: rfc822; bob@far.example',
-          'Disposition: manual-action; displayed',
-        ],
-      },
-    ],
-    {
-      from: 'Bob <bob@far.example>',
-      subject: 'Read: Hello',
-      contentType: 'multipart/report; report-type=disposition-notification; boundary="=_part"',
-    },
-  )
-  assert.deepEqual(read(text), { kind: 'none' })
 })

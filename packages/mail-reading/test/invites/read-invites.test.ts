@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readInvites } from '#invites/read-invites.ts'
-import { samples } from './samples.ts'
+import { samplesIn } from '#test/samples-in.ts'
 
-for (const { name, raw, expected } of samples) {
+// Written after what Google, Outlook, Apple and Zoom send.
+for (const { name, raw, expected } of samplesIn(new URL('samples/', import.meta.url))) {
   test(`the invitation is read as its program means it: ${name}`, () => {
     assert.deepEqual(readInvites(raw), expected)
   })

@@ -3,8 +3,9 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { readInvites } from '#invites/read-invites.ts'
 import { type EventToSend, replyToInvite, writeEvent } from '#invites/write-calendar.ts'
-import { samples } from './samples.ts'
+import { samplesIn } from '#test/samples-in.ts'
 
+const samples = samplesIn(new URL('samples/', import.meta.url))
 const NOW_MS = Date.UTC(2026, 10, 20, 8)
 
 const EVENT: EventToSend = {
