@@ -158,29 +158,17 @@ onEachEngine('the command line', (engine) => {
     const asked = client.inboxes.create({ mailboxName: 'admin' })
     await assert.rejects(asked, { status: 409, code: 'address_taken' })
     const account = (await client.account.get()).id
-    const made = await place.command(
-      'account',
-      'create-inbox',
-      '--account',
-      account,
-      '--name',
-      'admin',
-    )
+    const createInbox = (name: string) =>
+      place.command('account', 'create-inbox', '--account', account, '--name', name)
+    const made = await createInbox('admin')
     assert.equal(made.code, 0, made.output)
     const id = /^inbox\s+(inb_[0-9a-z]{26})$/m.exec(made.output)?.[1] ?? ''
     const inbox = await client.inboxes.get(id)
     assert.match(inbox.address, /^admin@/)
     assert.ok(made.output.includes(inbox.address))
-    const again = await place.command(
-      'account',
-      'create-inbox',
-      '--account',
-      account,
-      '--name',
-      'admin',
-    )
+    const again = await createInbox('admin')
     assert.deepEqual([again.code, again.output.includes('in use')], [1, true])
-    const odd = await place.command('account', 'create-inbox', '--account', account, '--name', 'A')
+    const odd = await createInbox('A')
     assert.equal(odd.code, 1)
   })
 

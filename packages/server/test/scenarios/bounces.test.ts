@@ -4,7 +4,7 @@ import type { Event } from '@mailroom/sdk'
 import { makeId } from '#test/conformance/open-database.ts'
 import { openReceiver } from '#test/peers/receiver.ts'
 import { openSender } from '#test/peers/sender.ts'
-import { codesOf, countMessages, countRows, newest } from '#test/scenarios/deliver.ts'
+import { codesOf, countMessages, countRows, eventsAbout, newest } from '#test/scenarios/deliver.ts'
 import { publish, verifiedDomain, withdraw } from '#test/scenarios/domain-world.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import { type BouncedMail, bounceMail, complaintMail } from '#test/scenarios/report-mail.ts'
@@ -14,6 +14,7 @@ import {
   deliveryOf,
   openSendingWorld,
   send,
+  sendAccepted,
   settled,
 } from '#test/scenarios/sending-world.ts'
 import { OPERATOR_TOKEN, onEachEngine, opened, plainMail } from '#test/world.ts'
@@ -27,29 +28,10 @@ onEachEngine('bounces', (engine) => {
     }
   })
 
-  let number = 0
-  /** A message that the server has accepted, from an inbox of its own. */
-  const accepted = async (fields: Parameters<typeof send>[2] = {}) => {
-    number += 1
-    const inbox = await world.inbox()
-    const to = `bob${number}@friend.example`
-    const sent = await send(world, inbox, { to, ...fields })
-    const { reversePath } = await arrived(world, sent)
-    await settled(world, sent)
-    return { inbox, sent, to, reversePath, messageId: sent.providerMessageId }
-  }
+  const accepted = (fields?: Parameters<typeof send>[2]) => sendAccepted(world, fields)
   /** Sends the report as the other server does, and returns the reply. */
   const bounce = async (fields: BouncedMail, from = '') =>
     codesOf(await world.send({ from, to: fields.to, raw: bounceMail(fields) }))
-  /** Waits until there are this many: with PostgreSQL the log waits for older transactions. */
-  const eventsAbout = async (inboxId: string, count: number): Promise<Event[]> => {
-    let events: Event[] = []
-    await until(async () => {
-      events = [...(await world.client.events.list({ inbox_id: inboxId }).page()).data]
-      return events.length >= count
-    })
-    return events
-  }
   const suppressionOf = async (address: string) => {
     const { data } = await world.client.suppressions.list({ address }).page()
     return data[0]?.type ?? null
@@ -89,7 +71,7 @@ onEachEngine('bounces', (engine) => {
     assert.equal(message.failureReason, `${to}: 550 5.1.1 No such user here`)
     assert.equal(await suppressionOf(to), 'bounce')
     assert.equal(await refusal(send(world, inbox, { to })), '422 recipient_suppressed')
-    const events = await eventsAbout(inbox.id, 3)
+    const events = await eventsAbout(world, inbox.id, 3)
     assert.deepEqual(
       events.map(({ event }) => event),
       ['message.sent', 'message.bounced', 'message.failed'],
@@ -115,7 +97,7 @@ onEachEngine('bounces', (engine) => {
     const posted = await receiver.waitFor(() => true)
     await world.client.webhooks.delete(webhook.id)
     await receiver.close()
-    const [, logged] = await eventsAbout(inbox.id, 3)
+    const [, logged] = await eventsAbout(world, inbox.id, 3)
     const told = JSON.parse(posted.body.toString()) as Event
     assert.equal(told.event, 'message.bounced')
     assert.deepEqual({ ...told, delivered_at: '' }, { ...logged, delivered_at: '' })
@@ -150,19 +132,19 @@ onEachEngine('bounces', (engine) => {
       assert.equal(growth, 1, String(action))
     }
     assert.equal((await deliveryOf(world, sent)).status, 'accepted')
-    assert.equal((await eventsAbout(inbox.id, 1)).length, 1)
+    assert.equal((await eventsAbout(world, inbox.id, 1)).length, 1)
     assert.equal(await countMessages(world, inbox), 1)
   })
 
   test('a repeated bounce gets the same reply and changes nothing', async () => {
     const { inbox, to, reversePath } = await accepted()
     await bounce({ to: reversePath, recipient: to })
-    const events = await eventsAbout(inbox.id, 3)
+    const events = await eventsAbout(world, inbox.id, 3)
     const growth = await counted('repeated', async () => {
       assert.equal(await bounce({ to: reversePath, recipient: to, status: '5.7.1' }), '250 2.0.0')
     })
     assert.equal(growth, 1)
-    const again = await eventsAbout(inbox.id, 3)
+    const again = await eventsAbout(world, inbox.id, 3)
     assert.deepEqual(
       again.map((event) => event.event_id),
       events.map((event) => event.event_id),
@@ -316,7 +298,7 @@ onEachEngine('bounces', (engine) => {
     assert.equal(await answered.promise, '250 2.0.0')
     assert.equal((await deliveryOf(world, sent)).status, 'bounced')
     assert.deepEqual(
-      (await eventsAbout(inbox.id, 3)).map(({ event }) => event),
+      (await eventsAbout(world, inbox.id, 3)).map(({ event }) => event),
       ['message.sent', 'message.bounced', 'message.failed'],
     )
   })

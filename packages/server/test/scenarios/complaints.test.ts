@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { codesOf, countMessages, countRows } from '#test/scenarios/deliver.ts'
-import { refusal, until } from '#test/scenarios/outcomes.ts'
+import { codesOf, countMessages, countRows, eventsAbout } from '#test/scenarios/deliver.ts'
+import { refusal } from '#test/scenarios/outcomes.ts'
 import { bounceMail, type ComplainedMail, complaintMail } from '#test/scenarios/report-mail.ts'
 import {
   arrived,
@@ -10,6 +10,7 @@ import {
   fieldOf,
   openSendingWorld,
   send,
+  sendAccepted,
   settled,
 } from '#test/scenarios/sending-world.ts'
 import { onEachEngine, opened, plainMail } from '#test/world.ts'
@@ -19,16 +20,11 @@ const ABUSE = 'abuse@mailroom.localhost'
 onEachEngine('complaints', (engine) => {
   const world = opened(() => openSendingWorld(engine))
 
-  let number = 0
-  const accepted = async () => {
-    number += 1
-    const inbox = await world.inbox()
-    const to = `ann${number}@friend.example`
-    const sent = await send(world, inbox, { to })
-    const { reversePath, raw } = await arrived(world, sent)
-    await settled(world, sent)
-    const mark = fieldOf(raw, 'x-loop') ?? ''
-    return { inbox, sent, to, reversePath, mark, messageId: sent.providerMessageId }
+  /** The domain's mail goes to the other server and comes from this machine. */
+  const serve = (domain: string) => {
+    const MX = [{ exchange: 'mx.friend.example', preference: 10 }]
+    const TXT = ['v=spf1 ip4:127.0.0.1 ip6:::1 -all']
+    world.dns.zone = { ...world.dns.zone, [domain]: { MX, TXT } }
   }
   const complain = async (fields: ComplainedMail) =>
     codesOf(
@@ -38,18 +34,12 @@ onEachEngine('complaints', (engine) => {
         raw: complaintMail(fields),
       }),
     )
-  /** Waits until there are this many: with PostgreSQL the log waits for older transactions. */
   const kindsOf = async (inboxId: string, count: number) => {
-    let kinds: (string | string[])[] = []
-    await until(async () => {
-      const { data } = await world.client.events.list({ inbox_id: inboxId }).page()
-      kinds = data.map(({ event, recipient }) => (recipient ? [event, recipient] : event))
-      return kinds.length >= count
-    })
-    return kinds
+    const events = await eventsAbout(world, inboxId, count)
+    return events.map(({ event, recipient }) => (recipient ? [event, recipient] : event))
   }
 
-  type Accepted = Awaited<ReturnType<typeof accepted>>
+  type Accepted = Awaited<ReturnType<typeof sendAccepted>>
   const ways: [string, (mail: Accepted) => ComplainedMail][] = [
     ['at the return path', ({ reversePath: to }) => ({ to })],
     [
@@ -80,7 +70,7 @@ onEachEngine('complaints', (engine) => {
   ]
   for (const [how, fieldsOf] of ways) {
     test(`${how} suppress the recipient and cause an event`, async () => {
-      const mail = await accepted()
+      const mail = await sendAccepted(world)
       const mailsBefore = await countRows(world, 'postmaster_messages')
       assert.equal(await complain(fieldsOf(mail)), '250 2.0.0')
       assert.equal((await deliveryOf(world, mail.sent)).status, 'complained')
@@ -102,7 +92,7 @@ onEachEngine('complaints', (engine) => {
   }
 
   test('that say “not spam” change nothing', async () => {
-    const { inbox, sent, reversePath } = await accepted()
+    const { inbox, sent, reversePath } = await sendAccepted(world)
     await complain({ to: reversePath, feedbackType: 'not-spam' })
     await complain({ to: ABUSE, mailFrom: reversePath, feedbackType: 'not-spam' })
     assert.equal((await deliveryOf(world, sent)).status, 'accepted')
@@ -110,7 +100,7 @@ onEachEngine('complaints', (engine) => {
   })
 
   test('about mail that the service did not send, and bounces, are left to the operator at abuse@', async () => {
-    const { sent, to, messageId, mark } = await accepted()
+    const { sent, to, messageId, mark } = await sendAccepted(world)
     const mailsBefore = await countRows(world, 'postmaster_messages')
     const left = [
       complaintMail({ to: ABUSE, messageId, recipient: to }),
@@ -139,13 +129,7 @@ onEachEngine('complaints', (engine) => {
   })
 
   test('to abuse@ about a message to several recipients count for the complainer’s own domain', async () => {
-    world.dns.zone = {
-      ...world.dns.zone,
-      'other.example': {
-        MX: [{ exchange: 'mx.friend.example', preference: 10 }],
-        TXT: ['v=spf1 ip4:127.0.0.1 ip6:::1 -all'],
-      },
-    }
+    serve('other.example')
     const inbox = await world.inbox()
     const [to, cc] = ['several@friend.example', 'several@other.example']
     const sent = await send(world, inbox, { to, cc: [cc] })
@@ -167,13 +151,7 @@ onEachEngine('complaints', (engine) => {
   })
 
   test('from a provider with several of the recipients suppress nobody, because any of them could have written it', async () => {
-    world.dns.zone = {
-      ...world.dns.zone,
-      'provider.example': {
-        MX: [{ exchange: 'mx.friend.example', preference: 10 }],
-        TXT: ['v=spf1 ip4:127.0.0.1 ip6:::1 -all'],
-      },
-    }
+    serve('provider.example')
     const inbox = await world.inbox()
     const [to, cc] = ['eve@provider.example', 'victim@provider.example']
     const sent = await send(world, inbox, { to, cc: [cc] })
@@ -189,7 +167,7 @@ onEachEngine('complaints', (engine) => {
   })
 
   test('that another service acknowledges automatically are mail for the inbox', async () => {
-    const { inbox, sent, reversePath, to } = await accepted()
+    const { inbox, sent, reversePath, to } = await sendAccepted(world)
     const raw = plainMail({
       from: 'Complaints <complaints@bank.example>',
       to: reversePath,
@@ -204,7 +182,7 @@ onEachEngine('complaints', (engine) => {
   })
 
   test('to postmaster are mail for the operator', async () => {
-    const { sent, reversePath } = await accepted()
+    const { sent, reversePath } = await sendAccepted(world)
     const mailsBefore = await countRows(world, 'postmaster_messages')
     const to = 'postmaster@mailroom.localhost'
     assert.equal(await complain({ to, mailFrom: reversePath }), '250 2.0.0')

@@ -1,7 +1,7 @@
 // Delivers mail to a running service and reads it over its API, in one step each.
 
 import assert from 'node:assert/strict'
-import type { Inbox, Mailroom, Message } from '@mailroom/sdk'
+import type { Event, Inbox, Mailroom, Message } from '@mailroom/sdk'
 import { sql } from 'kysely'
 import type { Mail } from '#test/peers/sender.ts'
 import { until } from '#test/scenarios/outcomes.ts'
@@ -40,6 +40,20 @@ export async function receivedFrom(
     return found.length > 0
   })
   return found[0] ?? assert.fail()
+}
+
+/** The events of the inbox, once there are this many: with PostgreSQL the log waits for older transactions. */
+export async function eventsAbout(
+  world: World,
+  inboxId: string,
+  count: number,
+): Promise<readonly Event[]> {
+  let events: readonly Event[] = []
+  await until(async () => {
+    events = (await world.client.events.list({ inbox_id: inboxId }).page()).data
+    return events.length >= count
+  })
+  return events
 }
 
 /** The number of messages of the inbox. */

@@ -6,17 +6,9 @@ import { settleReport } from '#inbound/reports/store/settle-report.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
 import type { Log } from '#platform/log.ts'
 import type { Db } from '#store/tables.ts'
-import { codesOf, countMessages, countRows } from '#test/scenarios/deliver.ts'
-import { until } from '#test/scenarios/outcomes.ts'
+import { codesOf, countMessages, countRows, eventsAbout } from '#test/scenarios/deliver.ts'
 import { bounceMail, complaintMail } from '#test/scenarios/report-mail.ts'
-import {
-  arrived,
-  deliveryOf,
-  fieldOf,
-  openSendingWorld,
-  send,
-  settled,
-} from '#test/scenarios/sending-world.ts'
+import { deliveryOf, openSendingWorld, sendAccepted } from '#test/scenarios/sending-world.ts'
 import { changePart, onEachEngine, opened, plainMail } from '#test/world.ts'
 
 const ABUSE = 'abuse@mailroom.localhost'
@@ -34,28 +26,12 @@ onEachEngine('mail with a report', (engine) => {
     }
   })
 
-  let number = 0
-  const accepted = async () => {
-    number += 1
-    const inbox = await world.inbox()
-    const to = `bob${number}@friend.example`
-    const sent = await send(world, inbox, { to })
-    const { reversePath, raw } = await arrived(world, sent)
-    await settled(world, sent)
-    const mark = fieldOf(raw, 'x-loop') ?? ''
-    return { inbox, sent, to, reversePath, mark, messageId: sent.providerMessageId }
-  }
-  type Accepted = Awaited<ReturnType<typeof accepted>>
+  type Accepted = Awaited<ReturnType<typeof sendAccepted>>
   const hand = async (to: string[], raw: string) => codesOf(await world.send({ from: '', to, raw }))
   const stateOf = async ({ sent }: Accepted) => (await deliveryOf(world, sent)).status
   /** The effects of the report, once there are this many events. */
   const told = async ({ inbox, to }: Accepted, count: number) => {
-    let kinds: string[] = []
-    await until(async () => {
-      const { data } = await world.client.events.list({ inbox_id: inbox.id }).page()
-      kinds = data.map(({ event }) => event)
-      return kinds.length >= count
-    })
+    const kinds = (await eventsAbout(world, inbox.id, count)).map(({ event }) => event)
     const { total } = await world.client.suppressions.list({ address: to }).page()
     return { kinds, suppressions: total }
   }
@@ -80,7 +56,7 @@ onEachEngine('mail with a report', (engine) => {
   })
 
   test('with too many Received fields is refused and changes nothing', async () => {
-    const mail = await accepted()
+    const mail = await sendAccepted(world)
     const { to, reversePath, inbox } = mail
     const raw = bounceMail({ to: reversePath, recipient: to, headers: HOPS })
     assert.equal(await hand([reversePath], raw), '554 5.4.6')
@@ -92,7 +68,7 @@ onEachEngine('mail with a report', (engine) => {
   })
 
   test('that its sender’s domain rejects changes nothing if it is also for an inbox', async () => {
-    const mail = await accepted()
+    const mail = await sendAccepted(world)
     const { to, reversePath, inbox } = mail
     const raw = bounceMail({ to: reversePath, recipient: to })
     assert.equal(await hand([reversePath, inbox.address], raw), '550 5.7.1')
@@ -109,7 +85,7 @@ onEachEngine('mail with a report', (engine) => {
   const lenient = (raw: string) => raw.replace('@mx.friend.example>', '@friend.example>')
 
   test('with the mark of one of its recipient inboxes is a report, and not mail for the inbox', async () => {
-    const mail = await accepted()
+    const mail = await sendAccepted(world)
     const { to, reversePath, inbox, mark } = mail
     const raw = lenient(
       bounceMail({ to: reversePath, recipient: to, headers: [`X-Loop: ${mark}`] }),
@@ -124,7 +100,7 @@ onEachEngine('mail with a report', (engine) => {
   })
 
   test('that is no report and has the mark of its sender is refused', async () => {
-    const mail = await accepted()
+    const mail = await sendAccepted(world)
     const { reversePath, inbox, mark } = mail
     const raw = plainMail({ headers: [`X-Loop: ${mark}`] })
     for (const to of [[reversePath], [reversePath, inbox.address]]) {
@@ -140,7 +116,7 @@ onEachEngine('mail with a report', (engine) => {
   ]
   for (const [who, others] of also) {
     test(`for a return path ${who} may be sent again in full without effect`, async () => {
-      const mail = await accepted()
+      const mail = await sendAccepted(world)
       const { to, reversePath, inbox } = mail
       const raw = lenient(bounceMail({ to: reversePath, recipient: to }))
       const mails = await countRows(world, 'postmaster_messages')
@@ -162,7 +138,7 @@ onEachEngine('mail with a report', (engine) => {
   }
 
   test('whose reply was lost after it was recorded may be sent again and changes nothing', async () => {
-    const mail = await accepted()
+    const mail = await sendAccepted(world)
     const { to, reversePath } = mail
     const raw = bounceMail({ to: reversePath, recipient: to })
     const losing = (db: Db) =>
@@ -181,7 +157,7 @@ onEachEngine('mail with a report', (engine) => {
   })
 
   test('that was recorded but not stored for the inbox may be sent again for both', async () => {
-    const mail = await accepted()
+    const mail = await sendAccepted(world)
     const { to, reversePath, inbox } = mail
     const raw = lenient(bounceMail({ to: reversePath, recipient: to }))
     const failing = (db: Db) =>
@@ -204,7 +180,7 @@ onEachEngine('mail with a report', (engine) => {
   })
 
   test('is deferred while the store is down, at a return path and at abuse@', async () => {
-    const mail = await accepted()
+    const mail = await sendAccepted(world)
     const { to, reversePath } = mail
     const raw = bounceMail({ to: reversePath, recipient: to })
     const complaint = complaintMail({ to: ABUSE, mailFrom: reversePath })

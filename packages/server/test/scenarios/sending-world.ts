@@ -177,6 +177,17 @@ export async function arrived(
   return message
 }
 
+/** A message from an inbox of its own, to a recipient of its own, that the other server has accepted. */
+export async function sendAccepted(world: SendingWorld, fields: Parameters<typeof send>[2] = {}) {
+  const inbox = await world.inbox()
+  const to = `bob.${inbox.id}@friend.example`
+  const sent = await send(world, inbox, { to, ...fields })
+  const { reversePath, raw } = await arrived(world, sent)
+  await settled(world, sent)
+  const mark = fieldOf(raw, 'x-loop') ?? ''
+  return { inbox, sent, to, reversePath, mark, messageId: sent.providerMessageId }
+}
+
 /** Names of the fields in front of the first empty line, in lower case, in order. */
 export function fieldNamesOf(raw: Buffer): string[] {
   return unfoldedHeader(raw).map((line) => line.slice(0, line.indexOf(':')).toLowerCase())

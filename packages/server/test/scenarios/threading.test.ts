@@ -7,6 +7,20 @@ import { onEachEngine, opened, openTenant, plainMail } from '#test/world.ts'
 
 type Letter = { id?: string; inReplyTo?: string; references?: string; subject?: string }
 
+/** Fields of a thread without labels, claim or assignee, in which one message is unread. */
+const WITH_ONE_UNREAD = {
+  category: 'personal',
+  participants: [{ name: 'Ann Sender', address: 'ann@sender.example' }],
+  snippet: 'A body.',
+  unreadCount: 1,
+  labels: [],
+  metadata: {},
+  assignee: null,
+  snoozedUntil: null,
+  claim: null,
+  trashedAt: null,
+}
+
 onEachEngine('arriving mail', (engine) => {
   const world = opened(() => openTenant(engine))
 
@@ -37,16 +51,7 @@ onEachEngine('arriving mail', (engine) => {
       subject: 'First',
       isRead: false,
       messageCount: 1,
-      category: 'personal',
-      participants: [{ name: 'Ann Sender', address: 'ann@sender.example' }],
-      snippet: 'A body.',
-      unreadCount: 1,
-      labels: [],
-      metadata: {},
-      assignee: null,
-      snoozedUntil: null,
-      claim: null,
-      trashedAt: null,
+      ...WITH_ONE_UNREAD,
       lastMessageAt: message?.createdAt,
       createdAt: message?.createdAt,
     })
@@ -200,16 +205,7 @@ onEachEngine('arriving mail', (engine) => {
         subject: 'Kept',
         isRead: false,
         messageCount: 2,
-        category: 'personal',
-        participants: [{ name: 'Ann Sender', address: 'ann@sender.example' }],
-        snippet: 'A body.',
-        unreadCount: 1,
-        labels: [],
-        metadata: {},
-        assignee: null,
-        snoozedUntil: null,
-        claim: null,
-        trashedAt: null,
+        ...WITH_ONE_UNREAD,
         lastMessageAt: 0,
         createdAt: 0,
       },
