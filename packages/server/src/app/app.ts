@@ -85,12 +85,10 @@ async function start(settings: Settings, seams: Seams, opened: AsyncDisposableSt
   tls?.catch(() => {})
   // Other threads would not use the clock and the randomness of a test.
   const mayThread = clock === systemClock && chance === systemChance
-  const intake = mayThread ? startIntake(settings, log) : null
+  const intake = mayThread ? startIntake(settings) : null
   opened.defer(() => intake?.end())
   const store = await openOwnStore(settings, { log, metrics })
   opened.defer(() => store.close())
-  // Drained threads close in parallel with this one.
-  opened.defer(() => intake?.end())
   const servers: Servers = { smtp: null, http: null, service: null }
   // Closes late, so that health checks are answered until the end.
   opened.defer(() => servers.service?.close())
@@ -175,11 +173,10 @@ function running({
   }
 }
 
-function startIntake(settings: Settings, log: Log): IntakeThreads | null {
-  const { roles, intakeThreads: threads } = settings
-  if (!roles.has('smtp') || threads === 0) return null
+function startIntake({ roles, intakeThreads }: Settings): IntakeThreads | null {
+  if (!roles.has('smtp') || intakeThreads === 0) return null
   const entry = new URL(import.meta.resolve('./intake-thread-entry.ts'))
-  return new IntakeThreads({ entry, threads, log })
+  return new IntakeThreads(entry, intakeThreads)
 }
 
 function openOwnStore(settings: Settings, { log, metrics }: { log: Log; metrics: Metrics }) {

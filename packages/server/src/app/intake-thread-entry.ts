@@ -6,7 +6,7 @@ import { PortCounts } from '@mailroom/smtp/server/port-counts.ts'
 import type { FromIntakeThread, IntakeThreadData, ToIntakeThread } from '#inbound/intake/intake.ts'
 import { systemChance } from '#platform/chance.ts'
 import { systemClock } from '#platform/clock.ts'
-import type { Signals } from '#platform/db/db.ts'
+import { openOwnSignals } from '#platform/db/db.ts'
 import { describeError, type Log, type LogFields } from '#platform/log.ts'
 import { openAll } from '#platform/open-all.ts'
 import { type MetricCall, recordMetrics } from '#platform/telemetry/metrics.ts'
@@ -42,22 +42,17 @@ function toPlain(fields: LogFields): LogFields {
   }
 }
 
-/** Coalesces the wake-ups of one turn of the event loop. */
-function openSignals(): Signals {
-  let isDue = false
-  return {
-    notify() {
-      if (isDue) return
-      isDue = true
-      setImmediate(() => {
-        isDue = false
-        post({ kind: 'wake' })
-      })
-    },
-    listen: () => {},
-    close: () => Promise.resolve(),
-  }
-}
+const signals = openOwnSignals()
+let isWakeDue = false
+// One wake-up for the messages of an iteration of the event loop.
+signals.listen(() => {
+  if (isWakeDue) return
+  isWakeDue = true
+  setImmediate(() => {
+    isWakeDue = false
+    post({ kind: 'wake' })
+  })
+})
 
 const given = Promise.withResolvers<IntakeThreadData>()
 const started = Promise.withResolvers<void>()
@@ -85,16 +80,14 @@ const running = openAll(async (opened) => {
   const { settings, counts, ...data } = await given.promise
   const metrics = recordMetrics((call) => void calls.push(call))
   const store = await openThreadStore({
-    ...{ ...data, settings, signals: openSignals() },
+    ...{ ...data, settings, signals, threads: settings.intakeThreads },
     observer: { committed: (size, durationMs) => metrics.observeCommit({ size, durationMs }) },
     onError: (error) => log.warn({ error }, 'a database connection was lost'),
   })
   opened.defer(() => store.close())
   const { deriveKey } = await openKeys({ settings, db: store.db, chance: systemChance })
   const seams = { log, clock: systemClock, chance: systemChance, metrics, store }
-  // A parser takes up to 200 MiB under load.
-  const parsing = data.threads > 1 ? { parsersMax: 1 } : {}
-  const parts = await openReceivingParts(settings, { ...seams, ...parsing }, opened)
+  const parts = await openReceivingParts(settings, seams, opened)
   const server = await openMailServer(parts, settings, {
     ...{ metrics, deriveKey, started: started.promise },
     tls: () => tls as SecureContext,
@@ -124,7 +117,6 @@ function postFigures({ base, parserPool }: Running['parts']): void {
 async function close({ server, parts, opened }: Running, drainMs: number): Promise<void> {
   await server.close({ drainMs })
   postFigures(parts)
-  post({ kind: 'drained' })
   await opened.disposeAsync()
   port.close()
 }

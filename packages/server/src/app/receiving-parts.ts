@@ -35,7 +35,6 @@ export type ReceivingOptions = {
   readonly chance: Chance
   readonly metrics: Metrics
   readonly store: OpenStore
-  readonly parsersMax?: number
 }
 
 export type ReceivingParts = Awaited<ReturnType<typeof openReceivingParts>>
@@ -47,13 +46,14 @@ export async function openReceivingParts(
   opened: AsyncDisposableStack,
 ) {
   const { store, log, clock, chance, metrics } = options
-  const { parsersMax } = options
   const ownThread = isMainThread ? 'main' : 'intake'
+  const isOneOfMany = !isMainThread && settings.intakeThreads > 1
   const parserPool = openParserPool({
     log,
     onParsed: ({ isInline, durationMs }) =>
       metrics.observeParse({ thread: isInline ? ownThread : 'worker', durationMs }),
-    ...(parsersMax !== undefined && { workersMax: parsersMax }),
+    // A parser takes up to 200 MiB under load.
+    ...(isOneOfMany && { workersMax: 1 }),
   })
   opened.defer(() => parserPool.close())
   const authenticator = openInboundAuthenticator(settings, { clock, chance, log })

@@ -111,10 +111,10 @@ async function openSmtp(
   options: ServerOptions,
   tls: ServerTls,
 ): Promise<MailListener> {
-  const { db, wakeEvents: onEvents, deriveKey } = parts.service
+  const { db, log, wakeEvents: onEvents, deriveKey } = parts.service
   const { settings, metrics, started, intake, instance } = options
   if (intake !== null) {
-    await intake.open({ settings, instance, tls, started, metrics, db, onEvents })
+    await intake.open({ settings, instance, tls, started, metrics, db, log, onEvents })
     return intake
   }
   const given = { deriveKey, metrics, started, tls: () => tls.current() }

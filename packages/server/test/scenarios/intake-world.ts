@@ -27,14 +27,13 @@ export async function openIntake(world: World, changes: IntakeChanges = {}) {
   const files = { cert: join(world.dataDir, 'cert.pem'), key: join(world.dataDir, 'key.pem') }
   await writeFile(files.cert, made.certificatePem)
   await writeFile(files.key, made.privateKeyPem)
-  const settings = { ...world.settings, smtpPort: port, tlsFiles: files }
+  const settings = { ...world.settings, smtpPort: port, intakeThreads: count, tlsFiles: files }
   const tls = await openServerTls(settings, { now: systemClock.now, log })
   const metrics = await openMetrics({ includesProcess: false })
   const { db, wakeEvents: onEvents } = world.app.deps
-  const watch = silenceMsMax === undefined ? {} : { silenceMsMax }
-  const threads = new IntakeThreads({ entry: ENTRY, threads: count, log, ...watch })
+  const threads = new IntakeThreads(ENTRY, count, silenceMsMax)
   const started = Promise.resolve()
-  await threads.open({ settings, instance: 'test', tls, metrics, db, started, onEvents })
+  await threads.open({ settings, instance: 'test', tls, metrics, db, log, started, onEvents })
   const channel = new BroadcastChannel(TROUBLE)
   return {
     threads,
@@ -47,7 +46,6 @@ export async function openIntake(world: World, changes: IntakeChanges = {}) {
       channel.close()
       tls.close()
       await threads.close({ drainMs: 5_000 })
-      await threads.end()
     },
   }
 }

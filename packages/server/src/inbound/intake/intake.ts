@@ -18,7 +18,6 @@ export type IntakeThreadData = {
   readonly instance: string
   readonly certificate: Certificate
   readonly counts: SharedArrayBuffer
-  readonly threads: number
   readonly writer: MessagePort | null
 }
 
@@ -39,7 +38,6 @@ export type FromIntakeThread =
       readonly calls: readonly MetricCall[]
       readonly load: IntakeLoad
     }
-  | { readonly kind: 'drained' }
 
 export type IntakeLoad = {
   readonly waiting: number
@@ -50,18 +48,12 @@ export type IntakeLoad = {
   readonly connections: Readonly<Record<'busy' | 'idle' | 'waiting', number>> | null
 }
 
-type IntakeThreadsOptions = {
-  readonly entry: URL
-  readonly threads: number
-  readonly log: Log
-  readonly silenceMsMax?: number
-}
-
 type IntakeOptions = {
   readonly settings: Settings
   readonly instance: string
   readonly tls: ServerTls
   readonly db: Db
+  readonly log: Log
   readonly started: Promise<void>
   readonly metrics: Metrics
   readonly onEvents: () => void
@@ -70,6 +62,7 @@ type IntakeOptions = {
 /** The pause doubles after each thread that did not listen. */
 const RESTART_MS = 500
 const RESTART_MS_MAX = 30_000
+/** A thread that is drained closes its resources within this time. */
 const END_MS_MAX = 1_000
 /**
  * The kernel would still accept connections for a thread that hangs. A parse or a query takes
@@ -83,24 +76,26 @@ export type MailListener = SmtpServer | IntakeThreads
 
 /** The threads load their modules at once, and receive mail after `open`. */
 export class IntakeThreads {
-  readonly #options: IntakeThreadsOptions
+  readonly #entry: URL
   readonly #counts: SharedArrayBuffer
   readonly #threads: IntakeThread[]
+  readonly #watch: NodeJS.Timeout
   #address: AddressInfo | null = null
-  #phase: 'opening' | 'open' | 'ending' = 'opening'
+  #isEnding = false
   #failures = 0
-  #watch: NodeJS.Timeout | undefined
 
-  constructor(options: IntakeThreadsOptions) {
-    const { entry, threads } = options
-    this.#options = options
-    this.#counts = makePortCounts(threads)
-    this.#threads = Array.from({ length: threads }, (_, index) => new IntakeThread(entry, index))
+  constructor(entry: URL, count: number, silenceMsMax = SILENCE_MS_MAX) {
+    this.#entry = entry
+    this.#counts = makePortCounts(count)
+    this.#threads = Array.from({ length: count }, (_, index) => new IntakeThread(entry, index))
+    const check = () => {
+      for (const thread of this.#threads) thread.check(silenceMsMax)
+    }
+    this.#watch = setInterval(check, silenceMsMax / SILENT_CHECKS_MAX).unref()
   }
 
   async open(intake: IntakeOptions): Promise<void> {
     const { tls, settings } = intake
-    const { silenceMsMax = SILENCE_MS_MAX } = this.#options
     tls.listen(() => {
       const certificate = tls.certificate()
       for (const thread of this.#threads) thread.post({ kind: 'certificate', certificate })
@@ -115,11 +110,6 @@ export class IntakeThreads {
       await this.end()
       throw error
     }
-    this.#phase = 'open'
-    const check = () => {
-      for (const thread of this.#threads) thread.check(silenceMsMax)
-    }
-    this.#watch = setInterval(check, silenceMsMax / SILENT_CHECKS_MAX).unref()
   }
 
   get address(): AddressInfo {
@@ -145,7 +135,7 @@ export class IntakeThreads {
     await Promise.all(this.#threads.map((thread) => thread.close(drainMs)))
   }
 
-  /** Ends the threads at once or, after `close`, soon, so that they can close their resources. */
+  /** Cuts all connections. */
   async end(): Promise<void> {
     this.#stop()
     await Promise.all(this.#threads.map((thread) => thread.end()))
@@ -153,7 +143,7 @@ export class IntakeThreads {
 
   #stop(): void {
     clearInterval(this.#watch)
-    this.#phase = 'ending'
+    this.#isEnding = true
   }
 
   /** A shared port would also admit another process of the same user by accident. */
@@ -168,35 +158,33 @@ export class IntakeThreads {
 
   async #open(thread: IntakeThread, intake: IntakeOptions): Promise<void> {
     const { settings, instance, tls, db } = intake
-    const { log, threads } = this.#options
-    void thread.ended.then((reason) => this.#replace(thread.index, intake, reason))
     const data = {
       settings: {
         ...settings,
         smtpPort: this.#address?.port ?? settings.smtpPort,
-        reusePort: settings.reusePort || threads > 1,
+        reusePort: settings.reusePort || this.#threads.length > 1,
         // A BlockList is not plain data, and not used for SMTP.
         trustedProxies: null,
       },
-      ...{ instance, threads, counts: this.#counts, certificate: tls.certificate() },
+      ...{ instance, counts: this.#counts, certificate: tls.certificate() },
       writer: db.shareWriter?.() ?? null,
     }
-    this.#address = await thread.open(data, { ...intake, log })
+    this.#address = await thread.open(data, intake)
     this.#failures = 0
+    void thread.ended.then((reason) => this.#replace(thread.index, intake, reason))
   }
 
   #replace(index: number, intake: IntakeOptions, reason: unknown): void {
-    const { log, entry } = this.#options
     new PortCounts(this.#counts, index).clear()
-    if (this.#phase !== 'open') return
-    log.error({ error: reason }, 'a thread that receives mail ended; another is started')
+    if (this.#isEnding) return
+    intake.log.error({ error: reason }, 'a thread that receives mail ended; another is started')
     const pauseMs = Math.min(RESTART_MS * 2 ** this.#failures, RESTART_MS_MAX)
     this.#failures += 1
     const start = () => {
-      if (this.#phase === 'ending') return
-      const thread = new IntakeThread(entry, index)
+      if (this.#isEnding) return
+      const thread = new IntakeThread(this.#entry, index)
       this.#threads[index] = thread
-      this.#open(thread, intake).catch(() => {})
+      this.#open(thread, intake).catch((error) => this.#replace(index, intake, error))
     }
     setTimeout(start, pauseMs).unref()
   }
@@ -204,40 +192,54 @@ export class IntakeThreads {
 
 class IntakeThread {
   readonly index: number
+  /** Resolves with the reason. */
   readonly ended: Promise<unknown>
   load: IntakeLoad | null = null
   readonly #worker: Worker
-  readonly #listened = Promise.withResolvers<AddressInfo>()
-  readonly #drained = Promise.withResolvers<void>()
-  #isClosing = false
   #silentChecks = 0
   #reason: unknown = new Error('The thread ended.')
 
   constructor(entry: URL, index: number) {
     this.index = index
     this.#worker = new Worker(entry, { workerData: index, execArgv: [] })
-    this.#listened.promise.catch(() => {})
     this.#worker.on('error', (error) => {
       this.#reason = error
     })
     this.ended = new Promise((resolve) => this.#worker.on('exit', resolve)).then(() => {
       this.load = null
-      this.#listened.reject(this.#reason)
-      this.#drained.resolve()
       return this.#reason
     })
   }
 
   /** Rejects with the reason if the thread ends before it listens. */
-  open(data: IntakeThreadData, intake: IntakeOptions & { log: Log }): Promise<AddressInfo> {
-    this.#worker.on('message', (message: FromIntakeThread) => this.#receive(message, intake))
+  open(data: IntakeThreadData, intake: IntakeOptions): Promise<AddressInfo> {
+    const { started, log, metrics, onEvents } = intake
+    const listened = Promise.withResolvers<AddressInfo>()
+    void this.ended.then(listened.reject)
+    this.#worker.on('message', (message: FromIntakeThread) => {
+      this.#silentChecks = 0
+      switch (message.kind) {
+        case 'listening':
+          listened.resolve(message.address)
+          break
+        case 'wake':
+          onEvents()
+          break
+        case 'log':
+          log[message.level](...message.line)
+          break
+        case 'figures':
+          this.load = message.load
+          repeatCalls(metrics, message.calls)
+      }
+    })
     const transferred = data.writer === null ? [] : [data.writer]
     this.#worker.postMessage({ kind: 'open', data } satisfies ToIntakeThread, transferred)
-    intake.started.then(
+    started.then(
       () => this.post({ kind: 'started' }),
       () => {},
     )
-    return this.#listened.promise
+    return listened.promise
   }
 
   get isListening(): boolean {
@@ -250,7 +252,7 @@ class IntakeThread {
     if (this.#silentChecks < SILENT_CHECKS_MAX) return
     const text = `The thread did not answer for ${silenceMsMax / 1_000} seconds.`
     this.#reason = new Error(text)
-    void this.#worker.terminate()
+    void this.end()
   }
 
   post(message: ToIntakeThread): void {
@@ -258,34 +260,12 @@ class IntakeThread {
   }
 
   async close(drainMs: number): Promise<void> {
-    this.#isClosing = true
     this.post({ kind: 'close', drainMs })
-    await raceAbort(this.#drained.promise, { timeoutMs: drainMs + END_MS_MAX })
+    await raceAbort(this.ended, { timeoutMs: drainMs + END_MS_MAX })
+    await this.end()
   }
 
   async end(): Promise<void> {
-    if (this.#isClosing) await raceAbort(this.ended, { timeoutMs: END_MS_MAX })
     await this.#worker.terminate()
-  }
-
-  #receive(message: FromIntakeThread, { log, metrics, onEvents }: IntakeOptions & { log: Log }) {
-    this.#silentChecks = 0
-    switch (message.kind) {
-      case 'listening':
-        this.#listened.resolve(message.address)
-        break
-      case 'wake':
-        onEvents()
-        break
-      case 'log':
-        log[message.level](...message.line)
-        break
-      case 'figures':
-        this.load = message.load
-        repeatCalls(metrics, message.calls)
-        break
-      case 'drained':
-        this.#drained.resolve()
-    }
   }
 }
