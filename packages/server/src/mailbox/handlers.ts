@@ -40,16 +40,11 @@ import type { ThreadChange } from '#mailbox/threads/store/change-threads.ts'
 import { listThreads, type ShownThread, type ThreadClaim } from '#mailbox/threads/store/threads.ts'
 import type { Parser } from '#parser/parser.ts'
 import type { Chance } from '#platform/chance.ts'
-import {
-  type Clock,
-  INSTANT_RULE,
-  parseInstant,
-  presentTime,
-  presentTimes,
-} from '#platform/clock.ts'
+import { type Clock, INSTANT_RULE, parseInstant, presentTime } from '#platform/clock.ts'
 import { notFound, problem, wrongField } from '#platform/problem.ts'
 import type { Semaphore } from '#platform/semaphore.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
+import { threads } from '#store/nouns.ts'
 import {
   filterMessagesOf,
   filterThreadsOf,
@@ -111,8 +106,8 @@ function threadHandlers(deps: Deps): ThreadHandlers {
           ? await listThreads(deps.db, list)
           : await filterThreadsOf(deps, { ...list, filter }, untilGone(context))
       if (found === null) throw notFound()
-      const { threads, ...counted } = found
-      return { data: threads.map((thread) => presentThread(thread, deps)), ...counted }
+      const { threads: shown, ...counted } = found
+      return { data: shown.map((thread) => presentThread(thread, deps)), ...counted }
     },
     'threads.get': async ({ path }, { accountId }) =>
       presentThread(await getThread(deps, { accountId, threadId: path.id }), deps),
@@ -172,7 +167,7 @@ export function presentThread(
 ): ThreadShape {
   const isSnoozed = snoozedUntilMs !== null && snoozedUntilMs > clock.now()
   return {
-    ...presentTimes(thread),
+    ...threads.present(thread),
     snoozedUntil: isSnoozed ? presentTime(snoozedUntilMs) : null,
     claim: claim !== null && isLive(claim.untilMs, queueClock.now()) ? presentClaim(claim) : null,
   }

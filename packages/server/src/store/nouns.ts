@@ -3,6 +3,7 @@
 import type { BodyOf } from '@mailroom/contract/operations.ts'
 import type { ReviewContent } from '@mailroom/contract/reviews.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
+import type { Participant } from '@mailroom/contract/threads.ts'
 import type {
   DnsRecordPurpose,
   DnsRecordStatus,
@@ -252,6 +253,36 @@ export const auditEntries = columns({
   actor: json<unknown>()('actor').nullable(),
   details: json<unknown>()('details'),
   createdAtMs: time('created_at'),
+})
+
+/** An empty list is stored as null. */
+const labels = coded('labels', {
+  read: (stored: string | null): string[] => (stored === null ? [] : JSON.parse(stored)),
+  write: (value) => (value.length === 0 ? null : JSON.stringify(value)),
+})
+
+export const threads = columns({
+  id: text('id'),
+  inboxId: text('inbox_id'),
+  subject: text('subject'),
+  isRead: flag('is_read'),
+  messageCount: int('message_count'),
+  /** Category of the newest received message. */
+  category: word<MessageCategory>()('category').nullable(),
+  /** The time of the newest message, by which threads are listed. */
+  lastMessageAtMs: time('last_message_at'),
+  /** Last writer first. */
+  participants: json<Participant[]>()('participants'),
+  snippet: text('snippet'),
+  labels: labels.defaulted(),
+  metadata: metadata.defaulted(),
+  assignee: text('assignee').nullable().defaulted(),
+  /** May be past. */
+  snoozedUntilMs: time('snoozed_until').nullable().defaulted(),
+  createdAtMs: time('created_at'),
+  /** Null outside the trash, 0 while the thread is being removed. */
+  trashedAtMs: time('trashed_at').nullable().defaulted(),
+  removedCount: int('removed_count').defaulted().internal(),
 })
 
 /** The fields of a send, as its body has them; `to` is a list. */

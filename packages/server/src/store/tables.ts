@@ -1,6 +1,7 @@
 // The columns of every table, as both engines return them. Booleans are 0 or 1, times are
 // milliseconds, lists and objects are JSON text.
 
+import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import type { Generated, Insertable, Selectable } from 'kysely'
 import type { Db as AnyDb, Tx as AnyTx } from '#platform/db/db.ts'
 import type { TableOf } from './columns.ts'
@@ -19,6 +20,7 @@ import type {
   reviews,
   senderRules,
   suppressions,
+  threads,
   webhooks,
 } from './nouns.ts'
 
@@ -97,34 +99,16 @@ export type Tables = {
     body_html: string
     extracted_text: string | null
   }
-  threads: {
-    id: string
+  threads: TableOf<typeof threads> & {
     account_id: string
-    inbox_id: string
-    subject: string
-    is_read: number
-    message_count: number
     /** Messages received after `read_arrival`, while the thread is unread. */
     unread_count: number
     read_arrival: number
-    /** The time of the newest message, by which threads are listed. */
-    last_message_at: number
     automatic_sends: Generated<string>
     loop_suspected_at: number | null
-    created_at: number
-    participants: string
-    snippet: string
-    category: string | null
-    removed_count: Generated<number>
-    /** Null outside the trash, 0 while the thread is being removed. */
-    trashed_at: Generated<number | null>
     is_moving: Generated<number>
     /** JSON list of times. */
     removed_automatic: Generated<string>
-    labels: Generated<string | null>
-    metadata: Generated<string | null>
-    assignee: Generated<string | null>
-    snoozed_until: Generated<number | null>
     facet_count: Generated<number>
     claim_owner: Generated<string | null>
     claim_token_hash: Generated<Uint8Array | null>
@@ -189,7 +173,7 @@ export type Tables = {
     attachments: string
     authentication: string | null
     automatic_reason: string | null
-    category: Generated<string | null>
+    category: Generated<MessageCategory | null>
     judgement: Generated<string | null>
     failure_reason: string | null
     defects: string
@@ -451,7 +435,7 @@ export type Tables = {
     reverse_path: string
     authentication: string | null
     size_bytes: number
-    category: string
+    category: MessageCategory
     judgement: string
     recipient: string | null
     created_at: number

@@ -59,7 +59,7 @@ type ModelMessage = {
   people: string[]
   text: string
   subject: string
-  category: string | null
+  category: 'automated' | 'personal' | null
   size: number
   atMs: number
   isPending: boolean

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addParticipants, type Participant, snippetOf } from '#mailbox/threads/store/summaries.ts'
+import type { Participant } from '@mailroom/contract/threads.ts'
+import { addParticipants, snippetOf } from '#mailbox/threads/store/summaries.ts'
 
 const OWN = 'agent@mailroom.localhost'
 

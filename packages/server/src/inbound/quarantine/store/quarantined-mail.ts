@@ -1,4 +1,4 @@
-import type { QuarantineReason } from '@mailroom/contract/vocabulary.ts'
+import type { MessageCategory, QuarantineReason } from '@mailroom/contract/vocabulary.ts'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { ReceivedContent } from '#inbound/receive/store/plan.ts'
 import { receiveKept } from '#inbound/receive/store/receive-messages.ts'
@@ -33,7 +33,7 @@ export type Quarantined = {
   /** '' is the null reverse-path. */
   reversePath: string
   authentication: Authentication | null
-  category: string
+  category: MessageCategory
   judgement: string
   createdAtMs: number
 }

@@ -3,7 +3,7 @@
 
 import type { EventQuarantined } from '@mailroom/contract/events.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
-import type { QuarantineReason } from '@mailroom/contract/vocabulary.ts'
+import type { MessageCategory, QuarantineReason } from '@mailroom/contract/vocabulary.ts'
 import type { NewAuditEntry } from '#accounts/store/audit.ts'
 import type { TracedEvent } from '#events/store/append.ts'
 import type { ReachedThrough } from '#inbound/receive/find-recipient.ts'
@@ -57,7 +57,7 @@ export type KeptOut = Pick<
   | 'deliveryRole'
 > & { quarantinedId: string; auditId: string; reason: QuarantineReason; ruleId: string | null }
 
-export type ReceivedContent = MessageContent & { category: string; judgement: string }
+export type ReceivedContent = MessageContent & { category: MessageCategory; judgement: string }
 
 export type Arrival = {
   raw: Pick<Row<'raw_messages'>, 'id' | 'size_bytes' | 'reverse_path'>

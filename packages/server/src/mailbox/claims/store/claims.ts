@@ -1,5 +1,6 @@
 // Claims lock single threads only, so that workers wait neither for each other nor for mail.
 
+import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { type SqlBool, sql } from 'kysely'
 import { insertEvent } from '#events/store/append.ts'
 import {
@@ -204,7 +205,7 @@ async function endClaim(
 }
 
 type ClaimFilter = {
-  readonly category: string | null
+  readonly category: MessageCategory | null
   /** A thread must have all of them. */
   readonly facets: readonly string[]
 }

@@ -1,6 +1,6 @@
 import type { Message as MessageShape } from '@mailroom/contract/messages.ts'
 import type { MailKind } from '@mailroom/mail/mail-kind.ts'
-import type { CategoryReason, MailCategory } from '@mailroom/mail/mime/parsed-message.ts'
+import type { CategoryReason } from '@mailroom/mail/mime/parsed-message.ts'
 import type { Row } from '#store/tables.ts'
 
 export type KindFields = Pick<
@@ -43,5 +43,5 @@ const UNJUDGED: KindFields = {
 export function kindOfRow(row: Pick<Row<'messages'>, 'category' | 'judgement'>): KindFields {
   if (row.judgement === null) return UNJUDGED
   const { reasons, ...judgement } = JSON.parse(row.judgement) as Judgement
-  return { category: row.category as MailCategory, categoryReasons: [...reasons], ...judgement }
+  return { category: row.category, categoryReasons: [...reasons], ...judgement }
 }

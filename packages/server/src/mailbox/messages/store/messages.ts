@@ -306,7 +306,7 @@ function toHead(row: HeadRow): MessageHead {
     fromAddr: row.from_addr,
     subject: row.subject,
     direction: row.direction as Direction,
-    category: row.category as MessageHead['category'],
+    category: row.category,
   }
 }
 

@@ -56,7 +56,7 @@ export async function applyChange(
 ): Promise<ChangeOutcome> {
   const next = changedColumns(thread, change)
   if ('kind' in next) return next
-  const changed = CHANGED_FIELDS.filter(({ column }) => next[column] !== thread[column])
+  const changed = CHANGEABLE.filter((column) => next[column] !== thread[column])
   if (changed.length === 0) return { kind: 'changed' }
   await writeColumns(tx, thread, next)
   await insertEvent(tx, {
@@ -70,7 +70,7 @@ export async function applyChange(
     occurred_at: nowMs,
     details: JSON.stringify({
       thread: {
-        changed: changed.map(({ name }) => name),
+        changed,
         is_read: next.is_read === 1,
         labels: labelsOf(next),
         assignee: next.assignee,
@@ -112,15 +112,10 @@ export async function labelNewThread(
   if (!('kind' in next)) await writeColumns(tx, thread, next)
 }
 
-const CHANGED_FIELDS = [
-  { column: 'is_read', name: 'is_read' },
-  { column: 'labels', name: 'labels' },
-  { column: 'metadata', name: 'metadata' },
-  { column: 'assignee', name: 'assignee' },
-  { column: 'snoozed_until', name: 'snoozed_until' },
-] as const
+/** Events name them. */
+const CHANGEABLE = ['is_read', 'labels', 'metadata', 'assignee', 'snoozed_until'] as const
 
-type ChangedColumns = Pick<Row<'threads'>, (typeof CHANGED_FIELDS)[number]['column']>
+type ChangedColumns = Pick<Row<'threads'>, (typeof CHANGEABLE)[number]>
 
 function changedColumns(
   thread: Row<'threads'>,

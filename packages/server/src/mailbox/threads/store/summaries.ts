@@ -1,5 +1,6 @@
 // Summaries of threads. A newest message updates its summary; other changes recompute it.
 
+import type { Participant } from '@mailroom/contract/threads.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { Defect } from '@mailroom/mail/mime/parsed-message.ts'
 import { RemovalTally, stripInvisible } from '@mailroom/mail-reading/view/removal.ts'
@@ -120,8 +121,6 @@ function selectTexts(db: ReadDb, messageIds: readonly string[]) {
     .where('messages.id', 'in', messageIds)
     .execute()
 }
-
-export type Participant = { name: string | null; address: string }
 
 type Correspondence = {
   direction: string

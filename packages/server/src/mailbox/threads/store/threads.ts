@@ -1,36 +1,18 @@
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { type ExpressionBuilder, type SqlBool, sql } from 'kysely'
-import { metadataOf } from '#inboxes/store/metadata.ts'
-import { labelsOf } from '#mailbox/labels/store/facets.ts'
 import { countUpTo, isAnyTime, type Listed } from '#mailbox/labels/store/labelled-messages.ts'
 import { CANCELLED, readCounters, toOf } from '#mailbox/messages/store/messages.ts'
+import type { Fields } from '#store/columns.ts'
+import { threads } from '#store/nouns.ts'
 import type { ReadDb, Row, Tables } from '#store/tables.ts'
-import type { Participant } from './summaries.ts'
 
-export type Thread = {
-  id: string
-  inboxId: string
-  subject: string
-  isRead: boolean
-  messageCount: number
-  /** Category of the newest received message. */
-  category: MessageCategory | null
-  lastMessageAtMs: number
-  labels: string[]
-  metadata: Record<string, string>
-  assignee: string | null
-  /** May be past. */
-  snoozedUntilMs: number | null
+export type Thread = Fields<typeof threads> & {
   /** May have expired. */
   claim: ThreadClaim | null
-  createdAtMs: number
-  trashedAtMs: number | null
 }
 
 export type ThreadKey = { readonly accountId: string; readonly threadId: string }
-
-export type StoredThread = Thread & { removedCount: number }
 
 export type ThreadClaim = {
   owner: string
@@ -40,12 +22,7 @@ export type ThreadClaim = {
   expiresAtMs: number
 }
 
-export type ShownThread = Thread & {
-  /** Last writer first. */
-  participants: Participant[]
-  snippet: string
-  unreadCount: number
-}
+export type ShownThread = Thread & { unreadCount: number }
 
 /** Newest first; null when the account has no such inbox. */
 export async function listThreads(
@@ -184,9 +161,9 @@ export async function findThread(
   db: ReadDb,
   accountId: string,
   threadId: string,
-): Promise<StoredThread | null> {
+): Promise<Thread | null> {
   const row = await findRow(db, accountId, threadId)
-  return row === undefined ? null : { ...toThread(row), removedCount: row.removed_count }
+  return row === undefined ? null : toThread(row)
 }
 
 export async function existingThreadIds(
@@ -251,30 +228,13 @@ const isKept = ({ eb, or }: ExpressionBuilder<Tables, 'threads'>) =>
 function toShown(row: Row<'threads'>): ShownThread {
   return {
     ...toThread(row),
-    participants: JSON.parse(row.participants) as Participant[],
-    snippet: row.snippet,
     // A thread that was marked unread by hand has no unread message.
     unreadCount: row.is_read === 1 ? 0 : Math.max(1, row.unread_count),
   }
 }
 
 function toThread(row: Row<'threads'>): Thread {
-  return {
-    id: row.id,
-    inboxId: row.inbox_id,
-    subject: row.subject,
-    isRead: row.is_read === 1,
-    messageCount: row.message_count,
-    category: row.category as MessageCategory | null,
-    lastMessageAtMs: row.last_message_at,
-    labels: labelsOf(row),
-    metadata: metadataOf(row),
-    assignee: row.assignee,
-    snoozedUntilMs: row.snoozed_until,
-    claim: claimOf(row),
-    createdAtMs: row.created_at,
-    trashedAtMs: row.trashed_at,
-  }
+  return { ...threads.read(row), claim: claimOf(row) }
 }
 
 function claimOf(row: Row<'threads'>): ThreadClaim | null {
