@@ -17,22 +17,22 @@ export async function putPolicyCommand(path: string, options: PolicyOptions): Pr
   await told(
     withStore(async (store) => {
       const body = (await readBodyOf('policy.replace', value)) as ReplacePolicy
-      await putPolicy(store, { ...placeOf(options), actor: OPERATOR, body })
+      await putPolicy(store, { ...policyOf(options), actor: OPERATOR, body })
       await print(store, options)
     }),
   )
 }
 
 async function print(store: CommandStore, options: PolicyOptions): Promise<void> {
-  const policy = await getPolicy(store, placeOf(options))
+  const policy = await getPolicy(store, policyOf(options))
   process.stdout.write(`${JSON.stringify(policy, null, 2)}\n`)
 }
 
-function placeOf({ account: accountId, pod, inbox }: PolicyOptions) {
+function policyOf({ account: accountId, pod, inbox }: PolicyOptions) {
   if (pod !== undefined && inbox !== undefined) {
     throw new CommandFailure('give --pod or --inbox, not both.')
   }
-  return { accountId, place: { pod: pod ?? null, inboxId: inbox ?? null } }
+  return { accountId, owner: { pod: pod ?? null, inboxId: inbox ?? null } }
 }
 
 function readJson(path: string): unknown {

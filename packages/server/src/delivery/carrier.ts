@@ -24,9 +24,9 @@ import {
 } from './find-route.ts'
 import {
   type Crowded,
+  type Endpoint,
   HostCaller,
   type HostCallerOptions,
-  type Place,
   type WatchedMail,
 } from './host-caller.ts'
 
@@ -82,10 +82,10 @@ export function openDirectCarrier(options: DirectOptions): Carrier {
         case 'deferred':
           return carriedNowhere(recipients, { kind: 'no-route', text: route.text })
         case 'hosts': {
-          const places = route.hosts.flatMap(({ host, addresses, tls }) =>
-            addresses.map((address): Place => ({ host, address, port, tls })),
+          const endpoints = route.hosts.flatMap(({ host, addresses, tls }) =>
+            addresses.map((address): Endpoint => ({ host, address, port, tls })),
           )
-          return caller.carry(places.slice(0, ROUTE_ADDRESSES_MAX), mail, signal)
+          return caller.carry(endpoints.slice(0, ROUTE_ADDRESSES_MAX), mail, signal)
         }
       }
     },
@@ -118,8 +118,8 @@ export function openRelayCarrier(options: RelayOptions): Carrier {
       if (found.kind === 'fault') {
         return carriedNowhere(recipients, { kind: 'no-route', text: found.text }, host)
       }
-      const places = found.addresses.map((address) => placeOf(relay, address))
-      const called = await caller.carry(places, mail, signal)
+      const endpoints = found.addresses.map((address) => endpointOf(relay, address))
+      const called = await caller.carry(endpoints, mail, signal)
       return { ...called, outcomes: called.outcomes.map(notForGood) }
     },
     close: () => caller.close(),
@@ -138,7 +138,7 @@ function notForGood(outcome: CarryOutcome): CarryOutcome {
   return isAboutUs ? { kind: 'unsent', stage, failure: { kind: 'reply', reply } } : outcome
 }
 
-function placeOf(relay: Relay, address: string): Place {
+function endpointOf(relay: Relay, address: string): Endpoint {
   const { host, port, isTlsImplicit: implicitTls, credentials } = relay
   return { host, address, port, implicitTls, credentials, tls: tlsOf(relay, address) }
 }

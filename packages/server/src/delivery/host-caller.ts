@@ -33,7 +33,7 @@ const SILENT_HOSTS_MAX = 10_000
 /** The longest that a message may wait for a reply. */
 const ANSWERED_LATELY_MS = defaultClientTimeouts.finalDotMs
 
-export type Place = {
+export type Endpoint = {
   readonly host: string
   readonly address: string
   readonly port: number
@@ -95,21 +95,21 @@ export class HostCaller {
     this.#answeredAtMs = new Cache(bounds)
   }
 
-  /** Tries `places` in their order. `crowded` if one had no slot and the others failed. */
+  /** Tries `endpoints` in their order. `crowded` if one had no slot and the others failed. */
   async carry(
-    places: readonly Place[],
+    endpoints: readonly Endpoint[],
     mail: WatchedMail,
     signal: AbortSignal,
   ): Promise<Called<RecipientOutcome | Crowded>> {
     const tried: Tried[] = []
-    let crowded: Place | null = null
+    let crowded: Endpoint | null = null
     const nowMs = this.#options.clock.monotonic()
-    // The only place is tried again if it has replied recently.
-    const sinceMs = places.length > 1 ? nowMs : nowMs - ANSWERED_LATELY_MS
-    for (const place of places) {
-      const called = await this.#callWhenFree(place, { mail, signal, sinceMs })
+    // The only endpoint is tried again if it has replied recently.
+    const sinceMs = endpoints.length > 1 ? nowMs : nowMs - ANSWERED_LATELY_MS
+    for (const endpoint of endpoints) {
+      const called = await this.#callWhenFree(endpoint, { mail, signal, sinceMs })
       if (called === 'crowded') {
-        crowded ??= place
+        crowded ??= endpoint
         continue
       }
       const trouble = findTrouble(called.outcomes, called.tls)
@@ -126,30 +126,30 @@ export class HostCaller {
   }
 
   async #callWhenFree(
-    place: Place,
+    endpoint: Endpoint,
     call: Omit<Call, 'leave'>,
   ): Promise<Called<RecipientOutcome> | 'crowded'> {
     const { mail, signal } = call
-    const { address } = keyOf(place)
+    const { address } = keyOf(endpoint)
     const release = await this.#connections.acquire({ key: address, signal })
-    if (release === 'aborted') return alike(place, mail, { kind: 'unsent', ...GIVEN_UP })
+    if (release === 'aborted') return alike(endpoint, mail, { kind: 'unsent', ...GIVEN_UP })
     if (typeof release === 'string') return 'crowded'
     let leaving: Promise<void> = Promise.resolve()
     const leave = (gone: Promise<void>) => {
       leaving = gone
     }
     try {
-      return await this.#call(place, { ...call, leave })
+      return await this.#call(endpoint, { ...call, leave })
     } finally {
       void leaving.then(release)
     }
   }
 
-  async #call(place: Place, call: Call): Promise<Called<RecipientOutcome>> {
-    const idle = this.#pool.take(keyOf(place))
+  async #call(endpoint: Endpoint, call: Call): Promise<Called<RecipientOutcome>> {
+    const idle = this.#pool.take(keyOf(endpoint))
     if (idle !== null) {
       call.mail.onAnswer?.()
-      const called = await this.#send(place, idle, call)
+      const called = await this.#send(endpoint, idle, call)
       const trouble = findTrouble(called.outcomes, called.tls)
       // A connection that was closed or lost its state while idle does not reflect on the host; a
       // timeout does.
@@ -157,65 +157,72 @@ export class HostCaller {
       const isFinal = isSettled && !isOutOfSequence(called.outcomes)
       if (isFinal || call.signal.aborted) return called
     }
-    const opened = await this.#open(place, call)
+    const opened = await this.#open(endpoint, call)
     return 'client' in opened
-      ? this.#send(place, opened.client, call)
-      : alike(place, call.mail, { kind: 'unsent', ...opened })
+      ? this.#send(endpoint, opened.client, call)
+      : alike(endpoint, call.mail, { kind: 'unsent', ...opened })
   }
 
-  async #send(place: Place, client: SmtpClient, call: Call): Promise<Called<RecipientOutcome>> {
+  async #send(
+    endpoint: Endpoint,
+    client: SmtpClient,
+    call: Call,
+  ): Promise<Called<RecipientOutcome>> {
     const { mail, signal, leave } = call
     using _ = onAbort(signal, () => client.destroy())
     try {
       const outcomes = await client.send(mail)
       const trouble = findTrouble(outcomes, client.tls)
-      if (trouble?.failure.kind === 'timeout') this.#skip(place, trouble, call)
+      if (trouble?.failure.kind === 'timeout') this.#skip(endpoint, trouble, call)
       if (isOutOfSequence(outcomes)) client.destroy()
-      if (outcomes.some(isAnswer)) this.#noteAnswer(place)
-      return { host: place.host, tls: client.tls, outcomes }
+      if (outcomes.some(isAnswer)) this.#noteAnswer(endpoint)
+      return { host: endpoint.host, tls: client.tls, outcomes }
     } catch (error) {
       client.destroy()
       throw error
     } finally {
-      leave(this.#pool.put(keyOf(place), client))
+      leave(this.#pool.put(keyOf(endpoint), client))
     }
   }
 
-  async #open(place: Place, call: Call): Promise<{ client: SmtpClient } | Trouble> {
-    const skipped = this.#skipped.get(silenceKeyOf(place))
+  async #open(endpoint: Endpoint, call: Call): Promise<{ client: SmtpClient } | Trouble> {
+    const skipped = this.#skipped.get(silenceKeyOf(endpoint))
     if (skipped !== null) return skipped
-    const { address } = keyOf(place)
+    const { address } = keyOf(endpoint)
     await this.#pool.shrink(address, CONNECTIONS_PER_HOST_MAX - this.#connections.held(address))
-    const opened = await this.#dial(place, call)
-    if ('client' in opened) this.#skipped.delete(silenceKeyOf(place))
+    const opened = await this.#dial(endpoint, call)
+    if ('client' in opened) this.#skipped.delete(silenceKeyOf(endpoint))
     else if (opened.failure.kind === 'timeout' || isOfCredentials(opened)) {
-      this.#skip(place, opened, call)
+      this.#skip(endpoint, opened, call)
     }
     return opened
   }
 
-  #noteAnswer(place: Place): void {
+  #noteAnswer(endpoint: Endpoint): void {
     const nowMs = this.#options.clock.monotonic()
-    this.#answeredAtMs.set(silenceKeyOf(place), nowMs, { ttlMs: 2 * ANSWERED_LATELY_MS })
+    this.#answeredAtMs.set(silenceKeyOf(endpoint), nowMs, { ttlMs: 2 * ANSWERED_LATELY_MS })
   }
 
-  #skip(place: Place, why: Trouble, { sinceMs }: Call): void {
-    const key = silenceKeyOf(place)
+  #skip(endpoint: Endpoint, why: Trouble, { sinceMs }: Call): void {
+    const key = silenceKeyOf(endpoint)
     const answeredAtMs = this.#answeredAtMs.get(key) ?? Number.NEGATIVE_INFINITY
     if (why.failure.kind === 'timeout' && answeredAtMs >= sinceMs) return
     this.#skipped.set(key, why, { ttlMs: SILENT_HOST_MS })
   }
 
-  async #dial(place: Place, { mail, signal }: Call): Promise<{ client: SmtpClient } | Trouble> {
+  async #dial(
+    endpoint: Endpoint,
+    { mail, signal }: Call,
+  ): Promise<{ client: SmtpClient } | Trouble> {
     // The connection outlives this message, so it must not depend on this message's signal.
     const opening = new AbortController()
     using _ = onAbort(signal, () => opening.abort())
-    const { host: servername, ...target } = place
+    const { host: servername, ...target } = endpoint
     const { clock: _clock, ...settings } = this.#options
     const { onAnswer: onGreeting } = mail
     const options = { ...target, ...settings, servername, signal: opening.signal, onGreeting }
     let opened = await openSmtpClient(options)
-    const mayBeClear = place.tls.kind === 'opportunistic' && place.implicitTls !== true
+    const mayBeClear = endpoint.tls.kind === 'opportunistic' && endpoint.implicitTls !== true
     if (opened.kind === 'failed' && mayBeClear && isOfHandshake(opened) && !signal.aborted) {
       opened = await openSmtpClient({ ...options, tls: { kind: 'none' } })
     }
@@ -251,17 +258,17 @@ function isAnswer({ kind }: RecipientOutcome): boolean {
   return kind === 'accepted' || kind === 'refused'
 }
 
-function alike<Outcome>({ host }: Place, mail: OutgoingMail, outcome: Outcome): Called<Outcome> {
+function alike<Outcome>({ host }: Endpoint, mail: OutgoingMail, outcome: Outcome): Called<Outcome> {
   return { host, tls: null, outcomes: mail.recipients.map(() => outcome) }
 }
 
 /** Destinations with the same host share its connections if they have the same terms. */
-function keyOf({ address, port, ...terms }: Place): PoolKey {
+function keyOf({ address, port, ...terms }: Endpoint): PoolKey {
   return { address: `${address} ${port}`, terms: JSON.stringify(terms, octetsAsHex) }
 }
 
 /** Keyed by required TLS: a handshake may hang with one requirement and not with another. */
-function silenceKeyOf({ address, port, tls }: Place): string {
+function silenceKeyOf({ address, port, tls }: Endpoint): string {
   return `${address} ${port} ${tls.kind}`
 }
 

@@ -20,7 +20,7 @@ import {
 import {
   findPolicy,
   insertPolicyRule,
-  type PolicyPlace,
+  type PolicyOwner,
   removePolicyRule,
   replacePolicy,
   type StoredPolicy,
@@ -36,11 +36,11 @@ import { policyRefusal } from './sender-rule-handlers.ts'
 /** The command that replaces a policy has no more of the store. */
 type Deps = Pick<Store, 'db' | 'clock' | 'makeId'>
 
-type Asked = { accountId: string; place: PolicyPlace }
+type Asked = { accountId: string; owner: PolicyOwner }
 
 export async function getPolicy({ db }: { db: Db }, asked: Asked): Promise<Policy> {
-  const found = await findPolicy(db, asked.accountId, asked.place)
-  if (found === null) throw noPlace(asked.place)
+  const found = await findPolicy(db, asked.accountId, asked.owner)
+  if (found === null) throw noOwner(asked.owner)
   return presentPolicy(found)
 }
 
@@ -56,31 +56,31 @@ export async function putPolicy(
     ...replacement,
     auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },
   })
-  if (outcome.kind !== 'replaced') throw refusalAt(change.place, outcome)
+  if (outcome.kind !== 'replaced') throw refusalAt(change.owner, outcome)
 }
 
 export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
   return {
     'policy.get': async ({ query }, { accountId, takeSlot }) => {
-      const place = placeOf(query)
+      const owner = ownerOf(query)
       await takeSlot()
-      return answerWith(await getPolicy(deps, { accountId, place }))
+      return answerWith(await getPolicy(deps, { accountId, owner }))
     },
     'policy.replace': async ({ query, body }, { accountId, actor, takeSlot, headers }) => {
-      const place = placeOf(query)
+      const owner = ownerOf(query)
       const ifMatch = headers['if-match']?.toString()
-      await putPolicy(deps, { accountId, actor, place, body, ifMatch })
+      await putPolicy(deps, { accountId, actor, owner, body, ifMatch })
       await takeSlot()
-      return answerWith(await getPolicy(deps, { accountId, place }))
+      return answerWith(await getPolicy(deps, { accountId, owner }))
     },
     'policy.setMode': async ({ query, body }, { accountId, actor, takeSlot }) => {
-      const place = placeOf(query)
-      await setMode(deps, { accountId, actor, place, ...body })
+      const owner = ownerOf(query)
+      await setMode(deps, { accountId, actor, owner, ...body })
       await takeSlot()
-      return answerWith(await getPolicy(deps, { accountId, place }))
+      return answerWith(await getPolicy(deps, { accountId, owner }))
     },
     'policy.createRule': async ({ query, body }, { accountId, actor }) => {
-      const place = placeOf(query)
+      const owner = ownerOf(query)
       const { direction, type } = body
       const read = await readRuleValue(body.value)
       if (read.kind === 'defect') throw wrongField('value', read.message)
@@ -89,12 +89,12 @@ export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
         accountId,
         actor,
         nowMs: deps.clock.now(),
-        place,
+        owner,
         direction,
         rule: { id: deps.makeId('rul'), type, value: read.value, needs_verified },
         auditId: deps.makeId('aud'),
       })
-      if (created.kind !== 'created') throw refusalAt(place, created)
+      if (created.kind !== 'created') throw refusalAt(owner, created)
       return presentScoped(direction, created.rule)
     },
     'policy.deleteRule': async ({ path }, { accountId, actor }) => {
@@ -146,7 +146,7 @@ async function setMode(
     })
     if (outcome.kind === 'replaced') return
     if (outcome.kind !== 'policy_changed' || attempt === MODE_TRIES_MAX) {
-      throw refusalAt(change.place, outcome)
+      throw refusalAt(change.owner, outcome)
     }
   }
 }
@@ -155,16 +155,16 @@ function answerWith(policy: Policy): Answered<Policy> {
   return { status: 200, headers: { etag: policy.etag }, body: policy }
 }
 
-function refusalAt(place: PolicyPlace, refused: Parameters<typeof policyRefusal>[0]): AppError {
-  return refused.kind === 'not_found' ? noPlace(place) : policyRefusal(refused)
+function refusalAt(owner: PolicyOwner, refused: Parameters<typeof policyRefusal>[0]): AppError {
+  return refused.kind === 'not_found' ? noOwner(owner) : policyRefusal(refused)
 }
 
-function noPlace({ pod, inboxId }: PolicyPlace): AppError {
+function noOwner({ pod, inboxId }: PolicyOwner): AppError {
   if (inboxId !== null) return problem('not_found', 'The account has no inbox with this inboxId.')
   return pod === null ? notFound() : problem('not_found', 'The account has no pod with this podId.')
 }
 
-function placeOf(query: { podId?: string; inboxId?: string }): PolicyPlace {
+function ownerOf(query: { podId?: string; inboxId?: string }): PolicyOwner {
   const { podId: pod = null, inboxId = null } = query
   if (pod !== null && inboxId !== null) throw wrongQuery('inboxId', 'must not be given with podId')
   return { pod, inboxId }

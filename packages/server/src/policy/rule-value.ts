@@ -92,7 +92,7 @@ function specificityOf(value: string): number {
  */
 export function byPrecedence(a: OrderedRule, b: OrderedRule): number {
   return (
-    placeRankOf(b) - placeRankOf(a) ||
+    scopeRankOf(b) - scopeRankOf(a) ||
     specificityOf(b.value) - specificityOf(a.value) ||
     Number(b.type === 'block') - Number(a.type === 'block') ||
     (a.id < b.id ? -1 : 1)
@@ -107,7 +107,7 @@ type OrderedRule = {
   inboxId: string | null
 }
 
-function placeRankOf({ podId, inboxId }: OrderedRule): number {
+function scopeRankOf({ podId, inboxId }: OrderedRule): number {
   if (inboxId !== null) return 2
   return podId === null ? 0 : 1
 }

@@ -88,7 +88,7 @@ async function setFilterMode(
 ): Promise<void> {
   const outcome = await deps.db.write(replacePolicy, {
     ...by,
-    place: { pod: null, inboxId: null },
+    owner: { pod: null, inboxId: null },
     inbound: { mode, rules: null },
     outbound: null,
     auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },

@@ -162,10 +162,10 @@ async function compose(
   const more = groups.length - shown.length
   const count = pending.length === 1 ? 'One message waits' : `${pending.length} messages wait`
   const text = [
-    `${count} for your decision. Nothing is sent unless somebody approves it.`,
+    `${count} for your decision. Nothing is sent without approval.`,
     ...entries,
     ...(more === 0 ? [] : [`${more} more: ${deps.publicUrl()}/console/`]),
-    'The links are for you alone: whoever has one can decide. Opening a link changes nothing.',
+    'The links are for you alone: anyone who has one can decide. Opening a link changes nothing.',
   ].join('\n\n')
   const composed = await composeMessage({
     from: { name: SERVICE_NAME, address: `${SENDER_NAME}@${inboxDomain}` },

@@ -45,14 +45,14 @@ export function reviewPage(
     `<form method="post" action="/reviews/${token}/${verb}"><button type="submit">${label}</button></form>`
   return linkPage(
     'May this message be sent?',
-    `<p>A program wants to send this message, and the policy of the account wants a person to decide. Nobody else wrote it: read it as if you had to sign it.</p>
+    `<p>A program wrote this message, and the policy of the account requires a person to decide whether it is sent. Read it as if you had to sign it.</p>
 <h2>Why it is held</h2>
 <ul>${why.join('')}</ul>
 <h2>What will be sent</h2>
 <dl>${rows.join('')}${files.join('')}</dl>
 ${bodies(message, display, token)}
 <div class="forms">${form('approve', 'Approve and send')} ${form('reject', 'Reject')}</div>
-<p class="small">If nobody decides by ${presentTime(expiresAtMs)}, it is not sent. Digest: ${escapeHtml(digest)}</p>`,
+<p class="small">Without a decision by ${presentTime(expiresAtMs)}, it is not sent. Digest: ${escapeHtml(digest)}</p>`,
   )
 }
 
@@ -81,7 +81,7 @@ function noticesOf(display: ReviewDisplay): string[] {
     hidden === null ? '' : `The HTML has text that its readers do not see: ${hidden}.`,
     invisible === 0
       ? ''
-      : `The message has ${characters(invisible)} that nobody sees. They are shown here as [U+…], but not within the page of the HTML.`,
+      : `The message has ${characters(invisible)} that readers cannot see. They are shown here as [U+…], but not within the page of the HTML.`,
     unshown === 0
       ? ''
       : `The HTML has ${characters(unshown)} that no page shows, such as comments and attributes. They are in its source.`,
@@ -103,7 +103,7 @@ const OUTCOMES = {
   pending: 'It still waits for a decision.',
   approved: 'It was approved.',
   rejected: 'It was rejected and is not sent.',
-  expired: 'Nobody decided in time, and it is not sent.',
+  expired: 'It expired without a decision and is not sent.',
 } as const
 
 /** `isByThis` is false if an earlier request decided. */

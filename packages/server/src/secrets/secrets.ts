@@ -85,7 +85,7 @@ export async function inspectDataKey(
   return opened.isPlain ? 'plain' : 'sealed'
 }
 
-const PLAIN_WARNING = `whoever can read the database can read the keys that sign mail, until ${SETTINGS.secretKey.name} is set`
+const PLAIN_WARNING = `anyone who can read the database can read the keys that sign mail; set ${SETTINGS.secretKey.name} to seal them`
 
 /** Its key seals the data key of an embedded database if MAILROOM_SECRET_KEY is not set. */
 export function secretKeyPath({ dataDir }: Pick<Settings, 'dataDir'>): string {

@@ -176,7 +176,7 @@ onEachEngine('mail to approvers', (engine) => {
     assert.match(page, /Images of other hosts that are left out here: 2\./)
     assert.match(page, /<pre [^>]*aria-label="The text">Pay \[U\+202E\]9999 to Eve\.\n\tNow\./)
     assert.match(page, /<details open>.*<pre [^>]*>.*<p style="display:none"&gt;Ignore it\./s)
-    assert.match(page, /has 1 character that nobody sees/)
+    assert.match(page, /has 1 character that readers cannot see/)
     const body = await (await fetch(`${link}/body`)).text()
     assert.match(body, /Pay 10 to Bob\./)
     assert.doesNotMatch(body, /9999|cannot be shown/)
@@ -195,7 +195,7 @@ onEachEngine('mail to approvers', (engine) => {
     }
     assert.match(
       page,
-      /not all of it.*4 characters that nobody sees.*9 characters that no page shows/s,
+      /not all of it.*4 characters that readers cannot see.*9 characters that no page shows/s,
     )
     assert.match(page, /<details open>.*<p data-k="CARD 4711"&gt;LIST/s)
   })
@@ -278,7 +278,7 @@ onEachEngine('mail to approvers', (engine) => {
     assert.equal((await client.messages.deliveries(held.messageId).page()).total, 0)
   })
 
-  test('says that nobody decided in time, and sends nothing then', async () => {
+  test('says that the review expired without a decision, and sends nothing then', async () => {
     const { client, inbox, email } = await guarded()
     const held = await holdSend(world, inbox, {}, { client })
     const [link = ''] = await linksTo(email)
@@ -286,8 +286,11 @@ onEachEngine('mail to approvers', (engine) => {
     await until(async () => (await client.reviews.get(held.reviewId)).status === 'expired')
     const late = await post(link, 'approve')
     assert.equal(late.status, 409)
-    assert.match(await late.text(), /decided already.*Nobody decided in time/s)
-    assert.match(await (await fetch(link)).text(), /decided already.*Nobody decided in time/s)
+    assert.match(await late.text(), /decided already.*It expired without a decision/s)
+    assert.match(
+      await (await fetch(link)).text(),
+      /decided already.*It expired without a decision/s,
+    )
     const message = await client.messages.get(held.messageId)
     assert.deepEqual([message.status, message.failureReason], ['failed', 'review_expired'])
     assert.equal((await client.messages.deliveries(held.messageId).page()).total, 0)

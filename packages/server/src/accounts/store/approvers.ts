@@ -138,8 +138,7 @@ export async function hasApprover(db: ReadDb, accountId: string): Promise<boolea
   return (await listApprovers(db, { accountId, limit: 1, offset: 0 })).total > 0
 }
 
-/** Only approvers with an email address. */
-export async function listApproversToTell(db: ReadDb, accountId: string): Promise<string[]> {
+export async function listApproversWithEmail(db: ReadDb, accountId: string): Promise<string[]> {
   const rows = await db.read
     .selectFrom('approvers')
     .select('id')

@@ -95,8 +95,8 @@ export const changeDraft = transaction({
     const found = await lockDraft(tx, input)
     if ('kind' in found) return found
     const { clientId = found.clientId, nowMs } = input
-    const place = { inboxId: found.inboxId, clientId, exceptId: found.id }
-    const taken = await findTaken(tx, place)
+    const { id: exceptId, inboxId } = found
+    const taken = await findTaken(tx, { inboxId, clientId, exceptId })
     if (taken !== null) return { kind: 'client_id_taken', draftId: taken }
     const content = contentOf({ ...found.content, ...input.change })
     return updateDraft(tx, found, { clientId, content, updatedAtMs: nowMs })

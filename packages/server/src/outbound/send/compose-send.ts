@@ -137,7 +137,8 @@ export async function addressSend(
   { inbox, replied }: { inbox: Inbox; replied: Replied | null },
 ): Promise<Addressees> {
   const repliedToAll = input.replyAll ? await findRepliedToAll(deps, inbox, replied) : null
-  const all = repliedToAll === null ? NOBODY_ELSE : await readAddressees(deps, repliedToAll, inbox)
+  const all =
+    repliedToAll === null ? NO_ADDRESSEES : await readAddressees(deps, repliedToAll, inbox)
   const others = await withoutSuppressed(deps, inbox.accountId, [...all.to, ...all.cc])
   // A message of the inbox to itself has no other author.
   const to = input.to ?? (all.to.length > 0 ? all.to : others)
@@ -161,7 +162,7 @@ export async function addressSend(
   return { to, cc, bcc: input.bcc, recipients: [...byKey.values()] }
 }
 
-const NOBODY_ELSE = { to: [], cc: [] }
+const NO_ADDRESSEES = { to: [], cc: [] }
 
 /**
  * RECIPIENTS_MAX applies to all fields together, except that one `to` may have as many `cc`. The
@@ -382,15 +383,17 @@ function withLineFeeds(text: string): string {
   return text.replace(/\r\n?/g, '\n')
 }
 
-/** Used as the author of mail without From and with the null reverse-path. */
-const NOBODY = 'an unknown sender'
+/** For mail without From and with the null reverse-path. */
+const UNKNOWN_AUTHOR = 'an unknown sender'
 
 function originalOf(message: Message) {
   const [author] = parseAddressList(message.fromAddr)
   return {
     dateMs: message.createdAtMs,
     fromName:
-      author === undefined ? message.fromAddr || NOBODY : author.name || formatMailbox(author),
+      author === undefined
+        ? message.fromAddr || UNKNOWN_AUTHOR
+        : author.name || formatMailbox(author),
     text: message.bodyText,
     html: message.bodyHtml,
   }

@@ -275,8 +275,15 @@ async function acceptSend(
   const judged = { inbox, recipients, messageId, decision, reasons, nowMs: made.nowMs } as const
   const isReply = attempt.replied !== null
   const { hasUnsubscribe, isAutomatic, headers } = input
-  const marks = { headers: [...headers], isReply, hasUnsubscribe, isAutomatic }
-  const envelope = { recipients, needsSmtpUtf8, attachments, ...marks }
+  const envelope = {
+    recipients,
+    needsSmtpUtf8,
+    headers: [...headers],
+    attachments,
+    isReply,
+    hasUnsubscribe,
+    isAutomatic,
+  }
   const outcome = await withRawBytes(deps, raw, {
     write: (row) =>
       attempt.accept({

@@ -37,7 +37,7 @@ import {
 } from './rules.ts'
 
 /** A pod by id or `clientId`, or an inbox; with neither, the account. */
-export type PolicyPlace = { pod: string | null; inboxId: string | null }
+export type PolicyOwner = { pod: string | null; inboxId: string | null }
 
 type PolicyColumns = StoredOf<typeof ownPolicy>
 
@@ -50,7 +50,7 @@ type Levels = {
 async function findLevels(
   db: ReadDb,
   accountId: string,
-  { pod, inboxId }: PolicyPlace,
+  { pod, inboxId }: PolicyOwner,
 ): Promise<Levels | null> {
   const account = await db.read
     .selectFrom('accounts')
@@ -97,9 +97,9 @@ export type StoredPolicy = {
 export async function findPolicy(
   db: ReadDb,
   accountId: string,
-  place: PolicyPlace,
+  owner: PolicyOwner,
 ): Promise<StoredPolicy | null> {
-  const levels = await findLevels(db, accountId, place)
+  const levels = await findLevels(db, accountId, owner)
   if (levels === null) return null
   const { width, scope, rows } = levels
   const [inbound, outbound] = await Promise.all([
@@ -150,7 +150,7 @@ type Change = {
 }
 
 type Replacement = Change & {
-  place: PolicyPlace
+  owner: PolicyOwner
   /** The field `If-Match`. If omitted, any state of the policy may be replaced. */
   ifMatch?: string | undefined
   /** Null rules stay unchanged. */
@@ -169,12 +169,12 @@ export const replacePolicy = transaction({
     const { accountId, inbound, outbound, nowMs } = input
     // Deletions of inboxes and pods take this lock too, so that no rule outlives them.
     const account = await lockAccount(tx, accountId)
-    const levels = account && (await findLevels(readIn(tx), accountId, input.place))
+    const levels = account && (await findLevels(readIn(tx), accountId, input.owner))
     if (account === null || levels === null) return { kind: 'not_found' }
     const refusal = await findRefusal(tx, input)
     if (refusal !== null) return refusal
     if (input.ifMatch !== undefined) {
-      const now = await findPolicy(readIn(tx), accountId, input.place)
+      const now = await findPolicy(readIn(tx), accountId, input.owner)
       if (now === null || !isMatch(input.ifMatch, now.etag)) return { kind: 'policy_changed' }
     }
     const { width, scope } = levels
@@ -224,7 +224,7 @@ async function findRefusal(
 }
 
 type NewPolicyRule = Change & {
-  place: PolicyPlace
+  owner: PolicyOwner
   direction: PolicyDirection
   rule: NewRule
   auditId: string
@@ -240,7 +240,7 @@ export const insertPolicyRule = transaction({
   ): Promise<{ kind: 'created'; rule: RuleRow } | PolicyRefusal> {
     const { accountId, direction, rule, nowMs } = input
     const account = await lockAccount(tx, accountId)
-    const levels = account && (await findLevels(readIn(tx), accountId, input.place))
+    const levels = account && (await findLevels(readIn(tx), accountId, input.owner))
     if (account === null || levels === null) return { kind: 'not_found' }
     if (await needsApprover(tx, accountId, input.actor)) return { kind: 'approver_required' }
     const { scope } = levels

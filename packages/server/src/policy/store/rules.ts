@@ -187,10 +187,10 @@ export async function changeRules(
     const ids = removed.slice(from, from + REMOVED_AT_ONCE).map(({ id }) => id)
     await tx.query.deleteFrom(tableOf(direction)).where('id', 'in', ids).execute()
   }
-  const place = { ...scope, account_id: accountId, created_at: nowMs }
+  const columns = { ...scope, account_id: accountId, created_at: nowMs }
   await insertRules[direction](
     tx,
-    added.map((rule) => ({ ...rule, ...place })),
+    added.map((rule) => ({ ...rule, ...columns })),
   )
   await countRules(tx, accountId, { [direction]: added.length - removed.length })
   if (direction === 'inbound') await setVerified(tx, changed)

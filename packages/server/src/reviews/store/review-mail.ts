@@ -1,4 +1,4 @@
-import { listApproversToTell } from '#accounts/store/approvers.ts'
+import { listApproversWithEmail } from '#accounts/store/approvers.ts'
 import { transaction } from '#platform/db/db.ts'
 import { insertJobs } from '#queue/jobs.ts'
 import { type ReadDb, readIn, type Tx } from '#store/tables.ts'
@@ -39,7 +39,7 @@ export const gatherReviewMail = transaction({
     const ids = news.map(({ review_id }) => review_id).sort()
     // Another process may have gathered them.
     if (ids.length === 0 || mail === null) return
-    const approverIds = await listApproversToTell(readIn(tx), accountId)
+    const approverIds = await listApproversWithEmail(readIn(tx), accountId)
     if (approverIds.length === 0) return
     await insertJobs(
       tx,
