@@ -120,7 +120,7 @@ export function decidedPage(
 export function changedPage(): BinaryResponse {
   return linkPage(
     'The message has changed',
-    `<p>What waits now is not what this link was made for, so the link decides nothing about it.</p>
+    `<p>This link is for an earlier version of the message, so it cannot decide about the current one.</p>
 <p>Nothing was changed: it still waits. Read it in the console before you decide.</p>`,
     { status: 409 },
   )

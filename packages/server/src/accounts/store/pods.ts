@@ -3,11 +3,11 @@ import { isIdOf } from '#platform/ids.ts'
 import type { EditsOf } from '#store/columns.ts'
 import { endExports } from '#store/end-exports.ts'
 import { type Pod, pods } from '#store/nouns.ts'
+import { deleteRulesOf, hasPolicy } from '#store/own-policy.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#store/tables.ts'
 import { changeAccountTotal, lockAccount } from './accounts.ts'
 import type { Actor } from './actor.ts'
 import { needsApprover } from './authority.ts'
-import { deleteRulesOf, hasPolicy } from './rules.ts'
 
 export type { Pod }
 

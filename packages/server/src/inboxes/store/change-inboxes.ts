@@ -3,7 +3,6 @@ import { changeAccountTotal, inboxesAllowed, lockAccount } from '#accounts/store
 import type { Actor } from '#accounts/store/actor.ts'
 import { needsApprover } from '#accounts/store/authority.ts'
 import { changePodTotal, defaultPodRow, findPodRow } from '#accounts/store/pods.ts'
-import { deleteRulesOf, hasPolicy } from '#accounts/store/rules.ts'
 import type { Domain } from '#domains/model.ts'
 import { isUsable } from '#domains/model.ts'
 import {
@@ -22,6 +21,7 @@ import { insertJobs } from '#queue/jobs.ts'
 import type { EditsOf } from '#store/columns.ts'
 import { endExports } from '#store/end-exports.ts'
 import { inboxes } from '#store/nouns.ts'
+import { deleteRulesOf, hasPolicy } from '#store/own-policy.ts'
 import { type ReadDb, readIn, type Tx } from '#store/tables.ts'
 import {
   changeWebhook,

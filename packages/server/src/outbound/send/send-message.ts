@@ -71,7 +71,7 @@ const COMPOSE_ATTEMPTS_MAX = 12
 export async function sendMessage(
   deps: SendDeps,
   input: SendMessage,
-  accept: Accept = accepting(deps),
+  accept: Accept = acceptOnly(deps),
 ): Promise<{ isReplay: boolean; response: store.SendAnswer }> {
   const outcome = await runSend(deps, input, { isCheck: false, accept })
   if (outcome.kind === 'queued') deps.wakeDelivery()
@@ -89,7 +89,7 @@ export async function checkMessage(
   input: Omit<SendMessage, 'idempotencyKey' | 'requestHash'>,
 ): Promise<Pick<SendJudgement, 'decision' | 'reasons'>> {
   const asked = { ...input, idempotencyKey: '', requestHash: new Uint8Array() }
-  const outcome = await runSend(deps, asked, { isCheck: true, accept: accepting(deps) })
+  const outcome = await runSend(deps, asked, { isCheck: true, accept: acceptOnly(deps) })
   if (outcome.kind !== 'checked') throw problemOf(deps, outcome)
   const { decision, reasons } = outcome
   return { decision, reasons }
@@ -144,7 +144,7 @@ type ComposingSender = Sender & {
 
 type Accept = (send: SendInput) => Promise<SendOutcome>
 
-function accepting({ db }: Pick<SendDeps, 'db'>): Accept {
+function acceptOnly({ db }: SendDeps): Accept {
   return (send) => db.write(insertSend, send)
 }
 
@@ -275,15 +275,8 @@ async function acceptSend(
   const judged = { inbox, recipients, messageId, decision, reasons, nowMs: made.nowMs } as const
   const isReply = attempt.replied !== null
   const { hasUnsubscribe, isAutomatic, headers } = input
-  const envelope = {
-    recipients,
-    needsSmtpUtf8,
-    headers: [...headers],
-    attachments,
-    isReply,
-    hasUnsubscribe,
-    isAutomatic,
-  }
+  const traits = { isReply, hasUnsubscribe, isAutomatic }
+  const envelope = { recipients, needsSmtpUtf8, headers: [...headers], attachments, ...traits }
   const outcome = await withRawBytes(deps, raw, {
     write: (row) =>
       attempt.accept({

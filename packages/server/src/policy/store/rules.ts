@@ -1,6 +1,6 @@
 import { POLICY_RULES_MAX, type PolicyDirection } from '@mailroom/contract/vocabulary.ts'
-import { countRules } from '#accounts/store/rules.ts'
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
+import { countRules } from '#store/own-policy.ts'
 import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 
 const REMOVED_AT_ONCE = 500

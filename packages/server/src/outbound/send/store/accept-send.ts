@@ -13,12 +13,12 @@ import {
   checkSend,
   countRate,
   countSend,
-  noteWrittenTo,
   reportLoop,
   type SendCheck,
   type SendRefusal,
 } from './check-send.ts'
 import { findReplay, keepAnswer, type SendAnswer } from './idempotency-keys.ts'
+import { noteWrittenTo } from './written-to.ts'
 
 export type SendInput = SendCheck & {
   messageId: string

@@ -10,7 +10,6 @@ import { lockRows } from '#platform/db/dialect.ts'
 import { rowInsert, rowUpdate, statement, together } from '#platform/db/statement.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { type NewRow, type ReadDb, type Row, readIn, type Tables, type Tx } from '#store/tables.ts'
-import { insertWrittenTo } from './correspondents.ts'
 import { findReplay, type KeyUse, type Replay } from './idempotency-keys.ts'
 
 /** Sends in a thread that may answer programs within AUTOMATIC_SENDS_MS. */
@@ -189,16 +188,6 @@ export async function findRefusal(db: ReadDb, input: SendCheck): Promise<SendRef
   if (checked.kind === 'loop_suspected' && !checked.isReported) return null
   // Without a lock, the same request may have been accepted after its key was read.
   return (await findReplay(db.reading, input.use)) ?? checked
-}
-
-export async function noteWrittenTo(
-  tx: Tx,
-  { inboxId: inbox_id, recipientKeys }: Pick<LimitCheck, 'inboxId' | 'recipientKeys'>,
-): Promise<void> {
-  await insertWrittenTo(
-    tx,
-    recipientKeys.map((address_key) => ({ inbox_id, address_key })),
-  )
 }
 
 export async function countRate(

@@ -16,8 +16,8 @@ import {
   type LimitCheck,
   type LimitRefusal,
   lockCounters,
-  noteWrittenTo,
 } from '#outbound/send/store/check-send.ts'
+import { noteWrittenTo } from '#outbound/send/store/written-to.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import {

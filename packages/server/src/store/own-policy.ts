@@ -1,7 +1,8 @@
-// The rules and modes of an account that its inboxes and pods have of their own.
+// Policies of pods and inboxes, and the counts of an account's rules. The feature `policy` changes
+// them; accounts and inboxes, on a lower floor, use them when a pod or an inbox is removed.
 
 import { statement } from '#platform/db/statement.ts'
-import type { Tables, Tx } from '#store/tables.ts'
+import type { Tables, Tx } from './tables.ts'
 
 /** The caller has locked the account. */
 export async function deleteRulesOf(

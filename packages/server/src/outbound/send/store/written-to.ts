@@ -1,0 +1,21 @@
+import { forEachRow, rowInsert } from '#platform/db/statement.ts'
+import type { NewRow, Tables, Tx } from '#store/tables.ts'
+
+/** Makes the recipients known to the inbox. */
+export async function noteWrittenTo(
+  tx: Tx,
+  { inboxId: inbox_id, recipientKeys }: { inboxId: string; recipientKeys: readonly string[] },
+): Promise<void> {
+  await insertRows(
+    tx,
+    recipientKeys.map((address_key) => ({ inbox_id, address_key })),
+  )
+}
+
+const insertRows = forEachRow(
+  rowInsert<Tables, NewRow<'written_to'>>(
+    'written_to',
+    ['inbox_id', 'address_key'],
+    'on conflict do nothing',
+  ),
+)
