@@ -22,17 +22,6 @@ onBothEngines('concurrent transactions', (engine) => {
   const db = prepared(() => database.db)
   const owner = prepared(() => addAccount(db))
 
-  test('fifty messages at once in one inbox have arrival numbers without gap or repeat', async () => {
-    const inboxId = await addInbox(db, owner)
-    await Promise.all(
-      Array.from({ length: 50 }, () => db.write(storeReceived, arriving(owner, [inboxId]))),
-    )
-    assert.deepEqual(
-      await readArrivals(db, inboxId),
-      Array.from({ length: 50 }, (_, index) => index + 1),
-    )
-  })
-
   test('webhooks that two accounts create at once are limited for each', async () => {
     const owners = [await addAccount(db), await addAccount(db)]
     const filter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
@@ -59,7 +48,7 @@ onBothEngines('concurrent transactions', (engine) => {
     assert.equal(refused, 'no_account')
   })
 
-  test('answers that arrive at once in one thread are all counted', async () => {
+  test('answers that arrive at once in one thread are all counted, and numbered without gap or repeat', async () => {
     const inboxId = await addInbox(db, owner)
     await db.write(storeReceived, arriving(owner, [inboxId], { key: 'root@x.example' }))
     const answer = () => arriving(owner, [inboxId], { parentKeys: ['root@x.example'] })
@@ -70,6 +59,10 @@ onBothEngines('concurrent transactions', (engine) => {
       .where('inbox_id', '=', inboxId)
       .execute()
     assert.deepEqual({ ...rows[0] }, { message_count: 31, unread_count: 31 })
+    assert.deepEqual(
+      await readArrivals(db, inboxId),
+      Array.from({ length: 31 }, (_, index) => index + 1),
+    )
   })
 
   test('messages to the same inboxes in any order never deadlock', async () => {

@@ -274,21 +274,6 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     assert.equal(await place.states(), FIRST)
   })
 
-  async function kindOf(rotation: Promise<{ kind: string }>): Promise<string> {
-    return (await rotation).kind
-  }
-})
-
-onBothEngines('the check for due DKIM keys', (engine) => {
-  const database = opened(() => openDatabase(engine))
-  let place: DkimPlace
-  beforeEach(async () => {
-    place = await openDkimPlace(database)
-    await place.process.sign()
-    await place.process.look()
-  })
-  afterEach(() => place.close())
-
   test('checks only custom domains in use, and silent ones delay no others', async () => {
     await place.publish()
     const used = { isHolder: true }
@@ -323,12 +308,7 @@ onBothEngines('the check for due DKIM keys', (engine) => {
     const { resolver, ...deps } = place.process.deps
     const txt = (name: string) =>
       name.endsWith('.custom.example') ? new Promise<never>(() => {}) : resolver.txt(name)
-    const looking = rotateDueKeys(
-      { ...deps, resolver: { txt } },
-      schedule,
-      new AbortController().signal,
-    )
-    await looking
+    await rotateDueKeys({ ...deps, resolver: { txt } }, schedule, new AbortController().signal)
     assert.notEqual((await place.keys())[1]?.publishedAtMs, null)
   })
 
@@ -354,4 +334,8 @@ onBothEngines('the check for due DKIM keys', (engine) => {
     assert.equal(await place.states(before), FIRST)
     assert.ok(!place.dns.asked.some(({ name }) => name.endsWith('before.example')))
   })
+
+  async function kindOf(rotation: Promise<{ kind: string }>): Promise<string> {
+    return (await rotation).kind
+  }
 })

@@ -42,6 +42,20 @@ onEachEngine('erasures and files', (engine) => {
     nowMs,
   })
 
+  /** Works on all erasures until they are done, with these writes. */
+  async function runErasures(write: typeof db.write): Promise<void> {
+    const watched = new Proxy(database.db, {
+      get: (target, name) => (name === 'write' ? write : Reflect.get(target, name, target)),
+    })
+    const deriveKey = () => new Uint8Array(32)
+    const deps = { db: watched, blobs: null, clock: systemClock, log: silentLog, deriveKey }
+    const makeWorker = () => `test ${makeId('job')}`
+    const worker = openJobWorker({ ...deps, makeWorker }, erasureJobs(deps))
+    const open = 'select id from erasures where completed_at is null'
+    await until(async () => (await runSql(database, open)).length === 0)
+    await worker.close()
+  }
+
   test('mail that moves meanwhile is erased, and so is an export that began meanwhile', async () => {
     const owner = await addAccount(db)
     const { accountId } = owner
@@ -64,7 +78,7 @@ onEachEngine('erasures and files', (engine) => {
       id: erasureId,
       accountId,
       addressKey: ADDRESS,
-      actor: { kind: 'operator' },
+      actor: OPERATOR,
       auditId: makeId('aud'),
       nowMs: 1,
     })
@@ -84,16 +98,7 @@ onEachEngine('erasures and files', (engine) => {
       }
       return real.write(of, input)
     }
-    const moving = new Proxy(real, {
-      get: (target, name) => (name === 'write' ? write : Reflect.get(target, name, target)),
-    })
-    const deriveKey = () => new Uint8Array(32)
-    const deps = { db: moving, blobs: null, clock: systemClock, log: silentLog, deriveKey }
-    const makeWorker = () => `test ${makeId('job')}`
-    const worker = openJobWorker({ ...deps, makeWorker }, erasureJobs(deps))
-    const open = 'select id from erasures where completed_at is null'
-    await until(async () => (await runSql(database, open)).length === 0)
-    await worker.close()
+    await runErasures(write)
     const done = await findErasure(db, accountId, erasureId)
     assert.deepEqual([done?.status, done?.counts.messages], ['done', 3])
     const left = await runSql(
@@ -122,16 +127,7 @@ onEachEngine('erasures and files', (engine) => {
       if (of.name === 'eraseSearchStep' && (input as { isFirst: boolean }).isFirst) passes += 1
       return real.write(of, input)
     }
-    const counted = new Proxy(real, {
-      get: (target, name) => (name === 'write' ? write : Reflect.get(target, name, target)),
-    })
-    const deriveKey = () => new Uint8Array(32)
-    const deps = { db: counted, blobs: null, clock: systemClock, log: silentLog, deriveKey }
-    const makeWorker = () => `test ${makeId('job')}`
-    const worker = openJobWorker({ ...deps, makeWorker }, erasureJobs(deps))
-    const open = 'select id from erasures where completed_at is null'
-    await until(async () => (await runSql(database, open)).length === 0)
-    await worker.close()
+    await runErasures(write)
     const done = await Promise.all(ids.map((id) => findErasure(db, accountId, id)))
     assert.ok(done.every((one) => one?.status === 'done'))
     assert.equal(passes, 1)
