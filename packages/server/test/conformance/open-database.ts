@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { insertAccount } from '#accounts/store/insert-account.ts'
 import { isUnsettledAfter, readLogHead } from '#events/store/log.ts'
 import { type ReceiveInput, storeReceived } from '#inbound/receive/store/receive-messages.ts'
@@ -214,6 +215,19 @@ export async function openGrouping(url: string): Promise<Grouping> {
     onError: () => {},
   })
   return { db, groups }
+}
+
+/** A database whose writes share transactions, and a connection of its own that can hold locks. */
+export async function openGroupingWorld() {
+  const url = await createPreparedDatabase()
+  const { db, groups } = await openGrouping(url)
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const close = async () => {
+    await client.end()
+    await db.close()
+  }
+  return { url, db, groups, client, close }
 }
 
 /** The outcome of each, of writes that arrive at once. */

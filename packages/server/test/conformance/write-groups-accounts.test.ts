@@ -1,45 +1,32 @@
 import assert from 'node:assert/strict'
-import { after, before, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
-import pg from 'pg'
 import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
-import type { Db } from '#store/tables.ts'
 import {
   addAccount,
   addInbox,
   arriving,
-  type Grouping,
   type Owner,
   openGrouping,
+  openGroupingWorld,
   readArrivals,
   readCounters,
   receiveTogether,
 } from '#test/conformance/open-database.ts'
-import { createPreparedDatabase } from '#test/peers/postgres.ts'
+import { opened, prepared } from '#test/world.ts'
 
 suite('writes of several accounts in groups', { timeout: 120_000 }, () => {
-  let url: string
-  let observed: Grouping
-  let db: Db
-  let client: pg.Client
-  before(async () => {
-    url = await createPreparedDatabase()
-    observed = await openGrouping(url)
-    db = observed.db
-    client = new pg.Client({ connectionString: url })
-    await client.connect()
-  })
-  after(async () => {
-    await client.end()
-    await db.close()
-  })
+  const world = opened(openGroupingWorld)
+  const db = prepared(() => world.db)
 
   const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
   const countersOf = (inboxId: string) => readCounters(db, inboxId)
   const positionsOf = (inboxId: string) => readArrivals(db, inboxId)
   const hold = async (inboxId: string) => {
-    await client.query('begin')
-    await client.query('select 1 from inbox_counters where inbox_id = $1 for update', [inboxId])
+    await world.client.query('begin')
+    await world.client.query('select 1 from inbox_counters where inbox_id = $1 for update', [
+      inboxId,
+    ])
   }
   /** Owners of one inbox each. */
   const addOwners = async (count: number) => {
@@ -53,13 +40,13 @@ suite('writes of several accounts in groups', { timeout: 120_000 }, () => {
 
   test('mail of several accounts that waits together shares a transaction', async () => {
     const owners = await addOwners(20)
-    observed.groups.length = 0
+    world.groups.length = 0
     const outcomes = await Promise.all(
       owners.map((to) => db.write(storeReceived, arriving(to.owner, [to.inboxId]))),
     )
     assert.ok(outcomes.every(({ stored }) => stored === 1))
     assert.deepEqual(
-      observed.groups.toSorted((a, b) => a - b),
+      world.groups.toSorted((a, b) => a - b),
       [1, 19],
     )
   })
@@ -98,7 +85,7 @@ suite('writes of several accounts in groups', { timeout: 120_000 }, () => {
       const others: typeof locked = [...begun, ...free.map(receive)]
       for (const { stored } of await Promise.all(others)) assert.equal(stored, 1)
     }
-    await client.query('rollback')
+    await world.client.query('rollback')
     for (const { stored } of await Promise.all(locked)) assert.equal(stored, 1)
     assert.deepEqual(await positionsOf(held.inboxId), upTo(2))
   })
@@ -121,8 +108,8 @@ suite('writes of several accounts in groups', { timeout: 120_000 }, () => {
 
   test('two processes that receive for the same inboxes of several accounts store everything', async () => {
     const owners = await addOwners(6)
-    const second = await openGrouping(url)
-    observed.groups.length = 0
+    const second = await openGrouping(world.url)
+    world.groups.length = 0
     try {
       const processes = [db, second.db]
       const roll = seededDice(11)
@@ -147,7 +134,7 @@ suite('writes of several accounts in groups', { timeout: 120_000 }, () => {
         found += counters.inbound_count
       }
       assert.equal(found, stored)
-      assert.ok(observed.groups.some((size) => size > 1) && second.groups.some((size) => size > 1))
+      assert.ok(world.groups.some((size) => size > 1) && second.groups.some((size) => size > 1))
     } finally {
       await second.db.close()
     }

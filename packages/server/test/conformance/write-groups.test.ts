@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
-import pg from 'pg'
 import type { CarryOutcome } from '#delivery/carrier.ts'
 import { openDeliveryQueue } from '#delivery/delivery-queue.ts'
 import { SAME_ID_COMPARED_MAX } from '#inbound/receive/store/plan.ts'
@@ -29,16 +28,16 @@ import {
   addAccount,
   addInbox,
   arriving,
-  type Grouping,
   makeId,
-  type Owner,
   openGrouping,
+  openGroupingWorld,
   readArrivals,
   readCounters,
   receiveTogether,
 } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
+import { opened, prepared } from '#test/world.ts'
 
 type Content = Partial<ReceiveInput['content']>
 
@@ -64,23 +63,9 @@ const MESSAGES = [
 ]
 
 suite('writes in groups', { timeout: 120_000 }, () => {
-  let url: string
-  let observed: Grouping
-  let db: Db
-  let owner: Owner
-  let client: pg.Client
-  before(async () => {
-    url = await createPreparedDatabase()
-    observed = await openGrouping(url)
-    db = observed.db
-    owner = await addAccount(db)
-    client = new pg.Client({ connectionString: url })
-    await client.connect()
-  })
-  after(async () => {
-    await client.end()
-    await db.close()
-  })
+  const world = opened(openGroupingWorld)
+  const db = prepared(() => world.db)
+  const owner = prepared(() => addAccount(db))
 
   const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
   const addInboxes = (count: number) => Promise.all(upTo(count).map(() => addInbox(db, owner)))
@@ -122,10 +107,10 @@ suite('writes in groups', { timeout: 120_000 }, () => {
 
   test('concurrent writes of one inbox share transactions, in the order of their arrival', async () => {
     const inboxId = await addInbox(db, owner)
-    observed.groups.length = 0
+    world.groups.length = 0
     const inputs = upTo(120).map(() => arriving(owner, [inboxId]))
     await Promise.all(inputs.map((input) => db.write(storeReceived, input)))
-    assert.ok(observed.groups.length < 10, String(observed.groups))
+    assert.ok(world.groups.length < 10, String(world.groups))
     const rows = await db.read
       .selectFrom('messages')
       .select('id')
@@ -172,7 +157,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
 
   test('groups of two processes over the same inboxes keep positions dense', async () => {
     const inboxIds = await addInboxes(4)
-    const second = await openGrouping(url)
+    const second = await openGrouping(world.url)
     try {
       const processes = [db, second.db]
       const roll = seededDice(7)
@@ -200,7 +185,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     const killing = (async () => {
       // Less and less often, so that a slow machine completes some.
       for (let pauseMs = 20; !isOver; pauseMs *= 1.1) {
-        await client.query(`select pg_terminate_backend(pid) from pg_stat_activity
+        await world.client.query(`select pg_terminate_backend(pid) from pg_stat_activity
           where application_name = 'mailroom' and datname = current_database() and state <> 'idle'`)
         await pause(pauseMs)
       }
@@ -239,15 +224,15 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     return { ...input, content: { ...input.content, ...content } }
   }
   const hold = async (...inboxIds: string[]) => {
-    await client.query('begin')
-    await client.query('select 1 from inbox_counters where inbox_id = any($1) for update', [
+    await world.client.query('begin')
+    await world.client.query('select 1 from inbox_counters where inbox_id = any($1) for update', [
       inboxIds,
     ])
   }
   /** Waits until this many connections wait for a lock. */
   const waitForLocks = async (count: number): Promise<number[]> => {
     for (;;) {
-      const { rows } = await client.query<{ pid: number }>(
+      const { rows } = await world.client.query<{ pid: number }>(
         `select pid from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock'`,
       )
@@ -257,9 +242,9 @@ suite('writes in groups', { timeout: 120_000 }, () => {
   }
   /** The sizes of the transactions of these writes, which arrive while the first is under way. */
   const groupsOf = async (inputs: ReceiveInput[]) => {
-    observed.groups.length = 0
+    world.groups.length = 0
     await Promise.all(inputs.map((input) => db.write(storeReceived, input)))
-    return observed.groups.toSorted((a, b) => a - b)
+    return world.groups.toSorted((a, b) => a - b)
   }
 
   test('a write larger than a group with all of its recipients has its own transaction', async () => {
@@ -278,7 +263,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     const inputs = [1, 2, 3].map(() => saying(inboxIds, { header_to }))
     const writes = inputs.map((input) => db.write(storeReceived, input))
     await waitForLocks(inputs.length)
-    await client.query('rollback')
+    await world.client.query('rollback')
     for (const { stored } of await Promise.all(writes)) assert.equal(stored, 3)
   })
 
@@ -301,7 +286,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     const settled = Promise.allSettled([receive(held), ...upTo(5).map(() => receive(other))])
     void settled.then(() => (isSettled = true))
     while (!isSettled) {
-      await client.query(`select pg_terminate_backend(pid) from pg_stat_activity
+      await world.client.query(`select pg_terminate_backend(pid) from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'`)
       await pause(20)
     }
@@ -309,7 +294,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
       assert.ok(one.status === 'rejected' && one.reason instanceof StorageError)
     }
     assert.equal(measured.loadOf(owner.accountId).failures, 2)
-    await client.query('rollback')
+    await world.client.query('rollback')
     assert.equal((await receive(other)).stored, 1)
     assert.equal(measured.loadOf(owner.accountId).failures, 0)
   })
@@ -346,28 +331,30 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     const inboxId = await addInbox(db, owner)
     const receive = async () => {
       const inputs = [1, 2, 3].map(() => arriving(owner, [inboxId]))
-      observed.groups.length = 0
+      world.groups.length = 0
       const results = (await receiveTogether(db, inputs)) as { stored: number }[]
       assert.deepEqual(
         results.map(({ stored }) => stored),
         [1, 1, 1],
       )
       // None was retried alone.
-      assert.deepEqual(observed.groups, [1, 2])
+      assert.deepEqual(world.groups, [1, 2])
     }
     const tables = ['messages', 'threads', 'events', 'raw_messages']
     await receive()
     for (const table of tables) {
-      await client.query(`alter table ${table} add column later integer not null default 7`)
+      await world.client.query(`alter table ${table} add column later integer not null default 7`)
     }
     await receive()
     await db.write(storeReceived, arriving(owner, [inboxId]))
-    const { rows } = await client.query('select later from messages where inbox_id = $1', [inboxId])
+    const { rows } = await world.client.query('select later from messages where inbox_id = $1', [
+      inboxId,
+    ])
     assert.deepEqual(
       rows.map(({ later }) => later),
       [7, 7, 7, 7, 7, 7, 7],
     )
-    for (const table of tables) await client.query(`alter table ${table} drop column later`)
+    for (const table of tables) await world.client.query(`alter table ${table} drop column later`)
     await receive()
   })
 
@@ -468,11 +455,11 @@ suite('writes in groups', { timeout: 120_000 }, () => {
       return results
     })
     const together = await storyOf(async (inputs) => {
-      observed.groups.length = 0
+      world.groups.length = 0
       const settled = await Promise.allSettled(
         inputs.map((input) => db.write(settleDeliveries, input)),
       )
-      assert.deepEqual(observed.groups, [1, inputs.length - 1], 'all but the first in one')
+      assert.deepEqual(world.groups, [1, inputs.length - 1], 'all but the first in one')
       return settled.map((one) => (one.status === 'fulfilled' ? one.value : one.reason))
     })
     assert.deepEqual(together, alone)

@@ -172,21 +172,3 @@ test('different requests have different hashes', async () => {
   hashes.add(await hashOf(server, JSON.stringify(good), JSON_TYPE, '/v1/inboxes/inb_2/send'))
   assert.equal(hashes.size, bodies.length + 1)
 })
-
-test('outside the sandbox its routes do not exist, whatever the request', async () => {
-  await using server = await openSendingServer({ ports: { isSandbox: () => false } })
-  const post = { method: 'POST', body: '{"to":', headers: JSON_TYPE }
-  for (const [path, init] of [
-    ['/v1/sandbox/messages', {}],
-    ['/v1/sandbox/messages?limit=x', {}],
-    ['/v1/sandbox/messages', { method: 'DELETE' }],
-    ['/v1/sandbox/messages', { method: 'POST' }],
-    ['/v1/sandbox/inbound', {}],
-    ['/v1/sandbox/inbound', post],
-    ['/v1/sandbox/inbound', { ...post, headers: { 'content-type': 'x' } }],
-  ] as const) {
-    assert.equal(await codeOf(await server.request(path, init)), '404 not_found')
-  }
-  const unauthorized = await server.request('/v1/sandbox/messages', { token: null })
-  assert.equal(await codeOf(unauthorized), '401 unauthorized')
-})
