@@ -7,7 +7,8 @@ import { databasePath } from '#app/open-store.ts'
 import { STRAINED_WRITES_MIN } from '#platform/db/paced-db.ts'
 import { lockDatabase } from '#test/crash/database-lock.ts'
 import { openSender } from '#test/peers/sender.ts'
-import { OPERATOR_TOKEN, opened, openWorld, plainMail, type World } from '#test/world.ts'
+import { figureOf } from '#test/scenarios/figures.ts'
+import { opened, openWorld, plainMail, type World } from '#test/world.ts'
 
 /** STRAINED_WRITES_MIN exceeds the connections that one address may have. */
 const CLIENTS = 12
@@ -23,7 +24,7 @@ suite('a PostgreSQL whose commits hang', () => {
     const begun = Array.from({ length: STRAINED_WRITES_MIN }, () =>
       world.send({ to: inbox.address, raw: plainMail({}) }),
     )
-    await until(async () => (await gauge(world, 'mailroom_store_strained')) === 1)
+    await until(async () => (await figureOf(world, 'mailroom_store_strained')) === 1)
 
     const replies = await Promise.all(
       Array.from({ length: CLIENTS }, () => stageOfRefusal(world, inbox.address)),
@@ -32,7 +33,7 @@ suite('a PostgreSQL whose commits hang', () => {
     const late = replies.filter(({ stage }) => stage === 'content')
     assert.ok(late.length <= STRAINED_WRITES_MIN, `${late.length} were refused after their content`)
     assert.ok(replies.every(({ code }) => code === 451))
-    const heldBytes = await gauge(world, 'mailroom_smtp_held_bytes')
+    const heldBytes = await figureOf(world, 'mailroom_smtp_held_bytes')
     assert.ok(heldBytes < 2 * STRAINED_WRITES_MIN * LARGE.length, `${heldBytes}`)
 
     const refusal = await world.client.inboxes.create({}).then(
@@ -43,7 +44,7 @@ suite('a PostgreSQL whose commits hang', () => {
     assert.equal(refusal.code, 'service_unavailable')
     assert.ok(refusal.retryAfterSeconds !== null)
     assert.equal((await world.client.inboxes.get(inbox.id)).id, inbox.id, 'reads go on')
-    assert.ok((await gauge(world, 'mailroom_store_refusals_total')) > 0)
+    assert.ok((await figureOf(world, 'mailroom_store_refusals_total')) > 0)
 
     await lock.release()
     for (const { code } of await Promise.all(begun)) assert.ok(code === 250 || code === 451)
@@ -51,8 +52,8 @@ suite('a PostgreSQL whose commits hang', () => {
       async () => (await world.send({ to: inbox.address, raw: plainMail({}) })).code === 250,
     )
     assert.ok((await world.client.inboxes.create({})).id)
-    await until(async () => (await gauge(world, 'mailroom_store_strained')) === 0)
-    assert.equal(await gauge(world, 'mailroom_smtp_held_bytes'), 0)
+    await until(async () => (await figureOf(world, 'mailroom_store_strained')) === 0)
+    assert.equal(await figureOf(world, 'mailroom_smtp_held_bytes'), 0)
   })
 
   test('mail for one inbox that waits for a row delays no mail for others', async () => {
@@ -67,7 +68,7 @@ suite('a PostgreSQL whose commits hang', () => {
       const waiting = Array.from({ length: 30 }, () =>
         world.send({ to: busy.address, raw: plainMail({}) }),
       )
-      await until(async () => (await gauge(world, 'mailroom_write_queue_length')) >= 7)
+      await until(async () => (await figureOf(world, 'mailroom_write_queue_length')) >= 7)
       for (let count = 0; count < 3; count++) {
         assert.equal((await world.send({ to: other.address, raw: plainMail({}) })).code, 250)
       }
@@ -138,14 +139,6 @@ async function holdWrites(world: World) {
       await client.end()
     },
   }
-}
-
-async function gauge(world: World, name: string): Promise<number> {
-  const response = await world.fetch('/metrics', {
-    headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
-  })
-  const [, value] = new RegExp(`^${name} (\\S+)$`, 'm').exec(await response.text()) ?? []
-  return Number(value)
 }
 
 async function until(isMet: () => Promise<boolean>): Promise<void> {

@@ -6,6 +6,7 @@ import { openReceiver } from '#test/peers/receiver.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { codesOf, countMessages, countRows, eventsAbout, newest } from '#test/scenarios/deliver.ts'
 import { publish, verifiedDomain, withdraw } from '#test/scenarios/domain-world.ts'
+import { figureOf } from '#test/scenarios/figures.ts'
 import { refusal, until } from '#test/scenarios/outcomes.ts'
 import { type BouncedMail, bounceMail, complaintMail } from '#test/scenarios/report-mail.ts'
 import {
@@ -17,7 +18,7 @@ import {
   sendAccepted,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { OPERATOR_TOKEN, onEachEngine, opened, plainMail } from '#test/world.ts'
+import { onEachEngine, opened, plainMail } from '#test/world.ts'
 
 onEachEngine('bounces', (engine) => {
   const world = opened(() => openSendingWorld(engine))
@@ -36,12 +37,8 @@ onEachEngine('bounces', (engine) => {
     const { data } = await world.client.suppressions.list({ address }).page()
     return data[0]?.type ?? null
   }
-  const countOf = async (outcome: string) => {
-    const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` }
-    const text = await (await world.fetch('/metrics', { headers })).text()
-    const line = new RegExp(`^mailroom_reports_total\\{outcome="${outcome}"\\} (\\d+)$`, 'm')
-    return Number(line.exec(text)?.[1] ?? 0)
-  }
+  const countOf = async (outcome: string) =>
+    (await figureOf(world, `mailroom_reports_total{outcome="${outcome}"}`)) || 0
   /** The growth of a figure during `run`. */
   const counted = async (outcome: string, run: () => Promise<unknown>) => {
     const beforeIt = await countOf(outcome)

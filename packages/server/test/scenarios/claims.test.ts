@@ -3,16 +3,10 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClaimedThread, Inbox, Mailroom } from '@mailroom/sdk'
 import { runSql } from '#test/peers/sql.ts'
+import { figureOf } from '#test/scenarios/figures.ts'
 import { refusal, refusalOf, until } from '#test/scenarios/outcomes.ts'
 import { mailFrom, mboxOf } from '#test/scenarios/transfer-mail.ts'
-import {
-  OPERATOR_TOKEN,
-  onEachEngine,
-  opened,
-  openTenant,
-  plainMail,
-  prepared,
-} from '#test/world.ts'
+import { onEachEngine, opened, openTenant, plainMail, prepared } from '#test/world.ts'
 
 const TERMS = { owner: 'worker 1', leaseSeconds: 60 }
 
@@ -38,11 +32,7 @@ onEachEngine('claims', (engine) => {
     (await client.inboxes.claimThreads(inbox.id, { ...TERMS, ...fields })).data
   const idsOf = (claims: readonly ClaimedThread[]) => claims.map(({ threadId }) => threadId)
   /** Requests that wait in the service. */
-  const waiting = async () => {
-    const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` }
-    const text = await (await world.fetch('/metrics', { headers })).text()
-    return Number(/^mailroom_event_waits (\d+)$/m.exec(text)?.[1])
-  }
+  const waiting = () => figureOf(world, 'mailroom_event_waits')
   const told = async (inbox: Inbox) => {
     const { data } = await client.events.list({ inbox_id: inbox.id }).page()
     return data.flatMap(({ event, claim }) =>

@@ -14,6 +14,7 @@ import { certificateSettings } from '#test/peers/certificate.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { openSender } from '#test/peers/sender.ts'
 import { runSql } from '#test/peers/sql.ts'
+import { figureOf } from '#test/scenarios/figures.ts'
 import { errorOf, outcomeOf, until } from '#test/scenarios/outcomes.ts'
 import { OPERATOR_TOKEN, onEachEngine, opened, openWorld, plainMail, testKey } from '#test/world.ts'
 
@@ -150,21 +151,15 @@ onEachEngine('operating', (engine) => {
   })
 
   test('the figures of open connections and waiting jobs rise and fall', async () => {
-    const figure = async (name: string) => {
-      const text = await (await world.fetch('/metrics', OPERATOR)).text()
-      return new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]
-    }
+    const connections = () => figureOf(world, 'mailroom_smtp_connections')
     const senders = [await openSender(world.smtpPort), await openSender(world.smtpPort)]
-    await until(async () => (await figure('mailroom_smtp_connections')) === '2')
+    await until(async () => (await connections()) === 2)
     for (const sender of senders) await sender.quit()
-    await until(async () => (await figure('mailroom_smtp_connections')) === '0')
+    await until(async () => (await connections()) === 0)
   })
 
   test('the figures of readers of events rise and fall', async () => {
-    const figure = async (name: string) => {
-      const text = await (await world.fetch('/metrics', OPERATOR)).text()
-      return new RegExp(`^mailroom_event_${name} (\\S+)$`, 'm').exec(text)?.[1]
-    }
+    const figure = (name: string) => figureOf(world, `mailroom_event_${name}`)
     const inbox = await world.inbox()
     const gone = new AbortController()
     const headers = { authorization: `Bearer ${world.key}` }
@@ -177,8 +172,8 @@ onEachEngine('operating', (engine) => {
     const figures = async () => (await Promise.all(names.map(figure))).join()
     await until(async () => (await figures()) === '1,1,1')
     // On PostgreSQL older transactions delay the log for a moment.
-    await until(async () => (await figure('log_lag_seconds')) === '0')
-    await until(async () => (await figure('catch_ups_waiting')) === '0')
+    await until(async () => (await figure('log_lag_seconds')) === 0)
+    await until(async () => (await figure('catch_ups_waiting')) === 0)
     gone.abort()
     socket.close()
     await ended
@@ -221,30 +216,18 @@ onEachEngine('a service during its shutdown', (engine) => {
 suite('figures of a service without delivery', () => {
   const world = opened(() => openWorld('postgres', { env: { MAILROOM_ROLES: 'http,smtp' } }))
 
-  const figures = async () => {
-    const authorization = `Bearer ${OPERATOR_TOKEN}`
-    const text = await (await world.fetch('/metrics', { headers: { authorization } })).text()
-    return (name: string) =>
-      Number(
-        text
-          .split('\n')
-          .find((line) => line.startsWith(`${name} `))
-          ?.split(' ')[1],
-      )
-  }
+  const figure = (name: string) => figureOf(world, name)
 
   test('due deliveries are counted, and their age grows until they are claimed', async () => {
-    const before = await figures()
-    assert.equal(before('mailroom_deliveries_ready'), 0)
-    assert.equal(before('mailroom_deliveries_oldest_due_seconds'), 0)
+    assert.equal(await figure('mailroom_deliveries_ready'), 0)
+    assert.equal(await figure('mailroom_deliveries_oldest_due_seconds'), 0)
     const inbox = await world.inbox()
     const subject = 'Nobody takes it'
     await world.client.inboxes.send(inbox.id, { to: 'bob@friend.example', subject, body: 'Yet.' })
     world.clock.advance(70_000)
-    const later = await figures()
-    assert.equal(later('mailroom_deliveries_ready'), 1)
-    assert.ok(later('mailroom_deliveries_oldest_due_seconds') >= 70)
-    assert.equal(later('mailroom_webhook_deliveries_ready'), 0)
+    assert.equal(await figure('mailroom_deliveries_ready'), 1)
+    assert.ok((await figure('mailroom_deliveries_oldest_due_seconds')) >= 70)
+    assert.equal(await figure('mailroom_webhook_deliveries_ready'), 0)
   })
 
   test('events waiting for webhook processing are counted, with the time that they have waited', async () => {
@@ -252,22 +235,21 @@ suite('figures of a service without delivery', () => {
     await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
     world.clock.advance(30_000)
     // On PostgreSQL older transactions delay the log for a moment.
-    await until(async () => (await figures())('mailroom_event_fan_out_waiting') === 1)
-    assert.ok((await figures())('mailroom_event_fan_out_lag_seconds') >= 30)
+    await until(async () => (await figure('mailroom_event_fan_out_waiting')) === 1)
+    assert.ok((await figure('mailroom_event_fan_out_lag_seconds')) >= 30)
   })
 
   test('the times of mail, transactions, connections and periodic tasks are measured', async () => {
     const inbox = await world.inbox()
     await world.send({ to: inbox.address, raw: plainMail({ to: inbox.address }) })
-    const told = await figures()
-    assert.ok(told('mailroom_smtp_message_duration_seconds_count') >= 1)
-    assert.ok(told('mailroom_write_duration_seconds_count') >= 3)
+    assert.ok((await figure('mailroom_smtp_message_duration_seconds_count')) >= 1)
+    assert.ok((await figure('mailroom_write_duration_seconds_count')) >= 3)
     const waiting = 'mailroom_database_connections{state="waiting"}'
-    await until(async () => (await figures())(waiting) === 0)
-    assert.ok(told('mailroom_database_connections{state="busy"}') >= 0)
-    await until(async () => (await figures())('mailroom_duties_held{duty="retention"}') === 1)
-    await until(async () => (await figures())('mailroom_search_inboxes_waiting') === 0)
-    assert.equal(told('mailroom_domain_checks_due'), 0)
+    await until(async () => (await figure(waiting)) === 0)
+    assert.ok((await figure('mailroom_database_connections{state="busy"}')) >= 0)
+    await until(async () => (await figure('mailroom_duties_held{duty="retention"}')) === 1)
+    await until(async () => (await figure('mailroom_search_inboxes_waiting')) === 0)
+    assert.equal(await figure('mailroom_domain_checks_due'), 0)
   })
 })
 

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import type { MessageToSend } from '@mailroom/sdk'
 import { openLog } from '#platform/log.ts'
 import { runSql } from '#test/peers/sql.ts'
+import { readFigures } from '#test/scenarios/figures.ts'
 import { refusalOf } from '#test/scenarios/outcomes.ts'
 import { onEachEngine, openWorld, plainMail, type World } from '#test/world.ts'
 
@@ -54,7 +55,7 @@ onEachEngine('secrets in mail that policy stops', (engine) => {
     answers.push((await world.client.inboxes.send(inbox.id, { ...asked, ...UNREADABLE })).hold)
     answers.push((await ann.policy.audit().page()).data)
     answers.push((await ann.reviews.list().page()).data.map(({ reasons }) => reasons))
-    answers.push(await (await world.fetch('/metrics')).text())
+    answers.push(await readFigures(world))
   })
   after(() => world.close())
 

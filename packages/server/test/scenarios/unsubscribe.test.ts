@@ -6,6 +6,7 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { listServiceRecords } from '#domains/signing/signing.ts'
 import { openLog } from '#platform/log.ts'
 import { deliver } from '#test/scenarios/deliver.ts'
+import { readFigures } from '#test/scenarios/figures.ts'
 import { errorOf, outcomeOf, refusal, refusalOf } from '#test/scenarios/outcomes.ts'
 import {
   arrived,
@@ -14,7 +15,7 @@ import {
   type SendingWorld,
   send,
 } from '#test/scenarios/sending-world.ts'
-import { OPERATOR_TOKEN, onEachEngine, plainMail } from '#test/world.ts'
+import { onEachEngine, plainMail } from '#test/world.ts'
 
 onEachEngine('unsubscribing', (engine) => {
   let world: SendingWorld
@@ -301,8 +302,7 @@ onEachEngine('unsubscribing', (engine) => {
     await ask(`${path}x`)
     assert.ok(tokens.length > 10 && log.length > 0)
     for (const token of tokens) assert.ok(!log.includes(token))
-    const authorization = `Bearer ${OPERATOR_TOKEN}`
-    const metrics = await (await world.fetch('/metrics', { headers: { authorization } })).text()
+    const metrics = await readFigures(world)
     assert.ok(metrics.includes('/unsubscribe/{token}'))
     for (const token of tokens) assert.ok(!metrics.includes(token))
   })
