@@ -1,5 +1,6 @@
 // The columns of the API's nouns. A new column is read, written and presented everywhere.
 
+import type { Authentication } from '@mailroom/contract/messages.ts'
 import type { BodyOf } from '@mailroom/contract/operations.ts'
 import type { ReviewContent } from '@mailroom/contract/reviews.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
@@ -8,12 +9,14 @@ import type {
   DnsRecordPurpose,
   DnsRecordStatus,
   DomainStatus,
+  deliveryRoles,
   EventKind,
   FilterMode,
   MessageCategory,
   Plan,
   PolicyDecision,
   PolicyDirection,
+  QuarantineReason,
   ReviewStatus,
   SenderRuleType,
   SuppressionType,
@@ -284,6 +287,29 @@ export const threads = columns({
   trashedAtMs: time('trashed_at').nullable().defaulted(),
   removedCount: int('removed_count').defaulted().internal(),
 })
+
+/** Mail that a sender rule, or the lack of one, kept out of an inbox. */
+export const quarantinedMessages = columns({
+  id: text('id'),
+  accountId: text('account_id').internal(),
+  inboxId: text('inbox_id'),
+  podId: text('pod_id'),
+  rawId: text('raw_id').internal(),
+  fromAddr: text('from_addr'),
+  toAddr: text('to_addr'),
+  recipient: text('recipient').nullable().internal(),
+  deliveryRole: word<(typeof deliveryRoles)[number]>()('delivery_role'),
+  subject: text('subject'),
+  /** '' is the null reverse-path. */
+  reversePath: text('reverse_path').internal(),
+  reason: word<QuarantineReason>()('reason'),
+  ruleId: text('rule_id').nullable(),
+  authentication: json<Authentication>()('authentication').nullable(),
+  category: word<MessageCategory>()('category').internal(),
+  judgement: text('judgement').internal(),
+  createdAtMs: time('created_at'),
+})
+export type Quarantined = Fields<typeof quarantinedMessages>
 
 /** The fields of a send, as its body has them; `to` is a list. */
 export type DraftContent = Omit<BodyOf<'drafts.create'>, 'attachments' | 'clientId' | 'to'> & {

@@ -16,6 +16,7 @@ import type {
   inboxes,
   ownPolicy,
   pods,
+  quarantinedMessages,
   recipientRules,
   reviews,
   senderRules,
@@ -419,26 +420,9 @@ export type Tables = {
   sender_rules: TableOf<typeof senderRules>
   recipient_rules: TableOf<typeof recipientRules>
   policy_audit: TableOf<typeof auditEntries>
-  quarantined_messages: {
-    id: string
-    account_id: string
-    pod_id: string
-    inbox_id: string
-    raw_id: string
+  quarantined_messages: TableOf<typeof quarantinedMessages> & {
     receipt_key: Uint8Array | null
-    reason: string
-    rule_id: string | null
-    from_addr: string
-    to_addr: string
-    delivery_role: string
-    subject: string
-    reverse_path: string
-    authentication: string | null
     size_bytes: number
-    category: MessageCategory
-    judgement: string
-    recipient: string | null
-    created_at: number
   }
   attachment_texts: {
     message_id: string

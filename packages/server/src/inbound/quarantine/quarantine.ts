@@ -1,4 +1,3 @@
-import type { Authentication } from '@mailroom/contract/messages.ts'
 import {
   QUARANTINED_TEXT_LENGTH_MAX,
   type QuarantinedContent,
@@ -9,7 +8,6 @@ import type { HandlersOf } from '#http/handler.ts'
 import * as store from '#inbound/quarantine/store/quarantined-mail.ts'
 import {
   QUARANTINE_MS,
-  type Quarantined,
   removeQuarantined,
   storeReleased,
 } from '#inbound/quarantine/store/quarantined-mail.ts'
@@ -34,6 +32,7 @@ import type { Parser } from '#parser/parser.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { presentTime } from '#platform/clock.ts'
 import { notFound } from '#platform/problem.ts'
+import { type Quarantined, quarantinedMessages } from '#store/nouns.ts'
 import type { Db } from '#store/tables.ts'
 
 type QuarantineDeps = RawReader &
@@ -76,22 +75,8 @@ async function getQuarantined(deps: { db: Db }, input: store.OfAccount): Promise
 }
 
 function presentQuarantined(quarantined: Quarantined): QuarantinedMessage {
-  const { id, inboxId, podId, fromAddr, toAddr, deliveryRole, subject } = quarantined
-  const { reason, ruleId, authentication, createdAtMs } = quarantined
-  return {
-    id,
-    inboxId,
-    podId,
-    fromAddr,
-    toAddr,
-    deliveryRole,
-    subject,
-    reason,
-    ruleId,
-    authentication: authentication as Authentication | null,
-    createdAt: presentTime(createdAtMs),
-    expiresAt: presentTime(createdAtMs + QUARANTINE_MS),
-  }
+  const expiresAt = presentTime(quarantined.createdAtMs + QUARANTINE_MS)
+  return { ...quarantinedMessages.present(quarantined), expiresAt }
 }
 
 async function presentContent(

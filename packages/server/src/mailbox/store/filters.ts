@@ -5,7 +5,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COUNTED_MAX, type MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { type ExpressionBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { Direction } from '#mailbox/messages/store/messages.ts'
-import { IS_LISTED, IS_TRASHED, type ThreadFilter } from '#mailbox/threads/store/threads.ts'
+import {
+  hasFacet,
+  IS_LISTED,
+  IS_TRASHED,
+  type ThreadFilter,
+} from '#mailbox/threads/store/threads.ts'
 import { systemClock } from '#platform/clock.ts'
 import type { LongRead } from '#platform/db/db.ts'
 import { foldCase, mayContain } from '#platform/db/dialect.ts'
@@ -206,16 +211,7 @@ async function matchThreads(
   let query = threadsIn(db, input, window).where('account_id', '=', accountId)
   if (isRead !== null) query = query.where('is_read', '=', isRead ? 1 : 0)
   if (category !== null) query = query.where('category', '=', category)
-  for (const facet of facets) {
-    query = query.where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('thread_facets')
-          .select('thread_facets.facet')
-          .whereRef('thread_facets.thread_id', '=', 'threads.id')
-          .where('thread_facets.facet', '=', facet),
-      ),
-    )
-  }
+  for (const facet of facets) query = query.where(hasFacet(facet))
   if (isSnoozed !== null) {
     query = query.where((row) =>
       row(row.fn.coalesce('snoozed_until', row.lit(0)), isSnoozed ? '>' : '<=', input.nowMs),
@@ -301,13 +297,13 @@ function mayMatch(db: ReadDb, row: OfMessage, filter: MailFilter) {
     // Lists are JSON, which escapes some characters.
     const inList =
       JSON.stringify(to) === `"${to}"` ? contains('messages.cc', to) : sql<SqlBool>`1 = 1`
-    const places = [
+    const fields = [
       contains('messages.to_addr', to),
       contains('messages.header_to', to),
       inList,
       sql<SqlBool>`messages.direction = 'outbound'`,
     ]
-    conditions.push(sql<SqlBool>`(${sql.join(places, sql` or `)})`)
+    conditions.push(sql<SqlBool>`(${sql.join(fields, sql` or `)})`)
   }
   if (filter.hasAttachment !== null) {
     const has = hasAttachment(row)

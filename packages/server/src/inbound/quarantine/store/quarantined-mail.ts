@@ -1,9 +1,6 @@
-import type { MessageCategory, QuarantineReason } from '@mailroom/contract/vocabulary.ts'
-import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { ReceivedContent } from '#inbound/receive/store/plan.ts'
 import { receiveKept } from '#inbound/receive/store/receive-messages.ts'
 import type { ReceivedMentions } from '#mailbox/messages/store/mentions.ts'
-import type { DeliveryRole } from '#mailbox/messages/store/messages.ts'
 import { dropRawReferences } from '#mailbox/messages/store/raw-messages.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
@@ -11,32 +8,11 @@ import { statement } from '#platform/db/statement.ts'
 import { DAY_MS } from '#platform/units.ts'
 import { SENDER_PROOFS } from '#policy/store/send-policies.ts'
 import { idsOf } from '#queue/leased-queue.ts'
+import { type Quarantined, quarantinedMessages } from '#store/nouns.ts'
 import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
-import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
+import type { ReadDb, Tables, Tx } from '#store/tables.ts'
 
 export const QUARANTINE_MS = 30 * DAY_MS
-
-/** Mail that a sender rule, or the lack of one, kept out of an inbox. */
-export type Quarantined = {
-  id: string
-  accountId: string
-  podId: string
-  inboxId: string
-  rawId: string
-  reason: QuarantineReason
-  ruleId: string | null
-  fromAddr: string
-  toAddr: string
-  recipient: string | null
-  deliveryRole: DeliveryRole
-  subject: string
-  /** '' is the null reverse-path. */
-  reversePath: string
-  authentication: Authentication | null
-  category: MessageCategory
-  judgement: string
-  createdAtMs: number
-}
 
 export type OfAccount = { accountId: string; quarantinedId: string }
 
@@ -55,7 +31,7 @@ export async function listQuarantined(
     .limit(limit)
     .offset(input.offset)
     .execute()
-  return { quarantined: rows.map(toQuarantined), total }
+  return { quarantined: rows.map(quarantinedMessages.read), total }
 }
 
 /** Null if the account has no such message, or its inbox is deleted. */
@@ -66,7 +42,7 @@ export async function findQuarantined(
   const row = await selectShown(db, accountId)
     .where('quarantined_messages.id', '=', quarantinedId)
     .executeTakeFirst()
-  return row === undefined ? null : toQuarantined(row)
+  return row === undefined ? null : quarantinedMessages.read(row)
 }
 
 function selectShown(db: ReadDb, accountId: string) {
@@ -116,7 +92,7 @@ async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarantined | 
     .executeTakeFirst()
   if (row === undefined) return null
   await countInInbox(tx, row.inbox_id, { by: -1, bytes: -row.size_bytes })
-  return toQuarantined(row)
+  return quarantinedMessages.read(row)
 }
 
 type ReleaseInput = {
@@ -251,26 +227,3 @@ const addToCount = statement<
     .where('inbox_id', '=', place('inboxId'))
     .returning('inbox_id'),
 )
-
-function toQuarantined(row: Row<'quarantined_messages'>): Quarantined {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    podId: row.pod_id,
-    inboxId: row.inbox_id,
-    rawId: row.raw_id,
-    reason: row.reason as QuarantineReason,
-    ruleId: row.rule_id,
-    fromAddr: row.from_addr,
-    toAddr: row.to_addr,
-    recipient: row.recipient,
-    deliveryRole: row.delivery_role as DeliveryRole,
-    subject: row.subject,
-    reversePath: row.reverse_path,
-    authentication:
-      row.authentication === null ? null : (JSON.parse(row.authentication) as Authentication),
-    category: row.category,
-    judgement: row.judgement,
-    createdAtMs: row.created_at,
-  }
-}

@@ -9,7 +9,7 @@ import {
   lockThread,
   lockThreadAlone,
 } from '#mailbox/threads/store/change-threads.ts'
-import type { ThreadKey } from '#mailbox/threads/store/threads.ts'
+import { hasFacet, type ThreadKey } from '#mailbox/threads/store/threads.ts'
 import { presentTime } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows, mayPassOver } from '#platform/db/dialect.ts'
@@ -283,16 +283,7 @@ function selectOldest(tx: Tx, { inboxId, queueMs, nowMs, filter, limit }: Oldest
     .orderBy('id')
     .limit(limit)
   if (filter.category !== null) query = query.where('category', '=', filter.category)
-  for (const facet of filter.facets) {
-    query = query.where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('thread_facets')
-          .select('thread_facets.facet')
-          .whereRef('thread_facets.thread_id', '=', 'threads.id')
-          .where('thread_facets.facet', '=', facet),
-      ),
-    )
-  }
+  for (const facet of filter.facets) query = query.where(hasFacet(facet))
   return query
 }
 
@@ -304,23 +295,18 @@ async function findMoreIn(
   tx: Tx,
   { inboxId, queueMs, nowMs }: { inboxId: string } & Now,
 ): Promise<number | null> {
-  const { until } = await tx.query
-    .selectFrom('threads')
-    .select(({ fn }) => fn.min<number | null>('claim_until').as('until'))
-    .where('inbox_id', '=', inboxId)
-    .where('claim_until', '>', queueMs)
-    .executeTakeFirstOrThrow()
-  const { snoozed } = await tx.query
-    .selectFrom('threads')
-    .select(({ fn }) => fn.min<number | null>('snoozed_until').as('snoozed'))
-    .where('inbox_id', '=', inboxId)
-    .where('snoozed_until', '>', nowMs)
-    .executeTakeFirstOrThrow()
-  const waits = [
-    ...(until === null ? [] : [until - queueMs]),
-    ...(snoozed === null ? [] : [snoozed - nowMs]),
-  ]
-  return waits.length === 0 ? null : Math.min(...waits)
+  const findNext = async (column: 'claim_until' | 'snoozed_until', afterMs: number) => {
+    const { next } = await tx.query
+      .selectFrom('threads')
+      .select(({ fn }) => fn.min<number | null>(column).as('next'))
+      .where('inbox_id', '=', inboxId)
+      .where(column, '>', afterMs)
+      .executeTakeFirstOrThrow()
+    return next === null ? Number.POSITIVE_INFINITY : next - afterMs
+  }
+  const claimMs = await findNext('claim_until', queueMs)
+  const leftMs = Math.min(claimMs, await findNext('snoozed_until', nowMs))
+  return Number.isFinite(leftMs) ? leftMs : null
 }
 
 export const EXPIRED_STEP = 100

@@ -13,7 +13,9 @@ export async function labelledIn(
   },
 ): Promise<Listed> {
   const { inboxId, direction, category } = input
-  const [first = '', ...others] = await rarestFirst(db, input)
+  const [first = '', ...others] = await rarestFirst(input.labels, (label) =>
+    countUpTo(db, labelledWith(db, inboxId, label).select('message_labels.message_id')),
+  )
   let inList = labelledWith(db, inboxId, first)
   for (const label of others) {
     inList = inList.where(({ exists, selectFrom }) =>
@@ -41,18 +43,15 @@ export async function labelledIn(
     .orderBy('message_labels.message_id', 'desc')
 }
 
-/** The rarest label first: the others are looked up for each of its messages. */
-async function rarestFirst(
-  db: ReadDb,
-  { inboxId, labels }: { inboxId: string; labels: readonly string[] },
+/** A list with several labels or facets walks the rarest and looks up the others in each entry. */
+export async function rarestFirst(
+  names: readonly string[],
+  count: (name: string) => Promise<number>,
 ): Promise<readonly string[]> {
-  if (labels.length < 2) return labels
-  const counted: { label: string; count: number }[] = []
-  for (const label of labels) {
-    const messages = labelledWith(db, inboxId, label).select('message_labels.message_id')
-    counted.push({ label, count: await countUpTo(db, messages) })
-  }
-  return counted.sort((one, other) => one.count - other.count).map(({ label }) => label)
+  if (names.length < 2) return names
+  const counted: { name: string; count: number }[] = []
+  for (const name of names) counted.push({ name, count: await count(name) })
+  return counted.sort((one, other) => one.count - other.count).map(({ name }) => name)
 }
 
 function labelledWith(db: ReadDb, inboxId: string, label: string) {

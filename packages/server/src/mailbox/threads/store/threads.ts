@@ -1,7 +1,12 @@
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { type ExpressionBuilder, type SqlBool, sql } from 'kysely'
-import { countUpTo, isAnyTime, type Listed } from '#mailbox/labels/store/labelled-messages.ts'
+import {
+  countUpTo,
+  isAnyTime,
+  type Listed,
+  rarestFirst,
+} from '#mailbox/labels/store/labelled-messages.ts'
 import { CANCELLED, readCounters, toOf } from '#mailbox/messages/store/messages.ts'
 import type { Fields } from '#store/columns.ts'
 import { threads } from '#store/nouns.ts'
@@ -105,8 +110,20 @@ function threadsIn(db: ReadDb, input: ThreadFilter): Listed {
 export const IS_LISTED = sql<SqlBool>`threads.trashed_at is null`
 export const IS_TRASHED = sql<SqlBool>`threads.trashed_at > 0`
 
+export function hasFacet(facet: string) {
+  return ({ exists, selectFrom }: ExpressionBuilder<Tables, 'threads'>) =>
+    exists(
+      selectFrom('thread_facets')
+        .select('thread_facets.facet')
+        .whereRef('thread_facets.thread_id', '=', 'threads.id')
+        .where('thread_facets.facet', '=', facet),
+    )
+}
+
 async function threadsWithFacets(db: ReadDb, input: ThreadFilter): Promise<Listed> {
-  const [first = '', ...others] = await rarestFirst(db, input)
+  const [first = '', ...others] = await rarestFirst(input.facets, (facet) =>
+    countUpTo(db, withFacet(db, input, facet).select('thread_facets.thread_id')),
+  )
   let list = withFacet(db, input, first)
   for (const facet of others) {
     list = list.where(({ exists, selectFrom }) =>
@@ -128,20 +145,6 @@ async function threadsWithFacets(db: ReadDb, input: ThreadFilter): Promise<Liste
     .select('thread_facets.thread_id as id')
     .orderBy('thread_facets.last_message_at', 'desc')
     .orderBy('thread_facets.thread_id', 'desc')
-}
-
-/** The rarest facet first: the others are looked up for each of its threads. */
-async function rarestFirst(
-  db: ReadDb,
-  { facets, ...list }: ThreadFilter,
-): Promise<readonly string[]> {
-  if (facets.length < 2) return facets
-  const counted: { facet: string; count: number }[] = []
-  for (const facet of facets) {
-    const threads = withFacet(db, list, facet).select('thread_facets.thread_id')
-    counted.push({ facet, count: await countUpTo(db, threads) })
-  }
-  return counted.sort((one, other) => one.count - other.count).map(({ facet }) => facet)
 }
 
 function withFacet(
