@@ -11,7 +11,7 @@ import { type App, openApp } from '#app/app.ts'
 import { databasePath } from '#app/open-store.ts'
 import { readSettings } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
-import type { Clock } from '#platform/clock.ts'
+import { type Clock, systemClock } from '#platform/clock.ts'
 import type { Engine } from '#platform/db/db.ts'
 import { type Log, silentLog } from '#platform/log.ts'
 import { openMetrics } from '#platform/telemetry/metrics.ts'
@@ -274,16 +274,30 @@ export function testKey(): ReturnType<typeof makeDkimKey> {
   return signingKey
 }
 
-/** Real time plus the time by which it was advanced. */
+/**
+ * Real time plus the time by which it was advanced. Work that is repeated at an interval runs at once when the clock is
+ * advanced by at least that interval.
+ */
 export function testClock(): TestClock {
   let aheadMs = 0
   let steppedMs = 0
+  const repeated = new Set<{ ms: number; call(): void }>()
   return {
     now: () => Date.now() + aheadMs + steppedMs,
     monotonic: () => performance.now() + aheadMs,
     steady: () => Math.round(performance.timeOrigin + performance.now()) + aheadMs,
+    every(ms, call) {
+      const one = { ms, call }
+      repeated.add(one)
+      const stop = systemClock.every(ms, call)
+      return () => {
+        stop()
+        repeated.delete(one)
+      }
+    },
     advance(ms) {
       aheadMs += ms
+      for (const one of repeated) if (one.ms <= ms) one.call()
     },
     step(ms) {
       steppedMs += ms

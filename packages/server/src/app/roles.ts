@@ -275,11 +275,14 @@ function startBackground(parts: Parts, settings: Settings, makeWorker: () => str
 }
 
 function startDelivery(
-  { service: { tracing, log }, deliveries }: Parts,
+  { service, deliveries }: Parts,
   settings: Pick<Settings, 'delivery'>,
   worker: string,
 ): Dispatcher {
-  const queue = openDeliveryQueue(deliveries, worker)
+  const queue = traceQueue(openDeliveryQueue(deliveries, worker), {
+    tracing: service.tracing,
+    name: 'delivery attempt',
+  })
   const bounds = settings.delivery === 'relay' ? RELAY_BOUNDS : MAIL_BOUNDS
-  return openDispatcher(traceQueue(queue, { tracing, name: 'delivery attempt' }), log, { bounds })
+  return openDispatcher(queue, service, { bounds })
 }

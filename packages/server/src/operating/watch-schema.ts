@@ -1,3 +1,4 @@
+import type { Clock } from '#platform/clock.ts'
 import { findSchemaChange } from '#platform/db/migrate.ts'
 import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
@@ -10,7 +11,7 @@ export type SchemaWatch = { close(): Promise<void> }
 
 /** Checks now and every SCHEMA_CHECK_MS. Calls `onOutdated` at most once. */
 export function watchSchema(
-  { db, log }: { db: Db; log: Log },
+  { db, log, clock }: { db: Db; log: Log; clock: Clock },
   onOutdated: (text: string) => void,
 ): SchemaWatch {
   let isOutdated = false
@@ -27,5 +28,6 @@ export function watchSchema(
       return false
     },
     log,
+    clock,
   })
 }

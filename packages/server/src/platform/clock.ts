@@ -13,12 +13,18 @@ export type Clock = {
   monotonic(): number
   /** Milliseconds since the epoch, unaffected by setting the wall clock; for measuring waits. */
   steady(): number
+  /** Calls at this interval until the returned function is called. Does not keep the process running. */
+  every(ms: number, call: () => void): () => void
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   steady: () => Math.round(performance.timeOrigin + performance.now()),
+  every(ms, call) {
+    const timer = setInterval(call, ms).unref()
+    return () => clearInterval(timer)
+  },
 }
 
 /** ISO 8601 UTC with milliseconds. */

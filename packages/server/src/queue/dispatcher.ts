@@ -1,4 +1,5 @@
 import { systemChance } from '#platform/chance.ts'
+import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { DispatchedQueue, Group, GroupOutcome, Head, Item, Share } from './dispatched-queue.ts'
@@ -26,7 +27,7 @@ export type Dispatcher = {
 
 export function openDispatcher<Held extends Item>(
   queue: DispatchedQueue<Held>,
-  log: Log,
+  { log, clock }: { log: Log; clock: Pick<Clock, 'every'> },
   options: { name?: string; bounds?: DispatcherBounds } = {},
 ): Dispatcher {
   const { name = 'deliveries', bounds = MAIL_BOUNDS } = options
@@ -36,6 +37,7 @@ export function openDispatcher<Held extends Item>(
     everyMs: SCAN_EVERY_MS,
     step: (signal) => work.leaseMore(signal),
     log,
+    clock,
   })
   const wake = () => {
     work.requestScan()
@@ -51,6 +53,7 @@ export function openDispatcher<Held extends Item>(
       return false
     },
     log,
+    clock,
   })
   const leases = openWorkerLoop({
     name: `leases of ${name}`,
@@ -60,6 +63,7 @@ export function openDispatcher<Held extends Item>(
       return false
     },
     log,
+    clock,
   })
   return {
     wake,

@@ -43,14 +43,15 @@ export function openTasks(
   const led = tasks.filter(({ by }) => isShared && by !== 'each process')
   const loops = tasks
     .filter((task) => !led.includes(task))
-    .map(({ name, everyMs, run }) =>
-      openWorkerLoop({ name, everyMs, step: async (signal) => (await run(signal)) === true, log }),
-    )
+    .map(({ name, everyMs, run }) => {
+      const step = async (signal: AbortSignal) => (await run(signal)) === true
+      return openWorkerLoop({ name, everyMs, step, log, clock })
+    })
   const leader =
     led.length === 0
       ? null
       : openJobWorker(
-          { ...deps, clock: { now: () => queueClock.now(), monotonic: clock.monotonic } },
+          { ...deps, clock: { ...clock, now: () => queueClock.now() } },
           kindOf(deps, led, leading),
         )
   return {
@@ -100,6 +101,7 @@ function openLed(deps: LeaderDeps, task: Task, led: Led) {
     everyMs: by === 'schedule' ? Math.min(everyMs, led.checkMs) : everyMs,
     step: async (signal) => (await run(signal)) === true,
     log: deps.log,
+    clock: deps.clock,
   })
 }
 

@@ -56,7 +56,7 @@ export type Work = {
 
 export type JobDeps = {
   db: Db
-  clock: Pick<Clock, 'now' | 'monotonic'>
+  clock: Pick<Clock, 'now' | 'monotonic' | 'every'>
   log: Log
   /** Returns a name that no worker has used. */
   makeWorker(): string
@@ -98,6 +98,7 @@ class Worker implements JobWorker {
       everyMs: kind.pollMs ?? POLL_MS,
       step: (signal) => this.#step(signal),
       log: deps.log,
+      clock: deps.clock,
     })
   }
 

@@ -1,3 +1,4 @@
+import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
 
 type WorkerLoop = {
@@ -12,6 +13,7 @@ export type WorkerLoopOptions = {
   /** Ends early once `signal` aborts. True when there may be more. */
   step(signal: AbortSignal): Promise<boolean>
   log: Log
+  clock: Pick<Clock, 'every'>
 }
 
 /** A failed step is logged and runs again after `everyMs`. */
@@ -39,14 +41,13 @@ export function openWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
     isAwake = true
     if (!signal.aborted) running ??= run()
   }
-  const timer = setInterval(wake, options.everyMs)
-  timer.unref()
+  const stop = options.clock.every(options.everyMs, wake)
   wake()
   return {
     wake,
     async close() {
       closing.abort()
-      clearInterval(timer)
+      stop()
       await running
     },
   }

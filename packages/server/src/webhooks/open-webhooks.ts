@@ -47,7 +47,7 @@ export type Webhooks = {
 export function openWebhooks(deps: DeliverWebhookDeps & FanOutDeps, instance: string): Webhooks {
   const worker = `${instance} ${deps.makeId('job')}`
   const queue = traceQueue(openWebhookQueue(deps, worker), { ...deps, name: 'webhook attempt' })
-  const dispatcher = openDispatcher(queue, deps.log, {
+  const dispatcher = openDispatcher(queue, deps, {
     name: 'webhook deliveries',
     bounds: WEBHOOK_BOUNDS,
   })
@@ -77,6 +77,7 @@ export function openWebhooks(deps: DeliverWebhookDeps & FanOutDeps, instance: st
       return false
     },
     log: deps.log,
+    clock: deps.clock,
   })
   return {
     wake: reading.wake,

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { systemClock } from '#platform/clock.ts'
 import { openLog, silentLog } from '#platform/log.ts'
 
-const clock = { now: () => Date.UTC(2026, 10, 20, 7, 19), monotonic: () => 0, steady: () => 0 }
+const clock = { ...systemClock, now: () => Date.UTC(2026, 10, 20, 7, 19) }
 
 async function openTestLog(
   options: { isTerminal?: boolean; level?: string; secrets?: string[] } = {},

@@ -8,7 +8,7 @@ import { viewBody } from '@mailroom/mail-reading/view/view-body.ts'
 import type { Stage } from '@mailroom/smtp/client/outgoing-mail.ts'
 import type { Carrier, CarryOutcome, Consignment } from '#delivery/carrier.ts'
 import type { DeliverDeps } from '#delivery/delivery-queue.ts'
-import type { Clock } from '#platform/clock.ts'
+import { type Clock, systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import type { DispatchedQueue, Item } from '#queue/dispatched-queue.ts'
 import type { Db, Row } from '#store/tables.ts'
@@ -25,6 +25,7 @@ export function stillClock(startMs: number): StillClock {
   let passedMs = 0
   let steppedMs = 0
   return {
+    ...systemClock,
     now: () => startMs + passedMs + steppedMs,
     monotonic: () => passedMs,
     steady: () => startMs + passedMs,

@@ -98,7 +98,7 @@ onEachEngine('claims of accounts', (engine) => {
       return ACCEPTED
     })
     const queue = openDeliveryQueue(deliverDeps(db, systemClock, farEnd), makeId('job'))
-    const dispatcher = openDispatcher(queue, silentLog)
+    const dispatcher = openDispatcher(queue, { clock: systemClock, log: silentLog })
     try {
       await tally.until(() => tally.of('all') > 3 * LANE_ATTEMPTS_MAX)
       const recipient = 'only@far.example'
@@ -164,7 +164,10 @@ onEachEngine('several dispatchers', (engine) => {
         ...deliverDeps(on, systemClock, farEnd),
         countDelivery: () => tally.add('settled'),
       }
-      return openDispatcher(openDeliveryQueue(deps, `worker ${index}`), silentLog)
+      return openDispatcher(openDeliveryQueue(deps, `worker ${index}`), {
+        clock: systemClock,
+        log: silentLog,
+      })
     })
     try {
       await tally.until(() => tally.of('settled') === 201)

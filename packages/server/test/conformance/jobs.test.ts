@@ -244,7 +244,7 @@ onBothEngines('jobs', (engine) => {
     const kind = newKind()
     await add(kind, 'acc_1', 'r')
     let aheadMs = 0
-    const clock = { now: () => Date.now(), monotonic: () => performance.now() + aheadMs }
+    const clock = { ...systemClock, monotonic: () => performance.now() + aheadMs }
     const answers: boolean[] = []
     const worker = openJobWorker(
       { db, clock, log: silentLog, makeWorker: () => `test ${makeId('job')}` },
@@ -307,6 +307,7 @@ test('closing a loop aborts its step, waits for it, and starts no other', async 
   const loop = openWorkerLoop({
     name: 'test',
     everyMs: HOUR_MS,
+    clock: systemClock,
     log: silentLog,
     async step(signal) {
       steps += 1

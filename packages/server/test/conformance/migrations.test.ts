@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { describeState } from '#commands/migrate-database.ts'
 import { watchSchema } from '#operating/operating.ts'
+import { systemClock } from '#platform/clock.ts'
 import type { Engine } from '#platform/db/db.ts'
 import {
   findSchemaChange,
@@ -116,7 +117,9 @@ onBothEngines('migrations', (engine) => {
     t.after(() => db.close())
     await recordVersion(place, { version: 102, name: '0102_titles', needs: 102 })
     const reported: string[] = []
-    const watch = watchSchema({ db, log: silentLog }, (text) => reported.push(text))
+    const watch = watchSchema({ db, clock: systemClock, log: silentLog }, (text) =>
+      reported.push(text),
+    )
     await until(async () => reported.length > 0)
     await watch.close()
     assert.equal(reported.length, 1)

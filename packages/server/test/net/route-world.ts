@@ -10,6 +10,7 @@ import {
   type RouterOptions,
 } from '#delivery/find-route.ts'
 import { systemChance } from '#platform/chance.ts'
+import { systemClock } from '#platform/clock.ts'
 import { openResolver, type ResolverOptions } from '#platform/dns/resolver.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
@@ -50,7 +51,7 @@ export async function openRouteWorld(
     allowPrivate: false,
     ownAddresses: () => [],
     chance: systemChance,
-    clock: { now: tell, monotonic: tell, steady: tell },
+    clock: { ...systemClock, now: tell, monotonic: tell, steady: tell },
     fetchPolicy: async () => ({ kind: 'fault', text: 'not in this test' }),
     ...options,
   })

@@ -11,6 +11,7 @@ import type { FetchPolicy } from '#delivery/find-route.ts'
 import { openRouter } from '#delivery/find-route.ts'
 import type { HostCallerOptions } from '#delivery/host-caller.ts'
 import { type Chance, systemChance } from '#platform/chance.ts'
+import { systemClock } from '#platform/clock.ts'
 import { openResolver } from '#platform/dns/resolver.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import { type Dns, openDns, type Zone } from '#test/peers/dns.ts'
@@ -70,7 +71,7 @@ export async function openTransportWorld(
   const resolver = openResolver({ servers: [dns.server], ...tries })
   let passedMs = 0
   const tell = () => performance.now() + passedMs
-  const clock = { now: () => Date.now(), monotonic: tell, steady: tell }
+  const clock = { ...systemClock, monotonic: tell, steady: tell }
   const router = openRouter({
     resolver,
     allowPrivate: allowPrivate ?? true,

@@ -179,7 +179,12 @@ onEachEngine('keys', (engine) => {
     let [wallMs, steadyMs, isFull] = [startMs, 0, true]
     const authenticate = makeAuthenticate({
       log: deps.log,
-      clock: { now: () => wallMs, monotonic: () => steadyMs, steady: () => steadyMs },
+      clock: {
+        ...deps.clock,
+        now: () => wallMs,
+        monotonic: () => steadyMs,
+        steady: () => steadyMs,
+      },
       db: new Proxy(deps.db, {
         get: (db, name) =>
           name === 'write' && isFull

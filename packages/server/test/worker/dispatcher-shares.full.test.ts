@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CarryOutcome } from '#delivery/carrier.ts'
 import type { DeliveryQueue } from '#delivery/delivery-queue.ts'
+import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import { openDispatcher } from '#queue/dispatcher.ts'
 import { MAIL_BOUNDS } from '#queue/dispatcher-bounds.ts'
@@ -119,7 +120,7 @@ test('destinations without attempts are not remembered', LIMIT, async () => {
         return Array.from({ length: limit }, () => ({ account: 'acc', lane: `${seen++}.example` }))
       },
     },
-    silentLog,
+    { clock: systemClock, log: silentLog },
   )
   while (seen < 3_000) {
     dispatcher.wake()
@@ -141,7 +142,7 @@ test('closing does not wait for a long scan for due deliveries', LIMIT, async ()
         })
       },
     },
-    silentLog,
+    { clock: systemClock, log: silentLog },
   )
   await begun.promise
   await dispatcher.close(0)

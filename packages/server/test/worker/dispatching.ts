@@ -121,7 +121,11 @@ export async function openDispatching(
     nowMs: systemClock.now(),
     leaseUntilMs: systemClock.steady() + 10 ** 5,
   })
-  const dispatcher = openDispatcher(options.seen?.(counting) ?? counting, silentLog, options)
+  const dispatcher = openDispatcher(
+    options.seen?.(counting) ?? counting,
+    { clock: systemClock, log: silentLog },
+    options,
+  )
   let isOpen = true
   return {
     database,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sizeOf } from '@mailroom/mail/test/size-of.ts'
+import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import type { Item } from '#queue/dispatched-queue.ts'
 import { openDispatcher } from '#queue/dispatcher.ts'
@@ -46,7 +47,7 @@ async function dispatching(
     },
   }
   const { bounds } = options
-  const dispatcher = openDispatcher(queue, silentLog, { bounds })
+  const dispatcher = openDispatcher(queue, { clock: systemClock, log: silentLog }, { bounds })
   const waitOf: World['waitOf'] = async (account, lane) => {
     const before = tally.of('all')
     const own = tally.of(account)

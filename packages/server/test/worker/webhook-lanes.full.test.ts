@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { systemClock } from '#platform/clock.ts'
 import { silentLog } from '#platform/log.ts'
 import type { GroupOutcome, Item } from '#queue/dispatched-queue.ts'
 import { type Dispatcher, openDispatcher } from '#queue/dispatcher.ts'
@@ -57,7 +58,11 @@ async function dispatching(run: (world: World) => Promise<void>, options: Option
     },
     accountOf: options.accountOf ?? accountOf,
   })
-  const dispatcher = openDispatcher(queue, silentLog, { bounds: WEBHOOK_BOUNDS })
+  const dispatcher = openDispatcher(
+    queue,
+    { clock: systemClock, log: silentLog },
+    { bounds: WEBHOOK_BOUNDS },
+  )
   const wait: World['wait'] = (lanes, count = 1, sizeBytes) => {
     const startMs = performance.now()
     queue.add(lanes, count, sizeBytes)
@@ -183,7 +188,11 @@ test('five events that hang delay no other to an endpoint that answers', LIMIT, 
       return 'reached'
     },
   })
-  const dispatcher = openDispatcher(queue, silentLog, { bounds: WEBHOOK_BOUNDS })
+  const dispatcher = openDispatcher(
+    queue,
+    { clock: systemClock, log: silentLog },
+    { bounds: WEBHOOK_BOUNDS },
+  )
   const tell = (count: number, bytes: number) => {
     queue.add(['endpoint'], count, bytes)
     dispatcher.wake()
