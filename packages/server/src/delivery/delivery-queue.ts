@@ -257,7 +257,7 @@ async function readOutgoing(
       if ((await find()) === null) return DELETED
       throw new Error(`The bytes of ${rawId} are not in the blob store.`)
     }
-    return { raw, reversePath: returnPath === '' ? row.reversePath : returnPath }
+    return { raw, reversePath: returnPath }
   } catch (error) {
     deps.log.error({ error, raw: rawId }, 'an outgoing message could not be read')
     return { kind: 'no-route', text: 'The message could not be read.' }

@@ -650,7 +650,7 @@ create unique index drafts_by_client_id on drafts (inbox_id, client_id) where cl
 create table deliveries (
   id :key not null primary key, account_id :key not null, inbox_id :key not null,
   message_id :key not null, raw_id :key not null,
-  size_bytes :int not null, needs_smtputf8 integer not null, return_path text not null default '',
+  size_bytes :int not null, needs_smtputf8 integer not null, return_path text not null,
   recipient :key not null,
   lane :key not null, -- The mail domain of the recipient.
   -- 'ready' (due), 'waiting' (for next_attempt_at), 'leased' (being attempted), null when done.

@@ -264,11 +264,4 @@ onEachEngine('the reverse-path of an attempt', (engine) => {
       ['b+b@x.example', 'b@far.example'],
     ])
   })
-
-  test('is the message’s own if it was queued before there were return paths', async () => {
-    await send(['a@far.example'], () => '')
-    assert.deepEqual(await attempt(openFarEnd(() => ACCEPTED)), [
-      ['me@mailroom.localhost', 'a@far.example'],
-    ])
-  })
 })

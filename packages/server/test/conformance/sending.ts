@@ -81,7 +81,7 @@ export function sending(owner: Owner, inboxId: string, fields: SendFields = {}):
       size_bytes: content.length,
       needs_smtputf8: 0,
       recipient,
-      return_path: '',
+      return_path: 'b+test@mailroom.localhost',
       lane: domainOf(recipient),
       next_attempt_at: nowMs,
       expires_at: nowMs + 2 * DAY_MS,
@@ -159,9 +159,9 @@ export async function copyDelivery(
     database,
     `with recursive n (i) as (select ${from} union all select i + 1 from n where i < ${count})
      insert into deliveries (id, account_id, inbox_id, message_id, raw_id, size_bytes,
-       needs_smtputf8, recipient, lane, queue_state, status, attempts, ambiguous_attempts,
+       needs_smtputf8, return_path, recipient, lane, queue_state, status, attempts, ambiguous_attempts,
        last_attempt_at, next_attempt_at, expires_at, created_at)
-     select id || ${lane} || i, account_id, inbox_id, message_id, raw_id, size_bytes, needs_smtputf8,
+     select id || ${lane} || i, account_id, inbox_id, message_id, raw_id, size_bytes, needs_smtputf8, return_path,
        recipient, ${lane}, queue_state, status, attempts, ambiguous_attempts, last_attempt_at,
        next_attempt_at, expires_at, created_at
      from n, (select * from deliveries where message_id = '${messageId}' order by id limit 1) as one`,
@@ -198,10 +198,10 @@ export async function copyMessage(
   await runSql(
     database,
     `${numbers} insert into deliveries (id, account_id, inbox_id, message_id, raw_id, size_bytes,
-       needs_smtputf8, recipient, lane, queue_state, status, attempts, ambiguous_attempts,
+       needs_smtputf8, return_path, recipient, lane, queue_state, status, attempts, ambiguous_attempts,
        next_attempt_at, expires_at, created_at)
      select id || '_' || (${place}), account_id, inbox_id, message_id || '_' || (${place}), raw_id,
-       ${sizeBytes ?? 'size_bytes'}, 0, 'r' || i || '@' || domain, domain, 'ready', 'queued', 0, 0,
+       ${sizeBytes ?? 'size_bytes'}, 0, return_path, 'r' || i || '@' || domain, domain, 'ready', 'queued', 0, 0,
        next_attempt_at, expires_at, created_at
      from n, lanes, (select * from deliveries where message_id = '${messageId}') as one`,
   )
