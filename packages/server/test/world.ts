@@ -106,7 +106,10 @@ export function prepared<Made extends object>(make: () => Made | Promise<Made>):
   return holder
 }
 
-/** Gives the holder the fields of what was made, and of its class, whose methods may need private ones. */
+/**
+ * Gives the holder the fields of what was made, and of its class, whose methods may need private ones. Without it each
+ * suite would declare a variable, assign it in `before` and close it in `after`, in some 370 suites.
+ */
 function standFor(holder: object, made: object): void {
   let level: object | null = made
   while (level !== null && level !== Object.prototype) {
@@ -262,7 +265,7 @@ export function changePart<Part extends object>(
   const changes = change(own)
   Object.assign(part, changes)
   return () => {
-    // Methods of a class stand on its prototype: only without the changed one are they found again.
+    // Methods of a class belong to its prototype, and an own property of the name would hide them.
     for (const key of Object.keys(changes)) Reflect.deleteProperty(part, key)
     Object.assign(part, own)
   }

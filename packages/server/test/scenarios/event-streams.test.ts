@@ -15,7 +15,7 @@ import {
   receiveMany,
   untilReadable,
 } from '#test/scenarios/event-world.ts'
-import { onEachEngine, opened, openTenant, prepared } from '#test/world.ts'
+import { changePart, onEachEngine, opened, openTenant, prepared } from '#test/world.ts'
 
 onEachEngine('a connection of a reader of events', (engine) => {
   const world = opened(() => openTenant(engine))
@@ -209,7 +209,7 @@ onEachEngine('a connection of a reader of events', (engine) => {
     reader.stream.close()
   })
 
-  test('catches up in steps, so that another account waits for at most one of them', async () => {
+  test('catches up in steps, so that another account waits for at most one of them', async (t) => {
     const start = await last(one)
     const { deps } = world.app
     const rows = 5 * LOG_WINDOW_EVENTS
@@ -224,10 +224,13 @@ onEachEngine('a connection of a reader of events', (engine) => {
     await Promise.all(readers.map((reader) => reader.subscribe({ kinds: ['message.sent'] }, start)))
     let looks = 0
     const catchUp = deps.events.catchUp.bind(deps.events)
-    deps.events.catchUp = (accountId, read) => {
-      if (accountId === world.accountId) looks += 1
-      return catchUp(accountId, read)
-    }
+    const restore = changePart(deps.events, () => ({
+      catchUp(accountId, read) {
+        if (accountId === world.accountId) looks += 1
+        return catchUp(accountId, read)
+      },
+    }))
+    t.after(restore)
     await deps.events.catchUp('acc_other', async () => {})
     assert.ok(looks <= 4, `another account waited for ${looks} looks`)
     const end = await last(one)
@@ -235,7 +238,6 @@ onEachEngine('a connection of a reader of events', (engine) => {
     await final.subscribe({ kinds: ['message.received'] }, start)
     await final.until(1)
     assert.deepEqual(final.told, [end])
-    deps.events.catchUp = catchUp
     for (const { stream } of [...readers, final]) stream.close()
   })
 
