@@ -8,10 +8,8 @@ import {
   markApproverDeleted,
 } from '#accounts/store/approvers.ts'
 import { BASE62, type Chance, randomText } from '#platform/chance.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 
 /** An API key, or only the operator on the machine, may create an account's first approver. */
 export type FirstApprover = { readonly firstApprover: 'key' | 'machine' }
@@ -23,7 +21,7 @@ export type OwnDomains = {
 
 /** The token is only in this result. `bad_request` if an inbox could read the address's mail. */
 export async function createApprover(
-  deps: { db: Db; clock: Clock; chance: Chance; makeId: MakeId } & OwnDomains & FirstApprover,
+  deps: Store & { chance: Chance } & OwnDomains & FirstApprover,
   input: { accountId: string; name: string; email: string | null; actor: Actor },
 ): Promise<{ approver: Approver; token: string }> {
   const { accountId, name, email, actor } = input
@@ -59,7 +57,7 @@ export async function createApprover(
 
 /** Takes effect on the next request. A second call is `not_found`. */
 export async function deleteApprover(
-  { db, clock, makeId }: { db: Db; clock: Clock; makeId: MakeId },
+  { db, clock, makeId }: Store,
   input: { accountId: string; approverId: string; actor: Actor },
 ): Promise<void> {
   const ids = { eventId: makeId('evt'), auditId: makeId('aud') }

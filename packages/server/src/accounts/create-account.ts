@@ -9,16 +9,15 @@ import {
 } from '#accounts/store/accounts.ts'
 import { insertAccount } from '#accounts/store/insert-account.ts'
 import type { Chance } from '#platform/chance.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
 import { notFound } from '#platform/problem.ts'
 import type { EditsOf } from '#store/columns.ts'
 import type { accounts } from '#store/nouns.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 
 export type NewAccount = { account: Account; key: Key; token: string }
 
-type CreateDeps = { db: Db; clock: Clock; chance: Chance; makeId: MakeId }
+type CreateDeps = Store & { chance: Chance }
 
 /** The token of the first key is only in this result. */
 export async function createAccount(

@@ -14,23 +14,15 @@ import {
 import type { EventReaders } from '#http/event-readers.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import type { Chance } from '#platform/chance.ts'
-import type { Clock } from '#platform/clock.ts'
 import { presentTimes } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { accounts } from '#store/nouns.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 import { createApprover, deleteApprover, type FirstApprover, type OwnDomains } from './approver.ts'
 import { createAccount, updateAccount } from './create-account.ts'
 
-type Deps = {
-  db: Db
-  clock: Clock
-  chance: Chance
-  makeId: MakeId
-  wakeEvents(): void
-} & OwnDomains &
-  FirstApprover
+type Deps = Store & { chance: Chance } & OwnDomains & FirstApprover
 
 export function accountHandlers(
   deps: Deps,

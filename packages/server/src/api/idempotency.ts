@@ -29,12 +29,12 @@ export function checkItemKey(key: unknown): string {
 const HEADER = { path: NAME, label: `The header ${NAME}` }
 const FIELD = { path: 'idempotencyKey', label: 'The field "idempotencyKey"' }
 
-function checkKey(key: string, place: typeof HEADER): string {
+function checkKey(key: string, source: typeof HEADER): string {
   if (key === '') throw problem('missing_idempotency_key')
   if (key.length > IDEMPOTENCY_KEY_LENGTH_MAX) {
-    throw badKey(place, `must have at most ${IDEMPOTENCY_KEY_LENGTH_MAX} characters`)
+    throw badKey(source, `must have at most ${IDEMPOTENCY_KEY_LENGTH_MAX} characters`)
   }
-  if (!PRINTABLE.test(key)) throw badKey(place, 'must contain only printable ASCII characters')
+  if (!PRINTABLE.test(key)) throw badKey(source, 'must contain only printable ASCII characters')
   return key
 }
 

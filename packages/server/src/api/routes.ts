@@ -214,9 +214,9 @@ function contextOf(
       reply.raw.once('finish', () => {
         wasAnswered = true
       })
-      const tell = () => listener(wasAnswered)
-      if (reply.raw.closed) tell()
-      else reply.raw.once('close', tell)
+      const close = () => listener(wasAnswered)
+      if (reply.raw.closed) close()
+      else reply.raw.once('close', close)
     },
   }
   if (caller?.kind === 'signed') return Object.assign(context, { isSigned: true })

@@ -135,8 +135,8 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const silent = watchConnections(app.server, { clock, trustedProxies, connectionsMax })
   closeIdleConnections(app.server)
   // Fastify supports `reusePort`, but its types lack it.
-  const place = { host: options.host, port: options.port, reusePort: options.reusePort === true }
-  await app.listen(place)
+  const address = { host: options.host, port: options.port, reusePort: options.reusePort === true }
+  await app.listen(address)
   const { port } = app.server.address() as AddressInfo
   const host = options.host.includes(':') ? `[${options.host}]` : options.host
   let closing: Promise<void> | undefined

@@ -9,7 +9,7 @@ import { findKeyAccount } from '#accounts/store/keys.ts'
 import { isDomainHere } from '#domains/store/domains.ts'
 import { createInbox } from '#inboxes/inboxes.ts'
 import { bareAddress, checkEmailAddress } from '#platform/email-address.ts'
-import { CommandFailure, OPERATOR, plainText, told } from './command.ts'
+import { CommandFailure, OPERATOR, orFailure, plainText } from './command.ts'
 import { withKeys, withStore } from './with-store.ts'
 
 /** The key is shown only this once. */
@@ -35,7 +35,7 @@ export async function createInboxCommand(options: {
   name: string
   pod?: string
 }): Promise<void> {
-  const { inbox } = await told(
+  const { inbox } = await orFailure(
     withStore(async (store) => {
       const { limits, allowPrivateEgress } = store.settings
       const { inboxesPerDay } = limits
@@ -57,12 +57,12 @@ export async function createInboxCommand(options: {
 export async function createKeyCommand(options: { account: string; name?: string }): Promise<void> {
   if (options.name !== undefined) checkName(options.name)
   const input = { accountId: options.account, name: options.name ?? null }
-  const { key, token } = await told(withStore((store) => createKey(store, input)))
+  const { key, token } = await orFailure(withStore((store) => createKey(store, input)))
   print(`id   ${key.id}`, `key  ${token}`)
 }
 
 export async function revokeKeyCommand(keyId: string): Promise<void> {
-  await told(
+  await orFailure(
     withStore(async (store) => {
       const accountId = await findKeyAccount(store.db, keyId)
       if (accountId === null) throw new CommandFailure(`there is no active key ${keyId}.`)
@@ -82,7 +82,7 @@ export async function createApproverCommand(options: {
   const email = options.email === undefined ? null : bareAddress(options.email)
   const defect = email === null ? null : checkEmailAddress(email)
   if (defect !== null) throw new CommandFailure(`the address ${defect}.`)
-  const { approver, token } = await told(
+  const { approver, token } = await orFailure(
     withStore((store) => {
       const { inboxDomain } = store.settings
       const deps = {
@@ -109,7 +109,7 @@ export async function listApproversCommand(options: { account: string }): Promis
 
 /** The operator may also delete the last approver. */
 export async function deleteApproverCommand(approverId: string): Promise<void> {
-  await told(
+  await orFailure(
     withStore(async (store) => {
       const accountId = await findApproverAccount(store.db, approverId)
       if (accountId === null) throw new CommandFailure(`there is no approver ${approverId}.`)

@@ -10,7 +10,7 @@ export class CommandFailure extends Error {
 export const OPERATOR = { kind: 'operator' } as const
 
 /** Turns a refusal of the service into a `CommandFailure`. */
-export async function told<Value>(outcome: Promise<Value>): Promise<Value> {
+export async function orFailure<Value>(outcome: Promise<Value>): Promise<Value> {
   try {
     return await outcome
   } catch (error) {

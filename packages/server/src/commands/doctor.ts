@@ -65,9 +65,9 @@ async function readAndExamine(
     loaded = loadSettings()
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error
-    const told = error.message.replaceAll(/\s*\n\s*/g, ' ')
+    const found = error.message.replaceAll(/\s*\n\s*/g, ' ')
     const fix = 'Correct these settings; nothing else can be checked until then.'
-    return { findings: [bad(aim, told, fix)], isSandbox: false }
+    return { findings: [bad(aim, found, fix)], isSandbox: false }
   }
   const { settings, warnings } = loaded
   const read: Finding =

@@ -2,19 +2,19 @@ import { readFileSync } from 'node:fs'
 import type { ReplacePolicy } from '@mailroom/contract/policy.ts'
 import { readBodyOf } from '#api/api.ts'
 import { getPolicy, putPolicy } from '#policy/policy.ts'
-import { CommandFailure, OPERATOR, told } from './command.ts'
+import { CommandFailure, OPERATOR, orFailure } from './command.ts'
 import { type CommandStore, withStore } from './with-store.ts'
 
 export type PolicyOptions = { account: string; pod?: string; inbox?: string }
 
 export async function showPolicyCommand(options: PolicyOptions): Promise<void> {
-  await told(withStore((store) => print(store, options)))
+  await orFailure(withStore((store) => print(store, options)))
 }
 
 /** Prints the resulting policy. The audit names the operator. */
 export async function putPolicyCommand(path: string, options: PolicyOptions): Promise<void> {
   const value = readJson(path)
-  await told(
+  await orFailure(
     withStore(async (store) => {
       const body = (await readBodyOf('policy.replace', value)) as ReplacePolicy
       await putPolicy(store, { ...policyOf(options), actor: OPERATOR, body })

@@ -5,18 +5,15 @@ import { makeDkimKey } from '@mailroom/mail/dkim.ts'
 import { databasePath, type OpenStore, openStore, silentObserver } from '#app/open-store.ts'
 import type { Settings } from '#config/settings.ts'
 import type { ServiceKeyDeps } from '#domains/signing/signing.ts'
-import { systemChance } from '#platform/chance.ts'
+import { type Chance, systemChance } from '#platform/chance.ts'
 import { systemClock } from '#platform/clock.ts'
 import { idMaker } from '#platform/ids.ts'
+import { silentLog } from '#platform/log.ts'
 import { openKeys } from '#secrets/secrets.ts'
+import type { Store } from '#store/store.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 
-export type CommandStore = OpenStore & {
-  settings: Settings
-  clock: typeof systemClock
-  chance: typeof systemChance
-  makeId: ReturnType<typeof idMaker>
-}
+export type CommandStore = OpenStore & Store & { settings: Settings; chance: Chance }
 
 /** Always closes the store. Throws if there is no database, unless `absent` is `make`. */
 export async function withStore<Value>(
@@ -39,7 +36,9 @@ export async function withStore<Value>(
   const clock = systemClock
   const chance = systemChance
   try {
-    return await run({ ...store, settings, clock, chance, makeId: idMaker(clock, chance) })
+    const makeId = idMaker(clock, chance)
+    const wakeEvents = () => store.signals.notify()
+    return await run({ ...store, settings, clock, chance, makeId, wakeEvents, log: silentLog })
   } finally {
     await store.close()
   }

@@ -11,27 +11,16 @@ import {
   settleDomain,
 } from '#domains/store/settle-checks.ts'
 import { onAbort, raceAbort } from '#platform/abort.ts'
-import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import { domains } from '#store/nouns.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import { type Domain, nextStatus, type RecordCheck } from './model.ts'
 import { findCheck, presentDomain, presentRecord, recordsOf } from './present-domain.ts'
 
-type CheckDeps = {
-  db: Db
-  clock: Clock
-  makeId: MakeId
-  log: Log
-  resolver: Resolver
-  smtpHostname: string
-  wakeEvents: () => void
-}
+type CheckDeps = Store & { resolver: Resolver; smtpHostname: string }
 
 export type VerifyDeps = CheckDeps & { domainChecks: DomainChecks }
 

@@ -39,7 +39,6 @@ export function openDomainCreations(): Semaphore {
 }
 
 export type CreateDomainDeps = MakeKeyDeps & {
-  db: Db
   chance: Chance
   inboxDomain: string
   domainCreations: Semaphore

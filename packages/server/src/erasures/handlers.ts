@@ -4,15 +4,14 @@ import { hasApprover } from '#accounts/store/approvers.ts'
 import { type FoundErasure, findErasure, insertErasure } from '#erasures/store/erasures.ts'
 import { type Handlers, type HandlersOf, untilGone } from '#http/handler.ts'
 import { findOwnInbox } from '#inboxes/store/inboxes.ts'
-import type { Clock } from '#platform/clock.ts'
 import { presentTime } from '#platform/clock.ts'
 import { keepsFreeSpace } from '#platform/db/dialect.ts'
 import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
-import type { MakeId } from '#platform/ids.ts'
 import { notFound, problem, wrongField } from '#platform/problem.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 
-type Deps = { db: Db; clock: Clock; makeId: MakeId; wakeWorker(): void }
+type Deps = Store & { wakeWorker(): void }
 
 export function erasureHandlers(deps: Deps): HandlersOf<'erasures'> {
   const get = async (accountId: string, id: string): Promise<Erasure> => {
@@ -49,7 +48,7 @@ export function erasureHandlers(deps: Deps): HandlersOf<'erasures'> {
 
 /** Throws `approver_required` if the erasure would change the audit that approvers rely on. */
 async function checkAudit(
-  { db }: Pick<Deps, 'db'>,
+  { db }: Store,
   asked: { accountId: string; addressKey: string },
   context: Parameters<Handlers['erasures.create']>[1],
 ): Promise<void> {

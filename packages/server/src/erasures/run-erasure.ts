@@ -32,8 +32,6 @@ import { removeQuarantined } from '#inbound/quarantine/store/quarantined-mail.ts
 import { readRawBytes } from '#mailbox/attachments/attachments.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { ERASED_ADDRESS, replaceAddress } from '#platform/address-text.ts'
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
 import { addressKey } from '#platform/email-address.ts'
 import { AppError } from '#platform/problem.ts'
 import type { FeatureWork } from '#queue/background.ts'
@@ -41,16 +39,11 @@ import type { Held } from '#queue/jobs.ts'
 import type { JobKind } from '#queue/work-jobs.ts'
 import { REMOVE_STEP_MESSAGES } from '#removal/store/remove-mail.ts'
 import { eraseSearchStep } from '#search/store/search-index.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import { removeUnreferenced } from '#store/unreferenced-blobs.ts'
 import { purgeTransfers } from '#transfers/transfers.ts'
 
-type Deps = {
-  db: Db
-  blobs: BlobStore | null
-  clock: Clock
-  deriveKey(purpose: string): Uint8Array
-}
+type Deps = Store & { deriveKey(purpose: string): Uint8Array }
 
 export function erasureWork(deps: Deps): FeatureWork {
   return { jobs: [erasureJobs(deps)] }
@@ -121,7 +114,7 @@ async function eraseMail(
   }
   await eraseTexts('answers', ERASED_ADDRESS)
   if (keepsAudit) return true
-  // The same pseudonym in all entries tells addresses apart; without the key it reveals nothing.
+  // The same pseudonym in all entries distinguishes addresses; without the key it reveals nothing.
   const mac = createHmac('sha256', deps.deriveKey('erased-address'))
   const name = mac.update(`${accountId} ${address}`).digest('hex').slice(0, 16)
   await eraseTexts('auditEntries', `${name}@erased.invalid`)

@@ -6,13 +6,12 @@ import {
   insertInbox,
 } from '#inboxes/store/change-inboxes.ts'
 import type { Chance } from '#platform/chance.ts'
-import type { Clock } from '#platform/clock.ts'
 import { readNamedDomain } from '#platform/domain-name.ts'
-import type { MakeId } from '#platform/ids.ts'
 import { limitFields, problem, wrongField } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import type { EditsOf } from '#store/columns.ts'
 import type { inboxes } from '#store/nouns.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 import { makeNewSecret, requireWebhookUrl } from '#webhooks/webhooks.ts'
 import { inboxAddressOf, isMailboxName, makeMailboxName, type ShownInbox } from './model.ts'
@@ -33,11 +32,8 @@ type CreateInbox = EditsOf<typeof inboxes> & {
   isByOperator?: boolean
 }
 
-export type CreateDeps = {
-  db: Db
-  clock: Clock
+export type CreateDeps = Store & {
   chance: Chance
-  makeId: MakeId
   inboxDomain: string
   inboxesPerDay: number
   sealer: Sealer

@@ -1,7 +1,5 @@
 import type { ClaimToken } from '#mailbox/claims/store/claim-token.ts'
-import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
+import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import {
   findMovingThread,
@@ -16,16 +14,15 @@ import {
   trashThread,
 } from '#removal/store/trash.ts'
 import { inSteps } from '#store/purge-steps.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
-
-type Deps = { db: Db; blobs: BlobStore | null; clock: Clock }
 
 type OfThread = { accountId: string; threadId: string }
 type Leased = { lease?: ClaimToken }
 
 /** `not_found`, `delivery_pending` before it is sent, `lease_lost` if another worker claims it. */
 export async function deleteMessage(
-  deps: Deps,
+  deps: Store,
   message: { accountId: string; messageId: string } & Leased,
 ): Promise<void> {
   const removed = accepted(
@@ -35,7 +32,7 @@ export async function deleteMessage(
 }
 
 /** If interrupted, `purgeTrash` continues. */
-export async function deleteThread(deps: Deps, thread: OfThread & Leased): Promise<void> {
+export async function deleteThread(deps: Store, thread: OfThread & Leased): Promise<void> {
   const input = { ...thread, nowMs: deps.clock.now() }
   let removed = accepted(await deps.db.write(removeThread, input))
   await removeBlobs(deps, removed.blobIds)
@@ -46,17 +43,15 @@ export async function deleteThread(deps: Deps, thread: OfThread & Leased): Promi
 }
 
 /** Idempotent, with the errors of `deleteThread`. If interrupted, `finishMoves` continues. */
-export async function moveToTrash(deps: Deps, thread: OfThread & Leased): Promise<void> {
+export async function moveToTrash(deps: Store, thread: OfThread & Leased): Promise<void> {
   const { moving } = accepted(
     await deps.db.write(trashThread, { ...thread, nowMs: deps.clock.now() }),
   )
   if (moving !== null) await finishMove(deps, { ...thread, ...moving })
 }
 
-type RestoreDeps = Deps & { makeId: MakeId; wakeEvents: () => void }
-
 /** Idempotent. */
-export async function restore(deps: RestoreDeps, thread: OfThread & Leased): Promise<void> {
+export async function restore(deps: Store, thread: OfThread & Leased): Promise<void> {
   const [eventId, nowMs] = [deps.makeId('evt'), deps.clock.now()]
   const { moving } = accepted(await deps.db.write(restoreThread, { ...thread, eventId, nowMs }))
   deps.wakeEvents()
@@ -96,7 +91,7 @@ export async function finishMoves(deps: { db: Db }, signal: AbortSignal): Promis
 }
 
 /** Safe to repeat. */
-export async function purgeTrash(deps: Deps, signal: AbortSignal): Promise<void> {
+export async function purgeTrash(deps: Store, signal: AbortSignal): Promise<void> {
   await inSteps({ signal }, async () => {
     const nowMs = deps.clock.now()
     const removed = await deps.db.write(purgeTrashStep, { untilMs: nowMs - TRASH_MS, nowMs })

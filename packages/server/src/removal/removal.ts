@@ -9,9 +9,7 @@ import { getThread, presentThread } from '#mailbox/mailbox.ts'
 import { existingRawIds } from '#mailbox/messages/store/raw-messages.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { type BlobStore, removeBlobs, type StoredBlob } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
-import { isIdOf, type MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
+import { isIdOf } from '#platform/ids.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { DAY_MS, HOUR_MS, SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
@@ -19,9 +17,9 @@ import type { QueueClock } from '#queue/queue-clock.ts'
 import type { JobKind } from '#queue/work-jobs.ts'
 import { purgeExpiredStep, purgeInboxStep } from '#removal/store/purge.ts'
 import { inSteps } from '#store/purge-steps.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 import { removeUnreferenced } from '#store/unreferenced-blobs.ts'
-import type { EventHub } from '#streams/streams.ts'
 import { existingChunkIds } from '#transfers/store/file-chunks.ts'
 import { purgeWebhookStep } from '#webhooks/store/deliveries.ts'
 import {
@@ -32,7 +30,7 @@ import {
   purgeTrash,
   restore,
 } from './delete-mail.ts'
-import { expireInboxes, removeOverdue } from './retention.ts'
+import { type ExpiryDeps, expireInboxes, removeOverdue } from './retention.ts'
 
 /** Within the request; a job purges the rest of a large mailbox. */
 const PURGE_STEPS_AT_ONCE = 4
@@ -42,16 +40,7 @@ const POLICY_LEFT =
 
 /** A second call throws `not_found`. */
 async function deleteInbox(
-  deps: {
-    db: Db
-    clock: Clock
-    makeId: MakeId
-    blobs: BlobStore | null
-    log: Log
-    events: EventHub
-    wakeWorker: () => void
-    wakeEvents: () => void
-  },
+  deps: ExpiryDeps,
   input: { accountId: string; inboxId: string; actor: Actor },
 ): Promise<void> {
   const outcome = await deps.db.write(removeInbox, {
@@ -72,10 +61,8 @@ async function deleteInbox(
   deps.wakeWorker()
 }
 
-type RemovalDeps = Parameters<typeof deleteInbox>[0] & { queueClock: QueueClock }
-
 export function removalHandlers(
-  deps: RemovalDeps,
+  deps: ExpiryDeps & { queueClock: QueueClock },
 ): Pick<Handlers, 'inboxes.delete' | 'threads.delete' | 'threads.restore' | 'messages.delete'> {
   const leaseOf = ({ headers }: Pick<KeyContext, 'headers'>): ClaimToken => ({
     tokenHash: hashOfLeaseToken(headers['lease-token']),
@@ -105,10 +92,8 @@ export function removalHandlers(
 /** A younger blob without a message may belong to a running transaction. */
 export const ORPHAN_MS = DAY_MS
 
-type PurgeDeps = { db: Db; blobs: BlobStore | null; clock: Clock }
-
 /** Ends early after a step when `signal` is aborted. Safe to repeat. */
-export async function purgeExpired(deps: PurgeDeps, signal: AbortSignal) {
+export async function purgeExpired(deps: Store, signal: AbortSignal) {
   // Terminates, because a step removes more than expires while it runs.
   await inSteps({ signal }, async () => {
     const removed = await deps.db.write(purgeExpiredStep, { nowMs: deps.clock.now() })
@@ -119,7 +104,7 @@ export async function purgeExpired(deps: PurgeDeps, signal: AbortSignal) {
 
 /** Pauses between steps only with `mayContinue`. True when nothing is left. Safe to repeat. */
 export function purgeInbox(
-  deps: PurgeDeps,
+  deps: Store,
   {
     inboxId,
     ...pace
@@ -174,7 +159,7 @@ function idsOf(stored: readonly StoredBlob[]): string[] {
 }
 
 export function removalWork(
-  deps: Parameters<typeof expireInboxes>[0] & { blobs: BlobStore | null },
+  deps: ExpiryDeps,
   { blobStore }: Pick<Settings, 'blobStore'>,
 ): FeatureWork {
   return {
@@ -216,7 +201,7 @@ export function removalWork(
 }
 
 /** The key is the id of a deleted inbox or webhook. */
-export function purgeJobs(deps: PurgeDeps): JobKind {
+export function purgeJobs(deps: Store): JobKind {
   return {
     name: 'purge',
     async run([{ key }], work) {

@@ -1,10 +1,7 @@
 // Deletes expired inboxes, and messages older than their inbox's retention.
 
 import { expireInbox, findExpired } from '#inboxes/store/change-inboxes.ts'
-import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
+import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import {
   listOverdue,
   listRetained,
@@ -12,18 +9,10 @@ import {
   removeOverdueStep,
 } from '#removal/store/retention.ts'
 import { inSteps } from '#store/purge-steps.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import type { EventHub } from '#streams/streams.ts'
 
-type ExpiryDeps = {
-  db: Db
-  clock: Clock
-  makeId: MakeId
-  log: Log
-  events: EventHub
-  wakeWorker: () => void
-  wakeEvents: () => void
-}
+export type ExpiryDeps = Store & { events: EventHub; wakeWorker: () => void }
 
 /** An inbox with a policy that only an approver may remove is kept. Safe to repeat. */
 export async function expireInboxes(deps: ExpiryDeps, signal: AbortSignal): Promise<void> {
@@ -50,10 +39,8 @@ export async function expireInboxes(deps: ExpiryDeps, signal: AbortSignal): Prom
   })
 }
 
-type RetentionDeps = { db: Db; blobs: BlobStore | null; clock: Clock }
-
 /** Safe to repeat. */
-export async function removeOverdue(deps: RetentionDeps, signal: AbortSignal): Promise<void> {
+export async function removeOverdue(deps: Store, signal: AbortSignal): Promise<void> {
   let after: string | null = ''
   while (after !== null && !signal.aborted) {
     const page: { inboxes: RetainedInbox[]; last: string | null } = await listRetained(
@@ -66,12 +53,12 @@ export async function removeOverdue(deps: RetentionDeps, signal: AbortSignal): P
 }
 
 async function removeOverdueOf(
-  { clock, ...deps }: RetentionDeps,
+  deps: Store,
   inbox: RetainedInbox,
   signal: AbortSignal,
 ): Promise<void> {
   await inSteps({ signal }, async () => {
-    const due = { ...inbox, nowMs: clock.now() }
+    const due = { ...inbox, nowMs: deps.clock.now() }
     // Locks nothing for an inbox without overdue messages.
     if ((await listOverdue(deps.db, due)).length === 0) return { isDone: true }
     const { isDone, blobIds } = await deps.db.write(removeOverdueStep, due)

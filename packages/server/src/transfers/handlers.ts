@@ -16,6 +16,7 @@ import { presentTime } from '#platform/clock.ts'
 import { type AppError, notFound, problem, wrongField } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { MINUTE_MS } from '#platform/units.ts'
+import type { Store } from '#store/store.ts'
 import type { Row } from '#store/tables.ts'
 import {
   addUploadedChunk,
@@ -31,7 +32,6 @@ import {
 } from '#transfers/store/transfers.ts'
 import { exportFormats } from './export-formats.ts'
 import { detectFormat, FORMAT_BYTES, findOtherFormat } from './read-import.ts'
-import type { TransferDeps } from './run-export.ts'
 import {
   CHUNK_BYTES,
   DOWNLOAD_HOLDS_BYTES,
@@ -42,7 +42,7 @@ import {
 import { unpacked, wrongFile } from './unpack-upload.ts'
 import { purgeTransfers } from './work-transfers.ts'
 
-type HandlerDeps = TransferDeps & {
+type HandlerDeps = Store & {
   publicUrl: () => string
   urlKey: Uint8Array
   storageQuota: StorageQuota

@@ -4,11 +4,9 @@ import { findInbox } from '#inboxes/store/inboxes.ts'
 import { readRawBytes } from '#mailbox/attachments/attachments.ts'
 import { readCounters } from '#mailbox/messages/store/messages.ts'
 import type { StorageQuota } from '#mailbox/messages/store/storage-quota.ts'
-import { type BlobStore, removeBlobs } from '#platform/blobs/blob-store.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
+import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import type { Held } from '#queue/jobs.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import { readExported } from '#transfers/store/exported-messages.ts'
 import {
   addExported,
@@ -19,13 +17,6 @@ import {
 import { exportFormats } from './export-formats.ts'
 import { CHUNK_BYTES, idsOfBlobs, storeChunks } from './transfer-file.ts'
 
-export type TransferDeps = {
-  db: Db
-  blobs: BlobStore | null
-  clock: Clock
-  makeId: MakeId
-}
-
 export type Turn = {
   held(): Held
   /** Asked between two steps. */
@@ -34,7 +25,7 @@ export type Turn = {
 
 /** Ends early when its turn is over or the lease is lost; a later call continues. */
 export async function runExport(
-  deps: TransferDeps & { storageQuota: StorageQuota },
+  deps: Store & { storageQuota: StorageQuota },
   transfer: ExportRow,
   { held, isOver }: Turn,
 ): Promise<'finished' | 'left'> {
@@ -97,7 +88,7 @@ export async function runExport(
 }
 
 async function finish(
-  { db }: TransferDeps,
+  { db }: Store,
   held: Held,
   error: 'inbox_deleted' | 'storage_quota_reached' | null,
 ): Promise<'finished' | 'left'> {

@@ -21,17 +21,14 @@ import { derivedId } from '#platform/ids.ts'
 import { storageErrorKind } from '#platform/problem.ts'
 import { SENDER_PROOFS } from '#policy/store/send-policies.ts'
 import type { Held } from '#queue/jobs.ts'
+import type { Store } from '#store/store.ts'
 import { addImported } from '#transfers/store/imports.ts'
 import { finishTransfer, type ImportFailure, type ImportRow } from '#transfers/store/transfers.ts'
 import { type ReadItem, readImport, type Stated } from './read-import.ts'
-import type { TransferDeps, Turn } from './run-export.ts'
+import type { Turn } from './run-export.ts'
 import { readFile } from './transfer-file.ts'
 
-export type ImportDeps = TransferDeps & {
-  parser: Parser
-  storageQuota: StorageQuota
-  wakeEvents: () => void
-}
+export type ImportDeps = Store & { parser: Parser; storageQuota: StorageQuota }
 
 const STEP_MESSAGES = 50
 const STEP_BYTES = 2 * 1024 * 1024

@@ -1,10 +1,8 @@
 // Transfer files in chunks of up to a mebibyte, in the blob store or else in the database, so that
 // every process can read them.
 
-import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { ReadDb } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import { findChunk } from '#transfers/store/file-chunks.ts'
 import type { NewChunk } from '#transfers/store/transfers.ts'
 
@@ -14,11 +12,9 @@ const DOWNLOAD_PART_BYTES = 64 * 1024
 /** A download holds the current chunk and parts of the previous one. */
 export const DOWNLOAD_HOLDS_BYTES = 2 * CHUNK_BYTES
 
-type FileDeps = { db: ReadDb; blobs: BlobStore | null; makeId: MakeId }
-
 /** The caller writes the returned chunks with the progress of the transfer. */
 export async function storeChunks(
-  { blobs, makeId }: Omit<FileDeps, 'db'>,
+  { blobs, makeId }: Store,
   bytes: Uint8Array,
   startBytes: number,
 ): Promise<NewChunk[]> {
@@ -44,7 +40,7 @@ export function idsOfBlobs(chunks: readonly NewChunk[]): string[] {
 }
 
 export async function* readFile(
-  { db, blobs }: Omit<FileDeps, 'makeId'>,
+  { db, blobs }: Store,
   { transferId, start, end }: { transferId: string; start: number; end: number },
 ): AsyncGenerator<Uint8Array> {
   for (let at = start; at < end; ) {
@@ -63,7 +59,7 @@ export async function* readFile(
 
 /** Written in small parts, so that a stalled client holds little in the socket's buffer. */
 export async function* readForClient(
-  deps: Omit<FileDeps, 'makeId'>,
+  deps: Store,
   asked: { transferId: string; start: number; end: number },
 ): AsyncGenerator<Uint8Array> {
   for await (const piece of readFile(deps, asked)) {

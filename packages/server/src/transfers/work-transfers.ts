@@ -3,8 +3,9 @@ import { HOUR_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
 import type { JobKind } from '#queue/work-jobs.ts'
 import { inSteps } from '#store/purge-steps.ts'
+import type { Store } from '#store/store.ts'
 import { failTransfer, purgeTransfersStep, startTransfer } from '#transfers/store/transfers.ts'
-import { runExport, type TransferDeps } from './run-export.ts'
+import { runExport } from './run-export.ts'
 import { type ImportDeps, runImport } from './run-import.ts'
 
 /** Reached after about twenty minutes of faults without progress. */
@@ -48,10 +49,7 @@ function transferJobs(deps: ImportDeps): JobKind {
 }
 
 /** Safe to repeat. */
-export async function purgeTransfers(
-  deps: Pick<TransferDeps, 'db' | 'blobs' | 'clock'>,
-  signal: AbortSignal,
-): Promise<void> {
+export async function purgeTransfers(deps: Store, signal: AbortSignal): Promise<void> {
   await inSteps({ signal }, async () => {
     const step = await deps.db.write(purgeTransfersStep, { nowMs: deps.clock.now() })
     await removeBlobs(deps, step.blobIds)

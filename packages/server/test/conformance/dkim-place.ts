@@ -20,7 +20,7 @@ import { sealer as sealerOf } from '#platform/seal.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { Db, NewRow } from '#store/tables.ts'
 import { keySupply, MAIL } from '#test/conformance/keys-place.ts'
-import { makeId, type TestDatabase } from '#test/conformance/open-database.ts'
+import { makeId, storeOn, type TestDatabase } from '#test/conformance/open-database.ts'
 import { type Dns, openDns } from '#test/peers/dns.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { type TestClock, testClock } from '#test/world.ts'
@@ -90,8 +90,9 @@ export async function openDkimPlace(database: TestDatabase): Promise<DkimPlace> 
   }
   const processOn = (db: Db): DkimProcess => {
     const inboxDomain = SERVICE.domain
-    const keeping = { db, sealer: SEALER, clock, makeId, inboxDomain, makeDkimKey: makeKey }
-    const deps = { ...keeping, chance: systemChance, resolver, log }
+    const store = { ...storeOn(db), clock, log }
+    const keeping = { ...store, sealer: SEALER, inboxDomain, makeDkimKey: makeKey }
+    const deps = { ...keeping, chance: systemChance, resolver }
     const signers = openSigners(keeping)
     return {
       db,

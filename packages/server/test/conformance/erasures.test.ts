@@ -6,7 +6,6 @@ import { erasureJobs } from '#erasures/run-erasure.ts'
 import { findErasure, insertErasure } from '#erasures/store/erasures.ts'
 import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { systemClock } from '#platform/clock.ts'
-import { silentLog } from '#platform/log.ts'
 import { leaseJobs } from '#queue/jobs.ts'
 import { openJobWorker } from '#queue/work-jobs.ts'
 import { purgeTrashStep, trashThread } from '#removal/store/trash.ts'
@@ -16,6 +15,7 @@ import {
   arriving,
   makeId,
   openDatabase,
+  storeOn,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
@@ -48,7 +48,7 @@ onEachEngine('erasures and files', (engine) => {
       get: (target, name) => (name === 'write' ? write : Reflect.get(target, name, target)),
     })
     const deriveKey = () => new Uint8Array(32)
-    const deps = { db: watched, blobs: null, clock: systemClock, log: silentLog, deriveKey }
+    const deps = { ...storeOn(watched), deriveKey }
     const makeWorker = () => `test ${makeId('job')}`
     const worker = openJobWorker({ ...deps, makeWorker }, erasureJobs(deps))
     const open = 'select id from erasures where completed_at is null'

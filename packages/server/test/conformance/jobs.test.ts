@@ -18,6 +18,7 @@ import {
   arriving,
   makeId,
   openDatabase,
+  storeOn,
 } from '#test/conformance/open-database.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onBothEngines, opened, prepared } from '#test/world.ts'
@@ -228,14 +229,14 @@ onBothEngines('jobs', (engine) => {
         return database.db.write(transaction, input)
       },
     }
-    const kind = purgeJobs({ db: ended, blobs: null, clock: systemClock })
+    const kind = purgeJobs(storeOn(ended))
     const worker = open(kind, ended)
     await until(async () => closing !== null)
     await closing
     assert.equal(steps, 1)
     const row = await rowOf(inboxId)
     assert.deepEqual([row?.leased_by, row?.trouble], [null, null])
-    const next = open(purgeJobs({ db, blobs: null, clock: systemClock }))
+    const next = open(purgeJobs(storeOn(db)))
     await until(async () => (await rowOf(inboxId)) === undefined)
     await next.close()
   })
@@ -277,7 +278,7 @@ onBothEngines('jobs', (engine) => {
         return { isDone: false, blobIds: [] } as never
       },
     }
-    await purgeExpired({ db: endless, blobs: null, clock: systemClock }, ending.signal)
+    await purgeExpired(storeOn(endless), ending.signal)
     assert.equal(steps, 3)
 
     let batches = 0

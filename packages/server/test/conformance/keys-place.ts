@@ -11,11 +11,10 @@ import { SERVICE_OWNER } from '#domains/dkim/dkim-key.ts'
 import type { DnsRecord } from '#domains/records/dns-records.ts'
 import { listServiceRecords, openSigners, type Signers } from '#domains/signing/signing.ts'
 import { systemChance } from '#platform/chance.ts'
-import { systemClock } from '#platform/clock.ts'
 import type { Engine } from '#platform/db/db.ts'
 import { type Keys, type OpenKeysOptions, openKeys } from '#secrets/secrets.ts'
 import type { Db } from '#store/tables.ts'
-import { makeId, openDatabase, type TestDatabase } from '#test/conformance/open-database.ts'
+import { openDatabase, storeOn, type TestDatabase } from '#test/conformance/open-database.ts'
 
 export const KEY_A = Buffer.alloc(32, 1).toString('hex')
 export const KEY_B = Buffer.alloc(32, 2).toString('base64')
@@ -65,9 +64,8 @@ export async function openWithSigners(
 ): Promise<OpenedKeys> {
   const { inboxDomain } = settings
   const keys = await openKeys({ settings, db, chance })
-  const clock = systemClock
   const { sealer } = keys
-  const deps = { db, sealer, clock, makeId, inboxDomain, makeDkimKey: makeKey }
+  const deps = { ...storeOn(db), sealer, inboxDomain, makeDkimKey: makeKey }
   return {
     ...keys,
     signers: openSigners(deps),

@@ -36,6 +36,7 @@ import {
   makeId,
   type Owner,
   openDatabase,
+  storeOn,
 } from '#test/conformance/open-database.ts'
 import { queueAll, sending } from '#test/conformance/sending.ts'
 import { until } from '#test/scenarios/outcomes.ts'
@@ -276,7 +277,7 @@ test('a failed removal counts as done, and is swept later', async (t) => {
     inboxId,
     nowMs: Date.now(),
   })
-  const deps = { db, blobs: place.blobs, clock: systemClock }
+  const deps = { ...storeOn(db), blobs: place.blobs }
   s3.mood = 'failing'
   assert.equal(await purgeInbox(deps, { inboxId, stepsMax: 50 }), true)
   await assert.rejects(sweepBlobs(deps, NEVER), StorageError)

@@ -16,7 +16,9 @@ import type { Engine } from '#platform/db/db.ts'
 import { openPostgres } from '#platform/db/postgres.ts'
 import { openSqlite } from '#platform/db/sqlite.ts'
 import { idMaker } from '#platform/ids.ts'
+import { silentLog } from '#platform/log.ts'
 import { SENDER_PROOFS } from '#policy/store/send-policies.ts'
+import type { Store } from '#store/store.ts'
 import type { Db, Tables } from '#store/tables.ts'
 import { createPreparedDatabase } from '#test/peers/postgres.ts'
 import { prepareSqlite } from '#test/peers/sqlite.ts'
@@ -37,6 +39,11 @@ const WRITE_WAIT_MS_MAX = 60_000
 
 const observer = { committed: () => {}, queued: () => {} }
 export const makeId = idMaker(systemClock, systemChance)
+
+/** The store of a service on the database, which large messages and readers of events do without. */
+export function storeOn(db: Db): Store {
+  return { db, blobs: null, clock: systemClock, makeId, log: silentLog, wakeEvents: () => {} }
+}
 
 /** A new, migrated database. */
 export async function openDatabase(engine: Engine): Promise<TestDatabase> {

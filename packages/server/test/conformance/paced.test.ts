@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { insertPod } from '#accounts/store/pods.ts'
-import { systemClock } from '#platform/clock.ts'
 import { transaction } from '#platform/db/db.ts'
 import { measureWrites, STORE_AWAY_MS } from '#platform/db/paced-db.ts'
 import { COMMIT_GROUP_MAX } from '#platform/db/sqlite-writer.ts'
@@ -10,7 +9,13 @@ import { StorageError } from '#platform/db/storage-error.ts'
 import { purgeExpired, purgeInbox } from '#removal/removal.ts'
 import { PURGE_PAUSE_MS_MAX } from '#store/purge-steps.ts'
 import type { Db, Tx } from '#store/tables.ts'
-import { addAccount, makeId, type Owner, openDatabase } from '#test/conformance/open-database.ts'
+import {
+  addAccount,
+  makeId,
+  type Owner,
+  openDatabase,
+  storeOn,
+} from '#test/conformance/open-database.ts'
 import { onBothEngines, opened } from '#test/world.ts'
 
 const NEVER = AbortSignal.any([])
@@ -27,7 +32,7 @@ function openSlow(stepMs: number) {
     return { isDone: spans.length === STEPS, blobIds: [] }
   }
   const db: Partial<Db> = { write: write as Db['write'] }
-  return { spans, deps: { db: db as Db, blobs: null, clock: systemClock } }
+  return { spans, deps: storeOn(db as Db) }
 }
 
 const mayContinue = () => Promise.resolve(true)

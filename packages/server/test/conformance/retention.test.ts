@@ -20,6 +20,7 @@ import {
   assertStoredCounted,
   makeId,
   openDatabase,
+  storeOn,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'
@@ -46,7 +47,7 @@ onEachEngine('retention', (engine) => {
     return { owner, inboxId }
   }
 
-  const clean = () => removeOverdue({ db, blobs: null, clock: systemClock }, running)
+  const clean = () => removeOverdue(storeOn(db), running)
 
   async function agesOf({ owner, inboxId }: Awaited<ReturnType<typeof filled>>) {
     const page = { ...owner, inboxId, direction: null, limit: 100, offset: 0, bodyLengthMax: 1 }
@@ -143,7 +144,7 @@ onEachEngine('retention', (engine) => {
     const changing = new Proxy(real, {
       get: (target, name) => (name === 'write' ? write : Reflect.get(target, name, target)),
     })
-    await removeOverdue({ db: changing, blobs: null, clock: systemClock }, running)
+    await removeOverdue(storeOn(changing), running)
     assert.ok(isChanged)
     assert.deepEqual(await agesOf({ owner, inboxId }), [20])
     await keep(inboxId, accountId, null)

@@ -178,7 +178,7 @@ onEachEngine('keys', (engine) => {
     const startMs = deps.clock.now()
     let [wallMs, steadyMs, isFull] = [startMs, 0, true]
     const authenticate = makeAuthenticate({
-      log: deps.log,
+      ...deps,
       clock: {
         ...deps.clock,
         now: () => wallMs,

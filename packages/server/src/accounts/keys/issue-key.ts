@@ -15,14 +15,14 @@ import {
 import { Cache } from '#platform/cache.ts'
 import { BASE62, type Chance, randomText } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
 import type { Log } from '#platform/log.ts'
 import { notFound, problem } from '#platform/problem.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 
 /** The token is only in this result. `api_key_limit_reached` past ACTIVE_KEYS_MAX. */
 export async function createKey(
-  deps: { db: Db; clock: Clock; chance: Chance; makeId: MakeId },
+  deps: Store & { chance: Chance },
   { accountId, name }: { accountId: string; name: string | null },
 ): Promise<{ key: Key; token: string }> {
   const { stored, key, token } = newKey(deps, { name })
@@ -40,7 +40,7 @@ export function tooManyKeys() {
 }
 
 export function newKey<Name extends string | null>(
-  { chance, clock, makeId }: { chance: Chance; clock: Clock; makeId: MakeId },
+  { chance, clock, makeId }: Store & { chance: Chance },
   { name, token: wanted }: { name: Name; token?: string | null },
 ): { stored: NewKey & { name: Name }; key: Key; token: string } {
   // 40 base62 characters hold 238 bits, so the digest needs neither salt nor a slow hash.
@@ -64,7 +64,7 @@ export function hashToken(token: string): Uint8Array {
 
 /** Takes effect on the next request. Throws `last_api_key`, or `not_found` on a second call. */
 export async function revokeKey(
-  deps: { db: Db; clock: Clock },
+  deps: Store,
   input: { accountId: string; keyId: string },
 ): Promise<void> {
   const outcome = await deps.db.write(markKeyRevoked, { ...input, nowMs: deps.clock.now() })
@@ -98,7 +98,7 @@ const TOUCHED_KEYS_MAX = 10_000
  * Looks up each token in the database, so that a revoked key stops working at once. Waits until a
  * key's first use is recorded.
  */
-export function makeAuthenticate(deps: { db: Db; clock: Clock; log: Log }): Authenticate {
+export function makeAuthenticate(deps: Store): Authenticate {
   const touch = makeTouch(deps)
   return async (token) => {
     const presented = hashToken(token)

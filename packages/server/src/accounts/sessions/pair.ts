@@ -15,15 +15,12 @@ import type { Context, HandlersOf } from '#http/handler.ts'
 import { limiter } from '#http/problems.ts'
 import type { Budgets } from '#limits/limits.ts'
 import { type Chance, randomText } from '#platform/chance.ts'
-import type { Clock } from '#platform/clock.ts'
 import { presentTimes } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { MINUTE_MS } from '#platform/units.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 
-type PairingDeps = { db: Db; clock: Clock; chance: Chance; makeId: MakeId; log: Log }
+type PairingDeps = Store & { chance: Chance }
 
 /** A client polls every two to five seconds, and several clients may share an address. */
 const PAIRING_STARTS_PER_MINUTE_MAX = 10

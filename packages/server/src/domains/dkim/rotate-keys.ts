@@ -10,10 +10,9 @@ import {
 } from '#domains/dkim/store/dkim-keys.ts'
 import { ensureServiceKeys, type ServiceKeyDeps, serviceOwner } from '#domains/signing/signing.ts'
 import { raceAbort } from '#platform/abort.ts'
-import type { Clock } from '#platform/clock.ts'
 import type { Resolver } from '#platform/dns/resolver.ts'
-import type { Log } from '#platform/log.ts'
 import { DAY_MS, SECOND_MS } from '#platform/units.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 import {
   type DkimKey,
@@ -31,7 +30,7 @@ const KEYS_AT_ONCE = 32
 /** Limit for one DNS query of the hourly run. A slower domain is retried an hour later. */
 const DKIM_QUERY_MS_MAX = 5 * SECOND_MS
 
-type DueKeysDeps = RotateDeps & ServiceKeyDeps & { log: Log }
+type DueKeysDeps = RotateDeps & ServiceKeyDeps
 
 type RotationSchedule = {
   /** 0: keys change only by `mailroom dkim rotate`. */
@@ -165,7 +164,7 @@ async function forEachDue(
 /** Until then, slow name servers and caches may return the selector's former record. */
 const DKIM_SETTLING_MS = DAY_MS
 
-type RotateDeps = { db: Db; clock: Clock } & TxtResolverDeps
+type RotateDeps = Store & TxtResolverDeps
 type TxtResolverDeps = {
   resolver: {
     txt(name: string, options?: { signal?: AbortSignal }): ReturnType<Resolver['txt']>
@@ -217,7 +216,7 @@ export function settledAt(key: DkimKey, nowMs: number): number | null {
 
 /** Does not query DNS: the caller has just found the standby key in DNS. */
 async function switchKeys(
-  { db, clock }: { db: Db; clock: Clock },
+  { db, clock }: Store,
   { active, standby }: { active: DkimKey; standby: DkimKey },
 ): Promise<KeyRotation> {
   const nowMs = clock.now()
@@ -244,7 +243,7 @@ async function findInDns({ resolver }: TxtResolverDeps, key: DkimKey): Promise<D
 }
 
 async function notePresence(
-  { db, clock }: { db: Db; clock: Clock },
+  { db, clock }: Store,
   key: DkimKey,
   { kind }: DnsPresence,
 ): Promise<void> {

@@ -15,10 +15,8 @@ import {
 import { ensureDkimKeys, findActiveDkimKey, listDkimKeys } from '#domains/dkim/store/dkim-keys.ts'
 import { type DnsRecord, serviceDnsRecords } from '#domains/records/dns-records.ts'
 import { Cache } from '#platform/cache.ts'
-import type { Clock } from '#platform/clock.ts'
 import { problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Db } from '#store/tables.ts'
 
 /** A process may sign this long with a key that another has retired; it is still published. */
 export const DKIM_KEY_REREAD_MS = 10 * SECOND_MS
@@ -32,7 +30,7 @@ export type Signers = {
 type Opened = { readonly keyId: string; readonly signer: Signer }
 type Kept = { opened: Promise<Opened>; readonly readAtMs: number }
 
-export function openSigners(deps: ServiceKeyDeps & { clock: Clock }): Signers {
+export function openSigners(deps: ServiceKeyDeps): Signers {
   const kept = new Cache<Kept>({ entriesMax: DKIM_SIGNERS_KEPT_MAX })
 
   const find = ({ ownerId, domain }: DkimOwner): Promise<Opened> => {
@@ -78,7 +76,7 @@ async function findOrMake(deps: ServiceKeyDeps, owner: DkimOwner) {
   throw problem('invalid_domain', `The domain ${owner.domain} does not exist any more.`)
 }
 
-export type ServiceKeyDeps = MakeKeyDeps & { db: Db; inboxDomain: string }
+export type ServiceKeyDeps = MakeKeyDeps & { inboxDomain: string }
 
 export function serviceOwner({ inboxDomain }: { inboxDomain: string }): DkimOwner {
   return { ownerId: SERVICE_OWNER, domain: inboxDomain }

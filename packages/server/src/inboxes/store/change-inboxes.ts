@@ -69,8 +69,8 @@ export const insertInbox = transaction({
         ? await defaultPodRow(tx, input.accountId)
         : await findPodRow(readIn(tx), input.accountId, input.pod)
     if (pod === null) return { kind: 'invalid_pod' }
-    const place = await findPlace(tx, input, pod.id)
-    if (place.kind === 'invalid_domain') return place
+    const used = await findDomainOf(tx, input, pod.id)
+    if (used.kind === 'invalid_domain') return used
     if (await isAddressTaken(tx, input, pod.id)) return { kind: 'address_taken' }
     const limit = inboxesAllowed(account.plan as Plan)
     if (account.inbox_count >= limit) return { kind: 'limit_reached', limit }
@@ -86,7 +86,7 @@ export const insertInbox = transaction({
           accountId: input.accountId,
           podId: pod.id,
           address: input.address,
-          domainId: place.domainId,
+          domainId: used.domainId,
           receivingAddress: input.address,
           metadata: input.metadata ?? {},
           createdAtMs: input.nowMs,
@@ -106,8 +106,8 @@ export const insertInbox = transaction({
     const added = { column: 'inbox_count', by: 1 } as const
     await changePodTotal(tx, { accountId: input.accountId, podId: pod.id }, added)
     await changeAccountTotal(tx, input.accountId, added)
-    if (place.domainId !== null) {
-      await changeDomainInboxCount(tx, { domainId: place.domainId, by: 1 })
+    if (used.domainId !== null) {
+      await changeDomainInboxCount(tx, { domainId: used.domainId, by: 1 })
     }
     const { webhook } = input
     if (webhook !== null) await addInboxWebhook(tx, input, webhook)
@@ -117,20 +117,20 @@ export const insertInbox = transaction({
   },
 })
 
-async function findPlace(
+async function findDomainOf(
   tx: Tx,
   { accountId, domain }: NewInbox,
   podId: string,
 ): Promise<
-  { kind: 'place'; domainId: string | null } | { kind: 'invalid_domain'; reason: DomainDefect }
+  { kind: 'usable'; domainId: string | null } | { kind: 'invalid_domain'; reason: DomainDefect }
 > {
-  if (domain === null) return { kind: 'place', domainId: null }
+  if (domain === null) return { kind: 'usable', domainId: null }
   await lockDomainsNamed(tx, domain)
   const found = await findInboxDomain(readIn(tx), { accountId, domain })
   if (found.kind === 'invalid_domain') return found
   const { id, podId: scope } = found.domain
   if (scope !== null && scope !== podId) return { kind: 'invalid_domain', reason: { kind: 'pod' } }
-  return { kind: 'place', domainId: id }
+  return { kind: 'usable', domainId: id }
 }
 
 type InboxChange = EditsOf<typeof inboxes> & {
@@ -425,12 +425,12 @@ function refuse(reason: DomainDefect): InboxDomain {
 /** The webhook behind `webhookUrl`. It gets only its inbox's events and is deleted with it. */
 export type InboxWebhook = { id: string; url: string; sealedSecrets: Uint8Array }
 
-type Place = { accountId: string; inboxId: string; nowMs: number }
+type OfInbox = { accountId: string; inboxId: string; nowMs: number }
 
 /** The caller has locked the account. */
 async function addInboxWebhook(
   tx: Tx,
-  { accountId, inboxId, nowMs }: Place,
+  { accountId, inboxId, nowMs }: OfInbox,
   webhook: InboxWebhook,
 ): Promise<void> {
   const filter = { kinds: [], podIds: [], inboxIds: [inboxId], categories: [] }
@@ -441,17 +441,17 @@ async function addInboxWebhook(
 /** True if created. Enables a disabled webhook. The caller has locked the account. */
 async function changeInboxWebhook(
   tx: Tx,
-  place: Place,
+  of: OfInbox,
   webhook: InboxWebhook | null,
 ): Promise<boolean> {
-  const { accountId, nowMs } = place
-  const kept = await findOwnWebhook(readIn(tx), place)
+  const { accountId, nowMs } = of
+  const kept = await findOwnWebhook(readIn(tx), of)
   if (webhook === null) {
     if (kept !== null) await removeWebhook.run(tx, { accountId, webhookId: kept.id, nowMs })
     return false
   }
   if (kept === null) {
-    await addInboxWebhook(tx, place, webhook)
+    await addInboxWebhook(tx, of, webhook)
     return true
   }
   const change = { url: webhook.url, isEnabled: true }

@@ -51,9 +51,9 @@ export const removeMessage = transaction({
         .where('id', '=', input.messageId)
         .where('account_id', '=', input.accountId)
         .executeTakeFirst()
-    const place = await find()
-    if (place === undefined) return 'not_found'
-    const inbox = await lockInbox(tx, { ...input, inboxId: place.inbox_id })
+    const found = await find()
+    if (found === undefined) return 'not_found'
+    const inbox = await lockInbox(tx, { ...input, inboxId: found.inbox_id })
     const message = await find()
     if (inbox === null || message === undefined) return 'not_found'
     const of = { accountId: input.accountId, threadId: message.thread_id }
@@ -149,9 +149,9 @@ async function lockAnyThread(
   { accountId, threadId }: Omit<OfThread, 'nowMs'>,
 ): Promise<{ inbox: LockedInbox; thread: Row<'threads'> } | null> {
   const found = selectThread(tx, { accountId, threadId })
-  const place = await found.executeTakeFirst()
-  if (place === undefined) return null
-  const inbox = await lockInbox(tx, { accountId, inboxId: place.inbox_id })
+  const row = await found.executeTakeFirst()
+  if (row === undefined) return null
+  const inbox = await lockInbox(tx, { accountId, inboxId: row.inbox_id })
   // Claims lock the thread alone.
   const thread = await lockRows(tx, found).executeTakeFirst()
   return inbox === null || thread === undefined ? null : { inbox, thread }

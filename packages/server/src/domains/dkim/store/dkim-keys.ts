@@ -178,10 +178,10 @@ export const markPublished = transaction({
     { keyIds, nowMs }: { keyIds: readonly string[]; nowMs: number | null },
   ): Promise<void> {
     if (keyIds.length === 0) return
-    const mark = tx.query.updateTable('dkim_keys').where('id', 'in', [...keyIds])
+    const update = tx.query.updateTable('dkim_keys').where('id', 'in', [...keyIds])
     await (nowMs === null
-      ? mark.set({ published_at: null })
-      : mark
+      ? update.set({ published_at: null })
+      : update
           .set({ published_at: nowMs })
           // A time in the future was written before the clock was set back.
           .where(({ or, eb }) =>
