@@ -2,14 +2,15 @@ import type { Mailbox } from '#mime/parsed-message.ts'
 import { cleanLine } from './charset.ts'
 import { decodeWords } from './encoded-word.ts'
 
-/** In characters. Longer text is never an address and is not scanned for quoted strings. */
+/** Longer text (in characters) is never an address and is not scanned for quoted strings. */
 export const ADDRESS_TEXT_LENGTH_MAX = 1_000
 
 /**
- * Reads the mailboxes of an address field in order, including the members of groups. Names without
- * an address are skipped; a bare local part counts only in angle brackets (`<MAILER-DAEMON>`). Text
- * in a quoted string or comment never becomes an address (RFC 5322 §3.4.1). Never throws. Runs in
- * linear time: an unclosed quote, comment or bracket is plain text from there on.
+ * Parses the mailboxes of an address field in order, including the members of groups. Names without
+ * an address are skipped, and a bare local part is accepted only in angle brackets
+ * (`<MAILER-DAEMON>`). Text in a quoted string or comment never becomes an address (RFC 5322
+ * §3.4.1). Never throws and runs in linear time: the text after an unclosed quote, comment or
+ * bracket is plain text.
  */
 export function parseAddressList(field: string): Mailbox[] {
   const reader = new AddressReader(field)
@@ -34,7 +35,7 @@ class AddressReader {
   #hasQuotes = true
   #hasComments = true
   #hasBrackets = true
-  /** False once an exact search for a closing bracket has failed. */
+  /** False once a strict search for a closing bracket has failed. */
   #isExact = true
   /** Tokens of the current mailbox; a quoted token cannot be an address. */
   #tokens: Token[] = []
@@ -238,19 +239,19 @@ function quote(text: string): string {
 }
 
 type Angle = {
-  /** The address after `cleanAddress`, or arbitrary text that is not an address. */
+  /** The result of `cleanAddress`, or arbitrary text that is not an address. */
   readonly text: string
   readonly close: number
-  /** Whether a comment is left open up to the end of the field. */
+  /** Whether a comment is still open at the end of the field. */
   readonly hasOpenComment: boolean
 }
 
 /**
- * Reads the text after an opening bracket. `start` is the index after it, `close` the first bracket
- * that could close it. Returns null if that bracket is inside a quoted string or comment and the
- * text does not form an address. `mayClose` is false if comments are known to be unclosed, so they
- * are not searched again. An unclosed quote or comment is text; a comment after an address ends at
- * the bracket.
+ * Parses the text after an opening bracket. `start` is the index after the bracket, and `close` is
+ * the first bracket that could close it. Returns null if the bracket at `close` is inside a quoted
+ * string or comment and the text does not form an address. `mayClose` is false if a search for the
+ * end of a comment has already failed. An unclosed quote or comment is plain text, and a comment
+ * after an address ends at the bracket.
  */
 function readAngle(
   field: string,
@@ -273,9 +274,9 @@ function readAngle(
       at = first
     } else {
       if (sign === '(') hasComments = false
-      // This bracket belongs to the next mailbox.
+      // The bracket belongs to the next mailbox.
       if (sign === '<' && at > first) return null
-      // `Name < <a@b>`: the innermost bracket holds the address.
+      // In `Name < <a@b>`, the innermost brackets contain the address.
       if (sign === '<') pieces = []
       const next = nextSign(field, at + 1)
       pieces.push(field.slice(sign === '<' ? at + 1 : at, next))
@@ -319,7 +320,9 @@ function closingComment(field: string, from: number): number {
   return -1
 }
 
-/** Whether a quoted word of a local part may follow: at the start, or after a route or a dot. */
+/**
+ * Whether a quoted word of a local part is allowed here: at the start, or after a route or a dot.
+ */
 function isLocalPart(pieces: readonly string[]): boolean {
   const last = pieces.findLast((piece) => piece.trim() !== '')
   return last === undefined || /[.:]\s*$/.test(last.slice(-10))

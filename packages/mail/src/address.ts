@@ -4,11 +4,11 @@
 import { domainToASCII } from 'node:url'
 
 /**
- * In octets. RFC 5321 §4.5.3.1.1 requires support for 64, but forwarders that rewrite the sender
- * and services that embed a token use more.
+ * Maximum octets of a local part. RFC 5321 §4.5.3.1.1 requires support for 64, but forwarders that
+ * rewrite the sender and services that embed a token use more.
  */
 const LOCAL_PART_OCTETS_MAX = 255
-/** RFC 5321 §4.5.3.1.2, in octets. */
+/** Maximum octets of a domain (RFC 5321 §4.5.3.1.2). */
 const DOMAIN_OCTETS_MAX = 255
 const LABEL_OCTETS_MAX = 63
 
@@ -39,10 +39,10 @@ const DOT_STRING = new RegExp(`^${ATOM}+(?:\\.${ATOM}+)*$`)
 const UTF8_ATOM = ATOM.replace('A-Z', '\\u0080-\\u{10ffff}A-Z')
 const UTF8_DOT_STRING = new RegExp(`^${UTF8_ATOM}+(?:\\.${UTF8_ATOM}+)*$`, 'u')
 const QUOTED_STRING = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e\u0080-\u{10ffff}]|\\[\x20-\x7e])*"/u
-// The grammar has no underscore, but domains that send mail use it.
+// The grammar does not allow underscores, but real mail domains use them.
 const LABEL = /^[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?$/
-// Letters, marks and digits of any script, the middle dot and the joiners (roughly RFC 5892).
-// Excludes the full-width dots that IDNA treats as label separators.
+// Matches letters, combining characters and digits of any script, the middle dot and the joiners
+// (roughly RFC 5892). Excludes the full-width dots that IDNA treats as label separators.
 const UTF8_LABEL = /^(?!-)[\p{L}\p{M}\p{N}\p{Join_C}\u00b7-]+(?<!-)$/u
 // Characters that must never reach a header, a log line or a page, although UTF-8 can encode them.
 const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\u200b\u2060\ufeff\ufffd]|(?! )\p{Zs}/u
@@ -144,8 +144,8 @@ export function asciiDomain(written: string): string {
  * or anything else that is not a name, and for a name over the length limit (RFC 1035 §2.3.4).
  */
 export function readDomainName(written: string): string | null {
-  // The conversion is slow, so its input is bounded: U-labels may be longer than A-labels, but not
-  // by that much.
+  // The conversion is slow, so its input is bounded. U-labels may be longer than A-labels, but
+  // never four times as long.
   if (written.length > 4 * NAME_LENGTH_MAX) return null
   const name = asciiDomain(written).replace(/\.$/, '')
   if (name.length > NAME_LENGTH_MAX || TOO_LONG_LABEL.test(name)) return null
@@ -164,8 +164,8 @@ type WireAddress = {
 
 /**
  * The mailbox as written between `<` and `>`, with its domain in A-labels, or null if it is
- * invalid. Angle brackets are refused even in quotes, where RFC 5321 allows them: a server that
- * ends the path at the wrong bracket would deliver to another mailbox.
+ * invalid. Angle brackets are refused even in quotes, where RFC 5321 allows them, because a server
+ * that ends the path at the wrong bracket would deliver to another mailbox.
  */
 export function writeAddress(text: string): WireAddress | null {
   if (/[<>]/.test(text)) return null
@@ -183,7 +183,7 @@ export function writeAddress(text: string): WireAddress | null {
 function writeDomain(domain: string): string | null {
   if (isAscii(domain)) return domain
   const ascii = domainToASCII(domain.toLowerCase())
-  // Digits of other scripts would become an IPv4 address, as they do in a URL.
+  // The conversion would turn digits of other scripts into an IPv4 address, as URL parsers do.
   return isDomainName(ascii) && !/^[\d.]+$/.test(ascii) ? ascii : null
 }
 

@@ -31,7 +31,7 @@ export type DkimResult = {
 
 export type DmarcResult = {
   readonly result: AuthenticationResult
-  /** The policy the domain publishes; null without a record. */
+  /** The policy that the domain publishes; null if it has no DMARC record. */
   readonly policy: 'none' | 'quarantine' | 'reject' | null
   readonly domain: string | null
 }
@@ -48,12 +48,12 @@ export type Authentication = {
 }
 
 export const SIGNATURES_SHOWN_MAX = 30
-/** Characters of a sender's domain or selector that are read. */
+/** Maximum characters of a sender's domain or selector. */
 export const IDENTIFIER_LENGTH_MAX = 253
 /**
- * Bounds on a header section whose signatures are checked, because the verifier takes quadratic
- * time beyond them: lines, consecutive white space with line ends, carriage returns without a line
- * feed, and characters of a From field.
+ * Bounds on a header section whose signatures are checked. The verifier takes quadratic time in the
+ * number of lines, consecutive white space with line ends, carriage returns without a line feed,
+ * and characters of a From field.
  */
 const SIGNATURE_HEADER_LINES_MAX = 2_000
 const SIGNATURE_SPACE_LENGTH_MAX = 250
@@ -68,9 +68,9 @@ export type SignatureFields = {
   readonly hasArc: boolean
   /** Number of fields that any reader could take for From, including malformed ones. */
   readonly fromCount: number
-  /** Whether the section is within HEADER_BYTES_MAX and HEADER_FIELDS_MAX, so all of it is read. */
+  /** Whether the section is within HEADER_BYTES_MAX and HEADER_FIELDS_MAX. */
   readonly isReadable: boolean
-  /** Whether it is readable and within the SIGNATURE_…_MAX bounds, so checking is fast. */
+  /** Whether the section is readable and within the SIGNATURE_…_MAX bounds, so checking is fast. */
   readonly isCheckable: boolean
 }
 
@@ -78,12 +78,12 @@ const FIELD =
   /(?<![^\n])(dkim-signature|arc-(?:seal|message-signature|authentication-results))[ \t\r\n]*:/gi
 
 /**
- * White space before the first field continues nothing. A line that starts with a colon may belong
- * to the name on the line before.
+ * White space before the first field is not a continuation line. A line that starts with a colon
+ * may belong to the name on the line before.
  */
 const FROM = /(?:^[ \t]*|\n)from[ \t\r\n]*:/gi
 
-/** Never throws. An unreadable header section is searched up to HEADER_BYTES_MAX. */
+/** Never throws. If the section is not readable, only its first HEADER_BYTES_MAX are searched. */
 export function readSignatureFields(raw: Uint8Array): SignatureFields {
   const bytes = bufferOf(raw)
   const { section, isWhole } = headerSection(bytes)
@@ -214,8 +214,8 @@ function isResults(name: Buffer): boolean {
 
 /**
  * The texts that a reader could take for the authserv-id (RFC 8601 §2.2), without comments,
- * folding, controls and quotes. A well-formed value gives one; ambiguous or unclosed comments give
- * several.
+ * folding, control characters and quotes. A well-formed value has one such text; ambiguous or
+ * unclosed comments yield several.
  */
 export function readAuthservIds(value: string): string[] {
   const nested = withoutComments(value)
@@ -238,7 +238,7 @@ function wordsOf(text: string, count: number): string[] {
     .slice(0, count)
 }
 
-/** Characters read after comments; no authserv-id is longer. */
+/** Characters examined after comments are removed; no authserv-id is longer. */
 const TEXT_READ = ADDRESS_TEXT_LENGTH_MAX
 
 /** `value` without comments (RFC 5322 §3.2.2); the content of an unclosed comment is kept. */

@@ -3,20 +3,20 @@ import { TextDecoder } from 'node:util'
 import type Iconv from 'iconv-lite'
 import { decodeHz, decodeIso2022 } from './iso-2022.ts'
 
-/** Number of cached labels; bounded because senders invent labels. */
+/** The cache of labels is bounded because senders invent labels. */
 const LABELS_MAX = 256
 const LABEL_LENGTH_MAX = 100
 
 export type Charset = {
-  /** The name in the Encoding Standard, if it has one. */
+  /** The charset's name in the Encoding Standard, or else the label's own. */
   readonly name: string
   /** Decodes octets; invalid ones become U+FFFD. */
   readonly decode: (octets: Uint8Array) => string
-  /** Whether octets below 128 are US-ASCII, except as trail octets. */
+  /** Whether octets below 128 are US-ASCII, except as the second octet of a character. */
   readonly isAsciiSuperset: boolean
 }
 
-/** Labels in use that neither library knows, reduced to letters and digits. */
+/** Labels that mail uses but neither library supports, reduced to letters and digits. */
 const ALIASES = new Map([
   ['ascii', 'us-ascii'],
   ['646', 'us-ascii'],
@@ -85,7 +85,7 @@ const CODE_PAGES = new Map([
   ['65000', 'utf-7'],
   ['65001', 'utf-8'],
 ])
-/** Labels without information: a program's word for its default charset or for unknown octets. */
+/** Labels without information: a program's default charset or unknown octets. */
 const MEANINGLESS =
   /^(?:ansi|default|unknown|x?unknown8?bit|unknown8bit|[78]bit|binary|none|null|text|plain|xuserdefined|userdefined|unicode|auto|asis|charset|system|local)$/
 
@@ -143,7 +143,7 @@ function findCharset(label: string): Charset | null {
   return makeCharset(label) ?? makeCharset(bare)
 }
 
-/** `windows1251`, `cp-1251`, `8859_2`, `iso88598i`: families with numbered members. */
+/** Families with numbered members: `windows1251`, `cp-1251`, `8859_2`, `iso88598i`. */
 function numberedName(letters: string): string | null {
   const page =
     /^x?(?:windows|win|cp|ms|ibm|dos|codepage|msdoscp)?(\d{3,5})$/.exec(letters)?.[1] ?? ''
@@ -177,7 +177,7 @@ function makeCharset(name: string): Charset | null {
     const isAsciiSuperset = !encoding.startsWith('utf-16')
     return { name: encoding, decode: (octets) => decoder.decode(octets), isAsciiSuperset }
   } catch {
-    // The Encoding Standard does not have this label.
+    // The label is missing from the Encoding Standard.
   }
   const iconv = loadIconv()
   if (!iconv.encodingExists(name)) return null

@@ -10,13 +10,12 @@ const windows1252 = new TextDecoder('windows-1252')
 
 /** Octets sampled from a long text before all of it is checked. */
 const SAMPLE_BYTES = 64 * 1024
-/** HTML may declare its charset within this many octets. */
+/** HTML may declare its charset within its first 4,096 octets. */
 const META_BYTES = 4_096
 
 export type CharsetHints = {
   /**
-   * HTML may declare its charset itself. It is never decoded as UTF-7, which hides markup from
-   * byte-level filters.
+   * HTML may declare its own charset. UTF-7 is never decoded, because it hides markup from filters.
    */
   readonly isHtml?: boolean
   /** Charsets declared elsewhere by the sender, for text that declares none. */
@@ -45,7 +44,7 @@ export function decodeText(
     return utf8.decode(bytes)
   }
   if (isAscii(bytes)) {
-    // Browsers trust the label of HTML here, and our readers must see the same text.
+    // Browsers trust the label of HTML here, and our users must see the same text.
     const mayBeIso2022 = !isHtml || declared === null || declared.name === 'us-ascii'
     if (mayBeIso2022 && isIso2022(bytes)) return decodeIso2022(bytes)
     return declared === null || declared.isAsciiSuperset
@@ -94,10 +93,7 @@ function countFaults(text: string): number {
   return text.match(/[\ufffd\x80-\x84\x86-\x9f]/g)?.length ?? 0
 }
 
-/**
- * In charsets where ordinary words can be valid UTF-8 by chance, UTF-8 needs at least this many
- * characters.
- */
+/** Minimum characters of UTF-8 in charsets where ordinary words can be valid UTF-8 by chance. */
 const UTF8_CHARACTERS_MIN = 4
 
 function isMeantAsUtf8(bytes: Buffer, declared: Charset | null): boolean {
@@ -114,7 +110,7 @@ function isOneOctet({ name }: Charset): boolean {
   return !MULTI_OCTET.test(name)
 }
 
-/** The charsets that programs on Windows and in Hong Kong write under a standard's name. */
+/** The charsets that Windows programs and programs in Hong Kong write under a standard's name. */
 const SIBLINGS: Readonly<Record<string, string>> = {
   'iso-8859-2': 'windows-1250',
   'iso-8859-4': 'windows-1257',
@@ -133,9 +129,9 @@ function siblingOf({ name }: Charset): Charset | null {
 }
 
 /**
- * Decodes UTF-8 with a few faults, at least `perFault` characters apart on average, or with
- * truncated characters; otherwise returns null. An invalid octet within a word is a letter that was
- * inserted in another charset.
+ * Decodes UTF-8 whose faults are at least `perFault` characters apart on average, or whose
+ * characters are truncated; otherwise returns null. An invalid octet within a word is a letter that
+ * was inserted in another charset.
  */
 function mostlyUtf8(bytes: Buffer, perFault: number): string | null {
   if (bytes.length > SAMPLE_BYTES) {
@@ -161,8 +157,7 @@ function mostlyUtf8(bytes: Buffer, perFault: number): string | null {
     strays += 1
     const letter = windows1252.decode(octets)
     const [before, after] = [latin1At(bytes, at - 1), latin1At(bytes, at + 1)]
-    // No program writes ÿ (0xff) within a word, or a capital after a small letter, so these are
-    // faults of UTF-8.
+    // No program writes ÿ (0xff) within a word, or a capital after a small letter.
     const isLetter = run !== '\xff' && !(/[a-z]/.test(before) && /\p{Lu}/u.test(letter))
     return isLetter && /[a-z]/i.test(before + after) ? letter : '\ufffd'
   })
@@ -185,7 +180,7 @@ function latin1At(bytes: Buffer, index: number): string {
 
 /**
  * The charset that HTML or XML declares at its start. A declared UTF-16 means UTF-8, because the
- * declaration was readable as US-ASCII.
+ * declaration itself was readable as US-ASCII.
  */
 function metaCharset(bytes: Buffer): string | null {
   const head = bytes.toString('latin1', 0, META_BYTES)
@@ -197,8 +192,8 @@ function metaCharset(bytes: Buffer): string | null {
 }
 
 /**
- * RFC 2152. Only for header text and plain text: HTML in UTF-7 hides its markup from every
- * byte-level filter. A sequence that does not decode is unchanged.
+ * Decodes UTF-7 (RFC 2152), for header text and plain text only: HTML in UTF-7 hides its markup
+ * from byte-level filters. A sequence that cannot be decoded is unchanged.
  */
 export function decodeUtf7(bytes: Uint8Array): string {
   const text = bufferOf(bytes).toString('latin1')
@@ -211,7 +206,7 @@ export function decodeUtf7(bytes: Uint8Array): string {
   return blocks.join('')
 }
 
-/** Decoding works in blocks, because replacing millions of matches exceeds V8's memory. */
+/** Text is decoded in blocks, because replacing millions of matches at once exceeds V8's memory. */
 const UTF7_BLOCK_LENGTH = 64 * 1024
 const UTF7_SEQUENCE = /[A-Za-z0-9+/]*-?/y
 
@@ -247,8 +242,8 @@ export function percentDecoded(text: string): string {
 }
 
 /**
- * Removes NUL, which PostgreSQL refuses and SQLite stops at, and replaces lone surrogates with
- * U+FFFD. Idempotent.
+ * Removes NUL, which PostgreSQL refuses and which truncates text in SQLite, and replaces lone
+ * surrogates with U+FFFD. Idempotent.
  */
 export function cleanText(text: string): string {
   return (text.includes('\0') ? text.replaceAll('\0', '') : text).toWellFormed()

@@ -10,9 +10,9 @@ import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { bufferOf } from './charset.ts'
 
-/** Octets of a body that are hashed before other work may run: 4 ms. */
+/** Octets of a body that are hashed before yielding to the event loop (4 ms). */
 const DKIM_BODY_STEP_BYTES = 1024 * 1024
-/** The number of threads in Node's thread pool. */
+/** Node's thread pool has four threads. */
 const SIGNATURES_AT_ONCE = 4
 /** RFC 5322 §2.1.1 recommends at most 78. A piece that cannot be folded (d=) may exceed it. */
 const DKIM_LINE_LENGTH_MAX = 76
@@ -27,16 +27,16 @@ export type Signer = {
 }
 
 type SignerOptions = {
-  /** In A-labels, like `selector`. */
+  /** The signing domain in A-labels, like `selector`. */
   domain: string
   selector: string
   /** An RSA key of at least 1024 bits (RFC 8301 §3.2). */
   privateKey: KeyObject
 }
 
-// Listed once more than they occur, so that another field cannot be added (RFC 6376 §5.4.2, §8.15).
+// Each is listed once more than it occurs, so that none can be added (RFC 6376 §5.4.2, §8.15).
 const OVERSIGNED = ['From', 'To', 'Cc', 'Subject', 'Date', 'Message-ID', 'Reply-To']
-/** Oversigned if present: a second field could redirect unsubscriptions. */
+/** These fields are oversigned if present: a second field could redirect unsubscriptions. */
 const OVERSIGNED_IF_PRESENT = ['List-Unsubscribe', 'List-Unsubscribe-Post']
 const SIGNED = [
   ...OVERSIGNED,
@@ -48,14 +48,14 @@ const SIGNED = [
   ...OVERSIGNED_IF_PRESENT,
 ]
 
-// With a callback, signing runs in the thread pool and does not block other connections for 0.3 ms.
+// The callback form signs in the thread pool and does not block the event loop for 0.3 ms.
 const signInPool = promisify(
   (data: Uint8Array, key: KeyObject, done: (error: Error | null, signature: Buffer) => void) =>
     signWithCallback('sha256', data, key, done),
 )
 
 /**
- * One copy of the key per concurrent signature: a key is locked while it signs, and starting
+ * One copy of the key per concurrent signature. A key is locked while it signs, and starting
  * another signature would block the main thread on that lock.
  */
 class KeyCopies {
@@ -112,7 +112,7 @@ function chooseFields(fields: readonly RawField[]): { names: string[]; signedFie
   const names: string[] = []
   const signedFields: RawField[] = []
   for (const name of SIGNED) {
-    // Of several fields with the same name, the last is signed first (RFC 6376 §5.4.2).
+    // If a field name is repeated, the last field is signed first (RFC 6376 §5.4.2).
     const present = fields.filter((field) => field.name === name.toLowerCase()).reverse()
     const isOversigned =
       OVERSIGNED.includes(name) || (present.length > 0 && OVERSIGNED_IF_PRESENT.includes(name))
@@ -154,18 +154,18 @@ const SPACE = 0x20
 
 /** A header field of a message, one character per octet, without its last CRLF. */
 export type RawField = {
-  /** Lower-case. */
+  /** The field's name in lower case. */
   readonly name: string
   readonly text: string
 }
 
 type RawMessage = {
   readonly fields: readonly RawField[]
-  /** A view of the message; empty if no empty line ends the header section. */
+  /** A view of the message's body; empty if no empty line ends the header section. */
   readonly body: Uint8Array
 }
 
-/** Splits a message with CRLF line ends. Lines that are not fields are skipped. */
+/** Splits a message with CRLF line ends. Lines without a field name are skipped. */
 function splitMessage(raw: Uint8Array): RawMessage {
   const bytes = bufferOf(raw)
   const isBare = bytes.length >= 2 && bytes[0] === CR && bytes[1] === LF
@@ -180,7 +180,7 @@ function splitMessage(raw: Uint8Array): RawMessage {
 
 /**
  * Relaxed canonicalization of a header field (RFC 6376 §3.4.2), without the final CRLF. `text` is a
- * whole field, one character per octet.
+ * complete field, one character per octet.
  */
 export function relaxField(text: string): string {
   const colon = text.indexOf(':')
@@ -194,13 +194,13 @@ export function relaxField(text: string): string {
 
 /**
  * Base64 SHA-256 of a body in relaxed canonicalization (RFC 6376 §3.4.4). Lines end in CRLF; a lone
- * CR or LF is content. Yields to other work after every DKIM_BODY_STEP_BYTES.
+ * CR or LF is content. Yields to the event loop after every DKIM_BODY_STEP_BYTES.
  */
 async function hashRelaxedBody(body: Uint8Array): Promise<string> {
   const hash = createHash('sha256')
   const end = contentEnd(body)
   const step = Math.min(end, DKIM_BODY_STEP_BYTES)
-  // One octet more, because white space at the end of a step is written in the next.
+  // White space at the end of a step is written in the next step, which needs one more octet.
   const relaxed = new Uint8Array(step + 1)
   for (let start = 0; start < end; start += step) {
     if (start > 0) await setImmediate()
@@ -239,7 +239,7 @@ function isSpace(octet: number | undefined): boolean {
   return octet === SPACE || octet === TAB
 }
 
-/** End of the last line with content; trailing empty lines and white space do not count. */
+/** End of the last line with content; trailing empty lines and white space are excluded. */
 export function contentEnd(body: Uint8Array): number {
   let end = body.length
   for (;;) {
@@ -259,12 +259,12 @@ export function readFields(section: string): RawField[] {
   return fields
 }
 
-/** `text` is collapsed already, with at most one space at either end. */
+/** `text` is already collapsed, with at most one space at either end. */
 function trimSpace(text: string): string {
   return text.slice(text.startsWith(' ') ? 1 : 0, text.endsWith(' ') ? -1 : undefined)
 }
 
-/** RFC 8301 §3.2. The record of a longer key does not always fit into one DNS answer over UDP. */
+/** RFC 8301 §3.2. The record of a longer key may not fit into a DNS answer over UDP. */
 const MODULUS_BITS = 2048
 
 const generate = promisify(generateKeyPair)
@@ -287,7 +287,8 @@ export function formatKeyRecord(publicKey: string): string {
 
 /**
  * Whether a verifier that finds these TXT records accepts an rsa-sha256 signature made with this
- * key. It may use any of several records (RFC 6376 §3.6.2.2), so all of them must be valid.
+ * key. A verifier may use any one of several records (RFC 6376 §3.6.2.2), so all of them must be
+ * valid.
  */
 export function recordsHoldKey(texts: readonly string[], publicKey: string): boolean {
   return texts.length > 0 && texts.every((text) => findKeyDefect(text, publicKey) === null)
@@ -314,7 +315,7 @@ export function findKeyDefect(text: string, publicKey: string): KeyDefect | null
   return isTest ? 'test' : null
 }
 
-/** Parses a tag list (RFC 6376 §3.2) without white space, which means nothing in key records. */
+/** Parses a tag list (RFC 6376 §3.2) without white space, which is ignored in key records. */
 function readTags(text: string): ReadonlyMap<string, string> {
   const tags = new Map<string, string>()
   for (const part of text.split(';')) {

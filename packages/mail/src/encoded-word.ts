@@ -8,9 +8,9 @@ type Word = { readonly charset: string; readonly isBase64: boolean; readonly tex
 
 /**
  * Decodes the encoded words in `value` and keeps other text. White space between two encoded words
- * is dropped (RFC 2047 §6.2). Adjacent words in one charset are decoded as one run of octets,
- * because senders split characters and shift states across words; if that gives more U+FFFD than
- * decoding each word alone, each is decoded alone. Never throws; runs in linear time.
+ * is dropped (RFC 2047 §6.2). Adjacent words in one charset are decoded together, because senders
+ * split characters and shift states across words. If that yields more U+FFFD than decoding the
+ * words one by one, they are decoded one by one. Never throws; runs in linear time.
  */
 export function decodeWords(value: string): string {
   if (!value.includes('=?')) return value
@@ -54,7 +54,7 @@ function decodeRun(run: readonly Word[]): string {
   return decodeText(octets, first.charset)
 }
 
-/** Base64 that continues in the next word without padding is one text, split within a quantum. */
+/** Base64 without padding continues in the next word, so both are decoded as one text. */
 function octetsOf(run: readonly Word[]): Uint8Array {
   const chunks: Buffer[] = []
   let base64: string[] = []

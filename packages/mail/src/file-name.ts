@@ -5,7 +5,7 @@ export const FILENAME_LENGTH_MAX = 200
 
 type NamedPart = { readonly filename: string | null; readonly contentType: string }
 
-/** Extensions for parts without a usable name; other types get none. */
+/** Extensions for parts without a usable name. Parts of other types have no extension. */
 const EXTENSIONS = new Map([
   ['application/gzip', '.gz'],
   ['application/json', '.json'],
@@ -45,9 +45,9 @@ const DEVICE_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
 
 /**
  * Makes one name per part, in order: the last component of a path, without control, bidirectional
- * and invisible characters, at most FILENAME_LENGTH_MAX code points with its extension kept. If
- * nothing is left, the name is `attachment` with the type's usual extension. A repeated name
- * (ignoring case) is numbered: `a.pdf`, `a (2).pdf`.
+ * and invisible characters, at most FILENAME_LENGTH_MAX code points, including its extension. An
+ * empty name becomes `attachment` with the type's usual extension. A repeated name (ignoring case)
+ * is numbered: `a.pdf`, `a (2).pdf`.
  */
 export function safeFileNames(parts: readonly NamedPart[]): string[] {
   const taken = new Set<string>()

@@ -4,7 +4,7 @@
 import { type Charset, charsetOf } from './charset-names.ts'
 
 const GUESSED_BYTES_MAX = 16 * 1024
-/** A non-Latin script is accepted only with letters of this many octets and this score. */
+/** A non-Latin script is accepted only with this many letters and this score. */
 const LETTERS_MIN = 4
 const SCORE_MIN = 0.42
 const DEFAULT = 'windows-1252'
@@ -13,12 +13,12 @@ const DEFAULT_BONUS = 0.05
 type Candidate = {
   readonly label: string
   readonly script: RegExp
-  /** Weights of the small letters of its languages by frequency, at most 1. */
+  /** The small letters of the charset's languages, weighted by frequency up to 1. */
   readonly usual: ReadonlyMap<string, number>
   readonly width: 1 | 2
 }
 
-/** `usual` lists the letters of most words in its languages, the most frequent half first. */
+/** `usual` lists the letters of most words in the charset's languages, most frequent half first. */
 function candidate(label: string, script: RegExp, usual: string, width: 1 | 2 = 1): Candidate {
   const letters = [...usual]
   const weights = letters.map((letter, index): [string, number] => [
@@ -91,7 +91,9 @@ export function guessCharset(octets: Uint8Array): Guess {
   return best
 }
 
-/** Score of the octets in the charset, at most 1; null if the charset is not a candidate. */
+/**
+ * Score of the octets in the charset, at most 1; null if the charset is not among the candidates.
+ */
 export function scoreAs(octets: Uint8Array, { name, decode }: Charset): number | null {
   const known = CANDIDATES.find(({ label }) => label === name)
   return known === undefined ? null : scoreOf(decode(octets.subarray(0, GUESSED_BYTES_MAX)), known)
@@ -105,7 +107,7 @@ const CHARACTERS_SURE = 4
 
 /**
  * Whether the guess is so good that a label with the score `labelled` must be wrong. Latin letters
- * prove nothing: Icelandic letters are Turkish ones in another charset.
+ * are no evidence: Icelandic letters are Turkish ones in another charset.
  */
 export function isSurer({ score, charset }: Guess, octets: Uint8Array, labelled: number): boolean {
   if (CANDIDATES.some(({ label, script }) => label === charset.name && script === LATIN))
@@ -117,11 +119,11 @@ export function isSurer({ score, charset }: Guess, octets: Uint8Array, labelled:
 }
 
 const WORD = /[\p{L}\p{M}]+/gu
-/** A word in one case or with only an initial capital, or any word of a script without cases. */
+/** Matches a word in one case, with an initial capital only, or of a script without cases. */
 const USUAL_CASE = /^(?:\p{Lu}?[^\p{Lu}]*|\p{Lu}+)$/u
 const PUNCTUATION = /[\s\u00a0–—‘’“”„…€«»‹›•·°§£№©®™、。，！？：；（）「」『』～・％ᄀ￥¿¡]/u
 
-/** At most 1, relative to the number of non-ASCII characters. */
+/** The score of a text, at most 1, relative to its number of non-ASCII characters. */
 function scoreOf(text: string, { label, script, usual, width }: Candidate): number {
   const foreign = text.match(/[^\x00-\x7f]/gu) ?? []
   let score = 0
@@ -148,7 +150,7 @@ const FAULT = /[\ufffd\x80-\x9f]/
  */
 const EAST_ASIAN =
   /(?![\uff61-\uff9f])[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]/u
-/** Accented letters in Latin words turn into these in a wrong charset. */
+/** Accented letters in Latin words become these characters in a wrong charset. */
 const WITHIN_LATIN = /(?<=[A-Za-z])[^\x00-\x7f](?=[A-Za-z])/gu
 const SIGN_WITHIN_WORD =
   /(?<=\p{L})[^\p{L}\p{M}\p{P}\p{Z}\p{N}\x00-\x7f](?=\p{L})|[a-z][¿¡¹²³¼½¾](?=[a-z])|[^\x00-\x7f\P{L}](?=\d)|[£¤¥¦](?=\p{L})/gu
@@ -157,7 +159,7 @@ const SIGN_WITHIN_WORD =
 const CAPITAL_COST = 0.1
 
 /**
- * Penalty for a word of one letter: wrong charsets produce them, and languages have few. East Asian
+ * Penalty for a word of one letter: wrong charsets produce many, and languages have few. East Asian
  * text is not divided into words.
  */
 const SINGLE_LETTER_COST = 0.5

@@ -1,14 +1,14 @@
 import type { Defect } from '#mime/parsed-message.ts'
 import { bufferOf, decodeText } from './charset.ts'
 
-/** Octets of the header section of a message or part; real ones stay under 100 KiB. */
+/** Maximum octets of the header section of a message or part; real ones stay under 100 KiB. */
 export const HEADER_BYTES_MAX = 256 * 1024
 export const HEADER_FIELDS_MAX = 1_000
 
 export type HeaderField = {
-  /** Lower-case. */
+  /** The field's name in lower case. */
   readonly name: string
-  /** Unfolded and trimmed; encoded words are not yet decoded. */
+  /** The field's text, unfolded and trimmed; encoded words are not yet decoded. */
   readonly value: string
 }
 
@@ -16,7 +16,7 @@ export type HeaderSection = {
   readonly fields: readonly HeaderField[]
   /** Offset of the first octet of the body, or of the first unread octet after a defect. */
   readonly bodyStart: number
-  /** The exceeded bound. Nothing from `bodyStart` on belongs to the fields then. */
+  /** The exceeded bound; the fields then end at `bodyStart`. */
   readonly defect: 'header-too-large' | 'too-many-header-fields' | null
 }
 
@@ -25,9 +25,9 @@ const CR = 0x0d
 
 /**
  * Reads the fields of `raw` from `start` to the first empty line or `end`. Lines that are not
- * fields (an mbox `From ` line, garbage) are skipped. If no field follows them before the empty
- * line, the body starts with them, because the empty line before it is missing. Stops at
- * HEADER_BYTES_MAX and HEADER_FIELDS_MAX, before the field that would exceed the bound.
+ * fields (an mbox `From ` line, garbage) are skipped. If such lines are not followed by another
+ * field, the empty line is missing and the body starts with them. Stops at HEADER_BYTES_MAX and
+ * HEADER_FIELDS_MAX, before the field that would exceed the bound.
  */
 export function readHeaderSection(
   raw: Uint8Array,
@@ -146,7 +146,7 @@ class FieldLines {
     const text = this.#text
     const colon = text.indexOf(':', start)
     const isField = colon >= 0 && colon < end
-    // Before the first field, leading white space continues nothing.
+    // White space before the first field is not a continuation line.
     const nameStart = this.fields.length === 0 ? skipSpace(text, start) : start
     const name = isField ? fieldName(text, nameStart, colon) : ''
     if (name === '') {
@@ -187,10 +187,7 @@ function endOfLine(text: string, from: number): number {
   return lineFeed < 0 ? text.length : lineFeed
 }
 
-/**
- * Printable US-ASCII (RFC 5322 §2.2). White space before the colon, folded or not, is the obsolete
- * form (§4.5).
- */
+/** Printable US-ASCII (RFC 5322 §2.2). White space before the colon is the obsolete form (§4.5). */
 function fieldName(text: string, start: number, colon: number): string {
   let end = colon
   while (end > start && isSpaceOrBreak(text.charCodeAt(end - 1))) end -= 1

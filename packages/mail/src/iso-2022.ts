@@ -36,15 +36,15 @@ const SHIFT_OUT = '\x0e'
 const SHIFT_IN = '\x0f'
 
 const SWITCH = /\x1b(\$[@AB]|\$[()*+][A-Z@]|[().-/][A-Z@])|[\x0e\x0f\n]/g
-/** Occurs only in ISO-2022 text. */
+/** Matches escape sequences that occur only in ISO-2022 text. */
 const ANNOUNCEMENT = /\x1b(?:\$[@AB]|\$\([@ABCD]|\$\)[AC]|\([IJ])/
 
-/** Whether seven-bit octets announce a set of ISO-2022, whatever their label. */
+/** Whether seven-bit octets announce an ISO-2022 character set, whatever their label. */
 export function isIso2022(octets: Buffer): boolean {
   return octets.includes(0x1b) && ANNOUNCEMENT.test(octets.toString('latin1'))
 }
 
-/** Unsupported characters become U+FFFD. A line end leaves every set (RFC 1468, RFC 1557). */
+/** Unsupported characters become U+FFFD. A line end returns to ASCII (RFC 1468, RFC 1557). */
 export function decodeIso2022(octets: Uint8Array): string {
   const text = Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength).toString('latin1')
   const pieces: string[] = []
@@ -69,12 +69,12 @@ export function decodeIso2022(octets: Uint8Array): string {
   return pieces.join('')
 }
 
-/** Decodes the text between two switches; blanks and controls are unchanged. */
+/** Decodes the text between two escape sequences; blanks and control characters are unchanged. */
 function decodeSet(text: string, set: CharacterSet): string {
   if (text === '') return ''
   switch (set) {
     case 'ascii':
-      // Windows programs leave katakana as single octets that no sequence announces.
+      // Windows programs write katakana as single octets without an escape sequence.
       return /[\x80-\xff]/.test(text) ? shiftJis.decode(Buffer.from(text, 'latin1')) : text
     case 'roman':
       return text.replaceAll('~', '‾')
@@ -95,7 +95,7 @@ function decodeSet(text: string, set: CharacterSet): string {
   }
 }
 
-/** Characters of two octets, or half of one. */
+/** Characters of two octets, or an incomplete character of one octet. */
 const PAIRS = /(?:[!-~][!-~]){1,4096}|[!-~]/g
 
 function eucOf(text: string, decoder: TextDecoder): string {

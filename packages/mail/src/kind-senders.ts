@@ -1,5 +1,5 @@
-// What sender addresses and names say about the kind of mail: mailboxes of mail systems, programs
-// and list hosts, and the many wordings of "do not reply".
+// Recognizes kinds of mail by sender addresses and names: mailboxes of mail systems, programs and
+// list hosts, and the many wordings of "do not reply".
 
 import type { KindSign, Mailbox } from '#mime/parsed-message.ts'
 
@@ -11,13 +11,13 @@ const NO_REPLY =
   /(?:^|[-_.+=])(?:no[-_.]?re?ply|do[-_.]?not[-_.]?re?ply|dont[-_.]?reply|unattended|autoreply|auto[-_.]?(?:reply|confirm|response|mailer))(?:[-_.+=\d]|$)|(?:noreply|donotreply)$/
 const SYSTEM_NAME =
   /^(?:mailer[-_.]?daemon|mdaemon|post[-_.]?master|bounces?|notify|notifications?|[a-z]+[-_.]notifications?|alerts?|alerting|alertmanager|mailer|robot|daemon|root|cron|anacron|nobody|www-data|apache|nginx|nagios|icinga2?|zabbix|monit|monitoring|logwatch|fail2ban|jenkins|jira|confluence|gitlab|gerrit|trac|redmine|[a-z]+-daemon|listserv|majordomo|sympa|.+-(?:request|owner|bounces)|owner-.+|opendmarc|dmarc.*|asterisk|bacula|veeam|sap[-_]wf.*|rss|rss2email|rss-?feeds?|feeds?|feed2(?:imap|mail)|grafana|prtg|uptime-?robot|prometheus|datadog|munin|netdata|librenms|centreon|cacti|check-?mk|logcheck|arpwatch|apticron|smartd|unattended-upgrades|rkhunter|tripwire|ossec|wazuh|teamcity|buildbot|auto(?:mat(?:ed|ic|isch|ique|ico)?|mailer|mail|responder)|system[-_.]?(?:messages?|mail|notices?))$/
-/** Subdomains named for mail that expects no reply. */
+/** Subdomains named for mail that cannot be answered. */
 const NO_REPLY_DOMAIN = /[@.](?:no-?reply|do-?not-?reply)\.[^.]+\./
 /** "Do not reply" and "no answer" without separators, in several languages. */
 const NO_REPLY_WORDS =
   /^(?:(?:donot|dont)(?:reply|respond|answer)|no(?:answer|response|respond|reponse|replies|contest)|nepas?re(?:pond|ply)|pasdereponse|sansreponse|(?:bitte)?nicht(?:be)?antwort|keineantwort|sinrespuesta|naorespon|semresposta|n[eo][nr]*rispond|antwortnicht|nessunarisposta|geenantwoord|geenreply|niet(?:be)?antwoord|nietreager|svara?(?:inte|ej)|ejsvar|inge[nt]svar|ikke(?:be)?svar|(?:be)?svarikke|eivasta|alavasta|nieodpow|(?:bez|brak)odpow|prosimynieodp|neodpov|neodgov|nuraspund|fararaspuns|nevalasz|(?:yanit|cevap)(?:lama|yok)|neotvec|bezotvet|otvetne|(?:un|not)monitored|unattended|nevidpov|minapant|janganbalas|khongtraloi|dungtraloi|mittevast|neatbild|neatsak|неотвеч|невідпов|μηναπαντ|henshinfuka)/
 
-/** Whether the local part of an address says that replies are not read. */
+/** Whether the local part of an address indicates that replies are not read. */
 export function isNoReplyName(localPart: string): boolean {
   const local = localPart.slice(0, LOCAL_PART_LENGTH_MAX).toLowerCase()
   if (NO_REPLY.test(local)) return true
@@ -34,18 +34,18 @@ export function isNoReplyName(localPart: string): boolean {
 const LOCAL_PART_LENGTH_MAX = 256
 const LOCAL_PART_WORDS_MAX = 20
 
-/** Mailboxes that programs often send from, and people sometimes do. */
+/** Mailboxes that programs often send from, and people sometimes use. */
 const SERVICE_NAME =
   /^(?:reports?|service|receipts?|orders?|shop|store|invoices?|updates?|digest|members?|accounts?|onboarding|scanner|scan|fax|nas|app|ci|builds?|backups?|system|webmaster|wordpress|forum|bookings?|quarantine|feedback|survey|expiry|store-news|\+\d{6,})$/
 
-/** Words in newsletter mailboxes that people's mailboxes also contain. */
+/** Newsletter words that also occur in people's mailboxes. */
 const NEWSLETTER_NAME =
   /(?:^|[-_.])(?:news|news-?letters?|newsflash|promos?|promotions?|offers|deals|specials|marketing|tips|weekly|daily|bulletins?)(?:[-_.]|$)/
 const NEWSLETTER_DOMAIN = /[@.](?:news|promo|offers|deals|marketing)\.[^.]+\./
 /** Mailboxes and domains that only newsletters use. */
 const NEWSLETTER_ADDRESS = /^newsletters?@|@(?:[^@]{1,200}\.)?(?:newsletters?|mailings?)\.[^.@]+\./
 
-/** Words of program mailboxes, within a longer name. */
+/** Words that occur within the longer names of program mailboxes. */
 const SERVICE_WORD =
   /^(?:tickets?|ticketing|service|receipts?|orders?|bookings?|meetings?|status|.*(?:best(?:ae|a)tigung|confirmation|confirmacion|conferma|bevestiging)|helpdesk|servicedesk|service-desk|glpi|otrs|payments?|invoicing|confirmations?|notices?|reminders?|reply|mailrobot|(?:help|chat|mail|news|alert|build|deploy|support|pin)bot|letters?|mailings?|messenger|mastodon)$/
 const SERVICE_DOMAIN =
@@ -62,7 +62,7 @@ export function readAddress(address: string): Read {
   if (isNoReplyName(local) || NO_REPLY_DOMAIN.test(lower.slice(at))) {
     return { rule: 'no-reply', says: 'system' }
   }
-  // Mail systems write only about mail.
+  // Mail systems send only reports about mail.
   if (/^mailer[-_.]?daemon$|^microsoftexchange[\da-f]{8,}$/.test(local))
     return { rule: 'system-sender', says: 'bounce' }
   // The text after a plus sign is a tag.
@@ -88,7 +88,7 @@ export function isBounceAddress(reversePath: string): boolean {
   return at > 0 && (BOUNCE_NAME.test(lower.slice(0, at)) || BOUNCE_DOMAIN.test(lower.slice(at + 1)))
 }
 
-/** Addresses at list hosts for leaving a list: `leave-garden-1234@`, `garden-unsubscribe@`. */
+/** List host addresses for leaving a list: `leave-garden-1234@`, `garden-unsubscribe@`. */
 const LEAVING_NAME =
   /^(?:leave|unsub(?:scribe)?|opt-?out)[-_.+=]|^[^@]{1,200}[-_.](?:unsubscribe|leave)@/
 
@@ -107,12 +107,12 @@ const AROUND_LIST_NAME =
   /^(?:owner|bounces?|errors)[-.]|[-+.](?:bounces?|owner|request|admin|errors|return|outgoing)(?:[-+.=].*)?$|-\d{4,}[a-z]?$/g
 
 /**
- * Whether the path belongs to a list owner, or to a list that the mail is addressed to:
+ * Whether the path belongs to a list owner, or to a list that the mail is addressed to, such as
  * `garden-bounce@` for mail to `garden@`.
  */
 export function isPathOfList(path: string, addressees: readonly Mailbox[]): boolean {
   const local = localPartOf(path)
-  // Majordomo and LISTSERV use it as the sender of every post.
+  // Majordomo and LISTSERV use an owner address as the sender of every post.
   if (/^owner-|-owner$/.test(local)) return true
   const name = local.replace(AROUND_LIST_NAME, '')
   return name !== local && addressees.some(({ address }) => localPartOf(address) === name)
@@ -128,7 +128,7 @@ const MAIL_SYSTEM_NAME =
 const PROGRAM_NAME =
   /\b(?:cron daemon|no[- ]?reply|do not reply|notifications?|(?:network )?monitor(?:ing)?)\)?$|^(?:uptime ?robot|grafana|nagios|zabbix)$/i
 
-/** Display names of programs often end in these words. */
+/** Words that often end the display names of programs. */
 const SERVICE_TITLE = /\b(?:receipts|updates|alerts|reminders|system account)$/i
 
 /** Whether the author is a postmaster, who sends failure reports among other mail. */

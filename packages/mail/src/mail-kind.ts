@@ -1,5 +1,5 @@
-// Classifies a message by its header and envelope alone: collects the signs that a program sent it
-// or a list forwarded it, and derives its category. Without a sign, a message is personal.
+// Classifies a message by its header and envelope alone. Collects the signs that a program sent the
+// message or a list forwarded it, and derives its category. A message without signs is personal.
 
 import type {
   CategoryReason,
@@ -23,13 +23,13 @@ import {
   TOKEN_TAG,
 } from './kind-senders.ts'
 
-/** In characters. */
+/** Maximum characters of a sign's detail. */
 const DETAIL_LENGTH_MAX = 160
 const SUBJECT_LENGTH_MAX = 300
 
 type Says = KindSign['says']
 
-/** The signs in a header, each rule once, in the order of the fields. Never throws. */
+/** The signs in a header, with each rule once, in the order of the fields. Never throws. */
 export function readKindSigns(
   fields: readonly HeaderField[],
   {
@@ -41,7 +41,7 @@ export function readKindSigns(
   }: Pick<ParsedHeaders, 'subject' | 'from' | 'replyTo' | 'to' | 'cc'>,
 ): KindSign[] {
   const isReply = fields.some(({ name, value }) => name === 'in-reply-to' && value !== '')
-  // Lists put their name in front of the subjects of their posts.
+  // Mailing lists prefix the subjects of their posts with the list's name.
   const isPost = isReply || /^\s*\[[^\]]{1,40}\]/.test(subject)
   const signs = new Map<string, KindSign>()
   const add = (read: Read, detail: string) => {
@@ -53,7 +53,7 @@ export function readKindSigns(
   const isAlias = fields.some(({ name }) => ALIAS_FORWARDER.test(name))
   for (const { name, value } of fields) {
     if (value === '' && !name.startsWith('x-ms-')) continue
-    // Alias services add this field to the personal mail that they forward.
+    // Alias services add this field to personal mail that they forward.
     if (isAlias && name.startsWith('list-unsubscribe')) continue
     const path = NOTED_PATHS.has(name) ? pathIn(value) : null
     if (name === 'sender' && isAddressee(path, context)) {
@@ -73,12 +73,12 @@ export function readKindSigns(
   for (const address of [from?.address, ...replyTo.map((one) => one.address)]) {
     if (address !== undefined) add(readAddress(address), address)
   }
-  // `From: Mail Delivery Subsystem`, without an address.
+  // The sender name of a field like `From: Mail Delivery Subsystem`, which has no address.
   const name = from?.address.includes('@') === true ? from.name : firstField(fields, 'from')
   add(readName(decodeWords(name ?? '')), `From: ${cleanLine(name ?? '')}`)
   const token = replyTo.find(({ address }) => TOKEN_TAG.test(address))
   if (token !== undefined) add(PROGRAM('service-mailbox'), token.address)
-  // Mail systems write without an author.
+  // Mail systems send reports without an author.
   if (from === null || !/.@./.test(from.address)) {
     add(PROGRAM('no-author'), `From: ${cleanLine(firstField(fields, 'from') ?? '')}`)
   }
@@ -91,8 +91,7 @@ export function readKindSigns(
 }
 
 /**
- * Rules about services that send the mail of both programs and people, and about mail that mostly
- * programs send.
+ * Rules that match services used by both programs and people, and mail that mostly programs send.
  */
 const SENT_BY_SERVICE = new Set([
   'bounce-address',
@@ -103,7 +102,7 @@ const SENT_BY_SERVICE = new Set([
 ])
 const OF_PROGRAM = new Set(['service-mailbox', 'program-subject'])
 
-/** Words in newsletter names, and issue numbers in subjects, that personal mail also contains. */
+/** Words in newsletter names, and issue numbers in subjects, that also occur in personal mail. */
 const NEWSLETTER_TITLES = [
   /\bnews ?letters?\b|\b(?:news|weekly|daily|deals|offers|bulletin|tips)$/i,
   /\bissue (?:no\.? ?|#)?\d|\bvol(?:ume)?\.? ?\d/i,
@@ -132,7 +131,7 @@ function saysOfPost(
 ): Says {
   if (isPost && says === 'host') return 'list'
   if (!isReply || says !== 'bulk') return says
-  // A reply with low precedence comes from an old kind of list.
+  // A reply with low precedence comes from an old kind of mailing list.
   return rule === 'precedence' ? 'list' : 'program'
 }
 
@@ -141,7 +140,7 @@ function isSame(one: Mailbox | undefined, other: Mailbox): boolean {
 }
 
 export type Envelope = {
-  /** '' is the null reverse-path. */
+  /** The empty string is the null reverse-path. */
   readonly reversePath: string
   /** Addresses of the inboxes that received the message. */
   readonly recipients: readonly string[]
@@ -154,7 +153,7 @@ export type MailKind = {
   readonly autoReplyable: boolean
 }
 
-/** Classifies a message. In doubt it is personal and gets no automatic reply. */
+/** Classifies a message. A doubtful message is personal and gets no automatic reply. */
 export function judgeKind(headers: ParsedHeaders, { reversePath, recipients }: Envelope): MailKind {
   const { kindSigns, from, to, cc, inReplyTo, subject, automaticReason } = headers
   const signs = [...kindSigns]
@@ -163,7 +162,7 @@ export function judgeKind(headers: ParsedHeaders, { reversePath, recipients }: E
   const path = readPath(reversePath, { author, addressees: [...to, ...cc] })
   const isMade = path === null && namesRecipient(reversePath, recipients)
   const read = isMade ? PROGRAM('bounce-address') : path
-  // Mail that the header marks as list mail is not a newsletter, and neither is a reply.
+  // Mail that the header identifies as list mail is not a newsletter, and neither is a reply.
   const isOfList = read === LIST_HOST && (isReply || signs.some(({ says }) => says === 'list'))
   if (read !== null && !signs.some(({ rule }) => rule === read.rule)) {
     const says = isOfList ? 'list' : read.says
@@ -184,7 +183,7 @@ export function judgeKind(headers: ParsedHeaders, { reversePath, recipients }: E
 /** Whether the path was made for a recipient (VERP): `news-7-ann=y.example@x.example`. */
 function namesRecipient(reversePath: string, recipients: readonly string[]): boolean {
   const lower = reversePath.toLowerCase()
-  // Gmail does this too, for personal mail that it forwards.
+  // Gmail also writes the recipient into the path of personal mail that it forwards.
   if (lower.includes('+caf_=')) return false
   return recipients.some((address) => lower.includes(address.toLowerCase().replace('@', '=')))
 }
@@ -255,7 +254,7 @@ function readField(name: string, value: string): Read {
     case 'x-auto-response-suppress':
       return /^(?:none)?$/i.test(value) ? null : PROGRAM('auto-response-suppress')
     case 'x-loop':
-      // The service adds this mark to its users' own mail.
+      // The service adds this value to its users' own mail.
       return isHopMark(value) ? null : PROGRAM('loop-mark')
     case 'x-spam-flag':
       return /^yes\b/i.test(value) ? { rule: 'spam-flag', says: 'spam' } : null
@@ -279,7 +278,7 @@ export function isHopMark(value: string): boolean {
   return /^[0-9a-v]{26}$/.test(value)
 }
 
-/** RFC 3834 §5, RFC 5436. `auto-forwarded` marks mail that a person wrote. */
+/** RFC 3834 §5, RFC 5436. The value `auto-forwarded` means that a person wrote the mail. */
 function readAutoSubmitted(value: string): Read {
   if (/^no\s*(?:[;(]|$)/i.test(value)) return null
   const says = /^auto-forwarded\b/i.test(value) ? 'program' : 'notification'
@@ -300,7 +299,7 @@ function readPrecedence(value: string): Read {
   return /^(?:bulk|junk)\b/i.test(value) ? { rule: 'precedence', says: 'bulk' } : null
 }
 
-/** A mail address alone proves less, because discussion lists have one too. */
+/** A mail address alone is weaker evidence, because discussion lists also have one. */
 function readUnsubscribe(value: string): Read {
   const says = /https?:/i.test(value) ? 'unsubscribe' : 'host'
   return {
@@ -330,7 +329,7 @@ const LIST_HOST: Read = { rule: 'list-host', says: 'host' }
 
 /** Gmail asks bulk senders for three words and the sender's name, separated by colons. */
 function readFeedbackId(name: string, value: string): Read {
-  // Some providers write such numbers on their users' personal mail.
+  // Some providers add such numbers to their users' personal mail.
   if (/:(?:user:proton|fastmail)$|@/i.test(value)) return null
   const words = value.split(':').filter((word) => word.trim() !== '')
   const isOfPeopleToo = /:(?:amazonses|hubspot)\s*$/i.test(value) || name !== 'feedback-id'
@@ -416,11 +415,11 @@ const SERVICE_SUBJECT =
 const MACHINE_SUBJECT =
   /^\s*(?:(?:\[preview\] )?report[ -]domain:|complaint about message from|cron <|anacron job|\*\* (?:problem|recovery|acknowledgement)|\[(?:firing|resolved|problem|recovery|success|failed|warning|pbx|fail2ban|django|monitor|alerting)\b|problem:|resolved:|logwatch for|smart error|degradedarray event|monit alert|jenkins build|build (?:failed|succeeded)|bacula:|fax from|message from "rnp|svn commit:|\[[^\]]{1,40}\] comment:|\[[^\]]{1,60}\] your site has|majordomo results|output of your job)/i
 
-/** Complete subjects of bounces; a person who writes about a bounce adds words. */
+/** Complete subjects of bounces. A person who writes about a bounce adds words. */
 const BOUNCE_SUBJECT =
   /^\s*(?:failure notice|undeliver(?:able|ed) (?:message|mail)|undelivered mail returned to sender|returned mail: .{0,80}|mail delivery (?:failed|failure)(?:: returning message to sender)?|(?:message |permanent )?delivery fail(?:ure|ed)|non-?deliverable (?:mail|message)|delivery status notification\b.{0,40})\s*$/i
 
-/** Subjects with which postmasters report a failure; other people use them to write about one. */
+/** Subjects that postmasters use to report a failure and people use to write about one. */
 const FAILURE_SUBJECT =
   /undeliver|unzustellbar|nicht zugestellt|\bdeliver\w* (?:has )?(?:fail|status|notif|delay|problem|error)|\breturned (?:mail|message)|\b(?:mail|message)\b.{0,20}\b(?:delayed|returned|not delivered)|non (?:remis|distribu)|no se (?:ha )?pud|devuelt|n[aã]o entregue|mancat[ao] (?:consegna|recapito)|onbestelbaar|недоставлен|не доставлен|配信不能|退信/i
 

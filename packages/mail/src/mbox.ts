@@ -1,6 +1,6 @@
-// Mailbox files in mbox format (RFC 4155), in its reversible form mboxrd: a line that starts with
-// any number of ">" and "From " gets one more ">". The octets and line ends of a message are
-// preserved.
+// Mailbox files in mbox format (RFC 4155), in its reversible form mboxrd: in the message, a line of
+// any number of ">" followed by "From " is prefixed with one more ">". The octets and line ends of
+// a message are preserved.
 
 import { parseDateTime } from './message-headers.ts'
 
@@ -14,7 +14,7 @@ const FROM = Buffer.from('From ')
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** A message between a separator line and an empty line. Sender '' is the null reverse-path. */
+/** A message between a separator line and an empty line. The sender '' is the null reverse-path. */
 export function mboxEntry(
   raw: Uint8Array,
   { sender, dateMs }: { sender: string; dateMs: number },
@@ -39,7 +39,7 @@ function asctime(dateMs: number): string {
   return `${WEEKDAYS[date.getUTCDay()]} ${MONTHS[date.getUTCMonth()]} ${day} ${time} ${date.getUTCFullYear()}`
 }
 
-/** Adds a ">" where needed. Works on octets, because lines take far more memory. */
+/** Adds a ">" where needed. Works on octets, because an array of lines takes far more memory. */
 function quoted(raw: Uint8Array): Uint8Array {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
   const lines = fromLines(bytes)
@@ -53,7 +53,7 @@ function quoted(raw: Uint8Array): Uint8Array {
   return whole
 }
 
-/** Start offsets of the lines that begin with any number of ">" and "From ". */
+/** Start offsets of the lines that begin with any number of ">" followed by "From ". */
 function fromLines(bytes: Buffer): number[] {
   const lines: number[] = []
   for (let at = bytes.indexOf(FROM); at !== -1; at = bytes.indexOf(FROM, at + FROM.length)) {
@@ -80,9 +80,9 @@ export type MboxEntry = {
   /** '' for the null reverse-path; null if the separator line has no sender. */
   readonly sender: string | null
   readonly dateMs: number | null
-  /** Null for a message larger than the limit, measured without its quoting. */
+  /** Null if the message is larger than the limit, measured without its quoting. */
   readonly raw: Uint8Array | null
-  /** Offset in the file at which this message ends. */
+  /** Offset in the file at which the message ends. */
   readonly end: number
 }
 
@@ -93,10 +93,10 @@ export function isMbox(start: Uint8Array): boolean {
 }
 
 /**
- * Yields the messages of a file, holding one in memory at a time. A separator is a line "From "
- * with a time, at the start of the file or after an empty line; if the first one has no time, none
- * needs it. A Content-Length is trusted if it leads to a separator or to the end of the file. If a
- * message's first line has no CRLF, its line ends become CRLF.
+ * Yields the messages of a file, with at most one in memory. A separator is a "From " line with a
+ * time, at the start of the file or after an empty line; if the first separator has no time, times
+ * are optional. A Content-Length is trusted if it leads to a separator or to the end of the file.
+ * If a message's first line has no CRLF, its line ends become CRLF.
  */
 export async function* readMbox(
   chunks: AsyncIterable<Uint8Array>,
@@ -171,14 +171,14 @@ export async function* readMbox(
 
 /** Worst case, when every line is "From ": six octets with the line end, seven when quoted. */
 const QUOTED_GROWTH_MAX = 7 / 6
-/** Longer separator lines are cut. */
+/** Separator lines are cut to this length. */
 const SEPARATOR_BYTES_MAX = 4 * 1024
-/** The Content-Length of a longer header is ignored. */
+/** The Content-Length is ignored if the header is longer. */
 const HEADER_BYTES_MAX = 256 * 1024
 
 type Search = { isDated: boolean; isWhole: boolean }
 
-/** Start of the next separator line after an empty line, or -1 and where to resume. */
+/** The start of the next separator after an empty line, or -1 and the offset at which to resume. */
 function findSeparator(
   bytes: Buffer,
   from: number,
@@ -198,7 +198,7 @@ function findSeparator(
 
 const SEPARATOR_LOOK_BACK = 16
 
-/** Null if the line may continue in later octets. */
+/** The line at `start`, or null if the line may continue in later octets. */
 function lineAt(bytes: Buffer, start: number, isWhole: boolean): Buffer | null {
   const end = bytes.indexOf(LF, start)
   if (end !== -1) return bytes.subarray(start, Math.min(end, start + SEPARATOR_BYTES_MAX))
@@ -212,12 +212,12 @@ function isDatedSeparator(line: Buffer): boolean {
   return ASCTIME.test(text) || RFC_TIME.test(text)
 }
 
-/** "Tue Feb  3 04:05 2015" */
+/** The length of a time like "Tue Feb  3 04:05 2015". */
 const TIME_LENGTH_MIN = 20
 
 const CONTENT_LENGTH = /^Content-Length:[ \t]*(\d{1,12})[ \t]*\r?$/im
 
-/** End of the content by its Content-Length; 0 without one, null if the header may continue. */
+/** End of the content by its Content-Length; 0 if it has none, null if the header may continue. */
 function namedEnd(bytes: Buffer, isWhole: boolean): number | null {
   const found = ['\n\n', '\n\r\n'].map((end) => {
     const at = bytes.subarray(0, HEADER_BYTES_MAX).indexOf(end, 0, 'latin1')
@@ -230,8 +230,8 @@ function namedEnd(bytes: Buffer, isWhole: boolean): number | null {
 }
 
 /**
- * Start of the separator after content that ends here, past the empty line. Null if there is none,
- * which means that the length is wrong.
+ * Start of the separator after content that ends at this offset, past the empty line. Null if the
+ * length is wrong, because no separator follows.
  */
 function separatorAfter(
   bytes: Buffer,
@@ -248,10 +248,10 @@ function separatorAfter(
   return isMbox(line) && (!isDated || isDatedSeparator(line)) ? start : null
 }
 
-/** An empty line, and a line end that the length does not count. */
+/** An empty line, and a line end that Content-Length does not include. */
 const LINE_ENDS_MAX = 4
 
-/** Whether Content-Length gives the exact end, and whether no empty line follows. */
+/** Whether Content-Length is the exact length, and whether the empty line is missing. */
 type ContentForm = { isExact: boolean; isBare: boolean }
 
 function entryOf(
@@ -264,7 +264,7 @@ function entryOf(
   const whole = isBare ? body : withoutLastLineEnd(body)
   const isAdded = hasCrlf(whole) && whole.at(-1) === LF && whole.at(-2) !== CR
   const content = isAdded ? whole.subarray(0, -1) : whole
-  // A file that depends on lengths has no quoting.
+  // Messages in a file that relies on Content-Length are not quoted.
   const isQuoted = !isExact || !fromLines(content).some((at) => content[at] !== GREATER)
   const raw = withCrlf(isQuoted ? unquoted(content) : content)
   return { ...head, raw: raw.length > bytesMax ? null : raw, end }
@@ -282,7 +282,7 @@ function withoutLastLineEnd(body: Buffer): Buffer {
   return body.subarray(0, body.length - length)
 }
 
-/** Files of other programs have bare line feeds; a message of this service keeps its octets. */
+/** Files of other programs have bare line feeds; a message of this service is unchanged. */
 export function withCrlf(raw: Buffer): Buffer {
   if (raw.indexOf(LF) === -1 || hasCrlf(raw)) return raw
   let bare = 0
@@ -303,7 +303,7 @@ function isBareLf(bytes: Buffer, at: number): boolean {
 const ASCTIME =
   /\s(?:[A-Z][a-z]{2}),?\s+([A-Z][a-z]{2})\s+(\d{1,2})\s+(\d{2}:\d{2}(?::\d{2})?)\s+(?:([A-Z]{1,5}|[+-]\d{4})\s+)?(\d{4})(?:\s+([+-]\d{4}))?/
 
-/** A format that some programs write: "Tue, 3 Feb 2015 04:05:06". */
+/** Matches a format that some programs write: "Tue, 3 Feb 2015 04:05:06". */
 const RFC_TIME =
   /\s[A-Z][a-z]{2},?\s+(\d{1,2}\s+[A-Z][a-z]{2}\s+\d{4}\s+\d{2}:\d{2}:\d{2}(?:\s+[+-]\d{4})?)/
 

@@ -7,9 +7,9 @@ import { firstField, type HeaderField } from './header-fields.ts'
 import { isNoReplyName } from './kind-senders.ts'
 import { readKindSigns } from './mail-kind.ts'
 
-/** X-Loop fields that are read. A message has fewer hops, each of which may add one. */
+/** X-Loop fields that are read; every hop may add one, and a message has fewer hops. */
 const LOOP_MARKS_MAX = 100
-/** In characters; the service's own marks have 26. */
+/** Maximum characters; the service's own values have 26. */
 const LOOP_MARK_LENGTH_MAX = 100
 
 /** Reads the first field of each name, but every To, Cc and Bcc. Never throws. */
@@ -52,7 +52,7 @@ export function readHeaders(fields: readonly HeaderField[]): ParsedHeaders {
   }
 }
 
-/** Fields that a sender fills freely. The others are for servers or are read separately. */
+/** Fields that a sender fills freely. Other fields are meant for servers or are read separately. */
 const FREE_FIELD =
   /^(?:x-.*|list-.*|reply-to|comments|keywords|organization|mail-(?:followup|reply)-to|errors-to|disposition-notification-to|return-receipt-to)$/
 
@@ -64,7 +64,9 @@ function freeTextOf(fields: readonly HeaderField[], people: readonly Mailbox[]):
   return cleanText([...names, ...values].filter((text) => text !== '').join('\n'))
 }
 
-/** The mailboxes of all fields with the name; among several fields each address counts once. */
+/**
+ * The mailboxes of all fields with the name, each address once even if several fields contain it.
+ */
 function mailboxesOf(fields: readonly HeaderField[], name: string): Mailbox[] {
   const lists = fields
     .filter((field) => field.name === name)
@@ -87,7 +89,7 @@ function addLoopMark(marks: string[], value: string): void {
 
 type Reason = ParsedHeaders['automaticReason']
 
-/** In order of rank: the clearest statement wins if several fields make one. */
+/** In order of rank: the clearest sign wins if several are present. */
 const RANKS: readonly NonNullable<Reason>[] = [
   'auto-submitted',
   'precedence',
@@ -97,8 +99,8 @@ const RANKS: readonly NonNullable<Reason>[] = [
 const SYSTEM_LOCAL_PART = /^(?:mailer-?daemon|postmaster|bounces?)(?:[+=].*)?$/i
 
 /**
- * Whether a program sent the message, so that it gets no automatic reply. The caller checks for a
- * null reverse-path. `fromAddress` is the bare From address, null if there is none.
+ * Why a message was sent by a program and gets no automatic reply. The caller checks for a null
+ * reverse-path. `fromAddress` is the bare From address, or null if it is absent.
  */
 export function automaticReason(
   fields: readonly HeaderField[],
@@ -115,7 +117,7 @@ export function automaticReason(
   return SYSTEM_LOCAL_PART.test(name) || isNoReplyName(name) ? 'system-sender' : null
 }
 
-/** The local part of the From address; for `MAILER-DAEMON <>`, the word in its place. */
+/** The local part of the From address; for `MAILER-DAEMON <>`, the word before the brackets. */
 function senderName(fields: readonly HeaderField[], fromAddress: string | null): string {
   if (fromAddress === null) return firstField(fields, 'from')?.split(/[\s<]/, 1)[0] ?? ''
   const at = fromAddress.lastIndexOf('@')
@@ -165,7 +167,7 @@ const ZONE_HOURS = new Map([
 ])
 const FIELD_LENGTH_MAX = 200
 
-/** Null if the field holds no date or an impossible one. */
+/** The time in milliseconds since the epoch; null for a missing or impossible date. */
 export function parseDateTime(field: string): number | null {
   const match = DATE_TIME.exec(field.slice(0, FIELD_LENGTH_MAX))
   if (match === null) return null
@@ -195,7 +197,7 @@ function hourOfDay(hour: number, half: string | undefined): number {
   return (hour % 12) + (half.toLowerCase() === 'p' ? 12 : 0)
 }
 
-/** Two digits below 50 are in this century; three digits count from 1900 (RFC 5322 §4.3). */
+/** Two digits below 50 mean this century; three digits are added to 1900 (RFC 5322 §4.3). */
 function fullYear(text: string): number {
   const year = Number(text)
   if (text.length === 2) return year < 50 ? 2000 + year : 1900 + year
@@ -209,7 +211,7 @@ export const REFERENCES_MAX = 10_000
 
 /**
  * The identifier of a Message-ID field as `<id>`, without white space. An identifier with an `@`
- * may lack its brackets; null if the field has neither. Encoded words are decoded, because Python's
+ * may lack its brackets; otherwise the result is null. Encoded words are decoded, because Python's
  * library encodes long identifiers.
  */
 export function parseMessageId(value: string): string | null {
@@ -222,8 +224,9 @@ export function parseMessageId(value: string): string | null {
 
 /**
  * The identifiers of an In-Reply-To or References field as `<id>`, in order and with repetitions,
- * because the last one names the parent. Without brackets, words with an `@` count. Of more than
- * REFERENCES_MAX the first and the newest are kept, as RFC 5322 §3.6.4 permits.
+ * because the last one names the parent. In a field without brackets, words with an `@` are
+ * identifiers. If there are more than REFERENCES_MAX, the first and the newest are kept, as RFC
+ * 5322 §3.6.4 permits.
  */
 export function parseMessageIds(value: string): string[] {
   const field = decodeWords(value)
@@ -246,11 +249,10 @@ function bracketedIds(field: string): string[] {
   const found: string[] = []
   let close = -1
   for (let open = field.indexOf('<'); open >= 0; ) {
-    // Searched again only once passed; otherwise a field of opening brackets would take quadratic
-    // time.
+    // Each bracket is searched for once, so that a field of opening brackets takes linear time.
     if (close < open) close = indexOrEnd(field, '>', open)
     const next = indexOrEnd(field, '<', open + 1)
-    // `<a@b <c@d>`: an identifier holds no bracket, so the first one was cut off.
+    // In `<a@b <c@d>` the closing bracket of the first identifier is missing.
     const id = bracketed(field.slice(open + 1, Math.min(close, next)))
     if (id !== null) found.push(id)
     open = next < field.length ? next : -1

@@ -1,9 +1,9 @@
-// Parses MTA-STS (RFC 8461): the record that announces a policy, the policy, and the hosts that it
-// permits. Fetches neither.
+// Parses the record that announces an MTA-STS policy, and the policy itself (RFC 8461), and checks
+// which hosts it permits. Fetches nothing.
 
-/** Real policies list about a dozen. */
+/** Real policies list about a dozen hosts. */
 const STS_PATTERNS_MAX = 100
-/** RFC 8461 §3.2: about one year. */
+/** The maximum in RFC 8461 §3.2, about one year. */
 const STS_MAX_AGE_SECONDS_MAX = 31_557_600
 
 export type StsPolicy = {
@@ -19,7 +19,7 @@ const MAX_AGE = /^\d{1,10}$/
 const PATTERN =
   /^(?:\*\.)?[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)+$/
 
-/** The policy `id` from TXT records at `_mta-sts.`; null unless exactly one has one (§3.1). */
+/** The policy `id` in TXT records at `_mta-sts.`; null unless exactly one record has one (§3.1). */
 export function readStsId(texts: readonly string[]): string | null {
   const records = texts.filter((text) => RECORD.test(text))
   const [record] = records
@@ -29,7 +29,7 @@ export function readStsId(texts: readonly string[]): string | null {
   return id !== undefined && ID.test(id) ? id : null
 }
 
-/** Null if the text is not a valid policy (§3.2) or names more than STS_PATTERNS_MAX hosts. */
+/** The policy; null if the text is invalid (§3.2) or names more than STS_PATTERNS_MAX hosts. */
 export function parseStsPolicy(text: string): StsPolicy | null {
   const fields = new Map<string, string>()
   const patterns: string[] = []
@@ -39,7 +39,7 @@ export function parseStsPolicy(text: string): StsPolicy | null {
     const key = line.slice(0, colon).trim()
     const value = line.slice(colon + 1).trim()
     if (key === 'mx') patterns.push(value.toLowerCase().replace(/\.$/, ''))
-    // If a field that may occur once is repeated, the first counts (§3.2).
+    // If a unique field is repeated, the first one is used (§3.2).
     else if (!fields.has(key)) fields.set(key, value)
   }
   const mode = fields.get('mode')

@@ -7,11 +7,13 @@ const PERCENT_ENCODING: EscapeMarks = { escape: 0x25, space: null }
 export type StructuredValue = {
   /** The part before the first `;`, in lower case, trimmed and without comments. */
   readonly value: string
-  /** By lower-case name; the first counts. A Map, so that `__proto__` is an ordinary name. */
+  /**
+   * Values by lower-case name; repeated names are ignored. A Map, so that `__proto__` is ordinary.
+   */
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** Never throws; runs in linear time. */
+/** Parses a field with parameters. Never throws; runs in linear time. */
 export function parseStructured(field: string): StructuredValue {
   const source = endValue(stripComments(field))
   const semicolon = source.indexOf(';')
@@ -114,7 +116,7 @@ function* splitParameters(source: string, start: number): Generator<[string, str
 
 /**
  * A token or quoted string; `end` is the offset of the `;` after it. A quoted string may follow a
- * token, as senders write it; anything after a quoted string is dropped.
+ * token, because senders write that; anything after a quoted string is dropped.
  */
 function readText(source: string, start: number): { text: string; end: number } {
   let text = ''
@@ -136,7 +138,9 @@ function readText(source: string, start: number): { text: string; end: number } 
 
 const TEXT_STOP = /[;"]/g
 
-/** Reads from after the opening quote; `end` is the offset after the closing one, if any. */
+/**
+ * Reads from after the opening quote. `end` is the offset after the closing quote, or of the end.
+ */
 function readQuoted(source: string, start: number): { text: string; end: number } {
   let text = ''
   let from = start
@@ -154,8 +158,8 @@ function readQuoted(source: string, start: number): { text: string; end: number 
 }
 
 /**
- * Removes comments (RFC 5322 §3.2.2). A parenthesis within a token belongs to it
- * (`name=Invoice(1).pdf`). An unclosed one starts no comment, so that it cannot swallow the
+ * Removes comments (RFC 5322 §3.2.2). A parenthesis within a token is part of the token
+ * (`name=Invoice(1).pdf`). An unclosed parenthesis starts no comment, so that it cannot swallow the
  * boundary.
  */
 export function stripComments(field: string): string {
@@ -182,7 +186,7 @@ export function stripComments(field: string): string {
       result += character
     }
   }
-  // An unclosed parenthesis starts no comment, except for garbage at the very end.
+  // An unclosed parenthesis starts a comment only in garbage at the very end.
   return depth === 0 || !field.includes(';', commentAt) ? result : field
 }
 

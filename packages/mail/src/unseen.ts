@@ -1,5 +1,5 @@
-// Characters that a person cannot see, defined once for every face that shows untrusted text. Runs
-// in browsers too.
+// Characters that a person cannot see, for all interfaces that show untrusted text. Runs in
+// browsers too.
 
 /**
  * Characters that fonts may ignore (Default_Ignorable_Code_Point: fillers, joiners, directions,
@@ -11,10 +11,12 @@ const UNSEEN =
 
 /** Characters that change form beside a joiner: Arabic to Sinhala, and Tibetan to Mongolian. */
 const JOINING = '(?=[\\p{L}\\p{M}])[\\u0600-\\u0dff\\u0f00-\\u109f\\u1780-\\u17b3\\u17b6-\\u18af]'
-/** Scripts with line breaks at zero-width spaces: Thai to Burmese, and Khmer. */
+/** Scripts that break lines at zero-width spaces: Thai to Burmese, and Khmer. */
 const UNSPACED = '[\\u0e00-\\u109f\\u1780-\\u17b3\\u17b6-\\u17ff]'
 
-/** Unseen characters that change the visible text; no other text looks the same. */
+/**
+ * Unseen characters that change the visible text, so that it cannot be confused with other text.
+ */
 const FORMING = [
   `(?<=${JOINING})[\\u200c\\u200d](?=${JOINING})`,
   '(?<=[\\p{ExtPict}\\p{EMod}]\\ufe0f?)\\u200d(?=\\p{ExtPict})',
@@ -26,7 +28,7 @@ const FORMING = [
   '(?<=\\u{1f3f4})\\u{e0067}\\u{e0062}(?:\\u{e0065}\\u{e006e}\\u{e0067}|\\u{e0073}\\u{e0063}\\u{e0074}|\\u{e0077}\\u{e006c}\\u{e0073})\\u{e007f}',
 ].join('|')
 
-// Runs are bounded, because the stack of the regular expression engine is.
+// Runs are bounded, because the stack of the regular expression engine is limited.
 const IN_LINE = new RegExp(`(${FORMING})|[\\t\\n${UNSEEN}]{1,1000}`, 'gu')
 const IN_TEXT = new RegExp(`(${FORMING})|[${UNSEEN}]{1,1000}`, 'gu')
 const ANY = /* @__PURE__ */ new RegExp(`[\\t\\n${UNSEEN}]`, 'u')
@@ -44,7 +46,7 @@ export function shownText(text: string): string {
   return replaceUnseen(text.replaceAll('\r\n', '\n'), marks)
 }
 
-/** `write` replaces a run of unseen characters at an index; line ends and tabs are kept. */
+/** `write` replaces each run of unseen characters; line ends and tabs are kept. */
 export function replaceUnseen(text: string, write: (run: string, at: number) => string): string {
   if (PLAIN_TEXT.test(text)) return text
   return text.replace(IN_TEXT, (run: string, kept: string | undefined, at: number) => {
@@ -52,7 +54,7 @@ export function replaceUnseen(text: string, write: (run: string, at: number) => 
   })
 }
 
-/** Counts the unseen characters of a text in code points. */
+/** Counts the code points of a text that are unseen. */
 export function countUnseen(text: string): number {
   let count = 0
   replaceUnseen(text.replaceAll('\r\n', '\n'), (run) => {

@@ -1,4 +1,4 @@
-// A fast check of DKIM signatures (RFC 6376) in their usual form. It only confirms valid
+// A fast check of DKIM signatures (RFC 6376) in their usual form. The check only confirms valid
 // signatures; anything unusual or invalid is left to a complete verifier.
 
 import { hash } from 'node:crypto'
@@ -7,7 +7,7 @@ import { contentEnd, type RawField, readFields, relaxField, relaxOctets } from '
 
 /** A signature with a correct body hash, over one From field with one plain address. */
 export type UsualSignature = {
-  /** In lower case, like `selector`. */
+  /** The signing domain in lower case, like `selector`. */
   readonly domain: string
   readonly selector: string
   /** The data that is signed, by RSA with SHA-256. */
@@ -16,7 +16,7 @@ export type UsualSignature = {
   readonly author: string
 }
 
-/** Bounds on octets and header fields: at most 1 ms of work, mostly 0.03 ms. */
+/** Bounds on octets and header fields that keep the check below 1 ms (0.03 ms on average). */
 const USUAL_BYTES_MAX = 32 * 1024
 const USUAL_FIELDS_MAX = 200
 const USUAL_NAMES_MAX = 100
@@ -24,8 +24,8 @@ const USUAL_FROM_LENGTH_MAX = 500
 const USUAL_SIGNATURE_LENGTH_MAX = 4 * 1024
 
 /**
- * Reads the only DKIM-Signature field of a message. Null if anything is unusual. `nowMs` is since
- * the epoch.
+ * Reads the only DKIM-Signature field of a message. Null if anything is unusual. `nowMs` is
+ * milliseconds since the epoch.
  */
 export function readUsualSignature(raw: Uint8Array, nowMs: number): UsualSignature | null {
   if (raw.length > USUAL_BYTES_MAX) return null
@@ -59,11 +59,13 @@ export function readUsualSignature(raw: Uint8Array, nowMs: number): UsualSignatu
 const UNUSUAL_LINE_END = /(?<!\r)\n|\r(?!\n)/
 const UNUSUAL_CHARACTER = /[^\t\r\n\x20-\x7e]/
 
-/** One plain address, bare or after a simple name; readers agree on it. */
+/** Matches one plain address, bare or after a simple name, that all readers parse alike. */
 const AUTHOR =
   /^from:\s*(?:(?:(?:[\w!#$%&'*+/=?^`{|}~-][\w!#$%&'*+/=?^`{|}~ -]*)?|"[\w!#$%&'*+/=?^`{|}~ .,-]*"\s*)<([\w!#$%&'*+/=?^`{|}~.-]+@[A-Za-z0-9.-]+)>|([\w!#$%&'*+/=?^`{|}~.-]+@[A-Za-z0-9.-]+))\s*$/i
 
-/** Readers show the first of several such fields, but a signature covers the last. */
+/**
+ * Fields that must not be repeated: readers show the first one, but a signature covers the last.
+ */
 const SINGLE_FIELDS = [
   'subject',
   'reply-to',
@@ -76,7 +78,7 @@ const SINGLE_FIELDS = [
   'message-id',
 ]
 
-/** Fields by name in message order. Null if a line is no field or a unique field is repeated. */
+/** Fields by name in message order. Null if a line is not a field or a unique field is repeated. */
 function fieldsByName(section: string): Map<string, RawField[]> | null {
   const fields = readFields(section)
   if (fields.length > USUAL_FIELDS_MAX) return null
@@ -152,7 +154,7 @@ function readTags(field: string, nowMs: number): Tags | null {
   return isUsual ? { b, bh, c, d, s, names } : null
 }
 
-/** The last of several equal names is signed first; a name without a field asserts absence. */
+/** The last of repeated fields is signed first. A name without a field asserts its absence. */
 function signedFields(byName: ReadonlyMap<string, RawField[]>, names: readonly string[]) {
   const used = new Map<string, number>()
   return names.flatMap((name) => {

@@ -7,13 +7,13 @@ const bigEndian = new TextDecoder('utf-16be')
 
 /** Octets sampled to find the byte order. */
 const SAMPLE_BYTES = 4_096
-/** UTF-16 text of this size has NULs, in digits, blanks and line ends. */
+/** UTF-16 text of at least this size has NULs, in digits, blanks and line ends. */
 const PRINTABLE_BYTES_MIN = 16
 
 /**
- * Decodes UTF-16 or UTF-32, recognised by a byte order mark, the label or NULs; else returns null.
- * Without a mark the octets themselves show their byte order, which labels often get wrong (RFC
- * 2781 §4.3 assumes big-endian).
+ * Decodes UTF-16 or UTF-32, recognised by a byte order mark, the label or NULs; otherwise returns
+ * null. Without a byte order mark, the octets themselves show the byte order, which labels often
+ * get wrong (RFC 2781 §4.3 assumes big-endian).
  */
 export function decodeWide(octets: Buffer, declared: Charset | null): string | null {
   const mark = octets.toString('latin1', 0, 4)
@@ -44,7 +44,7 @@ function orderOfNuls(octets: Buffer): TextDecoder | null {
   return even > odd ? bigEndian : littleEndian
 }
 
-/** High octets vary less than low ones, because a text uses few Unicode blocks. */
+/** High octets vary less than low octets, because a text uses few Unicode blocks. */
 function orderOf(octets: Buffer, name: string): TextDecoder {
   const kinds = [new Set<number>(), new Set<number>()]
   for (const [index, octet] of octets.subarray(0, SAMPLE_BYTES).entries()) {

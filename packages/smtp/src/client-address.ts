@@ -12,8 +12,7 @@ export function plainAddress(address: string | undefined): string {
 }
 
 /**
- * Key for addresses that count as one client: an IPv4 address, or the /64 of an IPv6 host (RFC 4291
- * §2.5.4).
+ * Key for addresses of one client: an IPv4 address, or the /64 of an IPv6 host (RFC 4291 §2.5.4).
  */
 export function clientGroup(address: string): string {
   if (!address.includes(':')) return address
@@ -29,7 +28,10 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** Connections to these addresses cannot be eavesdropped on. False if not an IP address. */
+/**
+ * Whether the address is a loopback address, whose connections cannot be eavesdropped on. False for
+ * text that is not an IP address.
+ */
 export function isLoopback(address: string): boolean {
   const plain = plainAddress(address)
   const version = isIP(plain)

@@ -21,9 +21,9 @@ import {
   textField,
 } from './header-text.ts'
 
-/** In characters. RFC 2392 sets no bound, but the identifier must fit on one line. */
+/** Maximum characters. RFC 2392 sets no bound, but the identifier must fit on one line. */
 const CONTENT_ID_LENGTH_MAX = 250
-/** Further and longer parameters of an attachment's content type are dropped. */
+/** Content type parameters beyond this number are dropped. */
 const CONTENT_TYPE_PARAMETERS_MAX = 10
 const CONTENT_TYPE_PARAMETER_LENGTH_MAX = 100
 
@@ -31,11 +31,11 @@ type OutgoingAttachment = {
   readonly filename: string
   readonly contentType: string
   readonly content: Uint8Array
-  /** With or without angle brackets. An identifier that no header field can hold is dropped. */
+  /** An identifier that cannot be written in a header field is dropped. */
   readonly contentId: string | null
   /** Ignored for text files, which receivers would show as part of the body. */
   readonly isInline: boolean
-  /** Whether it is a machine-readable version of the body, such as a calendar (RFC 6047 §2.4). */
+  /** Whether the attachment is a calendar or another version of the body (RFC 6047 §2.4). */
   readonly isAlternative?: boolean
 }
 
@@ -49,13 +49,13 @@ export type OutgoingMessage = {
   readonly html: string
   readonly inReplyTo: string | null
   readonly references: readonly string[]
-  /** With angle brackets. */
+  /** The Message-ID with angle brackets. */
   readonly messageId: string
   readonly dateMs: number
   readonly attachments: readonly OutgoingAttachment[]
-  /** Printable ASCII for X-Loop that identifies the message if it comes back; null for none. */
+  /** Printable ASCII for X-Loop that identifies the message if it comes back; null for no field. */
   readonly hopMark: string | null
-  /** Absolute URL for one-click unsubscription by POST (RFC 8058 §3.1); null for none. */
+  /** Absolute URL for one-click unsubscription by POST (RFC 8058 §3.1); null for no field. */
   readonly unsubscribeUrl: string | null
   /** Additional header fields. Names are tokens; values outside ASCII are encoded. */
   readonly extraFields: readonly { readonly name: string; readonly value: string }[]
@@ -71,21 +71,22 @@ type ComposedMessage = {
 }
 
 /**
- * Composes a message deterministically: the same input gives the same octets, with CRLF line ends
- * and no line over 998 octets. Bodies are 7-bit; the header is ASCII except for international local
- * parts. Input cannot inject header fields: control characters and line separators become spaces or
- * are removed. Characters that are not allowed in addresses and identifiers are dropped. An invalid
- * content type becomes application/octet-stream, as do message and multipart types, which may not
- * be encoded. Attachment names are made safe and unique like those of received mail. Rejects with a
- * RangeError if an address, the Message-ID or the unsubscribe link exceeds HEADER_WORD_LENGTH_MAX.
- * Yields to other work after every COMPOSE_STEP_BYTES of an attachment.
+ * Composes a message deterministically: the same input always yields the same octets, with CRLF
+ * line ends and no line over 998 octets. Bodies are 7-bit. The header is ASCII except for
+ * international local parts. Input cannot inject header fields, because control characters and line
+ * separators become spaces or are removed. Characters that are not allowed in addresses and
+ * identifiers are dropped. An invalid content type becomes application/octet-stream, as do message
+ * and multipart types, which may not be encoded. Attachment names are made safe and unique like
+ * those of received mail. Rejects with a RangeError if an address, the Message-ID or the
+ * unsubscribe link exceeds HEADER_WORD_LENGTH_MAX. Yields to the event loop after every
+ * COMPOSE_STEP_BYTES of an attachment.
  */
 export async function composeMessage(outgoing: OutgoingMessage): Promise<ComposedMessage> {
   composer ??= (await import('nodemailer/lib/mail-composer')).default
   const root = new composer(optionsOf(outgoing)).compile()
   const pieces: Piece[] = [Buffer.from(`${writeFields(outgoing).join('\r\n')}\r\n`)]
   render(root, pieces)
-  // Adds one line end, because receivers drop the last one as part of the protocol.
+  // Receivers remove the last line end as part of the protocol, so one is added.
   pieces.push(LINE_END)
   const { from, to, cc, replyTo } = outgoing
   const addresses = [from.address, ...to, ...cc, replyTo ?? '']
@@ -125,7 +126,7 @@ const CONTENT_ID = /^[\x21-\x7e]+$/
 const NO_CONTENT_ID = /[<>()[\]\\",;]/
 const PARAMETER_NAME = /^[a-z0-9][a-z0-9!#$&+.^_-]{0,39}$/
 const PARAMETER_TEXT = /^[\x20-\x7e]+$/
-/** Parameters that the composer writes itself. */
+/** Content type parameters that the composer writes itself. */
 const OWN_PARAMETERS = new Set(['name', 'boundary'])
 
 // Loaded with the first sent message, because loading takes about 35 ms.
@@ -152,10 +153,7 @@ function writeFields(outgoing: OutgoingMessage): string[] {
   return fields
 }
 
-/**
- * Returns the message with another date. `raw` comes from `composeMessage`, which writes the Date
- * field on one line.
- */
+/** Returns a message from `composeMessage`, which writes the Date field in one line, redated. */
 export function withDate(raw: Uint8Array, dateMs: number): Uint8Array {
   const bytes = bufferOf(raw)
   const start = bytes.indexOf('\r\nDate: ') + 2
@@ -167,7 +165,7 @@ export function withDate(raw: Uint8Array, dateMs: number): Uint8Array {
   return Buffer.concat([bytes.subarray(0, start), Buffer.from(field), bytes.subarray(end)])
 }
 
-/** Removes the characters that could end the value. */
+/** Removes the characters that could end the URI. */
 function writeUri(text: string): string {
   if (text.length > HEADER_WORD_LENGTH_MAX) throw new RangeError('Link or mark too long')
   return text.replace(UNBRACKETED, '')
@@ -220,12 +218,12 @@ function optionsOf(outgoing: OutgoingMessage): Options {
 type ComposedFile = {
   readonly filename: string
   readonly contentType: string
-  /** Without angle brackets; null for none. */
+  /** The Content-ID without angle brackets; null if there is none. */
   readonly contentId: string | null
   readonly content: Uint8Array
 }
 
-/** The attached files in the order of the message's parts, as their header fields describe them. */
+/** The attached files in the order of the message's parts, named and typed as in their headers. */
 export function composedFiles({
   attachments,
   html,
@@ -268,7 +266,7 @@ function textPart(text: string) {
   const contentTransferEncoding = transferOf(text)
   // The composer recognises 7bit only in strings, and treats '' as a missing part.
   if (contentTransferEncoding === '7bit') return { content: text, contentTransferEncoding }
-  // Readers drop one line end after decoding; with base64 that would be one of the text's own.
+  // Readers drop one line end after decoding, and base64 would include that of the text itself.
   const needsEnd = contentTransferEncoding === 'base64' && text.endsWith('\n')
   const content = Buffer.from(needsEnd ? `${text}\r\n` : text)
   return { content, contentTransferEncoding }
@@ -290,7 +288,7 @@ function attachmentPart(
     content: bufferOf(content),
   }
   if (id === null) return part
-  // With `cid` the composer puts the part beside the HTML, in multipart/related.
+  // With `cid`, the composer puts the part beside the HTML in multipart/related.
   if (isShown && hasHtml) part.cid = id
   else part.headers = { 'Content-ID': `<${id}>` }
   return part

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { bufferOf } from '#charset.ts'
 
-/** Octets of a message that are encoded, hashed or copied before other work may run: about 5 ms. */
+/** Octets encoded, hashed or copied before yielding to the event loop (about 5 ms). */
 export const COMPOSE_STEP_BYTES = 1024 * 1024
 
 export type TransferName = '7bit' | 'quoted-printable' | 'base64'
 
 const LINE_LENGTH_MAX = 76
-/** One octet less for the equals sign of a soft line break. */
+/** A soft line break needs one octet for its equals sign. */
 const BROKEN_LENGTH_MAX = LINE_LENGTH_MAX - 1
 const BASE64_LINE_OCTETS = 57
 const HEX = '0123456789ABCDEF'
@@ -136,7 +136,7 @@ type LineEnds = {
   readonly bareCarriageReturns: number
 }
 
-/** Counts carriage returns and line feeds that are not part of a CRLF, which no client may send. */
+/** Counts the carriage returns and line feeds outside CRLF, which clients must not send. */
 export async function countLineEnds(raw: Uint8Array): Promise<LineEnds> {
   let bareLineFeeds = 0
   let bareCarriageReturns = 0

@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url'
 import { cleanText } from '#charset.ts'
 
-/** RFC 5322 §2.1.1 allows lines of 998 characters; the difference is room for the field name. */
+/** RFC 5322 §2.1.1 allows lines of 998 characters; the rest is reserved for the field name. */
 export const HEADER_WORD_LENGTH_MAX = 900
 
 /** The recommended maximum of a line, without its CRLF (RFC 5322 §2.1.1). */
@@ -22,9 +22,9 @@ export function singleLine(text: string): string {
 }
 
 /**
- * The unstructured field `name: text`, folded, without its last CRLF. The text decodes back to
- * exactly `singleLine(text)`: it is encoded if it is not ASCII, looks encoded, or has a word that
- * no line could hold.
+ * The unstructured field `name: text`, folded, without its last CRLF. The text decodes to exactly
+ * `singleLine(text)`. It is encoded if it is not ASCII, looks encoded, or has a word too long for a
+ * line.
  */
 export function textField(name: string, text: string): string {
   const line = singleLine(text)
@@ -32,7 +32,7 @@ export function textField(name: string, text: string): string {
   return `${name}: ${encodeWords(line)}`
 }
 
-/** Whether `line` can be folded and means the same without encoding. */
+/** Whether `line` can be folded and keeps its meaning without encoding. */
 function isSafeAsIs(line: string): boolean {
   return PRINTABLE.test(line) && !line.includes('=?') && !hasLongWord(line)
 }
@@ -59,8 +59,8 @@ export function fold(name: string, pieces: readonly string[]): string {
 }
 
 /**
- * Encodes `text` as words of UTF-8, in Q or B, whichever is shorter, one per line. Only characters
- * that are also allowed in a phrase are used (RFC 2047 §5 (3)).
+ * Encodes `text` as UTF-8 words in Q or B, whichever is shorter, one per line. Uses only characters
+ * that are also allowed in a phrase (RFC 2047 §5 (3)).
  */
 function encodeWords(text: string): string {
   const octets = Buffer.byteLength(text)
@@ -110,7 +110,7 @@ function qLengthOf(text: string): number {
   return length
 }
 
-/** Excludes the padding, which occurs once per word and always fits. */
+/** Padding is excluded, because it occurs once per word and always fits. */
 function base64LengthOf(character: string): number {
   return (Buffer.byteLength(character) * 4) / 3
 }
@@ -123,9 +123,9 @@ function hasLongWord(line: string): boolean {
 export type OutgoingMailbox = { readonly name: string | null; readonly address: string }
 
 /**
- * `name: mailbox, mailbox`, folded, without its last CRLF. Display names are quoted or encoded;
- * addresses are those of `writeAddress`. Throws a RangeError for an address that no line could
- * hold, which the API refuses earlier.
+ * `name: mailbox, mailbox`, folded, without its last CRLF. Display names are quoted or encoded, and
+ * addresses are written by `writeAddress`. Throws a RangeError for an address too long for a line,
+ * which the API refuses earlier.
  */
 export function addressField(name: string, mailboxes: readonly OutgoingMailbox[]): string {
   const last = mailboxes.length - 1
@@ -190,19 +190,21 @@ function quote(text: string): string {
 
 const SUBJECT_LENGTH_MAX = 998
 
-/** `Re:`, `RE :`, `Re[2]:`, `Re^2:`, repeated any number of times. */
+/** Matches `Re:`, `RE :`, `Re[2]:` and `Re^2:`, repeated any number of times. */
 const PREFIXES = /^(?:\s*re\s{0,3}(?:\[\d{1,9}\]|\^\d{1,9}|\(\d{1,9}\))?\s{0,3}[:：])+\s*/i
 
-/** `Re: ` and the subject without reply prefixes; at most SUBJECT_LENGTH_MAX UTF-16 units. */
+/** `Re: ` and the subject without reply prefixes, at most SUBJECT_LENGTH_MAX UTF-16 units long. */
 export function replySubject(threadSubject: string): string {
   return bounded(`Re: ${threadSubject.replace(PREFIXES, '').trim()}`)
 }
 
-/** Reply and forward prefixes in any order, up to the last forward prefix. */
+/** Matches reply and forward prefixes in any order, up to the last forward prefix. */
 const UP_TO_FORWARD =
   /^(?:\s*(?:re|fwd?)\s{0,3}(?:\[\d{1,9}\]|\^\d{1,9}|\(\d{1,9}\))?\s{0,3}[:：])*\s*fwd?\s{0,3}[:：]\s*/i
 
-/** `Fwd: ` and the subject without forward prefixes; at most SUBJECT_LENGTH_MAX UTF-16 units. */
+/**
+ * `Fwd: ` and the subject without forward prefixes, at most SUBJECT_LENGTH_MAX UTF-16 units long.
+ */
 export function forwardSubject(subject: string): string {
   return bounded(`Fwd: ${subject.replace(UP_TO_FORWARD, '').trim()}`)
 }
@@ -218,14 +220,16 @@ function bounded(subject: string): string {
 /** Size limit of a composed header; servers refuse larger ones (Postfix cuts at 100 KiB). */
 export const COMPOSED_HEADER_OCTETS_MAX = 64 * 1024
 
-/** Reserved for fields of every message: date, identifier, MIME, List-Unsubscribe, signatures. */
+/**
+ * Reserved for the fields of every message: date, identifier, MIME, List-Unsubscribe, signatures.
+ */
 const OTHER_FIELDS_OCTETS = 6 * 1024
 
 /**
- * Removes duplicates from `ids` (oldest first), and identifiers that no header can hold because
- * they are longer than HEADER_WORD_LENGTH_MAX or outside ASCII. The last one stays last, because it
- * names the parent. If the header would exceed COMPOSED_HEADER_OCTETS_MAX, the first and the newest
- * are kept. `texts` are the other texts of the header, of any length.
+ * Removes duplicates from `ids` (oldest first), and identifiers that are longer than
+ * HEADER_WORD_LENGTH_MAX or outside ASCII. The last identifier stays last, because it names the
+ * parent. If the header would exceed COMPOSED_HEADER_OCTETS_MAX, the first and the newest
+ * identifiers are kept. `texts` are the other texts of the header, of any length.
  */
 export function trimReferences(ids: readonly string[], texts: readonly string[] = []): string[] {
   const parent = ids.at(-1)

@@ -1,5 +1,5 @@
-// Rewrites untrusted HTML from its parsed tree: only elements and attributes that a policy allows,
-// with every element closed.
+// Rewrites untrusted HTML from its parsed tree. Writes only the elements and attributes that a
+// policy allows, and closes every element.
 
 import { cleanText } from '#charset.ts'
 import type { PruneHtml } from './text.ts'
@@ -33,7 +33,9 @@ export function joinPieces<Mark>(pieces: readonly Piece<Mark>[]): Piece<Mark>[] 
 
 export type HtmlPolicy<Mark = never> = {
   readonly kept: ReadonlySet<string>
-  /** Elements dropped with their content. Others that are not kept lose only their tags. */
+  /**
+   * Elements dropped with their content. Other elements that are not allowed lose only their tags.
+   */
   readonly dropped: ReadonlySet<string>
   /** Called for each element in `dropped`. */
   onDropped?(element: HtmlElement): void
@@ -42,7 +44,9 @@ export type HtmlPolicy<Mark = never> = {
   startTag(name: string, attributes: Readonly<Record<string, string>>): Piece<Mark>[]
   /** Writes content after the end tag of a kept element. */
   after?(element: HtmlElement): Piece<Mark>[]
-  /** Writes a style element with its tags. Without it, `style` is an ordinary element. */
+  /**
+   * Writes a style element with its tags. Without this function, `style` is an ordinary element.
+   */
   styleSheet?(css: string, element: HtmlElement): Piece<Mark>[]
 }
 
@@ -58,8 +62,8 @@ export type SafeHtmlOptions = {
 
 /**
  * Writes the content of the document's body, or of the fragment, balanced and as browsers parse it.
- * Null for HTML that `readHtml` does not parse; HTML beyond HTML_LENGTH_MAX is cut. Elements deeper
- * than HTML_DEPTH_MAX lose their tags. Never throws.
+ * Returns null for HTML that `readHtml` refuses to parse. HTML beyond HTML_LENGTH_MAX is cut.
+ * Elements deeper than HTML_DEPTH_MAX lose their tags. Never throws.
  */
 export function writeSafeHtml<Mark>(
   html: string,
@@ -86,7 +90,7 @@ export function escapeHtml(text: string): string {
 }
 
 const VOID: ReadonlySet<string> = new Set(['area', 'br', 'col', 'hr', 'img', 'wbr'])
-/** Characters counted for a marker, whose replacement is still unknown. */
+/** Assumed length of a marker, whose replacement is still unknown. */
 const MARK_LENGTH = 200
 
 class SafeWriter<Mark> {

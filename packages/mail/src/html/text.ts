@@ -12,9 +12,11 @@ import {
   wordSet,
 } from './tree.ts'
 
-/** Nested quotes and lists that still indent; each one lengthens every line within it. */
+/** Deeper quotes and lists are not indented, because each indent lengthens every line within it. */
 export const HTML_INDENTS_MAX = 8
-/** Characters of a link address that are shown; longer addresses are useless to a reader. */
+/**
+ * Maximum characters of a link address that are shown; longer addresses are useless to a reader.
+ */
 export const HTML_LINK_LENGTH_MAX = 2_000
 
 /** Removes nodes from a tree before it becomes text. */
@@ -22,8 +24,8 @@ export type PruneHtml = (tree: HtmlParent) => void
 
 /**
  * Converts HTML to readable plain text, without the nodes that `prune` removes. Input and output
- * are cut at HTML_LENGTH_MAX. Nodes deeper than HTML_DEPTH_MAX are not laid out, and HTML that is
- * not parsed only loses its tags. Never throws.
+ * are cut at HTML_LENGTH_MAX. Nodes deeper than HTML_DEPTH_MAX are not laid out. HTML that
+ * `readHtml` refuses to parse only loses its tags. Never throws.
  */
 export function textFromHtml(html: string, prune: PruneHtml = () => {}): string {
   const bounded = html.slice(0, HTML_LENGTH_MAX)
@@ -53,7 +55,7 @@ function breaksOf(names: string, breaks: readonly [number, number]) {
 class Block {
   text = ''
   leadingBreaks: number
-  /** Minimum line breaks after the block's content so far. */
+  /** Minimum line breaks required after the block's content so far. */
   dueBreaks = 0
   readonly isPre: boolean
   #isLineStart = true
@@ -292,8 +294,8 @@ function trimBreaks(text: string): string {
 }
 
 /**
- * Empty for targets that cannot be followed from outside the message: fragments, cid:, scripts,
- * relative paths.
+ * The link's address; empty for targets that cannot be followed from outside the message:
+ * fragments, cid:, scripts, relative paths.
  */
 function linkTarget(href: string): string {
   const trimmed = href.trim()
@@ -311,7 +313,7 @@ function bareTarget(target: string): string {
     .replace(/\/$/, '')
 }
 
-/** Returns a function that gives the next item marker of an ordered list on each call. */
+/** Returns a function whose every call returns the next item marker of an ordered list. */
 function numbersOf(list: HtmlElement): () => string {
   let next = Number(attributeOf(list, 'start') || '1')
   const type = attributeOf(list, 'type') ?? ''
@@ -323,7 +325,7 @@ function numbersOf(list: HtmlElement): () => string {
   }
 }
 
-/** `a`, …, `z`, `aa`; the number itself if it has no letters. */
+/** Letters for a list item: `a`, …, `z`, `aa`. Returns the number itself if it has no letters. */
 function lettersOf(number: number): string {
   let letters = ''
   for (let rest = number; rest > 0; rest = Math.floor((rest - 1) / 26)) {

@@ -6,23 +6,26 @@ type HtmlText = Tree.TextNode
 export type HtmlNode = Tree.ChildNode
 export type HtmlParent = Tree.ParentNode
 
-/** In characters; further ones are ignored. Real mail stays under 300,000. */
+/** Maximum characters of HTML; the rest is ignored. Real mail stays under 300,000. */
 export const HTML_LENGTH_MAX = 1_000_000
 /** HTML with more tags is not parsed: a tree of unclosed tags takes quadratic time. */
 export const HTML_TAGS_MAX = 30_000
-/** Newsletters nest tables a dozen deep, with four elements each. */
+/** Newsletters nest a dozen tables, with four elements each. */
 export const HTML_DEPTH_MAX = 200
 /** The parser repeats unclosed elements, so a tree may be larger than its tags suggest. */
 const TREE_DEPTH_MAX = 4 * HTML_DEPTH_MAX
 const TREE_NODES_MAX = 4 * HTML_TAGS_MAX
-/** A tree has fewer nodes than its HTML has characters, plus those of every tree. */
+/** A tree has fewer nodes than its HTML has characters, plus the few nodes that every tree has. */
 const TREE_NODES_MIN = 100
-/** Real mail has a dozen. The rest is dropped, because repeated elements copy all of them. */
+/**
+ * Real mail has a dozen per element. More are dropped, because repeated elements copy all of them.
+ */
 const ATTRIBUTES_MAX = 100
 
 /**
- * The tree that browsers make of a document or fragment (WHATWG HTML §13.2), with `noscript` as an
- * element. Null for HTML beyond one of the bounds above. Takes up to half a second; never throws.
+ * The tree that browsers build for a document or fragment (WHATWG HTML §13.2), with `noscript` as
+ * an element. Null for HTML beyond one of the bounds above. Takes up to half a second; never
+ * throws.
  */
 export function readHtml(html: string, tagsMax = HTML_TAGS_MAX): Tree.Document | null {
   if (html.length > HTML_LENGTH_MAX || hasTooManyTags(html, tagsMax)) return null
@@ -102,7 +105,7 @@ export function isBlock(tagName: string): boolean {
   return BLOCKS.has(tagName)
 }
 
-/** The node's lines that are not blank, at most `linesMax`. */
+/** The node's lines that are not blank, up to `linesMax` lines. */
 export function textLines(node: HtmlNode, linesMax = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = []
   let line = ''

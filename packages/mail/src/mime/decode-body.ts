@@ -3,7 +3,7 @@ import { decodeText } from '#charset.ts'
 import { hexValue } from '#encoded-word.ts'
 import { type StructuredValue, stripComments } from '#parameters.ts'
 
-/** Lines of text and structure; lines of files are never read one by one. */
+/** Maximum lines of text and structure; lines of files are never read one by one. */
 export const MIME_LINES_MAX = 50_000
 
 /**
@@ -29,8 +29,8 @@ export function decodeTextBody(
 function endLinesWithLineFeed(text: string): string {
   if (!text.includes('\r')) return text
   const normal = text.replaceAll('\r\n', '\n')
-  // `\r\r\n` comes from programs that add a CR to lines that have one. The look-behind prevents
-  // rescanning a run of CRs from each of them.
+  // Programs that add a CR to lines ending in CRLF write `\r\r\n`. The look-behind prevents
+  // rescanning a run of CRs from each CR.
   return normal.includes('\r\n') ? normal.replace(/(?<!\r)\r+\n/g, '\n') : normal
 }
 
@@ -77,16 +77,16 @@ function quoteDepth(line: string): number {
 
 export type TransferEncoding = 'base64' | 'quoted-printable' | 'identity'
 
-/** The first encoding in the field; 7bit, 8bit, binary and unknown ones are the identity. */
+/** The first encoding in the field; 7bit, 8bit, binary and unknown encodings are the identity. */
 export function transferEncodingOf(field: string | null): TransferEncoding {
   const name = field === null ? '' : (/[\w-]+/.exec(stripComments(field))?.[0] ?? '')
   if (/base64/i.test(name)) return 'base64'
   return /quoted-printable/i.test(name) ? 'quoted-printable' : 'identity'
 }
 
-/** Octets sampled to tell text from base64. */
+/** Octets sampled to distinguish text from base64. */
 const SAMPLE_BYTES = 4_096
-/** Base64 has a smaller share of other characters, even when a gateway damaged it. */
+/** Base64 has a smaller share of other characters, even if a gateway damaged it. */
 const STRAY_SHARE_MAX = 1 / 20
 
 /** `identity` for plain text that is declared as base64. */
@@ -102,7 +102,7 @@ function isPlainText(octets: Buffer): boolean {
   if (sample === '') return false
   const strays = sample.match(/[^A-Za-z0-9+/=]/g)?.length ?? 0
   if (strays > 0) return strays > sample.length * STRAY_SHARE_MAX
-  // A single word has only base64 characters, but decodes to arbitrary octets.
+  // A single word may consist of base64 characters but decode to arbitrary octets.
   if (octets.length > SAMPLE_BYTES || sample.replace(/=+$/, '').length % 4 !== 1) return false
   const decoded = decodeBase64(octets)
   return !isUtf8(decoded) || /[\x00-\x08\x0e-\x1f]/.test(decoded.toString('latin1'))
@@ -120,13 +120,13 @@ export function decodeTransfer(octets: Buffer, encoding: TransferEncoding): Buff
   }
 }
 
-/** Number of octets that `decodeTransfer` gives; base64 is not decoded for it. */
+/** Size of the result of `decodeTransfer`, computed without decoding base64. */
 export function decodedSize(octets: Buffer, encoding: TransferEncoding): number {
   if (encoding === 'base64') return sizeOfBase64(octets)
   return decodeTransfer(octets, encoding).length
 }
 
-/** Skips characters outside the alphabet. Padding in the middle ends a unit. */
+/** Decodes base64, skipping characters outside its alphabet. Padding in the middle ends a unit. */
 export function decodeBase64(encoded: Buffer): Buffer {
   const padding = encoded.indexOf(EQUALS)
   const text = encoded.toString('latin1')
@@ -180,8 +180,8 @@ function base64Values(): Uint8Array {
 }
 
 /**
- * RFC 2045 §6.7. An `=` that starts no octet and ends no line is literal. Line ends that are not
- * encoded are unchanged.
+ * Decodes quoted-printable (RFC 2045 §6.7). An `=` that starts no octet and ends no line is
+ * literal. Line ends that are not encoded are unchanged.
  */
 export function decodeQuotedPrintable(encoded: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(encoded.length)

@@ -45,8 +45,8 @@ export type AttachmentContent = {
 type TextOfHtml = (html: string) => string
 
 /**
- * Never throws: a message that cannot be parsed within bounds is one opaque attachment and a
- * defect. Takes up to seconds for large or hostile input.
+ * Parses a message. Never throws: a message that cannot be parsed within bounds becomes one opaque
+ * attachment and a defect. Takes up to seconds for large or hostile input.
  */
 export function parseMime(raw: Uint8Array, textOfHtml?: TextOfHtml): MimeMessage {
   return messageOf(dissect(raw, textOfHtml))
@@ -75,8 +75,8 @@ export function openMime(
 }
 
 /**
- * One attachment by its listed name or its index in the list that `parseMime` gives for the same
- * bytes; null if there is none. Never throws.
+ * One attachment by its listed name, or by its index in the list of `parseMime` for the same bytes.
+ * Null if it does not exist. Never throws.
  */
 export function readAttachment(
   raw: Uint8Array,
@@ -92,8 +92,8 @@ export function readAttachment(
 }
 
 /**
- * The result for a message that a parser could not finish: its header fields, and the whole message
- * as one opaque attachment. Takes time bounded by HEADER_BYTES_MAX; never throws.
+ * The result for a message whose parsing did not finish: its header fields, and the complete
+ * message as one opaque attachment. Takes time bounded by HEADER_BYTES_MAX; never throws.
  */
 export function parseDefeatedMime(raw: Uint8Array, defect: Defect): MimeMessage {
   return messageOf(defeat(raw, defect))
@@ -120,15 +120,15 @@ export function parseMimeIfPlainAndSmall(raw: Uint8Array): MimeMessage | null {
 }
 
 type File = {
-  /** Decoded, as the sender wrote it; not safe to use. */
+  /** The sender's file name, decoded; not safe to use. */
   readonly filename: string | null
-  /** Lower-case, without parameters. */
+  /** The media type in lower case, without parameters. */
   readonly contentType: string
-  /** As declared; null for none. */
+  /** The declared charset; null if undeclared. */
   readonly charset: string | null
   readonly contentId: string | null
   readonly isInline: boolean
-  /** Encoded, as sent. */
+  /** The content as sent, still encoded. */
   readonly octets: Buffer
   readonly encoding: TransferEncoding
 }
@@ -166,7 +166,7 @@ function dissectPlain(raw: Uint8Array): Dissected | null {
   return assemble(section, { text: withoutLastLineEnd(body), html: '' }, [], defects)
 }
 
-/** The message as one text/plain part, or null. */
+/** The message as one text/plain part, or null for any other message. */
 function plainPartOf(section: HeaderSection): PartHead | null {
   if (section.defect !== null) return null
   const head = readPartHead(section.fields)
@@ -182,7 +182,7 @@ function dissectParts(raw: Uint8Array, textOfHtml: TextOfHtml): Dissected {
   const files: File[] = []
   let bodies: Bodies = { text: '', html: '' }
   if (root === undefined || (root.kind === 'multipart' && parts.length === 1)) {
-    // The header is cut or the boundary never occurs. Raw text is better than nothing.
+    // The header is cut or the boundary never occurs, so the raw text is shown.
     const head = root === undefined ? plainPartOf(section) : readPartHead([])
     const content = octets.subarray(section.bodyStart)
     if (content.length > TEXT_BYTES_MAX) {
@@ -214,8 +214,8 @@ function dissectParts(raw: Uint8Array, textOfHtml: TextOfHtml): Dissected {
 }
 
 /**
- * Whether a text that is shown inline can also be downloaded: a log, a patch or a page in the
- * middle of a message. A name on the body itself does not count.
+ * Whether a text that is shown inline can also be downloaded, such as a log, a patch or a page in
+ * the middle of a message. A name on the body itself is ignored.
  */
 function isNamedText(part: MimePart, parts: readonly MimePart[]): boolean {
   if (part.kind !== 'text' || part.isVersion || parts.length === 1) return false
@@ -227,12 +227,12 @@ function isNamedText(part: MimePart, parts: readonly MimePart[]): boolean {
 type Text = {
   readonly isHtml: boolean
   readonly body: string
-  /** The parts of an alternative share one group; every other part has its own. */
+  /** The parts of an alternative share one group. Every other part has its own group. */
   readonly group: number
   readonly defects: readonly Defect[]
 }
 
-/** Drops a blank text beside another one. */
+/** Drops a blank text if there is another text. */
 function readTexts(
   raw: Buffer,
   parts: readonly MimePart[],
@@ -241,7 +241,7 @@ function readTexts(
   const texts: Text[] = []
   for (const [index, part] of parts.entries()) {
     if (part.kind !== 'text') continue
-    // Includes the line end of the delimiter, so that joined texts begin on lines of their own.
+    // The line end of the delimiter is included, so that joined texts begin on separate lines.
     const { start, end } = part.content
     const octets = raw.subarray(start, parts.length === 1 ? end : endOfLineAt(raw, end))
     const { body, defects } = readText(part, octets, fields)
@@ -251,7 +251,7 @@ function readTexts(
   return filled.some(({ body }) => !isBlank(body)) ? filled : texts
 }
 
-/** Whether nothing is visible: white space and zero-width characters, also as HTML entities. */
+/** Whether the text has only white space and zero-width characters, possibly as HTML entities. */
 function isBlank(text: string): boolean {
   return !/[^\s\u2800\p{Default_Ignorable_Code_Point}]/u.test(text.replace(BLANK_ENTITIES, ''))
 }
@@ -260,8 +260,9 @@ const BLANK_ENTITIES =
   /&(?:nbsp|ensp|emsp|thinsp|zwnj|zwj|shy|#(?:160|173|820[1-4]|xa0|xad|x200[9a-c]));/gi
 
 /**
- * Joins the text parts, as text and as HTML. From an alternative the parts of the wanted type are
- * used; a single part, or an alternative without that type, is converted, up to HTML_LENGTH_MAX.
+ * Joins the text parts into a plain text and an HTML body. From an alternative, only the parts of
+ * the wanted type are used. A single part, or an alternative without that type, is converted, up to
+ * HTML_LENGTH_MAX.
  */
 function joinBodies(texts: readonly Text[], textOfHtml: TextOfHtml): Bodies {
   const groups = Map.groupBy(texts, ({ group }) => group)
@@ -283,7 +284,9 @@ function joinBodies(texts: readonly Text[], textOfHtml: TextOfHtml): Bodies {
   return { text: joined(false, textOfHtml), html: joined(true, htmlFromText) }
 }
 
-/** Decodes a part, with charsets declared elsewhere in the message if it has none. */
+/**
+ * Decodes a part. Without a declared charset, those declared elsewhere in the message are tried.
+ */
 function readText(
   { contentType, encoding }: PartHead,
   octets: Buffer,
@@ -292,7 +295,7 @@ function readText(
   const actual = trueEncoding(octets, encoding)
   const body = decodeTextBody(octets, actual, contentType, () => charsetsNamed(fields))
   const defects: Defect[] = actual === encoding ? [] : ['not-base64']
-  // Only some programs decode UTF-7 sequences.
+  // Many programs do not decode UTF-7.
   const isInUtf7 = isUtf7(contentType.parameters.get('charset')?.trim() ?? null)
   if (isInUtf7 && contentType.value !== 'text/html' && octets.includes('+')) defects.push('utf-7')
   return { body, defects }
@@ -317,7 +320,7 @@ function fileOf(part: MimePart, raw: Buffer, references: ReadonlySet<string>): F
   const { disposition, content } = part
   const type = part.contentType.value
   const contentId = part.contentId?.replace(/^<|>$/g, '') || null
-  // A text that is a file only because of its size is not shown inline.
+  // A text that became a file because of its size is not shown inline.
   const isInline = disposition?.value === 'inline' && kindOf(part) === 'file'
   const isShown = part.isRelated && contentId !== null && references.has(contentId.toLowerCase())
   const octets = raw.subarray(content.start, content.end)
@@ -335,7 +338,7 @@ function fileOf(part: MimePart, raw: Buffer, references: ReadonlySet<string>): F
 const OPAQUE_TYPE = 'application/octet-stream'
 const LABEL_LENGTH_MAX = 100
 
-/** Lower-case `cid:` references in the HTML (RFC 2392), at most as many as there can be parts. */
+/** The `cid:` references in the HTML (RFC 2392) in lower case, at most one per possible part. */
 function contentIdsIn(html: string): Set<string> {
   const found = new Set<string>()
   for (const match of html.matchAll(/\bcid:([^\s"'<>)]{1,250})/gi)) {
@@ -347,7 +350,9 @@ function contentIdsIn(html: string): Set<string> {
   return found
 }
 
-/** The line end before a boundary belongs to the boundary, and the last one to the protocol. */
+/**
+ * The line end before a boundary belongs to the boundary, and the last line end to the protocol.
+ */
 function withoutLastLineEnd(text: string): string {
   let end = text.endsWith('\n') ? text.length - 1 : text.length
   while (end > 0 && text.charCodeAt(end - 1) === 0x0d) end -= 1

@@ -8,9 +8,9 @@ import type { Defect } from './parsed-message.ts'
 export const MIME_PARTS_MAX = 1_000
 export const MIME_DEPTH_MAX = 50
 /**
- * Octets of all texts of a message together, as sent; a text beyond is a file. Parsing a text takes
- * up to twenty times its memory, and V8 ends the process, not the thread, if one allocation is too
- * large.
+ * Maximum octets of all texts of a message together, as sent. A text that exceeds the bound becomes
+ * a file. Parsing a text takes up to twenty times its memory, and V8 ends the process, not just the
+ * thread, if one allocation is too large.
  */
 export const TEXT_BYTES_MAX = 4 * 1024 * 1024
 /** Shorter base64 lines count towards MIME_LINES_MAX; modern encoders write 60 to 76 octets. */
@@ -20,17 +20,17 @@ export type PartHead = {
   /** The type in the field, or the default if the field is missing. */
   readonly contentType: StructuredValue
   readonly encoding: TransferEncoding
-  /** Null without the field. */
+  /** Null if the field is missing. */
   readonly disposition: StructuredValue | null
-  /** The field's value, with or without angle brackets; null without the field. */
+  /** The field's value, with or without angle brackets; null if the field is missing. */
   readonly contentId: string | null
 }
 
 export type MimePart = PartHead & {
   readonly kind: 'multipart' | 'text' | 'file'
-  /** Index of the nearest enclosing multipart/alternative; null for none. */
+  /** Index of the nearest enclosing multipart/alternative; null if there is none. */
   readonly alternative: number | null
-  /** Whether the part itself is an alternative of a multipart/alternative, not nested in one. */
+  /** Whether the part is a direct child of a multipart/alternative. */
   readonly isVersion: boolean
   readonly isRelated: boolean
   /** Indexes of the enclosing multiparts, outermost first. */
@@ -40,7 +40,7 @@ export type MimePart = PartHead & {
 }
 
 type MimeBreach = {
-  /** Everything before this offset is within bounds; always the start of a line or field. */
+  /** Everything before this offset, which is the start of a line or field, is within bounds. */
   readonly cutAt: number
   readonly defect: Defect
 }
@@ -52,7 +52,9 @@ type MimeScan = {
   readonly hasLargeText: boolean
 }
 
-/** `typeWithoutField`: type of a part without Content-Type (RFC 2045 §5.2, RFC 2046 §5.1.5). */
+/**
+ * `typeWithoutField` is the type of a part without Content-Type (RFC 2045 §5.2, RFC 2046 §5.1.5).
+ */
 export function readPartHead(
   fields: readonly HeaderField[],
   typeWithoutField = 'text/plain',
@@ -69,12 +71,12 @@ export function readPartHead(
   }
 }
 
-/** `type/subtype` with the tokens of RFC 2045 §5.1. */
+/** Matches `type/subtype` with the tokens of RFC 2045 §5.1. */
 const VALID_TYPE = /^[\w!#$%&'+.^`{|}~-]{1,100}\/[\w!#$%&'+.^`{|}~-]{1,100}$/
 
 /**
- * An invalid type means text/plain (RFC 2045 §5.2), but a multipart if it has a boundary, and no
- * text if it has a file name.
+ * An invalid type means text/plain (RFC 2045 §5.2). Exceptions: a part with a boundary is a
+ * multipart, and a part with a file name is not a text.
  */
 function validType(
   { value, parameters }: StructuredValue,
@@ -91,7 +93,7 @@ function validType(
   return { value: isNamed ? 'application/octet-stream' : 'text/plain', parameters }
 }
 
-/** The file name in a part's header; null for none. */
+/** The file name in a part's header; null if it has none. */
 export function nameOfPart({ contentType, disposition }: PartHead): string | null {
   const filename = disposition === null ? null : readParameter(disposition, 'filename')
   return filename || readParameter(contentType, 'name')
@@ -102,8 +104,8 @@ export function isHtmlPart({ contentType }: PartHead): boolean {
 }
 
 /**
- * The bodies of a message are `text`: text/plain and text/html that are not attachments. Everything
- * else without parts of its own is a `file`.
+ * A `text` is text/plain or text/html that is not an attachment; texts form the bodies of a
+ * message. Every other part without parts of its own is a `file`.
  */
 export function kindOf({ contentType, disposition }: PartHead): MimePart['kind'] {
   const { value } = contentType
@@ -120,9 +122,9 @@ function boundaryOf({ value, parameters }: StructuredValue): string | null {
 /**
  * Scans the parts up to the first breach of MIME_PARTS_MAX, MIME_DEPTH_MAX, MIME_LINES_MAX or the
  * bounds of a header section. Stopping there makes a bomb no more expensive than its harmless
- * beginning. An enclosed message is one file, counts as one level of depth, and its parts count. A
- * text beyond TEXT_BYTES_MAX is a file. Lines of files count only if they begin like a delimiter;
- * base64 lines of at least BASE64_LINE_BYTES_MIN never count.
+ * beginning. An enclosed message is one file and one level of depth, and its parts are included in
+ * MIME_PARTS_MAX. A text beyond TEXT_BYTES_MAX is a file. MIME_LINES_MAX ignores lines of files
+ * that do not begin like a delimiter, and base64 lines of at least BASE64_LINE_BYTES_MIN.
  */
 export function scanMime(raw: Uint8Array): MimeScan {
   return new Scanner(raw).scan()
@@ -132,19 +134,19 @@ const LF = 0x0a
 const CR = 0x0d
 const DASH = 0x2d
 
-/** In a file only lines that start with two dashes matter. */
+/** In a file, only lines that start with two dashes matter. */
 const DASHED_LINE = Buffer.from('\n--')
 
 type Level = {
   readonly boundary: Buffer
   readonly depth: number
   readonly type: string
-  /** Whether it is inside an enclosed message, whose octets are one file. */
+  /** Whether the multipart is inside an enclosed message, whose octets are one file. */
   readonly isEnclosed: boolean
-  /** The `alternative` of its direct parts. */
+  /** The `alternative` of the multipart's direct parts. */
   readonly alternative: number | null
   readonly isRelated: boolean
-  /** The `within` of its direct parts. */
+  /** The `within` of the multipart's direct parts. */
   readonly within: readonly number[]
 }
 
@@ -158,7 +160,7 @@ class Scanner {
   readonly #levels: Level[] = []
   readonly #parts: OpenPart[] = []
   #position = 0
-  /** Includes the parts of enclosed messages. */
+  /** The parts of enclosed messages are included. */
   #partCount = 1
   #lines = 0
   #textBytes = 0
@@ -220,8 +222,8 @@ class Scanner {
   }
 
   /**
-   * Delimiter syntax (RFC 2046 §5.1.1): two dashes, the boundary, two more at the end of the
-   * multipart, white space.
+   * Parses a delimiter (RFC 2046 §5.1.1): two dashes, the boundary, two more dashes at the end of
+   * the multipart, white space.
    */
   #readDelimiter(start: number, end: number): boolean {
     const index = this.#levelOf(start, end)
@@ -247,7 +249,7 @@ class Scanner {
     return true
   }
 
-  /** A delimiter of the message itself ends everything enclosed in the part (RFC 2046 §5.1.2). */
+  /** A delimiter of an outer multipart ends everything enclosed in the part (RFC 2046 §5.1.2). */
   #levelOf(start: number, end: number): number {
     const isOf = (level: Level) => isDelimiter(this.#raw, level, start, end)
     const own = this.#levels.findLastIndex((level) => !level.isEnclosed && isOf(level))
@@ -255,8 +257,8 @@ class Scanner {
   }
 
   /**
-   * Reads the part's header and continues into an enclosed message, whose header follows at once. A
-   * part that exceeds a bound is cut off whole, from its delimiter on.
+   * Reads the part's header and continues into an enclosed message, whose header follows directly.
+   * A part that exceeds a bound is removed completely, including its delimiter.
    */
   #enterPart(defaultType: string, delimiter: { at: number; level: Level } | null): void {
     let typeWithoutField = defaultType

@@ -1,20 +1,20 @@
-// The value that the parser returns to everything that stores or shows mail. Its texts contain no
-// NUL and no lone surrogates, so all databases store them alike.
+// The value that the parser returns to all code that stores or shows mail. Its texts contain no NUL
+// and no lone surrogates, so all databases store the same text.
 
 export type Mailbox = {
   readonly name: string
-  /** Bare `local-part@domain` as written, or a local part alone; never with angle brackets. */
+  /** Bare `local-part@domain` as written, or a local part alone; never in angle brackets. */
   readonly address: string
 }
 
 export type ParsedAttachment = {
-  /** Safe and unique within the message. */
+  /** A safe file name that is unique within the message. */
   readonly filename: string
   readonly contentType: string
-  /** As the part declares it; absent if undeclared. */
+  /** The charset that the part declares; absent if undeclared. */
   readonly charset?: string
   readonly sizeBytes: number
-  /** Without angle brackets. */
+  /** The Content-ID without angle brackets; null if the part has none. */
   readonly contentId: string | null
   readonly isInline: boolean
 }
@@ -28,7 +28,7 @@ type AutomaticReason =
   | 'auto-response-suppress'
   | 'system-sender'
 
-/** A fault in a message that is stored nevertheless. */
+/** A fault in a message, which is stored nevertheless. */
 export type Defect =
   | 'too-many-parts'
   | 'too-deep'
@@ -44,16 +44,16 @@ export type Defect =
   | 'duplicate-message-id'
   | 'duplicate-content-type'
   | 'missing-from'
-  /** A text that is declared as base64 but is not was kept unchanged. */
+  /** A text is declared as base64 but is not encoded; it was kept unchanged. */
   | 'not-base64'
   /**
    * Mail programs do not show a text, because a better alternative exists or nothing refers to it.
-   * It is among the attachments.
+   * The text is listed among the attachments.
    */
   | 'unseen-part'
-  /** The text part says more than the HTML; its additional text is kept. */
+  /** The text part contains text that is missing from the HTML; the additional text is kept. */
   | 'unsaid-text'
-  /** A text was in UTF-7, which many mail programs show undecoded. */
+  /** A text was encoded in UTF-7, which many mail programs show undecoded. */
   | 'utf-7'
 
 /**
@@ -64,14 +64,14 @@ export type MailCategory = 'personal' | 'automated' | 'marketing' | 'bounce' | '
 
 export type CategoryReason = {
   readonly rule: string
-  /** Text that the rule matched in the message; '' if it cannot be shown. */
+  /** The text in the message that the rule matched; '' if it cannot be shown. */
   readonly detail: string
 }
 
 /**
- * A sign of the kind of mail. `notification`: a program wrote it; `system`: its sender is a
- * program; `mailing`: newsletter software sent it; `host`: a host of newsletters and discussions
- * sent it; `program`: a program may be involved, without effect on the category.
+ * A sign of the kind of mail. `notification`: a program wrote it. `system`: its sender is a
+ * program. `mailing`: newsletter software sent it. `host`: a host of newsletters and discussions
+ * sent it. `program`: a program may be involved, without effect on the category.
  */
 export type KindSign = CategoryReason & {
   readonly says:
@@ -89,7 +89,7 @@ export type KindSign = CategoryReason & {
 }
 
 export type ParsedHeaders = {
-  /** With angle brackets and without white space; null if absent or empty. */
+  /** The Message-ID with angle brackets and without white space; null if absent or empty. */
   readonly messageId: string | null
   readonly inReplyTo: readonly string[]
   readonly references: readonly string[]
@@ -102,16 +102,16 @@ export type ParsedHeaders = {
   readonly cc: readonly Mailbox[]
   readonly bcc: readonly Mailbox[]
   readonly replyTo: readonly Mailbox[]
-  /** RFC 5322 §3.6.1 date in milliseconds since the epoch, null when absent or unreadable. */
+  /** RFC 5322 §3.6.1 date in milliseconds since the epoch; null if absent or unreadable. */
   readonly date: number | null
   readonly automaticReason: Exclude<AutomaticReason, 'null-sender'> | null
-  /** Each rule once. Only a message without signs may get an automatic reply. */
+  /** Each rule occurs once. Only a message without signs may get an automatic reply. */
   readonly kindSigns: readonly KindSign[]
   /** Number of Received fields (RFC 5321 §6.3). */
   readonly receivedCount: number
-  /** Values of the first LOOP_MARKS_MAX X-Loop fields, without those longer than a mark can be. */
+  /** Values of the first LOOP_MARKS_MAX X-Loop fields, without overlong ones. */
   readonly loopMarks: readonly string[]
-  /** Whether a mailing list forwarded it (RFC 2919). */
+  /** Whether a mailing list forwarded the message (RFC 2919). */
   readonly hasListId: boolean
   /**
    * Free text of the header, one line per value: display names, Reply-To, and fields that any
@@ -122,7 +122,7 @@ export type ParsedHeaders = {
 
 export type MimeMessage = {
   readonly headers: ParsedHeaders
-  /** The text body, made from the HTML if the message has no text; '' if it has neither. */
+  /** The text body, or else the text of the HTML; '' if the message has neither. */
   readonly text: string
   readonly html: string
   readonly attachments: readonly ParsedAttachment[]
@@ -130,15 +130,17 @@ export type MimeMessage = {
 }
 
 export type ParsedMessage = MimeMessage & {
-  /** The new text of a reply, without quoted history; forwards are kept whole. */
+  /** The new text of a reply, without quoted history. The text of a forward is complete. */
   readonly extractedText: string
   /** The invitations in its calendar files. */
   readonly invites: readonly Invite[]
-  /** Index of the addresses that it mentions; null if the message itself must be searched. */
+  /**
+   * Index of the addresses that the message mentions; null if the message itself must be searched.
+   */
   readonly mentions: string | null
 }
 
-/** In lower case, as in JSCalendar (RFC 8984). */
+/** Methods in lower case, as in JSCalendar (RFC 8984). */
 export const inviteMethods = [
   'publish',
   'request',
@@ -160,15 +162,15 @@ export const attendeeStatuses = [
 export const attendeeRoles = ['required', 'optional', 'chair', 'informational'] as const
 
 /**
- * An event in a calendar file. Its times have one of three forms: with an offset from UTC
- * (`2026-12-01T10:00:00+01:00`), as a day (`2026-12-01`), or local (`2026-12-01T10:00:00`).
+ * An event in a calendar file. A time has one of three forms: with an offset from UTC
+ * (`2026-12-01T10:00:00+01:00`), a day (`2026-12-01`), or local (`2026-12-01T10:00:00`).
  */
 export type Invite = {
   /** Null for a file that only describes events. */
   readonly method: (typeof inviteMethods)[number] | null
   readonly uid: string | null
   readonly sequence: number
-  /** The occurrence of a series that it concerns, as the series names it. */
+  /** The occurrence of a series that the event changes, as the series identifies it. */
   readonly recurrenceId: string | null
   readonly start: string | null
   /** The first moment or day after the event. */
@@ -179,10 +181,10 @@ export type Invite = {
   readonly location: string | null
   readonly organizer: Participant | null
   readonly attendees: Attendee[]
-  /** The RRULE (RFC 5545 §3.3.10) of a series. */
+  /** The RRULE of a series (RFC 5545 §3.3.10). */
   readonly recurrence: string | null
   readonly status: (typeof eventStatuses)[number] | null
-  /** The comment that an attendee sent with a reply. */
+  /** The comment in an attendee's reply. */
   readonly comment: string | null
 }
 

@@ -7,8 +7,8 @@ type Parts = readonly MimePart[]
 /**
  * Returns the parts, with every text that no mail program shows turned into a file: a component of
  * a multipart/related that is not its root, and HTML that is an alternative to later HTML. Plain
- * text beside HTML is kept, because the message has two bodies. `hasUnseen` reports such a text,
- * including plain text in a message without HTML and an alternative of another type, such as AMP.
+ * text beside HTML is kept, because a message has a text and an HTML body. `hasUnseen` reports such
+ * texts, plain text in a message without HTML, and an alternative of another type, such as AMP.
  */
 export function shownParts(
   parts: Parts,
@@ -26,7 +26,7 @@ export function shownParts(
       isIn(roots, part, index) && (choices === null || isIn(choices(part), part, index))
     if (isShown || isBlank(part, raw)) return part
     hasUnseen = true
-    // Programs differ on messages of several plain texts; some show all of them.
+    // Programs differ on messages with several plain texts; some show all of them.
     if (!hasHtml || (!isHtmlPart(part) && isIn(roots, part, index))) return part
     return { ...part, kind: 'file' as const }
   })
@@ -36,7 +36,7 @@ export function shownParts(
 /** The shown part of each multipart, by index. */
 type Shown = ReadonlyMap<number, number>
 
-/** The direct part of the multipart at `level` of `within` that is or contains this part. */
+/** The direct child of the multipart at `level` of `within` that is or contains this part. */
 function childAt({ within }: MimePart, index: number, level: number): number {
   return within[level + 1] ?? index
 }
@@ -52,7 +52,7 @@ function typeOf(parts: Parts, index: number | undefined): string {
   return index === undefined ? '' : (parts[index]?.contentType.value ?? '')
 }
 
-/** The part that `start` names, else the first (RFC 2387 §3.2). */
+/** The part that `start` names, or else the first part (RFC 2387 §3.2). */
 function rootsOf(parts: Parts): Shown {
   const roots = new Map<number, number>()
   const named = new Set<number>()
@@ -65,7 +65,7 @@ function rootsOf(parts: Parts): Shown {
     roots.set(parent, index)
     if (isNamed) named.add(parent)
   }
-  // If the root is a file, nothing is known about what programs show.
+  // If the root is a file, it is unknown what programs show.
   const texts = new Set(
     parts.flatMap((part, index) => (part.kind === 'text' ? [...part.within, index] : [])),
   )
@@ -77,7 +77,7 @@ function bare(id: string): string {
   return id.trim().replace(/^<|>$/g, '')
 }
 
-/** The last alternative with HTML, or else the last with text; null without a choice. */
+/** The last alternative with HTML, or else the last one with text; null without a choice. */
 function choicesOf(parts: Parts, roots: Shown, raw: Buffer): ((part: MimePart) => Shown) | null {
   const html = new Map<number, number>()
   const plain = new Map<number, number>()

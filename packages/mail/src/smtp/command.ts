@@ -1,5 +1,5 @@
 // Parses one command line (RFC 5321 §4.1.1) into a typed command, or into the reply that rejects
-// its syntax. Supports SIZE (RFC 1870), 8BITMIME (RFC 6152) and SMTPUTF8 (RFC 6531); does not check
+// its syntax. Supports SIZE (RFC 1870), 8BITMIME (RFC 6152) and SMTPUTF8 (RFC 6531). Does not check
 // the order of commands.
 
 import { type MailboxDefect, parseMailbox } from '#address.ts'
@@ -9,12 +9,12 @@ export type LineDefect =
   /** The line ended in LF without CR; the next line starts after the LF. */
   | 'bare-line-feed'
   | 'bare-carriage-return'
-  /** NUL, TAB or another control character. */
+  /** The line contains NUL, TAB or another control character. */
   | 'control-character'
   | 'invalid-utf8'
-  /** Longer than the limit; the whole line was skipped. */
+  /** The line exceeded the limit and was skipped completely. */
   | 'too-long'
-  /** So long that waiting for its end would only help an attacker. */
+  /** The line is so long that waiting for its end would only help an attacker. */
   | 'flood'
 
 export type DecodedLine =
@@ -27,21 +27,21 @@ const NOT_PRINTABLE = /[^\x20-\x7e]/
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export class CommandDecoder {
-  /** Offset after the octets consumed from the last chunk. */
+  /** Offset after the octets of the last chunk that have been consumed. */
   end = 0
   readonly #bytesMax: number
   #carry: Buffer | undefined
   #carried = 0
   #skipped = 0
 
-  /** `bytesMax` counts the whole line with its CRLF. */
+  /** `bytesMax` is the maximum length of a line, including its CRLF. */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax
   }
 
   /**
    * The next line that ends in `chunk` at or after `offset`, or null if the chunk is used up. `end`
-   * is the offset to continue from. The text has no CRLF and no trailing white space (RFC 5321
+   * is the offset at which to continue. The text has no CRLF and no trailing white space (RFC 5321
    * §4.1.1).
    */
   decode(chunk: Buffer, offset: number): DecodedLine | null {
@@ -111,11 +111,11 @@ export type Command =
       readonly verb: 'RCPT'
       /** `local-part@domain` as written, or `postmaster` alone in any case (RFC 5321 §4.1.1.3). */
       readonly recipient: string
-      /** Allowed only in a transaction with SMTPUTF8. */
+      /** International addresses are allowed only in a transaction with SMTPUTF8. */
       readonly isInternational: boolean
     }
   | { readonly verb: 'DATA' | 'RSET' | 'NOOP' | 'QUIT' | 'VRFY' | 'HELP' | 'STARTTLS' }
-  /** A browser or proxy that was tricked into connecting to this port. */
+  /** A browser or proxy that was tricked into connecting to the SMTP port. */
   | { readonly verb: 'HTTP' }
   | { readonly verb: 'refused'; readonly reply: Reply }
 
@@ -148,7 +148,7 @@ export function parseCommand(line: string): Command {
     case 'EHLO':
     case 'HELO':
       if (argument === '') return ARGUMENT_NEEDED
-      // Not validated further, because real clients send host names that are not domain names.
+      // Validated loosely, because real clients send host names that are not domain names.
       return HELO_NAME.test(argument) ? { verb, name: argument } : HELO_SYNTAX
     case 'NOOP':
     case 'HELP':
@@ -234,7 +234,7 @@ function parseMailParameters(text: string): MailParameters | Refused {
   return parameters
 }
 
-// Replies repeat only a well-formed keyword of the client.
+// Replies repeat a client's keyword only if it is well-formed.
 const KEYWORD = /^[A-Z0-9][A-Z0-9-]{0,31}$/
 
 function wrongParameter(keyword: string, fault: string, code = 501): Refused {
@@ -293,13 +293,13 @@ function refused(code: number, enhanced: string, text: string): Refused {
 
 type MailLine = {
   readonly reversePath: string
-  /** Value of SIZE (RFC 1870), or null to omit it. */
+  /** The value of SIZE (RFC 1870); null omits the parameter. */
   readonly sizeBytes: number | null
   readonly isEightBit: boolean
   readonly isSmtpUtf8: boolean
 }
 
-/** The MAIL command with its CRLF. `reversePath` is a written address or ''. */
+/** The MAIL command with its CRLF. `reversePath` is an address from `writeAddress` or ''. */
 export function formatMail(parameters: MailLine): string {
   const { reversePath, sizeBytes, isEightBit, isSmtpUtf8 } = parameters
   const size = sizeBytes === null ? '' : ` SIZE=${sizeBytes}`
@@ -308,7 +308,7 @@ export function formatMail(parameters: MailLine): string {
   return `MAIL FROM:<${reversePath}>${size}${body}${utf8}\r\n`
 }
 
-/** The RCPT command with its CRLF. `recipient` is a written address. */
+/** The RCPT command with its CRLF. `recipient` is an address from `writeAddress`. */
 export function formatRcpt(recipient: string): string {
   return `RCPT TO:<${recipient}>\r\n`
 }

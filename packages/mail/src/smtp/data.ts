@@ -1,6 +1,6 @@
-// Decodes the octets after DATA (RFC 5321 §4.5.2) chunk by chunk: finds the end, removes stuffed
-// dots, turns a bare LF into CRLF and records a bare CR. Long runs are views of their chunk; only
-// short ones are copied, so that no message becomes millions of views.
+// Decodes the octets after DATA (RFC 5321 §4.5.2) chunk by chunk. Finds the end, removes stuffed
+// dots, turns a bare LF into CRLF and records a bare CR. Long runs are views of their chunk; short
+// ones are copied, so that no message becomes millions of views.
 
 const LF = 10
 const CR = 13
@@ -11,8 +11,8 @@ const CRLF = Buffer.from('\r\n')
 const VIEW_BYTES_MIN = 4096
 const CRUMBS_BYTES = 16 * 1024
 
-// Position of the next octet within its line. A dot that may be stuffed, and the CR of a possible
-// end, are not kept until their meaning is known. A plain CR is kept at once, because its message
+// State of the next octet within its line. A dot that may be stuffed, and the CR of a possible end,
+// are not kept until their meaning is known. Any other CR is kept immediately, because the message
 // is refused if no LF follows.
 const LINE_START = 0
 const IN_LINE = 1
@@ -21,7 +21,7 @@ const AFTER_DOT = 3
 const AFTER_DOT_CR = 4
 
 export class DataDecoder {
-  /** Octets of the decoded message so far, including discarded ones. */
+  /** Octets decoded so far, including discarded ones. */
   sizeBytes = 0
   heldBytes = 0
   bareLineFeeds = 0
@@ -36,16 +36,15 @@ export class DataDecoder {
   #crumbsTo = 0
 
   /**
-   * Takes octets of `chunk` from `start` and returns the offset after the last one that belongs to
-   * the message or its end. The chunk must not be modified afterwards.
+   * Decodes `chunk` from `start` and returns the offset after the last octet that belongs to the
+   * message or its end marker. The chunk must not be modified afterwards.
    */
   decode(chunk: Buffer, start: number): number {
     const end = chunk.length
     let position = start
     // The first octet that is not kept yet.
     let from = start
-    // Found once and reused until passed, so that a chunk of nothing but CR is not searched for LF
-    // again at each of them.
+    // The next CR is found once and reused until passed, so that the time is linear.
     let carriageReturn = -1
     let lineFeed = -1
     while (position < end) {
@@ -109,7 +108,7 @@ export class DataDecoder {
     return end
   }
 
-  /** Drops the kept octets and keeps no more; the end is still found and the size counted. */
+  /** Drops the kept octets and keeps no more. The end is still found and the size still counted. */
   discard(): void {
     this.#isDiscarding = true
     this.#chunks = []
@@ -119,7 +118,7 @@ export class DataDecoder {
     this.heldBytes = 0
   }
 
-  /** The message: complete once `isComplete`, empty after `discard` or a bare CR. */
+  /** The message: complete if `isComplete`, empty after `discard` or a bare CR. */
   get chunks(): readonly Uint8Array[] {
     return this.#chunks
   }
@@ -171,11 +170,13 @@ type ContentFacts = {
   readonly isEightBit: boolean
   /** Whether a line begins with a dot. */
   readonly needsStuffing: boolean
-  /** As RFC 1870 §5 counts: with the final CRLF that `endOfData` may add, without doubled dots. */
+  /**
+   * The size by RFC 1870 §5: with the final CRLF that `endOfData` may add, without doubled dots.
+   */
   readonly sizeBytes: number
 }
 
-/** Takes one pass over all octets, about a nanosecond each. */
+/** Examines all octets in one pass, in about a nanosecond per octet. */
 export function inspectContent(raw: Uint8Array): ContentFacts {
   const { length } = raw
   let bits = 0
@@ -201,7 +202,7 @@ export function inspectContent(raw: Uint8Array): ContentFacts {
 
 /**
  * The octets `from` to `to` of a message that has only CRLF line ends, with leading dots doubled.
- * Blocks may be cut anywhere. Without such a dot, returns a view of the message.
+ * Blocks may be cut anywhere. Returns a view of the message if no dot must be doubled.
  */
 export function stuffDots(raw: Uint8Array, from: number, to: number): Uint8Array {
   const stuffed = countLeadingDots(raw, from, to)
@@ -233,7 +234,7 @@ function isLineStart(raw: Uint8Array, index: number): boolean {
   return index === 0 || raw[index - 1] === LF
 }
 
-/** An empty message needs none, because the dot begins the first line. */
+/** An empty message needs no line end, because the dot begins the first line. */
 function needsLineEnd(raw: Uint8Array): boolean {
   return raw.length > 0 && raw[raw.length - 1] !== LF
 }

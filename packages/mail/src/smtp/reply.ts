@@ -1,9 +1,9 @@
 // SMTP replies (RFC 5321 §4.2) with enhanced status codes (RFC 3463) as values and as octets.
 
 export type Reply = {
-  /** Three digits, 200 to 599. */
+  /** Reply code of three digits, 200 to 599. */
   readonly code: number
-  /** `class.subject.detail`, or '' where RFC 2034 requires none (greeting, EHLO, 354). */
+  /** `class.subject.detail`, or '' where RFC 2034 requires no code (greeting, EHLO, 354). */
   readonly enhanced: string
   /** One or more lines, without line ends. */
   readonly text: string | readonly string[]
@@ -39,12 +39,9 @@ export const REPLY_LINES_MAX = 100
 export const REPLY_BYTES_MAX = 64 * 1024
 
 export type PeerReply = {
-  /** Three digits as the server sent them, 100 to 999. */
+  /** The three digits that the server sent, 100 to 999. */
   readonly code: number
-  /**
-   * At least one, without code and line end. Characters that are unsafe on a screen or in a log
-   * become '?'.
-   */
+  /** One or more lines, without code and line end. Unsafe characters become '?'. */
   readonly lines: readonly string[]
 }
 
@@ -55,14 +52,14 @@ type DecodedReply =
   | { readonly kind: 'malformed'; readonly defect: ReplyDefect }
 
 const LF = 10
-// Servers omit the space before an empty text (§4.2).
+// Servers omit the space before an empty text (RFC 5321 §4.2).
 const LINE = /^([1-9]\d\d)(?:([ -])(.*))?$/s
 const NOT_PRINTABLE = /[^\x20-\x7e]/
 const UNSAFE = /[\p{C}\p{Zl}\p{Zp}\ufffd]/gu
 
-/** A decoder ends at a malformed reply, because nothing that follows can be trusted. */
+/** A decoder stops at a malformed reply, because nothing after it can be trusted. */
 export class ReplyDecoder {
-  /** Offset after the octets consumed from the last chunk. */
+  /** Offset after the octets of the last chunk that have been consumed. */
   end = 0
   #carry: Buffer | undefined
   #carried = 0
@@ -72,8 +69,8 @@ export class ReplyDecoder {
 
   /**
    * The next reply that ends in `chunk` at or after `offset`, or null if the chunk is used up;
-   * `end` is the offset to continue from. A line may end in a bare LF, because some servers write
-   * it and a reply has no third party's octets that could hide behind it.
+   * `end` is the offset at which to continue. A line may end in a bare LF, because some servers
+   * write it, and a reply cannot smuggle octets of a third party.
    */
   decode(chunk: Buffer, offset: number): DecodedReply | null {
     let from = offset
@@ -95,7 +92,7 @@ export class ReplyDecoder {
     return null
   }
 
-  /** Whether octets of an unfinished reply are waiting for the rest. */
+  /** Whether part of an unfinished reply has arrived. */
   get isWithinReply(): boolean {
     return this.#replyBytes > 0
   }
@@ -153,8 +150,9 @@ function cleanReplyText(latin1: string): string {
 const ENHANCED = /^([245])\.\d{1,3}\.\d{1,3}(?=\s|$)/
 
 /**
- * Splits the enhanced code from a reply's first line; lines are joined by LF. If there is no code,
- * or its class contradicts the reply's first digit, it is null and the text is complete.
+ * Splits the enhanced code from a reply's first line and joins the lines by LF. If the code is
+ * missing, or its class contradicts the reply's first digit, the code is null and the text is
+ * complete.
  */
 export function splitEnhancedCode(reply: PeerReply): { enhanced: string | null; text: string } {
   const [first = ''] = reply.lines
@@ -178,11 +176,11 @@ export type Extensions = {
   readonly size: number | null
   readonly isSizeOffered: boolean
   readonly enhancedStatusCodes: boolean
-  /** Mechanisms in upper case, each once. */
+  /** Authentication mechanisms in upper case, without duplicates. */
   readonly auth: readonly string[]
 }
 
-/** The extensions of a server that only knows HELO: none. */
+/** A server that supports only HELO has no extensions. */
 export const NO_EXTENSIONS: Extensions = {
   pipelining: false,
   eightBitMime: false,
@@ -194,7 +192,7 @@ export const NO_EXTENSIONS: Extensions = {
   auth: [],
 }
 
-/** `lines` is the text of the whole reply; its first line is the server's name. */
+/** `lines` is the text of the complete reply; its first line is the server's name. */
 export function parseExtensions(lines: readonly string[]): Extensions {
   const parameters = new Map<string, string[]>()
   for (const line of lines.slice(1)) {

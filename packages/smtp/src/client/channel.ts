@@ -1,5 +1,5 @@
 // A client's connection: sends octets and reads the expected replies, without knowledge of SMTP
-// commands. It keeps its first failure and cannot be used after it.
+// commands. A channel cannot be used after its first failure, which it keeps.
 
 import type { Socket } from 'node:net'
 import { type PeerReply, ReplyDecoder, splitEnhancedCode } from '@mailroom/mail/smtp/reply.ts'
@@ -15,7 +15,7 @@ export class Channel {
   readonly #socket: Socket
   readonly #decoder = new ReplyDecoder()
   readonly #signal: AbortSignal | undefined
-  /** Expected replies that have arrived but have not been read. */
+  /** Expected replies that have arrived and are waiting to be read. */
   #ready: PeerReply[] = []
   #owed: number
   #waiter: ((answer: Answer) => void) | null = null
@@ -27,7 +27,7 @@ export class Channel {
   /** The reply that broke the channel because none was expected. */
   #unasked: PeerReply | null = null
 
-  /** `owed` is the number of replies that are already expected, such as the greeting. */
+  /** `owed` is the number of replies that are expected already, such as the greeting. */
   constructor(socket: Socket, owed: number, signal: AbortSignal | undefined) {
     this.#socket = socket
     this.#owed = owed
@@ -50,24 +50,26 @@ export class Channel {
     return this.#farewell
   }
 
-  /** The reply that broke the channel because it answers no command. */
+  /** The reply that broke the channel because no reply was expected. */
   get unasked(): PeerReply | null {
     return this.#unasked
   }
 
-  /** False once anything has arrived that answers no command, even part of a reply. */
+  /** False if anything has arrived without a command, even part of a reply. */
   get isInStep(): boolean {
     return this.#failure === null && this.#ready.length === 0 && !this.#decoder.isWithinReply
   }
 
-  /** Sends octets that get `replies` replies. Does nothing on a broken channel. */
+  /**
+   * Sends octets that the server answers with `replies` replies. Does nothing on a broken channel.
+   */
   write(octets: string | Uint8Array, replies: number): void {
     if (this.#failure !== null) return
     this.#owed += replies
     this.#socket.write(octets)
   }
 
-  /** Sends octets without a reply; resolves when the system has accepted all of them. */
+  /** Sends octets that get no reply; resolves when the system has accepted all of them. */
   async writeBlock(octets: Uint8Array, timeoutMs: number): Promise<Failure | null> {
     if (this.#failure !== null) return this.#failure
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -98,7 +100,7 @@ export class Channel {
     return this.read(timeoutMs)
   }
 
-  /** Destroys the connection. Only the first failure counts. */
+  /** Destroys the connection. Only the first failure is kept. */
   fail(failure: Failure): void {
     if (this.#failure !== null) return
     this.#failure = failure

@@ -11,7 +11,7 @@ type HandshakeOptions = {
   readonly tls: ClientTls
   /** Used for SNI if `tls` names no server. */
   readonly servername: string | undefined
-  /** PEM; trusted instead of the system's certificate authorities. */
+  /** PEM certificates, trusted instead of the system's certificate authorities. */
   readonly trustedCertificates: readonly string[] | undefined
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
@@ -41,15 +41,14 @@ type Shaken = { kind: 'done'; socket: TLSSocket } | { kind: 'failed'; failure: F
 function shakeHands(plain: Socket, options: HandshakeOptions): Promise<Shaken> {
   const { tls, signal, timeoutMs } = options
   const name = 'servername' in tls ? tls.servername : options.servername
-  // An address literal starts with a bracket.
+  // An address literal starts with a bracket and is not a name.
   const isName = name !== undefined && isIP(name) === 0 && !name.startsWith('[')
   return new Promise((resolve) => {
     const socket = connect({
       socket: plain,
       secureContext: contextFor(options.trustedCertificates),
       rejectUnauthorized: tls.kind === 'verified',
-      // An address is not allowed in SNI (RFC 6066 §3), but the certificate is still checked
-      // against it.
+      // An address is not allowed in SNI (RFC 6066 §3), but the certificate must still match it.
       ...(isName ? { servername: name } : name === undefined ? {} : { host: name }),
     })
     const settle = (shaken: Shaken) => {
@@ -69,8 +68,8 @@ function shakeHands(plain: Socket, options: HandshakeOptions): Promise<Shaken> {
     const onAbort = () => fail(ABORTED)
     const timer = setTimeout(() => fail(timeoutFailure('TLS handshake', timeoutMs)), timeoutMs)
     socket.on('secureConnect', onSecure)
-    // Never removed: an error without a listener would end the process, and settling twice has no
-    // effect.
+    // The listener is never removed: an error without a listener would end the process, and
+    // settling twice has no effect.
     socket.on('error', (error) => fail(tlsFailure(error)))
     socket.on('close', onClose)
     signal?.addEventListener('abort', onAbort)
@@ -101,7 +100,7 @@ function shownChain(socket: TLSSocket): X509Certificate[] {
   return chain
 }
 
-/** `unusable`: no record can be checked, so TLS is required but the certificate is not checked. */
+/** `unusable`: no record can be checked, so TLS is required with any certificate. */
 type DaneVerdict = 'match' | 'mismatch' | 'unusable'
 
 const DANE_TA = 2
@@ -134,7 +133,7 @@ function checkDane(
   return isTrusted ? 'match' : 'mismatch'
 }
 
-/** The PKIX usages 0 and 1 have no meaning between mail servers (RFC 7672 §3.1.3). */
+/** The PKIX usages 0 and 1 are not used between mail servers (RFC 7672 §3.1.3). */
 export function isUsableTlsa({ usage, selector, matchingType, data }: TlsaRecord): boolean {
   if (usage !== DANE_TA && usage !== DANE_EE) return false
   if (selector !== 0 && selector !== 1) return false
@@ -151,7 +150,7 @@ function isNamed(certificate: X509Certificate, record: TlsaRecord): boolean {
   return digest.equals(record.data)
 }
 
-/** Follows signatures, because TLS 1.3 lets a server present its certificates in any order. */
+/** Follows signatures, because TLS 1.3 allows a server's certificates in any order. */
 function reachesAnchor(
   chain: readonly X509Certificate[],
   leaf: X509Certificate,

@@ -30,13 +30,13 @@ export type OpenOptions = {
   readonly tls: ClientTls
   /** TLS from the first octet, as on port 465, even if `tls` is 'none'. */
   readonly implicitTls?: boolean
-  /** The server name for SNI, if `tls` has none. */
+  /** The server name for SNI if `tls` has no name. */
   readonly servername?: string
-  /** PEM; trusted for 'verified' instead of the system's certificate authorities. */
+  /** PEM certificates for 'verified', trusted instead of the system's certificate authorities. */
   readonly trustedCertificates?: readonly string[]
-  /** Sent only under TLS or to a loopback address. */
+  /** The credentials are sent only under TLS or to a loopback address. */
   readonly credentials?: Credentials | null
-  /** Aborting destroys the connection, even within a later transaction. */
+  /** Aborting destroys the connection, even during a later transaction. */
   readonly signal?: AbortSignal
   readonly timeouts?: Partial<ClientTimeouts>
   /** Called when the greeting has arrived. */
@@ -44,7 +44,7 @@ export type OpenOptions = {
 }
 
 export type OutgoingMail = {
-  /** A mailbox, or '' for the null reverse-path. */
+  /** The sender's mailbox, or '' for the null reverse-path. */
   readonly reversePath: string
   readonly recipients: readonly string[]
   /** The message with CRLF line ends, without stuffed dots. */
@@ -67,9 +67,9 @@ export type Stage =
   | 'final-dot'
 
 export type ClientReply = {
-  /** Three digits; usually 200 to 599, but some servers send 999. */
+  /** Three digits, usually 200 to 599; some servers send 999. */
   readonly code: number
-  /** `class.subject.detail`, if the server sent one that matches its code. */
+  /** `class.subject.detail`, or null if the server sent no code that matches its reply. */
   readonly enhanced: string | null
   /** Lines joined by LF, without the codes; at most 1,000 characters. */
   readonly text: string
@@ -77,7 +77,7 @@ export type ClientReply = {
 
 export type Failure =
   | { readonly kind: 'reply'; readonly reply: ClientReply }
-  /** `code` is a system code such as `ECONNRESET`, or `closed` or `aborted`. */
+  /** `code` is a system error code such as `ECONNRESET`, or `closed` or `aborted`. */
   | { readonly kind: 'network'; readonly code: string; readonly text: string }
   | { readonly kind: 'timeout'; readonly text: string }
   | { readonly kind: 'tls'; readonly text: string }
@@ -85,31 +85,30 @@ export type Failure =
 
 export type RecipientOutcome =
   | { readonly kind: 'accepted'; readonly reply: ClientReply }
-  /** Any code but 2xx. Issued by the client itself if the server could only refuse. */
+  /** The server replied with another code than 2xx, or the client saw that it could only refuse. */
   | { readonly kind: 'refused'; readonly stage: Stage; readonly reply: ClientReply }
   /** The final dot was never sent, so nothing can have been accepted. */
   | { readonly kind: 'unsent'; readonly stage: Stage; readonly failure: Failure }
-  /** The final dot was sent, but there was no valid reply. */
+  /** The final dot was sent, but the reply was missing or invalid. */
   | { readonly kind: 'ambiguous'; readonly failure: Failure }
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 
-/** Time limits for each step of the server. */
+/** Time limits for each step of the dialogue. */
 export const defaultClientTimeouts = {
   connectMs: 30 * SECOND_MS,
   handshakeMs: MINUTE_MS,
-  /** The greeting (RFC 5321 §4.5.3.2.1). */
+  /** Time limit for the greeting (RFC 5321 §4.5.3.2.1). */
   greetingMs: 5 * MINUTE_MS,
-  /** Each complete reply to another command (RFC 5321 §4.5.3.2.2 and 3). */
+  /** Time limit for the reply to any other command (RFC 5321 §4.5.3.2.2 and 3). */
   replyMs: 5 * MINUTE_MS,
-  /** The reply to DATA (RFC 5321 §4.5.3.2.4). */
+  /** Time limit for the reply to DATA (RFC 5321 §4.5.3.2.4). */
   dataMs: 2 * MINUTE_MS,
-  /** Sending each 64 KiB of content (RFC 5321 §4.5.3.2.5). */
+  /** Time limit for sending each 64 KiB of content (RFC 5321 §4.5.3.2.5). */
   blockMs: 3 * MINUTE_MS,
   /**
-   * Sending all of the content, so that a server that reads octet by octet cannot hold a connection
-   * for days.
+   * Time limit for sending all content, so that a slow reader cannot hold a connection for days.
    */
   contentMs: 60 * MINUTE_MS,
   /** A shorter wait after the final dot causes duplicates (RFC 5321 §4.5.3.2.6). */

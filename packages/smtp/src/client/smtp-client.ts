@@ -39,10 +39,9 @@ type Opened =
 type Failed = Extract<Opened, { kind: 'failed' }>
 
 /**
- * Connects, sends EHLO, and performs STARTTLS and AUTH, each with its own time limit. Never rejects
- * because of the server; a failure ends the connection. After a failed opportunistic handshake
- * (`stage` is 'tls') the caller may reconnect with 'none'. Throws if `hostname` is not valid in
- * EHLO.
+ * Connects, sends EHLO, and performs STARTTLS and AUTH, each with its own time limit. Server errors
+ * never reject; a failure ends the connection. After a failed opportunistic handshake (`stage` is
+ * 'tls'), the caller may reconnect with 'none'. Throws if `hostname` is not valid in EHLO.
  */
 export async function openSmtpClient(options: OpenOptions): Promise<Opened> {
   const { hostname } = options
@@ -65,9 +64,9 @@ type Session = {
 }
 
 export class SmtpClient {
-  /** The protocol in use, such as `TLSv1.3`, or null. */
+  /** The TLS version in use, such as `TLSv1.3`; null without TLS. */
   readonly tls: string | null
-  /** Whether the certificate was checked, by PKIX and name or by DANE. */
+  /** Whether the certificate was checked, either by PKIX and name or by DANE. */
   readonly isTlsVerified: boolean
   readonly extensions: Extensions
   transactions = 0
@@ -93,8 +92,8 @@ export class SmtpClient {
   }
 
   /**
-   * Runs one transaction and returns the outcomes in the order of the recipients. Never rejects
-   * because of the server. Throws while another transaction of this client is running.
+   * Runs one transaction and returns the outcomes in the order of the recipients. Server errors
+   * never reject. Throws while another transaction of this client is running.
    */
   async send(mail: OutgoingMail): Promise<RecipientOutcome[]> {
     if (this.#isBusy) throw new Error('An SMTP client runs one transaction at a time')
@@ -123,7 +122,7 @@ export class SmtpClient {
     }
   }
 
-  /** Sends QUIT and waits two seconds for the reply; during a transaction it closes immediately. */
+  /** Sends QUIT and waits two seconds for the reply. During a transaction, closes immediately. */
   quit(): Promise<void> {
     this.#quitting ??= this.#quit()
     return this.#quitting
@@ -200,7 +199,7 @@ class Opening {
     return failed
   }
 
-  /** A server from before 1995 refuses EHLO but knows HELO (RFC 5321 §3.2). */
+  /** A server from before 1995 refuses EHLO but supports HELO (RFC 5321 §3.2). */
   async #greet(): Promise<Failed | null> {
     const { hostname } = this.#options
     this.#extensions = NO_EXTENSIONS
@@ -222,10 +221,10 @@ class Opening {
     }
     const answer = await this.#open.ask('STARTTLS\r\n', this.#timeouts.replyMs)
     const refused = judge('starttls', answer)
-    // After a refusal the client may continue in clear text (RFC 3207 §4).
+    // After a refusal, the client may continue in clear text (RFC 3207 §4).
     if (refused?.failure.kind === 'reply' && isOptional && this.#open.farewell === null) return null
     if (refused !== null) return refused
-    // An attacker may have inserted it, to be read as if it had arrived under TLS.
+    // An attacker may have inserted these octets, to be read as if they had arrived under TLS.
     if (!this.#open.isInStep) {
       this.#open.fail(protocolFailure('Clear text followed the answer to STARTTLS'))
       return failAt('starttls', this.#open.failure ?? ABORTED)
@@ -293,8 +292,8 @@ function connectSocket(options: OpenOptions, timeoutMs: number): Promise<Connect
     const fail = (failure: Failure) => settle({ kind: 'failed', failure })
     const onAbort = () => fail(ABORTED)
     const timer = setTimeout(() => fail(timeoutFailure('connection', timeoutMs)), timeoutMs)
-    // Never removed: an error without a listener would end the process, and settling twice has no
-    // effect.
+    // The listener is never removed: an error without a listener would end the process, and
+    // settling twice has no effect.
     socket.on('error', (error) => fail(networkFailure(error)))
     socket.once('connect', () => settle({ kind: 'connected', socket }))
     signal?.addEventListener('abort', onAbort)
@@ -303,9 +302,9 @@ function connectSocket(options: OpenOptions, timeoutMs: number): Promise<Connect
 }
 
 /**
- * Runs AUTH (RFC 4954) with PLAIN (RFC 4616) or LOGIN; null if the server accepts the credentials.
- * The failure never contains the password, even if the server echoes it. `mechanisms` are in upper
- * case.
+ * Runs AUTH (RFC 4954) with PLAIN (RFC 4616) or LOGIN; returns null if the server accepts the
+ * credentials. The failure never contains the password, even if the server echoes it. `mechanisms`
+ * are in upper case.
  */
 async function authenticate(
   channel: Channel,

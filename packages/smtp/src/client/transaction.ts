@@ -1,6 +1,6 @@
 // One mail transaction (RFC 5321 §3.3) over an open channel, pipelined (RFC 2920) if the server
 // allows it. The commands are decided before the first octet is written. Each recipient's outcome
-// always says whether the server may have accepted the message.
+// shows whether the server may have accepted the message.
 
 import { writeAddress } from '@mailroom/mail/address.ts'
 import { formatMail, formatRcpt } from '@mailroom/mail/smtp/command.ts'
@@ -55,7 +55,7 @@ export class Transaction {
     return this.#outcomes.map((outcome) => outcome ?? end)
   }
 
-  /** Returns the outcome for all recipients without one of their own. */
+  /** Returns the outcome for all recipients that have no outcome of their own. */
   async #converse(): Promise<RecipientOutcome> {
     const { plan, isPipelining, needsReset, timeouts } = this.#options
     if (isPipelining) this.#writeAll()
@@ -86,7 +86,7 @@ export class Transaction {
     this.#channel.write(commands, recipients.length + (needsReset ? 3 : 2))
   }
 
-  /** In a pipeline the command was already written with the others, so only its reply is read. */
+  /** In a pipeline, the command has already been written, so only its reply is read. */
   #ask(command: string, timeoutMs: number): Promise<Answer> {
     return this.#options.isPipelining
       ? this.#channel.read(timeoutMs)
@@ -121,7 +121,7 @@ export class Transaction {
     return refused('data', toClientReply(reply))
   }
 
-  /** DATA was accepted without recipients, and the server waits for a dot (RFC 2920 §3.1). */
+  /** The server accepted DATA without recipients and waits for a dot (RFC 2920 §3.1). */
   async #sendNothing(): Promise<RecipientOutcome> {
     await this.#channel.ask('.\r\n', this.#options.timeouts.finalDotMs)
     return NOBODY
@@ -146,7 +146,7 @@ export class Transaction {
     return refused('final-dot', toClientReply(reply))
   }
 
-  /** Sends all but the final dot: an earlier reply cannot answer the message. */
+  /** Sends everything but the final dot, because an earlier reply cannot answer the message. */
   async #sendBlocks(): Promise<Failure | null> {
     const { plan, timeouts } = this.#options
     const { raw } = plan
@@ -165,8 +165,8 @@ export class Transaction {
   }
 
   /**
-   * The message was not sent completely. A server may refuse it early and disconnect; its refusal
-   * is then the reply to the transaction, as after the final dot.
+   * The message was sent only in part. If the server refused it early and disconnected, its refusal
+   * is the reply to the transaction, as after the final dot.
    */
   #endEarly(): RecipientOutcome {
     const broken = this.#breakOff('content', OUT_OF_STEP)
@@ -208,9 +208,9 @@ function unsent(stage: Stage, failure: Failure): RecipientOutcome {
 
 type Plan = {
   readonly mail: string
-  /** The RCPT line of each recipient; null if its outcome is known already. */
+  /** The RCPT line of each recipient; null if the recipient already has an outcome. */
   readonly recipients: readonly (string | null)[]
-  /** Refusals by the client, at the indexes of their recipients. */
+  /** Refusals by the client itself, at the indexes of their recipients. */
   readonly outcomes: (RecipientOutcome | null)[]
   readonly raw: Uint8Array
   readonly needsStuffing: boolean
@@ -250,7 +250,7 @@ export function planTransaction(
     mail: formatMail({
       reversePath: sender.address,
       sizeBytes: extensions.isSizeOffered ? facts.sizeBytes : null,
-      // Without 8BITMIME the octets are sent unchanged: today's servers relay them, and rewriting
+      // Without 8BITMIME the octets are sent unchanged: modern servers relay them, and rewriting
       // the content would break its signature.
       isEightBit: facts.isEightBit && extensions.eightBitMime,
       isSmtpUtf8,

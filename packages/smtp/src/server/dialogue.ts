@@ -36,25 +36,25 @@ export type DialogueService = {
   readonly intake: IntakeBudget
 }
 
-/** The dialogue's side of its connection. */
+/** The connection as the dialogue uses it. */
 export type Wire = {
   write(replies: string): void
-  /** Whether too many replies are unread to answer another command. */
+  /** Whether too many replies are unsent to answer another command. */
   isCongested(): boolean
-  /** Called with false while received octets wait in the dialogue. */
+  /** Called with false while received octets are waiting in the dialogue. */
   setReading(isReading: boolean): void
   /** Called after the reply to STARTTLS; `secured` is called once TLS is established. */
   startTls(): void
-  /** Called when nothing more will be written. */
+  /** Called when no more octets will be written. */
   end(): void
-  /** Called for an internal error, which must end this connection only. */
+  /** Called for an internal error, which must end only this connection. */
   fail(error: unknown): void
 }
 
 type Mode = 'greeting' | 'command' | 'data' | 'recipient' | 'message' | 'handshake' | 'closed'
 type Transaction = Envelope & { readonly recipients: string[]; hasRefused: boolean }
 
-/** Replies are written together, up to this size between two checks of `isCongested`. */
+/** Replies are batched up to this size between two checks of `isCongested`. */
 const BATCH_BYTES = 8 * 1024
 
 export class Dialogue {
@@ -62,7 +62,7 @@ export class Dialogue {
   readonly #wire: Wire
   readonly #lines: CommandDecoder
   readonly #deadlines: Deadlines
-  /** The group of client addresses that share limits. */
+  /** Client addresses in one group share limits. */
   readonly #group: string
   #client: Client
   #mode: Mode = 'greeting'
@@ -111,7 +111,7 @@ export class Dialogue {
     this.resume()
   }
 
-  /** Called when the client sends nothing more. Earlier commands are still answered. */
+  /** Called when the client has closed its side. Earlier commands are still answered. */
   endInput(): void {
     this.#hasInputEnded = true
     this.resume()
@@ -155,7 +155,7 @@ export class Dialogue {
     return this.#mode === 'recipient' || this.#mode === 'message'
   }
 
-  /** Continues with octets that had to wait; also called after replies were sent. */
+  /** Continues with octets that had to wait. Also called after replies were sent. */
   resume(): void {
     while (this.#rest.length > 0) {
       const chunk = this.#rest.shift()
@@ -209,7 +209,7 @@ export class Dialogue {
     else this.#answerIdle(answer)
   }
 
-  /** The reply, or null if it was sent already or follows later. */
+  /** The reply, or null if it was already sent or follows later. */
   #execute(command: Command): Reply | null {
     switch (command.verb) {
       case 'MAIL':
@@ -273,7 +273,7 @@ export class Dialogue {
     if (command.sizeBytes > this.#service.limits.messageBytesMax) return replies.TOO_BIG
     const obstacle = this.#findObstacle('sender')
     if (obstacle !== null) {
-      // Does not count as an idle command, because the client is not at fault.
+      // The client is not at fault, so the command is not counted as idle.
       this.#send(obstacle)
       return null
     }
@@ -293,8 +293,7 @@ export class Dialogue {
     if (transaction === null) return replies.MAIL_FIRST
     if (isInternational && !transaction.isSmtpUtf8) return replies.UTF8_NEEDED
     if (transaction.recipients.length >= this.#service.limits.recipientsMax) {
-      // Does not count as an idle command, because honest clients reach this limit (RFC 5321
-      // §4.5.3.1.10).
+      // Honest clients reach this limit (RFC 5321 §4.5.3.1.10), so this is not an idle command.
       this.#service.count({ kind: 'recipient-refused', code: replies.TOO_MANY_RECIPIENTS.code })
       this.#send(replies.TOO_MANY_RECIPIENTS)
       return null
@@ -333,7 +332,7 @@ export class Dialogue {
     if (!hasIntakeRoom(intake, limits, this.#group)) return this.#refuse(replies.NO_MEMORY)
     const obstacle = this.#findObstacle('content')
     if (obstacle !== null) {
-      // The client may retry with MAIL without RSET.
+      // The client may retry MAIL without RSET.
       this.#transaction = null
       return obstacle
     }
@@ -366,7 +365,7 @@ export class Dialogue {
     return end
   }
 
-  // A refusal waits for the actual end, after which both sides read octets as commands again.
+  // A refusal waits for the end of the data, after which both sides read commands again.
   #finishData(intake: MessageIntake): void {
     const transaction = this.#transaction
     this.#intake = null
@@ -387,7 +386,7 @@ export class Dialogue {
     )
   }
 
-  // Also runs after the client has disconnected, to count whether the message was stored.
+  // Also runs after the client has disconnected, to record whether the message was stored.
   #settleMessage(envelope: Envelope, intake: MessageIntake, answer: Reply): void {
     intake.release()
     if (answer.code < 300) {
@@ -451,9 +450,9 @@ export class Dialogue {
   cut(reason: CutReason): void {
     if (this.#mode === 'closed') return
     this.#service.count({ kind: 'connection-cut', reason })
-    // The client is connected and gets the reply, even if it had no time for another command.
+    // The client is still connected and gets its reply, but has no time for another command.
     if (reason === 'shutdown') this.#onLost = null
-    // During a handshake, a 421 in clear text would only break it.
+    // During a handshake, a 421 in clear text would only break the handshake.
     this.#finish(
       this.#mode === 'handshake' ? null : replies.cutReply(this.#service.hostname, reason),
     )
@@ -466,12 +465,11 @@ export class Dialogue {
     this.#wire.end()
   }
 
-  /** Must be called when the connection has ended, for whatever reason. */
+  /** Must be called when the connection has ended for any reason. */
   close(): void {
     if (!this.#awaitsReceiver()) this.#reportLost()
     if (this.#mode === 'data') this.#service.count({ kind: 'message-aborted' })
-    // A message that the receiver is storing is no longer in #intake; settling it releases its
-    // memory.
+    // A message being stored is no longer in #intake; its memory is released when it is settled.
     this.#intake?.release()
     this.#intake = null
     this.#mode = 'closed'
@@ -502,7 +500,7 @@ export class Dialogue {
 }
 
 /**
- * The time limits of a client. Only complete commands and the rate of DATA count, so that a client
+ * The time limits of a client. Only complete commands and the rate of DATA extend them, so a client
  * cannot gain time by sending single octets.
  */
 class Deadlines {

@@ -1,5 +1,5 @@
 // A message that is being received, and its share of the memory for all messages. If memory is
-// short, a slow message or one of the address that holds most is evicted.
+// short, a slow message is evicted, or one of the address that uses most memory.
 
 import { DataDecoder } from '@mailroom/mail/smtp/data.ts'
 import type { Reply } from '@mailroom/mail/smtp/reply.ts'
@@ -12,7 +12,7 @@ export type IntakeBudget = {
   /** The memory of messages, including those of other servers on the port. */
   readonly counts: PortCounts
   messages: number
-  /** Messages whose end has not been received. */
+  /** Messages that are not yet complete. */
   readonly started: Set<MessageIntake>
 }
 
@@ -20,7 +20,9 @@ export function emptyBudget(counts = new PortCounts(makePortCounts(1), 0)): Inta
   return { counts, messages: 0, started: new Set() }
 }
 
-/** A request for memory: address, growth of its message, and whether that is slow. */
+/**
+ * A request for memory: the address, the growth of its message, and whether that message is slow.
+ */
 type Need = { readonly address: string; readonly growthBytes: number; readonly isSlow: boolean }
 
 /** Whether there is memory for another message from `address`; evicts others if needed. */
@@ -40,10 +42,11 @@ function makeRoom(budget: IntakeBudget, limits: SmtpLimits, need: Need): boolean
 }
 
 /**
- * The message to evict: a slow one, or one of an address that without it still holds as much as the
- * requesting address. Slow messages come first, then those of the address that holds most, then the
- * largest, so an address's only message continues while it is not slow. An address may evict slow
- * messages for one message of full size only, and only while its own message is not slow.
+ * The message to evict: a slow one, or one of an address that would still use as much memory as the
+ * requesting address. Slow messages come first, then those of the address that uses most memory,
+ * then the largest, so an address's only message continues while it is not slow. An address may
+ * evict slow messages only for one message of full size, and only while its own message is not
+ * slow.
  */
 function findEvictable(
   budget: IntakeBudget,
@@ -64,7 +67,7 @@ function findEvictable(
 }
 
 export class MessageIntake {
-  /** The group of client addresses that share memory. */
+  /** Client addresses in one group share memory. */
   readonly address: string
   readonly startedMs: number
   /** Closes the message's connection, which frees its memory. */
@@ -126,7 +129,7 @@ export class MessageIntake {
     this.#windowBytes = 0
   }
 
-  /** The reply if the complete message cannot be stored, otherwise null. */
+  /** The reply if the complete message cannot be stored; otherwise null. */
   get refusal(): Reply | null {
     if (this.#data.hasBareCarriageReturn) return replies.BARE_CR
     if (this.#data.sizeBytes > this.#limits.messageBytesMax) return replies.TOO_BIG

@@ -5,13 +5,13 @@ import { randomInt } from 'node:crypto'
 
 /**
  * Slots for the addresses of other servers, chosen by a hash with a random seed. Addresses that
- * share a slot share its counts there: with a thousand connections, one address in sixteen has a
- * neighbour, which rarely has many.
+ * share a slot share its counts. With a thousand connections, one address in sixteen shares its
+ * slot, rarely with an address that has many connections.
  */
 const ADDRESS_SLOTS = 16_384
-/** Cells before the rows: the seed of the hash. */
+/** The seed of the hash precedes the rows. */
 const HEAD = 1
-/** Total connections and octets of a server. */
+/** Each row starts with the server's connections and octets. */
 const TOTALS = 2
 const ROW = TOTALS + 2 * ADDRESS_SLOTS
 
@@ -23,7 +23,7 @@ export function makePortCounts(servers: number): SharedArrayBuffer {
 
 /**
  * The counts of one server. Each server writes only its own row, and limits use the sum of all
- * rows, so two threads that count simultaneously may exceed a limit by one.
+ * rows. Two threads that count simultaneously may therefore exceed a limit by one.
  */
 export class PortCounts {
   readonly #cells: Int32Array
@@ -73,7 +73,7 @@ export class PortCounts {
     return sum
   }
 
-  /** Exact for this server, by slot for the others. */
+  /** The count is exact for this server and by slot for other servers. */
   #sumOf(address: string, kind: 0 | 1): number {
     const cell = this.#slot(address) + kind * ADDRESS_SLOTS
     const inSlot = this.#cells[this.#row + cell] ?? 0

@@ -20,14 +20,11 @@ import {
 
 type SmtpServerOptions = {
   readonly host: string
-  /** 0 selects a free port. */
+  /** Port 0 selects a free port. */
   readonly port: number
   /** Whether other servers may listen on the same port. */
   readonly reusePort?: boolean
-  /**
-   * Shared by the servers on the port, to which the limits apply together; by default only this one
-   * counts.
-   */
+  /** Shared by all servers on the port, which share the limits. By default, the server is alone. */
   readonly counts?: PortCounts
   /** The name in the greeting and in the reply to EHLO. */
   readonly hostname: string
@@ -37,13 +34,13 @@ type SmtpServerOptions = {
   readonly clock: Clock
   readonly log: SmtpLog
   readonly limits?: Partial<SmtpLimits>
-  /** Called within the dialogue, so it must be fast; its exceptions are logged. */
+  /** Called within the dialogue, so it must be fast; exceptions are logged. */
   readonly onOutcome?: CountOutcome
 }
 
 const SWEEP_MS = 1000
 
-/** Rejects if it cannot listen on the address. */
+/** Rejects if the address cannot be listened on. */
 export async function openSmtpServer(options: SmtpServerOptions): Promise<SmtpServer> {
   const server = new SmtpServer(options)
   await server.listen()
@@ -124,8 +121,8 @@ export class SmtpServer {
 
   /**
    * Stops accepting, closes idle connections with 421 4.3.2, and waits up to `drainMs` for messages
-   * that are being received before closing their connections too. Resolves when no connection is
-   * left; further calls return the same promise.
+   * that are being received before closing their connections too. Resolves when all connections are
+   * closed; further calls return the same promise.
    */
   close(options: { drainMs: number }): Promise<void> {
     this.#closing ??= this.#close(options.drainMs)
@@ -192,8 +189,8 @@ export class SmtpServer {
 
   /**
    * Closes the least useful connection to make room for one from an address that already has
-   * `fromAddress`: a connection that has long been idle, or one of an address that will still have
-   * as many.
+   * `fromAddress`. The victim has been idle for long, or its address will still have as many
+   * connections.
    */
   #evictFor(fromAddress: number): boolean {
     const nowMs = this.#service.clock.monotonic()
@@ -258,8 +255,8 @@ type ConnectionOptions = {
 }
 
 /**
- * A client's socket: connects it with its dialogue, starts TLS on request, and closes it so that
- * the last reply still arrives. It does not interpret SMTP.
+ * A client's socket. Connects the socket with its dialogue, starts TLS on request, and closes so
+ * that the last reply still arrives. Does not interpret SMTP.
  */
 class Connection {
   readonly address: string
@@ -293,7 +290,7 @@ class Connection {
     else if (nowMs - this.#endedMs >= this.#options.service.limits.lingerMsMax) this.destroy()
   }
 
-  /** Idle time; null while it works. A closed connection that lingers counts as idle forever. */
+  /** The connection's idle time; null while it is busy. A closed connection is infinitely idle. */
   idleMs(nowMs: number): number | null {
     return this.#endedMs === null ? this.#dialogue.idleMs(nowMs) : Number.POSITIVE_INFINITY
   }
@@ -301,7 +298,7 @@ class Connection {
   /** Closes immediately to free its slot for another connection. */
   evict(): void {
     this.#dialogue.cut('crowded-out')
-    // Does not wait for a client that does not read its reply, because its slot is already in use.
+    // The slot is already in use, so this does not wait for a client that does not read its reply.
     setImmediate(() => this.destroy())
   }
 
@@ -310,7 +307,7 @@ class Connection {
     this.#dialogue.drain()
   }
 
-  /** Ends the shutdown, including messages that are still being received. */
+  /** Ends the shutdown by closing connections that are still receiving a message. */
   abandon(): void {
     this.#dialogue.cut('shutdown')
     this.#socket.destroySoon()
@@ -349,7 +346,7 @@ class Connection {
   #listen(socket: Socket): void {
     socket.on('data', this.#onData)
     socket.on('end', this.#onEnd)
-    // A reset or a failed handshake ends only this connection; 'close' follows.
+    // A reset or a failed handshake ends only this connection, and 'close' follows.
     socket.on('error', () => {})
     socket.on('close', this.#onClose)
   }
@@ -388,8 +385,8 @@ class Connection {
     else this.#socket.pause()
   }
 
-  // Closing the socket with unread octets would reset the connection and lose the last reply. They
-  // are read and dropped until the client closes or `sweep` destroys the socket.
+  // Closing a socket with unread octets would reset the connection and lose the last reply. The
+  // octets are read and dropped until the client closes or `sweep` destroys the socket.
   #end(): void {
     if (this.#endedMs !== null) return
     this.#endedMs = this.#options.service.clock.monotonic()
@@ -397,8 +394,8 @@ class Connection {
     this.#socket.end()
   }
 
-  // Clear text after the command is discarded (RFC 3207 §4.2): octets that have arrived are in this
-  // socket's buffer, and later ones are read as a handshake and fail.
+  // Clear text after the command is discarded (RFC 3207 §4.2): octets that have arrived remain in
+  // the plain socket's buffer, and later ones are read as a handshake and fail.
   #startTls(): void {
     const { tls } = this.#options
     const plain = this.#socket

@@ -4,13 +4,13 @@
 import type { Reply } from '@mailroom/mail/smtp/reply.ts'
 
 export type Client = {
-  /** IP address, with IPv4-mapped IPv6 reduced to IPv4. */
+  /** The client's IP address, with IPv4-mapped IPv6 reduced to IPv4. */
   readonly address: string
   readonly port: number
-  /** Argument of the last HELO or EHLO; '' before it. */
+  /** The argument of the last HELO or EHLO; '' before the first one. */
   readonly helo: string
   readonly isExtended: boolean
-  /** Protocol name ('TLSv1.3') once STARTTLS has succeeded. */
+  /** The TLS version, such as `TLSv1.3`, once STARTTLS has succeeded. */
   readonly tls: string | null
 }
 
@@ -36,11 +36,11 @@ export type ReceivedContent = {
 }
 
 /**
- * Whether the client received the reply to its message. It did if it sends another command, as
- * required (RFC 5321 §4.1.1.10).
+ * Whether the client received the reply to its message. Another command proves that it did (RFC
+ * 5321 §4.1.1.10).
  */
 export type Answered = {
-  /** Whether the client disconnected before there is a reply. */
+  /** Whether the client disconnected before the reply was ready. */
   isGone(): boolean
   /** Calls `report` once if the connection ends after the reply without another command. */
   onLost(report: () => void): void
@@ -52,18 +52,18 @@ export type MailReceiver = {
   isStrained?(): boolean
   /**
    * Called at MAIL, and at DATA once there are recipients. Null if a message can be accepted now,
-   * else a 4xx reply. `underWay` counts messages that are being received or stored.
+   * or else a 4xx reply. `underWay` is the number of messages that are being received or stored.
    */
   findObstacle?(stage: 'sender' | 'content', underWay: number): Reply | null
   /**
-   * Called at RCPT, in order, with a syntactically valid recipient. A 2xx reply accepts it; 4xx and
-   * 5xx refuse it. A rejected promise is answered with 451 4.3.0.
+   * Called at RCPT, in order, with a syntactically valid recipient. A 2xx reply accepts the
+   * recipient; 4xx and 5xx refuse it. A rejected promise is answered with 451 4.3.0.
    */
   checkRecipient(recipient: string, envelope: Envelope, client: Client): Reply | Promise<Reply>
   /**
-   * Called when DATA is complete and within the size limit. The client gets the reply, so 2xx
+   * Called when DATA is complete and within the size limit. The reply is sent to the client, so 2xx
    * requires the message to be on disk. A rejected promise is answered with 451 4.3.0. The envelope
-   * no longer changes; the client may have disconnected when the reply is ready.
+   * no longer changes. The client may have disconnected when the reply is ready.
    */
   receiveMessage(
     content: ReceivedContent,
@@ -76,9 +76,9 @@ export type MailReceiver = {
 export type SmtpOutcome =
   | { readonly kind: 'connection-opened' }
   | { readonly kind: 'connection-closed' }
-  /** Over the connection limit; answered with 421. */
+  /** A connection over the limit, answered with 421. */
   | { readonly kind: 'connection-refused' }
-  /** Closed by the server with 421, for a deadline, a limit or a shutdown. */
+  /** A connection that the server closed with 421, for a deadline, a limit or a shutdown. */
   | { readonly kind: 'connection-cut'; readonly reason: CutReason }
   | { readonly kind: 'recipient-accepted' }
   | { readonly kind: 'recipient-refused'; readonly code: number }
@@ -89,7 +89,7 @@ export type SmtpOutcome =
       readonly bareLineFeeds: number
     }
   | { readonly kind: 'message-refused'; readonly code: number }
-  /** The connection ended during DATA, and the receiver got nothing. */
+  /** The connection ended during DATA, and the receiver was not called. */
   | { readonly kind: 'message-aborted' }
 
 export type CutReason =
@@ -101,7 +101,7 @@ export type CutReason =
   | 'connection-deadline'
   | 'command-deadline'
   | 'slow-data'
-  /** Other clients needed its memory or its connection. */
+  /** Other clients needed the memory or the connection. */
   | 'crowded-out'
   | 'shutdown'
 
@@ -122,7 +122,7 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 const MEBIBYTE = 1024 * 1024
 
-/** RFC 5321 §4.5.3.1.7 requires at least 64 KiB, but today's attachments need more. */
+/** RFC 5321 §4.5.3.1.7 requires at least 64 KiB, but attachments need more. */
 export const MESSAGE_BYTES_MAX = 30 * MEBIBYTE
 
 export const defaultSmtpLimits = {
@@ -133,15 +133,15 @@ export const defaultSmtpLimits = {
   recipientsMax: 1_000,
   connectionsMax: 1_000,
   connectionsPerAddressMax: 50,
-  /** Limit while the receiver is overloaded; further connections are refused at the greeting. */
+  /** Connections while the receiver is overloaded; further ones are refused at the greeting. */
   strainedConnectionsMax: 200,
   connectionMsMax: 20 * MINUTE_MS,
   /** A server waits at least five minutes for the next command (RFC 5321 §4.5.3.2.7). */
   commandMsMax: 5 * MINUTE_MS,
-  /** A slower client counts as an attack, because real links are hundreds of times faster. */
+  /** A slower client is treated as an attacker, because real links are hundreds of times faster. */
   dataBytesPerSecondMin: 500,
   dataRateWindowMs: MINUTE_MS,
-  /** Commands per connection that advance no transaction (NOOP, RSET, HELP, VRFY, errors). */
+  /** Commands per connection that do not advance a transaction (NOOP, RSET, HELP, VRFY, errors). */
   idleCommandsMax: 100,
   refusedRecipientsMax: 20,
   /** Delay of the greeting, to detect early talkers. A longer one lowers the connection rate. */
@@ -150,16 +150,16 @@ export const defaultSmtpLimits = {
   unreadReplyBytesMax: 64 * 1024,
   /** Octets of messages in memory over all connections; beyond it, DATA is answered with 452. */
   intakeBytesMax: 256 * MEBIBYTE,
-  /** The part of `intakeBytesMax` for one address, so that a flood cannot stop others. */
+  /** The share of `intakeBytesMax` per address, so that a flood cannot stop other clients. */
   intakeBytesPerAddressMax: 128 * MEBIBYTE,
   /** How long a closed connection may still read the last reply and send octets in transit. */
   lingerMsMax: 5 * SECOND_MS,
   /**
-   * A message that arrives more slowly may be evicted if there is no room for others: real links
-   * are ten times faster, and the client retries.
+   * A message that arrives more slowly may be evicted to make room for others. Real links are ten
+   * times faster, and the client retries.
    */
   slowBytesPerSecond: 16 * 1024,
-  /** Window for measuring a message's rate, so that short interruptions do not count. */
+  /** Window for measuring a message's rate, so that short interruptions are ignored. */
   paceWindowMs: 5 * SECOND_MS,
   /**
    * How long a connection may be idle before a new connection takes its slot when all are in use:
