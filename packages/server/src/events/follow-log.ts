@@ -2,10 +2,8 @@
 
 import { isUnsettledAfter } from '#events/store/log.ts'
 import { findReaderOffset, type LogReaderName } from '#events/store/readers.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import { compareOffsets, type LogOffset } from './model.ts'
 
 export const LOG_STEP_EVENTS = 100
@@ -27,7 +25,7 @@ type Progress = { kept: LogOffset; read: LogOffset; unkept: number; keptMs: numb
 
 /** The transaction of `write` moves the offset, so that one process does the work. */
 export function openLogReader<Event extends { readonly offset: LogOffset }, Work>(
-  { db, clock }: { db: Db; clock: Clock },
+  { db, clock }: Store,
   reader: {
     readonly name: LogReaderName
     readonly limit: number
@@ -95,7 +93,7 @@ export type Stall = {
 }
 
 /** While events wait for an older transaction, reads again soon at first, then less often. */
-export function openStall({ clock, log }: { clock: Clock; log: Log }, reader: string): Stall {
+export function openStall({ clock, log }: Store, reader: string): Stall {
   let since: { offset: LogOffset; startMs: number; isReported: boolean } | null = null
   return {
     delayMs(offset) {

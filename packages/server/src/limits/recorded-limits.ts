@@ -11,14 +11,11 @@ import {
   takeSlot,
 } from '#limits/store/limits.ts'
 import { raceAbort } from '#platform/abort.ts'
-import type { Clock } from '#platform/clock.ts'
 import { StorageError } from '#platform/db/storage-error.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import { withStorageProblem } from '#platform/problem.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import {
   type Allowance,
   type Budgets,
@@ -45,7 +42,7 @@ const SLOT_WAIT_MS = 200
 const SWEEP_MS = MINUTE_MS
 const CLOSE_MS_MAX = SECOND_MS
 
-type LimitDeps = { db: Db; clock: Clock; queueClock: QueueClock; makeId: MakeId; log: Log }
+type LimitDeps = Store & { queueClock: QueueClock }
 
 /** Create one per process and close it before the database. */
 export function openBudgets(deps: LimitDeps): Budgets {

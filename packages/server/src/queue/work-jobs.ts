@@ -1,9 +1,7 @@
 // Workers that lease due jobs of one kind, renew the leases and settle the jobs.
 
-import type { Clock } from '#platform/clock.ts'
-import type { Log } from '#platform/log.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import {
   addJobs,
   type Held,
@@ -54,10 +52,7 @@ export type Work = {
   fail(job: Job, error: unknown): Promise<void>
 }
 
-export type JobDeps = {
-  db: Db
-  clock: Pick<Clock, 'now' | 'monotonic' | 'every'>
-  log: Log
+export type JobDeps = Store & {
   /** Returns a name that no worker has used. */
   makeWorker(): string
 }

@@ -1,6 +1,5 @@
 import { type LogReader, openLogReader } from '#events/events.ts'
 import { LOG_START, type LogOffset } from '#events/model.ts'
-import type { Clock } from '#platform/clock.ts'
 import { addLatencies, latencyClass } from '#platform/telemetry/latency.ts'
 import { DAY_MS, HOUR_MS, SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
@@ -12,13 +11,12 @@ import {
   readLogToCount,
 } from '#stats/store/stats.ts'
 import { addInboxDays, NO_MAIL } from '#stats/store/usage.ts'
-import type { Db, Row } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
+import type { Row } from '#store/tables.ts'
 
 export const STATS_STEP_EVENTS = 500
 
-type Deps = { db: Db; clock: Clock }
-
-export function statsWork(deps: Deps): FeatureWork {
+export function statsWork(deps: Store): FeatureWork {
   const count = { everyMs: 2 * SECOND_MS, by: 'leader' } as const
   return {
     tasks: [
@@ -28,20 +26,20 @@ export function statsWork(deps: Deps): FeatureWork {
   }
 }
 
-export function openHourCounter(deps: Deps): LogReader {
+export function openHourCounter(deps: Store): LogReader {
   return openCounter(deps, 'figures', hoursOf, ({ from, to, work }) =>
     deps.db.write(addMailHours, { from, to, hours: [...work] }),
   )
 }
 
-export function openDayCounter(deps: Deps): LogReader {
+export function openDayCounter(deps: Store): LogReader {
   return openCounter(deps, 'inbox_days', daysOf, ({ from, to, work }) =>
     deps.db.write(addInboxDays, { from, to, days: [...work] }),
   )
 }
 
 function openCounter<Figures>(
-  deps: Deps,
+  deps: Store,
   name: CounterName,
   count: (events: readonly CountedEvent[]) => Figures[],
   write: (step: { from: LogOffset; to: LogOffset; work: readonly Figures[] }) => Promise<boolean>,

@@ -13,12 +13,9 @@ import {
 } from '#mailbox/claims/store/claims.ts'
 import { onAbort } from '#platform/abort.ts'
 import { BASE62, type Chance, randomText } from '#platform/chance.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import { notFound } from '#platform/problem.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import type { EventHub, Listening } from './event-hub.ts'
 import { countWaiter } from './wait-for-message.ts'
 
@@ -35,15 +32,10 @@ export function makeLeaseToken(chance: Chance): string {
 
 export type GivenClaim = MadeClaim & { readonly leaseToken: string }
 
-export type ClaimWaitDeps = {
-  db: Db
-  clock: Clock
+export type ClaimWaitDeps = Store & {
   queueClock: QueueClock
   chance: Chance
-  makeId: MakeId
-  log: Log
   events: EventHub
-  wakeEvents: () => void
 }
 
 type Wanted = Omit<ClaimRequest, 'claims'> & {

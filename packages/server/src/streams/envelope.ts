@@ -12,8 +12,8 @@ import {
 } from '#mailbox/messages/messages.ts'
 import { findMessagesCut, type Message } from '#mailbox/messages/store/messages.ts'
 import { existingThreadIds } from '#mailbox/threads/store/threads.ts'
-import { type Clock, presentTime } from '#platform/clock.ts'
-import type { Db } from '#store/tables.ts'
+import { presentTime } from '#platform/clock.ts'
+import type { Store } from '#store/store.ts'
 
 type AttemptStamp = { readonly deliveredAtMs: number; readonly attempt: number }
 
@@ -29,11 +29,9 @@ export type EventText = {
 
 type Arrival = { readonly arrival: number; readonly isTrashed: boolean }
 
-export type EnvelopeDeps = {
-  db: Db
+export type EnvelopeDeps = Store & {
   publicUrl: () => string
   urlKey: Uint8Array
-  clock: Clock
   extractions: Extractions
 }
 

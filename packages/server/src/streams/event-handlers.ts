@@ -8,13 +8,13 @@ import { isIdOf } from '#platform/ids.ts'
 import { type AppError, problem, RETRY_AFTER_SECONDS, wrongQuery } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { EventText } from './envelope.ts'
+import type { StreamDeps } from './event-hub.ts'
 import {
   type EventPorts,
   type EventStream,
   openEventStream,
   SOCKETS_PER_ACCOUNT_MAX,
   STREAM_BUFFER_BYTES_MAX,
-  type StreamDeps,
 } from './event-stream.ts'
 import { checkFilter, describeUnknownKinds, openEventPage, UNKNOWN_KIND } from './read-events.ts'
 import { waitAsReader } from './wait-as-reader.ts'

@@ -5,7 +5,6 @@ import { LOG_POLL_MS, LOG_STEP_EVENTS, openStall, type Stall } from '#events/eve
 import { LOG_START, type LoggedEvent, type LogOffset } from '#events/model.ts'
 import { reportsAddedThreads } from '#events/store/append.ts'
 import { isUnsettledAfter, readLog, readLogHead } from '#events/store/log.ts'
-import type { Log } from '#platform/log.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 
@@ -40,9 +39,9 @@ export type EventHub = {
   close(): Promise<void>
 }
 
-export type HubDeps = EnvelopeDeps & { log: Log }
+export type StreamDeps = EnvelopeDeps & { events: EventHub }
 
-export function openEventHub(deps: HubDeps): EventHub {
+export function openEventHub(deps: EnvelopeDeps): EventHub {
   return new Hub(deps)
 }
 
@@ -53,7 +52,7 @@ type Load = {
 }
 
 class Hub implements EventHub {
-  readonly #deps: HubDeps
+  readonly #deps: EnvelopeDeps
   readonly #listeners = new Listeners()
   readonly #catchUps = new Semaphore({ limit: CATCH_UPS_AT_ONCE })
   readonly #stall: Stall
@@ -68,7 +67,7 @@ class Hub implements EventHub {
   #timer: NodeJS.Timeout | null = null
   #version = 0
 
-  constructor(deps: HubDeps) {
+  constructor(deps: EnvelopeDeps) {
     this.#deps = deps
     this.#stall = openStall(deps, 'connections')
   }

@@ -13,10 +13,8 @@ import {
   makeIsWanted,
 } from '#events/model.ts'
 import { findNewestEventId, scanLog } from '#events/store/events.ts'
-import type { Log } from '#platform/log.ts'
-import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
-import type { EventHub, Listening } from './event-hub.ts'
-import { EVENTS_LOADED_AT_ONCE } from './event-hub.ts'
+import { type EventText, readEnvelopes } from './envelope.ts'
+import { EVENTS_LOADED_AT_ONCE, type Listening, type StreamDeps } from './event-hub.ts'
 import { type Cursor, findCursor } from './read-events.ts'
 
 export const EXCLUDED_INBOXES_MAX = 10_000
@@ -57,8 +55,6 @@ export type EventStream = {
   resume(): void
   close(): void
 }
-
-export type StreamDeps = EnvelopeDeps & { events: EventHub; log: Log }
 
 export function openEventStream(
   deps: StreamDeps,

@@ -36,8 +36,7 @@ import { isIdOf } from '#platform/ids.ts'
 import { wrongQuery } from '#platform/problem.ts'
 import type { Db } from '#store/tables.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
-import type { EventHub } from './event-hub.ts'
-import { EVENTS_LOADED_AT_ONCE } from './event-hub.ts'
+import { EVENTS_LOADED_AT_ONCE, type StreamDeps } from './event-hub.ts'
 
 /** A page scans a large log for about a second at most. */
 const LOG_PAGE_EVENTS_MAX = 1_000_000
@@ -54,15 +53,13 @@ type PageInput = {
   readonly signal: AbortSignal
 }
 
-type PageDeps = EnvelopeDeps & { events: EventHub }
-
 /**
  * A page ends early only at the log's end or after LOG_PAGE_EVENTS_MAX scanned events. `total` is a
  * bounded count. Throws `bad_request` when `after` is no event id. Texts are loaded on demand,
  * EVENTS_LOADED_AT_ONCE at a time.
  */
 export async function openEventPage(
-  deps: PageDeps,
+  deps: StreamDeps,
   input: PageInput,
 ): Promise<{ texts: AsyncIterable<EventText>; total: number }> {
   const { accountId, filter, order, limit, signal } = input
@@ -104,7 +101,7 @@ export async function openEventPage(
  * waited for LOG_STALL_MS. False if there was nothing to wait for.
  */
 async function untilSettled(
-  { db, clock }: PageDeps,
+  { db, clock }: StreamDeps,
   { accountId, filter, signal }: PageInput,
 ): Promise<boolean> {
   const sinceMs = await findUnsettledSince(db)
@@ -120,13 +117,13 @@ async function untilSettled(
 }
 
 class Search {
-  readonly #deps: PageDeps
+  readonly #deps: StreamDeps
   readonly #input: PageInput
   #unread: EventRange
   #scans = 0
   #isOver = false
 
-  constructor(deps: PageDeps, input: PageInput, range: EventRange) {
+  constructor(deps: StreamDeps, input: PageInput, range: EventRange) {
     this.#deps = deps
     this.#input = input
     this.#unread = range

@@ -50,7 +50,7 @@ export type WaitInput = {
   signal: AbortSignal
 }
 
-export type WaitDeps = { db: Db; events: EventHub }
+type WaitDeps = { db: Db; events: EventHub }
 
 /**
  * The first match in inbox order, existing or new; null at the timeout, an abort or a shutdown.

@@ -1,11 +1,9 @@
 import type { AskedFilter, CheckFilter, EventFilter } from '#events/model.ts'
 import type { Chance } from '#platform/chance.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import { notFound, problem, wrongField } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
+import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 import {
   findWebhookDelivery,
@@ -55,11 +53,8 @@ export async function getWebhookOfInbox(
  * `bad_request` for another account's inbox, `webhook_limit_reached`.
  */
 export async function createWebhook(
-  deps: {
-    db: Db
-    clock: Clock
+  deps: Store & {
     chance: Chance
-    makeId: MakeId
     sealer: Sealer
     allowPrivateEgress: boolean
     checkFilter: CheckFilter
@@ -96,7 +91,7 @@ export type UpdateWebhook = Named & {
 
 /** Errors: `not_found`, then those of `createWebhook`. */
 export async function updateWebhook(
-  deps: { db: Db; clock: Clock; allowPrivateEgress: boolean; checkFilter: CheckFilter },
+  deps: Store & { allowPrivateEgress: boolean; checkFilter: CheckFilter },
   input: UpdateWebhook,
 ): Promise<Webhook> {
   const { accountId, webhookId, url, isEnabled } = input
@@ -111,7 +106,7 @@ export async function updateWebhook(
 
 /** A running attempt may still arrive. A second call is `not_found`. */
 export async function deleteWebhook(
-  deps: { db: Db; clock: Clock; wakeWorker: () => void },
+  deps: Store & { wakeWorker: () => void },
   input: Named,
 ): Promise<void> {
   const removal = { ...input, nowMs: deps.clock.now() }
@@ -177,7 +172,7 @@ const FIELD_NAMES = {
  * decrypted.
  */
 export async function rotateSecret(
-  deps: { db: Db; clock: Clock; chance: Chance; sealer: Sealer; log: Log },
+  deps: Store & { chance: Chance; sealer: Sealer },
   input: Named,
 ): Promise<{ webhook: Webhook; secret: string }> {
   const secret = makeWebhookSecret(deps.chance)

@@ -4,10 +4,7 @@ import { SHOWN_BODY_BYTES_MAX } from '@mailroom/contract/messages.ts'
 import type { LoggedEvent } from '#events/model.ts'
 import { findEvent, isEventShown } from '#events/store/events.ts'
 import { Cache } from '#platform/cache.ts'
-import type { Clock } from '#platform/clock.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
-import type { MakeId } from '#platform/ids.ts'
-import type { Log } from '#platform/log.ts'
 import { storageErrorKind } from '#platform/problem.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { SECOND_MS } from '#platform/units.ts'
@@ -16,7 +13,7 @@ import { WEBHOOK_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import { openLeaseKeeper, retryUntilStored, returnLeases } from '#queue/lease-keeper.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import { nextWebhookAttemptAt, WEBHOOK_WAIT_MS_MAX } from '#queue/retry-schedules.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import { dropWebhookDeliveries } from '#webhooks/store/deliveries.ts'
 import {
   findEventSizes,
@@ -104,18 +101,13 @@ function groupOutcomeOf(outcome: WebhookOutcome): GroupOutcome {
   }
 }
 
-export type DeliverWebhookDeps = {
-  db: Db
-  clock: Clock
+export type DeliverWebhookDeps = Store & {
   queueClock: QueueClock
-  makeId: MakeId
-  log: Log
   readEventTexts: ReadEventTexts
   sealer: Sealer
   allowPrivateEgress: boolean
   postWebhook: HttpPost
   countWebhookDelivery: (status: 'succeeded' | 'deferred' | 'failed') => void
-  wakeEvents: () => void
 }
 
 /** `error` is null after a success. */
@@ -324,7 +316,7 @@ export type EventText = {
 /** Keeps the order and omits events whose message is gone. */
 type ReadEventTexts = (events: readonly LoggedEvent[]) => Promise<EventText[]>
 
-type EventTextDeps = { db: Db; clock: Clock; readEventTexts: ReadEventTexts }
+type EventTextDeps = Store & { readEventTexts: ReadEventTexts }
 
 type NamedEvent = { accountId: string; eventId: string }
 

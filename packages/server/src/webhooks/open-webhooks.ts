@@ -16,15 +16,13 @@ import {
   type LogOffset,
 } from '#events/model.ts'
 import { readLog } from '#events/store/log.ts'
-import type { Clock } from '#platform/clock.ts'
-import type { MakeId } from '#platform/ids.ts'
 import type { Tracing } from '#platform/telemetry/tracing.ts'
 import { traceQueue } from '#queue/dispatched-queue.ts'
 import { openDispatcher } from '#queue/dispatcher.ts'
 import { WEBHOOK_BOUNDS } from '#queue/dispatcher-bounds.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import { openWorkerLoop } from '#queue/worker-loop.ts'
-import type { Db } from '#store/tables.ts'
+import type { Store } from '#store/store.ts'
 import { addWebhookDeliveries, type NewWebhookDelivery } from '#webhooks/store/queue.ts'
 import { findEnabledWebhooks } from '#webhooks/store/webhooks.ts'
 import { type DeliverWebhookDeps, openWebhookQueue } from './deliver-webhooks.ts'
@@ -93,7 +91,7 @@ export function openWebhooks(deps: DeliverWebhookDeps & FanOutDeps, instance: st
 
 const FAN_OUT_ROWS_MAX = 1_000
 
-type FanOutDeps = { db: Db; clock: Clock; queueClock: QueueClock; makeId: MakeId; tracing: Tracing }
+type FanOutDeps = Store & { queueClock: QueueClock; tracing: Tracing }
 
 export function openFanOut(deps: FanOutDeps, onAdded: () => void): LogReader {
   const { db, clock, queueClock } = deps

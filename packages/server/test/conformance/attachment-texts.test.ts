@@ -9,8 +9,6 @@ import { openAttachmentTexts } from '#mailbox/attachments/extract-text.ts'
 import { storeAttachmentText } from '#mailbox/attachments/store/extractions.ts'
 import { extractionJobs } from '#mailbox/attachments/work-extractions.ts'
 import { openParserPool } from '#parser/parser.ts'
-import { systemClock } from '#platform/clock.ts'
-import { silentLog } from '#platform/log.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import { openFileReader } from '#platform/workers/file-reader.ts'
 import { openJobWorker } from '#queue/work-jobs.ts'
@@ -25,6 +23,7 @@ import {
   makeId,
   type Owner,
   openDatabase,
+  storeOn,
 } from '#test/conformance/open-database.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { onEachEngine } from '#test/world.ts'
@@ -84,16 +83,11 @@ onEachEngine('reading attachments', (engine) => {
   /** Reads all files that wait. */
   const readAll = async (db: Db, fileReader = openFileReader()) => {
     const deps = {
-      db,
-      blobs: null,
+      ...storeOn(db),
       parser: openParserPool(),
       downloads: openDownloads(),
-      clock: systemClock,
-      makeId,
-      wakeEvents: () => {},
       fileReader,
       attachmentTexts: openAttachmentTexts(),
-      log: silentLog,
       makeWorker: () => `test ${makeId('job')}`,
     }
     const worker = openJobWorker(deps, extractionJobs(deps))

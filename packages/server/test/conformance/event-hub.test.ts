@@ -26,6 +26,7 @@ import {
   arriving,
   type Owner,
   openDatabase,
+  storeOn,
   untilReadable,
 } from '#test/conformance/open-database.ts'
 import { onEachEngine, opened, prepared } from '#test/world.ts'
@@ -53,8 +54,12 @@ function watched(db: Db): { db: Db; reads: number; isAway: boolean } {
 function openHub(db: Db): EventHub {
   const urlKey = new Uint8Array(32)
   const extractions = openExtractions()
-  const place = { db, publicUrl: () => 'http://mail.test', urlKey }
-  return openEventHub({ ...place, extractions, clock: systemClock, log: silentLog })
+  return openEventHub({
+    ...storeOn(db),
+    publicUrl: () => 'http://mail.test',
+    urlKey,
+    extractions,
+  })
 }
 
 type Ear = EventListener & { told: string[]; until(count: number): Promise<void> }
@@ -332,7 +337,7 @@ test('a log that stands still is polled less and less often, and the operator is
   const told: object[] = []
   const clock = { ...systemClock, monotonic: () => nowMs }
   const log = { ...silentLog, warn: (fields: object) => told.push(fields) }
-  const stall = openStall({ clock, log }, 'connections')
+  const stall = openStall({ ...storeOn({} as Db, clock), log }, 'connections')
   const offset = { transactionId: 1, sequence: 1 }
   assert.equal(stall.delayMs(offset), LOG_UNSETTLED_MS)
   nowMs = LOG_STALL_MS - 1
@@ -388,7 +393,7 @@ function openTexts({ length = 1_000, fails = false } = {}) {
   const clock = stillClock(0)
   const found = new Map<string, number>()
   const options = { isGone: false, fails }
-  const deps = { db: {} as Db, clock, readEventTexts: async () => [] }
+  const deps = { ...storeOn({} as Db, clock), readEventTexts: async () => [] }
   const find = async ({ accountId, eventId }: { accountId: string; eventId: string }) => {
     const key = `${accountId} ${eventId}`
     found.set(key, (found.get(key) ?? 0) + 1)

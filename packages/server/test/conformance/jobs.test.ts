@@ -44,7 +44,7 @@ onBothEngines('jobs', (engine) => {
     db.read.selectFrom('jobs').selectAll().where('key', '=', key).executeTakeFirst()
   const open = (kind: JobKind, of: Db = db) =>
     openJobWorker(
-      { db: of, clock: systemClock, log: silentLog, makeWorker: () => `test ${makeId('job')}` },
+      { ...storeOn(of), makeWorker: () => `test ${makeId('job')}` },
       { pollMs: 20, ...kind },
     )
 
@@ -248,7 +248,7 @@ onBothEngines('jobs', (engine) => {
     const clock = { ...systemClock, monotonic: () => performance.now() + aheadMs }
     const answers: boolean[] = []
     const worker = openJobWorker(
-      { db, clock, log: silentLog, makeWorker: () => `test ${makeId('job')}` },
+      { ...storeOn(db, clock), makeWorker: () => `test ${makeId('job')}` },
       {
         name: kind,
         async run([job], { isOver }) {

@@ -17,6 +17,7 @@ import {
   arriving,
   type Owner,
   openDatabase,
+  storeOn,
   untilReadable,
 } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
@@ -41,8 +42,8 @@ onBothEngines('hourly figures', (engine) => {
     clock = stillClock(START_MS)
   })
 
-  const counter = (on = db) => openHourCounter({ db: on, clock })
-  const dayCounter = (on = db) => openDayCounter({ db: on, clock })
+  const counter = (on = db) => openHourCounter(storeOn(on, clock))
+  const dayCounter = (on = db) => openDayCounter(storeOn(on, clock))
   const arrive = (atMs = clock.now(), of = { owner, inboxId }) =>
     db.write(storeReceived, { ...arriving(of.owner, [of.inboxId]), nowMs: atMs })
   const settle = async (one: LogReader, name: CounterName = 'figures') => {

@@ -11,7 +11,7 @@ import { type ReceiveInput, storeReceived } from '#inbound/receive/store/receive
 import { insertInbox } from '#inboxes/store/change-inboxes.ts'
 import { changeThread } from '#mailbox/threads/store/change-threads.ts'
 import { systemChance } from '#platform/chance.ts'
-import { systemClock } from '#platform/clock.ts'
+import { type Clock, systemClock } from '#platform/clock.ts'
 import type { Engine } from '#platform/db/db.ts'
 import { openPostgres } from '#platform/db/postgres.ts'
 import { openSqlite } from '#platform/db/sqlite.ts'
@@ -41,8 +41,8 @@ const observer = { committed: () => {}, queued: () => {} }
 export const makeId = idMaker(systemClock, systemChance)
 
 /** The store of a service on the database, which large messages and readers of events do without. */
-export function storeOn(db: Db): Store {
-  return { db, blobs: null, clock: systemClock, makeId, log: silentLog, wakeEvents: () => {} }
+export function storeOn(db: Db, clock: Clock = systemClock): Store {
+  return { db, blobs: null, clock, makeId, log: silentLog, wakeEvents: () => {} }
 }
 
 /** A new, migrated database. */

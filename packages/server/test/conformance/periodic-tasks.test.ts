@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { beforeEach, suite, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { silentLog } from '#platform/log.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 import { addJobs, leaseJobs, releaseJobs } from '#queue/jobs.ts'
 import { openTasks, type Task, type Tasks } from '#queue/periodic-tasks.ts'
 import { openQueueClock } from '#queue/queue-clock.ts'
-import { makeId, openDatabase } from '#test/conformance/open-database.ts'
+import { makeId, openDatabase, storeOn } from '#test/conformance/open-database.ts'
 import { runSql } from '#test/peers/sql.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { opened, prepared, type TestClock, testClock } from '#test/world.ts'
@@ -30,7 +29,7 @@ suite('periodic tasks', () => {
     clock.step(aheadMs)
     const queueClock = await openQueueClock({ db, clock })
     const makeWorker = () => `${name} ${makeId('job')}`
-    const deps = { db, clock, queueClock, log: silentLog, makeWorker }
+    const deps = { ...storeOn(db, clock), queueClock, makeWorker }
     const run = () => Promise.resolve()
     const usual = { name: 'figures', everyMs: 20, by: 'leader', run, ...task } as const
     const tasks = openTasks(deps, { tasks: [usual], isShared: true, leading })
@@ -154,7 +153,7 @@ test('a process that is alone runs every task itself', async () => {
     run: () => Promise.resolve(void done.add(by)),
   }))
   const queueClock = { now: () => 0, check: () => Promise.resolve() }
-  const deps = { db: {} as never, clock: testClock(), queueClock, log: silentLog }
+  const deps = { ...storeOn({} as never), queueClock }
   const opened = openTasks({ ...deps, makeWorker: () => 'test 1' }, { tasks, isShared: false })
   await until(async () => done.size === 3)
   await opened.close()

@@ -6,13 +6,12 @@ import { openExtractions } from '#mailbox/messages/extractions.ts'
 import { systemChance } from '#platform/chance.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { HttpPost, HttpPostOutcome } from '#platform/egress/http-post.ts'
-import { silentLog } from '#platform/log.ts'
 import { sealer as makeSealer } from '#platform/seal.ts'
 import type { Tracing } from '#platform/telemetry/tracing.ts'
 import { silentTracing } from '#platform/telemetry/tracing.ts'
 import type { Db, Row } from '#store/tables.ts'
 import { readEnvelopes } from '#streams/envelope.ts'
-import { makeId, type Owner } from '#test/conformance/open-database.ts'
+import { makeId, type Owner, storeOn } from '#test/conformance/open-database.ts'
 import type { DeliverWebhookDeps } from '#webhooks/deliver-webhooks.ts'
 import { insertWebhook } from '#webhooks/store/webhooks.ts'
 import { makeNewSecret } from '#webhooks/webhook-secrets.ts'
@@ -36,17 +35,13 @@ export function webhookDeps(
   post: HttpPost = () => Promise.resolve(ANSWERED),
 ): DeliverWebhookDeps & { tracing: Tracing } {
   return {
-    db,
-    clock,
-    makeId,
-    log: silentLog,
+    ...storeOn(db, clock),
     tracing: silentTracing,
     queueClock: { now: () => clock.steady(), check: () => Promise.resolve() },
     readEventTexts: (events) =>
       readEnvelopes(
         {
-          db,
-          clock,
+          ...storeOn(db, clock),
           publicUrl: () => 'http://mailroom.test',
           urlKey: Buffer.alloc(32),
           extractions: openExtractions(),
@@ -57,7 +52,6 @@ export function webhookDeps(
     allowPrivateEgress: false,
     postWebhook: post,
     countWebhookDelivery: () => {},
-    wakeEvents: () => {},
   }
 }
 

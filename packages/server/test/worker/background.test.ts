@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, mock, test } from 'node:test'
 import { systemClock } from '#platform/clock.ts'
-import { silentLog } from '#platform/log.ts'
 import { HOUR_MS } from '#platform/units.ts'
 import { openTasks } from '#queue/periodic-tasks.ts'
 import { removalWork } from '#removal/removal.ts'
 import { closeSharedS3, onEachBlobStore, openBlobPlace } from '#test/conformance/blob-places.ts'
+import { storeOn } from '#test/conformance/open-database.ts'
 
 after(closeSharedS3)
 
@@ -25,8 +25,8 @@ onEachBlobStore('upkeep', (kind) => {
       },
     }))
     const queueClock = { now: systemClock.steady, check: () => Promise.resolve() }
-    const own = { clock: systemClock, queueClock, log: silentLog, makeWorker: () => 'test 1' }
-    const opened = openTasks({ ...own, db: {} as never }, { tasks: counted, isShared: false })
+    const own = { ...storeOn({} as never), queueClock, makeWorker: () => 'test 1' }
+    const opened = openTasks(own, { tasks: counted, isShared: false })
     for (let hour = 0; hour < 48; hour++) {
       await new Promise(setImmediate)
       mock.timers.tick(HOUR_MS)
