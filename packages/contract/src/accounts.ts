@@ -43,7 +43,7 @@ const filterMode = oneOf(
 )
 
 const keptDays = retentionDays(
-  'Messages are removed this many days after they were stored, unless their pod or inbox has its own setting; null: never.',
+  'Messages are removed this many days after they were stored, unless their pod or inbox has its own setting; null to keep them.',
 )
 
 export const OwnAccount = Type.Object(
@@ -159,9 +159,7 @@ export const accountOperations = {
   },
 } as const satisfies Record<string, Operation>
 
-/**
- * Operations for the operator of the service. They respond with 404 if no operator token is set.
- */
+/** Operations for the operator of the service, which respond with 404 without an operator token. */
 export const adminOperations = {
   'admin.accounts.create': {
     method: 'POST',

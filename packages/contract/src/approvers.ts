@@ -49,7 +49,7 @@ export const approverOperations = {
     tag: 'Approvers',
     summary: 'Create an approver.',
     notes:
-      'The token is shown only in this response. Keep it away from the agent, because it decides what the agent may send. The first approver of an account can be created with an API key, unless the operator has reserved this (MAILROOM_FIRST_APPROVER); creating further ones requires the token of an approver.',
+      'The token is shown only in this response. Do not give the token to an agent whose mail the approver decides about. The first approver of an account can be created with an API key, unless the operator has reserved this (MAILROOM_FIRST_APPROVER); creating another one requires the token of an approver.',
     auth: 'key-or-approver',
     isRateLimited: true,
     body: CreateApprover,

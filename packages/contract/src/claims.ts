@@ -23,7 +23,8 @@ const newClaim = {
   owner: line({
     minLength: 1,
     maxLength: OWNER_LENGTH_MAX,
-    description: 'The name of the worker, shown with the thread. It proves nothing.',
+    description:
+      'The name of the worker, shown with the thread. The service does not verify the name.',
   }),
   leaseSeconds: Type.Integer({
     ...lease,
@@ -36,7 +37,7 @@ const renewedClaim = {
   inboxId: text('The inbox of the thread.'),
   owner: text('The owner in the claim.'),
   fence: count(
-    'The number of the claim, higher than that of every earlier claim on the thread. A system that remembers the highest can refuse late requests of earlier workers.',
+    'The number of the claim. Each claim on a thread has a higher number than the claims before it, so a system that remembers the highest number can refuse late requests from earlier workers.',
   ),
   expiresAt: time('When the lease expires unless it is renewed.'),
 }
@@ -47,7 +48,7 @@ export type RenewedClaim = Static<typeof RenewedClaim>
 const claim = {
   ...renewedClaim,
   leaseToken: text(
-    'Proves the claim in the header Lease-Token of requests that change the thread or send in it. Shown only here.',
+    'The secret of the claim, for the header Lease-Token of requests that change the thread or send in it. It is shown only in this response.',
   ),
 }
 
@@ -67,7 +68,7 @@ const RenewClaim = Type.Object(
     leaseSeconds: Type.Optional(
       Type.Integer({
         ...lease,
-        description: 'The new duration, counted from now; by default the duration of the claim.',
+        description: 'The new duration in seconds from now; by default the duration of the claim.',
       }),
     ),
   },
@@ -135,7 +136,7 @@ export const claimOperations = {
     tag: 'Claims',
     summary: 'Claim the oldest unread threads of an inbox, or wait for one.',
     notes:
-      'A work queue in one call: claims threads that are unread, not snoozed and not claimed, starting with the one whose newest message is oldest. If there is none, it waits up to waitSeconds for new mail, a released or unread thread, an expired lease or the end of a snooze. Waiting requests are served in order of arrival. If the inbox is deleted meanwhile, the response is 404. A claim for a client that has disconnected is released.',
+      'A work queue in one call: claims threads that are unread, not snoozed and not claimed, starting with the one whose newest message is oldest. If no thread is available, the request waits up to waitSeconds for new mail, a thread that is released or becomes unread, an expired lease or the end of a snooze. Waiting requests are served in order of arrival. If the inbox is deleted during the wait, the response is 404. A claim for a client that has disconnected is released.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -162,7 +163,7 @@ export const claimOperations = {
     path: '/v1/threads/{id}/claim/renew',
     tag: 'Claims',
     summary: 'Renew a claim on a thread.',
-    notes: 'The lease then lasts leaseSeconds from now. An expired lease cannot be renewed.',
+    notes: 'The lease is extended to leaseSeconds from now. An expired lease cannot be renewed.',
     auth: 'key',
     isRateLimited: true,
     parameters,
@@ -177,7 +178,7 @@ export const claimOperations = {
     tag: 'Claims',
     summary: 'Release a claim on a thread.',
     notes:
-      'Ends the claim early. A second release, or one after the lease has expired, is refused with lease_lost.',
+      'Ends the claim early. Releasing a claim twice, or after its lease has expired, fails with lease_lost.',
     auth: 'key',
     isRateLimited: true,
     parameters,

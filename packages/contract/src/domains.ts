@@ -10,7 +10,9 @@ export const DomainRecord = Type.Object(
   {
     type: oneOf(['MX', 'TXT'], 'The type of the record.'),
     name: text('The full record name, without a trailing dot.'),
-    value: text('The required value; for TXT the whole text, even if it needs several strings.'),
+    value: text(
+      'The required value; for TXT, the complete text, even if it must be split into several strings.',
+    ),
     priority: Type.Optional(
       Type.Integer({
         minimum: 0,
@@ -20,14 +22,14 @@ export const DomainRecord = Type.Object(
     ),
     purpose: oneOf(
       dnsRecordPurposes,
-      'Purpose of the record: `ownership` proves that you control the domain, `mx` routes its mail here, `spf` and `dkim` authenticate mail sent from here, and `dmarc` says what receivers do with mail that fails both.',
+      'Purpose of the record: `ownership` proves that you control the domain, `mx` routes its mail here, `spf` and `dkim` authenticate mail sent from here, and `dmarc` publishes how receivers should treat mail that fails both.',
     ),
     required: Type.Boolean({
-      description: 'True if verification needs this record; otherwise it is recommended.',
+      description: 'Whether verification requires this record; all other records are recommended.',
     }),
     status: oneOf(
       dnsRecordStatuses,
-      'The result of the last check: missing, wrong value, or required value.',
+      'The result of the last check: the record is missing, has a wrong value, or is correct.',
     ),
     found: Type.Array(Type.String(), {
       description: 'The records found at the last check.',
@@ -49,7 +51,7 @@ export const Domain = Type.Object(
     ),
     subdomainsEnabled: Type.Boolean({
       description:
-        'Whether mail for all names below the domain is received too. It needs the MX record with the purpose subdomains.',
+        'Whether mail for all subdomains is received too. This requires the MX record with the purpose subdomains.',
     }),
     catchAllInboxId: nullableText(
       'The inbox that receives mail for unknown addresses of the domain; null to refuse such mail.',
@@ -66,7 +68,7 @@ export type Domain = Static<typeof Domain>
 const options = {
   subdomainsEnabled: Type.Optional(
     Type.Boolean({
-      description: 'Receive mail for all names below the domain, such as any.example.com.',
+      description: 'Whether to receive mail for all subdomains, such as any.example.com.',
     }),
   ),
   catchAllInboxId: Type.Optional(
@@ -124,7 +126,7 @@ export const domainOperations = {
     query: Type.Object({
       podId: Type.Optional(
         text(
-          'Only domains assigned to the pod with this id or clientId. An unknown pod gives an empty list.',
+          'Only domains assigned to the pod with this id or clientId. For an unknown pod, the list is empty.',
         ),
       ),
       ...pageProperties,
@@ -153,11 +155,11 @@ export const domainOperations = {
     tag: 'Domains',
     summary: 'Verify a domain.',
     notes:
-      'Checks the DNS records now. The service also checks every 6 hours, and every 10 minutes during the first day of a domain. The status changes only when a second lookup confirms the first. If DNS does not answer, nothing changes and the hint of the record says so. Concurrent requests for one domain share a check. At most four checks run per account; when 16 more are waiting, the response is rate_limit_exceeded.',
+      'Checks the DNS records now. The service also checks every 6 hours, and every 10 minutes during the first day of a domain. The status changes only when a second lookup confirms the first. If DNS does not answer, nothing changes, and the hint of the record reports it. Concurrent requests for one domain share a check. At most four checks run per account; when 16 more are waiting, the response is rate_limit_exceeded.',
     auth: 'key',
     isRateLimited: true,
     parameters,
-    success: { status: 200, description: 'The domain as it is now.', schema: Domain },
+    success: { status: 200, description: 'The updated domain.', schema: Domain },
     errors: ['domain_taken'],
   },
   'domains.update': {
@@ -171,7 +173,7 @@ export const domainOperations = {
     isRateLimited: true,
     parameters,
     body: UpdateDomain,
-    success: { status: 200, description: 'The domain as it is now.', schema: Domain },
+    success: { status: 200, description: 'The updated domain.', schema: Domain },
     errors: ['invalid_pod', 'domain_in_use'],
   },
   'domains.delete': {

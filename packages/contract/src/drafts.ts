@@ -53,8 +53,10 @@ export const Draft = Type.Object(
     invite: Type.Union([InviteToSend, Type.Null()], {
       description: 'The invitation in the message; null for none.',
     }),
-    sendAt: nullableTime('When to send the message; null: when the draft is sent.'),
-    attachments: Type.Array(DraftAttachment, { description: 'The files in order of attachment.' }),
+    sendAt: nullableTime(
+      'The scheduled time; null to send the message as soon as the draft is sent.',
+    ),
+    attachments: Type.Array(DraftAttachment, { description: 'The attached files, in order.' }),
     createdAt: time('When the draft was created.'),
     updatedAt: time('When the draft was last changed.'),
   },
@@ -120,7 +122,7 @@ export const draftOperations = {
     tag: 'Drafts',
     summary: 'Create a draft in an inbox.',
     notes:
-      'Takes the fields of a message to send, all of which are optional. Given fields are validated as when sending; missing ones are refused only when the draft is sent. If a draft of the inbox already has the clientId, the response is client_id_taken with its draftId.',
+      'Accepts the fields of a message to send, all of which are optional. They are validated as in a send, but required fields may be missing until the draft is sent. If a draft of the inbox already has the clientId, the response is client_id_taken with its draftId.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -222,7 +224,7 @@ export const draftOperations = {
     path: '/v1/drafts/{id}/send',
     tag: 'Drafts',
     summary: 'Send a draft.',
-    notes: `Equivalent to POST /v1/inboxes/{id}/send with the fields and files of the draft. The draft is deleted once the message is accepted, and unchanged if it is refused. Repeating the request with the same Idempotency-Key returns the first response, although the draft is gone. ${IF_MATCH_NOTE}`,
+    notes: `Equivalent to POST /v1/inboxes/{id}/send with the fields and files of the draft. The draft is deleted once the message is accepted, and unchanged if it is refused. Repeating the request with the same Idempotency-Key returns the first response, even though the draft no longer exists. ${IF_MATCH_NOTE}`,
     auth: 'key',
     isRateLimited: true,
     parameters: ofDraft,

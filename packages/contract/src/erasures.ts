@@ -28,7 +28,7 @@ const ErasedCounts = Type.Object(
 const LeftPlace = Type.Object(
   {
     place: text('Where the address may still exist.'),
-    note: text('Why, and how to remove it there.'),
+    note: text('Why the address may remain there, and how to remove it.'),
   },
   { description: 'A location that the erasure does not change.' },
 )
@@ -58,7 +58,7 @@ export type ErasureCounts = Static<typeof ErasedCounts>
 
 export const CreateErasure = Type.Object(
   { address: emailAddress('The address whose mail is erased: a bare address, or Name <address>.') },
-  { additionalProperties: false, description: 'Whom to erase.' },
+  { additionalProperties: false, description: 'The address to erase.' },
 )
 
 export const erasureOperations = {
@@ -68,7 +68,7 @@ export const erasureOperations = {
     tag: 'Exports and imports',
     summary: 'Erase everything about an address.',
     notes:
-      'Permanently removes every message from, to, cc or bcc the address in all inboxes of the account, including the trash, quarantine, drafts, and scheduled and held messages, and everything the service has recorded about it. Rules and suppressions for the address stay. The receipt lists what was removed and where the address may still exist. This cannot be undone. In an account with an approver, only an approver can erase an address in the audit log.',
+      'Permanently removes every message from, to, cc or bcc the address in all inboxes of the account, including the trash, quarantine, drafts, and scheduled and held messages, and everything the service has recorded about it. Rules and suppressions for the address are kept. The receipt lists what was removed and where the address may still exist. This cannot be undone. In an account with an approver, only an approver can erase an address in the audit log.',
     auth: 'key-or-approver',
     isRateLimited: true,
     body: CreateErasure,

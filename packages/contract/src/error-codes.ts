@@ -1,6 +1,6 @@
 /**
- * Every error code of the API. `sentence` is its general meaning, which the `message` of a response
- * may refine; `fix` says what the caller can do next.
+ * Every error code of the API. `sentence` is the general meaning of a code, which the `message` of
+ * a response may refine; `fix` is what the caller can do next.
  */
 export const errorCodes = {
   bad_request: {
@@ -10,7 +10,7 @@ export const errorCodes = {
   },
   invalid_query: {
     status: 400,
-    sentence: 'The search query cannot be read.',
+    sentence: 'The search query is invalid.',
     fix: 'Correct the part named in message. Dates in before: and after: are YYYY-MM-DD or ISO 8601 times, and has: supports attachment.',
   },
   invalid_mailbox_name: {
@@ -94,7 +94,7 @@ export const errorCodes = {
   },
   method_not_allowed: {
     status: 405,
-    sentence: 'The path exists, but not with this method.',
+    sentence: 'The path does not support this method.',
     fix: 'Use a method from the Allow header.',
   },
   request_timeout: {
@@ -234,7 +234,7 @@ export const errorCodes = {
   approver_limit_reached: {
     status: 422,
     sentence: 'The account has reached its limit of approvers.',
-    fix: 'Delete an approver who no longer decides.',
+    fix: 'Delete an approver who is no longer needed.',
   },
   api_key_limit_reached: {
     status: 422,

@@ -3,9 +3,9 @@
 import { type EventKind, eventKinds } from './vocabulary.ts'
 
 type Explained = {
-  /** One sentence. */
+  /** When the event occurs, in one sentence. */
   readonly happens: string
-  /** Fields of the envelope in addition to those of every event. */
+  /** Envelope fields of this kind of event, in addition to the fields of every event. */
   readonly holds: string
 }
 
@@ -48,7 +48,7 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   },
   'attachment.extracted': {
     happens:
-      'The text of an attachment was extracted, after its message arrived or on request, or could not be extracted.',
+      'Text extraction from an attachment succeeded or failed, either after its message arrived or on request.',
     holds: `${MESSAGE}, \`attachment\` with \`filename\`, \`contentType\`, \`extractionMethod\` and \`isTruncated\``,
   },
   'thread.loop_suspected': {
@@ -94,7 +94,7 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
   },
   'account.quota_exceeded': {
     happens:
-      'The account reached its storage quota, and mail to its inboxes is refused. Sent once each time the quota is reached.',
+      'The account reached its storage quota, and mail to its inboxes is refused. Emitted once each time the quota is reached.',
     holds: '`storage` with `stored_bytes` and `limit_bytes`',
   },
   'webhook.test': {

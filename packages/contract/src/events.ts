@@ -1,5 +1,5 @@
-// Events, in one form for webhooks, WebSockets, server-sent events and the log, and waiting for a
-// message. Their fields are in snake_case, unlike those of resources.
+// Events, which have one form in webhooks, WebSockets, server-sent events and the log, and the wait
+// for a message. Event fields are in snake_case, unlike the fields of resources.
 
 import {
   Authentication,
@@ -31,12 +31,14 @@ import {
 
 export const EventAttachment = Type.Object(
   {
-    filename: text('Safe, and unique within the message.'),
+    filename: text('A safe file name, unique within the message.'),
     contentType: text('The media type that the message declares.'),
     sizeBytes: count('Size of the decoded content in bytes.'),
     url: text('Signed download address. It expires, so fetch it promptly.'),
     contentId: nullableText('Content-ID without angle brackets, for "cid:" links in body_html.'),
-    isInline: Type.Boolean({ description: 'Whether the message shows it in its body.' }),
+    isInline: Type.Boolean({
+      description: 'Whether the file is shown in the body of the message.',
+    }),
     ...PARSED_PROPERTIES,
   },
   { description: 'A file in the message of an event.' },
@@ -255,7 +257,8 @@ export const Event = Type.Object(
     delivered_at: time('When this copy of the event was delivered.'),
     attempt: Type.Integer({
       minimum: 1,
-      description: 'The number of the delivery attempt of a webhook; 1 elsewhere.',
+      description:
+        'The number of the webhook delivery attempt; 1 for all other ways of reading events.',
     }),
     inbox_id: nullableText('The inbox of the event; null if none.'),
     pod_id: nullableText('The pod of the inbox or the domain; null if none.'),
@@ -285,7 +288,7 @@ const WAIT_SECONDS_DEFAULT = 30
 const filterProperties = {
   after: Type.Optional(
     text(
-      'The event_id of an event: returns only events after it, in the requested order. Ids are time-ordered, so the id of an event that is no longer in the log still marks a position.',
+      'The event_id of an event: returns only events after it, in the requested order. Ids are time-ordered, so the id of an event that is no longer in the log still identifies a position.',
     ),
   ),
   event_types: Type.Optional(text('Only events of these types, separated by commas.')),
@@ -329,21 +332,21 @@ export const eventOperations = {
     tag: 'Events',
     summary: 'Stream events as server-sent events.',
     notes:
-      'Each server-sent event has the event_id as its id, the event type as its event and the event as its data. After a disconnect, Last-Event-ID (or after) resumes after that event without gaps or repeats; without either, the stream begins with new events. If the event is no longer in the log, the stream resumes at its time; if Last-Event-ID is not an event id, the stream begins with new events. A comment line reports both cases, and unknown event_types, which are ignored if others are known. An account may have ten streams at once. A stream whose client reads nothing for 30 seconds is closed.',
+      'Each server-sent event has the event_id as its id, the event type as its event and the event as its data. After a disconnect, Last-Event-ID (or after) resumes after that event without gaps or repeats; without either, the stream begins with new events. If the event is no longer in the log, the stream resumes at its time; if Last-Event-ID is not an event id, the stream begins with new events. A comment line reports both cases. Unknown event_types are ignored if at least one type is known, and also reported in a comment line. An account may have ten streams at once. A stream whose client reads nothing for 30 seconds is closed.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
       order: Type.Optional(
         oneOf(
           ['asc'],
-          'Oldest first. A stream has no other order: read the log for the newest first.',
+          'The order of a stream, which is always oldest first. The event log can be read newest first.',
         ),
       ),
       ...filterProperties,
     }),
     success: {
       status: 200,
-      description: 'Events, until either side ends the stream.',
+      description: 'A stream of events, which lasts until either side ends it.',
       mediaType: 'text/event-stream',
       isEndless: true,
     },
@@ -355,7 +358,7 @@ export const eventOperations = {
     tag: 'Events',
     summary: 'Wait for a message.',
     notes:
-      'Responds as soon as a message in the inbox matches, or with null when the timeout expires. Without after, only messages that arrive during the call match. With after, existing messages after that position match too, oldest first, as far as the timeout allows. With direction=outbound, a message matches once its outcome is known: pass the id of a sent message as after to wait for its outcome, and the event_id of that outcome to continue after it. If the inbox is deleted meanwhile, the response is 404.',
+      'Responds as soon as a message in the inbox matches, or with null when the timeout expires. Without after, only messages that arrive during the call match. With after, existing messages after that position match too, oldest first, as far as the timeout allows. With direction=outbound, a message matches once its outcome is known: pass the id of a sent message as after to wait for its outcome, and the event_id of that outcome to continue after it. If the inbox is deleted during the wait, the response is 404.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },

@@ -3,7 +3,7 @@
 import { componentName } from './openapi-components.ts'
 
 export type Field = {
-  /** With `.` before nested fields and `[]` after lists: `data[].address`. */
+  /** The path of the field, with `.` before nested fields and `[]` after lists: `data[].address`. */
   readonly path: string
   readonly type: string
   readonly isRequired: boolean
@@ -27,7 +27,7 @@ type Schema = {
   readonly maxItems?: number
 }
 
-/** With `stopsAtNames`, the fields of named objects are omitted; their type gives the name. */
+/** With `stopsAtNames`, the fields of named objects are omitted; the type is the object's name. */
 export function fieldsOf(schema: unknown, { stopsAtNames }: { stopsAtNames: boolean }): Field[] {
   return rows(schema as Schema, '', stopsAtNames)
 }
@@ -48,7 +48,7 @@ function rows(schema: Schema | undefined, within: string, stopsAtNames: boolean)
   })
 }
 
-/** The object whose fields follow: the property itself, its items, or one of its alternatives. */
+/** The object with nested fields: the property itself, its items, or one of its alternatives. */
 function innerOf(schema: Schema): { schema: Schema; isList: boolean } | null {
   if (schema.properties) return { schema, isList: false }
   if (schema.items) {
@@ -58,7 +58,7 @@ function innerOf(schema: Schema): { schema: Schema; isList: boolean } | null {
   return schema.anyOf?.map(innerOf).find((inner) => inner !== null) ?? null
 }
 
-/** For example `string or null`, `"pending", "sent"`, or `array of Inbox`. */
+/** The type in words, such as `string or null`, `"pending", "sent"`, or `array of Inbox`. */
 function typeOf(schema: Schema): string {
   const name = componentName(schema)
   if (name !== undefined) return name

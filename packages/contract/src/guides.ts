@@ -77,7 +77,7 @@ const eventsGuide: Guide = {
   title: 'Events and webhooks',
   paragraphs: [
     'The account receives an event when mail arrives, is sent or bounces. Read events from the log (`GET /v1/events`), as server-sent events (`/v1/events/stream`), over a WebSocket (`/v1/ws`), or have them posted to a webhook.',
-    'A webhook request is signed. `X-Signature` is the HMAC-SHA256, in lower-case hex, of `X-Timestamp`, a full stop and the raw body; the key is the whole secret, `whsec_` included. Compare it in constant time and reject a timestamp that is more than five minutes off. Each request also has the headers of Standard Webhooks. `verifyWebhook` in the TypeScript client checks the signature and the timestamp.',
+    'A webhook request is signed. `X-Signature` is the HMAC-SHA256, in lower-case hex, of `X-Timestamp`, a full stop and the raw body; the key is the entire secret, including `whsec_`. Compare it in constant time and reject a timestamp that is more than five minutes off. Each request also has the headers of Standard Webhooks. `verifyWebhook` in the TypeScript client checks the signature and the timestamp.',
     'An event may be delivered more than once and out of order: use `event_id` to recognise repeats. Respond with a 2xx status within 15 seconds.',
   ],
   sample: `import { verifyWebhook } from '@mailroom/sdk'

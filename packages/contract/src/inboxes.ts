@@ -21,7 +21,7 @@ import { COUNTED_MAX } from './vocabulary.ts'
 const DISPLAY_NAME_LENGTH_MAX = 200
 
 const keptDays = retentionDays(
-  'Messages are removed this many days after they were stored; null: the setting of the pod or the account applies.',
+  'Messages are removed this many days after they were stored; null to use the setting of the pod or the account.',
 )
 
 const inboxProperties = {
@@ -34,15 +34,15 @@ const inboxProperties = {
   webhookUrl: nullableText(
     'The URL that events of this inbox are posted to; null without a webhook.',
   ),
-  unreadThreads: count('Threads whose isRead is false.'),
+  unreadThreads: count('Number of unread threads.'),
   lastMessageAt: nullableTime(
     'When the newest message was received or accepted for sending; null without messages.',
   ),
   retentionDays: keptDays,
   effectiveRetentionDays: nullableCount(
-    'The effective days: those of the inbox, else of its pod, else of the account. Null: messages are kept.',
+    'The effective retention in days: the setting of the inbox, else of its pod, else of the account. Null if messages are kept forever.',
   ),
-  expiresAt: nullableTime('When the inbox deletes itself with all its mail; null: never.'),
+  expiresAt: nullableTime('When the inbox deletes itself with all its mail; null if never.'),
   metadata: shownMetadata,
   createdAt: time('When the inbox was created.'),
 }
@@ -56,7 +56,7 @@ export const ChangedInbox = Type.Object(
   {
     ...inboxProperties,
     webhookSecret: Type.Optional(
-      text('The signing secret of webhookUrl. It is only in the response that created it.'),
+      text('The signing secret of webhookUrl, shown only in the response that created it.'),
     ),
   },
   { description: 'The inbox, with webhookSecret if one was just created.' },
@@ -64,7 +64,7 @@ export const ChangedInbox = Type.Object(
 export type ChangedInbox = Static<typeof ChangedInbox>
 
 const expiresAt = nullableTime(
-  'When the inbox deletes itself with all its mail, as DELETE does: an ISO 8601 time in the future, at most 36500 days ahead. Null: never.',
+  'When the inbox deletes itself with all its mail, as DELETE does: an ISO 8601 time in the future, at most 36500 days ahead. Null to keep the inbox.',
 )
 
 // An invalid URL has its own error code (invalid_webhook_url), so the schema only requires text.
@@ -123,7 +123,7 @@ export const inboxOperations = {
     tag: 'Inboxes',
     summary: 'Create an inbox.',
     notes:
-      'The inbox receives mail immediately. With expiresAt, the inbox deletes itself at that time and the event inbox.expired is emitted; an inbox with a policy of its own, in an account with an approver, stays until the approver has removed the policy. With webhookUrl, the response includes webhookSecret, which is shown only there.',
+      'The inbox receives mail immediately. With expiresAt, the inbox deletes itself at that time and the event inbox.expired is emitted. In an account with an approver, an inbox with its own policy is kept until an approver has removed the policy. With webhookUrl, the response includes webhookSecret, which is shown only once.',
     auth: 'key',
     isRateLimited: true,
     body: CreateInbox,
@@ -148,7 +148,7 @@ export const inboxOperations = {
     query: Type.Object({
       podId: Type.Optional(
         text(
-          'Only inboxes in the pod with this id or clientId. An unknown pod gives an empty list.',
+          'Only inboxes in the pod with this id or clientId. For an unknown pod, the list is empty.',
         ),
       ),
       metadata: metadataFilter,
@@ -191,7 +191,7 @@ export const inboxOperations = {
     tag: 'Inboxes',
     summary: 'Update an inbox.',
     notes:
-      'Omitted fields stay unchanged; null clears a field. The first webhookUrl creates a webhookSecret, which is only in this response; changing the URL keeps the secret. Setting the URL, even to the same value, enables a disabled webhook again.',
+      'Omitted fields stay unchanged; null clears a field. The first webhookUrl creates a webhookSecret, which is shown only in this response; changing the URL keeps the secret. Setting the URL, even to the same value, enables a disabled webhook again.',
     auth: 'key',
     isRateLimited: true,
     parameters,
@@ -247,7 +247,7 @@ export const inboxOperations = {
     tag: 'Inboxes',
     summary: 'Delete an inbox with all its messages, threads and attachments.',
     notes:
-      'In an account with an approver, an inbox with a policy of its own (modes, guards or rules) can be deleted only after an approver has removed it, and the address of one in a pod with a policy can be created again only in that pod.',
+      'In an account with an approver, an inbox with its own policy (modes, guards or rules) can be deleted only after an approver has removed the policy. In such an account, if the pod of the inbox has a policy, the address can be created again only in that pod.',
     auth: 'key',
     isRateLimited: true,
     parameters,

@@ -1,4 +1,4 @@
-// Invitations to send, and the answer to one.
+// Invitations in messages to send, and responses to received invitations.
 
 import { type Static, Type } from './schema.ts'
 import { line, oneOf } from './text.ts'
@@ -24,14 +24,14 @@ export const InviteToSend = Type.Object(
     end: Type.String({
       maxLength: TIME_LENGTH_MAX,
       description:
-        'When the event ends, in the form of start; for whole days, the first day after it.',
+        'When the event ends, in the same form as start; for whole days, the first day after the event.',
     }),
     timezone: Type.Optional(
       line({
         minLength: 1,
         maxLength: ZONE_LENGTH_MAX,
         description:
-          'The IANA name of the time zone in which the event is written, such as Europe/Berlin. Without it, times with an offset are written in UTC, and local times without a zone. Not allowed for days.',
+          'The IANA name of the time zone in which the event is written, such as Europe/Berlin. Without it, times with an offset are written in UTC, and local times without a zone. Not allowed if start is a day.',
       }),
     ),
     summary: Type.Optional(
@@ -59,7 +59,7 @@ export const InviteToSend = Type.Object(
         minLength: 1,
         maxLength: UID_LENGTH_MAX,
         description:
-          'Identifies the event. For an update or a cancellation, use the uid of the first invitation; for a new event it may be omitted and is then the providerMessageId without its angle brackets.',
+          'Identifies the event. For an update or a cancellation, use the uid of the first invitation; for a new event, it defaults to the providerMessageId without its angle brackets.',
       }),
     ),
     sequence: Type.Optional(
@@ -80,7 +80,7 @@ export const InviteToSend = Type.Object(
   {
     additionalProperties: false,
     description:
-      'Makes the message an invitation: the inbox is the organizer, the recipients of to are required attendees, those of cc optional ones. Hidden recipients receive the message but are not attendees.',
+      'Makes the message an invitation: the inbox is the organizer, recipients in to are required attendees, and recipients in cc are optional attendees. Hidden recipients receive the message but are not attendees.',
   },
 )
 export type InviteToSend = Static<typeof InviteToSend>

@@ -5,7 +5,7 @@ import { RULE } from './text.ts'
 
 export const LABELS_MAX = 64
 export const METADATA_KEYS_MAX = 50
-/** Code points of a value. */
+/** Maximum length of a value in code points. */
 const METADATA_LENGTH_MAX = 512
 export const ASSIGNEE_LENGTH_MAX = 200
 
@@ -33,16 +33,16 @@ const labels = (description: string) =>
   )
 
 export const labelChanges = {
-  addLabels: labels(`Labels to add; existing ones stay. At most ${LABELS_MAX} labels in total.`),
+  addLabels: labels(`Labels to add to the existing ones. At most ${LABELS_MAX} labels in total.`),
   removeLabels: labels(
-    'Labels to remove; missing ones are ignored. None may also be in addLabels.',
+    'Labels to remove, none of which may be in addLabels. Missing labels are ignored.',
   ),
 }
 
 export const shownMetadata = Type.Unsafe<Record<string, string>>({
   type: 'object',
   additionalProperties: { type: 'string' },
-  description: 'Texts by key, stored for the client.',
+  description: 'Text values by key, stored for the client.',
 })
 
 const KEYS = { pattern: METADATA_KEY_PATTERN, [RULE]: METADATA_KEY_RULE }
@@ -59,7 +59,7 @@ export const newMetadata = Type.Optional(
     propertyNames: KEYS,
     additionalProperties: { type: 'string', ...VALUE },
     maxProperties: METADATA_KEYS_MAX,
-    description: `Texts by key, stored for the client: at most ${METADATA_KEYS_MAX} keys, with ${METADATA_LENGTH_MAX} characters per value.`,
+    description: `Text values by key, stored for the client: at most ${METADATA_KEYS_MAX} keys, with ${METADATA_LENGTH_MAX} characters per value.`,
   }),
 )
 
@@ -69,7 +69,7 @@ export const metadataChange = Type.Optional(
     type: ['object', 'null'],
     propertyNames: KEYS,
     additionalProperties: { type: ['string', 'null'], ...VALUE },
-    description: `Values to set by key; null removes a key, and other keys stay. At most ${METADATA_KEYS_MAX} keys in total. Null instead of the object removes all keys.`,
+    description: `Values to set by key; null removes a key, and other keys are unchanged. At most ${METADATA_KEYS_MAX} keys in total. Null instead of the object removes all keys.`,
   }),
 )
 

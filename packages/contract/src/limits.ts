@@ -25,10 +25,10 @@ export const InboxLimits = Type.Object(
     ),
     sendsPerDay: limit('Messages that the inbox sends in any 24 hours.'),
     coldRecipientsPerDay: limit(
-      'Recipients who never wrote to the inbox, in a UTC day. Only inboxes younger than 30 days have this limit.',
+      'Recipients per UTC day who have never written to the inbox. This limit applies only to inboxes younger than 30 days.',
     ),
     accountColdRecipientsPerDay: limit(
-      'New recipients of all inboxes of the account, in a UTC day.',
+      'New recipients per UTC day, for all inboxes of the account together.',
     ),
     heldMessages: limit('Messages of the inbox that await approval.'),
   },
@@ -43,7 +43,7 @@ export const limitOperations = {
     tag: 'Inboxes',
     summary: 'Get the send limits of an inbox.',
     notes:
-      'A send is refused with 429 exactly when it would exceed one of these limits. A cold recipient counts once for each inbox and day. Other sends may use up the remainder before yours.',
+      'A send is refused with 429 exactly when it would exceed one of these limits. A cold recipient counts once for each inbox and day. Concurrent sends may use up the remainder first.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },

@@ -57,7 +57,7 @@ function sectionOf(
   return `## ${tag}\n\n${lines.join('\n')}\n`
 }
 
-/** Errors that every operation may return, so they are not repeated. */
+/** Errors that every operation may return, which are listed only once. */
 const COMMON_ERRORS: ReadonlySet<ErrorCode> = new Set([
   'bad_request',
   'unauthorized',
@@ -174,5 +174,5 @@ function errorsText(): string {
       { status: number; sentence: string; fix?: string },
     ]) => `- ${status} ${code}: ${sentence}${rest.fix === undefined ? '' : ` ${rest.fix}`}`,
   )
-  return `## Error codes\n\nEvery operation may also answer: ${[...COMMON_ERRORS].join(', ')}.\n\n${lines.join('\n')}\n`
+  return `## Error codes\n\nEvery operation may also return: ${[...COMMON_ERRORS].join(', ')}.\n\n${lines.join('\n')}\n`
 }

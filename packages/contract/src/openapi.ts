@@ -131,7 +131,7 @@ function sessionOf({ method }: Operation): JsonObject {
   return { session: [], ...(method === 'GET' ? {} : { csrfToken: [] }) }
 }
 
-/** Named after the resource: `inboxes.id` in `/v1/inboxes/{id}`. */
+/** The parameter is named after its resource: `inboxes.id` in `/v1/inboxes/{id}`. */
 function pathParameters({ path, parameters = {} }: Operation): Part[] {
   const segments = path.split('/')
   return Object.entries(parameters).map(([name, description]) => ({
@@ -256,7 +256,7 @@ function errorResponse(operation: Operation, status: number, codes: ErrorCode[])
     description: codes.map((code) => errorCodes[code].sentence).join(' '),
     headers: {
       ...headers('X-Request-Id'),
-      // Requests are counted only once their key is known.
+      // Requests without a valid key do not count towards the rate limit.
       ...(status === 401 ? headers('WWW-Authenticate') : limitHeaders(operation)),
       ...(status === 416 ? headers('Content-Range') : {}),
       ...(status === 429 || status === 503 ? headers('Retry-After') : {}),
@@ -458,7 +458,7 @@ type Part = { readonly name: string; readonly content: JsonObject }
 type Shared = {
   /** Parts that occur more than once, by name. */
   readonly components: JsonObject
-  /** A reference to a shared part, otherwise the part itself. */
+  /** A reference if operations share the part, otherwise the part itself. */
   refer(part: Part): JsonObject
 }
 
@@ -496,12 +496,12 @@ export const webSocketErrors = [
   'service_unavailable',
 ] as const satisfies readonly ErrorCode[]
 
-/** A text, because OpenAPI cannot describe frames. */
+/** The protocol as text, because OpenAPI cannot describe WebSocket frames. */
 const frames = [
   'Send the API key in the Authorization header or in the query parameter token.',
   'To subscribe, send the frame `{ "type": "subscribe", "inbox_ids": [], "pod_ids": [], "event_types": [], "categories": [], "last_event_id": "evt_…" }`. Only type is required; an empty or missing list means all. `categories` concerns events of received mail only. The reply is a frame of type `subscribed` with the subscription. Every frame without a `type` is an event.',
   'To resume after a disconnect, send the event_id of the last event as `last_event_id`: the events after it are sent first. If no event has arrived yet, use the `last_event_id` of `subscribed` (null if there is none). If the event is no longer in the log, events resume at its time; if the value is not an event id, only new events are sent. In both cases a frame of type `error` comes before `subscribed`.',
-  'Unknown `event_types` are ignored if others are known, and a frame of type `error` names them. If all of them are unknown, or if an inbox or a pod does not belong to the account, the reply is an `error` frame and there is no subscription.',
+  'Unknown `event_types` are listed in a frame of type `error` and ignored if at least one type is known. If all event types are unknown, or if an inbox or a pod does not belong to the account, the reply is an `error` frame and there is no subscription.',
   '`unsubscribe` ends the subscriptions to its `inbox_ids`, or all subscriptions without `inbox_ids`; the reply is `unsubscribed`. `ping` is answered with `pong`, and an invalid frame with `error`.',
   'An account may have ten connections (close code 4008), and a connection may send 30 frames in 10 seconds (4029). Close code 4001 means that the API key is invalid or was revoked.',
 ].join('\n\n')
@@ -557,7 +557,7 @@ const fields: readonly {
   {
     name: 'X-Signature',
     description:
-      'HMAC-SHA256 of X-Timestamp, a full stop and the raw body, in lower-case hex. The key is the whole secret, whsec_ included.',
+      'HMAC-SHA256 of X-Timestamp, a full stop and the raw body, in lower-case hex. The key is the entire secret, including whsec_.',
     schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
   },
   {

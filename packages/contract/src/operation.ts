@@ -60,12 +60,12 @@ export type Success =
       readonly status: 200
       readonly description: string
       readonly mediaType: string
-      /** Headers that only some responses have, in addition to those of all. */
+      /** Headers of this response, in addition to the headers of all responses. */
       readonly headers?: readonly ('X-View-Total-Chars' | 'X-View-Next-Offset')[]
       /** Whether ranges (206) and conditional requests (304) are supported. */
       readonly isRanged?: true
       /**
-       * Server-sent events. The stream continues until either side ends it, and resumes with
+       * A stream of server-sent events, which lasts until either side ends it and resumes with
        * Last-Event-ID.
        */
       readonly isEndless?: true
@@ -76,23 +76,23 @@ export type BodyMediaType = 'application/json' | 'multipart/form-data' | 'messag
 
 export type Operation = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** With `{name}` for path parameters, which are free text. */
+  /** The path, with `{name}` for each parameter. Parameters are free text. */
   readonly path: `/${string}`
   readonly tag: Tag
-  /** One sentence. */
+  /** What the operation does, in one sentence. */
   readonly summary: string
   readonly notes?: string
   readonly auth: Auth
   readonly isRateLimited: boolean
   /** Used only by other clients of this API; our SDKs and command line omit it. */
   readonly isForOtherClients?: true
-  /** A sentence for each path parameter. */
+  /** The description of each path parameter. */
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: TObject
   readonly body?: TObject
   /** Schema for validating a body whose parts are validated one by one; default `body`. */
   readonly checkedBody?: TObject
-  /** Default JSON only. Bodies of other types are converted to the fields of `body`. */
+  /** Media types of the body, by default JSON. Other types are converted to the fields of `body`. */
   readonly bodyMediaTypes?: readonly BodyMediaType[]
   /** The body is a file of one of these types, or a form with one file; stored while it arrives. */
   readonly upload?: { readonly mediaTypes: readonly string[] }
@@ -118,6 +118,6 @@ export type Operation = {
   readonly otherSuccess?: JsonSuccess
   /** The handler sets or clears the session cookie. */
   readonly setsCookie?: true
-  /** Specific error codes; `errorsOf` adds those that follow from the definition. */
+  /** Specific error codes; `errorsOf` adds the codes that follow from the definition. */
   readonly errors: readonly ErrorCode[]
 }

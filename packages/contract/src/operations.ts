@@ -120,7 +120,7 @@ export function pathNames(path: string): string[] {
   return Array.from(path.matchAll(/\{(\w+)\}/g), (match) => match[1] ?? '')
 }
 
-/** Whether a request without a body counts as `{}`, because no field is required. */
+/** Whether a missing body is accepted as `{}`, because no field is required. */
 export function isBodyOptional(operation: Operation): boolean {
   const { method, body } = operation
   const required: readonly string[] = body?.required ?? []
@@ -136,7 +136,7 @@ const OPEN_TO_SESSIONS: ReadonlySet<Operation['auth']> = new Set([
   'session',
 ])
 
-/** Every error code of the operation: specific ones, and those that follow from its definition. */
+/** Every error code of the operation, including the codes that follow from its definition. */
 export function errorsOf(operation: Operation): ErrorCode[] {
   const codes = new Set<ErrorCode>()
   if (operation.query || operation.body) codes.add('bad_request')

@@ -100,7 +100,7 @@ export const pairingOperations = {
     tag: 'Console',
     summary: 'Poll a pairing.',
     notes:
-      'Returns the key once the pairing is approved, in one response only. A pairing that was denied, expired or already used is not_found. api_key_limit_reached means that the account has too many keys; the key is created once there is room. Limited to 60 requests a minute per IP address.',
+      'Returns the key once the pairing is approved, in one response only. The response is not_found if the pairing was denied, has expired or was already used. api_key_limit_reached means that the account has too many keys; the key is created once there is room. Limited to 60 requests a minute per IP address.',
     auth: 'none',
     isRateLimited: false,
     body: PollPairing,

@@ -19,7 +19,7 @@ const NAME_LENGTH_MAX = 255
 const CLIENT_ID_LENGTH_MAX = 255
 
 const keptDays = retentionDays(
-  'Messages in inboxes of the pod are removed this many days after they were stored, unless the inbox has its own setting; null: the setting of the account applies.',
+  'Messages in inboxes of the pod are removed this many days after they were stored, unless the inbox has its own setting; null to use the setting of the account.',
 )
 
 export const Pod = Type.Object(
@@ -176,7 +176,7 @@ export const podOperations = {
     tag: 'Pods',
     summary: 'Delete an empty pod.',
     notes:
-      'In an account with an approver, a pod with a policy of its own (modes, guards or rules) can be deleted only after an approver has removed it.',
+      'In an account with an approver, a pod with its own policy (modes, guards or rules) can be deleted only after an approver has removed the policy.',
     auth: 'key',
     isRateLimited: true,
     parameters: podParameters,

@@ -46,7 +46,10 @@ const scopeProperties = {
 export const ScopedPolicyRule = Type.Object(
   {
     ...ruleProperties,
-    direction: oneOf(policyDirections, 'For senders (inbound) or for recipients (outbound).'),
+    direction: oneOf(
+      policyDirections,
+      'Whether the rule is for senders (inbound) or recipients (outbound).',
+    ),
     ...scopeProperties,
   },
   { description: 'A rule, and the policy that it belongs to.' },
@@ -70,16 +73,16 @@ export const PolicyGuards = Type.Object(
       'Private keys, API tokens, keys of this service, card numbers or IBANs in any field or file of the message. A message with a file that cannot be read is held.',
     ),
     attachments: guard('Attached files, and data: URIs in the HTML.'),
-    maxPerHour: nullableCount('Sends of an inbox per hour, beyond which each further one is held.'),
+    maxPerHour: nullableCount('Maximum sends of an inbox per hour; further sends are held.'),
   },
   {
     description:
-      'The action for mail that triggers a guard: allow it, hold it for an approver, or reject it. inherit and null use the setting of the pod, then of the account, where they mean allow and no limit.',
+      'The action for mail that triggers a guard: allow it, hold it for an approver, or reject it. inherit and null use the setting of the pod, then of the account. In the account, inherit means allow, and null means no limit.',
   },
 )
 export type PolicyGuards = Static<typeof PolicyGuards>
 
-const from = oneOf(policyScopes, 'The policy that contains it.')
+const from = oneOf(policyScopes, 'The policy that contains the setting or rule.')
 const applied = Type.Array(ScopedPolicyRule, {
   description:
     'All applicable rules; the first match decides. Order: inbox, pod, account; address, longer domain, shorter domain; block, allow.',
@@ -130,7 +133,7 @@ export const Policy = Type.Object(
       },
       {
         description:
-          'The effective policy, including the wider policies. Nothing in it is inherit.',
+          'The effective policy, including the wider policies. It never contains inherit.',
       },
     ),
   },
@@ -223,7 +226,7 @@ const ScopeQuery = Type.Object({
 const auditRules = (description: string) =>
   Type.Object(
     {
-      count: count('The number of such rules.'),
+      count: count('The number of rules.'),
       first: Type.Array(Type.Object({ type: ruleProperties.type, value: ruleProperties.value }), {
         description: 'The first hundred rules.',
       }),
@@ -234,7 +237,10 @@ const auditRules = (description: string) =>
 const PolicyModeChange = Type.Object(
   {
     mode: oneOf(policyModes, 'Treatment of addresses without a rule in this direction.'),
-    direction: oneOf(policyDirections, 'For senders (inbound) or recipients (outbound).'),
+    direction: oneOf(
+      policyDirections,
+      'Whether the mode is for senders (inbound) or recipients (outbound).',
+    ),
   },
   { additionalProperties: false },
 )
@@ -242,7 +248,7 @@ const PolicyModeChange = Type.Object(
 export const PolicyChange = Type.Object(
   {
     modeBefore: nullableText(
-      'The mode before the change. Null if the change did not affect it, like the other three fields.',
+      'The mode before the change. This and the other three fields are null if the change did not affect them.',
     ),
     modeAfter: nullableText('The mode after the change.'),
     guardsBefore: Type.Union([PolicyGuards, Type.Null()]),
@@ -255,7 +261,7 @@ export const PolicyChange = Type.Object(
 export type PolicyChange = Static<typeof PolicyChange>
 
 const PolicyActor = Type.Object({
-  kind: oneOf(policyActors, 'The operator acts on the server of the service.'),
+  kind: oneOf(policyActors, 'The kind of actor; the operator uses commands on the server.'),
   id: nullableText('Id of the key or the approver.'),
 })
 
@@ -325,7 +331,7 @@ export const policyOperations = {
     tag: 'Policy',
     summary: 'Replace the policy of the account, a pod or an inbox.',
     notes: [
-      'Replaces each direction in the body as a whole; omitted fields get their defaults. The change applies to mail from now on; of concurrent requests, the last one wins completely.',
+      'Replaces each direction in the body as a whole; omitted fields get their defaults. The change applies to mail from now on; the last of several concurrent requests wins.',
       'With If-Match, the request is refused with policy_changed unless the policy still has this ETag, so that it cannot undo a concurrent change.',
       'The rules and the mode for senders of the account are the same as its sender rules and its filterMode.',
     ].join('\n\n'),
@@ -395,7 +401,7 @@ export const policyOperations = {
     tag: 'Policy',
     summary: 'List policy decisions and changes.',
     notes:
-      'Newest first, for 90 days. Entries are kept when their inbox is deleted. Mail sent while no policy applied has no entry, nor does mail that reached an inbox.',
+      'Newest first, for 90 days. Entries are kept when their inbox is deleted. There is no entry for mail that reached an inbox, or for mail sent while no policy applied.',
     auth: 'key-or-approver',
     isRateLimited: true,
     query: Type.Object({

@@ -46,7 +46,7 @@ const ONCE: ReadonlySet<OperationId> = new Set([
   'threads.renewClaim',
 ])
 
-/** Paginated operations that are read whole or have totals of their own. */
+/** Paginated operations that return all entries at once or have their own totals. */
 const NOT_LISTED: ReadonlySet<OperationId> = new Set(['threads.messages', 'usage.get'])
 
 /** Namespaces with additional methods, in `_sync.py` and `_async.py`. */
@@ -174,7 +174,7 @@ function methodOf(id: OperationId, types: PythonTypes): Method {
   }
 }
 
-/** `inboxes.reply`: a send in the thread of a message, by default to its sender. */
+/** The method `inboxes.reply`, which sends in the thread of a message, by default to its sender. */
 function replyOf(send: Method): Method {
   const message = {
     ...{ name: 'message', key: 'message', part: 'message' },
@@ -189,7 +189,7 @@ function replyOf(send: Method): Method {
     arguments: [...(inbox ? [inbox] : []), message, ...kept],
     doc: `Reply to a message of the inbox in its thread: a send.
 
-It goes to the address where the sender wants replies; if the inbox was only copied, to the address that the sender wrote to; for an own message, to its recipient. to and reply_all override this.`,
+The reply goes to the address where the sender wants replies. If the inbox was only copied, it goes to the address that the sender wrote to; for a message of the inbox itself, to its recipient. to and reply_all override this.`,
   }
 }
 
@@ -250,7 +250,7 @@ function argumentsOf(id: OperationId, operation: Operation, types: PythonTypes):
     return argument({ key, type: given, isRequired, part: 'body' })
   })
   const inQuery = Object.entries(query?.properties ?? {})
-    // A query parameter with the same name as a field is for bodies that are not JSON.
+    // A query parameter that is also a body field applies only to bodies that are not JSON.
     .filter(([key]) => body?.properties?.[key] === undefined)
     .map(([key, schema]) => {
       const type = types.expressionOf(schema, `${hint}${pascalOf(key)}`, 'request')
@@ -377,7 +377,7 @@ function signatureOf({ arguments: all }: Method): string[] {
   return lines.flatMap((line) => wrap(`        ${line},`))
 }
 
-/** The arguments of the call, grouped by their position in the request. */
+/** The arguments of the call, grouped by the part of the request that contains them. */
 function callOf({ id, arguments: all }: Method): string {
   const hasBody = operationOf(id).body !== undefined
   const parts = ['path', 'query', 'body', 'headers'].flatMap((part) => {

@@ -216,7 +216,7 @@ function fill(text: string, indent: string): string[] {
   const lines: string[] = []
   let line = ''
   for (const word of text.split(' ')) {
-    // Leaves room for the quotes before the first line.
+    // The first line needs room for the opening quotes.
     if (line !== '' && indent.length + line.length + word.length + 4 > LINE_LENGTH_MAX) {
       lines.push(indent + line)
       line = word

@@ -1,4 +1,4 @@
-// Quarantined mail: messages held by sender rules.
+// Quarantined mail: messages held by sender rules or for malware.
 
 import { Authentication, Message } from './messages.ts'
 import type { Operation } from './operation.ts'
@@ -34,12 +34,12 @@ export const QuarantinedMessage = Type.Object(quarantinedProperties, {
 })
 export type QuarantinedMessage = Static<typeof QuarantinedMessage>
 
-/** Characters of the text in a response. */
+/** Maximum characters of text in a response. */
 export const QUARANTINED_TEXT_LENGTH_MAX = 20_000
 
 const QuarantinedAttachment = Type.Object(
   {
-    filename: text('Safe, and unique within the message.'),
+    filename: text('A safe file name, unique within the message.'),
     contentType: text('The media type that the message declares.'),
     sizeBytes: count('Size of the decoded content in bytes.'),
   },
@@ -50,7 +50,7 @@ export const QuarantinedContent = Type.Object(
   {
     ...quarantinedProperties,
     bodyText: text(
-      `The first ${QUARANTINED_TEXT_LENGTH_MAX.toLocaleString('en')} characters of the text body, made from the HTML body if there is none.`,
+      `The first ${QUARANTINED_TEXT_LENGTH_MAX.toLocaleString('en')} characters of the text body, which is converted from HTML if the message has no text.`,
     ),
     isTruncated: Type.Boolean({ description: 'Whether the text is longer.' }),
     attachments: Type.Array(QuarantinedAttachment, { description: 'The files in the message.' }),
@@ -68,12 +68,12 @@ export const quarantineOperations = {
     tag: 'Senders',
     summary: 'List quarantined mail.',
     notes:
-      'Quarantined mail is kept for 30 days. Its arrival emits message.quarantined, without its text, and it appears in no other list.',
+      'Quarantined mail is kept for 30 days and appears in no other list. When it arrives, message.quarantined is emitted without its text.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
       inboxId: Type.Optional(
-        text('Only mail for this inbox. An unknown inbox gives an empty list.'),
+        text('Only mail for this inbox. For an unknown inbox, the list is empty.'),
       ),
       ...pageProperties,
     }),
@@ -90,7 +90,7 @@ export const quarantineOperations = {
     tag: 'Senders',
     summary: 'Get a quarantined message with its text.',
     notes:
-      'Its text and file names come from a sender that a rule blocks: show them to a person, not to a model.',
+      'The text and file names come from an untrusted sender: show them to a person, not to a model.',
     auth: 'key',
     isRateLimited: true,
     parameters: quarantined,
@@ -118,7 +118,7 @@ export const quarantineOperations = {
     tag: 'Senders',
     summary: 'Release a quarantined message.',
     notes:
-      'Delivers the message to the inbox, with its thread and a message.received event. If the inbox already has the same message, that one is returned. Sender rules are unchanged and apply to the next message of the sender. A message with malware can be released too, so check it first.',
+      'Delivers the message to the inbox, with its thread and a message.received event. If the inbox already has the same message, the existing message is returned. Sender rules are unchanged and apply to the next message of the sender. A message with malware can be released too, so check it first.',
     auth: 'key',
     isRateLimited: true,
     parameters: quarantined,

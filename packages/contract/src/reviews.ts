@@ -19,7 +19,7 @@ const addresses = (description: string) => Type.Array(Type.String(), { descripti
 const reviewProperties = {
   id: text('Assigned by the service.'),
   status: oneOf(reviewStatuses, 'A message is sent only once its review is approved.'),
-  inboxId: text('The inbox that wants to send the message.'),
+  inboxId: text('The inbox that is to send the message.'),
   threadId: text('The thread of the message.'),
   messageId: text('The held message.'),
   from: text('The sender.'),
@@ -32,7 +32,7 @@ const reviewProperties = {
     'SHA-256 of the content to be sent, in hexadecimal, prefixed with "v2:". An approval must contain it.',
   ),
   equalCount: count(
-    'Number of equal pending reviews, including this one: their messages differ only in their threads. 1 once it is decided.',
+    'Number of equal pending reviews, including this one: their messages differ only in their threads. Always 1 for a decided review.',
   ),
   equal: Type.Array(
     Type.Object({
@@ -44,7 +44,7 @@ const reviewProperties = {
   ),
   isMessageDeleted: Type.Boolean({
     description:
-      'Whether the message was removed in the meantime. Approvers can read the review, without files, for 90 days after its decision.',
+      'Whether the message has since been removed. Approvers can read the review, without files, for 90 days after its decision.',
   }),
   createdAt: time('When the message was held.'),
   expiresAt: time('When the message is rejected without a decision.'),
@@ -230,7 +230,7 @@ export const reviewOperations = {
     tag: 'Reviews',
     summary: 'List reviews.',
     notes:
-      'Newest first. Equal pending reviews are one entry: the newest, with the others in equal. Each is decided with its own id and digest. Approvers also see reviews of removed messages.',
+      'Newest first. Equal pending reviews form one entry: the newest review, which lists the rest in equal. Each review is decided with its own id and digest. Approvers also see reviews of removed messages.',
     auth: 'key-or-approver',
     isRateLimited: true,
     query: Type.Object({
@@ -282,11 +282,11 @@ export const reviewOperations = {
     path: '/v1/reviews/approve',
     tag: 'Reviews',
     summary: 'Approve several held messages.',
-    notes: `Each is decided separately, as if approved alone. ${APPROVING}`,
+    notes: `Each review is decided separately, as if approved alone. ${APPROVING}`,
     auth: 'approver',
     isRateLimited: true,
     body: ApproveMany,
-    success: { status: 200, description: 'The result of each.', schema: ApprovedMany },
+    success: { status: 200, description: 'One result per review.', schema: ApprovedMany },
     errors: [],
   },
   'reviews.reject': {
@@ -350,7 +350,8 @@ export const reviewOperations = {
     path: '/reviews/{token}/reject',
     tag: 'Reviews',
     summary: 'Reject the held message of a link.',
-    notes: 'The link works as for approving. The request body is ignored.',
+    notes:
+      'Like the approval link, this link works until the review is decided. The request body is ignored.',
     auth: 'none',
     isRateLimited: false,
     parameters: linked,

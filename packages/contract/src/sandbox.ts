@@ -11,14 +11,14 @@ const RECIPIENTS_MAX = 100
 const TEXT_LENGTH_MAX = 500_000
 const IDENTIFIER_LENGTH_MAX = 998
 
-// RFC 5322 §3.6.4, relaxed to what programs write.
+// The syntax of RFC 5322 §3.6.4, relaxed to accept what programs write.
 const IDENTIFIER_PATTERN = '^<[^<>\\s\\x00-\\x1f\\x7f-\\x9f]+>$'
 
 export const CapturedMessage = Type.Object(
   {
     id: text('Assigned by the service.'),
     messageId: text('The id of the message in its inbox.'),
-    threadId: text('The thread that the message belongs to.'),
+    threadId: text('The thread of the message.'),
     inboxId: text('The inbox that sent the message.'),
     from: text('The sender, "Name <address>" or the bare address.'),
     to: Type.Array(Type.String(), {

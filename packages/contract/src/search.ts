@@ -8,15 +8,21 @@ const SEARCH_COUNTED_MAX = 1_000
 const SEARCH_QUERY_LENGTH_MAX = 500
 
 const Highlight = Type.Object({
-  start: Type.Integer({ minimum: 0, description: 'The first code point of the snippet.' }),
-  end: Type.Integer({ minimum: 0, description: 'The code point after the match.' }),
+  start: Type.Integer({
+    minimum: 0,
+    description: 'The position of the first code point of the match.',
+  }),
+  end: Type.Integer({
+    minimum: 0,
+    description: 'The position after the last code point of the match.',
+  }),
 })
 
 export const SearchHit = Type.Object(
   {
-    messageId: text('The message that was found.'),
-    threadId: text('The thread that it belongs to.'),
-    inboxId: text('The inbox that the message is in.'),
+    messageId: text('The matching message.'),
+    threadId: text('The thread of the message.'),
+    inboxId: text('The inbox of the message.'),
     direction: oneOf(messageDirections, 'Whether the inbox received or sent the message.'),
     fromAddr: text('The sender, "Name <address>" or the bare address.'),
     toAddr: text('Inbound: the address of the inbox. Outbound: the primary recipient.'),
@@ -53,7 +59,7 @@ export const SearchResult = Type.Object(
 export type SearchResult = Static<typeof SearchResult>
 
 export const SEARCH_NOTES =
-  'Finds messages by their subject, addresses and text. A message matches if it has all parts of q, in any order and any field, as whole words, ignoring case and accents. `"a phrase"` finds words next to each other, `-` before a part excludes messages, `OR` (in capitals) between two parts finds messages with either, and parentheses group parts: `a b OR c` means a, and b or c. `from:`, `to:` (with cc) and `subject:` before a word, a phrase or a parenthesis search that field only, `invo*` finds words that begin with invo. `has:attachment` finds messages with attachments; `before:2026-05-31` those before that day and `after:2026-05-31` those of that day and later, in UTC; both also take an ISO 8601 time. Everything else in q is treated as words; `C++`, `C#` and `.NET` are words with their signs. An address matches as a whole, by its local part, by its domain or by a part of its domain; the address of the inbox itself matches only as a whole. A message can be found as soon as it was received or accepted for sending. Only the first 64 KiB of its text are searched. With sort=rank, the newest 10,000 matches are ranked. Quarantined mail is not searched.'
+  'Finds messages by their subject, addresses and text. A message matches if it has all parts of q, in any order and any field, as whole words, ignoring case and accents. `"a phrase"` finds words next to each other, `-` before a part excludes messages, `OR` (in capitals) between two parts finds messages with either, and parentheses group parts: `a b OR c` means a, and b or c. `from:`, `to:` (with cc) and `subject:` before a word, a phrase or a parenthesis search only that field. `invo*` finds words that begin with invo. `has:attachment` finds messages with attachments. `before:2026-05-31` finds messages from before that day, and `after:2026-05-31` finds messages from that day or later, in UTC; both also accept an ISO 8601 time. Everything else in q is treated as words; `C++`, `C#` and `.NET` are words with their signs. An address matches as a whole, by its local part, by its domain or by a part of its domain; the address of the inbox itself matches only as a whole. A message can be found as soon as it has been received or accepted for sending. Only the first 64 KiB of its text are searched. With sort=rank, the newest 10,000 matches are ranked. Quarantined mail is not searched.'
 
 export const searchProperties = {
   q: Type.String({

@@ -78,11 +78,11 @@ export const senderRuleOperations = {
       type: Type.Optional(oneOf(senderRuleTypes, 'Only rules of this type.')),
       podId: Type.Optional(
         text(
-          'Only rules for the pod with this id or clientId or for one of its inboxes. An unknown pod gives an empty list.',
+          'Only rules for the pod with this id or clientId or for one of its inboxes. For an unknown pod, the list is empty.',
         ),
       ),
       inboxId: Type.Optional(
-        text('Only rules for this inbox. An unknown inbox gives an empty list.'),
+        text('Only rules for this inbox. For an unknown inbox, the list is empty.'),
       ),
       value: Type.Optional(text('Only rules for exactly this address or domain.')),
       ...pageProperties,

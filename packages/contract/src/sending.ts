@@ -117,7 +117,7 @@ export const SendMessage = Type.Object(
   {
     to: Type.Optional(
       emailAddresses(
-        'The recipient, or a list of recipients: each one address, or Name <address>. Only the address is used. Required without replyAll. to, cc and bcc have at most 50 addresses together.',
+        'The recipient or a list of recipients, each as an address or as Name <address>. Only the address is used. Required without replyAll. to, cc and bcc may have at most 50 addresses in total.',
         { maxItems: RECIPIENTS_MAX },
       ),
     ),
@@ -183,7 +183,7 @@ export const SendMessage = Type.Object(
 export type SendMessage = Static<typeof SendMessage>
 
 const BATCH_ITEMS_MAX = 100
-/** JSON values of a batch whose items have all their recipients, header fields and files. */
+/** Enough JSON values for a batch whose items have the maximum of recipients, headers and files. */
 const BATCH_VALUES_MAX = 1_000 * BATCH_ITEMS_MAX
 
 const BatchItem = Type.Object(
@@ -194,7 +194,7 @@ const BatchItem = Type.Object(
       description: 'Like the header Idempotency-Key of a send: printable ASCII.',
     }),
     leaseToken: Type.Optional(
-      text('Like the header Lease-Token of a send, which does not apply to the whole request.'),
+      text('Like the header Lease-Token of a send. The header itself does not apply to a batch.'),
     ),
     ...SendMessage.properties,
   },
@@ -224,7 +224,7 @@ const CheckedBatch = Type.Object(
 const ForwardMessage = Type.Object(
   {
     to: emailAddresses(
-      'The recipient, or a list of recipients: each one address, or Name <address>. to, cc and bcc have at most 50 addresses together.',
+      'The recipient or a list of recipients, each as an address or as Name <address>. to, cc and bcc may have at most 50 addresses in total.',
       { maxItems: RECIPIENTS_MAX },
     ),
     cc: Type.Optional(copied('Copied recipients.')),
@@ -255,7 +255,7 @@ const sendStatuses = [
 export const HoldReason = Type.Object(
   {
     guard: text('The source of the decision: rule, mode, scanner or the name of a guard.'),
-    detail: text('Why, in words.'),
+    detail: text('An explanation for people.'),
     recipient: Type.Optional(text('The address concerned.')),
     findings: Type.Optional(findings),
   },
@@ -266,7 +266,9 @@ export type HoldReason = Static<typeof HoldReason>
 const CheckedSend = Type.Object(
   {
     decision: oneOf(sendDecisions, 'Whether the message would be sent, held or refused.'),
-    reasons: Type.Array(HoldReason, { description: 'The reasons for holding or refusing it.' }),
+    reasons: Type.Array(HoldReason, {
+      description: 'The reasons for holding or refusing the message.',
+    }),
   },
   { description: 'The decision of the inbox policy about a message.' },
 )
@@ -286,7 +288,7 @@ const Hold = Type.Object(
 export const SentMessage = Type.Object(
   {
     messageId: text('The id of the message.'),
-    threadId: text('The thread that the message belongs to.'),
+    threadId: text('The thread of the message.'),
     providerMessageId: text('The Message-ID on the message, with its angle brackets.'),
     status: oneOf(sendStatuses, 'Pending once the message is stored and queued.'),
     id: text('An alias of messageId.'),
@@ -348,7 +350,7 @@ export const Delivery = Type.Object(
 )
 export type Delivery = Static<typeof Delivery>
 
-/** Errors of every send, in addition to those that follow from its operation. */
+/** Error codes of every send, in addition to the codes that follow from its operation. */
 const sendErrors = [
   'missing_idempotency_key',
   'idempotency_key_reused',
@@ -438,7 +440,7 @@ export const sendingOperations = {
     tag: 'Messages',
     summary: 'Forward a message to other recipients.',
     notes:
-      'A send from the inbox of the message, with the same response, limits and use of the Idempotency-Key. It starts a thread, and its subject is "Fwd:" and the subject of the message. The message, received or sent, follows the body with its From, Date, Subject, To and Cc lines; its files are attached, and images in its HTML are still displayed. While a worker has claimed the thread of the message, the header Lease-Token of its claim is required.',
+      'A send from the inbox of the message, with the same response, limits and use of the Idempotency-Key. The new message starts a thread, and its subject is "Fwd:" followed by the original subject. The original, received or sent, follows the body with its From, Date, Subject, To and Cc lines. Its files are attached, and images in its HTML are still displayed. While a worker has claimed the thread of the message, the header Lease-Token of its claim is required.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of a message.' },
@@ -484,7 +486,7 @@ export const sendingOperations = {
     tag: 'Messages',
     summary: 'Cancel a message that has not been sent.',
     notes:
-      'Possible until the first delivery attempt begins: for a scheduled, held or just queued message. The message stays in its thread with the status failed and the failureReason cancelled. Cancelling it again returns the same message.',
+      'A scheduled, held or queued message can be cancelled until its first delivery attempt begins. The message stays in its thread with the status failed and the failureReason cancelled. Cancelling it again returns the same message.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of a message.' },
@@ -513,7 +515,8 @@ export const sendingOperations = {
     path: '/v1/messages/{id}/deliveries',
     tag: 'Messages',
     summary: 'List deliveries of a message.',
-    notes: 'One entry per recipient with its status. A received message has none.',
+    notes:
+      'One entry per recipient, with the delivery status. A received message has no deliveries.',
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of a message.' },

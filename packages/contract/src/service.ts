@@ -72,7 +72,7 @@ export const serviceOperations = {
     method: 'GET',
     path: '/llms-full.txt',
     tag: 'Service',
-    summary: 'Get the whole reference for language models.',
+    summary: 'Get the full reference for language models.',
     notes: 'Every operation with its fields, in a fraction of the size of the OpenAPI document.',
     auth: 'none',
     isRateLimited: false,

@@ -18,7 +18,7 @@ const StatsBucket = Type.Object(
     latencyMsP50: nullableCount(
       'Median time from acceptance to sent, within ten percent; null without sent messages.',
     ),
-    latencyMsP95: nullableCount('The 95th percentile of the same time.'),
+    latencyMsP95: nullableCount('The 95th percentile of the time from acceptance to sent.'),
   },
   { description: 'An interval.' },
 )
@@ -28,7 +28,7 @@ export const Stats = Type.Object(
     range: oneOf(statsRanges, 'The range of the statistics.'),
     bucketSeconds: count('The length of each interval.'),
     buckets: Type.Array(StatsBucket, {
-      description: 'Oldest first; the last interval is still open.',
+      description: 'The intervals, oldest first; the last one has not ended.',
     }),
     totals: Type.Object(counts, { description: 'The totals of all intervals.' }),
     inboxes: count('Current number of inboxes of the account.'),
@@ -37,9 +37,9 @@ export const Stats = Type.Object(
       'Bytes currently stored by the account: mail, including quarantined mail, drafts, the text of attachments, and files of exports and imports.',
     ),
     storedBytesLimit: nullableCount(
-      'The storage quota in bytes. Mail to the account is refused while it is reached; null without a quota.',
+      'The storage quota in bytes; null without a quota. Once the quota is reached, mail to the account is refused.',
     ),
-    asOf: time('All mail up to this time is counted.'),
+    asOf: time('The time up to which all mail is counted.'),
   },
   { description: 'Statistics of the account’s mail.' },
 )

@@ -3,12 +3,12 @@
 
 import { type TUnsafe, Type } from './schema.ts'
 
-/** Annotation of a pattern: the rule in words, following a field name. */
+/** Schema annotation: the rule of a pattern in words, which follow the field name in an error. */
 export const RULE = 'x-rule'
 
 export const TRIMMED = 'x-trimmed'
 
-/** Annotation of text with one mailbox, of which only the address is used. */
+/** Schema annotation: the text has one mailbox, and only its address is used. */
 export const MAILBOX = 'x-mailbox'
 
 // C0, DEL, C1 and the Unicode line ends: everything that may end a line.
@@ -133,15 +133,14 @@ export function retentionDays(description: string): TUnsafe<number | null> {
 }
 
 /**
- * One mailbox: a bare address, or `Name <address>`, of which the address is used. Without the
- * format `email`, because generated clients would reject the second form. The server validates the
- * address.
+ * One mailbox: a bare address, or `Name <address>` for its address. The schema has no format
+ * `email`, because generated clients would reject the second form. The server validates the address.
  */
 export function emailAddress(description: string) {
   return Type.String({ [MAILBOX]: true, description })
 }
 
-/** Like `emailAddress`, for one or up to `maxItems`. */
+/** One address or an array of up to `maxItems`, each like `emailAddress`. */
 export function emailAddresses(
   description: string,
   { maxItems }: { maxItems: number },

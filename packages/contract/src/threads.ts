@@ -63,7 +63,7 @@ export const Thread = Type.Object(
         'Senders of received messages and recipients (to and cc) of sent ones, newest first, each address once, at most 10. The inbox itself is listed only if there is no other address.',
     }),
     snippet: text(
-      'The beginning of the newest message, at most 160 characters on one line: its new text, or the quoted text if it has no new text. Empty without text.',
+      'The beginning of the newest message, at most 160 characters on one line: its new text, or the quoted text if it has no new text. Empty if the message has no text.',
     ),
     category: nullableOneOf(
       messageCategories,
@@ -161,7 +161,8 @@ export const threadOperations = {
       }),
       trashed: Type.Optional(
         Type.Boolean({
-          description: 'Whether to list the threads in the trash instead of those that are not.',
+          description:
+            'Whether to list only the threads in the trash. By default, they are excluded.',
         }),
       ),
       labels: labelsFilter,
@@ -213,7 +214,7 @@ export const threadOperations = {
     tag: 'Threads',
     summary: 'Move a thread to the trash, or remove it.',
     notes:
-      'In the trash, the thread and its messages are excluded from lists, totals, searches and waits. They can be read by id and restored for 30 days; then they are removed. Deleting a thread in the trash again has no effect. With permanent=true the thread and its messages are removed immediately. New mail never joins a thread in the trash, but starts a new one. A thread with a message that is being sent, scheduled or held cannot be deleted.',
+      'In the trash, the thread and its messages are excluded from lists, totals, searches and waits. They can be read by id and restored for 30 days; then they are removed. Deleting a thread in the trash again has no effect. With permanent=true the thread and its messages are removed immediately. New mail never joins a thread in the trash; it starts a new thread. A thread with a message that is being sent, scheduled or held cannot be deleted.',
     auth: 'key',
     isRateLimited: true,
     parameters,

@@ -31,7 +31,7 @@ export type TransferError = (typeof TRANSFER_ERRORS)[number]
 
 const error = nullableOneOf(
   TRANSFER_ERRORS,
-  'Why the transfer failed; null if it did not. `internal_error`: eight consecutive attempts failed because of an internal error.',
+  'Why the transfer failed; null if it has not failed. `internal_error`: eight consecutive attempts failed because of an internal error.',
 )
 const errorMessage = nullableText(
   'Why the transfer or its last attempt failed; null if no attempt has failed since the last progress.',
@@ -60,9 +60,9 @@ export const Export = Type.Object(
       },
       { description: 'Progress in messages.' },
     ),
-    sizeBytes: nullableCount('Size of the file; null until it is done.'),
+    sizeBytes: nullableCount('Size of the file in bytes; null until the export is done.'),
     url: nullableText(
-      'Signed URL of the file, valid for 15 minutes; each response has a new one. Null unless it is done.',
+      'Signed URL of the file, valid for 15 minutes; each response has a new one. Null unless the export is done.',
     ),
     error,
     errorMessage,
@@ -154,7 +154,7 @@ export const transferOperations = {
     path: '/v1/exports',
     tag: 'Exports and imports',
     summary: 'List exports.',
-    notes: 'Newest first. An export is listed for 37 days, at most the newest thousand.',
+    notes: 'Newest first. Exports are listed for 37 days, up to the newest thousand.',
     auth: 'key',
     isRateLimited: true,
     query: PageQuery,
@@ -181,7 +181,7 @@ export const transferOperations = {
     path: '/v1/exports/{id}',
     tag: 'Exports and imports',
     summary: 'Delete an export and its file.',
-    notes: 'Stops an export in progress. Its URL stops working.',
+    notes: 'Stops an export in progress and invalidates its URL.',
     auth: 'key',
     isRateLimited: true,
     parameters: ofExport,
@@ -215,14 +215,14 @@ export const transferOperations = {
     tag: 'Exports and imports',
     summary: 'Import mail from a file into an inbox.',
     notes:
-      'The body is the file itself, or a form with one file: an mbox, a tar archive of a Maildir, the jsonl of an export, or one message, optionally compressed with gzip. Dates, threads, read flags, directions and labels are kept, including those that Gmail, Thunderbird and other programs record in the file; their trash, spam and drafts are counted as skipped. An import emits no events, calls no webhooks and ends no waits. A message that the inbox already has is counted but not stored again, so the same file may be imported again. Imported mail does not make its senders known to the guards of a policy.',
+      'The body is the file itself, or a form with one file: an mbox, a tar archive of a Maildir, the jsonl of an export, or one message, optionally compressed with gzip. Dates, threads, read flags, directions and labels are kept, including those that Gmail, Thunderbird and other programs record in the file; their trash, spam and drafts are counted as skipped. An import emits no events, calls no webhooks and ends no waits. A message that the inbox already has is counted but not stored again, so the same file may be imported again. For the guards of a policy, the senders of imported mail remain unknown.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
     query: Type.Object({
       isRead: Type.Boolean({
         default: false,
-        description: 'Whether messages without a read flag in the file count as read.',
+        description: 'Whether messages without a read flag in the file are imported as read.',
       }),
     }),
     upload: {
@@ -245,7 +245,7 @@ export const transferOperations = {
     tag: 'Exports and imports',
     summary: 'List imports.',
     notes:
-      'Newest first. An import is listed for 30 days after its end, at most the newest thousand.',
+      'Newest first. Imports are listed for 30 days after their end, up to the newest thousand.',
     auth: 'key',
     isRateLimited: true,
     query: PageQuery,

@@ -6,7 +6,7 @@ import { type Static, Type } from './schema.ts'
 import { count, nullableText, oneOf, RULE, time } from './text.ts'
 import { usageGroups } from './vocabulary.ts'
 
-/** Maximum days per response. */
+/** Maximum number of days in a response. */
 export const USAGE_DAYS_MAX = 92
 
 const counts = {
@@ -33,11 +33,11 @@ export const Usage = Type.Object(
     to: time('When the last day ends.'),
     groupBy: oneOf(usageGroups, 'The scope of each entry.'),
     data: Type.Array(UsageEntry, {
-      description: 'This page of the entries, the one with the most messages first.',
+      description: 'The entries on this page, those with the most messages first.',
     }),
     total: count('Number of entries over all pages.'),
     totals: Type.Object(counts, { description: 'The totals of all entries.' }),
-    asOf: time('All mail up to this time is counted.'),
+    asOf: time('The time up to which all mail is counted.'),
   },
   { description: 'Usage of an account over a number of days.' },
 )
@@ -59,7 +59,7 @@ export const usageOperations = {
     path: '/v1/usage',
     tag: 'Account',
     summary: 'Get the usage of the account or of each inbox.',
-    notes: `Counts whole days (UTC), both the first and the last, up to ${USAGE_DAYS_MAX} of them. Counts are kept for 400 days and lag by a few seconds; asOf is the time up to which they are complete. Inboxes without mail in these days have no entry, nor do deleted ones, whose mail still counts for the account.`,
+    notes: `Counts whole days (UTC), from the first to the last inclusive, up to ${USAGE_DAYS_MAX}. Counts are kept for 400 days and lag by a few seconds; asOf is the time up to which they are complete. Inboxes that had no mail in this period or have been deleted have no entry; the mail of deleted inboxes still counts for the account.`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({

@@ -39,7 +39,7 @@ export const inviteResponseWords = {
   declined: 'Declined',
 } as const satisfies Record<(typeof inviteResponses)[number], string>
 
-/** Replaces the title of an event without one. */
+/** The title that is shown for an event without a title. */
 export const untitledInvite = 'the invitation'
 
 export const messageDirections = ['inbound', 'outbound'] as const
@@ -66,7 +66,7 @@ export type SuppressionType = (typeof suppressionTypes)[number]
 /**
  * The outcome of a message for one recipient: `queued` before the first attempt, `deferred` between
  * attempts, and the others once it is final. `accepted` may still become `bounced` or `complained`;
- * `unknown` ended without a reply and counts as refused.
+ * `unknown` ended without a reply and is treated as refused.
  */
 export const deliveryStatuses = [
   'queued',
@@ -87,9 +87,9 @@ export const bounceClasses = ['hard', 'soft', 'policy', 'full'] as const
 export type BounceClass = (typeof bounceClasses)[number]
 
 /**
- * `pending` until DNS has the required records; `degraded` if a later check finds them wrong,
- * without consequences for 72 hours. Then `failed`, like a domain that is not verified within 14
- * days: no sends, no new inboxes.
+ * A domain is `pending` until DNS has the required records, and `degraded` if a later check finds
+ * them wrong. After 72 hours of `degraded` or 14 days of `pending` it is `failed`, which prevents
+ * sends and new inboxes.
  */
 export const domainStatuses = ['pending', 'verified', 'degraded', 'failed'] as const
 export type DomainStatus = (typeof domainStatuses)[number]
@@ -204,13 +204,13 @@ export type PolicyDecision = (typeof policyDecisions)[number]
 export const policyActors = ['key', 'approver', 'operator'] as const
 
 /**
- * A rule blocks the sender, no rule allows it, a rule allows it but it is not verified, or a
- * scanner found malware.
+ * Why mail is quarantined: a rule blocks the sender, no rule allows the sender, the sender is
+ * allowed but not verified, or a scanner found malware.
  */
 export const quarantineReasons = ['blocked', 'not_allowed', 'not_verified', 'malware'] as const
 export type QuarantineReason = (typeof quarantineReasons)[number]
 
-/** `expired` if there was no decision in time: like `rejected`, the message is not sent. */
+/** A review is `expired` if it was not decided in time. The message is then not sent. */
 export const reviewStatuses = ['pending', 'approved', 'rejected', 'expired'] as const
 export type ReviewStatus = (typeof reviewStatuses)[number]
 
@@ -249,7 +249,7 @@ export const MCP_PATH = '/mcp'
 export const webhookDisabledReasons = ['by_request', 'failing'] as const
 export type WebhookDisabledReason = (typeof webhookDisabledReasons)[number]
 
-/** `pending` until it succeeds or its last attempt fails. */
+/** A webhook delivery is `pending` until it succeeds or its last attempt fails. */
 export const webhookDeliveryStatuses = ['pending', 'succeeded', 'failed'] as const
 export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number]
 
@@ -280,6 +280,6 @@ export type StatsRange = (typeof statsRanges)[number]
 
 /** The session cookie of the console. Requests that change something also need the CSRF header. */
 export const SESSION_COOKIE = 'mailroom_session'
-/** Name over https, which neighbouring hosts cannot set (RFC 6265bis §4.1.3.2). */
+/** The cookie's name over https, which no other host can set (RFC 6265bis §4.1.3.2). */
 export const SECURE_SESSION_COOKIE = `__Host-${SESSION_COOKIE}` as const
 export const CSRF_HEADER = 'X-CSRF-Token'

@@ -27,7 +27,7 @@ import {
   webhookErrors,
 } from './vocabulary.ts'
 
-/** Limit of podIds and of inboxIds. */
+/** Maximum entries in podIds and in inboxIds. */
 export const FILTER_IDS_MAX = 1_000
 const ID_LENGTH_MAX = 255
 const named = {
@@ -62,7 +62,7 @@ const webhookProperties = {
   ),
   disabledAt: nullableTime('When delivery to this webhook was disabled; null while it is enabled.'),
   failingSince: nullableTime(
-    'When the first attempt since the last success failed; null while deliveries succeed. The webhook is disabled after failing for five days. A failed test does not count.',
+    'When the first attempt since the last success failed; null while deliveries succeed. The webhook is disabled after failing for five days. Failed tests are ignored.',
   ),
   lastError: nullableOneOf(
     webhookErrors,
@@ -158,7 +158,7 @@ export const UpdateWebhook = Type.Object(
     enabled: Type.Optional(
       Type.Boolean({
         description:
-          'Whether events are delivered. Once enabled, the webhook receives the events from then on.',
+          'Whether events are delivered. A webhook that is enabled again receives events from that time on.',
       }),
     ),
   },
@@ -209,7 +209,7 @@ export const WebhookAttempt = Type.Object(
 )
 export type WebhookAttempt = Static<typeof WebhookAttempt>
 
-/** Octets of a request body that are shown. */
+/** Maximum bytes of a request body in a response. */
 export const SHOWN_REQUEST_BYTES_MAX = 64 * 1024
 
 export const WholeWebhookDelivery = Type.Object(
@@ -348,7 +348,7 @@ export const webhookOperations = {
     path: '/v1/webhooks/{id}/test',
     tag: 'Webhooks',
     summary: 'Test a webhook.',
-    notes: `${TEST} No other webhook gets the event; this one gets it even if it is disabled or filters other event types. The event is in the log, so WebSockets and streams deliver it too.`,
+    notes: `${TEST} No other webhook receives the event. This webhook receives it even if it is disabled or filters other event types. The event is in the log, so WebSockets and streams deliver it too.`,
     auth: 'key',
     isRateLimited: true,
     parameters,

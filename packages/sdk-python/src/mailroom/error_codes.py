@@ -96,7 +96,7 @@ class BadRequestError(MailroomError):
 
 
 class InvalidQueryError(MailroomError):
-    """400 `invalid_query`: The search query cannot be read."""
+    """400 `invalid_query`: The search query is invalid."""
 
 
 class InvalidMailboxNameError(MailroomError):
@@ -169,7 +169,7 @@ class NotFoundError(MailroomError):
 
 
 class MethodNotAllowedError(MailroomError):
-    """405 `method_not_allowed`: The path exists, but not with this method."""
+    """405 `method_not_allowed`: The path does not support this method."""
 
 
 class RequestTimeoutError(MailroomError):

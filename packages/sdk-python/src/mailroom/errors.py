@@ -18,7 +18,7 @@ class MailroomError(Exception):
     request_id: Optional[str]
     """The request's id in the log of the service; None if a gateway answered."""
     fix: Optional[str]
-    """One sentence: what to do next."""
+    """What to do next, in one sentence."""
     details: List[Dict[str, str]]
     """The invalid fields, each with `path` and `message`."""
     retry_after: Optional[int]

@@ -243,7 +243,7 @@ class Attachment(TypedDict):
     """A file in a message."""
 
     filename: str
-    """Safe, and unique within the message."""
+    """A safe file name, unique within the message."""
     contentType: str
     """The media type that the message declares."""
     sizeBytes: int
@@ -253,7 +253,7 @@ class Attachment(TypedDict):
     contentId: str | None
     """Content-ID without angle brackets, for "cid:" links in bodyHtml."""
     isInline: bool
-    """Whether the message shows it in its body."""
+    """Whether the file is shown in the body of the message."""
     inline: bool
     """An alias of isInline, for existing clients."""
     parsedText: str | None
@@ -310,7 +310,7 @@ class AttachmentToSend(_AttachmentToSendRequired, total=False):
 
 
 class Authentication(TypedDict):
-    """What SPF, DKIM and DMARC say about an inbound message."""
+    """The results of SPF, DKIM and DMARC for an inbound message."""
 
     spf: AuthenticationSpf
     """Whether the sending server may send for the domain."""
@@ -361,7 +361,7 @@ class AuthenticationSpf(TypedDict):
         "permerror"]
     """The result as in RFC 8601; temperror if DNS did not answer in time."""
     domain: str | None
-    """The domain of the envelope sender; without one, that of EHLO."""
+    """The domain of the envelope sender or, if the sender is empty, of EHLO."""
 
 
 _CapturedMessageWords = TypedDict("_CapturedMessageWords", {"from": "str"})
@@ -375,7 +375,7 @@ class CapturedMessage(_CapturedMessageWords):
     messageId: str
     """The id of the message in its inbox."""
     threadId: str
-    """The thread that the message belongs to."""
+    """The thread of the message."""
     inboxId: str
     """The inbox that sent the message."""
     to: List[str]
@@ -429,21 +429,21 @@ class _ChangedInboxRequired(TypedDict):
     webhookUrl: str | None
     """The URL that events of this inbox are posted to; null without a webhook."""
     unreadThreads: int
-    """Threads whose isRead is false."""
+    """Number of unread threads."""
     lastMessageAt: str | None
     """When the newest message was received or accepted for sending; null without messages."""
     retentionDays: int | None
-    """Messages are removed this many days after they were stored; null: the setting of the pod or
-    the account applies.
+    """Messages are removed this many days after they were stored; null to use the setting of the
+    pod or the account.
     """
     effectiveRetentionDays: int | None
-    """The effective days: those of the inbox, else of its pod, else of the account. Null: messages
-    are kept.
+    """The effective retention in days: the setting of the inbox, else of its pod, else of the
+    account. Null if messages are kept forever.
     """
     expiresAt: str | None
-    """When the inbox deletes itself with all its mail; null: never."""
+    """When the inbox deletes itself with all its mail; null if never."""
     metadata: Dict[str, str]
-    """Texts by key, stored for the client."""
+    """Text values by key, stored for the client."""
     createdAt: str
     """When the inbox was created."""
 
@@ -452,7 +452,7 @@ class ChangedInbox(_ChangedInboxRequired, total=False):
     """The inbox, with webhookSecret if one was just created."""
 
     webhookSecret: str
-    """The signing secret of webhookUrl. It is only in the response that created it."""
+    """The signing secret of webhookUrl, shown only in the response that created it."""
 
 
 class Claim(TypedDict):
@@ -465,14 +465,15 @@ class Claim(TypedDict):
     owner: str
     """The owner in the claim."""
     fence: int
-    """The number of the claim, higher than that of every earlier claim on the thread. A system that
-    remembers the highest can refuse late requests of earlier workers.
+    """The number of the claim. Each claim on a thread has a higher number than the claims before
+    it, so a system that remembers the highest number can refuse late requests from earlier
+    workers.
     """
     expiresAt: str
     """When the lease expires unless it is renewed."""
     leaseToken: str
-    """Proves the claim in the header Lease-Token of requests that change the thread or send in it.
-    Shown only here.
+    """The secret of the claim, for the header Lease-Token of requests that change the thread or
+    send in it. It is shown only in this response.
     """
 
 
@@ -486,14 +487,15 @@ class ClaimedThread(TypedDict):
     owner: str
     """The owner in the claim."""
     fence: int
-    """The number of the claim, higher than that of every earlier claim on the thread. A system that
-    remembers the highest can refuse late requests of earlier workers.
+    """The number of the claim. Each claim on a thread has a higher number than the claims before
+    it, so a system that remembers the highest number can refuse late requests from earlier
+    workers.
     """
     expiresAt: str
     """When the lease expires unless it is renewed."""
     leaseToken: str
-    """Proves the claim in the header Lease-Token of requests that change the thread or send in it.
-    Shown only here.
+    """The secret of the claim, for the header Lease-Token of requests that change the thread or
+    send in it. It is shown only in this response.
     """
     thread: Thread
     """A conversation in an inbox."""
@@ -544,8 +546,8 @@ class Domain(TypedDict):
     verified again.
     """
     subdomainsEnabled: bool
-    """Whether mail for all names below the domain is received too. It needs the MX record with the
-    purpose subdomains.
+    """Whether mail for all subdomains is received too. This requires the MX record with the purpose
+    subdomains.
     """
     catchAllInboxId: str | None
     """The inbox that receives mail for unknown addresses of the domain; null to refuse such mail.
@@ -566,16 +568,18 @@ class _DomainRecordRequired(TypedDict):
     name: str
     """The full record name, without a trailing dot."""
     value: str
-    """The required value; for TXT the whole text, even if it needs several strings."""
+    """The required value; for TXT, the complete text, even if it must be split into several
+    strings.
+    """
     purpose: Literal["ownership", "mx", "subdomains", "spf", "dkim", "dmarc"]
     """Purpose of the record: `ownership` proves that you control the domain, `mx` routes its mail
-    here, `spf` and `dkim` authenticate mail sent from here, and `dmarc` says what receivers do
-    with mail that fails both.
+    here, `spf` and `dkim` authenticate mail sent from here, and `dmarc` publishes how receivers
+    should treat mail that fails both.
     """
     required: bool
-    """True if verification needs this record; otherwise it is recommended."""
+    """Whether verification requires this record; all other records are recommended."""
     status: Literal["missing", "invalid", "valid"]
-    """The result of the last check: missing, wrong value, or required value."""
+    """The result of the last check: the record is missing, has a wrong value, or is correct."""
     found: List[str]
     """The records found at the last check."""
     hint: str | None
@@ -629,9 +633,9 @@ class Draft(TypedDict):
     invite: InviteToSend | None
     """The invitation in the message; null for none."""
     sendAt: str | None
-    """When to send the message; null: when the draft is sent."""
+    """The scheduled time; null to send the message as soon as the draft is sent."""
     attachments: List[DraftAttachments]
-    """The files in order of attachment."""
+    """The attached files, in order."""
     createdAt: str
     """When the draft was created."""
     updatedAt: str
@@ -659,19 +663,21 @@ class _DraftsUpdateInviteRequired(TypedDict):
     time in timezone (2026-12-01T10:00:00), or a day (2026-12-01).
     """
     end: str
-    """When the event ends, in the form of start; for whole days, the first day after it."""
+    """When the event ends, in the same form as start; for whole days, the first day after the
+    event.
+    """
 
 
 class DraftsUpdateInvite(_DraftsUpdateInviteRequired, total=False):
-    """Makes the message an invitation: the inbox is the organizer, the recipients of to are
-    required attendees, those of cc optional ones. Hidden recipients receive the message but are
-    not attendees.
+    """Makes the message an invitation: the inbox is the organizer, recipients in to are required
+    attendees, and recipients in cc are optional attendees. Hidden recipients receive the message
+    but are not attendees.
     """
 
     timezone: str
     """The IANA name of the time zone in which the event is written, such as Europe/Berlin. Without
-    it, times with an offset are written in UTC, and local times without a zone. Not allowed for
-    days.
+    it, times with an offset are written in UTC, and local times without a zone. Not allowed if
+    start is a day.
     """
     summary: str
     """The title; by default the subject of the message."""
@@ -681,8 +687,7 @@ class DraftsUpdateInvite(_DraftsUpdateInviteRequired, total=False):
     """Plain text that calendars show with the event."""
     uid: str
     """Identifies the event. For an update or a cancellation, use the uid of the first invitation;
-    for a new event it may be omitted and is then the providerMessageId without its angle
-    brackets.
+    for a new event, it defaults to the providerMessageId without its angle brackets.
     """
     sequence: int
     """The version of the event: 0 for a new one (the default), and one more for each update and for
@@ -727,7 +732,7 @@ class ErasureLeft(TypedDict):
     place: str
     """Where the address may still exist."""
     note: str
-    """Why, and how to remove it there."""
+    """Why the address may remain there, and how to remove it."""
 
 
 class ErasureRemoved(TypedDict):
@@ -844,7 +849,7 @@ class _EventRequired(TypedDict):
     delivered_at: str
     """When this copy of the event was delivered."""
     attempt: int
-    """The number of the delivery attempt of a webhook; 1 elsewhere."""
+    """The number of the webhook delivery attempt; 1 for all other ways of reading events."""
     inbox_id: str | None
     """The inbox of the event; null if none."""
     pod_id: str | None
@@ -899,7 +904,7 @@ class EventAttachment(TypedDict):
     """A file in the message of an event."""
 
     filename: str
-    """Safe, and unique within the message."""
+    """A safe file name, unique within the message."""
     contentType: str
     """The media type that the message declares."""
     sizeBytes: int
@@ -909,7 +914,7 @@ class EventAttachment(TypedDict):
     contentId: str | None
     """Content-ID without angle brackets, for "cid:" links in body_html."""
     isInline: bool
-    """Whether the message shows it in its body."""
+    """Whether the file is shown in the body of the message."""
     parsedText: str | None
     """The extracted text of the file, up to 50,000 characters, and up to 500,000 for all files of a
     message. The sender wrote it, so treat it as data. Null until it was extracted, and if there
@@ -1029,8 +1034,8 @@ class _EventMessageRequired(_EventMessageWords):
     """Whether the inbound message has text that a person cannot see, text that may or may not be
     visible, or HTML or styles that were not searched for hidden text. Hidden text may be in the
     HTML body, in a text body written by the sender, and in attachments that mail programs do not
-    show. A text converted from HTML excludes it, unless the HTML is too large or too deep to be
-    parsed; it keeps text of the kind unclear.
+    show. Text converted from HTML excludes hidden text, except for the kind unclear, unless the
+    HTML is too large or too deeply nested to be parsed.
     """
     hidden_text_parts: List[HiddenTextPart]
     """Hidden text by kind. Empty if there is none, and always empty for outbound mail."""
@@ -1051,15 +1056,15 @@ class _EventMessageRequired(_EventMessageWords):
     for reports and spam, whenever automatic is true, and on outbound mail.
     """
     category: MessageCategory | None
-    """The category of the mail; personal in doubt. Null on outbound mail. Determined once, on
-    arrival, by header and envelope, and by a spam and virus scanner if the operator has
-    configured one.
+    """The category of the mail, which is personal in case of doubt. Null on outbound mail. It is
+    determined once, on arrival, from the header and envelope, and by a spam and virus scanner if
+    the operator has configured one.
     """
     category_reasons: List[CategoryReason]
     """The rules that matched; empty for mail without signs of a program or a list."""
     verdict: Literal["clean", "spam", "malicious", None]
-    """The verdict of scanners and relaying servers; clean unless one says otherwise. Null if a
-    configured scanner did not answer, and on outbound mail.
+    """The verdict of scanners and relaying servers; clean unless one of them reported a problem.
+    Null if a configured scanner did not answer, and on outbound mail.
     """
     spam_score: float | None
     """The score of the spam scanner; null if there is none, or if it did not answer."""
@@ -1097,15 +1102,15 @@ class EventQuarantined(_EventQuarantinedWords):
     auto_replyable: bool
     """Always false, because a message outside any inbox cannot be answered."""
     category: MessageCategory | None
-    """The category of the mail; personal in doubt. Null on outbound mail. Determined once, on
-    arrival, by header and envelope, and by a spam and virus scanner if the operator has
-    configured one.
+    """The category of the mail, which is personal in case of doubt. Null on outbound mail. It is
+    determined once, on arrival, from the header and envelope, and by a spam and virus scanner if
+    the operator has configured one.
     """
     category_reasons: List[CategoryReason]
     """The rules that matched; empty for mail without signs of a program or a list."""
     verdict: Literal["clean", "spam", "malicious", None]
-    """The verdict of scanners and relaying servers; clean unless one says otherwise. Null if a
-    configured scanner did not answer, and on outbound mail.
+    """The verdict of scanners and relaying servers; clean unless one of them reported a problem.
+    Null if a configured scanner did not answer, and on outbound mail.
     """
     spam_score: float | None
     """The score of the spam scanner; null if there is none, or if it did not answer."""
@@ -1180,15 +1185,15 @@ class Export(TypedDict):
     progress: ExportProgress
     """Progress in messages."""
     sizeBytes: int | None
-    """Size of the file; null until it is done."""
+    """Size of the file in bytes; null until the export is done."""
     url: str | None
-    """Signed URL of the file, valid for 15 minutes; each response has a new one. Null unless it is
-    done.
+    """Signed URL of the file, valid for 15 minutes; each response has a new one. Null unless the
+    export is done.
     """
     error: Literal["inbox_deleted", "file_unreadable", "storage_quota_reached", "address_erased",
         "internal_error", None]
-    """Why the transfer failed; null if it did not. `internal_error`: eight consecutive attempts
-    failed because of an internal error.
+    """Why the transfer failed; null if it has not failed. `internal_error`: eight consecutive
+    attempts failed because of an internal error.
     """
     errorMessage: str | None
     """Why the transfer or its last attempt failed; null if no attempt has failed since the last
@@ -1223,7 +1228,7 @@ class Extracted(TypedDict):
     links: List[ExtractedLinks]
     """Unique links in order of appearance, at most 50."""
     invites: List[Invite]
-    """The events of its calendar files, at most 10."""
+    """The events in the calendar files of the message, at most 10."""
 
 
 class ExtractedCodes(TypedDict):
@@ -1255,7 +1260,7 @@ class _HoldReasonRequired(TypedDict):
     guard: str
     """The source of the decision: rule, mode, scanner or the name of a guard."""
     detail: str
-    """Why, in words."""
+    """An explanation for people."""
 
 
 class HoldReason(_HoldReasonRequired, total=False):
@@ -1305,8 +1310,8 @@ class Import(TypedDict):
     """Entries of the file that are not regular mail and were not imported."""
     error: Literal["inbox_deleted", "file_unreadable", "storage_quota_reached", "address_erased",
         "internal_error", None]
-    """Why the transfer failed; null if it did not. `internal_error`: eight consecutive attempts
-    failed because of an internal error.
+    """Why the transfer failed; null if it has not failed. `internal_error`: eight consecutive
+    attempts failed because of an internal error.
     """
     errorMessage: str | None
     """Why the transfer or its last attempt failed; null if no attempt has failed since the last
@@ -1369,21 +1374,21 @@ class Inbox(TypedDict):
     webhookUrl: str | None
     """The URL that events of this inbox are posted to; null without a webhook."""
     unreadThreads: int
-    """Threads whose isRead is false."""
+    """Number of unread threads."""
     lastMessageAt: str | None
     """When the newest message was received or accepted for sending; null without messages."""
     retentionDays: int | None
-    """Messages are removed this many days after they were stored; null: the setting of the pod or
-    the account applies.
+    """Messages are removed this many days after they were stored; null to use the setting of the
+    pod or the account.
     """
     effectiveRetentionDays: int | None
-    """The effective days: those of the inbox, else of its pod, else of the account. Null: messages
-    are kept.
+    """The effective retention in days: the setting of the inbox, else of its pod, else of the
+    account. Null if messages are kept forever.
     """
     expiresAt: str | None
-    """When the inbox deletes itself with all its mail; null: never."""
+    """When the inbox deletes itself with all its mail; null if never."""
     metadata: Dict[str, str]
-    """Texts by key, stored for the client."""
+    """Text values by key, stored for the client."""
     createdAt: str
     """When the inbox was created."""
 
@@ -1398,17 +1403,17 @@ class InboxLimits(TypedDict):
     sendsPerDay: InboxLimitsSendsPerDay
     """Messages that the inbox sends in any 24 hours."""
     coldRecipientsPerDay: InboxLimitsColdRecipientsPerDay
-    """Recipients who never wrote to the inbox, in a UTC day. Only inboxes younger than 30 days have
-    this limit.
+    """Recipients per UTC day who have never written to the inbox. This limit applies only to
+    inboxes younger than 30 days.
     """
     accountColdRecipientsPerDay: InboxLimitsAccountColdRecipientsPerDay
-    """New recipients of all inboxes of the account, in a UTC day."""
+    """New recipients per UTC day, for all inboxes of the account together."""
     heldMessages: InboxLimitsHeldMessages
     """Messages of the inbox that await approval."""
 
 
 class InboxLimitsAccountColdRecipientsPerDay(TypedDict):
-    """New recipients of all inboxes of the account, in a UTC day."""
+    """New recipients per UTC day, for all inboxes of the account together."""
 
     limit: int | None
     """The maximum; null while this limit does not apply."""
@@ -1423,8 +1428,8 @@ class InboxLimitsAccountColdRecipientsPerDay(TypedDict):
 
 
 class InboxLimitsColdRecipientsPerDay(TypedDict):
-    """Recipients who never wrote to the inbox, in a UTC day. Only inboxes younger than 30 days have
-    this limit.
+    """Recipients per UTC day who have never written to the inbox. This limit applies only to
+    inboxes younger than 30 days.
     """
 
     limit: int | None
@@ -1492,7 +1497,7 @@ class InboxesCheckSendAnswer(TypedDict):
     decision: Literal["allow", "hold", "reject"]
     """Whether the message would be sent, held or refused."""
     reasons: List[HoldReason]
-    """The reasons for holding or refusing it."""
+    """The reasons for holding or refusing the message."""
 
 
 class InboxesClaimThreadsAnswer(TypedDict):
@@ -1538,10 +1543,11 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     idempotencyKey: str
     """Like the header Idempotency-Key of a send: printable ASCII."""
     leaseToken: str
-    """Like the header Lease-Token of a send, which does not apply to the whole request."""
+    """Like the header Lease-Token of a send. The header itself does not apply to a batch."""
     to: str | Sequence[str]
-    """The recipient, or a list of recipients: each one address, or Name <address>. Only the address
-    is used. Required without replyAll. to, cc and bcc have at most 50 addresses together.
+    """The recipient or a list of recipients, each as an address or as Name <address>. Only the
+    address is used. Required without replyAll. to, cc and bcc may have at most 50 addresses in
+    total.
     """
     subject: str
     """Required without threadId. With threadId it is validated and ignored: a reply has the subject
@@ -1580,9 +1586,9 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     """Files to attach. The encoded message may have up to 25 MiB, which is about 18 MiB of files.
     """
     invite: InviteToSend
-    """Makes the message an invitation: the inbox is the organizer, the recipients of to are
-    required attendees, those of cc optional ones. Hidden recipients receive the message but are
-    not attendees.
+    """Makes the message an invitation: the inbox is the organizer, recipients in to are required
+    attendees, and recipients in cc are optional attendees. Hidden recipients receive the message
+    but are not attendees.
     """
     unsubscribe: bool
     """Whether to add an unsubscribe link (RFC 8058), which puts the recipient on the suppression
@@ -1621,16 +1627,16 @@ class Invite(TypedDict):
     sequence: int
     """The version of the event."""
     recurrenceId: str | None
-    """The occurrence of a series, in the form of start; null for the whole series or a single
+    """The occurrence of a series, in the same form as start; null for the whole series or a single
     event.
     """
     start: str | None
-    """When it begins; null if unreadable. With its offset from UTC (2026-12-01T10:00:00+01:00), a
-    day (2026-12-01), or a time without an offset, which is local to the reader.
+    """When the event begins; null if unreadable. A time with its offset from UTC
+    (2026-12-01T10:00:00+01:00), a day (2026-12-01), or a local time without an offset.
     """
     end: str | None
-    """The exclusive end: the first moment after the event or, for whole days, the first day after
-    it, in the form of start.
+    """The exclusive end, in the same form as start: the first moment after the event or, for whole
+    days, the first day after it.
     """
     timezone: str | None
     """The IANA name of the time zone of start; null for days, for times without an offset, and for
@@ -1680,19 +1686,21 @@ class _InviteToSendRequired(TypedDict):
     time in timezone (2026-12-01T10:00:00), or a day (2026-12-01).
     """
     end: str
-    """When the event ends, in the form of start; for whole days, the first day after it."""
+    """When the event ends, in the same form as start; for whole days, the first day after the
+    event.
+    """
 
 
 class InviteToSend(_InviteToSendRequired, total=False):
-    """Makes the message an invitation: the inbox is the organizer, the recipients of to are
-    required attendees, those of cc optional ones. Hidden recipients receive the message but are
-    not attendees.
+    """Makes the message an invitation: the inbox is the organizer, recipients in to are required
+    attendees, and recipients in cc are optional attendees. Hidden recipients receive the message
+    but are not attendees.
     """
 
     timezone: str
     """The IANA name of the time zone in which the event is written, such as Europe/Berlin. Without
-    it, times with an offset are written in UTC, and local times without a zone. Not allowed for
-    days.
+    it, times with an offset are written in UTC, and local times without a zone. Not allowed if
+    start is a day.
     """
     summary: str
     """The title; by default the subject of the message."""
@@ -1702,8 +1710,7 @@ class InviteToSend(_InviteToSendRequired, total=False):
     """Plain text that calendars show with the event."""
     uid: str
     """Identifies the event. For an update or a cancellation, use the uid of the first invitation;
-    for a new event it may be omitted and is then the providerMessageId without its angle
-    brackets.
+    for a new event, it defaults to the providerMessageId without its angle brackets.
     """
     sequence: int
     """The version of the event: 0 for a new one (the default), and one more for each update and for
@@ -1721,7 +1728,7 @@ class Message(TypedDict):
     id: str
     """Assigned by the service."""
     threadId: str
-    """The thread that the message belongs to."""
+    """The thread of the message."""
     inboxId: str
     """The inbox that received or sent the message."""
     direction: Direction
@@ -1767,8 +1774,8 @@ class Message(TypedDict):
     """Whether the inbound message has text that a person cannot see, text that may or may not be
     visible, or HTML or styles that were not searched for hidden text. Hidden text may be in the
     HTML body, in a text body written by the sender, and in attachments that mail programs do not
-    show. A text converted from HTML excludes it, unless the HTML is too large or too deep to be
-    parsed; it keeps text of the kind unclear.
+    show. Text converted from HTML excludes hidden text, except for the kind unclear, unless the
+    HTML is too large or too deeply nested to be parsed.
     """
     hiddenTextParts: List[HiddenTextPart]
     """Hidden text by kind. Empty if there is none, and always empty for outbound mail."""
@@ -1797,9 +1804,9 @@ class Message(TypedDict):
     automaticReason: str | None
     """Why the message is considered automatic."""
     category: MessageCategory | None
-    """The category of the mail; personal in doubt. Null on outbound mail. Determined once, on
-    arrival, by header and envelope, and by a spam and virus scanner if the operator has
-    configured one.
+    """The category of the mail, which is personal in case of doubt. Null on outbound mail. It is
+    determined once, on arrival, from the header and envelope, and by a spam and virus scanner if
+    the operator has configured one.
     """
     categoryReasons: List[CategoryReason]
     """The rules that matched; empty for mail without signs of a program or a list."""
@@ -1808,8 +1815,8 @@ class Message(TypedDict):
     for reports and spam, whenever automatic is true, and on outbound mail.
     """
     verdict: Literal["clean", "spam", "malicious", None]
-    """The verdict of scanners and relaying servers; clean unless one says otherwise. Null if a
-    configured scanner did not answer, and on outbound mail.
+    """The verdict of scanners and relaying servers; clean unless one of them reported a problem.
+    Null if a configured scanner did not answer, and on outbound mail.
     """
     spamScore: float | None
     """The score of the spam scanner; null if there is none, or if it did not answer."""
@@ -1824,7 +1831,7 @@ class Message(TypedDict):
     labels: List[str]
     """Labels, sorted."""
     scheduledAt: str | None
-    """Outbound only: when the message is to be sent, if the send named a time."""
+    """Outbound only: the scheduled time of the message, if the send requested one."""
     createdAt: str
     """When the message was received or accepted for sending."""
 
@@ -1889,7 +1896,7 @@ class OwnAccount(TypedDict):
     """
     retentionDays: int | None
     """Messages are removed this many days after they were stored, unless their pod or inbox has its
-    own setting; null: never.
+    own setting; null to keep them.
     """
     createdAt: str
     """When the account was created."""
@@ -1962,7 +1969,7 @@ class Pod(TypedDict):
     """Display name."""
     retentionDays: int | None
     """Messages in inboxes of the pod are removed this many days after they were stored, unless the
-    inbox has its own setting; null: the setting of the account applies.
+    inbox has its own setting; null to use the setting of the account.
     """
     isDefault: bool
     """True only for the default pod of the account."""
@@ -1984,7 +1991,7 @@ class Policy(TypedDict):
     outbound: PolicyOutbound
     """Whom the inboxes may write to, and what they may send."""
     effective: PolicyEffective
-    """The effective policy, including the wider policies. Nothing in it is inherit."""
+    """The effective policy, including the wider policies. It never contains inherit."""
 
 
 class PolicyAuditEntry(TypedDict):
@@ -1995,7 +2002,7 @@ class PolicyAuditEntry(TypedDict):
     createdAt: str
     """When the decision or change was made."""
     direction: Direction
-    """For senders (inbound) or for recipients (outbound)."""
+    """Whether the rule is for senders (inbound) or recipients (outbound)."""
     decision: Literal["allow", "hold", "reject", "quarantine", "change", "approved", "rejected",
         "expired", "approver_created", "approver_deleted", "erasure"]
     """For mail: sent while a policy applied (allow), held for an approver, refused (reject) or
@@ -2031,7 +2038,7 @@ class PolicyAuditEntry(TypedDict):
 
 class PolicyAuditEntryActor(TypedDict):
     kind: Literal["key", "approver", "operator"]
-    """The operator acts on the server of the service."""
+    """The kind of actor; the operator uses commands on the server."""
     id: str | None
     """Id of the key or the approver."""
 
@@ -2047,8 +2054,8 @@ class PolicyChange(TypedDict):
     """A change of a policy."""
 
     modeBefore: str | None
-    """The mode before the change. Null if the change did not affect it, like the other three
-    fields.
+    """The mode before the change. This and the other three fields are null if the change did not
+    affect them.
     """
     modeAfter: str | None
     """The mode after the change."""
@@ -2064,7 +2071,7 @@ class PolicyChangeAdded(TypedDict):
     """Rules that were added."""
 
     count: int
-    """The number of such rules."""
+    """The number of rules."""
     first: List[PolicyChangeAddedFirst]
     """The first hundred rules."""
 
@@ -2080,7 +2087,7 @@ class PolicyChangeRemoved(TypedDict):
     """Rules that were removed."""
 
     count: int
-    """The number of such rules."""
+    """The number of rules."""
     first: List[PolicyChangeRemovedFirst]
     """The first hundred rules."""
 
@@ -2093,7 +2100,7 @@ class PolicyChangeRemovedFirst(TypedDict):
 
 
 class PolicyEffective(TypedDict):
-    """The effective policy, including the wider policies. Nothing in it is inherit."""
+    """The effective policy, including the wider policies. It never contains inherit."""
 
     inbound: PolicyEffectiveInbound
     outbound: PolicyEffectiveOutbound
@@ -2105,7 +2112,7 @@ class PolicyEffectiveInbound(TypedDict):
     inherit: the mode of the pod, then of the account.
     """
     modeFrom: Literal["account", "pod", "inbox"]
-    """The policy that contains it."""
+    """The policy that contains the setting or rule."""
     rules: List[ScopedPolicyRule]
     """All applicable rules; the first match decides. Order: inbox, pod, account; address, longer
     domain, shorter domain; block, allow.
@@ -2118,15 +2125,15 @@ class PolicyEffectiveOutbound(TypedDict):
     inherit: the mode of the pod, then of the account.
     """
     modeFrom: Literal["account", "pod", "inbox"]
-    """The policy that contains it."""
+    """The policy that contains the setting or rule."""
     rules: List[ScopedPolicyRule]
     """All applicable rules; the first match decides. Order: inbox, pod, account; address, longer
     domain, shorter domain; block, allow.
     """
     guards: PolicyGuards
     """The action for mail that triggers a guard: allow it, hold it for an approver, or reject it.
-    inherit and null use the setting of the pod, then of the account, where they mean allow and
-    no limit.
+    inherit and null use the setting of the pod, then of the account. In the account, inherit
+    means allow, and null means no limit.
     """
     guardsFrom: PolicyEffectiveOutboundGuardsFrom
     """The policy that each guard comes from."""
@@ -2136,23 +2143,23 @@ class PolicyEffectiveOutboundGuardsFrom(TypedDict):
     """The policy that each guard comes from."""
 
     newRecipients: Literal["account", "pod", "inbox"]
-    """The policy that contains it."""
+    """The policy that contains the setting or rule."""
     provenance: Literal["account", "pod", "inbox"]
-    """The policy that contains it."""
+    """The policy that contains the setting or rule."""
     outsideThread: Literal["account", "pod", "inbox"]
-    """The policy that contains it."""
+    """The policy that contains the setting or rule."""
     secrets: Literal["account", "pod", "inbox"]
-    """The policy that contains it."""
+    """The policy that contains the setting or rule."""
     attachments: Literal["account", "pod", "inbox"]
-    """The policy that contains it."""
+    """The policy that contains the setting or rule."""
     maxPerHour: Literal["account", "pod", "inbox"]
-    """The policy that contains it."""
+    """The policy that contains the setting or rule."""
 
 
 class PolicyGuards(TypedDict):
     """The action for mail that triggers a guard: allow it, hold it for an approver, or reject it.
-    inherit and null use the setting of the pod, then of the account, where they mean allow and
-    no limit.
+    inherit and null use the setting of the pod, then of the account. In the account, inherit
+    means allow, and null means no limit.
     """
 
     newRecipients: Literal["allow", "hold", "reject", "inherit"]
@@ -2174,7 +2181,7 @@ class PolicyGuards(TypedDict):
     attachments: Literal["allow", "hold", "reject", "inherit"]
     """Attached files, and data: URIs in the HTML."""
     maxPerHour: int | None
-    """Sends of an inbox per hour, beyond which each further one is held."""
+    """Maximum sends of an inbox per hour; further sends are held."""
 
 
 class PolicyInbound(TypedDict):
@@ -2199,8 +2206,8 @@ class PolicyOutbound(TypedDict):
     """Newest first."""
     guards: PolicyGuards
     """The action for mail that triggers a guard: allow it, hold it for an approver, or reject it.
-    inherit and null use the setting of the pod, then of the account, where they mean allow and
-    no limit.
+    inherit and null use the setting of the pod, then of the account. In the account, inherit
+    means allow, and null means no limit.
     """
 
 
@@ -2327,7 +2334,9 @@ class QuarantinedContent(TypedDict):
     expiresAt: str
     """When the message is deleted permanently."""
     bodyText: str
-    """The first 20,000 characters of the text body, made from the HTML body if there is none."""
+    """The first 20,000 characters of the text body, which is converted from HTML if the message has
+    no text.
+    """
     isTruncated: bool
     """Whether the text is longer."""
     attachments: List[QuarantinedContentAttachments]
@@ -2338,7 +2347,7 @@ class QuarantinedContentAttachments(TypedDict):
     """A file in a quarantined message. It cannot be downloaded separately."""
 
     filename: str
-    """Safe, and unique within the message."""
+    """A safe file name, unique within the message."""
     contentType: str
     """The media type that the message declares."""
     sizeBytes: int
@@ -2397,8 +2406,9 @@ class RenewedClaim(TypedDict):
     owner: str
     """The owner in the claim."""
     fence: int
-    """The number of the claim, higher than that of every earlier claim on the thread. A system that
-    remembers the highest can refuse late requests of earlier workers.
+    """The number of the claim. Each claim on a thread has a higher number than the claims before
+    it, so a system that remembers the highest number can refuse late requests from earlier
+    workers.
     """
     expiresAt: str
     """When the lease expires unless it is renewed."""
@@ -2415,7 +2425,7 @@ class Review(_ReviewWords):
     status: Literal["pending", "approved", "rejected", "expired"]
     """A message is sent only once its review is approved."""
     inboxId: str
-    """The inbox that wants to send the message."""
+    """The inbox that is to send the message."""
     threadId: str
     """The thread of the message."""
     messageId: str
@@ -2436,13 +2446,13 @@ class Review(_ReviewWords):
     """
     equalCount: int
     """Number of equal pending reviews, including this one: their messages differ only in their
-    threads. 1 once it is decided.
+    threads. Always 1 for a decided review.
     """
     equal: List[ReviewEqual]
     """The other equal reviews, newest first, up to 100."""
     isMessageDeleted: bool
-    """Whether the message was removed in the meantime. Approvers can read the review, without
-    files, for 90 days after its decision.
+    """Whether the message has since been removed. Approvers can read the review, without files, for
+    90 days after its decision.
     """
     createdAt: str
     """When the message was held."""
@@ -2647,7 +2657,7 @@ class _ScopedPolicyRuleRequired(TypedDict):
     value: str
     """As in sender rules: an address, a domain with its subdomains, or *. and a domain."""
     direction: Direction
-    """For senders (inbound) or for recipients (outbound)."""
+    """Whether the rule is for senders (inbound) or recipients (outbound)."""
     podId: str | None
     """The pod, or the pod of the inbox. Null for the account."""
     inboxId: str | None
@@ -2665,11 +2675,11 @@ class SearchHit(TypedDict):
     """A message that a search found."""
 
     messageId: str
-    """The message that was found."""
+    """The matching message."""
     threadId: str
-    """The thread that it belongs to."""
+    """The thread of the message."""
     inboxId: str
-    """The inbox that the message is in."""
+    """The inbox of the message."""
     direction: Direction
     """Whether the inbox received or sent the message."""
     fromAddr: str
@@ -2690,9 +2700,9 @@ class SearchHit(TypedDict):
 
 class SearchHitHighlights(TypedDict):
     start: int
-    """The first code point of the snippet."""
+    """The position of the first code point of the match."""
     end: int
-    """The code point after the match."""
+    """The position after the last code point of the match."""
 
 
 class SenderRule(TypedDict):
@@ -2725,7 +2735,7 @@ class _SentMessageRequired(TypedDict):
     messageId: str
     """The id of the message."""
     threadId: str
-    """The thread that the message belongs to."""
+    """The thread of the message."""
     providerMessageId: str
     """The Message-ID on the message, with its angle brackets."""
     status: Literal["pending", "sent", "failed"]
@@ -2841,7 +2851,7 @@ class Stats(TypedDict):
     bucketSeconds: int
     """The length of each interval."""
     buckets: List[StatsBuckets]
-    """Oldest first; the last interval is still open."""
+    """The intervals, oldest first; the last one has not ended."""
     totals: StatsTotals
     """The totals of all intervals."""
     inboxes: int
@@ -2853,11 +2863,11 @@ class Stats(TypedDict):
     attachments, and files of exports and imports.
     """
     storedBytesLimit: int | None
-    """The storage quota in bytes. Mail to the account is refused while it is reached; null without
-    a quota.
+    """The storage quota in bytes; null without a quota. Once the quota is reached, mail to the
+    account is refused.
     """
     asOf: str
-    """All mail up to this time is counted."""
+    """The time up to which all mail is counted."""
 
 
 class StatsBuckets(TypedDict):
@@ -2874,7 +2884,7 @@ class StatsBuckets(TypedDict):
     latencyMsP50: int | None
     """Median time from acceptance to sent, within ten percent; null without sent messages."""
     latencyMsP95: int | None
-    """The 95th percentile of the same time."""
+    """The 95th percentile of the time from acceptance to sent."""
 
 
 class StatsTotals(TypedDict):
@@ -2930,14 +2940,14 @@ class Thread(TypedDict):
     """
     snippet: str
     """The beginning of the newest message, at most 160 characters on one line: its new text, or the
-    quoted text if it has no new text. Empty without text.
+    quoted text if it has no new text. Empty if the message has no text.
     """
     category: MessageCategory | None
     """The category of the newest received message; null if no message was received."""
     labels: List[str]
     """Labels, sorted."""
     metadata: Dict[str, str]
-    """Texts by key, stored for the client."""
+    """Text values by key, stored for the client."""
     assignee: str | None
     """The assignee of the thread, a text chosen by the client; null for none."""
     snoozedUntil: str | None
@@ -2991,13 +3001,13 @@ class Usage(_UsageWords):
     groupBy: Literal["account", "inbox"]
     """The scope of each entry."""
     data: List[UsageData]
-    """This page of the entries, the one with the most messages first."""
+    """The entries on this page, those with the most messages first."""
     total: int
     """Number of entries over all pages."""
     totals: UsageTotals
     """The totals of all entries."""
     asOf: str
-    """All mail up to this time is counted."""
+    """The time up to which all mail is counted."""
 
 
 class UsageData(TypedDict):
@@ -3061,7 +3071,7 @@ class Webhook(TypedDict):
     """When delivery to this webhook was disabled; null while it is enabled."""
     failingSince: str | None
     """When the first attempt since the last success failed; null while deliveries succeed. The
-    webhook is disabled after failing for five days. A failed test does not count.
+    webhook is disabled after failing for five days. Failed tests are ignored.
     """
     lastError: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
         "connection_failed", "tls_failed", "protocol_error", "internal_error", "webhook_disabled",
@@ -3177,7 +3187,7 @@ class WebhookWithSecret(TypedDict):
     """When delivery to this webhook was disabled; null while it is enabled."""
     failingSince: str | None
     """When the first attempt since the last success failed; null while deliveries succeed. The
-    webhook is disabled after failing for five days. A failed test does not count.
+    webhook is disabled after failing for five days. Failed tests are ignored.
     """
     lastError: Literal["status", "redirect", "timeout", "forbidden_address", "dns_failed",
         "connection_failed", "tls_failed", "protocol_error", "internal_error", "webhook_disabled",
@@ -3214,7 +3224,7 @@ class WholeReview(_WholeReviewWords):
     status: Literal["pending", "approved", "rejected", "expired"]
     """A message is sent only once its review is approved."""
     inboxId: str
-    """The inbox that wants to send the message."""
+    """The inbox that is to send the message."""
     threadId: str
     """The thread of the message."""
     messageId: str
@@ -3235,13 +3245,13 @@ class WholeReview(_WholeReviewWords):
     """
     equalCount: int
     """Number of equal pending reviews, including this one: their messages differ only in their
-    threads. 1 once it is decided.
+    threads. Always 1 for a decided review.
     """
     equal: List[WholeReviewEqual]
     """The other equal reviews, newest first, up to 100."""
     isMessageDeleted: bool
-    """Whether the message was removed in the meantime. Approvers can read the review, without
-    files, for 90 days after its decision.
+    """Whether the message has since been removed. Approvers can read the review, without files, for
+    90 days after its decision.
     """
     createdAt: str
     """When the message was held."""
