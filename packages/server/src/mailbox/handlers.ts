@@ -160,7 +160,7 @@ function filterOf({
   }
 }
 
-/** Omits a snooze or claim that has ended. */
+/** The result omits a snooze or claim that has ended. */
 export function presentThread(
   { claim, snoozedUntilMs, ...thread }: ShownThread,
   { clock, queueClock }: { clock: Clock; queueClock: QueueClock },
@@ -204,7 +204,7 @@ function changeOf(body: UpdateThread, nowMs: number): ThreadChange {
   })
 }
 
-/** A past time ends the snooze. */
+/** A time in the past ends the snooze. */
 function readSnooze(snoozedUntil: string | null, nowMs: number): number | null {
   if (snoozedUntil === null) return null
   const untilMs = parseInstant(snoozedUntil)
@@ -306,7 +306,7 @@ function attachmentHandlers(deps: Deps): Pick<HandlersOf<'attachments'>, 'attach
   }
 }
 
-/** Images of the sandboxed page need this: outside our own frames, it has no origin. */
+/** The sandboxed page has no origin outside our own frames, so its images need this header. */
 function embeddable(headers: BinaryResponse['headers']): BinaryResponse['headers'] {
   return { ...headers, 'cross-origin-resource-policy': 'cross-origin' }
 }
@@ -323,20 +323,20 @@ async function download(
   if (plan.part === null || !context.wantsContent) return { ...plan, content: null }
   const { content, release } = await readAttachment(deps, found)
   if (content.length !== attachment.sizeBytes) {
-    // The parser changed after the attachment was listed; a range may get the whole.
+    // If the parser changed since the attachment was listed, a range request may get all of it.
     plan = planDownload({ ...attachment, messageId, sizeBytes: content.length }, {})
   }
   return { ...plan, content: content.subarray(plan.part?.start, plan.part?.end), release }
 }
 
-/** Pages cannot set these fields. */
+/** Scripts on a page cannot set the Sec-Fetch headers. */
 function isOwnFrame(headers: SignedContext['headers']): boolean {
   return headers['sec-fetch-dest'] === 'iframe' && headers['sec-fetch-site'] === 'same-origin'
 }
 
 /**
- * In our own frames the page keeps its origin, so that the page around it can read its height.
- * Without scripts the origin gives it no rights.
+ * In our own frames, the page keeps its origin so that the parent page can read its height. The
+ * origin grants no rights, because scripts are disabled.
  */
 function policyOfPage(shownIn: 'anywhere' | 'own-frame'): string {
   const rights = `allow-popups allow-popups-to-escape-sandbox${shownIn === 'own-frame' ? ' allow-same-origin' : ''}`

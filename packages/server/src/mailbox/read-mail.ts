@@ -34,7 +34,7 @@ import type { Db } from '#store/tables.ts'
 
 type FilterDeps = { db: Db; searchSlots: Semaphore }
 
-/** Runs for a few seconds at most. `service_unavailable` when too many searches wait. */
+/** Runs for a few seconds at most. Throws `service_unavailable` if too many searches wait. */
 export async function filterMessagesOf(
   { db, searchSlots }: FilterDeps,
   input: Parameters<typeof filterMessages.run>[1],
@@ -91,7 +91,7 @@ export async function getThread(
   return thread
 }
 
-/** Oldest first, all messages if `limit` is null; bodies are cut at CUT_READ_LENGTH. */
+/** Lists messages oldest first, all if `limit` is null. Bodies are cut at CUT_READ_LENGTH. */
 export async function readThread(
   { db }: { db: Db },
   input: ThreadKey & { limit: number | null; offset: number },
@@ -108,7 +108,7 @@ export function claimWork(deps: ChangeDeps): FeatureWork {
   return { tasks: [{ name: 'thread claims', everyMs: SECOND_MS, by: 'leader', run }] }
 }
 
-/** True when there may be more. */
+/** Returns true if more claims may be due. */
 async function expireDueClaims(deps: ChangeDeps): Promise<boolean> {
   const { db, queueClock } = deps
   await queueClock.check()
@@ -122,7 +122,9 @@ async function expireDueClaims(deps: ChangeDeps): Promise<boolean> {
 
 type ChangeDeps = Store & { queueClock: QueueClock }
 
-/** `not_found`, `lease_lost`, `label_limit_reached`, `metadata_limit_reached`. Idempotent. */
+/**
+ * Idempotent. Throws `not_found`, `lease_lost`, `label_limit_reached`, `metadata_limit_reached`.
+ */
 export async function updateThread(
   deps: ChangeDeps,
   input: ThreadKey & { change: ThreadChange; tokenHash: Uint8Array | null },
@@ -141,7 +143,7 @@ export async function updateThread(
   return getThread(deps, { accountId, threadId })
 }
 
-/** `not_found`, `lease_lost`, `label_limit_reached`. Idempotent. */
+/** Throws `not_found`, `lease_lost` or `label_limit_reached`. The update is idempotent. */
 export async function updateMessage(
   deps: ChangeDeps,
   input: {

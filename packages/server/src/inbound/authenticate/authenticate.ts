@@ -1,4 +1,4 @@
-// SPF, DKIM, DMARC and ARC of arriving messages. The library is loaded with the first message.
+// Checks SPF, DKIM, DMARC and ARC of received mail. The library is loaded with the first message.
 
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { type Clock, systemClock } from '#platform/clock.ts'
@@ -7,14 +7,14 @@ import { type Log, silentLog } from '#platform/log.ts'
 import type { ArrivedMail, MailChecks } from './mail-checks.ts'
 
 export type Authenticator = {
-  /** Never rejects: a check without a result within AUTHENTICATE_MS_MAX is `temperror`. */
+  /** Never rejects. A check that exceeds AUTHENTICATE_MS_MAX results in `temperror`. */
   authenticate(mail: ArrivedMail): Promise<Authentication>
   close(): Promise<void>
 }
 
 type AuthenticatorOptions = {
   readonly resolver: Resolver
-  /** In lower case. */
+  /** The host name is in lower case. */
   readonly hostname: string
   readonly log?: Log
   readonly clock?: Clock

@@ -1,4 +1,4 @@
-// DKIM (RFC 6376) and ARC (RFC 8617) of one message, by mailauth's verifier within fixed bounds.
+// Checks DKIM (RFC 6376) and ARC (RFC 8617) with mailauth's verifier, within fixed bounds.
 
 import { setImmediate } from 'node:timers/promises'
 import {
@@ -20,7 +20,7 @@ import { getAlignment, toALabel } from 'mailauth/lib/tools.js'
 import { lookupError, resultWord } from './lookups.ts'
 import { type FindKeys, KEY_BITS_MIN, type KeyAnswer, readKey } from './signature-keys.ts'
 
-/** Limits DKIM signatures and ARC sets. Real mail has up to six. */
+/** Bounds the number of DKIM signatures and ARC sets. Real mail has up to six. */
 export const SIGNATURES_CHECKED_MAX = 10
 const SIGNATURE_NAMES_MAX = 200
 const SIGNATURE_BODY_HASHES_MAX = 2
@@ -30,23 +30,23 @@ const SIGNATURE_BODY_LINES_MAX = 1_000_000
 export type SignatureResults = {
   readonly dkim: readonly DkimResult[]
   readonly arc: AuthenticationResult
-  /** Indexes in `dkim` of signatures that miss an occurrence of a repeated shown field. */
+  /** Indexes in `dkim` of signatures that omit an occurrence of a repeated shown field. */
   readonly outgrown: readonly number[]
-  /** Null if the verifier did not run. */
+  /** This is null if the verifier did not run. */
   readonly signed: { readonly fromCount: number; readonly addresses: readonly string[] } | null
 }
 
 type CheckOptions = {
   readonly findKeys: FindKeys
   readonly nowMs: number
-  /** An exception from it ends the check. */
+  /** An exception from this callback ends the check. */
   readonly onWork?: () => void
 }
 
 /**
- * For a header section that is `isCheckable`. Signatures and ARC sets past a bound are not checked
- * and get `policy`, like a signature that does not cover the end of the body (RFC 6376 §8.2).
- * Rejects if the verifier throws.
+ * Requires a header section that is `isCheckable`. Signatures and ARC sets beyond a bound are not
+ * checked and get `policy`, as does a signature of a part of the body (RFC 6376 §8.2). Rejects if
+ * the verifier throws.
  */
 export async function checkSignatures(
   raw: Uint8Array,
@@ -114,7 +114,7 @@ function allowEmptyList(header: SignatureHeader): void {
   if (isEmpty && header.invalid === 'From field not signed') delete header.invalid
 }
 
-/** The returned function expects the signatures of one message in their order. */
+/** The returned function expects the signatures of one message in order. */
 function openBounds({ isRelaxable }: Relaxing) {
   const bodyHashes = new Set<string>()
   let count = 0
@@ -129,7 +129,7 @@ function openBounds({ isRelaxable }: Relaxing) {
     if (header.type === 'DKIM') count += 1
     if (count > SIGNATURES_CHECKED_MAX) return true
     if (header.skip !== undefined) return false
-    // RFC 8301 §3.1: SHA-1 signatures do not count, so hashing the body would be wasted.
+    // RFC 8301 §3.1 makes SHA-1 signatures invalid, so hashing the body would be wasted.
     if (header.hashAlgo === 'sha1') return true
     if (signedNames(header).length > SIGNATURE_NAMES_MAX) return true
     if (header.invalid !== undefined) return false
@@ -141,7 +141,7 @@ function openBounds({ isRelaxable }: Relaxing) {
   }
 }
 
-/** Requests all keys at once, those of the author's domain first. */
+/** Requests all keys in parallel, starting with the author's domain. */
 function requestKeys({ verifier, keys }: Check, author: string | undefined): void {
   const domain = author?.slice(author.lastIndexOf('@') + 1).slice(0, IDENTIFIER_LENGTH_MAX) ?? ''
   const asked = verifier.signatureHeaders.filter(({ skip, invalid }) => !(skip ?? invalid))
@@ -169,7 +169,7 @@ function readResults({ verifier, skipped }: Check) {
   return { dkim, outgrown }
 }
 
-/** Clients show the first of several such fields, but a signature covers the last. */
+/** If such a field is repeated, clients show the first, but a signature covers the last. */
 const SHOWN_FIELDS: ReadonlySet<string> = new Set([
   'subject',
   'reply-to',
@@ -217,7 +217,7 @@ async function checkArc({ verifier, keys, skipped }: Check): Promise<Authenticat
     strict: true,
   })
   const result = resultWord(status.result)
-  // mailauth reports DNS failures as permanent, too.
+  // mailauth reports even DNS failures as permanent.
   const isUnknown = result === 'fail' && (keys.hasFault('AS') || keys.hasFault('ARC'))
   return isUnknown ? 'temperror' : result
 }
@@ -231,7 +231,7 @@ type SignedBytes = {
 const LF = 0x0a
 const CR = 0x0d
 
-/** The signed octets, with CRLF at the end of every line (RFC 6376 §5.3). May be `raw` itself. */
+/** Ends every line with CRLF, as signatures require (RFC 6376 §5.3). May return `raw` itself. */
 async function readSignedBytes(raw: Uint8Array): Promise<SignedBytes> {
   const missing = await countMissingReturns(raw)
   const bytes = missing === 0 ? raw : await addReturns(raw, missing)
@@ -239,7 +239,7 @@ async function readSignedBytes(raw: Uint8Array): Promise<SignedBytes> {
   return { bytes, bodyStart, body: await measureLines(bytes, bodyStart) }
 }
 
-/** Octets processed at a time, so that small messages need not wait for a large one. */
+/** Work is split into steps of this size, so that small messages need not wait for a large one. */
 const STEP_BYTES = 256 * 1024
 
 async function* steps(start: number, end: number): AsyncGenerator<[from: number, to: number]> {
@@ -321,7 +321,7 @@ function openMessageKeys(
     const answer = await ask(written)
     onWork()
     if (answer.kind === 'fault') faults.add(type)
-    // mailauth's code for a key that exists but breaks the rules.
+    // This is mailauth's code for a key that exists but is invalid.
     if (answer.kind === 'large') throw Object.assign(new Error('too long'), { code: 'ESHORTKEY' })
     if (answer.kind !== 'found') throw lookupError(answer)
     const name = toALabel(written)
@@ -341,7 +341,7 @@ function openMessageKeys(
   return { resolver, get, prepare, hasFault: (type) => faults.has(type) }
 }
 
-/** Prefers a suitable algorithm: RFC 6376 §3.6.2.2 leaves open which record counts. */
+/** Prefers a suitable algorithm. RFC 6376 §3.6.2.2 leaves open which record to use. */
 async function chooseKey(
   records: readonly string[],
   algorithms: readonly string[],

@@ -6,7 +6,7 @@ import type { Resolver } from '#platform/dns/resolver.ts'
 
 export type Lookups = {
   lookup(name: string, type: string): Promise<unknown[]>
-  /** The smallest TTL of all answers so far; 0 after a fault. */
+  /** Returns the smallest TTL of all answers so far, or 0 after a fault. */
   ttlMs(): number
 }
 
@@ -34,7 +34,7 @@ export function openLookups(resolver: Resolver): Lookups {
         case 'PTR':
           return read(await resolver.ptr(name))
         default:
-          // CNAME lookups find nothing: answers of other types have followed aliases already.
+          // Lookups of other types have already followed aliases, so a CNAME lookup finds nothing.
           throw Object.assign(new Error(`${name} has no ${type}`), { code: 'ENODATA' })
       }
     },

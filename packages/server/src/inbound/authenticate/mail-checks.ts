@@ -1,5 +1,5 @@
-// All checks of one message: SPF and signatures in parallel, then DMARC, each with its share of the
-// time. SPF and DMARC results are cached for similar mail as long as their DNS records are valid.
+// Runs all checks of a message: SPF and signatures in parallel, then DMARC. SPF and DMARC results
+// are cached for similar mail as long as their DNS records are valid.
 
 import { asciiDomain, readDomainName } from '@mailroom/mail/address.ts'
 import type {
@@ -32,17 +32,17 @@ export type ArrivedMail = {
   readonly raw: Uint8Array
   readonly clientAddress: string | null
   readonly helo: string | null
-  /** '' is the null reverse-path. */
+  /** An empty string is the null reverse-path. */
   readonly reversePath: string
-  /** Resolves when the message is parsed. A rejection counts as no author. */
+  /** Resolves when the message is parsed. If it rejects, the message has no author. */
   readonly author: Promise<Author>
 }
 
-/** Applies to all checks together, because the sending server waits. */
+/** The limit covers all checks, because the sending server waits for them. */
 const AUTHENTICATE_MS_MAX = 5 * SECOND_MS
-/** Applies to SPF and signatures, and leaves time for DMARC. */
+/** The limit covers SPF and signatures, and leaves time for DMARC. */
 const AUTHENTICATE_CHECK_MS_MAX = 4_500
-/** Applies to all keys of a message, and leaves time to verify signatures. */
+/** The limit covers all keys of a message, and leaves time to verify signatures. */
 const SIGNATURE_KEYS_MS_MAX = 4 * SECOND_MS
 
 const NO_AUTHOR: Author = { from: null, authorCount: 0 }
@@ -119,8 +119,8 @@ export class MailChecks {
 }
 
 /**
- * The verifier may find more From fields than our parser. Counting them prevents that one author
- * signs while another is shown.
+ * The verifier may find more From fields than our parser. Their number is compared, so that a
+ * message cannot be signed by one author and shown as from another.
  */
 function withAllFields(
   { from, authorCount }: Author,
@@ -143,12 +143,12 @@ function canonical(address: string): string {
   return `${bare.slice(0, at).toLowerCase()}${asciiDomain(bare.slice(at)).replace(/\.$/, '')}`
 }
 
-/** Ten SPF terms may need ten queries each; real records need up to thirty in all. */
+/** Each of the ten SPF terms may need ten queries; real records need up to thirty in total. */
 const SPF_QUERIES_MAX = 40
 
 type SpfSubject = Pick<ArrivedMail, 'clientAddress' | 'helo' | 'reversePath'>
 
-/** The domain of the reverse-path, or of EHLO if the reverse-path is null (RFC 7208 §2.3, §2.4). */
+/** Uses the domain of the reverse-path, or of EHLO if it is null (RFC 7208 §2.3, §2.4). */
 function spfDomain({ reversePath, helo }: SpfSubject): string | null {
   return readDomainName(reversePath === '' ? (helo ?? '') : afterAt(reversePath))
 }
@@ -185,14 +185,14 @@ class SpfChecker {
       strict: true,
     })
     const spf: SpfResult = { result: resultWord(status.result), domain }
-    // A result that depends on the local part holds for this address only.
+    // A result that depends on the local part is valid only for this address.
     const isOfDomain = !(status.smtp?.mailfrom ?? '').includes('@')
     if (isOfDomain) this.#kept.set(key, spf, { ttlMs: ttlMs() })
     return spf
   }
 }
 
-/** A permerror after SPF_QUERIES_MAX lookups, like the limits of RFC 7208 §4.6.4. */
+/** SPF becomes permerror after SPF_QUERIES_MAX lookups, as with the limits of RFC 7208 §4.6.4. */
 function limited(lookup: Lookups['lookup']): Lookups['lookup'] {
   let count = 0
   return async (name, type) => {
@@ -252,7 +252,7 @@ function unknownVerdict(author: Author): Verdict {
   return { dmarc: { result: 'temperror', policy: null, domain }, verifiedFrom: false }
 }
 
-/** RFC 9989 §4.10: the tree walk continues from a long name with its last seven labels. */
+/** For long names, the tree walk of RFC 9989 §4.10 continues with the last seven labels. */
 const WALK_LABELS_MAX = 7
 
 class DmarcChecker {
@@ -264,7 +264,7 @@ class DmarcChecker {
     this.#kept = resultCache(clock)
   }
 
-  /** Requests at once the records that the tree walk (RFC 9989 §4.10) needs one after the other. */
+  /** Requests the records of the tree walk (RFC 9989 §4.10) in parallel. */
   prepare(author: Author): void {
     const domain = withoutDomain(author) === null ? authorDomain(author) : null
     if (domain === null) return
@@ -343,8 +343,8 @@ function withoutDomain(author: Author): Verdict | null {
 }
 
 /**
- * Returns only domains in the organisation of `of`. DMARC itself (RFC 9989 §4.10) would accept the
- * record of a hosting company's public suffix for all of its customers.
+ * Returns only domains in the organization of `of`. DMARC (RFC 9989 §4.10) would accept a hosting
+ * company's public suffix for all of its customers.
  */
 function domainsOf(
   { spf, dkim }: Found,
@@ -376,9 +376,9 @@ async function couldPass(
 type Evaluated = Exclude<Awaited<ReturnType<typeof evaluateDmarc>>['response'], false>
 
 /**
- * Whether a parent of the domain in the same organisation proves the author, although only the
- * subdomain has a record, which the parent could write anyway (RFC 7489 §3.2). The tree walk of RFC
- * 9989 would treat the subdomain as an organisation of its own; `psd=n` requests that.
+ * Returns whether a parent domain in the same organization proves the author although only the
+ * subdomain has a record. The parent could write that record anyway (RFC 7489 §3.2). With `psd=n`,
+ * the subdomain is an organization of its own (RFC 9989).
  */
 function isOfParent(domain: string, { spf, dkim }: Domains, { rr, alignment }: Evaluated): boolean {
   if (/;\s*psd\s*=\s*n\b/i.test(rr ?? '')) return false
@@ -390,7 +390,7 @@ function isOfParent(domain: string, { spf, dkim }: Domains, { rr, alignment }: E
 function isProven(result: string, domain: string, { spf, dkim }: Domains): boolean {
   if (result === 'pass') return true
   if (result === 'none') return spf.length + dkim.length > 0
-  // The record may require strict alignment, which the same name passes too.
+  // The record may require strict alignment, which the same name also passes.
   return result === 'temperror' && [...spf, ...dkim].includes(domain)
 }
 

@@ -1,4 +1,4 @@
-// The parts of mailauth that we use. Its own types are incomplete, and too narrow for parameters.
+// Types of the parts of mailauth that we use. Its own types are incomplete and too narrow.
 
 type MailauthResolver = (name: string, type: string) => Promise<unknown[]>
 
@@ -9,7 +9,7 @@ declare module 'mailauth/lib/spf/index.js' {
     helo: string
     mta: string
     resolver: MailauthResolver
-    /** Milliseconds for the whole evaluation, after which the result is a temperror. */
+    /** The evaluation results in a temperror after this many milliseconds. */
     maxElapsedTime: number
     strict: boolean
   }): Promise<{
@@ -27,7 +27,7 @@ declare module 'mailauth/lib/dmarc/index.js' {
     resolver: MailauthResolver
     strict: boolean
   }): Promise<{
-    /** False: the address has no domain, or more than one. */
+    /** False means that the address has no domain, or more than one. */
     response:
       | false
       | {
@@ -80,7 +80,7 @@ declare module 'mailauth/lib/dkim/dkim-verifier.js' {
     parsed?: { h?: { value?: unknown }; c?: unknown }
     fallbackCanonicalization?: string
     skip?: string
-    /** Set if the signature cannot be good; its key is not requested. */
+    /** Set if the signature is invalid in itself; its key is then not requested. */
     invalid?: string
   }
   export type ArcData = { chain: false | unknown[]; error?: unknown; keyCache: KeyCache }

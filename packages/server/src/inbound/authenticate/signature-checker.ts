@@ -1,5 +1,5 @@
-// Checks signatures in a thread of its own, because a check takes as long as all other work of
-// receiving a small message. The thread is replaced when it ends.
+// Checks signatures in a separate thread, because a check takes as long as all other work on a
+// small message. The thread is replaced when it ends.
 
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
@@ -12,7 +12,7 @@ import { SIGNATURES_CHECKED_MAX, type SignatureResults } from './check-signature
 import type { FindKeys, KeyAnswer } from './signature-keys.ts'
 import { UsualSignatures } from './usual-signatures.ts'
 
-/** Octets of messages in the thread at once, not counting one message of any size. */
+/** Total size of the messages in the thread, unless there is only one. */
 const SIGNATURE_BYTES_AT_ONCE = 64 * 1024 * 1024
 /** Messages up to this size do not wait for larger ones. */
 const SIGNATURE_SMALL_BYTES_MAX = 256 * 1024
@@ -31,7 +31,7 @@ type Limits = {
 export class SignatureChecker {
   readonly #usual = new UsualSignatures()
   readonly #thread: SignatureThread
-  /** A slot is an octet. */
+  /** One unit of each semaphore is a byte. */
   readonly #small = new Semaphore({ limit: SIGNATURE_BYTES_AT_ONCE })
   readonly #large = new Semaphore({ limit: SIGNATURE_BYTES_AT_ONCE })
 
@@ -72,7 +72,7 @@ export function hasSignatures({ count, hasArc }: SignatureFields): boolean {
   return count > 0 || hasArc
 }
 
-/** Signatures past SIGNATURES_CHECKED_MAX are never checked and get `policy`. */
+/** Gives all signatures the same result, or `policy` beyond SIGNATURES_CHECKED_MAX. */
 export function allAlike(
   { signers, hasArc }: SignatureFields,
   result: 'policy' | 'permerror' | 'temperror',
@@ -102,14 +102,14 @@ async function findKeys(resolver: Resolver, name: string): ReturnType<FindKeys> 
 }
 
 const SIGNATURE_HEAP_MIB_MAX = 96
-/** The thread's heap for new objects, in MiB. Each message allocates half a mebibyte of them. */
+/** The thread's heap for new objects, in MiB. Each message allocates half a MiB. */
 const SIGNATURE_YOUNG_MIB_MAX = 48
 const SIGNATURE_LOAD_MS_MAX = 10 * SECOND_MS
-/** The thread is ended after this long without an answer. Its longest step takes about 0.1 s. */
+/** A thread that does not reply within this time is ended. Its longest step takes about 0.1 s. */
 const SIGNATURE_SILENT_MS_MAX = 2 * SECOND_MS
 const SIGNATURE_PING_MS = 500
 
-/** `stuck`: the message ended the thread; `ended`: other reasons, or the time was over. */
+/** `stuck`: this message blocked the thread. `ended`: any other reason, including the deadline. */
 type ThreadOutcome = SignatureResults | 'threw' | 'stuck' | 'ended'
 
 type Task = {
@@ -180,7 +180,7 @@ export class SignatureThread {
   async #submit(id: number): Promise<void> {
     const task = this.#tasks.get(id)
     if (task === undefined) return
-    // A copy, because the caller still uses the octets, which may be a view of a larger buffer.
+    // The bytes are copied because the caller may still use them or the buffer that contains them.
     const raw = await copyInSlices(task.raw)
     if (!this.#tasks.has(id)) return
     this.#thread ??= this.#start()
@@ -206,7 +206,7 @@ export class SignatureThread {
         maxYoungGenerationSizeMb: SIGNATURE_YOUNG_MIB_MAX,
       },
       workerData: { atWork } satisfies ThreadOptions,
-      // Flags of the process (a test runner's, `--input-type`) are not for its threads.
+      // Threads must not inherit process flags, such as those of a test runner or `--input-type`.
       execArgv: [],
     })
     const watch = setInterval(() => this.#ping(thread), SIGNATURE_PING_MS)
@@ -225,7 +225,7 @@ export class SignatureThread {
     return thread
   }
 
-  /** Counts pings, not time: a machine that was suspended does not make the thread stuck. */
+  /** Counts pings instead of time, so that a suspended machine makes no thread stuck. */
   #ping(thread: Thread): void {
     if (thread !== this.#thread || this.#tasks.size === 0) return
     const silentMs = thread.unanswered * SIGNATURE_PING_MS
@@ -286,7 +286,7 @@ export class SignatureThread {
   }
 }
 
-/** Copying 30 MiB at once takes up to 20 ms, in which no connection would be served. */
+/** Copying 30 MiB in one step would block all connections for up to 20 ms. */
 async function copyInSlices(source: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
   const copy = Buffer.allocUnsafeSlow(source.length)
   for (let start = 0; start < source.length; start += COPY_SLICE_BYTES) {

@@ -16,15 +16,15 @@ export type FindKeys = (name: string) => Promise<KeyAnswer>
 
 export const SIGNATURE_KEY_KEPT_MS_MAX = 5 * SECOND_MS
 
-/** RFC 8301 §3.2. */
+/** RFC 8301 §3.2 requires at least 1024 bits. */
 export const KEY_BITS_MIN = 1024
 
 type Reading = { type: string; name: string; bitsMin: number; options: KeyOptions }
 
-/** Keyed by digests, so that long records make no larger entries. */
+/** Keys of the cache are digests, so that long records make no larger entries. */
 const keptKeys = new Cache<Key>({ entriesMax: SIGNATURE_KEYS_KEPT_MAX })
 
-/** Cached, because parsing a key costs more than verifying with it. */
+/** Parsed keys are cached, because parsing costs more than verifying. */
 export async function readKey(
   record: string,
   { type, name, bitsMin, options }: Reading,

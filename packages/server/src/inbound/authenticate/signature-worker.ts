@@ -1,4 +1,4 @@
-// Entry of the thread that checks signatures. The main thread enforces all limits.
+// Entry point of the thread that checks signatures. The main thread enforces all limits.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { Cache } from '#platform/cache.ts'
@@ -60,7 +60,7 @@ async function check({ id, raw, nowMs }: Extract<ToThread, { kind: 'check' }>): 
   }).catch(() => null)
   late.delete(id)
   dropped.delete(id)
-  // Frees a message's worth of memory at once: an idle thread collects no garbage.
+  // Memory is freed explicitly, because an idle thread collects no garbage.
   ;(raw.buffer as ArrayBuffer).transfer(0)
   post({ kind: 'checked', id, results })
 }

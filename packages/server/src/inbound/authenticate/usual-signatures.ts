@@ -1,4 +1,4 @@
-// Verifies signatures of the usual form in the calling thread: most signed mail needs no other.
+// Verifies signatures of the usual form in the calling thread. Most signed mail needs no other.
 
 import { KeyObject, verify } from 'node:crypto'
 import type { SignatureFields } from '@mailroom/mail/authentication.ts'
@@ -24,17 +24,17 @@ type Published = { readonly record: string; key: Promise<KeyObject | null> | nul
 export class UsualSignatures {
   readonly #published = new Cache<Published>({ entriesMax: SIGNATURE_KEYS_KEPT_MAX })
 
-  /** Does not parse the key: a message may name many, and parsing is slow. */
+  /** The key is not parsed here: parsing is slow, and a message may name many keys. */
   learn(name: string, answer: KeyAnswer): void {
     const [record = '', ...others] = answer.kind === 'found' ? answer.records : []
     const isUsual = others.length === 0 && record.length <= USUAL_RECORD_LENGTH_MAX
     const isFound = answer.kind === 'found' && isUsual
     const ttlMs = isFound ? Math.min(answer.ttlMs, SIGNATURE_KEY_KEPT_MS_MAX) : 0
-    // Without a TTL this only drops the earlier record.
+    // If there is no TTL, this only removes the earlier record.
     this.#published.set(name.toLowerCase(), { record, key: null }, { ttlMs })
   }
 
-  /** Null unless the message has one signature and it is good. Parses at most one key. */
+  /** Returns null unless the message has one valid signature. Parses at most one key. */
   async check(
     raw: Uint8Array,
     fields: SignatureFields,
@@ -61,7 +61,7 @@ export class UsualSignatures {
   }
 }
 
-/** Never rejects. */
+/** The promise never rejects. */
 async function readUsualKey(name: string, record: string): Promise<KeyObject | null> {
   const options = { strict: true, hashAlgo: 'sha256' }
   const reading = { type: 'DKIM', name, bitsMin: KEY_BITS_MIN, options }

@@ -1,5 +1,5 @@
-// The threads that receive mail on one port. They have their own database connections, and pass
-// accepted messages to the one writer. A thread that ends or hangs is replaced.
+// Manages the threads that receive mail on one port. They read with their own database connections
+// and pass accepted messages to the writer. A thread that ends or hangs is replaced.
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -22,7 +22,7 @@ export type IntakeThreadData = {
 }
 
 export type ToIntakeThread =
-  /** Sent first; until then the thread loads its modules. */
+  /** The first message to a thread. Until then, the thread loads its modules. */
   | { readonly kind: 'open'; readonly data: IntakeThreadData }
   | { readonly kind: 'started' }
   | { readonly kind: 'certificate'; readonly certificate: Certificate }
@@ -32,7 +32,7 @@ export type FromIntakeThread =
   | { readonly kind: 'listening'; readonly address: AddressInfo }
   | { readonly kind: 'wake' }
   | { readonly kind: 'log'; readonly level: keyof Log; readonly line: [LogFields, string] }
-  /** Sent several times a second: a thread that sends nothing hangs. */
+  /** A thread sends this several times a second; one that stays silent hangs. */
   | {
       readonly kind: 'figures'
       readonly calls: readonly MetricCall[]
@@ -59,22 +59,22 @@ type IntakeOptions = {
   readonly onEvents: () => void
 }
 
-/** The pause doubles after each thread that did not listen. */
+/** The pause doubles after each thread that failed to listen. */
 const RESTART_MS = 500
 const RESTART_MS_MAX = 30_000
-/** A thread that is drained closes its resources within this time. */
+/** A drained thread closes its resources within this time. */
 const END_MS_MAX = 1_000
 /**
- * The kernel would still accept connections for a thread that hangs. A parse or a query takes
- * milliseconds, so only a fault takes this long.
+ * The kernel keeps accepting connections for a thread that hangs. Parses and queries take
+ * milliseconds, so such a long silence is a fault.
  */
 const SILENCE_MS_MAX = 30_000
-/** A thread is replaced after this many silent checks, and not ready after a third of them. */
+/** A thread is replaced after this many silent checks, and is not ready after a third of them. */
 const SILENT_CHECKS_MAX = 6
 
 export type MailListener = SmtpServer | IntakeThreads
 
-/** The threads load their modules at once, and receive mail after `open`. */
+/** The threads load their modules immediately, but receive no mail until `open`. */
 export class IntakeThreads {
   readonly #entry: URL
   readonly #counts: SharedArrayBuffer
@@ -102,7 +102,7 @@ export class IntakeThreads {
     })
     try {
       await this.#requireFreePort(settings)
-      // Opened before the others, because it may choose the port.
+      // The first thread opens alone, because it may choose the port.
       const [first, ...others] = this.#threads
       if (first) await this.#open(first, intake)
       await Promise.all(others.map((thread) => this.#open(thread, intake)))
@@ -135,7 +135,7 @@ export class IntakeThreads {
     await Promise.all(this.#threads.map((thread) => thread.close(drainMs)))
   }
 
-  /** Cuts all connections. */
+  /** Closes all connections immediately. */
   async end(): Promise<void> {
     this.#stop()
     await Promise.all(this.#threads.map((thread) => thread.end()))
@@ -146,7 +146,7 @@ export class IntakeThreads {
     this.#isEnding = true
   }
 
-  /** A shared port would also admit another process of the same user by accident. */
+  /** A shared port would let another process of the same user listen on it by accident. */
   async #requireFreePort({ smtpHost: host, smtpPort: port, reusePort }: Settings): Promise<void> {
     if (reusePort || port === 0 || this.#threads.length === 1) return
     const probe = createServer()
@@ -163,7 +163,7 @@ export class IntakeThreads {
         ...settings,
         smtpPort: this.#address?.port ?? settings.smtpPort,
         reusePort: settings.reusePort || this.#threads.length > 1,
-        // A BlockList is not plain data, and not used for SMTP.
+        // A BlockList cannot be sent to a thread, and SMTP does not use it.
         trustedProxies: null,
       },
       ...{ instance, counts: this.#counts, certificate: tls.certificate() },
@@ -192,7 +192,7 @@ export class IntakeThreads {
 
 class IntakeThread {
   readonly index: number
-  /** Resolves with the reason. */
+  /** Resolves with the reason why the thread ended. */
   readonly ended: Promise<unknown>
   load: IntakeLoad | null = null
   readonly #worker: Worker

@@ -98,8 +98,8 @@ async function presentContent(
 }
 
 /**
- * Receives a quarantined message again, without the sender rules. Returns the new message, or the
- * one that the inbox has already. Of concurrent calls one succeeds; the others get `not_found`.
+ * Receives a quarantined message again without the sender rules. Returns the new message, or the
+ * inbox's existing copy. If calls run concurrently, one succeeds and the rest get `not_found`.
  */
 async function releaseQuarantined(deps: QuarantineDeps, input: store.OfAccount): Promise<Message> {
   const quarantined = await getQuarantined(deps, input)
@@ -107,7 +107,7 @@ async function releaseQuarantined(deps: QuarantineDeps, input: store.OfAccount):
   const raw = await findRawMessage(deps.db, rawId)
   if (raw === null) throw notFound()
   const parsed = await deps.parser.parse(await readRawBytes(deps, rawId))
-  // Results of arrival are kept, because keys and DNS records may no longer exist.
+  // The original results are kept, because keys and DNS records may no longer exist.
   const content = contentOf(parsed, {
     sha256: raw.sha256,
     reversePath,

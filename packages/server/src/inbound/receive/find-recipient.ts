@@ -8,17 +8,17 @@ import { unquote } from '#platform/email-address.ts'
 import type { Db } from '#store/tables.ts'
 
 export type ReachedThrough = {
-  /** The domain of the address, possibly a subdomain. */
+  /** The domain of the address may be a subdomain of a custom domain. */
   name: string
   domainId: string
 }
 
 export type Recipient =
-  /** `through` is null on the domain of the service. */
+  /** `through` is null on the service's own domain. */
   | { kind: 'inbox'; inbox: ReachedInbox; through: ReachedThrough | null }
-  /** RFC 5321 §4.5.1: always accepted. */
+  /** Mail to the postmaster is always accepted (RFC 5321 §4.5.1). */
   | { kind: 'postmaster' }
-  /** Receives reports about sent mail. Any address of this form is accepted, forged or not. */
+  /** Receives reports about sent mail. Even forged addresses of this form are accepted. */
   | { kind: 'return_path'; localPart: string }
   /** Receives complaints (RFC 2142 §4), for the inbox of this name if there is one. */
   | { kind: 'abuse'; inbox: ReachedInbox | null }
@@ -29,7 +29,7 @@ export type AcceptedRecipient = Exclude<
   Recipient,
   { kind: 'unknown_mailbox' | 'foreign_domain' }
 > & {
-  /** The spelling of the client. */
+  /** The address is spelled as the client wrote it. */
   readonly address: string
 }
 
@@ -51,7 +51,7 @@ export async function findRecipient(
     const through = domainId === null ? null : { name: domain, domainId }
     return isAbuse ? { kind: 'abuse', inbox } : { kind: 'inbox', inbox, through }
   }
-  // Looked up last: most mail is for an inbox, whose address has the domain.
+  // The domain is looked up last, because most mail is for an inbox.
   const isOwnDomain = domain === deps.inboxDomain
   const serving = isOwnDomain ? null : await findServingDomain(deps, domain)
   if (serving === null && !isOwnDomain) return { kind: 'foreign_domain' }

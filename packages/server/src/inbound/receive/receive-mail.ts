@@ -1,4 +1,4 @@
-// Receives one message: processes reports, checks sender and loops, applies the sender rules, and
+// Receives a message: processes reports, checks sender and loops, applies the sender rules, and
 // commits the message for all recipients at once.
 
 import { readDomainName } from '@mailroom/mail/address.ts'
@@ -46,12 +46,12 @@ import {
 
 export type ArrivingMail = {
   raw: Uint8Array
-  /** '' is the null reverse-path. */
+  /** An empty string is the null reverse-path. */
   reversePath: string
   recipients: readonly AcceptedRecipient[]
-  /** `service`: from an inbox of this service; `sandbox`: injected through the sandbox API. */
+  /** `service`: an inbox here sent the mail; `sandbox`: an API call injected it. */
   origin: 'smtp' | 'service' | 'sandbox'
-  /** Null unless the message came by SMTP, like `helo` and `tls`. */
+  /** Null unless the message came by SMTP, as are `helo` and `tls`. */
   clientAddress: string | null
   helo: string | null
   tls: string | null
@@ -59,12 +59,12 @@ export type ArrivingMail = {
 }
 
 export type ReceiveResult =
-  /** Ids of new messages, without duplicates and quarantined ones. */
+  /** Ids of new messages, excluding duplicates and quarantined messages. */
   | { kind: 'stored'; messageIds: string[] }
   | { kind: 'no_recipient' }
   | Loop
   | { kind: 'rejected_by_policy'; text: string }
-  /** The delivery's own outcome is not recorded yet. The sender has to retry. */
+  /** The outcome of the delivery is not recorded yet, so the sender must retry. */
   | { kind: 'too_early' }
 
 export function refusalReply(result: Exclude<ReceiveResult, { kind: 'stored' }>) {
@@ -92,12 +92,12 @@ export type ReceiveDeps = ReportDeps & {
   readsFiles: ReadsFiles
 }
 
-/** A report may overtake our own attempt, and waits this long for its outcome. */
+/** A report may arrive before our own attempt is recorded, and waits this long for its outcome. */
 const REPORT_WAIT_MS_MAX = 3 * SECOND_MS
 
 /**
- * The caller may answer 250 only after this has returned `stored`. A permanent refusal changes
- * nothing, and neither does receiving the same mail again.
+ * The caller may reply 250 only after the result `stored`. A permanent refusal changes nothing, and
+ * neither does receiving the same mail again.
  */
 export async function receiveMail(
   deps: ReceiveDeps,
@@ -162,7 +162,7 @@ async function storeMail(
   if (inboxes.length === 0 && postmaster === null) return { kind: 'no_recipient' }
   const parsing = deps.parser.parse(raw)
   const reading = parsing.then(({ headers }) => headers)
-  // `parsing` reports its failure, and not every path awaits `reading`.
+  // `parsing` reports its failure, and some paths do not await `reading`.
   reading.catch(() => {})
   const authenticating = reports?.authenticate() ?? authenticateArriving(deps, arriving, reading)
   const scanning = scanArriving(deps, arriving)
@@ -178,7 +178,7 @@ async function storeMail(
       const text = 'Mail loop: the mailbox sent this itself'
       return { kind: 'loop', reason: 'own_mark', text, hops: headers.receivedCount }
     }
-    // All recipients share one reply, so a refusal would lose the mail of the others.
+    // All recipients share one reply, so a refusal would lose the mail of the rest.
     const from = arriving.clientAddress
     deps.log.warn({ looped, from }, 'a mail loop was stopped; other recipients got the mail')
     if (!hasOthers) return { kind: 'stored', messageIds: [] }
@@ -257,7 +257,7 @@ function commit(
   })
 }
 
-/** Mail injected into the sandbox is a copy, so even a valid signature proves nothing. */
+/** Mail injected through the sandbox may be a copy, so a valid signature proves nothing. */
 function isProof(origin: ArrivingMail['origin'], authentication: Authentication | null): boolean {
   return origin !== 'sandbox' && authentication?.verifiedFrom === true
 }
@@ -328,7 +328,7 @@ async function screenReceipts(
   return { receipts, keptOut }
 }
 
-/** Null if anyone may write to the inbox, as to a postmaster (RFC 5321 §4.5.1). */
+/** Returns null if anyone may write to the inbox, as to a postmaster (RFC 5321 §4.5.1). */
 function screeningOf({ address, screening }: ReachedInbox): Screening | null {
   return address.startsWith('postmaster@') ? null : screening
 }
@@ -376,8 +376,8 @@ function findLoopOfHops({
 }
 
 /**
- * Leaves out the inboxes that sent this message, by its hop marks. Mailing lists return mail to its
- * author by design, and an inbox may send to itself here.
+ * Excludes inboxes whose hop mark is in the message, because they sent it. Mailing lists return
+ * mail to its author by design, and an inbox may send to itself here.
  */
 function withoutSenders(
   deps: DeriveKey,
@@ -391,14 +391,14 @@ function withoutSenders(
 
 type Authenticated = {
   authentication: Authentication | null
-  /** For the reply; null if the policy of the From domain does not refuse the message. */
+  /** The text of the reply, or null if the author's DMARC policy does not refuse the message. */
   refusal: string | null
 }
 
 /**
- * Mail from this service needs no DNS. No policy refuses mail only for the postmaster, abuse@ and
- * return paths: it may be about such refusals. Never rejects, and takes at most AUTHENTICATE_MS_MAX
- * after `reading` has settled.
+ * Mail from this service needs no DNS. No policy refuses mail that is only for the postmaster,
+ * abuse@ and return paths, because it may be about such refusals. Never rejects, and takes at most
+ * AUTHENTICATE_MS_MAX after `reading` has settled.
  */
 export async function authenticateArriving(
   deps: { authenticator: Authenticator | null; rejectDmarcFailures: boolean },
@@ -430,12 +430,12 @@ export async function authenticateArriving(
   return { authentication, refusal: isRefusable ? policyRefusal(authentication) : null }
 }
 
-/** RFC 5321 §4.5.1: a postmaster receives all mail, even in an inbox of this name. */
+/** A postmaster receives all mail, even in an inbox of this name (RFC 5321 §4.5.1). */
 function isSubjectToPolicy(recipient: AcceptedRecipient): boolean {
   return recipient.kind === 'inbox' && !recipient.inbox.address.startsWith('postmaster@')
 }
 
-/** RFC 9989 §5.4. */
+/** Applies the policy of the author's domain (RFC 9989 §5.4). */
 function policyRefusal({ dmarc }: Authentication): string | null {
   if (dmarc.result !== 'fail' || dmarc.policy !== 'reject') return null
   return `The DMARC policy of ${dmarc.domain} has mail refused that it did not authenticate`

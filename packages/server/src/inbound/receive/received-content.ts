@@ -1,4 +1,4 @@
-// The columns of a received message that are the same for all its recipients.
+// Columns of a received message that are the same for all its recipients.
 
 import { hash } from 'node:crypto'
 import { formatMailbox } from '@mailroom/mail/address-list.ts'
@@ -68,10 +68,10 @@ function invitesColumn({ attachments, invites }: ParsedMessage): string | null {
 
 /** Servers retry a message for up to five days. */
 const REPEATED_WITHIN_MS = 5 * DAY_MS
-/** Programs may repeat the same message without a date, such as "The door is open." */
+/** Programs may send the same message again without a date, such as "The door is open." */
 const UNDATED_REPEATED_WITHIN_MS = 10 * MINUTE_MS
 
-/** Since then, the same octets without a Message-ID are a repetition: the client lost our reply. */
+/** After this time, the same bytes without a Message-ID are a duplicate after a lost reply. */
 export function repeatedSince({ date }: ParsedHeaders, nowMs: number): number {
   return nowMs - (date === null ? UNDATED_REPEATED_WITHIN_MS : REPEATED_WITHIN_MS)
 }
@@ -80,7 +80,7 @@ export function keyOfBytes(sha256: Uint8Array): Uint8Array {
   return receiptKey('', sha256)
 }
 
-/** 128 bits that identify a Message-ID together with the octets. */
+/** Makes 128 bits that identify a Message-ID together with the bytes. */
 function receiptKey(messageKey: string, sha256: Uint8Array): Uint8Array {
   const material = Buffer.concat([sha256, Buffer.from(messageKey, 'utf8')])
   return ownBytes(hash('sha256', material, 'buffer').subarray(0, 16))
@@ -90,8 +90,8 @@ const PARENTS_MAX = 100
 
 /**
  * The order decides the thread: In-Reply-To as written, then References from the nearest ancestor
- * (RFC 5322 §3.6.4: the last) to the farthest. Of more than PARENTS_MAX, the nearest and the root
- * remain.
+ * (RFC 5322 §3.6.4: the last) to the farthest. If there are more than PARENTS_MAX, the nearest and
+ * the root are used.
  */
 export function parentKeysOf(headers: ParsedHeaders): string[] {
   const ids = [...headers.inReplyTo, ...headers.references.toReversed()]
@@ -104,7 +104,7 @@ export function senderKeyOf({ from }: ParsedHeaders): string | null {
   return addressKey(from.address)
 }
 
-/** Documents count as unread even without `readsFiles`: their text is extracted on request. */
+/** Documents are unread even without `readsFiles`, because their text is extracted on request. */
 export function mentionsOf(
   { headers, mentions, attachments }: ParsedMessage,
   { readsFiles }: { readsFiles: ReadsFiles },

@@ -25,7 +25,7 @@ type ReceiverDeps = ReceiveDeps & {
 
 type Accepted = { recipients: AcceptedRecipient[]; sinceMs: number }
 
-/** Looks up recipients once `started` has resolved. No refusal sends mail. */
+/** Recipients are looked up once `started` has resolved. Refusals send no mail. */
 export function makeReceiver(
   deps: ReceiverDeps,
   { started, metrics }: { started: Promise<void>; metrics: Pick<Metrics, 'observeReceive'> },

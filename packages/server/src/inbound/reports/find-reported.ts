@@ -1,5 +1,5 @@
-// Finds the sent message and recipients that a report is about, and how far it is believed. A
-// complaint to abuse@ needs proof: our return path, or our hop mark, which only recipients have.
+// Finds the sent message and the recipients that a report is about, and how far to trust it. A
+// complaint to abuse@ must contain our return path, or our hop mark, which only recipients know.
 
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import { messageIdKey } from '@mailroom/mail/message-headers.ts'
@@ -34,12 +34,12 @@ export type Finding = { delivery: Named } & (
   | {
       kind: 'complaint'
       feedbackType: string
-      /** Whether no other recipient at this domain could have forged the complaint. */
+      /** True if no other recipient at this domain could have forged the complaint. */
       isAlone: boolean
     }
 )
 
-/** The sent message, with the recipients that reports to its return path may be about. */
+/** Returns the sent message and the recipients that reports to its return path may be about. */
 export async function findAtReturnPath(
   deps: ReportDeps,
   localPart: string,
@@ -51,16 +51,16 @@ export async function findAtReturnPath(
   const sent = await findSentByDelivery(deps.db, deliveryId)
   const named = sent?.deliveries.find(({ id }) => id === deliveryId)
   if (sent === null || named === undefined) return 'unknown_message'
-  // Only the server of this domain received this return path, so it cannot report on other domains.
+  // Only this domain's server received this return path, so it cannot report on other domains.
   const domain = domainOf(named.recipient)
   const group = sent.deliveries.filter(({ recipient }) => domainOf(recipient) === domain)
   return { sent, group }
 }
 
 /**
- * Each bounced delivery once. Recipients who share a return path can all forge reports to it, so
- * their bounces are never hard: only a report to the return path of a single recipient suppresses
- * its address.
+ * Returns each bounced delivery once. Recipients who share a return path can forge reports about
+ * each other, so only a report to the return path of a single recipient can be a hard bounce and
+ * suppress its address.
  */
 export async function findBounced(
   deps: ReportDeps,
@@ -95,8 +95,8 @@ export async function findBounced(
 }
 
 /**
- * If the mail was forwarded, the final mailbox may be dead while the original address is not. If
- * that mailbox is here, this service refused its own mail that came back, and the result is null.
+ * If the mail was forwarded, the final mailbox may be dead while the original address is not.
+ * Returns null if that mailbox is here, because this service then refused its own mail.
  */
 async function believed(
   deps: ReportDeps,
@@ -109,7 +109,7 @@ async function believed(
   return softened(said)
 }
 
-/** A hard bounce would suppress the address. */
+/** Makes a hard bounce soft, so that it does not suppress the address. */
 function softened(said: ReportedRecipient): ReportedRecipient {
   return said.bounceClass === 'hard' ? { ...said, bounceClass: 'soft' } : said
 }
@@ -128,11 +128,11 @@ export type Complaint = Extract<Report, { kind: 'complaint' }>
 type About = {
   sent: SentMessage
   group: readonly Named[]
-  /** Only the server of these recipients has the return path; any recipient has the hop mark. */
+  /** Only these recipients' server knows the return path; any recipient knows the hop mark. */
   proof: 'return_path' | 'hop_mark'
 }
 
-/** Null if the complaint proves no message; the reason is counted. */
+/** Returns null if the complaint proves no message, and counts the reason. */
 export async function findComplained(
   deps: ReportDeps,
   complaint: Complaint,
@@ -152,7 +152,7 @@ export async function findComplained(
   return null
 }
 
-/** Later recipients of the thread know the Message-ID; only the message has the hop mark. */
+/** Later recipients of the thread know the Message-ID, but only the message has the hop mark. */
 async function findMarked(
   deps: ReportDeps,
   { originalMessageId, returnedLoopMarks }: Complaint,
@@ -177,7 +177,7 @@ export function returnsMessage(
   )
 }
 
-/** `authenticate` is costly, and null if it is impossible. */
+/** `authenticate` is costly, and null if authentication is impossible. */
 export async function complaintsOf(
   deps: ReportDeps,
   { recipients, feedbackType, isStandard }: Complaint,
@@ -212,7 +212,7 @@ export async function complaintsOf(
   return findings
 }
 
-/** No sender may report for the inbox domain, which many accounts share. */
+/** Many accounts share the inbox domain, so no sender may report for it. */
 async function isAuthorised(
   { inboxDomain }: ReportDeps,
   authentication: Authentication | null,
@@ -240,7 +240,7 @@ function localPartOf(address: string | null): string {
   return address?.slice(0, Math.max(0, address.lastIndexOf('@'))) ?? ''
 }
 
-/** Names may have the address type of RFC 3464 §2.3.2 and be encoded as xtext (RFC 3461 §4). */
+/** Names may have an address type (RFC 3464 §2.3.2) and xtext encoding (RFC 3461 §4). */
 function matchRecipient<Delivery extends Named>(
   deliveries: readonly Delivery[],
   names: readonly (string | null)[],
@@ -253,7 +253,7 @@ function matchRecipient<Delivery extends Named>(
   return null
 }
 
-/** A name without a domain is at the reporting host, and compared by its local part. */
+/** A name without a domain is at the reporting host and is compared by its local part. */
 function isElsewhere(name: string, address: string): boolean {
   const domain = address.slice(address.lastIndexOf('@'))
   const own = addressKey(address)
@@ -262,7 +262,7 @@ function isElsewhere(name: string, address: string): boolean {
   )
 }
 
-/** The literal meaning comes first, because a tag may look like xtext. */
+/** The literal spelling comes first, because a tag may look like xtext. */
 function spellingsOf(name: string): string[] {
   const bare = name.trim().replace(/^<(.*)>$/s, '$1')
   const address = bare.replace(/^(?:rfc822|utf-8)\s*;\s*/i, '').replace(/^<(.*)>$/s, '$1')
@@ -273,12 +273,12 @@ function spellingsOf(name: string): string[] {
 }
 
 /**
- * Outcomes of reports in the metrics. `bounced` and `complained` changed a delivery; `repeated` had
- * been settled before. All others change nothing: the return path is `forged`, `expired` or of an
- * `unknown_message`; the report names an `unknown_recipient`, is `not_final`, or `ignored` for its
- * type or because it is about an inbox here; the delivery is `deferred` and retried; a complaint is
- * `unproven` if knowing the Message-ID suffices to write it; a `too_early` report has to be sent
- * again.
+ * Outcomes of reports, as metrics count them. `bounced` and `complained` changed a delivery; with
+ * `repeated`, an earlier report had. All others change nothing. The return path is `forged` or
+ * `expired`, or its message is unknown. The report names an unknown recipient, is not final, or is
+ * `ignored` because of its type or because it is about an inbox here. A `deferred` delivery is
+ * retried. A complaint is `unproven` if knowing the Message-ID suffices to write it. A `too_early`
+ * report must be sent again.
  */
 export type CountedReport =
   | 'bounced'

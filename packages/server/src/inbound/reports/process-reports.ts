@@ -1,5 +1,5 @@
-// Processes reports about sent mail to a return path or to abuse@. The service replies to none, and
-// does not reveal that a return path is forged.
+// Processes reports about sent mail to a return path or to abuse@. The service does not reply to
+// reports, and does not reveal that a return path is forged.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Authentication } from '@mailroom/mail/authentication.ts'
@@ -29,18 +29,18 @@ const REPORT_RETRY_MS = 50
 
 export type Arrived = {
   readReport(): Promise<Report>
-  /** Null if DNS authentication is impossible. */
+  /** This is null if DNS authentication is impossible. */
   authenticate(): Promise<Authentication | null>
-  /** Measured on the monotonic clock. */
+  /** The deadline is a time of the monotonic clock. */
   deadlineMs: number
 }
 
-/** `too_early`: the delivery is not settled, so the report has to be sent again. */
+/** `too_early`: the delivery is not settled, so the report must be sent again. */
 type Processed = { kind: 'done' } | { kind: 'too_early' }
 
 const DONE: Processed = { kind: 'done' }
 
-/** Returns the recipients that receive the message as mail and not as a report. */
+/** Returns the recipients that receive the message as mail instead of as a report. */
 export async function processReports(
   deps: ReportDeps,
   recipients: readonly AcceptedRecipient[],
@@ -85,7 +85,7 @@ async function processFor(
   }
 }
 
-/** `mail`: not a report, but a message for the inbox that sent. */
+/** The result `mail` means that the inbox that sent the message receives it. */
 export async function processAtReturnPath(
   deps: ReportDeps,
   localPart: string,
@@ -106,7 +106,7 @@ export async function processAtReturnPath(
       return settleReported(deps, { sent, findings, deadlineMs })
     }
     case 'complaint': {
-      // A person, or a program that quotes one, may use the words of a complaint.
+      // People, and programs that quote them, may use the words of a complaint.
       const isReport = report.isStandard || returnsMessage(deps, report, sent, localPart)
       if (!isReport) return { kind: 'mail', sent }
       if (isIgnored(deps, report)) return DONE
@@ -117,7 +117,7 @@ export async function processAtReturnPath(
   }
 }
 
-/** Null for mail that is not a complaint, or proves nothing: people have to read it. */
+/** Returns null for mail that is not a complaint or proves nothing; people must read it. */
 export async function processAtAbuse(
   deps: ReportDeps,
   { readReport, authenticate, deadlineMs }: Arrived,
@@ -132,7 +132,7 @@ export async function processAtAbuse(
   return settleReported(deps, { sent: about.sent, findings, deadlineMs })
 }
 
-/** These are not complaints of a recipient (RFC 5965 §7.3, RFC 6430). */
+/** Reports of these types are not complaints of a recipient (RFC 5965 §7.3, RFC 6430). */
 const IGNORED = new Set(['not-spam', 'auth-failure'])
 
 function isIgnored(deps: ReportDeps, { feedbackType }: Complaint): boolean {
@@ -142,7 +142,7 @@ function isIgnored(deps: ReportDeps, { feedbackType }: Complaint): boolean {
 }
 
 /**
- * Deliveries that can be settled are recorded even if others are `too_early` at `deadlineMs`. A
+ * Records the deliveries that can be settled, even if others are `too_early` at `deadlineMs`. A
  * repeated report changes nothing.
  */
 async function settleReported(

@@ -1,4 +1,4 @@
-// Scans a message with clamd by its command INSTREAM (clamd(8)).
+// Scans a message with the INSTREAM command of clamd (clamd(8)).
 
 import { connect } from 'node:net'
 import type { ScanAnswer } from './scan-answer.ts'
@@ -10,7 +10,7 @@ export type ClamdAddress =
   | { readonly host: string; readonly port: number }
   | { readonly path: string }
 
-/** `tcp://host:port`, or the path of a socket. */
+/** The URL is `tcp://host:port` or the path of a socket. */
 export function clamdAddressOf(url: string): ClamdAddress {
   if (url.startsWith('/')) return { path: url }
   const { hostname, port } = new URL(url.replace(/^tcp:/, 'http:'))
@@ -19,7 +19,7 @@ export function clamdAddressOf(url: string): ClamdAddress {
 
 const NAME_LENGTH_MAX = 120
 
-/** Rejects without a usable answer. */
+/** Rejects if there is no usable answer. */
 export async function askClamd(
   address: ClamdAddress,
   raw: Uint8Array,
@@ -44,7 +44,7 @@ function exchange(address: ClamdAddress, raw: Uint8Array, signal: AbortSignal): 
   }
   const fail = (error: unknown) => {
     end()
-    // clamd may refuse a long message before it has read it; its reply then counts.
+    // clamd may refuse a long message before reading all of it; that reply is used.
     if (reply.endsWith('\0')) resolve(reply)
     else reject(error)
   }

@@ -1,15 +1,15 @@
-// Scans a message with rspamd (POST /checkv2 of its controller or worker).
+// Scans a message with rspamd by POST /checkv2 to its controller or a worker.
 
 import type { ArrivingBytes, ScanAnswer } from './scan-answer.ts'
 
-/** Exceeds any answer of rspamd. */
+/** The bound is larger than any answer of rspamd. */
 const ANSWER_BYTES_MAX = 1 << 20
 const NAMED_SYMBOLS = 5
 const SPAM_ACTIONS = new Set(['reject', 'add header', 'rewrite subject'])
 
 type Symbols = Readonly<Record<string, { readonly score?: unknown } | null>>
 
-/** Rejects without a usable answer. */
+/** Rejects if there is no usable answer. */
 export async function askRspamd(
   baseUrl: string,
   mail: ArrivingBytes,

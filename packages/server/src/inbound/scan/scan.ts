@@ -1,5 +1,5 @@
-// Asks the configured scanners, rspamd for spam and clamd for viruses. A scanner that is down or
-// slow delays mail by at most SCAN_MS_MAX and never loses any.
+// Asks the configured scanners: rspamd for spam, clamd for viruses. A scanner that is down or slow
+// delays mail by at most SCAN_MS_MAX and never loses any.
 
 import type { CategoryReason } from '@mailroom/mail/mime/parsed-message.ts'
 import type { ScanResult } from '#mailbox/messages/store/message-kind.ts'
@@ -12,11 +12,11 @@ import type { ArrivingBytes, ScanAnswer } from './scan-answer.ts'
 const SCAN_MS_MAX = 2 * SECOND_MS
 
 export type MailScanner = {
-  /** Never rejects. */
+  /** The promise never rejects. */
   scan(mail: ArrivingBytes): Promise<ScanResult>
 }
 
-/** Null without a configured scanner. */
+/** Returns null if no scanner is configured. */
 export function openMailScanner({
   rspamdUrl,
   clamdUrl,
@@ -40,7 +40,7 @@ export function openMailScanner({
 
 type Failure = { readonly verdict: null; readonly spamScore: null; readonly reason: CategoryReason }
 
-/** Logs the first of several failures and the recovery. */
+/** Logs the first of several failures, and the recovery. */
 function guarded(
   rule: string,
   log: Log,

@@ -1,24 +1,24 @@
-// Downloads: requests for the same content share one read, and their total memory is bounded.
+// Bounds the memory of downloads. Concurrent requests for the same content share one read.
 
 import { type AppError, problem } from '#platform/problem.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 
-/** Fewer than PARSE_WORKERS_MAX, so that mail can still be received. */
+/** This must be less than PARSE_WORKERS_MAX, so that a parser is left for arriving mail. */
 const ATTACHMENT_READS_AT_ONCE = 1
-/** Each download may use MESSAGE_BYTES_MAX before it counts towards DOWNLOAD_BYTES_MAX. */
+/** A raw read may use MESSAGE_BYTES_MAX before it is included in DOWNLOAD_BYTES_MAX. */
 const RAW_READS_AT_ONCE = 4
 const DOWNLOADS_WAITING_MAX = 100
-/** Content held for clients that are downloading; above this, further downloads are refused. */
+/** While clients hold this much content, further downloads are refused. */
 const DOWNLOAD_BYTES_MAX = 256 * 1024 * 1024
 const DOWNLOAD_BYTES_KEPT = 64 * 1024 * 1024
 
-/** `release` must be called once the content is sent or cancelled; a second call does nothing. */
+/** The caller must call `release` once the content is sent or cancelled. */
 export type HeldContent = { readonly content: Uint8Array; release(): void }
 
 type DownloadKind = 'raw' | 'attachment'
 
 export type Downloads = {
-  /** Rejects as `read` does, or with `service_unavailable` when too much waits or is held. */
+  /** Throws `service_unavailable` if too many reads are waiting or too much content is held. */
   hold(kind: DownloadKind, key: string, read: () => Promise<Uint8Array>): Promise<HeldContent>
 }
 
@@ -49,7 +49,7 @@ type Entry = {
 class SharedDownloads implements Downloads {
   readonly #limits: DownloadLimits
   readonly #reads: Readonly<Record<DownloadKind, Semaphore>>
-  /** Least recently used first. */
+  /** Entries are in order of use, the least recently used first. */
   readonly #entries = new Map<string, Entry>()
   #heldBytes = 0
 
@@ -86,7 +86,6 @@ class SharedDownloads implements Downloads {
   }
 
   #start(kind: DownloadKind, name: string, read: () => Promise<Uint8Array>): Entry {
-    // Unused content is dropped long before this bound.
     if (this.#heldBytes >= this.#limits.bytesMax) throw tooMany()
     const entry: Entry = { content: this.#reads[kind].run({}, read), sizeBytes: 0, users: 0 }
     entry.content.then(

@@ -11,7 +11,7 @@ import type { Downloads } from './downloads.ts'
 export type ReadingDeps = Store & { parser: Parser; downloads: Downloads; fileReader: FileReader }
 
 export type AttachmentTexts = {
-  /** Requests at once share one extraction. `service_unavailable` when too many files wait. */
+  /** Concurrent requests share one extraction. May throw `service_unavailable`. */
   of(deps: ReadingDeps, accountId: string, found: FoundAttachment): Promise<FileText>
 }
 

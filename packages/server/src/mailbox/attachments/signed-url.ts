@@ -1,9 +1,9 @@
-// Signed URLs of attachments and of remote images in messages. A URL gives access until it expires.
+// Signed URLs of attachments and remote images. Each URL gives access until it expires.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { MINUTE_MS } from '#platform/units.ts'
 
-/** Responses sign their URLs anew, so a short life is enough. */
+/** URLs can expire soon because every response signs new ones. */
 export const SIGNED_URL_MS = 15 * MINUTE_MS
 
 export type UrlSigner = { publicUrl: () => string; urlKey: Uint8Array }
@@ -18,7 +18,7 @@ export function attachmentUrl(
   return `${publicUrl()}/v1/attachments/${messageId}/${encodeURIComponent(filename)}?${query}`
 }
 
-/** Contains no character that would end an HTML attribute or a CSS string. */
+/** The URL contains no character that could end an HTML attribute or a CSS string. */
 export function imageUrl(
   imageKey: Uint8Array,
   { messageId, url, nowMs }: { messageId: string; url: string; nowMs: number },
@@ -27,7 +27,7 @@ export function imageUrl(
   return `/v1/messages/${messageId}/image?url=${encodeAll(url)}&${query}`
 }
 
-/** Signs `id` and `name`; `path` is not signed. */
+/** The signature covers `id` and `name`, not `path`. */
 export function signedFileUrl(
   { publicUrl, urlKey }: UrlSigner,
   { path, id, name, expiresAtMs }: { path: string; id: string; name: string; expiresAtMs: number },
@@ -43,7 +43,7 @@ export function encodeAll(text: string): string {
   )
 }
 
-/** Whether the service made this signature for the name and it has not expired; constant time. */
+/** Checks the signature and its expiry in constant time. */
 export function isSignatureGood(
   key: Uint8Array,
   { expires = '', signature = '' }: Signature,
@@ -55,7 +55,7 @@ export function isSignatureGood(
   return /^\d{1,12}$/.test(expires) && Number(expires) * 1000 >= nowMs
 }
 
-/** `name` is a file name or URL. */
+/** The name is a file name or a URL. */
 type Signed = { messageId: string; name: string }
 
 function signedQuery(key: Uint8Array, { nowMs, ...signed }: Signed & { nowMs: number }): string {
@@ -71,6 +71,6 @@ function signedUntil(
 }
 
 function sign(key: Uint8Array, expires: string, { messageId, name }: Signed): string {
-  // The name comes last: it is the only part that may contain a line break.
+  // The name must be last, because only the name may contain a line break.
   return createHmac('sha256', key).update(`${messageId}\n${expires}\n${name}`).digest('base64url')
 }

@@ -1,4 +1,4 @@
-// Extracts the attachments of arrived mail in the background, one message at a time per process.
+// Extracts text from attachments of received mail in the background, one message at a time.
 
 import { isReadOnArrival } from '#mailbox/attachments/store/extract-on-arrival.ts'
 import { listReadFiles } from '#mailbox/attachments/store/texts.ts'
@@ -12,9 +12,9 @@ import type { JobKind } from '#queue/work-jobs.ts'
 import type { AttachmentTexts, ReadingDeps } from './extract-text.ts'
 
 const FILES_MAX = 20
-/** Timeouts of a message, or of a sender, after which files are extracted on request only. */
+/** After this many timeouts of a message or sender, files are extracted only on request. */
 const TIMEOUTS_MAX = 2
-/** How long timeouts count against a sender, and for how many senders. */
+/** Timeouts of a sender are forgotten after this time. */
 const SENDER_MS = HOUR_MS
 const SENDERS_MAX = 10_000
 const MESSAGE_MS_MAX = MINUTE_MS
@@ -28,7 +28,7 @@ export function attachmentTextWork(
   return { jobs: readAttachments ? [extractionJobs(deps)] : [] }
 }
 
-/** The key of a job is a message id. */
+/** Each job is keyed by a message id. */
 export function extractionJobs(deps: Deps): JobKind {
   const now = () => deps.clock.monotonic()
   const timeouts = new Cache<number>({ entriesMax: SENDERS_MAX, now })
@@ -62,7 +62,7 @@ async function readFiles(
     if (isCostly || clock.monotonic() > untilMs) return true
     const { rawId, inboxId } = message
     const found = { messageId, rawId, inboxId, attachment }
-    // A shutdown must not wait for a file, which may take ten seconds.
+    // Extraction may take ten seconds per file, and a shutdown must not wait for it.
     const text = await raceAbort(deps.attachmentTexts.of(deps, accountId, found), { signal })
     if (text?.mayPass !== true) continue
     timeouts.set(sender, (timeouts.get(sender) ?? 0) + 1, { ttlMs: SENDER_MS })

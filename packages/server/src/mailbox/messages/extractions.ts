@@ -1,4 +1,4 @@
-// Cached codes, links and hidden text of messages. Messages never change.
+// Caches the codes, links and hidden text of messages, which never change.
 
 import { setImmediate } from 'node:timers/promises'
 import type { ExtractedFrom, MessageReading } from '@mailroom/mail-reading/extract/extract.ts'
@@ -11,13 +11,13 @@ const EXTRACTED_BYTES_KEPT = 4 * 1024 * 1024
 const EXTRACTING_SLICE_MS = 8
 
 export type Extractions = {
-  /** Null for an outbound message. Yields to other requests after EXTRACTING_SLICE_MS of work. */
+  /** Returns null for an outbound message. Yields after each EXTRACTING_SLICE_MS of work. */
   of(
     message: Pick<Message, 'id' | 'direction' | 'subject' | 'bodyText' | 'bodyHtml' | 'defects'>,
   ): Promise<MessageReading | null>
 }
 
-/** Long messages go to the `parser`; without one, or while its queue is full, they run here. */
+/** The parser handles long messages. If it is absent or its queue is full, they run here. */
 export function openExtractions(
   bytesKept: number = EXTRACTED_BYTES_KEPT,
   clock: Clock = systemClock,
@@ -31,10 +31,10 @@ export function openExtractions(
       try {
         return await parser.readContent(source)
       } catch {
-        // The parser's queue is full; extraction has its own bounds.
+        // The parser's queue is full, so the extraction runs here within its own bounds.
       }
     }
-    // Loaded on first use, because it has words of thirty languages.
+    // This module is loaded on first use, because it contains the words of thirty languages.
     const { readContent } = await import('@mailroom/mail-reading/extract/extract.ts')
     const startMs = clock.monotonic()
     const read = readContent(source)
@@ -60,10 +60,10 @@ export function openExtractions(
   }
 }
 
-/** In characters; takes a millisecond or two. */
+/** A message of this many characters takes a millisecond or two. */
 const QUICK_LENGTH_MAX = 8 * 1024
 
-/** Styles need the CSS tables, which only the parser's threads load. */
+/** Only the parser's threads load the CSS tables that styles need. */
 function isQuick({ text, html }: ExtractedFrom): boolean {
   return text.length + html.length <= QUICK_LENGTH_MAX && !/style/i.test(html)
 }

@@ -1,4 +1,4 @@
-// Fetches the remote images of messages from hosts that strangers choose.
+// Fetches remote images of messages. Strangers choose the hosts, so every fetch is bounded.
 
 import { ownNamesOf } from '#config/read-settings.ts'
 import type { Settings } from '#config/settings.ts'
@@ -6,9 +6,9 @@ import type { Resolver } from '#platform/dns/resolver.ts'
 import { type HttpGetter, openHttpGetter } from '#platform/egress/http-get.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
-/** Newsletter images stay under one mebibyte. */
+/** Images in newsletters are smaller than one mebibyte. */
 export const IMAGE_BYTES_MAX = 5 * 1024 * 1024
-/** Covers the lookup, all redirections and the body. */
+/** The limit includes the DNS lookup, all redirects and the body. */
 const IMAGE_MS_MAX = 10 * SECOND_MS
 const IMAGE_REDIRECTS_MAX = 3
 

@@ -36,7 +36,7 @@ export async function* presentListed(
   }
 }
 
-/** `extracted` comes from the uncut message, so that lists and the message itself agree. */
+/** `extracted` is computed from the uncut message, so that lists and the message itself agree. */
 async function presentBodies(
   read: Message,
   { message, isTruncated }: ReturnType<typeof cutBodies>,
@@ -88,7 +88,7 @@ export async function presentAttachments(
   }))
 }
 
-/** Adds the beginnings of extracted texts, PARSED_TEXTS_LENGTH_MAX in total. */
+/** Adds the beginnings of extracted texts, up to PARSED_TEXTS_LENGTH_MAX in total. */
 export async function withParsedTexts(
   db: ReadDb,
   { id, attachments }: Pick<Message, 'id' | 'attachments'>,
@@ -107,12 +107,10 @@ export async function withParsedTexts(
 
 const UNREAD = new Set<ExtractionMethod>(['unsupported', 'failed', 'too_large'])
 
-/**
- * One character more than is shown, to detect longer bodies; enough to find all codes and links.
- */
+/** The extra character shows that a body is longer than the API returns. */
 export const CUT_READ_LENGTH = SHOWN_BODY_BYTES_MAX + 1
 
-/** At most SHOWN_BODY_BYTES_MAX octets of UTF-8 per body; never splits a character. */
+/** Cuts each body to SHOWN_BODY_BYTES_MAX bytes of UTF-8 without splitting a character. */
 export function cutBodies(message: Message): { message: Message; isTruncated: boolean } {
   const bodyText = cut(message.bodyText)
   const bodyHtml = cut(message.bodyHtml)
@@ -128,9 +126,9 @@ export function cutBodies(message: Message): { message: Message; isTruncated: bo
 
 function cut(text: string): string {
   const bytesMax = SHOWN_BODY_BYTES_MAX
-  // A UTF-16 unit takes three octets at most.
+  // Each UTF-16 unit takes at most three bytes in UTF-8.
   if (text.length * 3 <= bytesMax || Buffer.byteLength(text, 'utf8') <= bytesMax) return text
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytesMax))
-  // A slice would keep all of the long text in memory.
+  // A slice would keep the entire string in memory.
   return Buffer.from(text.slice(0, read), 'utf8').toString('utf8')
 }

@@ -14,7 +14,7 @@ import type { Db } from '#store/tables.ts'
 export type RawReader = Store &
   Pick<Settings, 'inboxDomain' | 'smtpHostname'> & { downloads: Downloads }
 
-/** Removes Authentication-Results that name this service, which never writes any. */
+/** Removes Authentication-Results fields in the name of this service, which are always forged. */
 export async function readRaw(
   deps: RawReader,
   input: { accountId: string; messageId: string },
@@ -28,12 +28,12 @@ export async function readRaw(
   return readReceivedRaw(deps, message)
 }
 
-/** Also for quarantined messages. */
+/** Reads the raw bytes of received and quarantined messages. */
 export function readReceivedRaw(
   deps: RawReader,
   { rawId, toAddr }: { rawId: string; toAddr: string },
 ): Promise<HeldContent> {
-  // Inboxes of other domains may share the bytes.
+  // The bytes may be shared with inboxes on other domains.
   const ownDomain = domainOf(toAddr)
   const ours = new Set([deps.smtpHostname, deps.inboxDomain, ownDomain])
   return deps.downloads.hold('raw', `${rawId} ${ownDomain}`, async () => {
@@ -49,7 +49,7 @@ export type FoundAttachment = {
   readonly attachment: ParsedAttachment
 }
 
-/** `accountId` null means any account: the caller has verified a signature. Throws `not_found`. */
+/** If `accountId` is null, the caller has verified a signature. Throws `not_found`. */
 export async function findAttachment(
   deps: { db: Db },
   input: { accountId: string | null; messageId: string; filename: string },
@@ -73,7 +73,7 @@ export async function readAttachment(
   })
 }
 
-/** `rawId` must come from a row. Throws `not_found`, even if deleted during the read. */
+/** The caller must take `rawId` from a row. Throws `not_found` if it is deleted during the read. */
 export async function readRawBytes(
   deps: Pick<Store, 'db' | 'blobs'>,
   rawId: string,
@@ -82,7 +82,7 @@ export async function readRawBytes(
   if (raw === null) throw notFound()
   const content = raw.content ?? (await deps.blobs?.get(rawId)) ?? null
   if (content !== null) return content
-  // Deletion removes the row before the bytes.
+  // A deletion removes the row before the bytes.
   if ((await findRawMessage(deps.db, rawId)) === null) throw notFound()
   throw new Error(`The bytes of ${rawId} are not in the blob store.`)
 }

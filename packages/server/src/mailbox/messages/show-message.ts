@@ -1,4 +1,4 @@
-// A message as an HTML page. The service fetches remote images, so that their hosts learn nothing.
+// Renders a message as HTML. The service fetches remote images to hide the reader from their hosts.
 
 import { imageType, isShownType } from '@mailroom/mail-reading/display/images.ts'
 import type { AddressOf } from '@mailroom/mail-reading/display/shown-html.ts'
@@ -18,7 +18,7 @@ import { Semaphore } from '#platform/semaphore.ts'
 import type { Keys } from '#secrets/secrets.ts'
 import type { Store } from '#store/store.ts'
 
-/** The keys that sign the URLs of a message's images. */
+/** Keys that sign the URLs of a message's images. */
 type ImageKeys = Pick<Keys, 'urlKey' | 'deriveKey'>
 
 const IMAGE_KEY_PURPOSE = 'message-images'
@@ -29,7 +29,7 @@ export async function showMessage(
     accountId: string
     messageId: string
     showsRemote: boolean
-    /** Shows only the text that the HTML hides from readers. */
+    /** If true, the page shows only the text that the HTML hides from readers. */
     showsHidden?: boolean
     beforeLong?: () => Promise<void>
   },
@@ -37,7 +37,7 @@ export async function showMessage(
   const message = await getMessage(deps, input)
   const { bodyHtml: html, bodyText, subject } = message
   const { showsRemote, showsHidden = false } = input
-  // An approver may see outgoing mail in any window.
+  // Approvers may open an outbound message in any window.
   const isStill = message.direction === 'outbound'
   const { shownBody } = await import('@mailroom/mail-reading/display/shown-html.ts')
   const shown =
@@ -66,16 +66,16 @@ function addresses(
     if (image.kind === 'remote') return imageUrl(imageKey, { messageId, url: image.url, nowMs })
     const part = parts.get(image.contentId)
     if (part === undefined || !isShownType(part.contentType)) return null
-    // The URL has no host, because the service may have several names.
+    // The URL is relative, because the service may have several host names.
     const url = attachmentUrl({ publicUrl: () => '', urlKey }, { ...part, messageId, nowMs })
     return url.replace(/[!'()*]/g, encodeAll)
   }
 }
 
-/** Concurrent fetches; each may hold IMAGE_BYTES_MAX. */
+/** Limits concurrent fetches, because each may use IMAGE_BYTES_MAX of memory. */
 const IMAGES_AT_ONCE = 16
 const IMAGES_PER_ACCOUNT_AT_ONCE = 8
-/** More images than a newsletter has. */
+/** The limit exceeds the number of images in any newsletter. */
 const IMAGES_WAITING_MAX = 200
 
 export function openImageFetches(): Semaphore {

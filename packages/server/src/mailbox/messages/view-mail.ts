@@ -1,4 +1,4 @@
-// Reads messages for views within bounds; `mail-reading` composes the text.
+// Reads messages for views; `mail-reading` composes the text.
 
 import type { Authentication } from '@mailroom/mail/authentication.ts'
 import type { EarlierText } from '@mailroom/mail-reading/view/fold-quotes.ts'
@@ -19,9 +19,9 @@ import { notFound } from '#platform/problem.ts'
 import type { Db } from '#store/tables.ts'
 import { withParsedTexts } from './present-message.ts'
 
-/** Text and HTML of all messages of a view, more than one message has; beyond it they are cut. */
+/** The text and HTML of a view are cut to this total. One message alone may have more. */
 const VIEW_THREAD_LENGTH_MAX = 6_000_000
-/** The first message of a view moves in steps, so that offsets stay valid in between. */
+/** The window of messages moves in steps, so that offsets stay valid in between. */
 const VIEW_MESSAGES_MAX = 100
 const VIEW_MESSAGES_STEP = 50
 
@@ -29,9 +29,9 @@ type ViewDeps = { db: Db; parser: Parser; chance: Chance }
 
 export type ViewOptions = {
   readonly accountId: string
-  /** In code points. */
+  /** The limit is in code points. */
   readonly maxChars: number
-  /** Code points between the boundary lines. */
+  /** The offset counts code points after the opening boundary line. */
   readonly offset: number
   readonly hasFullLinks: boolean
   readonly isUnfolded: boolean
@@ -79,9 +79,9 @@ export async function viewThread(
   return viewPage({ title, notes, messages, chance: deps.chance, ...options })
 }
 
-/** Most quotes are from the message directly before. */
+/** Most messages quote the one directly before them. */
 const EARLIER_MESSAGES_MAX = 20
-/** In UTF-16 units for all of them, because they are searched again for each message. */
+/** The total is in UTF-16 units. It is small because it is searched again for each message. */
 const EARLIER_LENGTH_MAX = 256 * 1024
 
 async function earlierOf(
@@ -173,7 +173,7 @@ async function shownOf(
   }
 }
 
-/** In UTF-16 units. */
+/** The limit is in UTF-16 units. */
 const VIEW_FILES_LENGTH_MAX = 200_000
 
 type FilesRoom = { left: number }

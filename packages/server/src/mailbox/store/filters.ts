@@ -1,5 +1,5 @@
-// Filters lists window by window. The database may match too much, never too little; texts are
-// compared here, so that both engines agree.
+// Filters lists window by window. A query may match too much, never too little. Texts are compared
+// here, so that both engines agree.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { COUNTED_MAX, type MessageCategory } from '@mailroom/contract/vocabulary.ts'
@@ -28,9 +28,9 @@ export type MailFilter = {
 
 export type Filtered = {
   readonly ids: string[]
-  /** Counted up to COUNTED_MAX. */
+  /** The count stops at COUNTED_MAX. */
   readonly total: number
-  /** False if time ran out. */
+  /** This is false if time ran out. */
   readonly isComplete: boolean
 }
 
@@ -41,7 +41,7 @@ type FilterIn = {
 }
 
 const FILTER_MS_MAX = 5 * SECOND_MS
-/** Entries of the first window, and the most of later ones, whose size adapts to the time taken. */
+/** Sizes of the first window and of the largest one; sizes adapt to the time taken. */
 const WINDOW_FIRST = 4_096
 const WINDOW_MAX = 65_536
 const WINDOW_MS = { quick: 40, slow: 120 } as const
@@ -78,7 +78,7 @@ export const filterThreads: LongRead<Tables, FilterIn & ThreadFilter & Page, Fil
 
 type Moment = { readonly at: number; readonly id: string }
 
-/** After `after`, up to and including `last`; null for no bound. */
+/** The window starts after `after` and includes `last`. Null means no bound. */
 type Window = { readonly after: Moment | null; readonly last: Moment | null }
 
 async function walk({
@@ -89,7 +89,7 @@ async function walk({
 }: {
   page: Page
   signal: AbortSignal
-  /** Null when the list is shorter. */
+  /** Returns null if the list ends before that. */
   findEnd(window: Window, size: number): Promise<Moment | null>
   match(window: Window): Promise<string[]>
 }): Promise<Filtered> {
@@ -238,7 +238,7 @@ async function findMatchingThreads(
     .where('messages.account_id', '=', accountId)
     .where('messages.thread_id', 'in', threadIds)
   const isWithout = filter.hasAttachment === false
-  // A thread is without attachments if none of its messages has one.
+  // A thread has no attachments only if none of its messages has any.
   const ofMessage = { ...filter, hasAttachment: null }
   let compared = inThreads
     .select(['messages.thread_id', ...comparedColumns(ofMessage)])
@@ -255,7 +255,7 @@ async function findMatchingThreads(
   return found
 }
 
-/** A join would make PostgreSQL read all messages with attachments for a few threads. */
+/** With a join, PostgreSQL would read all messages with attachments for a few threads. */
 const HAS_ATTACHMENT = sql<SqlBool>`(
   select 1 from messages as with_files
   where with_files.inbox_id = messages.inbox_id and with_files.arrival = messages.arrival
@@ -279,7 +279,7 @@ function comparedColumns({ from, to, subject }: MailFilter) {
   ]
 }
 
-/** Read only for sent mail: SQLite stores this column behind the text. */
+/** This is read only for sent mail, because SQLite stores the column after the text. */
 const SENT_TO = sql<string | null>`
   case when messages.direction = 'outbound' then messages.to_addrs end`.as('to_addrs')
 
@@ -294,7 +294,7 @@ function mayMatch(db: ReadDb, row: OfMessage, filter: MailFilter) {
   if (filter.subject !== null) conditions.push(contains('messages.subject', filter.subject))
   if (filter.to !== null) {
     const { to } = filter
-    // Lists are JSON, which escapes some characters.
+    // JSON lists escape some characters.
     const inList =
       JSON.stringify(to) === `"${to}"` ? contains('messages.cc', to) : sql<SqlBool>`1 = 1`
     const fields = [
@@ -314,7 +314,7 @@ function mayMatch(db: ReadDb, row: OfMessage, filter: MailFilter) {
     : sql<SqlBool>`${sql.join(conditions, sql` and `)}`
 }
 
-/** Uses the index of messages with attachments, because the column is behind the text. */
+/** Uses the index of messages with attachments, because the column is stored after the text. */
 function hasAttachment(row: OfMessage) {
   return row.exists(
     row
@@ -340,15 +340,15 @@ function contains(text: string | null | undefined, wanted: string): boolean {
   return text !== null && text !== undefined && foldCase(text).includes(foldCase(wanted))
 }
 
-/** Half-open; null for no bound. */
+/** The period includes `fromMs` and excludes `untilMs`. Null means no bound. */
 export type Period = { readonly fromMs: number | null; readonly untilMs: number | null }
 
-/** Without the trash; null for none. */
+/** The trash is excluded. Returns null if no message matches. */
 export async function findArrivalsOf(
   db: ReadDb,
   { inboxId, period: { fromMs, untilMs } }: { inboxId: string; period: Period },
 ): Promise<{ first: number; last: number } | null> {
-  // `+ 0` keeps PostgreSQL from searching the maximum through the whole arrival index.
+  // `+ 0` keeps PostgreSQL from searching all of the arrival index for the maximum.
   let query = db.read
     .selectFrom('messages')
     .select(sql<number | null>`min(arrival + 0)`.as('first'))

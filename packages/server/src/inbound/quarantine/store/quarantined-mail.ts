@@ -16,7 +16,7 @@ export const QUARANTINE_MS = 30 * DAY_MS
 
 export type OfAccount = { accountId: string; quarantinedId: string }
 
-/** Newest first. */
+/** Lists quarantined messages, newest first. */
 export async function listQuarantined(
   db: ReadDb,
   input: { accountId: string; inboxId: string | null; limit: number; offset: number },
@@ -34,7 +34,7 @@ export async function listQuarantined(
   return { quarantined: rows.map(quarantinedMessages.read), total }
 }
 
-/** Null if the account has no such message, or its inbox is deleted. */
+/** Returns null if the account has no such message or its inbox is deleted. */
 export async function findQuarantined(
   db: ReadDb,
   { accountId, quarantinedId }: OfAccount,
@@ -73,7 +73,7 @@ async function countQuarantined(
   return rows.reduce((total, row) => total + row.quarantined_count, 0)
 }
 
-/** The caller takes over the reference to the raw message. */
+/** The caller becomes the owner of the reference to the raw message. */
 async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarantined | null> {
   const known = await tx.query
     .selectFrom('quarantined_messages')
@@ -82,7 +82,7 @@ async function takeQuarantined(tx: Tx, input: OfAccount): Promise<Quarantined | 
     .where('id', '=', input.quarantinedId)
     .executeTakeFirst()
   if (known === undefined) return null
-  // Locks the inbox before the row, in the order of all transactions on its messages.
+  // The inbox is locked before the row, as in all transactions on its messages.
   if (!(await countInInbox(tx, known.inbox_id, { by: 0, bytes: 0 }))) return null
   const row = await tx.query
     .deleteFrom('quarantined_messages')
@@ -116,7 +116,7 @@ type ReleaseOutcome = {
   blobIds: string[]
 }
 
-/** Null if the account has no such message in quarantine. */
+/** Returns null if the account has no such message in quarantine. */
 export const storeReleased = transaction({
   name: 'releaseQuarantined',
   accountOf: ({ accountId }) => accountId,
@@ -127,12 +127,12 @@ export const storeReleased = transaction({
     const { messageId, threadId, eventId, ...arrival } = input
     const result = await receiveKept(tx, {
       ...arrival,
-      // Otherwise a signature would make a correspondent of a sender whom a policy keeps out.
+      // A signature must not make a correspondent of a sender whom a policy blocks.
       senderProof: SENDER_PROOFS.none,
       raw: { id: rawId, size_bytes: await sizeOf(tx, rawId), reverse_path: taken.reversePath },
       receipts: [{ ...taken, messageId, threadId, eventId }],
     })
-    // The message takes over the quarantine's reference to the raw message.
+    // The message now owns the quarantine's reference to the raw message.
     if (result?.kind === 'stored') return { messageId, isNew: true, blobIds: [] }
     if (result?.kind !== 'duplicate' || result.messageId === null) {
       throw new Error('An inbox with mail in quarantine is not there.')
@@ -151,7 +151,7 @@ async function sizeOf(tx: Tx, rawId: string): Promise<number> {
   return raw.size_bytes
 }
 
-/** Null if the account has no such message in quarantine. */
+/** Returns null if the account has no such message in quarantine. */
 export const removeQuarantined = transaction({
   name: 'deleteQuarantined',
   accountOf: ({ accountId }) => accountId,
@@ -162,7 +162,7 @@ export const removeQuarantined = transaction({
   },
 })
 
-/** Removes up to `PURGE_STEP_ROWS` messages; returns the ids of their raw messages. */
+/** Removes up to `PURGE_STEP_ROWS` messages and returns the ids of their raw messages. */
 export async function purgeQuarantined(tx: Tx, untilMs: number): Promise<string[]> {
   const expired = await tx.query
     .selectFrom('quarantined_messages')
@@ -188,7 +188,7 @@ export async function purgeQuarantined(tx: Tx, untilMs: number): Promise<string[
   return removed.map((row) => row.raw_id)
 }
 
-/** Leaves counters unchanged: the deleted inbox no longer has any. */
+/** Counters are not updated, because a deleted inbox no longer has any. */
 export async function purgeQuarantinedOf(tx: Tx, inboxId: string): Promise<string[]> {
   const removed = await tx.query
     .deleteFrom('quarantined_messages')
@@ -204,7 +204,7 @@ export async function purgeQuarantinedOf(tx: Tx, inboxId: string): Promise<strin
   return removed.map((row) => row.raw_id)
 }
 
-/** False if the inbox is deleted. */
+/** Returns false if the inbox is deleted. */
 async function countInInbox(
   tx: Tx,
   inboxId: string,

@@ -1,5 +1,5 @@
-// Plans the rows to write for arriving messages, as if each had arrived after the one before it.
-// Pure: no database.
+// Plans the rows to write for a group of messages, as if they had arrived one after the other. The
+// functions are pure and use no database.
 
 import type { EventQuarantined } from '@mailroom/contract/events.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
@@ -38,9 +38,9 @@ export type Receipt = {
   threadId: string
   eventId: string
   toAddr: string
-  /** The first address at RCPT that reaches the inbox, in the client's spelling. */
+  /** The first RCPT address that reaches the inbox, as the client wrote it. */
   recipient: string | null
-  /** Empty if one of its addresses is on the domain of the service. */
+  /** This is empty if one of the addresses is on the service's own domain. */
   through: ReachedThrough[]
   deliveryRole: 'to' | 'cc'
 }
@@ -64,9 +64,9 @@ export type Arrival = {
   content: ReceivedContent
   receipts: readonly Omit<Receipt, 'through'>[]
   keptOut: readonly Omit<KeptOut, 'through'>[]
-  /** The order decides the thread. */
+  /** The order of the keys decides the thread. */
   parentKeys: readonly string[]
-  /** Null if the author's address is not valid. */
+  /** This is null if the author's address is not valid. */
   senderKey: string | null
   senderProof: SenderProof
   mentions: ReceivedMentions
@@ -86,18 +86,18 @@ export type ImportedAs = {
   isRead: boolean
   to: string[]
   bcc: string[]
-  /** The thread that the message continues if the inbox has it, and starts otherwise. */
+  /** The message continues this thread if the inbox has it, and starts it otherwise. */
   threadId: string | null
 }
 
 export type MessageKey = { inbox_id: string; message_key: string }
 
-/** Locked against other transactions until the plan is written. */
+/** These rows stay locked until the plan is written. */
 export type KnownRows = {
   inboxes: readonly KnownInbox[]
   /**
-   * For each Message-ID the newest SAME_ID_COMPARED_MAX, newest first. Messages without one that
-   * have the same octets are under the key ''.
+   * Up to SAME_ID_COMPARED_MAX messages for each Message-ID, newest first. Messages without a
+   * Message-ID that have the same bytes are under the key ''.
    */
   same: readonly (MessageKey & { id: string; receipt_key: Uint8Array })[]
   /** Threads of the oldest messages that have the answered Message-IDs. */
@@ -108,13 +108,13 @@ export type KnownRows = {
 
 export type ReceiptResult =
   | { kind: 'stored'; messageId: string }
-  /** `messageId` is null if the quarantine has the message. */
+  /** `messageId` is null if the duplicate is in quarantine. */
   | { kind: 'duplicate'; messageId: string | null }
   | { kind: 'quarantined' }
   | { kind: 'gone' }
 
 type ReceivePlan = {
-  /** One list for each arrival, with a result for each recipient. */
+  /** Each arrival has one list, with a result for each recipient. */
   results: ReceiptResult[][]
   additions: Additions
   rows: Pick<NewRows, 'correspondents' | 'quarantined' | 'events'>
@@ -145,7 +145,7 @@ export function planReceiving(known: KnownRows, arrivals: readonly Arrival[]): R
   return { results, additions, rows, mentions, audit }
 }
 
-/** All transactions lock inboxes in this order, so that they do not deadlock. */
+/** All transactions lock inboxes in this order to avoid deadlocks. */
 export function inOrderOfInboxes<One extends { inboxId: string }>(receipts: readonly One[]): One[] {
   return receipts.toSorted((a, b) => (a.inboxId < b.inboxId ? -1 : 1))
 }
@@ -189,7 +189,7 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
       inbox_id: inboxId,
       raw_id: raw.id,
       direction,
-      // Sent messages are not judged.
+      // Sent messages have no category.
       category: direction === 'inbound' ? content.category : null,
       judgement: direction === 'inbound' ? content.judgement : null,
       status: imported?.status ?? 'received',
@@ -204,7 +204,7 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
       created_at: imported?.dateMs ?? nowMs,
     },
     sizeBytes: raw.size_bytes,
-    // An imported message that is read leaves its thread as it is.
+    // An imported message that was read leaves its thread as it is.
     threadBecomes: imported?.isRead === true ? 'unchanged' : 'unread',
     thread: findThread(draft, arrival, inboxId),
     threadId: receipt.threadId,
@@ -257,7 +257,7 @@ function addMentions(
   draft.mentions.push(...mentionRows(message, { ...mentions, copied }))
 }
 
-/** A duplicate of a message in the inbox is not quarantined, whatever the rules say now. */
+/** A duplicate of a message in the inbox is not quarantined, even if the rules have changed. */
 function keepOut(
   draft: Draft,
   arrival: Arrival,
@@ -368,8 +368,8 @@ function quarantinedOf(
 }
 
 /**
- * A peer that lost our reply repeats itself within hours, so only the newest messages with the same
- * Message-ID are compared.
+ * A peer that lost our reply repeats a message within hours, so only the newest messages with the
+ * same Message-ID are compared.
  */
 function findDuplicate({ same }: Draft, inboxId: string, arrival: Arrival): string | null {
   const compared = comparedKey(arrival)

@@ -1,4 +1,4 @@
-// Mail to the postmaster of the service, which only operators read.
+// Stores mail to the service's postmaster, which only operators read.
 
 import { dropRawReferences } from '#mailbox/messages/store/raw-messages.ts'
 import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
@@ -6,11 +6,11 @@ import type { NewRow, ReadDb, Row, Tx } from '#store/tables.ts'
 
 type PostmasterPage = {
   messages: Row<'postmaster_messages'>[]
-  /** The `before` of the next page; null at the end. */
+  /** The `before` of the next page, or null at the end. */
   next: string | null
 }
 
-/** False if the same message is already stored, as when a peer lost our reply. */
+/** Returns false if the same message is already stored, as when a peer lost our reply. */
 export async function addPostmasterMessage(
   tx: Tx,
   message: NewRow<'postmaster_messages'>,
@@ -24,9 +24,9 @@ export async function addPostmasterMessage(
   return added.length > 0
 }
 
-/** The bound also limits the cost of searching. */
+/** The bound also limits the cost of a search. */
 const POSTMASTER_MESSAGES_MAX = 1_000
-/** Strangers may write to the postmaster without limit. */
+/** The total is bounded because anyone may write to the postmaster. */
 const POSTMASTER_BYTES_MAX = 100 * 1024 * 1024
 
 /** `added` need not be stored yet. Returns the blobs that are no longer referenced. */
@@ -67,12 +67,12 @@ export async function dropOldestPostmasterMail(
   )
 }
 
-/** Newest first. */
+/** Lists messages newest first. */
 export async function listPostmasterMessages(
   db: ReadDb,
   input: { limit: number; before: string | null },
 ): Promise<PostmasterPage> {
-  // Ids of raw messages begin with their time.
+  // The ids of raw messages begin with their time.
   let query = db.read.selectFrom('postmaster_messages').selectAll().orderBy('raw_id', 'desc')
   if (input.before !== null) query = query.where('raw_id', '<', input.before)
   const rows = await query.limit(input.limit + 1).execute()

@@ -1,5 +1,5 @@
-// The transaction behind every 250: stores or quarantines arriving messages for their recipients,
-// or recognises duplicates.
+// The transaction behind every 250. It stores or quarantines arriving messages for their
+// recipients, or recognizes duplicates.
 
 import { insertAudit } from '#accounts/store/audit.ts'
 import { findServingDomains } from '#domains/store/domains.ts'
@@ -58,7 +58,7 @@ export type ReceiveOutcome = {
 type Write = GroupedInput<ReceiveInput>
 
 /**
- * Stores the message for every recipient whose inbox still exists and receives. The raw message is
+ * Stores the message for every recipient whose inbox exists and accepts mail. The raw message is
  * kept only if it is referenced.
  */
 export const storeReceived = groupTransaction({
@@ -68,7 +68,7 @@ export const storeReceived = groupTransaction({
     sizeOf(input: ReceiveInput) {
       const { raw, content, receipts, keptOut, parentKeys, mentions, postmaster } = input
       const recipients = receipts.length + keptOut.length
-      // Making room for the operator's mail depends on rows that are already written.
+      // Making room for the postmaster's mail depends on rows that are already written.
       if (postmaster !== null || recipients === 0) return null
       const longBody = longBodyOf(raw.id, content) ?? {}
       const onceLength = lengthOf([raw.content, ...Object.values(longBody)])
@@ -97,7 +97,7 @@ function lengthOf(values: readonly unknown[]): number {
   return length
 }
 
-/** Locks the inboxes first, in one order, before any read. */
+/** Locks all inboxes in one order before it reads anything. */
 async function receiveMessages(tx: Tx, given: readonly Write[]): Promise<ReceiveOutcome[]> {
   const inboxIds = new Set(given.flatMap(({ input }) => inboxIdsOf(input)))
   const inboxes = await lockCounters(
@@ -151,15 +151,15 @@ function inboxIdsOf({ receipts, keptOut }: ReceiveInput): string[] {
 }
 
 /**
- * Leaves out recipients whose domains now belong to another account. A takeover locks the counters
- * of its inboxes, which this transaction has locked.
+ * Excludes recipients whose domains now belong to another account. A takeover locks the counters of
+ * its inboxes, which this transaction has locked.
  */
 async function withoutForeign(tx: Tx, writes: readonly Write[]): Promise<readonly Write[]> {
   const names = writes
     .flatMap(({ input }) => [...input.receipts, ...input.keptOut])
     .flatMap(({ through }) => through.map(({ name }) => name))
   if (names.length === 0) return writes
-  // No custom domain is at or below the service's own, so it need not be excluded.
+  // Custom domains are never at or below the service's own domain, so it need not be excluded.
   const serving = await findServingDomains({ db: readIn(tx), inboxDomain: '' }, names)
   const isOurs = ({ through }: Pick<Receipt, 'through'>) =>
     through.length === 0 ||
@@ -235,7 +235,7 @@ async function keepForOperator(tx: Tx, { raw, content, postmaster, nowMs }: Rece
   if (postmaster === null) return { references: 0, duplicates: 0, blobIds: [] }
   const isAdded = await addPostmasterMessage(tx, {
     raw_id: raw.id,
-    // Without a Message-ID, the same octets may be another message a day later.
+    // Without a Message-ID, the same bytes may be a different message a day later.
     receipt_key: content.message_key == null ? null : (content.receipt_key ?? null),
     recipient: postmaster.recipient,
     from_addr: content.from_addr,
@@ -268,8 +268,8 @@ export async function receiveKept(
 }
 
 /**
- * The client closed the connection after our reply and may not have read it. From now on the same
- * octets without a Message-ID count as this message.
+ * The client closed the connection after our reply and may not have read it. From now on, the same
+ * bytes without a Message-ID are treated as a duplicate of this message.
  */
 export const noteLostAnswer = transaction({
   name: 'noteLostAnswer',
@@ -290,16 +290,16 @@ export const noteLostAnswer = transaction({
 export type ImportedArrival = Omit<Arrival, 'keptOut' | 'traceParent' | 'raw'> & {
   raw: ReceivedRaw
   imported: ImportedAs
-  /** The message's id in the service that exported it, which may be this one. */
+  /** The message's id in the exporting service, which may be this one. */
   sourceId: string | null
-  /** Valid labels; `threadLabels` apply only if the message starts its thread. */
+  /** The labels are valid; `threadLabels` apply only if the message starts its thread. */
   labels: readonly string[]
   threadLabels: readonly string[]
-  /** Used if the named thread is in the trash or was removed. */
+  /** The thread to use if the named one is in the trash or was removed. */
   spareThreadId: string
 }
 
-/** Results are in the order of `given`; `gone` if the inbox was deleted. */
+/** Returns results in the order of `given`, with `gone` if the inbox was deleted. */
 export async function receiveImported(
   tx: Tx,
   inboxId: string,

@@ -1,4 +1,4 @@
-// Records a report: the outcome of each recipient, and what follows for message and suppressions.
+// Records a report: the outcome of each recipient, the message's state, and suppressions.
 
 import type { BounceClass } from '@mailroom/contract/vocabulary.ts'
 import { insertEvents } from '#events/store/append.ts'
@@ -38,13 +38,13 @@ type SettleReportInput = {
 }
 
 /**
- * `repeated`: already reported, or refused by its server; `underway`: an attempt is in progress,
- * due or not recorded yet; `deferred`: no server has accepted the message, which is retried;
- * `gone`: deleted.
+ * A recipient is `repeated` if it was already reported or refused, and `underway` while an attempt
+ * is in progress, due or not recorded. A `deferred` message is retried because no server has
+ * accepted it. A delivery that was deleted is `gone`.
  */
 export type ReportOutcome = 'settled' | 'repeated' | 'underway' | 'deferred' | 'gone'
 
-/** One outcome for each delivery. A delivery in progress does not delay the others. */
+/** Returns one outcome for each delivery. A delivery in progress does not delay the rest. */
 export const settleReport = transaction({
   name: 'settleReport',
   accountOf: ({ accountId }) => accountId,
@@ -76,7 +76,7 @@ function outcomeOf(
     case 'unknown':
       return 'settled'
     default:
-      // The first report counts, whatever later reports say.
+      // Only the first report changes a delivery.
       return 'repeated'
   }
 }

@@ -17,17 +17,17 @@ type StoreInput = {
   contentType: string
   text: FileText
   mentions: string | null
-  /** Changes with the types that the reader supports. */
+  /** The version of the reader changes whenever it supports other file types. */
   reader: string
   eventId: string
   nowMs: number
 }
 
-/** The reader of a text that timed out; it may be extracted again after REREAD_MS. */
+/** Recorded when extraction timed out. Such a file may be extracted again after REREAD_MS. */
 const NO_READER = ''
 const REREAD_MS = MINUTE_MS
 
-/** False if another attempt may succeed: with a reader of more types, or on a less busy machine. */
+/** Returns false if a newer reader or a less busy machine may extract more text. */
 export function isSettled(
   { method, reader, created_at }: Pick<Row<'attachment_texts'>, 'method' | 'reader' | 'created_at'>,
   by: { reader: string; nowMs: number },
@@ -36,7 +36,7 @@ export function isSettled(
   return reader === NO_READER ? by.nowMs < created_at + REREAD_MS : reader === by.reader
 }
 
-/** Does nothing if the text is already stored or the message is gone. */
+/** If the text is already stored or the message was deleted, nothing changes. */
 export const storeAttachmentText = transaction({
   name: 'storeAttachmentText',
   accountOf: ({ accountId }) => accountId,
@@ -79,7 +79,7 @@ export const storeAttachmentText = transaction({
       await changeSearch(tx, { ...change, isBack: false })
       await changeSearch(tx, { ...change, isBack: true })
     }
-    // Files that are never read, such as the images of a signature, emit no event.
+    // No event is emitted for unsupported files, such as the images of a signature.
     if (text.method !== 'unsupported') await emitExtracted(tx, message, input)
   },
 })
@@ -124,7 +124,7 @@ async function lockMessage(
     .where('account_id', '=', accountId)
   const found = await selected.executeTakeFirst()
   if (found === undefined) return null
-  // Counters before messages, as in removals, to avoid deadlocks.
+  // Counters are locked before messages, as in removals, to avoid deadlocks.
   const counters = tx.query
     .selectFrom('inbox_counters')
     .select('inbox_id')

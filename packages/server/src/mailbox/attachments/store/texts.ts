@@ -9,7 +9,7 @@ export type ParsedText = {
   readonly text: string
 }
 
-/** The first PARSED_TEXT_LENGTH_MAX characters of each file. The caller checked the account. */
+/** Returns the first PARSED_TEXT_LENGTH_MAX characters of each file. */
 export async function listParsedTexts(db: ReadDb, messageId: string): Promise<ParsedText[]> {
   return selectParsedTexts(db.reading, { messageId })
 }
@@ -53,7 +53,7 @@ export async function listWholeTexts(db: ReadDb, messageId: string): Promise<str
   return rows.map(({ text, rest }) => text + (rest ?? ''))
 }
 
-/** The beginnings of all texts of a message, `lengthMax` UTF-16 units in total. */
+/** Returns the beginnings of a message's texts, `lengthMax` UTF-16 units in total. */
 export async function readAttachedText(
   query: ReadDb['read'],
   { messageId, lengthMax }: { messageId: string; lengthMax: number },
@@ -72,7 +72,7 @@ export async function readAttachedText(
   return text.slice(0, lengthMax)
 }
 
-/** Also removes mentions. Returns the octets that counted for the texts. */
+/** Removes the texts and their mentions, and returns the storage that they used. */
 export async function removeAttachmentTexts(
   tx: Tx,
   messageIds: readonly string[],

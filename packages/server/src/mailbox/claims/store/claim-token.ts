@@ -6,24 +6,24 @@ import { CLOCK_SKEW_MS } from '#platform/clock.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { Row } from '#store/tables.ts'
 
-/** What a request shows of its claim. */
+/** The claim that a request presents. */
 export type ClaimToken = {
-  /** Null without a Lease-Token. */
+  /** The hash is null if the request has no Lease-Token. */
   readonly tokenHash: Uint8Array | null
-  /** In queue time. */
+  /** The time is measured by the queue's clock. */
   readonly queueMs: number
 }
 
 type ClaimColumns = Pick<Row<'threads'>, 'claim_token_hash' | 'claim_until'>
 
-/** The most that a live claim has left; a later end was written by a wrong clock. */
+/** A live claim cannot expire later than this; a later expiry was written by a wrong clock. */
 export const CLAIM_LEFT_MS_MAX = LEASE_SECONDS_MAX * SECOND_MS + CLOCK_SKEW_MS
 
 export function isLive(untilMs: number | null, queueMs: number): boolean {
   return untilMs !== null && untilMs > queueMs && untilMs <= queueMs + CLAIM_LEFT_MS_MAX
 }
 
-/** An unclaimed thread is changed without a token, a claimed one with the token of the claim. */
+/** Changing a claimed thread requires the token of its claim; an unclaimed thread needs none. */
 export function mayChange(row: ClaimColumns, { tokenHash, queueMs }: ClaimToken): boolean {
   if (!isLive(row.claim_until, queueMs)) return tokenHash === null
   const { claim_token_hash: own } = row

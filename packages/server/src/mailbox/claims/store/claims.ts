@@ -1,4 +1,4 @@
-// Claims lock single threads only, so that workers wait neither for each other nor for mail.
+// Claims lock single threads, so workers do not wait for each other or for arriving mail.
 
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import { type SqlBool, sql } from 'kysely'
@@ -24,7 +24,7 @@ type NewClaim = {
 
 type Terms = { readonly owner: string; readonly leaseMs: number }
 
-/** `queueMs` is the queue's clock, by which leases run; `nowMs` is the wall clock. */
+/** Leases run by the queue's clock (`queueMs`); `nowMs` is the wall clock. */
 type Now = { readonly queueMs: number; readonly nowMs: number }
 
 export type MadeClaim = {
@@ -58,7 +58,7 @@ export const claimThread = transaction({
   },
 })
 
-/** The caller has locked the thread and checked that it is not claimed. */
+/** The caller must have locked the thread and checked that it is not claimed. */
 async function writeClaim(
   tx: Tx,
   locked: LockedThread,
@@ -178,7 +178,7 @@ export const releaseClaim = transaction({
   },
 })
 
-/** Unlike `mayChange`, requires a token. */
+/** Unlike `mayChange`, this check requires a token. */
 function holds({ thread }: LockedThread, { tokenHash, queueMs }: Held): boolean {
   return tokenHash !== null && mayChange(thread, { tokenHash, queueMs })
 }
@@ -206,21 +206,21 @@ async function endClaim(
 
 type ClaimFilter = {
   readonly category: MessageCategory | null
-  /** A thread must have all of them. */
+  /** Only threads with all of these facets match. */
   readonly facets: readonly string[]
 }
 
-/** `claims` has one entry for each thread that may be claimed. */
+/** A request claims at most one thread for each entry of `claims`. */
 export type ClaimRequest = Terms & ClaimFilter & { readonly claims: readonly NewClaim[] }
 
 export type ClaimedBatch = {
-  /** One list per request, in order; its claims use the first entries of `claims`. */
+  /** Each request has one list. Its claims use the first entries of `claims`. */
   made: MadeClaim[][]
-  /** Milliseconds until a lease or snooze ends and more may be found; null for none. */
+  /** Milliseconds until the next lease or snooze ends, or null if there is none. */
   moreInMs: number | null
 }
 
-/** Oldest first, unread only. On PostgreSQL, skips threads that another transaction has locked. */
+/** Claims the oldest unread threads. On PostgreSQL, threads locked elsewhere are skipped. */
 export const claimOldest = transaction({
   name: 'claimOldest',
   accountOf: ({ accountId }) => accountId,
@@ -261,7 +261,7 @@ export const claimOldest = transaction({
   },
 })
 
-/** When to try skipped threads again, because the other transaction may end without a claim. */
+/** Skipped threads are tried again after this time, as the other transaction may not claim them. */
 const HELD_RETRY_MS = 20
 
 type Oldest = { inboxId: string; filter: ClaimFilter; limit: number } & Now
@@ -321,7 +321,7 @@ export async function hasDueClaim(db: ReadDb, queueMs: number): Promise<boolean>
   return row !== undefined
 }
 
-/** Ends expired claims, at most one per event id, and returns their number. */
+/** Ends expired claims, at most one for each given event id, and returns how many it ended. */
 export const expireClaims = transaction({
   name: 'expireClaims',
   accountOf: () => null,
@@ -343,7 +343,7 @@ export const expireClaims = transaction({
     for (const [index, thread] of threads.entries()) {
       const eventId = input.eventIds[index] ?? ''
       const podId = podOf.get(thread.inbox_id)
-      // A deleted inbox emits no event.
+      // No event is emitted if the inbox is deleted.
       const locked = {
         thread: podId === undefined ? withoutOwner(thread) : thread,
         podId: podId ?? '',

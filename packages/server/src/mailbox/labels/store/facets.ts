@@ -1,4 +1,4 @@
-// Facets: texts for the labels, metadata and assignee of a thread, by which lists filter.
+// Facets are texts for a thread's labels, metadata and assignee; lists filter by them.
 
 import { FACETS_MAX, LABEL_PATTERN, LABEL_RULE, LABELS_MAX } from '@mailroom/contract/labels.ts'
 import { metadataFacets } from '#inboxes/store/metadata.ts'
@@ -32,7 +32,7 @@ export function labelsOf({ labels }: { labels: string | null }): string[] {
   return labels === null ? [] : JSON.parse(labels)
 }
 
-/** Sorted; null when there would be too many. */
+/** Returns the sorted labels, or null if there are too many. */
 export function changedLabels(
   labels: readonly string[],
   { addLabels = [], removeLabels = [] }: LabelChange,
@@ -42,7 +42,7 @@ export function changedLabels(
   return changed.length > LABELS_MAX ? null : changed
 }
 
-/** Throws `bad_request` when a label is both added and removed. */
+/** Throws `bad_request` if a label is both added and removed. */
 export function requireClearLabels({ addLabels = [], removeLabels = [] }: LabelChange): void {
   const index = removeLabels.findIndex((label) => addLabels.includes(label))
   if (index < 0) return
@@ -56,7 +56,7 @@ export function isLabel(text: string): boolean {
   return LABEL.test(text)
 }
 
-/** The distinct labels of a filter. Throws `bad_request` for an invalid one. */
+/** Returns the distinct labels of a filter. Throws `bad_request` if a label is invalid. */
 export function readLabelsFilter(list: string | undefined): string[] {
   const words = (list?.split(',') ?? []).map((word) => word.trim()).filter((word) => word !== '')
   const wrong = words.find((word) => !LABEL.test(word))

@@ -2,7 +2,7 @@ import { COUNTED_MAX, type MessageCategory } from '@mailroom/contract/vocabulary
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { ReadDb, Tables } from '#store/tables.ts'
 
-/** Messages with all of the labels, without the trash. */
+/** Lists the messages that have all of the labels and are not in the trash. */
 export async function labelledIn(
   db: ReadDb,
   input: {
@@ -43,7 +43,7 @@ export async function labelledIn(
     .orderBy('message_labels.message_id', 'desc')
 }
 
-/** A list with several labels or facets walks the rarest and looks up the others in each entry. */
+/** A list with several labels or facets scans the rarest and looks up the others in each entry. */
 export async function rarestFirst(
   names: readonly string[],
   count: (name: string) => Promise<number>,
@@ -68,7 +68,7 @@ export type Listed = SelectQueryBuilder<
   { id: string }
 >
 
-/** Always true: without statistics, PostgreSQL would sort the inbox instead of using the index. */
+/** Always true: makes PostgreSQL use the index instead of sorting the inbox. */
 export function isAnyTime(column: 'messages.created_at' | 'threads.last_message_at') {
   const max = sql.lit(Number.MAX_SAFE_INTEGER)
   return sql<SqlBool>`${sql.ref(column)} >= -${max} and ${sql.ref(column)} <= ${max}`

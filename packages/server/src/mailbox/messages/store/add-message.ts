@@ -1,4 +1,4 @@
-// Adds a message to its thread and inbox. Pure: works on rows that were read.
+// Adds a message to its thread and inbox by computing new rows from given ones, without I/O.
 
 import { addParticipants, snippetOf } from '#mailbox/threads/store/summaries.ts'
 import type { Row } from '#store/tables.ts'
@@ -19,7 +19,7 @@ export type Additions = {
   readonly started: Map<string, NewThread & ThreadState>
   readonly continued: Map<string, ThreadState>
   readonly messages: NewMessage[]
-  /** Their added message is older than their newest; their summary must be recomputed. */
+  /** Threads whose added message is not their newest, so that the summary must be recomputed. */
   readonly unordered: Set<string>
 }
 
@@ -42,7 +42,7 @@ export type Addition = {
   readonly message: Omit<NewMessage, 'thread_id' | 'arrival'>
   readonly sizeBytes: number
   readonly threadBecomes: 'unread' | 'read' | 'unchanged'
-  /** Null starts a thread with `threadId`. */
+  /** If this is null, the message starts a thread with the id `threadId`. */
   readonly thread: ThreadState | null
   readonly threadId: string
 }
@@ -112,7 +112,7 @@ function stateAfter(
   }
 }
 
-/** Counts the messages received after `read_arrival`. */
+/** Counts messages received after `read_arrival`. */
 function readStateAfter(
   { is_read, unread_count, read_arrival }: ThreadState,
   { threadBecomes, arrival, message: { direction } }: Addition & { arrival: number },

@@ -3,7 +3,7 @@ import type { Tx } from '#store/tables.ts'
 import type { Additions } from './add-message.ts'
 import { changeInboxes, insertMessages, type NewRows } from './write-messages.ts'
 
-/** Writes the plan of `addMessage`. The caller has stored long bodies. */
+/** Writes the plan of `addMessage`. The caller must have stored long bodies. */
 export async function insertAdditions(
   tx: Tx,
   { inboxes, started, continued, messages, unordered }: Additions,

@@ -1,4 +1,4 @@
-// Mentions of addresses in received mail, kept for 30 days for the guards on sending.
+// Addresses mentioned in received mail, kept for 30 days for the guards on sending.
 
 import type { LongRead } from '#platform/db/db.ts'
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
@@ -9,7 +9,7 @@ import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 export const MENTIONS_MS = 30 * DAY_MS
 
 export type ReceivedMentions = {
-  /** Null if the mentions were not indexed and the message must be searched. */
+  /** The content is null if the mentions are not indexed and the message must be searched. */
   readonly content: string | null
   readonly copied: readonly string[]
   readonly unreadFiles: readonly string[]
@@ -40,7 +40,7 @@ export function mentionRows(
   return [{ ...message, filename: '', content, copied: list }, ...rows]
 }
 
-/** Records the mentions of an extracted file; `content` is null if extraction failed. */
+/** Records the mentions in an extracted file. `content` is null if extraction failed. */
 export async function noteFileMentions(tx: Tx, row: Row<'mentions'>): Promise<void> {
   await tx.query
     .deleteFrom('mentions')
@@ -62,7 +62,7 @@ export async function purgeMentions(tx: Tx, nowMs: number): Promise<number> {
 
 type OfInbox = { readonly inboxId: string; readonly nowMs: number }
 
-/** Threads that contain all pieces of one list, or are not indexed. Reads all rows of the inbox. */
+/** Finds threads that contain every piece of one list or are not indexed, by scanning the inbox. */
 export const findMentioning: LongRead<
   Tables,
   OfInbox & { readonly pieces: readonly (readonly string[])[]; readonly limit: number },
@@ -137,7 +137,7 @@ export async function findCopied(
     .where('received_at', '>', nowMs - MENTIONS_MS)
     .where('proof', '>=', proofMin)
     .where('copied', '!=', '')
-    // A wildcard in an address matches too much; the comparison below is exact.
+    // Wildcards in an address may match too much; the comparison below is exact.
     .where((row) => row.or(keys.map((key) => row('copied', 'like', `%${JSON.stringify(key)}%`))))
     .execute()
   const copied = new Set(rows.flatMap((row) => JSON.parse(row.copied) as string[]))

@@ -9,7 +9,7 @@ export type KindFields = Pick<
 >
 
 export type ScanResult = {
-  /** Null when a scanner failed and no other found `spam` or `malicious`. */
+  /** The verdict is null if a scanner failed and no other found `spam` or `malicious`. */
   readonly verdict: KindFields['verdict']
   readonly spamScore: number | null
   readonly reasons: readonly CategoryReason[]
@@ -39,7 +39,7 @@ const UNJUDGED: KindFields = {
   spamScore: null,
 }
 
-/** Sent messages are not judged. */
+/** The kind of a sent message is null. */
 export function kindOfRow(row: Pick<Row<'messages'>, 'category' | 'judgement'>): KindFields {
   if (row.judgement === null) return UNJUDGED
   const { reasons, ...judgement } = JSON.parse(row.judgement) as Judgement

@@ -1,4 +1,4 @@
-// Messages from rows. Lists are ordered by time; counting and skipping use a covering index.
+// Reads messages from rows. Lists are ordered by time and use a covering index.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
@@ -33,9 +33,9 @@ export type Message = KindFields & {
   rfcMessageId: string | null
   fromAddr: string
   toAddr: string
-  /** Received: addresses of the To field. Sent: all recipients except cc and bcc. */
+  /** The To addresses if received; all recipients except cc and bcc if sent. */
   to: string[]
-  /** The RCPT address as the client wrote it; null for sent mail. */
+  /** The address in RCPT as the client wrote it, or null for a sent message. */
   recipient: string | null
   headerTo: string | null
   deliveryRole: DeliveryRole | null
@@ -63,7 +63,7 @@ type LongBodies = {
   readonly before?: () => Promise<void>
 }
 
-/** Newest first; long bodies are read during iteration. Null without such an inbox. */
+/** Lists newest first; loads long bodies lazily. Returns null if there is no such inbox. */
 export async function listMessages(
   db: ReadDb,
   input: {
@@ -104,7 +104,7 @@ export async function listMessages(
   return { messages: completed(db, rows, input.bodyLengthMax), total }
 }
 
-/** Newest first; long bodies are read during iteration. */
+/** Lists messages newest first and loads long bodies lazily. */
 export async function findMessagesOf(
   db: ReadDb,
   input: { accountId: string; messageIds: readonly string[]; bodyLengthMax: number },
@@ -139,7 +139,7 @@ function messagesIn(
     .selectFrom('messages')
     .select('id')
     .where('inbox_id', '=', inboxId)
-    // A literal, so that the partial indexes apply.
+    // The partial indexes apply only if the value is a literal.
     .where('is_trashed', '=', sql.lit(0))
     .where(isAnyTime('messages.created_at'))
     .orderBy('created_at', 'desc')
@@ -148,7 +148,7 @@ function messagesIn(
   return direction === null ? list : list.where('direction', '=', direction)
 }
 
-/** Also null if its inbox was deleted. */
+/** Returns null also if the inbox was deleted. */
 export async function findMessage(
   db: ReadDb,
   accountId: string,
@@ -162,7 +162,7 @@ export async function findMessage(
   return row === undefined ? null : complete(db, row, longBodies)
 }
 
-/** For a caller with a valid signature. */
+/** The caller must have verified a signature. */
 export async function findSignedMessage(
   db: ReadDb,
   messageId: string,
@@ -172,7 +172,7 @@ export async function findSignedMessage(
   return row === undefined ? null : complete(db, row, longBodies)
 }
 
-/** For a caller with a valid signature. */
+/** The caller must have verified a signature. */
 export async function findMessageAccount(db: ReadDb, messageId: string): Promise<string | null> {
   const row = await selectMessage(db, messageId).select('messages.account_id').executeTakeFirst()
   return row?.account_id ?? null
@@ -185,7 +185,7 @@ function selectMessage(db: ReadDb, messageId: string) {
     .where('messages.id', '=', messageId)
 }
 
-/** Unordered, without missing ids; long bodies are read one message at a time. */
+/** Omits missing ids, in no defined order. Long bodies are read one message at a time. */
 export async function* findMessagesCut(
   db: ReadDb,
   input: { accountIds: readonly string[]; messageIds: readonly string[]; bodyLengthMax: number },
@@ -208,7 +208,7 @@ export async function* findMessagesCut(
   for (const row of rows) {
     const message = await complete(db, row, { lengthMax: input.bodyLengthMax })
     if (message === null) continue
-    // A message that waited gets new raw bytes, with a new date, when it is released.
+    // A held message gets new raw bytes with a new date when it is released.
     const sentAtMs = row.is_imported === null ? row.raw_created_at : row.created_at
     const { account_id: accountId, arrival } = row
     yield { message, accountId, arrival, isTrashed: row.is_trashed === 1, sentAtMs }
@@ -234,7 +234,7 @@ type HeadsAfter = {
   limit: number
 }
 
-/** Without pending and imported messages. */
+/** The result omits pending and imported messages. */
 export async function listMessageHeads(db: ReadDb, input: HeadsAfter): Promise<MessageHead[]> {
   return (await selectHeadsAfter(db.reading, input)).map(toHead)
 }
@@ -251,7 +251,7 @@ const selectHeadsAfter = statement<Tables, HeadsAfter, HeadRow>((query, place) =
     .limit(place('limit')),
 )
 
-/** Unordered, without missing ids. */
+/** The result omits missing ids and has no defined order. */
 export async function findMessageHeads(
   db: ReadDb,
   input: { accountId: string; inboxId: string; messageIds: readonly string[] },
@@ -311,10 +311,10 @@ function toHead(row: HeadRow): MessageHead {
 }
 
 const PAGE_MESSAGES = 100
-/** Rows of up to 192 KiB each stay in memory while a slow client reads them. */
+/** Bounds the memory used while a slow client reads; a row may have 192 KiB. */
 const THREAD_STEP_MESSAGES = 20
 
-/** Oldest first, read in steps during iteration. The caller found the thread in its account. */
+/** Lists messages oldest first, in steps. The caller must have found the thread in its account. */
 export async function* listThreadMessages(
   db: ReadDb,
   input: {
@@ -365,13 +365,13 @@ async function* completed(
   lengthMax: number,
 ): AsyncGenerator<Message> {
   for (const row of rows) {
-    // SQLite takes some 10 ms for each in this thread; other requests run in between.
+    // SQLite blocks this thread for some 10 ms per message, so other requests run in between.
     const message = await complete(db, row, { lengthMax, before: nextTurn })
     if (message !== null) yield message
   }
 }
 
-/** Depends on the row, because the limit may have been different when it was written. */
+/** The row decides, because the limit may have changed since it was written. */
 function isLong(row: Row<'messages'>): boolean {
   return row.body_length > row.body_text.length + row.body_html.length
 }
@@ -455,7 +455,7 @@ function toMessage(row: Row<'messages'>): Message {
   }
 }
 
-/** A received message keeps its Bcc fields for erasures only. */
+/** Bcc fields of a received message are kept only for erasures. */
 export function hiddenRecipientsOf({
   direction,
   bcc,
@@ -476,7 +476,7 @@ export function toOf({
 export type StoredView = {
   readonly message: Message
   readonly inboxAddress: string
-  /** Null if sent, or if the sender was not recorded. */
+  /** Null for a sent message, or if the sender was not recorded. */
   readonly isFirstContact: boolean | null
 }
 
@@ -488,10 +488,10 @@ export async function findViewedMessage(
   return view ?? null
 }
 
-/** Rows contain short bodies, so one query reads only a few. */
+/** Each query reads only a few rows, because they contain short bodies. */
 const VIEW_STEP_MESSAGES = 10
 
-/** Oldest first. `readLength` bounds the bodies of each step, in characters. */
+/** Lists messages oldest first. `readLength` limits the characters of bodies read per step. */
 export async function* listViewedMessages(
   db: ReadDb,
   input: {

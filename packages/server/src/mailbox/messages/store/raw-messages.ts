@@ -1,4 +1,4 @@
-// Raw messages: the bytes as they arrived, kept while a row refers to them.
+// Raw messages are stored byte for byte while any row refers to them.
 
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Tables, Tx } from '#store/tables.ts'
@@ -9,11 +9,11 @@ export type RawMessage = {
   sizeBytes: number
   sha256: Uint8Array
   reversePath: string
-  /** Null when the bytes are in the blob store under this id. */
+  /** The content is null if the bytes are in the blob store under this id. */
   content: Uint8Array | null
 }
 
-/** `rawId` must come from a row of the account, never from a caller. */
+/** The caller must take `rawId` from a row of the account, never from a request. */
 export async function findRawMessage(db: ReadDb, rawId: string): Promise<RawMessage | null> {
   const [raw = null] = await selectRaw(db.reading, { id: rawId })
   return raw
@@ -26,7 +26,7 @@ const selectRaw = statement<Tables, { id: string }, RawMessage>((query, place) =
     .where('id', '=', place('id')),
 )
 
-/** Ids that are missing in the result are orphans of the blob store. */
+/** Returns the ids that exist. Blobs of the other ids are orphans. */
 export async function existingRawIds(db: ReadDb, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db.read

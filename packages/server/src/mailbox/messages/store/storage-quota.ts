@@ -1,11 +1,11 @@
-// Over its quota, an account receives no mail and cannot add drafts, delayed sends, exports or
-// imports. Immediate sends count but are not refused.
+// An account over its quota receives no mail and cannot add drafts, delayed sends, exports or
+// imports. Immediate sends use storage, but are not refused.
 
 import { Cache } from '#platform/cache.ts'
 import type { Store } from '#store/store.ts'
 import { noteQuota, readFileBytes, readStored } from './stored-bytes.ts'
 
-/** Accounts with more left are read once per FAR_MS: less mail arrives within that time. */
+/** Accounts further than this below their quota are read once per FAR_MS. */
 const FAR_BYTES = 512 * 1024 * 1024
 const FAR_MS = 1_000
 const FAR_ACCOUNTS_MAX = 10_000
@@ -14,11 +14,11 @@ export type StorageQuota = {
   readonly limitBytes: number | null
   /** The first refusal emits an event. */
   isExceeded(accountId: string): Promise<boolean>
-  /** Includes export and import files, which do not affect received mail. */
+  /** The total includes export and import files, which do not affect received mail. */
   isFull(accountId: string): Promise<boolean>
 }
 
-/** `bytesMax` of 0 means no quota. */
+/** A `bytesMax` of 0 means that there is no quota. */
 export function openStorageQuota(
   { db, clock, makeId, log, wakeEvents }: Store,
   bytesMax: number,

@@ -1,4 +1,4 @@
-// The storage of an account in octets, once per inbox. Export and import files count apart.
+// Counts the bytes that each inbox of an account stores, and separately its exports and imports.
 
 import { insertEvent } from '#events/store/append.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -7,11 +7,11 @@ import type { ReadDb, Tables, Tx } from '#store/tables.ts'
 
 export type Stored = {
   storedBytes: number
-  /** When mail to the account was first refused; null while it is accepted. */
+  /** The time when mail to the account was first refused, or null while it is accepted. */
   exceededAtMs: number | null
 }
 
-/** Adds up the counters of all inboxes; a plan allows some hundred. */
+/** Adds up the counters of all inboxes; a plan allows a few hundred. */
 export async function readStored(db: ReadDb, accountId: string): Promise<Stored> {
   const [row] = await selectStored(db.reading, { accountId })
   const stored = Number(row?.stored ?? 0) + Number(row?.kept ?? 0)
@@ -64,7 +64,7 @@ const selectFileBytes = statement<Tables, { accountId: string }, { bytes: number
       ),
 )
 
-/** True if the status changed. A change to refusal emits an event. */
+/** Returns whether the status changed. The first refusal emits an event. */
 export const noteQuota = transaction({
   name: 'noteQuota',
   accountOf: ({ accountId }) => accountId,

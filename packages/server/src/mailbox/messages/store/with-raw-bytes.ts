@@ -1,4 +1,4 @@
-// Stores the bytes of a message with its rows: few in the transaction, many as a blob before it.
+// Stores a message's bytes with its rows, or before them as a blob if the message is large.
 
 import { createHash, hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { HOUR_MS } from '#platform/units.ts'
 import type { Store } from '#store/store.ts'
 import type { NewRow } from '#store/tables.ts'
 
-/** Far below ORPHAN_MS, when the sweep removes a blob without a row. */
+/** This must be far less than ORPHAN_MS, when a blob without a row is removed. */
 export const BLOB_COMMIT_MS_MAX = HOUR_MS
 
 type RawRow = Pick<NewRow<'raw_messages'>, 'id' | 'sha256' | 'size_bytes' | 'content'>
@@ -28,7 +28,7 @@ export async function withRawBytes<Outcome>(
   const isInTime = deadline(deps.clock)
   if (isBlob) await deps.blobs?.put(id, raw)
   try {
-    // After a long suspension of the machine, the sweep may have removed the blob.
+    // If the machine was suspended for long, the blob may have been removed as an orphan.
     if (isBlob && !isInTime()) throw new StorageError('busy', 'The bytes were stored too long ago.')
     const outcome = await steps.write({
       id,
@@ -39,19 +39,19 @@ export async function withRawBytes<Outcome>(
     if (isBlob && !steps.isKept(outcome)) await removeBlobs(deps, [id])
     return outcome
   } catch (error) {
-    // If the connection was lost at the commit, the row may exist; the sweep removes an orphan.
+    // If the connection was lost during the commit, the row may exist, so the blob is kept.
     if (isBlob && storageErrorKind(error) !== 'unavailable') await removeBlobs(deps, [id])
     throw error
   }
 }
 
-/** Only the wall clock counts while the machine is suspended. */
+/** While the machine is suspended, only the wall clock advances. */
 function deadline(clock: Clock): () => boolean {
   const [startMs, startSteadyMs] = [clock.now(), clock.steady()]
   return () => Math.max(clock.now() - startMs, clock.steady() - startSteadyMs) < BLOB_COMMIT_MS_MAX
 }
 
-/** SHA-256 in steps: 25 MiB at once would block all connections for up to 60 ms. */
+/** Hashes in steps, because 25 MiB at once would block all connections for up to 60 ms. */
 export async function digestInSteps(raw: Uint8Array): Promise<Uint8Array> {
   if (raw.length <= COMPOSE_STEP_BYTES) return ownBytes(hash('sha256', raw, 'buffer'))
   const steps = createHash('sha256')
@@ -62,7 +62,7 @@ export async function digestInSteps(raw: Uint8Array): Promise<Uint8Array> {
   return ownBytes(steps.digest())
 }
 
-/** A message to the writer thread carries the whole buffer of a slice. */
+/** Copies a slice, because posting it to the writer thread would copy its entire buffer. */
 export function ownBytes(bytes: Uint8Array): Uint8Array {
   return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 }

@@ -29,7 +29,7 @@ export type MessageContent = Pick<
   | 'defects'
 >
 
-/** Read before a message is added, written after it. */
+/** Columns that are read before a message is added and written afterwards. */
 const THREAD_STATE = [
   'is_read',
   'message_count',
@@ -102,7 +102,7 @@ const NEW_MESSAGE_COLUMNS = [
 
 export type NewMessage = Pick<Row<'messages'>, (typeof NEW_MESSAGE_COLUMNS)[number]>
 
-/** Amounts to add to the totals of an inbox; each added message takes the next arrival number. */
+/** Amounts to add to an inbox's totals. Each added message takes the next arrival number. */
 export type CounterChange = Pick<
   Row<'inbox_counters'>,
   | 'inbox_id'
@@ -127,10 +127,10 @@ export const NO_CHANGE: Omit<CounterChange, 'inbox_id'> = {
   stored_bytes: 0,
 }
 
-/** Facets repeat the time of their thread, by which they are listed. */
+/** Facets repeat the thread's time, because lists are ordered by it. */
 type FacetTime = Pick<Row<'thread_facets'>, 'thread_id' | 'last_message_at'>
 
-/** The caller locked the counters before reading the threads. */
+/** The caller must have locked the counters before it read the threads. */
 export const changeInboxes = together<
   Tables,
   { counters: CounterChange; threads: ThreadState; facets: FacetTime }
@@ -177,7 +177,7 @@ export const changeInboxes = together<
 export type NewRows = {
   threads: NewThread[]
   messages: NewMessage[]
-  /** One row per address and inbox. */
+  /** There is one row for each address and inbox. */
   correspondents: Row<'correspondents'>[]
   quarantined: NewRow<'quarantined_messages'>[]
   events: TracedEvent[]
@@ -187,7 +187,7 @@ export type NewRows = {
 const insertSmall = together<Tables, { [Kind in keyof NewRows]: NewRows[Kind][number] }>({
   threads: rowInsert('threads', NEW_THREAD_COLUMNS),
   messages: rowInsert('messages', NEW_MESSAGE_COLUMNS),
-  // The first message of a correspondent and the best proof are kept.
+  // An upsert keeps a correspondent's first message and best proof.
   correspondents: rowInsert(
     'correspondents',
     ['inbox_id', 'address_key', 'first_message_id', 'proof'],
@@ -232,7 +232,7 @@ const insertSmall = together<Tables, { [Kind in keyof NewRows]: NewRows[Kind][nu
   ]),
 })
 
-/** Large raw bytes are inserted one by one: as JSON they would be three times as long. */
+/** Large raw bytes are inserted one by one, because as JSON they would be three times as long. */
 export async function insertMessages(
   tx: Tx,
   { raws = [], ...rows }: Partial<NewRows>,
@@ -248,7 +248,7 @@ export async function insertMessages(
   })
 }
 
-/** In UTF-16 units; longer bodies are stored once per raw message. */
+/** The limit is in UTF-16 units. Longer bodies are stored once per raw message. */
 export const ROW_BODY_LENGTH_MAX = 64 * 1024
 
 export function bodiesForRow<Content extends Pick<MessageContent, 'body_length'>>(
@@ -258,7 +258,7 @@ export function bodiesForRow<Content extends Pick<MessageContent, 'body_length'>
   return { ...content, body_text: '', body_html: '', extracted_text: null }
 }
 
-/** Does nothing if the bodies are short or already stored. */
+/** Short bodies and bodies that are already stored are skipped. */
 export async function insertLongBodies(
   tx: Tx,
   rawId: string,

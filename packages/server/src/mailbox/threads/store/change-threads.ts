@@ -28,7 +28,7 @@ export type ChangeOutcome =
   | { kind: 'label_limit_reached' }
   | { kind: 'metadata_limit_reached' }
 
-/** Also changes totals and facets, and emits an event. Idempotent. */
+/** Also updates totals and facets, and emits an event. The change is idempotent. */
 export const changeThread = transaction({
   name: 'changeThread',
   accountOf: ({ accountId }) => accountId,
@@ -48,7 +48,7 @@ export const changeThread = transaction({
   },
 })
 
-/** The caller locked the thread and checked its claim. */
+/** The caller must have locked the thread and checked its claim. */
 export async function applyChange(
   tx: Tx,
   { thread, podId }: LockedThread,
@@ -101,7 +101,7 @@ async function writeColumns(tx: Tx, thread: Row<'threads'>, next: ChangedColumns
     .execute()
 }
 
-/** Emits no event. Adds no label if there are too many. */
+/** Emits no event. Adds no labels if there would be too many. */
 export async function labelNewThread(
   tx: Tx,
   { labels, ...of }: { accountId: string; threadId: string; labels: readonly string[] },
@@ -112,7 +112,7 @@ export async function labelNewThread(
   if (!('kind' in next)) await writeColumns(tx, thread, next)
 }
 
-/** Events name them. */
+/** Fields that an event lists when they change. */
 const CHANGEABLE = ['is_read', 'labels', 'metadata', 'assignee', 'snoozed_until'] as const
 
 type ChangedColumns = Pick<Row<'threads'>, (typeof CHANGEABLE)[number]>
@@ -139,7 +139,7 @@ function changedColumns(
 
 export type LockedThread = { thread: Row<'threads'>; podId: string }
 
-/** Null also during removal. Locks the inbox's totals first, as arriving mail does. */
+/** Returns null during removal, too. Locks the inbox's totals first, as arriving mail does. */
 export async function lockThread(
   tx: Tx,
   { accountId, threadId }: ThreadKey,
@@ -156,7 +156,7 @@ export async function lockThread(
 }
 
 /**
- * For changes that the totals do not count, so that claims wait neither for mail nor each other.
+ * Use this for changes that affect no totals, so that claims do not wait for mail or each other.
  */
 export async function lockThreadAlone(
   tx: Tx,
@@ -259,7 +259,7 @@ export const changeMessageLabels = transaction({
     const locked = await lockThread(tx, { accountId, threadId: message.thread_id })
     if (locked === null) return { kind: 'not_found' }
     if (!mayChange(locked.thread, input.claim)) return { kind: 'lease_lost' }
-    // Read under the lock.
+    // The row is read under the lock.
     const row = await tx.query
       .selectFrom('messages')
       .select(['labels', 'created_at', 'is_trashed'])
@@ -317,7 +317,7 @@ async function writeLabels(
   }
 }
 
-/** Adds no label if there are too many. */
+/** Adds no labels if there would be too many. */
 export async function labelNewMessage(
   tx: Tx,
   message: LabelledMessage,

@@ -1,4 +1,4 @@
-// Summaries of threads. A newest message updates its summary; other changes recompute it.
+// Thread summaries. A new newest message updates the summary; other changes recompute it.
 
 import type { Participant } from '@mailroom/contract/threads.ts'
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
@@ -8,7 +8,7 @@ import { sql } from 'kysely'
 import { addressKey } from '#platform/email-address.ts'
 import { type ReadDb, type Row, readIn, type Tx } from '#store/tables.ts'
 
-/** Newest messages of a thread that a recomputed summary considers. */
+/** A recomputed summary considers this many of the newest messages. */
 const SUMMED_UP_MESSAGES_MAX = 100
 
 export type ThreadSummary = Pick<
@@ -16,7 +16,7 @@ export type ThreadSummary = Pick<
   'id' | 'last_message_at' | 'participants' | 'snippet' | 'category'
 > & { first: Pick<Row<'messages'>, 'id' | 'created_at' | 'subject'> }
 
-/** The caller locked the counters of the inbox. */
+/** The caller must have locked the counters of the inbox. */
 export async function renewSummaries(tx: Tx, threadIds: readonly string[]): Promise<void> {
   for (const { id, first: _, ...summary } of await sumUp(readIn(tx), threadIds)) {
     await tx.query.updateTable('threads').set(summary).where('id', '=', id).execute()
@@ -76,7 +76,7 @@ function selectEnds(db: ReadDb, threadIds: readonly string[]) {
     .execute()
 }
 
-/** Oldest first. */
+/** Selects messages oldest first. */
 function selectNewest(db: ReadDb, threadIds: readonly string[]) {
   const oldest = (column: 'created_at' | 'id') => sql`(
     select ${sql.ref(`newest.${column}`)} from messages as newest where newest.thread_id = threads.id
@@ -92,7 +92,7 @@ function selectNewest(db: ReadDb, threadIds: readonly string[]) {
       'messages.from_addr',
       'messages.to_addr',
       'messages.to_addrs',
-      // Only sent messages need their Cc; strangers choose the length of received ones.
+      // Only sent messages need their Cc field; in received mail, strangers choose its length.
       sql<string>`case when messages.direction = 'outbound' then messages.cc else '[]' end`.as(
         'cc',
       ),
@@ -126,24 +126,24 @@ type Correspondence = {
   direction: string
   from_addr: string
   to_addr: string
-  /** JSON list of a sent message; without it, `to_addr` alone. */
+  /** The recipients of a sent message as a JSON list. Without it, `to_addr` is used. */
   to_addrs?: string | null
   cc: string
 }
 
-/** Part of the API. */
+/** The limit is part of the API. */
 const PARTICIPANTS_MAX = 10
-/** In code points. Part of the API. */
+/** The limit is in code points and part of the API. */
 const THREAD_SNIPPET_LENGTH = 160
-/** In UTF-16 units, invisible characters included. */
+/** The limit is in UTF-16 units and includes invisible characters. */
 const SNIPPET_SOURCE_LENGTH = 8_192
 
-/** In code points; strangers choose the names, and every list shows them. */
+/** The limit is in code points. Strangers choose names, and every list shows them. */
 const NAME_LENGTH_MAX = 100
-/** In code points; RFC 5321 §4.5.3.1 allows 64 octets before the @ and 255 after it. */
+/** RFC 5321 §4.5.3.1 allows 64 octets before the @ and 255 after it. */
 const ADDRESS_LENGTH_MAX = 320
 
-/** Newest participants first, each address once. The inbox itself only while it is alone. */
+/** Lists each address once, newest first. The inbox is included only if it is alone. */
 export function addParticipants(
   known: readonly Participant[],
   message: Correspondence,
@@ -153,14 +153,14 @@ export function addParticipants(
     const key = addressKey(participant.address)
     const newer = byKey.get(key)
     if (newer === undefined) byKey.set(key, { ...participant })
-    // A later message without the name does not remove it.
+    // A later message without a name does not remove the name.
     else newer.name ??= participant.name
   }
   if (byKey.size > 1) byKey.delete(addressKey(ownAddressOf(message)))
   return [...byKey.values()].slice(0, PARTICIPANTS_MAX)
 }
 
-/** On one line. Empty when the HTML shows another text, because a snippet cannot warn of it. */
+/** Makes one line, or '' if the HTML shows other text, since a snippet cannot show a warning. */
 export function snippetOf(text: {
   body_text: string
   extracted_text?: string | null
@@ -183,7 +183,7 @@ function namedIn(message: Correspondence): Participant[] {
 }
 
 function readParticipant(field: string): Participant {
-  // A text that is no mailbox, such as a reverse-path, is taken as the address.
+  // Text that is not a mailbox, such as a reverse-path, is used as the address.
   const { name, address } = parseAddressList(field)[0] ?? { name: '', address: field }
   return {
     name: onOneLine(name, NAME_LENGTH_MAX) || null,
@@ -194,7 +194,7 @@ function readParticipant(field: string): Participant {
 function onOneLine(text: string, lengthMax: number): string {
   const beginning = 4 * lengthMax
   let line = joinLines(text.slice(0, beginning))
-  // A code point has two units at most; the characters that follow may hide it.
+  // A code point has at most two units, and the next characters may turn out to be invisible.
   const isEnough = text.length <= beginning || line.length >= 3 * lengthMax
   if (!isEnough) line = joinLines(text.slice(0, SNIPPET_SOURCE_LENGTH))
   if (line.length <= lengthMax) return line

@@ -13,7 +13,7 @@ import { threads } from '#store/nouns.ts'
 import type { ReadDb, Row, Tables } from '#store/tables.ts'
 
 export type Thread = Fields<typeof threads> & {
-  /** May have expired. */
+  /** The claim may have expired. */
   claim: ThreadClaim | null
 }
 
@@ -22,14 +22,14 @@ export type ThreadKey = { readonly accountId: string; readonly threadId: string 
 export type ThreadClaim = {
   owner: string
   fence: number
-  /** End of the lease by the queue's clock. */
+  /** The lease ends at this time of the queue's clock. */
   untilMs: number
   expiresAtMs: number
 }
 
 export type ShownThread = Thread & { unreadCount: number }
 
-/** Newest first; null when the account has no such inbox. */
+/** Lists threads newest first. Returns null if the account has no such inbox. */
 export async function listThreads(
   db: ReadDb,
   input: {
@@ -97,7 +97,7 @@ function threadsIn(db: ReadDb, input: ThreadFilter): Listed {
   if (input.category !== null) list = list.where('threads.category', '=', input.category)
   if (input.isRead !== null) list = list.where('threads.is_read', '=', input.isRead ? 1 : 0)
   if (input.isSnoozed === null) return list
-  // The index of snoozed threads is small; the list's index does not have the column.
+  // The index of snoozed threads is small, and the list's index lacks the column.
   const snoozed = db.read
     .selectFrom('threads as snoozed')
     .select('snoozed.id')
@@ -106,7 +106,7 @@ function threadsIn(db: ReadDb, input: ThreadFilter): Listed {
   return list.where('threads.id', input.isSnoozed ? 'in' : 'not in', snoozed)
 }
 
-/** A thread that is being removed is in neither. Literals, so that partial indexes apply. */
+/** Excludes the trash. The values are literals, so that the partial indexes apply. */
 export const IS_LISTED = sql<SqlBool>`threads.trashed_at is null`
 export const IS_TRASHED = sql<SqlBool>`threads.trashed_at > 0`
 
@@ -159,7 +159,7 @@ function withFacet(
     .where('thread_facets.is_trashed', '=', isTrashed ? 1 : 0)
 }
 
-/** Includes the trash. Null once the thread is being removed or its inbox is deleted. */
+/** The trash is included. Returns null if the thread is being removed or its inbox is deleted. */
 export async function findThread(
   db: ReadDb,
   accountId: string,
@@ -184,7 +184,7 @@ export async function existingThreadIds(
   return new Set(found.map(({ id }) => id))
 }
 
-/** In the order of the ids, without missing ones. */
+/** The result is in the order of the ids and omits missing threads. */
 export async function findShownThreads(
   db: ReadDb,
   { accountId, threadIds }: { accountId: string; threadIds: readonly string[] },
@@ -231,7 +231,7 @@ const isKept = ({ eb, or }: ExpressionBuilder<Tables, 'threads'>) =>
 function toShown(row: Row<'threads'>): ShownThread {
   return {
     ...toThread(row),
-    // A thread that was marked unread by hand has no unread message.
+    // A thread that was set to unread by hand has no unread message.
     unreadCount: row.is_read === 1 ? 0 : Math.max(1, row.unread_count),
   }
 }
@@ -246,14 +246,14 @@ function claimOf(row: Row<'threads'>): ThreadClaim | null {
   return { owner, fence: row.claim_fence, untilMs, expiresAtMs }
 }
 
-/** The messages from which the one to reply to is chosen. */
+/** The message to reply to is chosen from this many recent messages. */
 const THREAD_RECENT_MAX = 100
 
 const THREAD_COPIES_SEARCHED_MAX = 1_000
 
 /**
- * Excludes held, cancelled and rejected sends: no recipient received them, so quoting one would
- * leak it.
+ * Excludes held, cancelled and rejected sends. No recipient received them, so a quote would leak
+ * them.
  */
 const isCorrespondence = (row: ExpressionBuilder<Tables, 'messages'>) =>
   row.or([
@@ -279,7 +279,7 @@ export type RecentMessage = {
   parties: string[]
 }
 
-/** Received or queued messages, newest first. */
+/** Lists received and queued messages, newest first. */
 export async function listRecentMessages(
   db: ReadDb,
   { accountId, threadId }: ThreadKey,
@@ -307,7 +307,8 @@ export async function listRecentMessages(
 }
 
 /**
- * One per message, oldest first. If they exceed `octetsMax`, only the first and the newest ones.
+ * Lists the Message-IDs of a thread, oldest first. If they exceed `octetsMax`, only the first and
+ * the newest ones are listed.
  */
 export async function listThreadIds(
   db: ReadDb,
@@ -348,11 +349,11 @@ export async function listThreadIds(
   return ids.reverse().filter((id) => id !== null)
 }
 
-/** Most threads fit on the first page; all pages hold about as many as a header can. */
+/** Most threads fit on one page, and all pages together hold about as many ids as a header can. */
 const PAGE_MESSAGES = 500
 const PAGES_MAX = 20
 
-/** Null for none. Searches only the first THREAD_COPIES_SEARCHED_MAX messages. */
+/** Searches the first THREAD_COPIES_SEARCHED_MAX messages and returns null if none matches. */
 export async function findCopiedFrom(
   db: ReadDb,
   { accountId, threadId }: ThreadKey,
