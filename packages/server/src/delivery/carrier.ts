@@ -32,31 +32,31 @@ import {
 
 /** One message for recipients that share a next hop. */
 export type Consignment = WatchedMail & {
-  /** Domain of the recipients, lower-case A-labels, or an address literal. */
+  /** The recipients' domain in lower-case A-labels, or an address literal. */
   readonly destination: string
 }
 
 export type CarryOutcome =
   | RecipientOutcome
   | Crowded
-  /** Permanent: the destination has no route. */
+  /** The destination has no route, which is permanent. */
   | { readonly kind: 'unroutable'; readonly reply: ClientReply }
-  /** Temporary: no route was found. */
+  /** No route was found, which is temporary. */
   | { readonly kind: 'no-route'; readonly text: string }
 
 export type Carried = {
   /** Null if no host was tried. */
   readonly host: string | null
-  /** The TLS version at the end; null without TLS. */
+  /** The TLS version at the end, or null without TLS. */
   readonly tls: string | null
-  /** In the order of the recipients. */
+  /** Outcomes are in the order of the recipients. */
   readonly outcomes: readonly CarryOutcome[]
 }
 
 export type Carrier = {
-  /** Never rejects because of network or server; `signal` ends it at once. */
+  /** Never rejects because of network or server. `signal` ends the attempt immediately. */
   carry(consignment: Consignment, signal: AbortSignal): Promise<Carried>
-  /** Ends idle connections. Idempotent. */
+  /** Closes idle connections. Idempotent. */
   close(): Promise<void>
 }
 
@@ -65,7 +65,7 @@ type DirectOptions = HostCallerOptions & {
   readonly port: number
 }
 
-/** Does not close the router. */
+/** The carrier does not close the router. */
 export function openDirectCarrier(options: DirectOptions): Carrier {
   const { router, port, ...callerOptions } = options
   const caller = new HostCaller(callerOptions)
@@ -95,13 +95,13 @@ export function openDirectCarrier(options: DirectOptions): Carrier {
 
 type RelayOptions = HostCallerOptions & {
   readonly url: string
-  /** Queried before the system's resolver; null without configured DNS servers. */
+  /** Queried before the system's resolver, or null if no DNS servers are configured. */
   readonly resolver: Resolver | null
 }
 
 /**
  * Sends all mail through one relay (RFC 6409). Credentials are sent only under a verified
- * certificate, or on this machine. A relay that rejects us defers mail and never fails it. Throws
+ * certificate or on this machine. If a relay rejects us, mail is deferred and does not fail. Throws
  * if the URL is invalid.
  */
 export function openRelayCarrier(options: RelayOptions): Carrier {
@@ -155,7 +155,7 @@ type Addresses =
   | { readonly kind: 'fault'; readonly text: string }
 
 /**
- * Queries `resolver`, if any, then the system's resolver. Callers share an answer, and known
+ * Queries `resolver`, if any, then the system's resolver. Callers share an answer, and earlier
  * addresses remain in use while lookups fail. The returned function never rejects.
  */
 function makeRelayAddresses(options: {
@@ -205,15 +205,15 @@ function first(addresses: readonly string[]): Addresses {
 }
 
 export type Relay = {
-  /** A name in lower-case A-labels or an IP address, without brackets. */
+  /** A name in lower-case A-labels, or an IP address without brackets. */
   readonly host: string
-  /** 465 for `smtps`, 587 for `smtp` (RFC 6409, RFC 8314) unless the URL has one. */
+  /** The port defaults to 465 for `smtps` and 587 for `smtp` (RFC 6409, RFC 8314). */
   readonly port: number
   readonly isTlsImplicit: boolean
   readonly credentials: Credentials | null
 }
 
-/** Throws for an invalid URL, without its text, which contains a password. */
+/** Throws for an invalid URL. The error omits the URL, which contains a password. */
 export function readRelayUrl(text: string): Relay {
   const url = URL.parse(text)
   const isTlsImplicit = url?.protocol === 'smtps:'
@@ -277,7 +277,7 @@ type DeliverySettings = Pick<
 
 type DeliverySeams = { clock: Clock; chance: Chance; resolver: Resolver; tracing: Tracing }
 
-/** The carrier is null in the sandbox. Connects to nothing yet. */
+/** The carrier is null in the sandbox. No connection is opened yet. */
 export function openDelivery(settings: DeliverySettings, seams: DeliverySeams): Delivery {
   const { carrier, close } = openCarrier(settings, seams)
   return {
@@ -330,7 +330,7 @@ function openCarrier(
     }
   }
   if (delivery === 'relay' && url !== null) {
-    // A relay may be in the machine's hosts file, which only the system's resolver reads.
+    // Only the system's resolver reads the machine's hosts file, which may name the relay.
     const own = settings.dnsServers.length === 0 ? null : resolver
     return { carrier: openRelayCarrier({ url, resolver: own, hostname, clock }), close: () => {} }
   }

@@ -44,7 +44,7 @@ import type { Carried, Carrier, CarryOutcome } from './carrier.ts'
 
 export type DeliveryQueue = DispatchedQueue<HeldDelivery>
 
-/** `worker` is unique among processes. */
+/** `worker` must be unique among processes. */
 export function openDeliveryQueue(
   deps: DeliverDeps & { laneOf: (domain: string) => string },
   worker: string,
@@ -70,9 +70,9 @@ export function openDeliveryQueue(
 }
 
 /**
- * Uses the current next hop: a delivery queued under another mode of delivery has another lane.
- * Groups by domain even if all mail has one next hop, because a server may report on all recipients
- * of the reverse-path that it receives.
+ * Uses the current next hop, because the mode of delivery may have changed since the message was
+ * queued. Groups by domain even if all mail has one next hop, because a server may report on all
+ * recipients of the reverse-path that it receives.
  */
 function groupByDomain(held: readonly HeldDelivery[], laneOf: (domain: string) => string): Group[] {
   const groups = new Map<string, [HeldDelivery, ...HeldDelivery[]]>()
@@ -86,7 +86,7 @@ function groupByDomain(held: readonly HeldDelivery[], laneOf: (domain: string) =
   return [...groups.values()]
 }
 
-/** A delivery may still be sent this long after its expiry, never later. */
+/** A delivery may be sent up to this long after its expiry. */
 const DELIVERY_GRACE_MS = HOUR_MS
 
 export type DeliverDeps = Store & {
@@ -110,14 +110,14 @@ type Holding = {
   worker: string
   signal: AbortSignal
   leases: Pick<LeaseKeeper<HeldDelivery>, 'confirm' | 'return'>
-  /** See `DispatchedQueue.deliver`. */
+  /** Called as `DispatchedQueue.deliver` describes. */
   onAnswer: (() => void) | undefined
 }
 
 /**
- * Attempts the deliveries of the group that the worker still holds and records their outcomes;
+ * Attempts the group's deliveries that the worker still holds, and records their outcomes;
  * afterwards the worker holds none of them. If `signal` is aborted, unsent deliveries return to the
- * queue. Rejects only if an outcome could not be recorded by then; the leases expire on their own.
+ * queue. If an outcome could not be recorded by then, the promise rejects and the leases expire.
  */
 async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Promise<GroupOutcome> {
   const { worker, signal, leases } = holding
@@ -125,8 +125,8 @@ async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Pro
   const untilStored: UntilStored = (run) => retryUntilStored(deps, { fields, signal }, run)
   const [first, ...rest] = await untilStored(() => leases.confirm(claimed))
   if (first === undefined) {
-    // A delivery that another worker took over stays with it; the next claim removes deliveries of
-    // a deleted inbox.
+    // A delivery that another worker took over stays there; the next claim removes deliveries of a
+    // deleted inbox.
     await returnLeases(deps, claimed, { leases, signal, fields })
     return 'returned'
   }
@@ -140,7 +140,7 @@ async function deliver(deps: DeliverDeps, claimed: Group, holding: Holding): Pro
     const [nowMs, eventId] = [deps.clock.now(), deps.makeId('evt')]
     const outcome = { worker, accountId, messageId, deliveries, captured, eventId, nowMs }
     const ids = await untilStored(() => deps.db.write(settleDeliveries, outcome))
-    // A retry emits no event.
+    // No event is emitted for a retry.
     if (deliveries.some(({ next_attempt_at }) => next_attempt_at === null)) deps.wakeEvents()
     report(
       deps,
@@ -163,14 +163,14 @@ type Tried = Omit<Attempted, 'outcome'> & {
   outcome: Attempted['outcome'] | Extract<CarryOutcome, { kind: 'crowded' }>
 }
 
-/** True if nothing was sent, and the attempt need not count. */
+/** Returns true if nothing was sent and the attempt is not counted. */
 function isUntried({ kind }: Tried['outcome'], signal: AbortSignal): boolean {
   return kind === 'crowded' || (signal.aborted && NOT_SENT.has(kind))
 }
 
 const NOT_SENT: ReadonlySet<string> = new Set(['unsent', 'no-route'])
 
-/** An ambiguous end that our own abort caused does not count: it is not the server's. */
+/** An ambiguous end that our own abort caused is not counted as an ambiguous attempt. */
 function settle(deps: DeliverDeps, one: Attempted, signal: AbortSignal): SettledDelivery {
   if (!signal.aborted || one.outcome.kind !== 'ambiguous') return settledOf(deps, one)
   const delivery = { ...one.delivery, ambiguous_attempts: 0 }
@@ -213,12 +213,12 @@ async function attempt(
     attempted: group.map((delivery) => ({ delivery, outcome, host: null, tls: null })),
     captured: null,
   })
-  // Without this, a lasting fault would keep an expired delivery in the queue for ever.
+  // Without this, a permanent fault would keep an expired delivery in the queue forever.
   const [{ expires_at: expiresAtMs }] = group
   if (deps.queueClock.now() > expiresAtMs + DELIVERY_GRACE_MS) return all({ kind: 'expired' })
   const message = await readOutgoing(deps, group, attempting)
   if ('kind' in message) return all(message)
-  // deliverHere rejects before anything is stored, or not at all.
+  // `deliverHere` rejects before it stores anything, or never.
   const { here, elsewhere } = await attempting.untilStored(() => deliverHere(deps, group, message))
   const [first, ...rest] = elsewhere
   if (first === undefined) return { attempted: here, captured: null }
@@ -248,7 +248,7 @@ async function readOutgoing(
     const find = () => untilStored(() => findRawMessage(deps.db, rawId))
     const row = await find()
     if (row === null) return DELETED
-    // No retry here: a blob store may stay broken, and the attempt would keep its slot for ever.
+    // A retry here could keep the attempt's slot forever if the blob store stays broken.
     const bytes = () => deps.blobs && raceAbort(deps.blobs.get(rawId), { signal })
     const raw = row.content ?? (await bytes())
     if (raw === null) {
@@ -344,7 +344,7 @@ async function isDomainHere(deps: DeliverDeps, domain: string): Promise<boolean>
   if (serving === null) return false
   const held = await findHeldDomain(deps.db, serving.domain)
   if (held === null || !isLocal(held)) return false
-  // A name below the domain may have a mail server of its own.
+  // A subdomain may have a mail server of its own.
   return serving.domain === domain || deps.isMailHostOf(domain)
 }
 
@@ -388,7 +388,7 @@ async function receiveHere(
   }
 }
 
-/** The account may create the inbox tomorrow, so the address is not suppressed. */
+/** The account may create the inbox later, so the address is not suppressed. */
 const NO_MAILBOX: Attempted['outcome'] = {
   kind: 'unroutable',
   reply: { code: 550, enhanced: '5.1.1', text: 'No such mailbox here' },
@@ -401,7 +401,7 @@ const MAILBOX_FULL: Attempted['outcome'] = {
 }
 
 /**
- * The sandbox as a mail server. Some addresses simulate an outcome (see `capturedOutcome`).
+ * Acts as a mail server in the sandbox. Some addresses simulate an outcome (see `capturedOutcome`).
  * `captured` is null if no recipient accepted.
  */
 function captureMail(
@@ -461,7 +461,7 @@ const ACCEPTED: Attempted['outcome'] = {
   reply: { code: 250, enhanced: '2.0.0', text: 'Captured in the sandbox' },
 }
 
-/** Attempts may end without a reply to the final dot. */
+/** Attempts that may end without a reply to the final dot. */
 const AMBIGUOUS_ATTEMPTS_MAX = 3
 
 type Attempted = {
@@ -477,8 +477,8 @@ type Attempted = {
 type OutcomeDeps = Store & { queueClock: QueueClock }
 
 /**
- * 5xx is permanent. Any other code but 2xx, a failed connection and a missing route are retried by
- * schedule until the delivery expires; an end without a reply to the final dot is retried up to
+ * A 5xx reply is permanent. Any other code but 2xx, a failed connection and a missing route are
+ * retried until the delivery expires. An end without a reply to the final dot is retried up to
  * AMBIGUOUS_ATTEMPTS_MAX times.
  */
 function settledOf(deps: OutcomeDeps, attempted: Attempted): SettledDelivery {

@@ -22,32 +22,32 @@ import {
 import { makeGuardedLookup } from '#platform/egress/guarded-connect.ts'
 import { MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 
-/** RFC 5321 §5.1 recommends at least two. */
+/** RFC 5321 §5.1 recommends trying at least two addresses. */
 export const ROUTE_ADDRESSES_MAX = 5
-/** Applies if there are several hosts, so that the others are tried too. */
+/** This limit applies if there are several hosts, so that the others are tried, too. */
 const ROUTE_HOST_ADDRESSES_MAX = 3
-/** Lookups stop earlier, once ROUTE_ADDRESSES_MAX addresses are known. */
+/** Lookups stop earlier, once ROUTE_ADDRESSES_MAX addresses are found. */
 const ROUTE_HOSTS_LOOKED_UP_MAX = 10
 const ROUTE_LOOKUP_MS_MAX = 30 * SECOND_MS
 /** Bounds on the TTL of a route or a definite refusal. */
 export const ROUTE_VALID_MS_MIN = 10 * SECOND_MS
 const ROUTE_VALID_MS_MAX = 5 * MINUTE_MS
-/** Long enough that a burst of mail to one destination queries DNS once. */
+/** This is long enough that a burst of mail to one destination queries DNS once. */
 export const ROUTE_FAULT_MS = 5 * SECOND_MS
 const ROUTES_KEPT_MAX = 10_000
 
-/** Required of a host before it receives mail (RFC 8461 §4.2, RFC 7672 §2.2). */
+/** The TLS that a host must offer before it receives mail (RFC 8461 §4.2, RFC 7672 §2.2). */
 type RouteTls = Exclude<ClientTls, { readonly kind: 'none' }>
 
 export type RouteHost = {
-  /** Lower case, without a trailing dot; the literal itself for an address literal. */
+  /** Lower case, without a trailing dot; an address literal is used unchanged. */
   readonly host: string
   readonly addresses: readonly string[]
   readonly tls: RouteTls
 }
 
 export type Route =
-  /** In the order to try; at least one. */
+  /** Hosts are in the order to try them; there is at least one. */
   | { readonly kind: 'hosts'; readonly hosts: readonly RouteHost[] }
   | {
       readonly kind: 'refused'
@@ -58,31 +58,31 @@ export type Route =
   | { readonly kind: 'deferred'; readonly text: string }
 
 export type RouterOptions = {
-  /** The caller closes it. */
+  /** The caller must close the resolver. */
   readonly resolver: Resolver
   /** Allows routes to loopback, private and own addresses. */
   readonly allowPrivate: boolean
-  /** Addresses of this service. Default: the machine's interfaces. */
+  /** Addresses of this service. The default is those of the machine's interfaces. */
   readonly ownAddresses?: () => readonly string[]
   readonly chance: Chance
   readonly clock: Clock
-  /** Part of the names of TLSA records. Default 25. */
+  /** The port is part of the names of TLSA records. The default is 25. */
   readonly port?: number
-  /** Default: HTTPS from the host `mta-sts.` before the destination. */
+  /** The default is HTTPS from the host `mta-sts.` before the destination. */
   readonly fetchPolicy?: FetchPolicy
-  /** Default STS_RECORD_WAIT_MS_MAX. */
+  /** The default is STS_RECORD_WAIT_MS_MAX. */
   readonly recordWaitMs?: number
 }
 
 export type Router = {
   /**
-   * For a domain in lower-case A-labels or an address literal in brackets. Lookups of one
-   * destination are shared. Results are cached for their TTL within 10 s and 5 min, a deferral for
-   * 5 s. Never rejects; takes at most about a minute. 550 5.1.2: no such domain. 556 5.1.10: null
-   * MX. 550 5.4.4: definitely no host with an address. 550 5.4.6: only forbidden addresses.
+   * Takes a domain in lower-case A-labels or an address literal in brackets. Concurrent lookups of
+   * a destination are shared. Results are cached for their TTL within 10 s and 5 min, a deferral
+   * for 5 s. Never rejects; takes at most about a minute. Refusals: 550 5.1.2 (no domain), 556
+   * 5.1.10 (null MX), 550 5.4.4 (no address), 550 5.4.6 (only forbidden addresses).
    */
   findRoute(destination: string): Promise<Route>
-  /** Ends fetches of policies. Close the resolver as well. */
+  /** Ends fetches of policies. The resolver must be closed separately. */
   close(): void
 }
 
@@ -144,7 +144,7 @@ function routeToLiteral(literal: string, isAllowed: AddressGuard): FoundRoute {
 
 type FoundRoute = { readonly route: Route; readonly keptMs: number }
 
-/** `ttlMs` is the TTL of the deciding answers, by default the shortest time. */
+/** `ttlMs` is the TTL of the deciding answers; the default is the shortest time. */
 function refuse(
   code: 550 | 556,
   enhanced: string,
@@ -171,7 +171,7 @@ type DomainRouteOptions = Required<
 
 /**
  * Finds MX records, addresses, and the TLS that MTA-STS and DANE require of each host.
- * `destination` is lower case without a final dot, and need not be a domain name. Never rejects.
+ * `destination` is lower case without a final dot, and may be no valid domain name. Never rejects.
  */
 async function routeToDomain(
   destination: string,
@@ -255,7 +255,7 @@ type HostList = {
   readonly ttlMs: number
 }
 
-/** Hosts in the order to try them (RFC 5321 §5.1, RFC 7505). */
+/** Lists hosts in the order to try them (RFC 5321 §5.1, RFC 7505). */
 async function listHosts(
   destination: string,
   { resolver, chance }: Pick<DomainRouteOptions, 'resolver' | 'chance'>,
@@ -267,7 +267,7 @@ async function listHosts(
     if (answer.isNameMissing) {
       return refuse(550, '5.1.2', `the domain ${destination} does not exist`, ttlMs)
     }
-    // The address answer of the same name decides whether it is authenticated.
+    // Here the address answer decides whether the host is authenticated.
     return { hosts: [destination], isAuthenticated: true, ttlMs }
   }
   const { records, isAuthenticated } = answer
@@ -284,7 +284,7 @@ function isHostName(text: string): boolean {
   return text.length <= 253 && /^[\x21-\x7e]+$/.test(text) && isIP(text) === 0 && isDomainName(text)
 }
 
-/** Shuffles equal preferences, to spread the load (RFC 5321 §5.1). */
+/** Shuffles equal preferences to spread the load (RFC 5321 §5.1). */
 function sortByPreference(records: readonly MxRecord[], chance: Chance): MxRecord[] {
   const bytes = Buffer.from(chance.bytes(records.length * 4))
   return records
@@ -296,21 +296,21 @@ function sortByPreference(records: readonly MxRecord[], chance: Chance): MxRecor
 type HostFinding =
   | {
       readonly kind: 'usable'
-      /** IPv4 first: more machines have an IPv4 route and a PTR record for it. */
+      /** IPv4 comes first: more machines have an IPv4 route and a PTR record for it. */
       readonly addresses: readonly string[]
       readonly dane: RouteTls | null
       readonly ttlMs: number
     }
   | { readonly kind: 'none' }
-  /** The host has addresses, but mail may not go to them. */
+  /** The host has addresses, but mail to them is forbidden. */
   | { readonly kind: 'forbidden' }
   | { readonly kind: 'fault'; readonly text: string }
 
-/** Queries both families at once; a fault of one matters only if the other has no addresses. */
+/** Queries IPv4 and IPv6 in parallel; a fault of one matters only if the other has no addresses. */
 async function findHost(
   host: string,
   options: Pick<DomainRouteOptions, 'resolver' | 'isAllowed' | 'port'> & {
-    /** Whether the answer that named the host was authenticated, which DANE requires. */
+    /** Whether the answer that named the host was authenticated, as DANE requires. */
     readonly isAuthenticated: boolean
   },
 ): Promise<HostFinding> {
@@ -338,9 +338,9 @@ type DaneFinding =
   | { readonly kind: 'fault'; readonly text: string }
 
 /**
- * The TLS that DANE requires of one host (RFC 7672), by the TLSA records of the first of `names`
- * that has any: the end of the host's aliases, then the host (§2.2.2). After a fault the host must
- * not be used, because an attacker could have caused it (§2.1.2).
+ * Finds the TLS that DANE requires of a host (RFC 7672), using the TLSA records of the first of
+ * `names` that has any: the end of the host's aliases, then the host (§2.2.2). After a fault the
+ * host must not be used, because an attacker could have caused it (§2.1.2).
  */
 async function findDane(
   names: readonly string[],
@@ -358,12 +358,12 @@ async function findDane(
   return null
 }
 
-/** RFC 8461 §3.3 suggests 64 KiB and one minute; shorter, because mail waits for the policy. */
+/** RFC 8461 §3.3 suggests 64 KiB and one minute; mail waits, so the time is shorter. */
 const STS_POLICY_BYTES_MAX = 64 * 1024
 const STS_FETCH_MS_MAX = 10 * SECOND_MS
-/** Mail waits no longer than this for the TXT lookup, which runs in parallel with that of MX. */
+/** Mail waits no longer than this for the TXT lookup, which runs in parallel with the MX lookup. */
 const STS_RECORD_WAIT_MS_MAX = 3 * SECOND_MS
-/** How long a failed fetch is not repeated (RFC 8461 §3.3). */
+/** A failed fetch is not repeated within this time (RFC 8461 §3.3). */
 const STS_FAILURE_MS = 5 * MINUTE_MS
 const STS_POLICIES_KEPT_MAX = 2_000
 
@@ -422,16 +422,16 @@ type FetchedPolicy =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'fault'; readonly text: string }
 
-/** `destination` is a domain name. A rejection counts as a fault. */
+/** `destination` is a domain name. A rejection is treated as a fault. */
 export type FetchPolicy = (destination: string) => Promise<FetchedPolicy>
 
 export type FetchPolicyOptions = {
   readonly resolver: Resolver
   readonly allowPrivate: boolean
   readonly signal: AbortSignal
-  /** Default 443. */
+  /** The default is 443. */
   readonly port?: number
-  /** Certificates to trust instead of the platform's, as PEM. */
+  /** PEM certificates to trust instead of the platform's. */
   readonly ca?: string
   readonly timeoutMs?: number
 }

@@ -18,19 +18,19 @@ import { SECOND_MS } from '#platform/units.ts'
 const IDLE_CONNECTIONS_MAX = 200
 export const IDLE_CONNECTION_MS_MAX = 5 * SECOND_MS
 const TRANSACTIONS_PER_CONNECTION_MAX = 100
-/** Connections to one address, whatever the destinations. Further messages wait for a slot. */
+/** Connections to one address for all destinations. Further messages wait for a slot. */
 const CONNECTIONS_PER_HOST_MAX = 20
 /**
- * How long a message waits for a slot; as many messages may wait as there are slots. Long enough
- * for one connection to end and another to open, and short enough that messages for one busy host
- * do not take all attempts.
+ * A message waits this long for a slot; as many messages may wait as there are slots. The time is
+ * enough for one connection to end and another to open, but too short for messages to a busy host
+ * to use up all attempts.
  */
 export const HOST_SLOT_WAIT_MS_MAX = 500
-/** The first retry of a message comes later than this. */
+/** The first retry of a message is later than this. */
 const SILENT_HOST_MS = 30 * SECOND_MS
 const SILENT_HOSTS_MAX = 10_000
 
-/** The longest that a message may wait for a reply. */
+/** No message waits longer than this for a reply. */
 const ANSWERED_LATELY_MS = defaultClientTimeouts.finalDotMs
 
 export type Endpoint = {
@@ -46,12 +46,12 @@ export type HostCallerOptions = {
   readonly hostname: string
   readonly clock: Clock
   readonly timeouts?: Partial<ClientTimeouts>
-  /** PEM; trusted instead of the system's authorities. */
+  /** PEM certificates to trust instead of the system's authorities. */
   readonly trustedCertificates?: readonly string[]
 }
 
 export type WatchedMail = OutgoingMail & {
-  /** Called when a host has sent its greeting, whatever happens to the message afterwards. */
+  /** Called when a host has sent its greeting, even if the message fails later. */
   readonly onAnswer?: (() => void) | undefined
 }
 
@@ -61,7 +61,7 @@ type Called<Outcome> = {
   readonly host: string
   /** Null without TLS. */
   readonly tls: string | null
-  /** In the order of the recipients. */
+  /** Outcomes are in the order of the recipients. */
   readonly outcomes: readonly Outcome[]
 }
 
@@ -83,7 +83,7 @@ export class HostCaller {
     waitingPerKeyMax: CONNECTIONS_PER_HOST_MAX,
     waitMsMax: HOST_SLOT_WAIT_MS_MAX,
   })
-  /** Hosts to skip for a while. Otherwise every message for a dead host would wait for minutes. */
+  /** Hosts to skip for a while. Otherwise every message to a dead host would wait for minutes. */
   readonly #skipped: Cache<Trouble>
   /** After a recent reply, a message that hangs does not show that the host is silent. */
   readonly #answeredAtMs: Cache<number>
@@ -95,7 +95,7 @@ export class HostCaller {
     this.#answeredAtMs = new Cache(bounds)
   }
 
-  /** Tries `endpoints` in their order. `crowded` if one had no slot and the others failed. */
+  /** Tries `endpoints` in order. The result is `crowded` if one had no slot and the rest failed. */
   async carry(
     endpoints: readonly Endpoint[],
     mail: WatchedMail,
@@ -151,8 +151,8 @@ export class HostCaller {
       call.mail.onAnswer?.()
       const called = await this.#send(endpoint, idle, call)
       const trouble = findTrouble(called.outcomes, called.tls)
-      // A connection that was closed or lost its state while idle does not reflect on the host; a
-      // timeout does.
+      // If an idle connection was closed or lost its state, the host may be healthy; a timeout
+      // shows a fault.
       const isSettled = trouble === null || trouble.failure.kind === 'timeout'
       const isFinal = isSettled && !isOutOfSequence(called.outcomes)
       if (isFinal || call.signal.aborted) return called
@@ -235,7 +235,7 @@ export class HostCaller {
 type Call = {
   readonly mail: WatchedMail
   readonly signal: AbortSignal
-  /** A reply since then outweighs a timeout. */
+  /** A reply after this time outweighs a timeout. */
   readonly sinceMs: number
   /** Receives a promise that resolves when the connection is idle or closed. */
   leave(gone: Promise<void>): void
@@ -267,7 +267,7 @@ function keyOf({ address, port, ...terms }: Endpoint): PoolKey {
   return { address: `${address} ${port}`, terms: JSON.stringify(terms, octetsAsHex) }
 }
 
-/** Keyed by required TLS: a handshake may hang with one requirement and not with another. */
+/** The required TLS is part of the key: a handshake may hang under one requirement only. */
 function silenceKeyOf({ address, port, tls }: Endpoint): string {
   return `${address} ${port} ${tls.kind}`
 }
@@ -285,8 +285,8 @@ const BAD_SEQUENCE = 503
 const SECURITY_REQUIRED = 530
 
 /**
- * Why the host itself carried the message for no recipient: the connection failed, the server is
- * closing, or it requires TLS that failed. Null for other replies, which another host would only
+ * Finds why the host itself carried the message for no recipient: the connection failed, the server
+ * is closing, or it requires TLS that failed. Null for other replies, which another host would only
  * repeat, and for an end after the final dot, because the server may have accepted the message.
  */
 function findTrouble(outcomes: readonly RecipientOutcome[], tls: string | null): Trouble | null {
@@ -327,7 +327,7 @@ function isOfCredentials({ stage, failure }: Trouble): boolean {
   return stage === 'auth' && isPermanent(failure)
 }
 
-/** A host without TLS or AUTH does not count. */
+/** Returns whether the host refuses us. A missing TLS or AUTH extension is no refusal. */
 function isRefusal({ stage, failure }: Trouble): boolean {
   return (stage === 'greeting' || stage === 'ehlo') && isPermanent(failure)
 }
@@ -350,7 +350,7 @@ class ConnectionPool {
   readonly #all = new Set<Idle>()
   #isClosed = false
 
-  /** The usable connection that was used last, or null. The caller then owns it. */
+  /** Returns the usable connection that was used last, or null. The caller then owns it. */
   take({ address, terms }: PoolKey): SmtpClient | null {
     for (const idle of (this.#byAddress.get(address) ?? []).toReversed()) {
       if (idle.key.terms !== terms) continue
@@ -361,7 +361,7 @@ class ConnectionPool {
     return null
   }
 
-  /** Keeps a usable connection for a while and ends any other with QUIT. Never rejects. */
+  /** Keeps a usable connection for a while, and ends any other with QUIT. Never rejects. */
   async put(key: PoolKey, client: SmtpClient): Promise<void> {
     if (!client.isUsable()) return client.destroy()
     if (this.#isClosed || client.transactions >= TRANSACTIONS_PER_CONNECTION_MAX) {

@@ -141,7 +141,7 @@ async function requireStorage({ storageQuota }: SendDeps, accountId: string): Pr
 
 type Fields = Omit<BodyOf<'drafts.update'>, 'clientId'>
 
-/** `bad_request` as for a send. */
+/** Throws `bad_request` under the same conditions as a send. */
 function readChange(deps: SendDeps, { to, headers, sendAt, ...fields }: Fields): DraftChange {
   readExtraHeaders(headers ?? {})
   readInvite(fields.invite ?? undefined)

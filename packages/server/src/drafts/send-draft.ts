@@ -32,7 +32,7 @@ type Asked = Pick<Context, 'headers'> & {
 
 /**
  * Sends the draft as it is stored, and removes it in the transaction that accepts the message.
- * Refused as `sendMessage` does, with `bad_request` for missing fields, and with `draft_changed`.
+ * Throws what `sendMessage` does, `bad_request` for missing fields, and `draft_changed`.
  */
 export async function sendStoredDraft(
   deps: SendDeps,
@@ -43,7 +43,7 @@ export async function sendStoredDraft(
   for (let attempt = 1; ; attempt++) {
     const draft = await findDraft(deps.db, accountId, draftId)
     if (draft === null) {
-      // A concurrent request with the same key may have sent it.
+      // A concurrent request with the same key may have sent the draft.
       const response = await findReplay(deps, { accountId, key: idempotencyKey, requestHash })
       if (response !== null) return { isReplay: true, response }
       throw notFound()
@@ -83,7 +83,7 @@ async function sendVersion(
   return answer
 }
 
-/** `draft_changed` if a file was removed after the draft was read. */
+/** Throws `draft_changed` if a file was removed after the draft was read. */
 async function readFiles(deps: SendDeps, { files }: Draft) {
   const read = files.map(async ({ filename, contentType, contentId, rawId }) => ({
     filename,

@@ -128,7 +128,7 @@ function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | '
   }
 }
 
-/** `bad_request` for values that the contract cannot exclude. */
+/** Throws `bad_request` for values that the contract cannot exclude. */
 export function messageOf(body: Input<'inboxes.checkSend'>['body']) {
   return {
     ...recipientsOf(body),
@@ -160,11 +160,11 @@ const EXTRA_HEADERS_MAX = 20
 /** The name and the beginning of its value fit into a line of 78 (RFC 5322 §2.1.1). */
 const HEADER_NAME_LENGTH_MAX = 60
 const HEADER_VALUE_LENGTH_MAX = 998
-/** RFC 5322 §2.2: printable ASCII except the colon. */
+/** RFC 5322 §2.2 allows printable ASCII except the colon. */
 const EXTRA_HEADER_NAME = /^(?:x|list)-[!-9;-~]+$/i
 const OWN_HEADER_NAME = /^(?:list-unsubscribe|x-loop$)/i
 
-/** `bad_request` for a field that is not allowed. */
+/** Throws `bad_request` for a field that is not allowed. */
 export function readExtraHeaders(headers: Readonly<Record<string, string>>): HeaderField[] {
   const fields = Object.entries(headers).map(([name, value]) => ({ name, value }))
   if (fields.length > EXTRA_HEADERS_MAX) {
@@ -257,7 +257,7 @@ async function listDeliveries(
   const message = await findMessage(deps.db, input.accountId, input.messageId, { lengthMax: 0 })
   if (message === null) throw notFound()
   const { deliveries, total } = await store.listDeliveries(deps.db, input)
-  // The queue has its own clock, but the API shows wall-clock times.
+  // The queue has its own clock, but the API shows times of the wall clock.
   const aheadMs = deps.clock.now() - deps.queueClock.now()
   return { deliveries: deliveries.map((delivery) => shifted(delivery, aheadMs)), total }
 }

@@ -1,4 +1,4 @@
-// The entry of a parser thread. The pool limits the time and memory of each function.
+// Entry point of a parser thread. The pool limits the time and memory of each function.
 
 import { openMime, readAttachment } from '@mailroom/mail/mime/mime-message.ts'
 import type { ParsedMessage } from '@mailroom/mail/mime/parsed-message.ts'
@@ -15,7 +15,7 @@ import { loadViewLibraries, viewBody } from '@mailroom/mail-reading/view/view-bo
 import { serveCalls } from '#platform/workers/serve-calls.ts'
 
 export type AskedMentions = {
-  /** In the form of `addressKey`. */
+  /** Each address has the form of `addressKey`. */
   readonly addresses: readonly string[]
   /** Texts extracted from attachments of other formats. */
   readonly texts: readonly string[]
@@ -24,7 +24,7 @@ export type AskedMentions = {
 export type ParserFunctions = typeof functions
 
 const functions = {
-  /** `isAllNew`: the extracted text equals the text, which is then sent once. */
+  /** `isAllNew` means that the extracted text equals the text, which is then sent once. */
   async parse(raw: Uint8Array) {
     const message = await withInvites(parseMessage(raw), raw)
     const isAllNew = message.extractedText === message.text
@@ -32,7 +32,7 @@ const functions = {
   },
   readAttachment(raw: Uint8Array, filename: string) {
     const found = readAttachment(raw, filename)
-    // A copy, because a view would transfer the whole message.
+    // The content is copied because transferring a view would transfer the entire message.
     return found && { ...found, content: new Uint8Array(found.content) }
   },
   readAttachments: (raw: Uint8Array) =>
@@ -46,7 +46,7 @@ const functions = {
     return replyToInvite(raw, answer)
   },
   makeBodies: bodyParts,
-  /** Takes longer than most views. */
+  /** Loading takes longer than most views. */
   loadView: async () => void (await loadViewLibraries()),
   makeView: viewBody,
   async show(source: ShownSource) {

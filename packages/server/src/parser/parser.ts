@@ -36,7 +36,7 @@ const PARSE_MS_MAX = 2 * SECOND_MS
 const PARSE_HEAP_MIB_MAX = 192
 const PARSE_WORKERS_MAX = 2
 const PARSE_QUEUE_MAX = 500
-/** Processor time for one view; a message that takes longer is shown as its plain text. */
+/** Processor time for one view; a message that takes longer is shown as plain text. */
 const VIEW_MS_MAX = 1_500
 /** Guards of a send read every text file, and mail that they cannot read in time is not sent. */
 const GUARD_TIME_FACTOR = 4
@@ -53,14 +53,14 @@ type ParserOptions = {
   readonly onParsed?: (parse: { isInline: boolean; durationMs: number }) => void
 }
 
-/** Starts no thread before the first message that needs one. */
+/** No thread is started before a message needs one. */
 export function openParserPool(options: ParserOptions = {}): ParserPool {
   return new ThreadedParser(options)
 }
 
 export type ParserPool = ThreadedParser
 
-/** Rejects only with `service_unavailable`, when too many messages wait or after `close`. */
+/** Rejects only with `service_unavailable`, if too many messages wait or after `close`. */
 export type Parser = Omit<ThreadedParser, 'waiting' | 'close'>
 
 type Bounds = Partial<Parameters<WorkerPool['run']>[1]>
@@ -90,7 +90,7 @@ class ThreadedParser {
     this.#ofViews = { timeoutMs: Math.min(VIEW_MS_MAX, timeoutMs), before: 'loadView' }
   }
 
-  /** On failure only header fields, with the defect `parse-timed-out` or `parse-failed`. */
+  /** On failure, returns only header fields and the defect `parse-timed-out` or `parse-failed`. */
   async parse(raw: Uint8Array): Promise<ParsedMessage> {
     const startMs = systemClock.monotonic()
     const plain = parseIfPlainAndSmall(raw)
@@ -107,14 +107,14 @@ class ThreadedParser {
     return parseDefeated(raw, outcome.kind === 'timed-out' ? 'parse-timed-out' : 'parse-failed')
   }
 
-  /** The attachment that `parse` of the same bytes lists under `filename`, or null. */
+  /** Returns the attachment that `parse` of the same bytes lists under `filename`, or null. */
   async readAttachment(raw: Uint8Array, filename: string): Promise<AttachmentContent | null> {
     const found = await this.#ask('readAttachment', [raw, filename])
-    // A failed `parse` may have listed it, even if this request succeeded.
+    // A failed `parse` may have listed the attachment, even if this request succeeded.
     return found ?? readDefeatedAttachment(raw, filename)
   }
 
-  /** All attachments that `parse` of the same bytes lists, in order. */
+  /** Returns all attachments that `parse` of the same bytes lists, in order. */
   async readAttachments(raw: Uint8Array): Promise<readonly AttachmentContent[]> {
     const found = await this.#ask('readAttachments', [raw])
     if (found !== null) return found
@@ -122,20 +122,20 @@ class ThreadedParser {
     return whole === null ? [] : [whole]
   }
 
-  /** `none` if the message could not be read in time. */
+  /** Returns `none` if the message could not be read in time. */
   async readReport(raw: Uint8Array, envelope: ReportEnvelope): Promise<Report> {
     if (raw.length <= REPORT_INLINE_BYTES_MAX) return readReport(raw, envelope)
     const report = await this.#ask('readReport', [raw.subarray(0, REPORT_BYTES_MAX), envelope])
     return report ?? { kind: 'none' }
   }
 
-  /** Plainer bodies if the HTML takes too long. */
+  /** Makes plainer bodies if the HTML takes too long. */
   async makeBodies(source: BodySource): Promise<BodyParts> {
     if (isQuick(source)) return bodyParts(source)
     return (await this.#ask('makeBodies', [source])) ?? plainBodyParts(source)
   }
 
-  /** The body of a message for a model; only its text if the HTML takes too long. */
+  /** Makes the body of a message for a model, only from its text if the HTML takes too long. */
   async makeView(source: ViewSource): Promise<ViewBody> {
     const { isQuickView, plainBody } = await import('@mailroom/mail-reading/view/plain-body.ts')
     if (isQuickView(source)) return plainBody({ ...source, isHtmlUnread: false })
@@ -149,7 +149,7 @@ class ThreadedParser {
     return { ...plainBody({ ...source, text, isHtmlUnread: true }), isCut: true }
   }
 
-  /** HTML that is safe to display; null if there is none. */
+  /** Makes HTML that is safe to display, or returns null if there is none. */
   async show(source: ShownSource): Promise<ShownHtml | null> {
     if (source.html.length > INLINE_HTML_LENGTH_MAX || source.findsMissed) {
       return this.#ask('show', [source])
@@ -158,7 +158,7 @@ class ThreadedParser {
     return showSource(source)
   }
 
-  /** Codes, links and hidden text; unread if the message takes too long. */
+  /** Finds codes, links and hidden text, or reports them unread if this takes too long. */
   async readContent(source: ExtractedFrom): Promise<MessageReading> {
     // The thread reads no more than this; one more character shows that there is more.
     const text = source.text.slice(0, HIDDEN_SEARCH_LENGTH_MAX + 1)
@@ -166,22 +166,22 @@ class ThreadedParser {
     return (await this.#ask('readContent', [{ ...source, text, html }])) ?? unreadContent(source)
   }
 
-  /** `no-invitation` if the message could not be read in time. */
+  /** Returns `no-invitation` if the message could not be read in time. */
   async replyToInvite(raw: Uint8Array, answer: InviteAnswer): Promise<InviteReply> {
     return (await this.#ask('replyToInvite', [raw, answer])) ?? { kind: 'no-invitation' }
   }
 
-  /** Null if the content could not be read completely in time. */
+  /** Returns null if the content could not be read completely in time. */
   async findSecrets(content: SendContent): Promise<readonly SecretFinding[] | null> {
     return this.#ask('findSecrets', [content], this.#ofGuards)
   }
 
-  /** The mentioned addresses; null if the message could not be read completely in time. */
+  /** Finds the mentioned addresses. Returns null if this could not be completed in time. */
   async findMentions(raw: Uint8Array, asked: AskedMentions): Promise<readonly string[] | null> {
     return this.#ask('findMentions', [raw, asked], this.#ofGuards)
   }
 
-  /** Null if the text mentions too much or could not be read in time. */
+  /** Returns null if the text mentions too much or could not be read in time. */
   async indexMentions(text: string): Promise<string | null> {
     return text === '' ? '' : this.#ask('indexMentions', [text])
   }
@@ -194,7 +194,7 @@ class ThreadedParser {
     return this.#pool.close()
   }
 
-  /** Null when the thread failed or exceeded its time or memory. */
+  /** Returns null if the thread failed or exceeded its time or memory. */
   async #ask<Name extends keyof ParserFunctions>(
     name: Name,
     args: Parameters<ParserFunctions[Name]>,

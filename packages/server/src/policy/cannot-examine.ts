@@ -1,2 +1,2 @@
-/** Thrown by a guard that cannot examine a message; the text is for the approver who decides. */
+/** Thrown by a guard that cannot examine a message. The approver sees the text. */
 export class CannotExamine extends Error {}

@@ -1,5 +1,5 @@
-// Finds recipients of a send that came from inside received mail, the sign of an injected
-// instruction, in the send's thread and in threads that may mention a recipient.
+// Finds recipients that come from inside received mail, the sign of an injected instruction.
+// Searches the send's thread and threads that may mention a recipient.
 
 import { indexPiecesOf } from '@mailroom/mail-reading/mentions/mention-index.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
@@ -16,10 +16,12 @@ import { findProvenWriters, proofMinOf, readThread, recipientsOf } from './known
 /** Threads that may mention a recipient. If there are more, the send is held. */
 const THREADS_MAX = 200
 const FIND_MS_MAX = 10 * SECOND_MS
-/** Octets of all messages that are read for one send. */
+/** Total size of the messages that are read for one send. */
 const READ_BYTES_MAX = 64 * 1024 * 1024
 
-/** Keyed by address key; `messageId` is the first message of a thread that mentions the address. */
+/**
+ * Keys are address keys; `messageId` is the first message of a thread that mentions the address.
+ */
 export type Injected = ReadonlyMap<string, { messageId: string }>
 
 type Asked = {
@@ -29,7 +31,7 @@ type Asked = {
   readonly threadId: string | null
 }
 
-/** Throws a `CannotExamine` if something that could mention a new recipient cannot be read. */
+/** Throws `CannotExamine` if something that could mention a new recipient cannot be read. */
 export async function findInjected(
   deps: GuardDeps,
   { inbox, keys, threadId }: Asked,
@@ -70,7 +72,7 @@ async function findOtherThreads(
   throw new CannotExamine('Too many threads may mention a recipient.')
 }
 
-/** Removed mail, and unread or unreadable files, may mention any recipient. */
+/** Removed mail, and files that are unread or unreadable, may mention any recipient. */
 async function checkWhole(
   { db }: GuardDeps,
   asked: { accountId: string; inboxId: string; threadId: string | null; nowMs: number },

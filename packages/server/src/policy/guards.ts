@@ -1,4 +1,4 @@
-// The guards of a policy: each examines a message before it is sent, and reports findings.
+// Guards of a policy examine a message before it is sent, and report findings.
 
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { GuardName } from '@mailroom/contract/vocabulary.ts'
@@ -20,7 +20,7 @@ type Guarded = {
   inFields: readonly JudgedAddress[]
 }
 
-/** Throws if it cannot decide; then the message is held. */
+/** If a guard cannot decide, it throws and the message is held. */
 type Guard = (deps: GuardDeps, guarded: Guarded) => Promise<Omit<HoldReason, 'guard'>[]>
 
 export const guards: Readonly<Record<GuardName, Guard>> = {
@@ -99,7 +99,7 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
 
 const UNPROVEN = 'is unproven (neither SPF nor DKIM has confirmed its mail to the inbox)'
 
-/** Addresses that wrote to the inbox according to From, proven or not. */
+/** Finds addresses in From of mail to the inbox, proven or not. */
 function findClaimed({ db }: GuardDeps, { id: inboxId }: Inbox, keys: readonly string[]) {
   return findWriters(db, { inboxId, proofMin: SENDER_PROOFS.none }, keys)
 }

@@ -33,7 +33,7 @@ import { defaultOutbound, effectiveOutbound, narrowest } from './outbound-policy
 import { byPrecedence, readRuleValue } from './rule-value.ts'
 import { policyRefusal } from './sender-rule-handlers.ts'
 
-/** The command that replaces a policy has no more of the store. */
+/** Limited to what the command that replaces a policy has of the store. */
 type Deps = Pick<Store, 'db' | 'clock' | 'makeId'>
 
 type Asked = { accountId: string; owner: PolicyOwner }
@@ -44,7 +44,7 @@ export async function getPolicy({ db }: { db: Db }, asked: Asked): Promise<Polic
   return presentPolicy(found)
 }
 
-/** Replaces each given direction. Errors: `bad_request`, `not_found`, and those of policies. */
+/** Replaces each given direction. Throws `bad_request`, `not_found`, and the errors of policies. */
 export async function putPolicy(
   deps: Deps,
   { body, ...change }: Asked & { actor: Actor; body: ReplacePolicy; ifMatch?: string | undefined },
@@ -170,7 +170,7 @@ function ownerOf(query: { podId?: string; inboxId?: string }): PolicyOwner {
   return { pod, inboxId }
 }
 
-/** Omitted fields get their defaults. `bad_request` names each rule with an invalid value. */
+/** Omitted fields get defaults. Throws `bad_request` that lists each invalid rule. */
 async function readReplacement(deps: Deps, { inbound, outbound }: ReplacePolicy) {
   const defects: ErrorDetail[] = []
   const read = async (path: string, rules: readonly GivenRule[] = []): Promise<NewRule[]> => {
@@ -200,7 +200,7 @@ async function readReplacement(deps: Deps, { inbound, outbound }: ReplacePolicy)
       details: defects.slice(0, DEFECTS_SHOWN),
     })
   }
-  // For an account this is stored as the default, because it inherits nothing.
+  // For an account this is stored as the default, because an account inherits nothing.
   const inherited = defaultOutbound('inbox')
   return {
     inbound:

@@ -21,11 +21,11 @@ import { decidingRecipientRule, recipientValuesOf } from './match-recipient.ts'
 export type SendJudgement = {
   decision: 'allow' | 'hold' | 'reject'
   reasons: HoldReason[]
-  /** Hourly sends above which the send is held; null for no limit. */
+  /** Hourly sends above which the send is held, or null for no limit. */
   holdAbovePerHour: number | null
 }
 
-/** Null if no policy applies. A guard that fails holds the message. */
+/** Returns null if no policy applies. A guard that fails holds the message. */
 export async function judgeSend(
   deps: GuardDeps,
   { inbox, readMessage }: { inbox: Inbox; readMessage: () => Promise<JudgedMessage> },
@@ -55,7 +55,7 @@ export async function judgeSend(
   return { decision, reasons, holdAbovePerHour }
 }
 
-/** A person has decided, so only block rules added since the approval refuse. Null if none does. */
+/** After an approval, only block rules that were added later refuse. Null if none matches. */
 export async function judgeApproved(
   { db }: Pick<GuardDeps, 'db'>,
   { inbox, message, approvedAtMs }: { inbox: Inbox; message: Addressed; approvedAtMs: number },

@@ -12,7 +12,7 @@ export type GuardDeps = Store & {
   carrier: object | null
 }
 
-/** As it will be sent: with derived recipients and its quote. */
+/** The message as it will be sent, with derived recipients and its quote. */
 export type JudgedMessage = {
   to: readonly string[]
   cc: readonly string[]
@@ -22,7 +22,7 @@ export type JudgedMessage = {
   text: string
   html: string
   headers: readonly { readonly name: string; readonly value: string }[]
-  /** Null if they cannot be read. */
+  /** Null if the attachments cannot be read. */
   attachments:
     | readonly {
         readonly filename: string
@@ -46,7 +46,7 @@ export function addressesOf({ to, cc, bcc, replyTo }: Addressed): JudgedAddress[
   return eachOnce([...to, ...cc, ...bcc, ...(replyTo === null ? [] : [replyTo])])
 }
 
-/** Programs unsubscribe, answer or report to addresses in extra header fields. */
+/** Programs unsubscribe, reply or report to addresses in extra header fields. */
 export function addressesInFields({ headers }: Addressed): JudgedAddress[] {
   const found = headers.flatMap(({ value }) => {
     const spellings = [...new Set([value, decodeWords(value), percentDecoded(value)])]
@@ -59,7 +59,7 @@ export function addressesInFields({ headers }: Addressed): JudgedAddress[] {
 }
 
 const ADDRESSES = /[^\s<>()[\]:;,"\\]{1,255}@[\p{L}\p{N}.-]{0,254}[\p{L}\p{N}]/gu
-/** RFC 6068: `mailto:a@x?cc=b@y`. */
+/** Separates addresses in a URL such as `mailto:a@x?cc=b@y` (RFC 6068). */
 const MAILTO_PARTS = /(?<=mailto:[^\s>]{0,998})[?&=]/gi
 
 function percentDecoded(value: string): string {

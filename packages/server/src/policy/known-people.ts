@@ -1,4 +1,4 @@
-// The people an inbox or a thread knows. A header field counts only if the author is proven.
+// Finds the people an inbox or a thread knows. A header field is used only if its author is proven.
 
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
@@ -32,7 +32,7 @@ export function proofMinOf({ carrier }: GuardDeps): SenderProof {
   return carrier === null ? SENDER_PROOFS.claimed : SENDER_PROOFS.verified
 }
 
-/** Proven by SPF or DKIM. Mail that an API key released from quarantine never counts. */
+/** Proof is SPF or DKIM. Mail that an API key released from quarantine is never proof. */
 export function findProvenWriters(
   deps: GuardDeps,
   { id: inboxId }: Inbox,
@@ -67,7 +67,7 @@ async function provenOf(
   })
 }
 
-/** Addresses in From and Reply-To of the thread, and in To and Cc of proven authors. */
+/** Finds addresses in From and Reply-To of the thread, and in To and Cc of proven authors. */
 export async function peopleOf(
   deps: GuardDeps,
   inbox: Inbox,

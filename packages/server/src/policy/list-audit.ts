@@ -22,13 +22,13 @@ const DECISIONS: Readonly<Record<PolicyDirection, readonly PolicyDecision[]>> = 
 
 type AuditFilter = {
   sinceMs: number | null
-  /** Exclusive. */
+  /** The end of the period is exclusive. */
   untilMs: number | null
   direction: PolicyDirection | null
   decision: PolicyDecision | null
 }
 
-/** Newest first. The total is counted up to COUNTED_MAX. */
+/** Lists entries newest first. The total is counted up to COUNTED_MAX. */
 export async function listAudit(
   db: ReadDb,
   input: AuditFilter & { accountId: string } & Page,

@@ -5,9 +5,9 @@ import { blockValuesOf, byPrecedence, ruleValuesOf } from './rule-value.ts'
 export type RecipientRule = {
   id: string
   type: SenderRuleType
-  /** In canonical form. */
+  /** The value is in canonical form. */
   value: string
-  /** Null for all pods. A rule for one inbox has the pod of that inbox. */
+  /** Null for all pods. A rule for an inbox has the pod of that inbox. */
   podId: string | null
   inboxId: string | null
 }
@@ -19,7 +19,7 @@ export function recipientValuesOf(address: string): string[] {
 /** A block rule for an address also covers its sub-addresses, `name+tag@domain` (RFC 5233). */
 function blockedValuesOf(address: string): string[] {
   const values = blockValuesOf(address)
-  // Ignores the quotes of RFC 5321 §4.1.2: "name+tag" and name+tag are one local part.
+  // Quotes (RFC 5321 §4.1.2) are ignored: "name+tag" and name+tag are one local part.
   const key = addressKey(address)
   const at = key.lastIndexOf('@')
   const plus = key.indexOf('+')

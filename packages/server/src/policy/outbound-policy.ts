@@ -10,7 +10,7 @@ import {
 } from '@mailroom/contract/vocabulary.ts'
 
 type Guards = Record<GuardName, GuardAction> & {
-  /** Messages an hour for each inbox. Null inherits; at the account it means no limit. */
+  /** Messages per hour for each inbox. Null inherits; at the account it means no limit. */
   maxPerHour: number | null
 }
 

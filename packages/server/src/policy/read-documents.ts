@@ -12,7 +12,7 @@ type SentFile = Pick<
 
 /**
  * Includes attached messages. Skips pictures, sound and video, unless the service reads pictures.
- * Throws a `CannotExamine` for any other file that cannot be read whole.
+ * Throws `CannotExamine` for any other file that cannot be read completely.
  */
 export async function readDocuments(
   deps: Pick<GuardDeps, 'fileReader' | 'parser'>,
@@ -24,7 +24,7 @@ export async function readDocuments(
   for (const [index, file] of files.entries()) {
     const part = `${path}attachment:${index}`
     if (isMessage(file)) {
-      // The search of the message itself refuses messages that are nested too deep.
+      // Messages that are nested too deep are refused by the search of the message itself.
       const attached = path.split('/').length > DEPTH_MAX ? [] : await filesIn(deps, file)
       documents.push(...(await readDocuments(deps, accountId, attached, `${part}/`)))
     } else if (isRead(deps, file)) {

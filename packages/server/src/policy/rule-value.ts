@@ -1,11 +1,11 @@
-// Rule values, an address or a domain: their validity, their matches and their precedence.
+// Validity, matches and precedence of rule values, which are addresses or domains.
 
 import type { SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
 import { isPublicSuffix, readNamedDomain } from '#platform/domain-name.ts'
 import { addressKey, bareAddress, checkEmailAddress, domainOf } from '#platform/email-address.ts'
 
-/** RFC 1035 §2.3.4: 255 octets on the wire are 253 of text. */
+/** RFC 1035 §2.3.4 allows 255 octets on the wire, which are 253 of text. */
 export const DOMAIN_LENGTH_MAX = 253
 
 type RuleValue = { kind: 'value'; value: string } | { kind: 'defect'; message: string }
@@ -13,21 +13,21 @@ type RuleValue = { kind: 'value'; value: string } | { kind: 'defect'; message: s
 export async function readRuleValue(text: string): Promise<RuleValue> {
   const read = compareValue(text)
   if (read.kind === 'defect') return read
-  // If it were parsed as an address, it would match no sender at all.
+  // As an address, this value would match no sender at all.
   if (read.value.startsWith('*@')) {
     return { kind: 'defect', message: 'must be the domain alone for all of its addresses' }
   }
   if (read.value.includes('@')) return read
   const domain = read.value.replace(WILDCARD, '')
-  // A rule for com would be far too wide. The domain of a hosting company may be intended.
+  // A rule for com would be far too broad. A rule for a hosting company's domain may be intended.
   if (!(await isPublicSuffix(domain, { ofRegistries: true }))) return read
   return { kind: 'defect', message: 'must not be a public suffix' }
 }
 
-/** Before a domain, it matches only subdomains. */
+/** A wildcard before a domain matches only its subdomains. */
 const WILDCARD = /^\*\./
 
-/** An address or a domain in canonical form, whether or not a rule may have it. */
+/** Makes an address or a domain canonical, whether or not a rule may have it. */
 export function compareValue(written: string): RuleValue {
   const text = bareAddress(written)
   if (text.includes('@')) {
@@ -43,7 +43,7 @@ export function compareValue(written: string): RuleValue {
 }
 
 /**
- * The address, its domain, and the domain's parents except the top level, each also with a
+ * Returns the address, its domain, and the domain's parents except the top level, each also with a
  * wildcard. An invalid address has only its domain.
  */
 export function ruleValuesOf(address: string): string[] {
@@ -82,7 +82,7 @@ function labelsIn(domain: string): string[] {
 function specificityOf(value: string): number {
   if (value.includes('@')) return 2 * DOMAIN_LENGTH_MAX
   const labels = value.split('.').length
-  // The wildcard is no label, but more specific than the domain itself.
+  // A wildcard is not a label, but is more specific than the domain itself.
   return value.startsWith('*.') ? 2 * labels - 1 : 2 * labels
 }
 

@@ -65,7 +65,7 @@ export function senderRuleHandlers(deps: Store): HandlersOf<'senderRules'> & Han
       if (mode === undefined && retentionDays === undefined) {
         throw wrongField('filterMode', 'is required, or retentionDays')
       }
-      // Retention removes mail, and an approver may only read and decide.
+      // Retention removes mail, which an approver may not do.
       if (retentionDays !== undefined && actor.kind === 'approver') throw problem('forbidden')
       if (mode !== undefined) await setFilterMode(deps, { accountId, actor, mode })
       if (retentionDays !== undefined) {
@@ -106,15 +106,15 @@ type CreateSenderRule = {
   accountId: string
   type: SenderRuleType
   value: string
-  /** Id or `clientId`; null for all pods. */
+  /** A pod's id or `clientId`, or null for all pods. */
   pod: string | null
   inboxId: string | null
-  /** Only for an allow rule; null for the default. */
+  /** Only an allow rule has this; null means the default. */
   requireVerified: boolean | null
   actor: Actor
 }
 
-/** Errors: `bad_request`, `invalid_pod`, `sender_rule_limit_reached`. */
+/** Throws `bad_request`, `invalid_pod` or `sender_rule_limit_reached`. */
 async function createSenderRule(
   deps: Store,
   { accountId, type, value, pod, inboxId, requireVerified, actor }: CreateSenderRule,
@@ -174,7 +174,7 @@ export function policyRefusal(refused: PolicyRefusal) {
   }
 }
 
-/** Newest first. Empty for a value that no rule can have, and for an unknown pod. */
+/** Lists rules newest first. Empty for an unknown pod or a value that no rule can have. */
 async function listSenderRules(
   deps: { db: Db },
   input: {

@@ -1,4 +1,4 @@
-// Ends reviews: an approver decides, or they expire. Time alone never sends anything.
+// Ends reviews when an approver decides or they expire. Time alone never sends anything.
 
 import { approverDeleted } from '#accounts/keys/keys.ts'
 import type { SendDeps } from '#outbound/send/send.ts'
@@ -14,9 +14,9 @@ import type { Db } from '#store/tables.ts'
 type Decision = { accountId: string; reviewId: string; approverId: string }
 
 /**
- * Sends in the same transaction; scheduled mail still waits for its time. Throws `not_found`,
- * `review_decided`, `review_changed`, `unauthorized` if the approver was deleted, or the refusal of
- * a new send, which leaves the review pending.
+ * Sends the message in the same transaction; scheduled mail still waits for its time. Throws
+ * `not_found`, `review_decided`, `review_changed`, `unauthorized` if the approver was deleted, or
+ * the refusal of a new send, which leaves the review pending.
  */
 export async function approveReview(
   deps: SendDeps,
@@ -38,7 +38,7 @@ export async function approveReview(
   }
 }
 
-/** `not_found`, `review_decided`, or `unauthorized` if the approver was deleted. */
+/** Throws `not_found`, `review_decided`, or `unauthorized` if the approver was deleted. */
 export async function rejectReview(
   deps: Store,
   { reason, ...decision }: Decision & { reason: string | null },
@@ -53,7 +53,7 @@ export async function rejectReview(
   return decidedOf(deps, decision, isEnded)
 }
 
-/** Also rejects the equal reviews that are still pending. */
+/** Also rejects equal reviews that are still pending. */
 export async function rejectEqual(
   deps: Store,
   decision: Decision & { reason: string | null },
@@ -78,7 +78,7 @@ export function reviewWork(deps: Store): FeatureWork {
   return { tasks: [{ name: 'review expiry', everyMs: SECOND_MS, by: 'leader', run }] }
 }
 
-/** True if there may be more. Several processes may run it at once. */
+/** Returns true if more may be due. Several processes may run this at once. */
 export async function expireReviews(deps: Store, signal: AbortSignal): Promise<boolean> {
   const asked = { nowMs: deps.clock.now(), limit: EXPIRED_PER_STEP }
   const expired = await listExpiredReviews(deps.db, asked)
@@ -93,7 +93,7 @@ export async function expireReviews(deps: Store, signal: AbortSignal): Promise<b
   return expired.length === EXPIRED_PER_STEP
 }
 
-/** False if the review was decided first. */
+/** Returns false if the review was decided first. */
 async function end(
   { db, clock, makeId, wakeEvents }: Store,
   ending: Omit<Parameters<typeof endWaiting.run>[1], 'event' | 'nowMs'>,

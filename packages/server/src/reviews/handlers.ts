@@ -53,7 +53,7 @@ export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
     },
     'reviews.approveMany': async ({ body }, { accountId, approverId, requestId }) => {
       const data = []
-      // Sequential, because they count against the limits in their order.
+      // Items are processed in order, because limits apply to them in that order.
       for (const { id, digest } of body.items) {
         const decision = { accountId, reviewId: id, approverId, digest }
         const result = await approveReview(deps, decision).then(
@@ -77,7 +77,7 @@ export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
   }
 }
 
-/** Null if the message is deleted and its texts were not retained. */
+/** Returns null if the message is deleted and its texts were not retained. */
 async function readWhole(deps: Deps, review: Review): Promise<WholeReview | null> {
   const { accountId, messageId, kept } = review
   const texts = kept ?? (await findMessage(deps.db, accountId, messageId))

@@ -46,7 +46,7 @@ export function reviewLinkHandlers(deps: Deps): Pick<Handlers, LinkOperation> {
     try {
       return decidedPage(await run(opened.link), { isByThis: true })
     } catch (error) {
-      // The approver was deleted, so the link is dead.
+      // The approver was deleted, so the link no longer works.
       if (error instanceof AppError && error.code === 'unauthorized') return unknownLink(context)
       const review = await findReview(deps.db, opened.link)
       if (!(error instanceof AppError) || review === null) throw error
@@ -95,7 +95,7 @@ export type ReviewLink = {
 
 type OpenLink = { link: ReviewLink; review: Review }
 
-/** Null for a forged link, a deleted approver, or a missing review. */
+/** Returns null for a forged link, a deleted approver, or a missing review. */
 async function openLink(deps: Deps, token: string): Promise<OpenLink | null> {
   const link = readReviewToken(deps.sealer, token)
   if (link === null || (await findApprover(deps.db, link)) === null) return null
@@ -109,7 +109,7 @@ function isOfAnother({ link, review }: OpenLink): boolean {
 
 const CONTEXT = 'review-link'
 
-/** Uses a new token each time, which discloses nothing and cannot be forged. */
+/** Every link has a new token, which discloses nothing and cannot be forged. */
 export function reviewUrl(
   { publicUrl, sealer }: { publicUrl: () => string; sealer: Sealer },
   { accountId, reviewId, approverId, digest }: ReviewLink,

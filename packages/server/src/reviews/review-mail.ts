@@ -1,5 +1,6 @@
-// Mail to approvers about held mail. Its reader may decide, so no key of the account may read it:
-// it is in no inbox, has no event and no bounce, and comes from an address that no inbox can have.
+// Sends approvers mail about held messages. Its reader may decide, so no key of the account may
+// read it: it is in no inbox, has no event and no bounce, and comes from an address that no inbox
+// can have.
 
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
 import { isInternational } from '@mailroom/mail/compose/header-text.ts'
@@ -28,15 +29,15 @@ import { findReview, type Review } from '#reviews/store/reviews.ts'
 import type { Store } from '#store/store.ts'
 import { reviewUrl } from './review-link.ts'
 
-/** From the first held message to the mail that reports it. */
+/** The time between the first held message and the mail that reports it. */
 const GATHER_MS = 2 * MINUTE_MS
-/** After this, a mail is not retried; the console lists pending reviews. */
+/** Mail is not retried after this time; the console lists pending reviews. */
 const MAIL_MS_MAX = DAY_MS
 const MAILS_AT_ONCE = 16
 const ATTEMPT_MS_MAX = 2 * MINUTE_MS
-/** The console lists all. */
+/** The console lists all reviews. */
 const REVIEWS_SHOWN_MAX = 25
-/** Inbox names have no underscore. */
+/** Inbox names cannot contain an underscore. */
 const SENDER_NAME = 'held_mail'
 
 type OutgoingNotice = {
@@ -84,7 +85,7 @@ async function gatherOldest({ db, clock, makeId, carrier }: ReviewMailDeps): Pro
   return true
 }
 
-/** A job is a mail to one approver, so slow servers of one account delay no other. */
+/** Each job is a mail to one approver, so slow servers of one account delay no other. */
 function reviewMailJobs(deps: ReviewMailDeps): JobKind {
   return {
     name: 'review mail',
@@ -103,14 +104,14 @@ function reviewMailJobs(deps: ReviewMailDeps): JobKind {
         failure = failureOf(error)
       }
       const nowMs = deps.clock.now()
-      // An attempt that a shutdown aborted says nothing about the server.
+      // If a shutdown aborted the attempt, the server is not at fault.
       const retryAtMs = signal.aborted ? nowMs : nextAttemptAt({ attempts, nowMs, expiresAtMs })
       return retryAtMs === null ? 'done' : { failure, retryAtMs }
     },
   }
 }
 
-/** True when the mail is sent or no longer needed. */
+/** Returns true if the mail is sent or no longer needed. */
 async function attempt(
   deps: ReviewMailDeps,
   { accountId, key, payload }: Job,
@@ -153,7 +154,7 @@ async function compose(
   }: { key: string; approverId: string; email: string; pending: Review[]; nowMs: number },
 ): Promise<{ raw: Uint8Array; needsSmtpUtf8: boolean }> {
   const { inboxDomain } = deps
-  // Of equal reviews, the newest is shown, as in the list.
+  // The newest of equal reviews is shown, as in the list.
   const groups = [
     ...Map.groupBy(pending.toReversed(), ({ id, equalKey }) => equalKey ?? id).values(),
   ]
@@ -182,7 +183,7 @@ async function compose(
     attachments: [],
     hopMark: null,
     unsubscribeUrl: null,
-    // RFC 3834 §5: programs must not answer it.
+    // Programs must not reply to this mail (RFC 3834 §5).
     extraFields: [{ name: 'Auto-Submitted', value: 'auto-generated' }],
   })
   return {
@@ -191,7 +192,7 @@ async function compose(
   }
 }
 
-/** Omits all words of the message: its writer could slip the approver another link. */
+/** Omits all text of the message, because its writer could include another link. */
 function entryOf(
   deps: ReviewMailDeps,
   [review, ...others]: readonly Review[],

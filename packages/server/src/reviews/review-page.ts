@@ -56,7 +56,7 @@ ${bodies(message, display, token)}
   )
 }
 
-/** Both bodies, because a recipient reads only one, and the source of what a page may not show. */
+/** Shows both bodies, because a recipient reads only one, and the source of hidden parts. */
 function bodies({ bodyText, bodyHtml }: Message, display: ReviewDisplay, token: string): string {
   const text = `<pre tabindex="0" aria-label="The text">${shownLines(bodyText)}</pre>`
   const notices = noticesOf(display)

@@ -1,5 +1,5 @@
-// Lists captured mail, and receives mail without SMTP. In other modes of delivery these operations
-// are not found.
+// Lists captured mail, and receives mail without SMTP. In other modes of delivery, these operations
+// do not exist.
 
 import type { CapturedMessage } from '@mailroom/contract/sandbox.ts'
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
@@ -107,9 +107,9 @@ async function presentCaptured(
 
 /**
  * Receives a message as if it came by SMTP. Returns the stored messages in the order of the
- * recipients, without duplicates and reports. `bad_request` if a recipient is neither an inbox of
- * the account nor a return path of its mail, or the message could not have come by SMTP;
- * `delivery_pending` for a report about mail that is being delivered.
+ * recipients, without duplicates and reports. Throws `bad_request` if a recipient is neither an
+ * inbox of the account nor a return path of its mail, or if the message could not have come by
+ * SMTP. Throws `delivery_pending` for a report about mail that is being delivered.
  */
 async function receiveInSandbox(
   deps: SandboxDeps,
@@ -189,7 +189,7 @@ async function readEnvelope(
   return { raw, from, to }
 }
 
-/** The header names sender and recipients if the query does not. */
+/** Uses the sender and recipients of the header if the query has none. */
 async function readRaw(
   deps: SandboxDeps,
   accountId: string,
@@ -210,7 +210,7 @@ async function readRaw(
   return { raw, from, to }
 }
 
-/** A bare line feed becomes a line end, a bare carriage return is refused. */
+/** Turns a bare line feed into a line end and refuses a bare carriage return. */
 async function withLineEnds(raw: Uint8Array): Promise<Uint8Array> {
   const { bareLineFeeds, bareCarriageReturns } = await countLineEnds(raw)
   if (bareCarriageReturns > 0) throw wrong('', 'contains a carriage return without a line feed')
@@ -231,7 +231,7 @@ async function ownAddresses(
   return own
 }
 
-/** An inbox of the account, or a return path of its mail; null for any other address. */
+/** Finds an inbox of the account or a return path of its mail, and null for any other address. */
 async function findOwn(
   deps: SandboxDeps,
   accountId: string,

@@ -89,7 +89,7 @@ function daysOf(events: readonly CountedEvent[]): Row<'inbox_days'>[] {
   return inOneOrder(days)
 }
 
-/** Sorted, so that no two processes wait for each other's rows. */
+/** The order prevents processes from deadlocking on each other's rows. */
 function inOneOrder<Figures>(figures: ReadonlyMap<string, Figures>): Figures[] {
   return [...figures].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, value]) => value)
 }

@@ -38,7 +38,7 @@ const RANGES: Readonly<Record<StatsRange, { bucketMs: number; count: number }>> 
   '30d': { bucketMs: DAY_MS, count: 30 },
 }
 
-/** Buckets begin with the hours and days of UTC, oldest first; the last contains this moment. */
+/** Buckets begin at hours and days of UTC. They are in order, and the last contains this moment. */
 export async function readStats(
   deps: { db: Db; clock: Clock },
   { accountId, range }: { accountId: string; range: StatsRange },

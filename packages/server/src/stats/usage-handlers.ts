@@ -8,7 +8,7 @@ import { findUncounted, sumMailHours } from '#stats/store/stats.ts'
 import { type Days, listInboxUsage } from '#stats/store/usage.ts'
 import type { Db } from '#store/tables.ts'
 
-/** Includes today. */
+/** The default number of days, including today. */
 const DAYS_DEFAULT = 30
 
 export function usageHandlers(deps: { db: Db; clock: Clock }): Pick<Handlers, 'usage.get'> {
@@ -58,7 +58,7 @@ function readDays(
   const firstMs = dayOf(startMs)
   if (firstMs > lastMs) throw wrongQuery('from', 'must not be after to')
   const untilMs = lastMs + DAY_MS
-  // A day without a time extends to its end.
+  // A date without a time extends to the end of its day.
   const lengthMs = (to?.includes('T') ? endMs : untilMs) - startMs
   if (lengthMs > USAGE_DAYS_MAX * DAY_MS) {
     throw wrongQuery('from', `must not be more than ${USAGE_DAYS_MAX} days before the end of to`)
@@ -69,7 +69,7 @@ function readDays(
 function readTime(text: string, name: string): number {
   const timeMs = Date.parse(text)
   const [date = ''] = text.split('T')
-  // The parser takes 30 February for 2 March.
+  // The parser reads 30 February as 2 March.
   const isReal = !Number.isNaN(timeMs) && presentTime(Date.parse(date)).startsWith(date)
   if (!isReal) throw wrongQuery(name, 'must be a date that exists')
   return timeMs

@@ -57,7 +57,7 @@ function queueHandler(
         }),
       )
       if (claims === null || claims.length === 0) return { data: [] }
-      // A client that left before the response does not know its tokens.
+      // A client that left before the response never learned its tokens.
       context.onGone((wasAnswered) => {
         if (!wasAnswered) releaseClaims(deps, accountId, claims)
       })
@@ -67,7 +67,7 @@ function queueHandler(
       return {
         data: claims.flatMap((claim) => {
           const thread = byId.get(claim.threadId)
-          // Removed since the claim.
+          // The thread was removed after the claim.
           if (thread === undefined) return []
           return [{ ...presentGiven(claim), thread: presentThread(thread, deps) }]
         }),

@@ -1,4 +1,4 @@
-// Requests waiting for threads to claim. In each inbox the oldest requests are served first, one
+// Requests that wait for threads to claim. In each inbox the oldest requests are served first, one
 // transaction at a time, when an event arrives or a claim or snooze ends.
 
 import type { LoggedEvent } from '#events/model.ts'
@@ -23,7 +23,7 @@ import { countWaiter } from './wait-for-message.ts'
 const CLAIMS_AT_ONCE = 50
 const RETRY_MS = 1_000
 
-/** 238 bits of randomness. */
+/** The token has 238 bits of randomness. */
 const TOKEN_LENGTH = 40
 
 export function makeLeaseToken(chance: Chance): string {
@@ -59,8 +59,8 @@ type Waiter = {
 const queues = new WeakMap<EventHub, Map<string, InboxQueue>>()
 
 /**
- * No claims after `waitMs`, at a shutdown or when `signal` aborts. `not_found` also for an inbox
- * deleted during the wait; `service_unavailable` when too many requests wait.
+ * Returns no claims after `waitMs`, at a shutdown or when `signal` aborts. Throws `not_found` even
+ * if the inbox is deleted during the wait, and `service_unavailable` if too many requests wait.
  */
 export async function waitForClaims(deps: ClaimWaitDeps, wanted: Wanted): Promise<GivenClaim[]> {
   const requireInbox = async () => {
@@ -218,7 +218,7 @@ class InboxQueue {
     if (atMs >= this.#timerAtMs) return
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timerAtMs = atMs
-    // Timers round down, but the claim must be over.
+    // Timers round down, but the timer must fire after the claim has ended.
     this.#timer = setTimeout(
       () => {
         this.#timerAtMs = Number.POSITIVE_INFINITY
@@ -307,7 +307,7 @@ function isLastAttempt({ over, wanted }: Waiter): boolean {
   return over !== null || wanted.waitMs === 0
 }
 
-/** Longest delay of a timer. */
+/** The longest delay that a timer allows. */
 const TIMER_MS_MAX = 2 ** 31 - 1
 
 function takeBatch(left: Waiter[], exhausted: ReadonlySet<string>): Waiter[] {
@@ -329,7 +329,7 @@ function filterKey({ wanted: { category, facets } }: Waiter): string {
   return JSON.stringify([category, facets])
 }
 
-/** Releases the claims of a client that has left. If that fails, they expire. */
+/** Releases the claims of a client that has left. If that fails, the claims expire. */
 export function releaseClaims(
   deps: ClaimWaitDeps,
   accountId: string,

@@ -22,7 +22,7 @@ export type EventText = {
   readonly message: Message | null
   readonly arrival: Arrival | null
   readonly isTruncated: boolean
-  /** JSON of the whole envelope. */
+  /** Returns the JSON of the entire envelope. */
   render(stamp: AttemptStamp): string
   body(stamp: AttemptStamp): Event
 }
@@ -35,7 +35,7 @@ export type EnvelopeDeps = Store & {
   extractions: Extractions
 }
 
-/** Keeps the order and omits events whose message or thread is gone. Signs attachment URLs. */
+/** Keeps the order, omits events whose message or thread was removed, and signs attachment URLs. */
 export async function readEnvelopes(
   deps: EnvelopeDeps,
   events: readonly LoggedEvent[],
@@ -85,7 +85,7 @@ async function readMessages(
   })
   for await (const { message: whole, sentAtMs, ...place } of found) {
     const { message, isTruncated } = cutBodies(whole)
-    // The extraction uses the whole message.
+    // The extraction uses the entire message.
     const reading = await presentReading(whole, deps)
     const files = await withParsedTexts(deps.db, message)
     const presented = presentMessage(deps, message, { ...reading, isTruncated, files, sentAtMs })

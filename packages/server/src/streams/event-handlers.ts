@@ -81,7 +81,7 @@ async function streamEvents(
   const { filter, unknownKinds } = await filterOf(deps, accountId, query)
   const lastEventId = lastEventIdOf(context)
   const afterId = lastEventId ?? query.after ?? null
-  // A mistake in the header of a reconnecting client must not end a stream that worked.
+  // An error in the header of a reconnecting client must not end a stream that worked.
   if (lastEventId === null && afterId !== null && !isIdOf('evt', afterId)) {
     throw wrongQuery('after', 'must be the id of an event')
   }
@@ -189,9 +189,9 @@ async function openFeed(
   }
 }
 
-/** Delay of clients before they reconnect. */
+/** Clients wait this long before they reconnect. */
 const STREAM_RETRY_MS = 3 * SECOND_MS
-/** Keeps proxies from closing an idle stream. */
+/** Comments at this interval keep proxies from closing an idle stream. */
 const STREAM_COMMENT_MS = 15 * SECOND_MS
 
 export const EVENT_FEED_HEADERS = {
@@ -201,12 +201,14 @@ export const EVENT_FEED_HEADERS = {
 }
 
 export type EventFeed = {
-  /** The response body. Destroying it frees everything that the feed holds. */
+  /** The response body. Destroying it frees everything that the feed uses. */
   readonly content: Readable
   end(): void
 }
 
-/** WHATWG HTML §9.2. A mistake in `afterId` becomes a comment. `onEnd` is called exactly once. */
+/**
+ * Opens a feed (WHATWG HTML §9.2). An invalid `afterId` becomes a comment. `onEnd` is called once.
+ */
 export async function openEventFeed(
   { ports, clock }: { ports: Pick<EventPorts, 'openEventStream'>; clock: Clock },
   opened: {
@@ -241,7 +243,7 @@ export async function openEventFeed(
     isFreed = true
   }
 
-  /** False when the client must read first. */
+  /** Returns false if the client must read first. */
   function push(text: string): boolean {
     if (isFreed) return false
     isFull = !content.push(text)

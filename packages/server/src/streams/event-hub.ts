@@ -1,4 +1,4 @@
-// Reads the event log once for all listeners of the process and notifies them in its order.
+// Reads the event log once for all listeners of the process, and notifies them in log order.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LOG_POLL_MS, LOG_STEP_EVENTS, openStall, type Stall } from '#events/events.ts'
@@ -8,22 +8,22 @@ import { isUnsettledAfter, readLog, readLogHead } from '#events/store/log.ts'
 import { Semaphore } from '#platform/semaphore.ts'
 import { type EnvelopeDeps, type EventText, readEnvelopes } from './envelope.ts'
 
-/** Bounds memory: the message of an event has up to three bodies. */
+/** The limit bounds memory, because the message of an event has up to three bodies. */
 export const EVENTS_LOADED_AT_ONCE = 10
 /** Streams that catch up from the log concurrently, with EVENTS_LOADED_AT_ONCE events each. */
 export const CATCH_UPS_AT_ONCE = 2
 
 export type Listening = {
-  /** The listener has been notified of all events up to here. */
+  /** The listener has been notified of all events up to this offset. */
   readonly offset: LogOffset
   stop(): void
 }
 
 export type EventHub = {
-  /** A lost call only costs time. */
+  /** A lost call causes only a delay. */
   wake(): void
   /**
-   * Notifies once and in order of each wanted event after the returned offset. Rejects when the
+   * Notifies of each wanted event after the returned offset, once and in order. Rejects if the
    * database cannot be read.
    */
   listen(accountId: string, listener: EventListener): Promise<Listening>
@@ -31,8 +31,8 @@ export type EventHub = {
   changed(): void
   inboxDeleted(accountId: string, inboxId: string): void
   /**
-   * Runs a query for a listener that has fallen behind: CATCH_UPS_AT_ONCE at once, round robin by
-   * account.
+   * Runs a query for a listener that has fallen behind. CATCH_UPS_AT_ONCE queries run concurrently,
+   * with accounts served in turn.
    */
   catchUp<Value>(accountId: string, read: () => Promise<Value>): Promise<Value>
   readonly waiting: number
@@ -175,7 +175,7 @@ class Hub implements EventHub {
     this.#timer?.unref()
   }
 
-  /** True when there may be more. */
+  /** Returns true if there may be more. */
   async #step(isCurrent: () => boolean): Promise<boolean> {
     const { db } = this.#deps
     const events = await readLog(db, {
@@ -210,7 +210,7 @@ class Hub implements EventHub {
     return load
   }
 
-  /** False at an event that a listener has begun to want since the texts were loaded. */
+  /** Returns false at an event that a listener has begun to want since the texts were loaded. */
   #notifyAll({ events, listeners, version }: Load, texts: readonly EventText[]): boolean {
     const found = new Map(texts.map((text) => [text.event, text]))
     for (const event of events) {
@@ -269,7 +269,7 @@ class Hub implements EventHub {
 }
 
 export type EventListener = {
-  /** Set for a listener that wants only this inbox. */
+  /** Set if the listener wants only this inbox. */
   readonly inboxId?: string
   /**
    * Called for each event, and again after `changed`. A listener that needs no text may act here

@@ -19,20 +19,20 @@ import { type Cursor, findCursor } from './read-events.ts'
 
 export const EXCLUDED_INBOXES_MAX = 10_000
 export const SUBSCRIPTIONS_MAX = 100
-/** Per account and kind of connection. */
+/** The limit applies to each account and kind of connection. */
 export const SOCKETS_PER_ACCOUNT_MAX = 10
-/** Unsent octets at which a connection pauses. Later events come from the log. */
+/** A connection with this many unsent bytes pauses. Later events come from the log. */
 export const STREAM_BUFFER_BYTES_MAX = 256 * 1024
 
 export type EventSink = {
-  /** False: write no more until `resume`. */
+  /** False means that no more may be written until `resume`. */
   write(text: EventText): boolean
 }
 
 export type Accepted = {
   /** Null if the account has no events. */
   readonly lastEventId: string | null
-  /** A mistake in `afterId`; null without one. */
+  /** Describes an invalid `afterId`, or null. */
   readonly notice: string | null
 }
 
@@ -41,16 +41,16 @@ const MALFORMED = 'is not an event id; nothing is replayed'
 
 export type EventStream = {
   /**
-   * Skips events that the connection has sent already. `onAccepted` precedes the first event.
-   * Rejects when the database cannot be read.
+   * Skips events that the connection has sent already. `onAccepted` is called before the first
+   * event. Rejects if the database cannot be read.
    */
   subscribe(wanted: {
     filter: EventFilter
-    /** Null: only new events. */
+    /** Null means only new events. */
     afterId: string | null
     onAccepted(accepted: Accepted): void
   }): Promise<'subscribed' | 'too_many'>
-  /** Excludes the inboxes even from subscriptions that name none; null ends all subscriptions. */
+  /** Excludes the inboxes even from subscriptions to all inboxes; null ends all subscriptions. */
   unsubscribe(inboxIds: readonly string[] | null): 'unsubscribed' | 'too_many'
   resume(): void
   close(): void
@@ -101,7 +101,7 @@ class Stream implements EventStream {
         cursor === null ? await findNewestEventId(this.#deps.db, { accountId, until }) : afterId,
       notice: noticeOf(afterId, cursor),
     }
-    // Concurrent calls may have added some.
+    // Concurrent calls may have added subscriptions.
     if (this.#active.length >= SUBSCRIPTIONS_MAX) return 'too_many'
     this.#settleLive()
     this.#liveFrom = null
@@ -220,7 +220,7 @@ class Stream implements EventStream {
   async #catchUp(): Promise<void> {
     const { group, after, next } = this.#furthestBehind()
     if (group.length === 0 || this.#listening === null) return
-    // Only events up to the hub are settled; a cursor may be past an open transaction.
+    // Only events up to the hub's offset are settled; a cursor may be past an open transaction.
     const until = earliest(next, this.#listening.offset)
     const range = { accountId: this.#accountId, after, until, filter: filterOfAll(group) }
     const scan = await scanLog(this.#deps.db, { ...range, limit: EVENTS_LOADED_AT_ONCE })
@@ -312,7 +312,7 @@ class Subscription {
   }
 }
 
-/** May pass more events than the subscriptions do. */
+/** The combined filter may pass more events than the subscriptions do. */
 function filterOfAll(subscriptions: readonly Subscription[]): EventFilter {
   const filters = subscriptions.map(({ filter }) => filter)
   const isAnyKind = filters.some(({ kinds }) => kinds.length === 0)

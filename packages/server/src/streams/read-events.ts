@@ -55,7 +55,7 @@ type PageInput = {
 
 /**
  * A page ends early only at the log's end or after LOG_PAGE_EVENTS_MAX scanned events. `total` is a
- * bounded count. Throws `bad_request` when `after` is no event id. Texts are loaded on demand,
+ * bounded count. Throws `bad_request` if `after` is not an event id. Texts are loaded on demand,
  * EVENTS_LOADED_AT_ONCE at a time.
  */
 export async function openEventPage(
@@ -96,9 +96,9 @@ export async function openEventPage(
 }
 
 /**
- * Waits for unsettled events, so that a client finds the event of a change that it knows of. An
- * open transaction may delay them: gives up after a third of a second, or at once if an event has
- * waited for LOG_STALL_MS. False if there was nothing to wait for.
+ * Waits for unsettled events, so that a client that made a change finds its event. An open
+ * transaction may delay them, so the wait ends after a third of a second, or immediately if an
+ * event has waited for LOG_STALL_MS. Returns false if there was nothing to wait for.
  */
 async function untilSettled(
   { db, clock }: StreamDeps,
@@ -129,7 +129,7 @@ class Search {
     this.#unread = range
   }
 
-  /** Fewer than `limit` only at the end of the search. */
+  /** Returns fewer than `limit` only at the end of the search. */
   async next(limit: number): Promise<LoggedEvent[]> {
     const found: LoggedEvent[] = []
     while (found.length < limit && !this.#isOver) {
@@ -175,8 +175,8 @@ async function* readTexts(
 export type Cursor = { readonly offset: LogOffset; readonly isHeld: boolean }
 
 /**
- * Ids begin with their time, so even an id that is not in the log has an offset. Null for a text
- * that is no event id.
+ * Ids begin with their time, so even an id that is not in the log has an offset. Returns null if
+ * the text is not an event id.
  */
 export async function findCursor(
   deps: { db: Db },
@@ -206,7 +206,7 @@ export async function checkFilter(deps: { db: Db }, asked: AskedFilter): Promise
       message: 'is not a category',
     })
   }
-  // PostgreSQL accepts no NUL in a text.
+  // PostgreSQL does not accept NUL in text.
   const podNames = podIds.filter((pod) => !pod.includes('\0'))
   const pods = podNames.length === 0 ? new Map() : await findPodIds(deps.db, accountId, podNames)
   const foreignPod = podIds.findIndex((pod) => !pods.has(pod))
@@ -256,7 +256,7 @@ function mistake(
 
 const KINDS_NAMED_MAX = 5
 
-/** Unknown kinds beside known ones are accepted: a newer client may know more kinds. */
+/** Unknown kinds beside known ones are accepted, because a newer client may know more kinds. */
 export function describeUnknownKinds(unknownKinds: readonly string[]): string {
   const named = unknownKinds.slice(0, KINDS_NAMED_MAX).map(quoted).join(', ')
   const more = unknownKinds.length > KINDS_NAMED_MAX ? ' and more' : ''

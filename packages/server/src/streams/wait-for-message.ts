@@ -29,21 +29,21 @@ import type { EventHub, Listening } from './event-hub.ts'
 import { findCursor } from './read-events.ts'
 
 export const WAIT_STEP_MESSAGES = 500
-/** Over all accounts. */
+/** The limit covers all accounts. */
 export const WAITERS_MAX = 10_000
 
 export type WaitInput = {
   accountId: string
   inboxId: string
   timeoutMs: number
-  /** An event of the account or a message of the inbox; null: messages after the call. */
+  /** An event of the account or a message of the inbox; null means messages after the call. */
   after: string | null
   /** Part of the sender or the subject, ignoring case. */
   from: string | null
   subject: string | null
   threadId: string | null
   category?: MessageCategory | null
-  /** Outbound: sent messages with a known outcome. */
+  /** For outbound, sent messages whose outcome is final. */
   direction: Direction
   /** Awaited before a long body is loaded. */
   beforeLong?: () => Promise<void>
@@ -53,14 +53,14 @@ export type WaitInput = {
 type WaitDeps = { db: Db; events: EventHub }
 
 /**
- * The first match in inbox order, existing or new; null at the timeout, an abort or a shutdown.
- * `not_found` also for an inbox deleted during the wait; `bad_request` for an unknown `after`;
- * `service_unavailable` when WAITERS_MAX requests wait.
+ * Returns the first match in inbox order, existing or new, or null at the timeout, an abort or a
+ * shutdown. Throws `not_found` even if the inbox is deleted during the wait, `bad_request` for an
+ * unknown `after`, and `service_unavailable` if WAITERS_MAX requests wait.
  */
 export async function waitForMessage(deps: WaitDeps, input: WaitInput): Promise<Message | null> {
   const leave = countWaiter(deps.events)
   try {
-    // Comes first, because messages count from now on.
+    // This is read first, because the wait includes messages from now on.
     const since = await findSince(deps, input)
     return await wait(deps, input, since)
   } finally {
@@ -70,7 +70,7 @@ export async function waitForMessage(deps: WaitDeps, input: WaitInput): Promise<
 
 const waiting = new WeakMap<EventHub, number>()
 
-/** Throws `service_unavailable` at WAITERS_MAX. Call the result when the wait ends. */
+/** Throws `service_unavailable` at WAITERS_MAX. Call the returned function when the wait ends. */
 export function countWaiter(hub: EventHub): () => void {
   const count = waiting.get(hub) ?? 0
   if (count >= WAITERS_MAX) {
@@ -151,7 +151,7 @@ function makeSearch(input: WaitInput, since: Since): Search {
 
 type End = 'time' | 'caller' | 'shutdown' | 'deletion'
 
-/** Lighter than an AbortSignal: thousands of requests wait. */
+/** This is lighter than an AbortSignal, because thousands of requests wait. */
 type Over = { why: End | null }
 
 async function wait(deps: WaitDeps, input: WaitInput, since: Since): Promise<Message | null> {

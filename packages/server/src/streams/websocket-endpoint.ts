@@ -1,5 +1,5 @@
-// A bad credential gets a close code, because browser clients see no HTTP status. Other refusals
-// are HTTP responses.
+// A bad credential gets a close code, because clients in browsers see no HTTP status. Other
+// refusals are HTTP responses.
 
 import type { IncomingMessage, Server } from 'node:http'
 import { Socket } from 'node:net'
@@ -26,7 +26,7 @@ import {
 
 const SOCKET_PING_MS = 30 * SECOND_MS
 const SOCKET_SILENCE_MS = 10 * SECOND_MS
-/** Limits how long a client may leave octets unread, whatever it sends. */
+/** Limits how long a client may leave bytes unread, even if it sends frames. */
 const SOCKET_STALL_MS = 30 * SECOND_MS
 const SOCKET_TICK_MS = 2 * SECOND_MS
 
@@ -231,7 +231,7 @@ function refuseWhileClosing({ isClosing }: WebSocketEndpointOptions): void {
   if (isClosing()) throw new AppError('service_unavailable', 'The service is shutting down.')
 }
 
-/** Null for a bad credential. Rejects if it cannot be checked. */
+/** Returns null for a bad credential. Rejects if it cannot be checked. */
 async function callerOf(
   { identify, clientOf }: Pick<WebSocketEndpointOptions, 'identify' | 'clientOf'>,
   request: IncomingMessage,
@@ -252,7 +252,7 @@ async function callerOf(
   }
 }
 
-/** Browsers cannot set headers. */
+/** Browsers cannot set headers of a WebSocket request. */
 function authorizationOf(url: string): string | undefined {
   const token = new URLSearchParams(url.split('?')[1] ?? '').get('token')
   return token === null ? undefined : `Bearer ${token}`
@@ -260,7 +260,7 @@ function authorizationOf(url: string): string | undefined {
 
 const SOCKET_CLOSE_MS = 5 * SECOND_MS
 
-/** Loaded on first use: some 20 modules. */
+/** The library is loaded on first use, because it has some 20 modules. */
 async function openSocketServer(): Promise<WebSocketServer> {
   const { WebSocketServer } = await import('ws')
   // The library's types lack `closeTimeout`.
@@ -299,7 +299,7 @@ export type HandshakeRequest = {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** RFC 6455 §4.4: the response names the supported versions. */
+/** The response must list the supported versions (RFC 6455 §4.4). */
 function malformed(message: string, version: string | undefined): AppError {
   const isKnown = version !== undefined && VERSIONS.includes(version)
   return new AppError('bad_request', `${message}.`, {
@@ -313,7 +313,7 @@ const VERSIONS = ['13', '8']
 /** A closure here would keep the handshake in memory. */
 function ignore(): void {}
 
-/** Never settles if the client has disconnected. */
+/** The promise never settles if the client has disconnected. */
 function upgrade(
   server: WebSocketServer,
   { request, transport, head, headers }: HandshakeRequest,
@@ -325,7 +325,7 @@ function upgrade(
     refuse: ({ message }) => reject(malformed(message, version)),
   })
   server.handleUpgrade(request, transport, head, (socket) => {
-    // The library closes the connection of a client with bad frames.
+    // The library closes the connection of a client that sends bad frames.
     socket.on('error', ignore)
     resolve(socket)
   })

@@ -1,4 +1,4 @@
-// Answers the frames of one WebSocket in order and writes events as fast as the client reads them.
+// Answers the frames of one WebSocket in order, and writes events as fast as the client reads them.
 // Both queues are bounded.
 
 import type { Socket } from 'node:net'
@@ -18,12 +18,12 @@ import {
 } from './event-stream.ts'
 import { describeUnknownKinds, quoted } from './read-events.ts'
 
-/** Subscriptions to a few hundred inboxes fit. */
+/** A frame may contain subscriptions to a few hundred inboxes. */
 export const SOCKET_FRAME_BYTES_MAX = 64 * 1024
 export const SOCKET_FRAMES_MAX = 30
 const SOCKET_FRAMES_WINDOW_MS = 10 * SECOND_MS
 
-/** RFC 6455 §7.4; codes from 4000 are ours. */
+/** Codes below 4000 are from RFC 6455 §7.4; the rest are ours. */
 export const CLOSE_CODES = {
   shuttingDown: 1001,
   failed: 1011,
@@ -49,17 +49,17 @@ export class Session {
   readonly liveness: Liveness
   readonly #parts: SessionParts
   readonly #connection: Connection
-  /** Null for a binary frame. */
+  /** Null represents a binary frame. */
   readonly #waiting: (string | null)[] = []
   #waitingLength = 0
   #stream: EventStream | null = null
   #isWorking = false
   #isFull = false
   #isOver = false
-  /** A ring once it has SOCKET_FRAMES_MAX times; the oldest is at `#oldest`. */
+  /** A ring buffer once it has SOCKET_FRAMES_MAX times; the oldest is at `#oldest`. */
   readonly #frameTimesMs: number[] = []
   #oldest = 0
-  /** Answered once the client has read its backlog. */
+  /** Sent once the client has read its backlog. */
   #pendingPong: Buffer | null = null
 
   constructor(parts: SessionParts, connection: Connection) {
@@ -73,7 +73,7 @@ export class Session {
       this.#pong(data)
     })
     socket.on('pong', () => {
-      // A pong to our ping does not count as a frame.
+      // A pong in reply to our ping is not counted as a frame.
       if (this.liveness.takesPong()) this.liveness.received()
       else this.#onControl()
     })
@@ -113,7 +113,7 @@ export class Session {
     if (!this.#isOver) this.#refuseFlood()
   }
 
-  /** Answers only the last ping of a client that reads nothing (RFC 6455 §5.5.3). */
+  /** If a client reads nothing, only its last ping is answered (RFC 6455 §5.5.3). */
   #pong(data: Buffer): void {
     if (!this.#isOpen) return
     if (this.#isFull) this.#pendingPong = data
@@ -176,7 +176,7 @@ export class Session {
     }
   }
 
-  /** Null when the subscription was accepted and confirmed. */
+  /** Returns null if the subscription was accepted and confirmed. */
   async #subscribe({ afterId, ...asked }: Subscribe): Promise<object | null> {
     const { ports } = this.#parts
     const { accountId } = this.#connection
@@ -291,12 +291,12 @@ export type ClientFrame =
       readonly categories: readonly string[]
       readonly afterId: string | null
     }
-  /** Null: all subscriptions. */
+  /** Null means all subscriptions. */
   | { readonly kind: 'unsubscribe'; readonly inboxIds: readonly string[] | null }
   | { readonly kind: 'ping' }
   | { readonly kind: 'mistake'; readonly message: string }
 
-/** Never throws. Ignores unknown members. */
+/** Never throws. Unknown members are ignored. */
 function readFrame(text: string): ClientFrame {
   const frame = parse(text)
   if (frame === undefined) return mistake('The frame is not JSON.')
@@ -371,7 +371,7 @@ function readId(members: Readonly<Record<string, unknown>>, name: string): strin
   return value
 }
 
-/** No id contains NUL, and PostgreSQL rejects it with an exception. */
+/** No id contains NUL, and PostgreSQL throws an exception for it. */
 function refuseNul(name: string, text: string): void {
   if (text.includes('\0')) throw new Mistake(`"${name}" must not contain the character U+0000.`)
 }
@@ -379,11 +379,11 @@ function refuseNul(name: string, text: string): void {
 export type LivenessTimeouts = {
   readonly pingMs: number
   readonly silenceMs: number
-  /** Time without progress while octets wait for the client. */
+  /** Time without progress while bytes wait for the client. */
   readonly stallMs: number
 }
 
-/** Pings a client. Destroys its connection if it answers or reads nothing. */
+/** Pings a client, and destroys its connection if it does not answer or read. */
 export class Liveness {
   /** Further frames of the client are not read while one is being answered. */
   isBusy = false

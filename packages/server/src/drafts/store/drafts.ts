@@ -1,4 +1,4 @@
-// Each transaction locks the counters of the inbox first, as sending does.
+// Every transaction locks the inbox's counters first, as sending does.
 
 import { dropRawReferences } from '#mailbox/messages/store/raw-messages.ts'
 import { insertSend, type SendInput, type SendOutcome } from '#outbound/send/store/accept-send.ts'
@@ -10,7 +10,7 @@ import type { NewRow, ReadDb, Tx } from '#store/tables.ts'
 
 const DRAFTS_PER_INBOX_MAX = 1_000
 const FILES_MAX = 100
-/** A step also removes the up to FILES_MAX raw messages of each draft. */
+/** The number is small because a step also removes up to FILES_MAX raw messages of each draft. */
 const PURGE_STEP_DRAFTS = 20
 export const DRAFT_FILES_BYTES_MAX = 25 * 1024 * 1024
 
@@ -48,7 +48,7 @@ export const insertDraft = transaction({
   ): Promise<DraftOutcome> {
     const { draftId, accountId, inboxId, clientId, nowMs } = input
     const counters = await lockCounters(tx, inboxId)
-    // Counters are removed with the inbox. The caller has checked the account of the inbox.
+    // Counters are removed with the inbox. The caller must have checked the inbox's account.
     if (counters === null) return { kind: 'not_found' }
     const taken = await findTaken(tx, { inboxId, clientId, exceptId: null })
     if (taken !== null) return { kind: 'client_id_taken', draftId: taken }
@@ -149,8 +149,8 @@ export type DraftSendOutcome = {
 }
 
 /**
- * Accepts the send of this version of a draft and removes the draft. If the draft has changed or is
- * gone, returns the answer to an earlier send with the same key.
+ * Accepts the send of this version of a draft and removes the draft. If the draft has changed or
+ * was removed, returns the answer to an earlier send with the same key.
  */
 export const sendDraft = transaction({
   name: 'sendDraft',
@@ -170,7 +170,7 @@ export const sendDraft = transaction({
   },
 })
 
-/** Null if the account has no such draft, or its inbox was deleted. */
+/** Returns null if the account has no such draft or its inbox was deleted. */
 export async function findDraft(
   db: ReadDb,
   accountId: string,
@@ -180,7 +180,7 @@ export async function findDraft(
   return row === undefined ? null : drafts.read(row)
 }
 
-/** Newest first. */
+/** Lists drafts newest first. */
 export async function listDraftIds(
   db: ReadDb,
   input: { accountId: string; inboxId: string; limit: number; offset: number },
@@ -202,7 +202,7 @@ export async function listDraftIds(
   return { ids: rows.map(({ id }) => id), total: counters?.draft_count ?? 0 }
 }
 
-/** Returns the raw messages of the removed drafts' files, and whether the inbox has no more. */
+/** Returns the raw messages of the removed drafts' files, and whether any drafts remain. */
 export async function purgeDraftsOf(
   tx: Tx,
   inboxId: string,
@@ -252,7 +252,7 @@ async function lockDraft(
   if (draft === undefined || (await lockCounters(tx, draft.inbox_id)) === null) {
     return { kind: 'not_found' }
   }
-  // A change of a draft holds the lock of its inbox.
+  // Changes of a draft lock its inbox.
   const locked = await lockRows(tx, found).executeTakeFirst()
   if (locked === undefined) return { kind: 'not_found' }
   const isWanted = version === null || locked.version === version

@@ -16,8 +16,8 @@ type Answer = Pick<SendMessage, 'accountId' | 'idempotencyKey' | 'requestHash' |
   Pick<InviteAnswer, 'response' | 'comment'> & { messageId: string }
 
 /**
- * Refused as `sendMessage` does, and with `not_found`, `no_invitation`, `invitation_cancelled`,
- * `not_invited` or `organizer_unverified`. Awaits `takeSlot` before loading anything large.
+ * Throws what `sendMessage` does, and `not_found`, `no_invitation`, `invitation_cancelled`,
+ * `not_invited` or `organizer_unverified`. Awaits `takeSlot` before it loads anything large.
  */
 export async function answerInvite(
   deps: SendDeps,
@@ -72,7 +72,7 @@ function lowerCase(address: string): string {
   return address.toLowerCase()
 }
 
-/** Whether SPF or DKIM proves that the organizer wrote the message. */
+/** Returns whether SPF or DKIM proves that the organizer wrote the message. */
 function isProven({ authentication, fromAddr }: Message, organizer: string): boolean {
   const author = parseAddressList(fromAddr)[0]?.address
   const isVerified = (authentication as Authentication | null)?.verifiedFrom === true

@@ -33,7 +33,7 @@ export function tooManyPerHour(limit: number): HoldReason {
   return { guard: 'maxPerHour', detail }
 }
 
-/** The findings have no secrets. */
+/** The findings must contain no secrets. */
 function policyProblem(reasons: readonly HoldReason[]): AppError {
   const about = reasons.find(({ recipient }) => recipient !== undefined)
   if (about?.recipient !== undefined) {
@@ -68,7 +68,7 @@ export function auditOfSend(deps: { makeId: MakeId }, judged: Judged): NewAuditE
   }
 }
 
-/** Reduces addresses to domains if one has a secret, because the audit outlives the message. */
+/** If an address contains a secret, only domains are kept, as the audit outlives the message. */
 function withoutSecretAddresses(judged: Judged): Judged {
   const parts = judged.reasons.flatMap(({ findings = [] }) => findings.map(({ part }) => part))
   if (!parts.some((part) => /^(?:to|cc|bcc|replyTo)$/.test(part))) return judged

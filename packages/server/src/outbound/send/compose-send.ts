@@ -30,11 +30,11 @@ import { calendarOf, type SentInvite } from './invite-to-send.ts'
 type SendAttachment = {
   filename: string
   contentType: string
-  /** May be freed after the send if it is large and has a buffer of its own. */
+  /** The buffer may be freed after the send if it is large and not shared. */
   content: Uint8Array
   /** Identifies an image that the HTML refers to as `cid:…`. */
   contentId: string | null
-  /** Whether the file is shown within the message; defaults to true with a `contentId`. */
+  /** Whether the file is shown within the message. The default is true with a `contentId`. */
   isInline?: boolean
   /** An alternative body for programs, such as a calendar. */
   isAlternative?: boolean
@@ -46,13 +46,13 @@ export type SendMessage = {
   accountId: string
   inboxId: string
   idempotencyKey: string
-  /** SHA-256 of the request; its key cannot be reused for another request. */
+  /** SHA-256 of the request. The key cannot be reused for a different request. */
   requestHash: Uint8Array
-  /** Null only with `replyAll`: the reply goes to the author of the last message. */
+  /** Null only with `replyAll`; the reply then goes to the author of the last message. */
   to: string[] | null
   cc: string[]
   bcc: string[]
-  /** Requires `threadId`: the reply also goes to the other recipients of its last message. */
+  /** Requires `threadId`. The reply also goes to the other recipients of its last message. */
   replyAll: boolean
   headers: readonly HeaderField[]
   body: string
@@ -63,31 +63,31 @@ export type SendMessage = {
   replyTo: string | null
   attachments: SendAttachment[]
   invite?: SentInvite | null
-  /** Adds a link by which the only recipient can unsubscribe. */
+  /** Adds a link with which the only recipient can unsubscribe. */
   hasUnsubscribe: boolean
-  /** Whether a program answers or sends on its own (RFC 3834 §5). */
+  /** Whether a program replies or sends by itself (RFC 3834 §5). */
   isAutomatic: boolean
   sendAtMs: number | null
-  /** Follows the body; excludes `threadId`. */
+  /** The forwarded message follows the body. It excludes a `threadId`. */
   forwarded?: Forwarded & { readonly threadId: string }
-  /** SHA-256 of a worker's lease token; null without a lease. */
+  /** SHA-256 of a worker's lease token, or null without a lease. */
   leaseTokenHash: Uint8Array | null
 }
 
 export type Replied = {
   thread: Thread
-  /** Received or queued messages, newest first. */
+  /** Received and queued messages, newest first. */
   recent: RecentMessage[]
   /**
-   * Oldest first. If they do not all fit into a header field, only the first and the newest are
-   * included.
+   * Message-IDs, oldest first. If a header field cannot contain all of them, only the first and the
+   * newest are included.
    */
   rfcMessageIds: string[]
   /** The author who wrote to others and copied the inbox, unless suppressed. */
   copiedBy: string | null
 }
 
-/** Null if the send starts a thread. Throws `not_found` or `thread_trashed`. */
+/** Returns null if the send starts a thread. Throws `not_found` or `thread_trashed`. */
 export async function readReplied(
   deps: { db: Db },
   { inbox, threadId }: { inbox: Inbox; threadId: string | null },
@@ -122,7 +122,7 @@ async function findCopier(
 }
 
 export type Addressees = {
-  /** At least one address. */
+  /** There is at least one address. */
   to: string[]
   /** Includes the author who copied the inbox and expects to see the replies. */
   cc: string[]
@@ -130,7 +130,7 @@ export type Addressees = {
   recipients: string[]
 }
 
-/** Adds recipients from the thread. `bad_request` for too many or none. */
+/** Adds recipients from the thread. Throws `bad_request` if there are none or too many. */
 export async function addressSend(
   deps: { db: Db; inboxDomain: string },
   input: SendMessage,
@@ -140,7 +140,7 @@ export async function addressSend(
   const all =
     repliedToAll === null ? NO_ADDRESSEES : await readAddressees(deps, repliedToAll, inbox)
   const others = await withoutSuppressed(deps, inbox.accountId, [...all.to, ...all.cc])
-  // A message of the inbox to itself has no other author.
+  // If the inbox wrote to itself, the message has no other author.
   const to = input.to ?? (all.to.length > 0 ? all.to : others)
   if (to.length === 0)
     throw wrongField('to', 'cannot be left out: the answered message has no other address')
@@ -165,8 +165,8 @@ export async function addressSend(
 const NO_ADDRESSEES = { to: [], cc: [] }
 
 /**
- * RECIPIENTS_MAX applies to all fields together, except that one `to` may have as many `cc`. The
- * author who copied the inbox does not count.
+ * RECIPIENTS_MAX limits all fields together, except that one `to` may have as many `cc`. The author
+ * who copied the inbox is not counted.
  */
 export function checkCount(
   { to, cc, bcc, replyAll }: Pick<SendMessage, 'to' | 'cc' | 'bcc' | 'replyAll'>,
@@ -191,8 +191,8 @@ async function findRepliedToAll(
 }
 
 /**
- * A reply to all goes to Reply-To or From, or to the recipients of an own message, and to all other
- * recipients. Addresses of the inbox itself are ignored.
+ * A reply to all goes to Reply-To or From (or to the recipients of our own message) and to all
+ * other recipients. Addresses of the inbox itself are ignored.
  */
 async function readAddressees(
   deps: { db: Db; inboxDomain: string },
@@ -205,7 +205,7 @@ async function readAddressees(
   const wanted = isOutbound ? [] : usable(addressesIn(message.replyTo ?? ''))
   const authors = usable(isOutbound ? message.to : addressesIn(message.fromAddr))
   const others = usable(isOutbound ? message.cc : [...message.to, ...message.cc])
-  // A catch-all inbox also has the address by which it received the message.
+  // A catch-all inbox also has the address at which it received the message.
   const own = new Set([inbox.address, comparedAddress(message.recipient ?? inbox.address)])
   const isOther = (address: string) => !own.has(comparedAddress(address))
   const chosen = () => {
@@ -223,7 +223,7 @@ async function readAddressees(
   return chosen()
 }
 
-/** Addresses that reach the inbox through a subdomain or a catch-all, without tags. */
+/** Finds addresses without tags that reach the inbox through a subdomain or a catch-all. */
 async function findOwnAddresses(
   { db, inboxDomain }: { db: Db; inboxDomain: string },
   inbox: Inbox,
@@ -246,8 +246,8 @@ async function findOwnAddresses(
 }
 
 /**
- * Exceeds RECIPIENTS_MAX, because suppressed recipients are left out. The sender of hostile mail
- * chooses the number, so it is bounded.
+ * The limit exceeds RECIPIENTS_MAX, because suppressed recipients are omitted. There must be one,
+ * because the sender of a hostile message chooses the number.
  */
 const ANSWERED_MAX = 4 * RECIPIENTS_MAX
 
@@ -277,13 +277,13 @@ async function withoutSuppressed(
 
 export type Answered = {
   message: Message
-  /** True if received, or known to a recipient; other messages are not disclosed. */
+  /** True if the message was received or a recipient knows it. Other messages are not disclosed. */
   isQuotable: boolean
 }
 
 /**
- * The newest message that all of `to` wrote or received, else the newest that the first of them
- * did, else the newest received.
+ * Finds the newest message that all of `to` wrote or received, else the newest that the first of
+ * them did, else the newest received.
  */
 export async function findAnswered(
   deps: { db: Db },
@@ -367,7 +367,7 @@ export async function composeSend(
   }
 }
 
-/** The Message-ID being replied to comes last (RFC 5322 §3.6.4). */
+/** The Message-ID of the answered message comes last (RFC 5322 §3.6.4). */
 function referencesTo(replied: Replied | null, answered: Answered | null): string[] {
   const ids = replied?.rfcMessageIds ?? []
   const last = answered?.message.rfcMessageId
@@ -383,7 +383,7 @@ function withLineFeeds(text: string): string {
   return text.replace(/\r\n?/g, '\n')
 }
 
-/** For mail without From and with the null reverse-path. */
+/** Shown for mail without From and with the null reverse-path. */
 const UNKNOWN_AUTHOR = 'an unknown sender'
 
 function originalOf(message: Message) {

@@ -24,8 +24,8 @@ type Forward = Pick<
 }
 
 /**
- * Refused as `sendMessage` does, with `not_found` for a message that is gone or in quarantine, and
- * with `payload_too_large` before its files are loaded. `takeSlot` is awaited before that.
+ * Throws what `sendMessage` does, `not_found` if the message is deleted or in quarantine, and
+ * `payload_too_large`. Awaits `takeSlot` before it loads files.
  */
 export async function forwardMessage(
   deps: SendDeps,
@@ -79,7 +79,7 @@ async function filesOf(deps: SendDeps, message: Message): Promise<SendMessage['a
   const raw = await readRawBytes(deps, message.rawId)
   const files = await deps.parser.readAttachments(raw)
   const names = files.map(({ attachment }) => attachment.filename)
-  // A parser that runs out of time finds other files than the message lists.
+  // A parser that runs out of time finds fewer files than the message lists.
   if (names.join('\n') !== message.attachments.map(({ filename }) => filename).join('\n')) {
     const text = 'The files of the message could not be read in time.'
     throw problem('service_unavailable', text, { retryAfterSeconds: RETRY_AFTER_SECONDS })

@@ -8,7 +8,7 @@ import { MINUTE_MS } from '#platform/units.ts'
 
 export type SentInvite = {
   method: 'request' | 'cancel'
-  /** Null for a new event, which gets the id of the message. */
+  /** Null for a new event, whose id becomes that of the message. */
   uid: string | null
   sequence: number
   start: EventTime
@@ -40,7 +40,7 @@ export function readInvite(invite: InviteToSend | undefined): SentInvite | null 
 
 const DAY_LENGTH = '2026-12-01'.length
 const YEAR_MIN = 1900
-/** Years have four digits in every time zone. */
+/** The year must have four digits in every time zone. */
 const YEAR_MAX = 9998
 const MINUTES = /^\d{4}-\d\d-\d\dT\d\d:\d\d$/
 
@@ -64,7 +64,7 @@ function readTime(name: 'start' | 'end', invite: InviteToSend, zone: string | nu
   return { form: 'instant', time: { atMs, zone }, orderMs: atMs }
 }
 
-/** Date.parse accepts the 30th of February. */
+/** `Date.parse` accepts 30 February, so the day is checked here. */
 function isDay(text: string): boolean {
   const year = Number(text.slice(0, 4))
   return year >= YEAR_MIN && year <= YEAR_MAX && localMsOf(`${text}T00:00:00`) !== null
@@ -101,7 +101,7 @@ export async function calendarOf(
   return calendarFile(text, invite.method)
 }
 
-/** RFC 6047 §2.4. */
+/** Makes the calendar file of an invitation (RFC 6047 §2.4). */
 export function calendarFile(text: string, method: 'request' | 'cancel' | 'reply') {
   return {
     filename: 'invite.ics',

@@ -50,19 +50,19 @@ import {
 } from './sender.ts'
 
 const SENT_BYTES_MAX = 25 * 1024 * 1024
-/** Reserved for the signature of a message that is signed later. */
+/** Space reserved for the signature of a message that is signed later. */
 const SIGNATURE_BYTES_MAX = 4 * 1024
-/** 1 minute to 90 days ahead, with tolerance for transit and clock differences. */
+/** Sends may be scheduled from 1 minute to 90 days ahead, with tolerance for transit and clocks. */
 const SCHEDULED_MS_MIN = MINUTE_MS - SECOND_MS
 const SCHEDULED_MS_MAX = 90 * DAY_MS + SECOND_MS
 /**
- * A reply is composed again while its thread changes: as often as an inbox may reply in a minute,
- * plus some arriving mail.
+ * A reply is composed again if its thread has changed. The limit allows for an inbox's replies in a
+ * minute, plus some arriving mail.
  */
 const COMPOSE_ATTEMPTS_MAX = 12
 /**
- * Composes and signs a message, and stores and queues it in one transaction. A repetition with the
- * same key returns the first answer. A refusal uses up nothing: `not_found`, `invalid_domain`,
+ * Composes, signs, stores and queues a message. A repetition with the same key returns the first
+ * answer. A refusal uses up nothing. It is `not_found`, `invalid_domain`,
  * `feature_requires_paid_plan`, `payload_too_large`, `idempotency_key_reused`,
  * `recipient_suppressed`, `loop_suspected`, `rate_limit_exceeded`, `cold_outreach_limit` or, with
  * an unsubscribe link for several recipients, `bad_request`. `accept` is the transaction that
@@ -81,8 +81,8 @@ export async function sendMessage(
 }
 
 /**
- * Dry run: returns the policy's decision and stores nothing. Refused as the send would be, except
- * by policy.
+ * Dry run: returns the policy's decision and stores nothing. All refusals of a send apply, except
+ * those by policy.
  */
 export async function checkMessage(
   deps: SendDeps,
@@ -128,7 +128,7 @@ async function runSend(
   }
 }
 
-/** Null if the key is free. `idempotency_key_reused` if it belongs to another request. */
+/** Returns null if the key is free. Throws `idempotency_key_reused` if another request used it. */
 export async function findReplay(
   deps: Store,
   input: { accountId: string; key: string; requestHash: Uint8Array },
@@ -203,7 +203,7 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
   const isWaiting = isHeld || input.sendAtMs !== null
   const check = { ...found, holdAbovePerHour, isWaiting, isHeld }
   if (isWaiting && (await deps.storageQuota.isFull(input.accountId))) {
-    // The same request may have been accepted since the check, and have filled the storage.
+    // The same request may have been accepted since the check, and may have filled the storage.
     return (await store.findReplay(deps.db.reading, check.use)) ?? { kind: 'storage_full' }
   }
   if (isCostly(input)) {
@@ -222,7 +222,7 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
   })
 }
 
-/** Fixed before the first attempt to deliver, so that every attempt sends the same message. */
+/** The ids are fixed before the first attempt, so that every attempt sends the same message. */
 function idsOf({ makeId }: SendDeps, { address }: Inbox) {
   const messageId = makeId('msg')
   return { messageId, rfcMessageId: `<${messageId.slice('msg_'.length)}@${domainOf(address)}>` }
@@ -252,7 +252,7 @@ async function acceptSend(
   const releaseAtMs = input.sendAtMs
   const isHeld = reasons.length > 0
   const { isWaiting } = check
-  // Hashed before composing, which may free the files.
+  // Attachments are hashed before composing, which may free them.
   const attachments = isWaiting ? await hashAttachments(composition.outgoing) : []
   const composed = await compose(deps, input, { accepting, made })
   const { needsSmtpUtf8 } = composed
@@ -265,7 +265,7 @@ async function acceptSend(
     return { kind: 'checked', decision: isHeld ? 'hold' : 'allow', reasons }
   }
   sender.attachments ??= await listAttachments(deps, input, raw)
-  // Checked once more, so that large messages are not written in vain.
+  // The size is checked again, so that large messages are not written in vain.
   if (raw.length > ROW_BLOB_BYTES_MAX) {
     const refusal = await findRefusal(deps.db, check)
     if (refusal !== null) return refusal
@@ -309,7 +309,7 @@ async function acceptSend(
   return outcome
 }
 
-/** Composing may have taken longer than the rest of the claim. */
+/** The time is read again, because the claim may have expired while the message was composed. */
 function leaseNow({ queueClock }: SendDeps, { lease }: SendCheck): SendCheck['lease'] {
   return lease && { ...lease, queueMs: queueClock.now() }
 }
@@ -419,7 +419,7 @@ async function compose(
   return { raw: composed.raw, needsSmtpUtf8 }
 }
 
-/** `payload_too_large` for a composed message of more than 25 MiB. */
+/** Throws `payload_too_large` for a composed message of more than 25 MiB. */
 export function checkSize(bytes: number, fix = 'Send fewer or smaller attachments.'): void {
   if (bytes <= SENT_BYTES_MAX) return
   const text = 'The composed message would be larger than 25 MiB.'
@@ -474,7 +474,7 @@ export function checkSendAt({ clock }: { clock: Clock }, sendAtMs: number | null
   throw wrongField('sendAt', 'must be 1 minute to 90 days ahead')
 }
 
-/** A link for several recipients would let each unsubscribe the others. */
+/** With a link for several recipients, each could unsubscribe the others. */
 function checkUnsubscribe(input: SendMessage, recipients: string[]): void {
   if (!input.hasUnsubscribe) return
   const [own, ...others] = new Set(recipients.map(addressKey))

@@ -10,7 +10,7 @@ import type { Clock } from '#platform/clock.ts'
 import { type AppError, limitFields, notFound, problem } from '#platform/problem.ts'
 import { HOUR_MS } from '#platform/units.ts'
 
-/** The time at which a full storage has room again is unknown. */
+/** Nothing shows when a full storage will have room again. */
 const STORAGE_RETRY_MS = HOUR_MS
 
 export function refusalOf(
@@ -49,7 +49,7 @@ export function refusalOf(
     case 'too_cold':
       return problem('cold_outreach_limit', COLD_TEXTS[outcome.scope](outcome.limit), {
         ...limited(outcome.scope, outcome.limit, outcome.retryAtMs),
-        // The message has more cold recipients than the limit of a whole day.
+        // The message has more cold recipients than an entire day allows.
         ...(outcome.coldRecipients > outcome.limit ? { fix: fixForTooCold(outcome.limit) } : {}),
       })
     case 'too_many_waiting':
@@ -72,7 +72,7 @@ export function refusalOf(
       )
     case 'too_many_per_hour':
     case 'thread_changed':
-      // The send is held, or composed again, before this is called.
+      // The send is held or composed again before this is called.
       throw new Error(`${outcome.kind} is not the end of a send`)
   }
 }

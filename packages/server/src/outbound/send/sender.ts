@@ -1,4 +1,4 @@
-// The parts that new and waiting sends share: sender, limits, signature, and deliveries.
+// Parts that new and waiting sends share: sender, limits, signature, and deliveries.
 
 import type { Account } from '#accounts/store/accounts.ts'
 import { type DkimOwner, SERVICE_OWNER } from '#domains/dkim/dkim.ts'
@@ -54,7 +54,7 @@ type SendingDomain = {
   returnPathDomain: string
 }
 
-/** `invalid_domain` if the inbox's domain has failed or now belongs to another account. */
+/** Throws `invalid_domain` if the domain has failed or now belongs to another account. */
 export async function findSendingDomain(
   deps: { db: Db; inboxDomain: string },
   inbox: Inbox,
@@ -109,7 +109,7 @@ export function limitsOf(
   }
 }
 
-/** Frees the unsigned bytes. */
+/** The unsigned bytes are freed. */
 export async function sign(
   deps: SendDeps,
   sender: Sender,

@@ -10,7 +10,7 @@ import { addressKey } from '#platform/email-address.ts'
 import { openText, type Sealer, sealText } from '#platform/seal.ts'
 import type { Store } from '#store/store.ts'
 
-/** Uses of links from one address in a minute. A large provider posts for all its users. */
+/** Requests per minute from one address. A large provider posts for all its users. */
 const UNSUBSCRIBES_PER_MINUTE_MAX = 600
 
 export function unsubscribeHandlers(
@@ -35,7 +35,7 @@ export function unsubscribeHandlers(
   }
 }
 
-/** An earlier suppression of the address stays unchanged. Null for a forged link. */
+/** An existing suppression stays unchanged. Returns null for a forged link. */
 async function unsubscribe(
   deps: Store & { sealer: Sealer },
   token: string,
@@ -77,7 +77,7 @@ const CONTEXT = 'unsubscribe'
 
 /**
  * The token permits suppressing this recipient. It is sealed, so it discloses nothing and cannot be
- * forged, and it never expires, because people read mail years later.
+ * forged. It never expires, because people read mail years later.
  */
 export function unsubscribeUrl(
   { publicUrl, sealer }: { publicUrl: () => string; sealer: Sealer },

@@ -24,12 +24,12 @@ async function readJudged(deps: SendDeps, due: Due): Promise<JudgedMessage> {
   const { to, cc, bcc, replyTo, subject, bodyText: text, bodyHtml: html } = message
   const { headers, isReply, attachments: composed } = due.envelope
   const attachments = composed.length === 0 ? [] : await readFiles(deps, raw, composed)
-  // Forwards cannot be scheduled.
+  // Forwarded messages cannot be scheduled.
   const threads = { threadId: isReply ? message.threadId : null, forwardedThreadId: null }
   return { to, cc, bcc, replyTo, subject, text, html, headers, attachments, ...threads }
 }
 
-/** Null if the parser does not find every composed file again, as when it runs out of time. */
+/** Returns null if the parser does not find every composed file, as when it runs out of time. */
 async function readFiles(
   { parser }: SendDeps,
   raw: Uint8Array,

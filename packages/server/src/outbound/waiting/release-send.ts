@@ -1,5 +1,5 @@
-// Held and scheduled sends: releases them when they are due or approved, and ends those that are
-// never sent.
+// Releases held and scheduled sends when they are due or approved, and ends those that will never
+// be sent.
 
 import { withDate } from '@mailroom/mail/compose/compose-message.ts'
 import { approverDeleted } from '#accounts/keys/keys.ts'
@@ -42,7 +42,7 @@ import type { FeatureWork } from '#queue/background.ts'
 import type { Store } from '#store/store.ts'
 import { type Due, holdDue, judgeWaiting } from './judge-waiting.ts'
 
-/** Each release signs a message. */
+/** The number is small because each release signs a message. */
 const DUE_AT_ONCE = 8
 const DUE_PER_LOOK = 64
 /**
@@ -69,9 +69,9 @@ export function sendWork(deps: SendDeps): FeatureWork {
 }
 
 /**
- * Releases due sends, some of each account; true if there may be more. A refused send fails with
- * the code of its refusal; after an internal error it is retried. Several processes may run this.
- * Rejects only if the store fails.
+ * Releases due sends, some of each account, and returns true if there may be more. A refused send
+ * fails with the code of its refusal; after an internal error it is retried. Several processes may
+ * run this. Rejects only if the store fails.
  */
 async function releaseDueSends(deps: SendDeps, signal: AbortSignal): Promise<boolean> {
   const turns = new Map<string, number>()
@@ -115,12 +115,12 @@ async function releaseDue(deps: SendDeps, waiting: WaitingSend): Promise<void> {
   }
 }
 
-/** A fault of the service is not a refusal, nor are files that another process has replaced. */
+/** Internal errors are not refusals, nor are files that another process has replaced. */
 function isRefusal(error: unknown): error is AppError {
   return error instanceof AppError && !['service_unavailable', 'not_found'].includes(error.code)
 }
 
-/** Moves a faulty send behind other due ones. */
+/** Moves a send that failed behind other due ones. */
 async function postpone(deps: SendDeps, waiting: WaitingSend): Promise<void> {
   await deps.db.write(postponeSend, {
     accountId: waiting.account_id,
@@ -140,8 +140,8 @@ export async function approveHeld(
 }
 
 /**
- * Queues a waiting send, or lets an approved one wait for its time. False if it no longer waits.
- * Throws the refusals of a new send, and `review_changed`.
+ * Queues a waiting send, or lets an approved one wait for its time. Returns false if it no longer
+ * waits. Throws the refusals of a new send, and `review_changed`.
  */
 async function releaseSend(
   deps: SendDeps,
@@ -187,7 +187,7 @@ async function releaseSend(
   return true
 }
 
-/** After the approval, only rules that are newer can stop a send. */
+/** After an approval, only rules that are newer can stop a send. */
 function judgeDue(
   deps: SendDeps,
   { waiting, due, message }: { waiting: WaitingSend; due: Due; message: Message },
@@ -260,7 +260,7 @@ async function queue(
   })
 }
 
-/** `not_found`, or `already_sending` once the first attempt has begun. */
+/** Throws `not_found`, or `already_sending` once the first attempt has begun. */
 export async function cancelMessage(
   deps: Store,
   input: { accountId: string; messageId: string },

@@ -12,7 +12,7 @@ import type { MakeId } from '#platform/ids.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { NewHold } from '#reviews/store/pending-reviews.ts'
 
-/** Date, Message-ID and boundaries are not part of it. See docs/reviews.md. */
+/** The content excludes Date, Message-ID and boundaries. See docs/reviews.md. */
 export type ReviewContent = ReviewEnvelope & ReviewTexts
 
 type ReviewTexts = {
@@ -23,7 +23,7 @@ type ReviewTexts = {
 
 export type ReviewEnvelope = {
   readonly inboxId: string
-  /** `Name <address>`, or the bare address. */
+  /** The author as `Name <address>`, or the address alone. */
   readonly from: string
   readonly to: readonly string[]
   readonly cc: readonly string[]
@@ -38,12 +38,12 @@ export type ReviewEnvelope = {
   readonly isAutomatic: boolean
 }
 
-/** `v2:` and the SHA-256, in hexadecimal, of the canonical JSON (RFC 8785). */
+/** Returns `v2:` and the hexadecimal SHA-256 of the canonical JSON (RFC 8785). */
 export function digestOf(content: ReviewContent): string {
   return `v2:${hash('sha256', canonicalJson(content))}`
 }
 
-/** The same value for messages that differ only in their threads or the order of recipients. */
+/** Returns the same value for messages that differ only in threads or the order of recipients. */
 function equalKeyOf({ threadId: _, inReplyTo: __, ...content }: ReviewContent): string {
   const { to, cc, bcc } = content
   const [toKeys, ccKeys, bccKeys] = [to, cc, bcc].map((list) => list.map(addressKey).sort())

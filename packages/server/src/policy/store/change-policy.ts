@@ -86,11 +86,11 @@ async function findInboxLevels(
 export type StoredPolicy = {
   width: PolicyScope
   scope: RuleScope
-  /** The ETag of its own part, without inherited parts. */
+  /** The ETag of the policy's own part, without inherited parts. */
   etag: string
   inboundModes: Partial<Record<PolicyScope, PolicyMode>>
   outbound: Partial<Record<PolicyScope, OutboundPolicy>>
-  /** Includes the rules of wider scopes. */
+  /** Rules include those of wider scopes. */
   rules: Record<PolicyDirection, RuleRow[]>
 }
 
@@ -151,9 +151,9 @@ type Change = {
 
 type Replacement = Change & {
   owner: PolicyOwner
-  /** The field `If-Match`. If omitted, any state of the policy may be replaced. */
+  /** The value of `If-Match`. If omitted, any state of the policy may be replaced. */
   ifMatch?: string | undefined
-  /** Null rules stay unchanged. */
+  /** If `rules` is null, the rules stay unchanged. */
   inbound: { mode: PolicyMode; rules: readonly NewRule[] | null } | null
   outbound: (OutboundPolicy & { rules: readonly NewRule[] | null }) | null
   auditIds: Record<PolicyDirection, string>
@@ -161,7 +161,7 @@ type Replacement = Change & {
 
 const DIRECTIONS: readonly PolicyDirection[] = ['inbound', 'outbound']
 
-/** Replaces each given direction as a whole. A refusal changes nothing. */
+/** Replaces each given direction completely. A refusal changes nothing. */
 export const replacePolicy = transaction({
   name: 'replacePolicy',
   accountOf: payerOfChange,
@@ -213,7 +213,7 @@ export const replacePolicy = transaction({
   },
 })
 
-/** The caller has locked the account. */
+/** The caller must have locked the account. */
 async function findRefusal(
   tx: Tx,
   { accountId, actor, outbound }: Replacement,
@@ -230,7 +230,7 @@ type NewPolicyRule = Change & {
   auditId: string
 }
 
-/** Returns an equal rule if there is one. */
+/** Returns an existing rule if it is equal. */
 export const insertPolicyRule = transaction({
   name: 'createPolicyRule',
   accountOf: payerOfChange,

@@ -8,9 +8,9 @@ export type { SenderRule }
 export type DecidingRule = Omit<SenderRule, 'accountId' | 'createdAtMs'>
 
 export type Sender = {
-  /** Null without a From field. */
+  /** Null if there is no From field. */
   fromAddress: string | null
-  /** '' is the null reverse-path. */
+  /** An empty string is the null reverse-path. */
   reversePath: string
   /** SPF or DKIM proves the domain of the From address. */
   isVerified: boolean

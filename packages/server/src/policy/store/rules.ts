@@ -26,12 +26,12 @@ const insertRules = {
   outbound: forEachRow(rowInsert<Tables, RuleRow>('recipient_rules', RULE_COLUMNS)),
 }
 
-/** Typed as recipient_rules; sender_rules has one more column. */
+/** The type is that of recipient_rules; sender_rules has one more column. */
 function tableOf(direction: PolicyDirection) {
   return (direction === 'inbound' ? 'sender_rules' : 'recipient_rules') as 'recipient_rules'
 }
 
-/** Excludes the rules of wider scopes. Newest first. */
+/** Lists rules newest first, without those of wider scopes. */
 async function listRulesOf(
   db: ReadDb,
   direction: PolicyDirection,
@@ -41,7 +41,7 @@ async function listRulesOf(
   return all.filter((row) => row.pod_id === scope.pod_id && row.inbox_id === scope.inbox_id)
 }
 
-/** Includes the rules of wider scopes. Newest first. */
+/** Lists rules newest first, including those of wider scopes. */
 export async function listRulesFor(
   db: ReadDb,
   direction: PolicyDirection,
@@ -70,8 +70,8 @@ function some<Value, Result>(value: Value | null, map: (value: Value) => Result)
 export type AddedRule = { row: RuleRow; isChanged: boolean }
 
 /**
- * An equal rule is returned instead, regardless of the limit, with `needs_verified` changed. The
- * caller has locked the account and passes its row.
+ * If an equal rule exists, it is returned with `needs_verified` changed, regardless of the limit.
+ * The caller must have locked the account and passes its row.
  */
 export async function addRule(
   tx: Tx,
@@ -143,7 +143,7 @@ export type RuleChange = {
   changed: readonly Pick<RuleRow, 'id' | 'needs_verified'>[]
 }
 
-/** Equal rules keep their ids. Null if the account, locked by the caller, would have too many. */
+/** Equal rules keep their ids. Null if the account, which is locked, would have too many. */
 export async function planRules(
   db: ReadDb,
   direction: PolicyDirection,
@@ -200,7 +200,7 @@ function nameOf({ type, value }: Pick<RuleRow, 'type' | 'value'>): string {
   return `${type} ${value}`
 }
 
-/** Returns the removed rule, or null. The caller has locked the account. */
+/** Returns the removed rule, or null. The caller must have locked the account. */
 export async function removeRule(
   tx: Tx,
   direction: PolicyDirection,

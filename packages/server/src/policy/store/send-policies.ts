@@ -13,7 +13,7 @@ import type { ReadDb, Tables } from '#store/tables.ts'
 
 export type SendPolicy = EffectiveOutbound & { hasRules: boolean }
 
-/** Null if no policy applies, or the inbox is gone. */
+/** Returns null if no policy applies or the inbox was deleted. */
 export async function findSendPolicy(
   db: ReadDb,
   input: { accountId: string; inboxId: string },
@@ -82,19 +82,19 @@ export async function findRecipientRules(
     }))
 }
 
-/** How strongly the author of received mail is proven. */
+/** Shows how strongly the author of received mail is proven. */
 export const SENDER_PROOFS = {
-  /** An API key let the message in. */
+  /** An API key released the message from quarantine. */
   none: 0,
-  /** Only the name in From. */
+  /** Only the From field names the author. */
   claimed: 1,
-  /** SPF or DKIM, or the author is an inbox of this service. */
+  /** SPF or DKIM passed, or the author is an inbox of this service. */
   verified: 2,
 } as const
 
 export type SenderProof = (typeof SENDER_PROOFS)[keyof typeof SENDER_PROOFS]
 
-/** Returns the keys of addresses that wrote to the inbox, with at least this proof. */
+/** Returns the keys of addresses that wrote to the inbox with at least this proof. */
 export async function findWriters(
   db: ReadDb,
   { inboxId, proofMin }: { inboxId: string; proofMin: SenderProof },
@@ -142,7 +142,7 @@ export type ThreadMessage = {
   replyTo: string | null
 }
 
-/** Received and queued messages; null if the thread has more than `limit` messages. */
+/** Reads received and queued messages. Returns null if there are more than `limit`. */
 export async function readThreadMessages(
   db: ReadDb,
   input: { accountId: string; threadId: string; limit: number },

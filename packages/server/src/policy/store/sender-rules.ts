@@ -18,7 +18,7 @@ type SenderRuleFilter = {
   value: string | null
 }
 
-/** Newest first. The total is counted, because an account has at most POLICY_RULES_MAX. */
+/** Lists rules newest first and counts all, because an account has at most POLICY_RULES_MAX. */
 export async function listSenderRules(
   db: ReadDb,
   input: SenderRuleFilter & { accountId: string; limit: number; offset: number },
@@ -75,7 +75,7 @@ type NewSenderRule = {
   type: SenderRuleType
   /** The address or domain in canonical form. */
   value: string
-  /** Pod id or `clientId`; null for all pods. */
+  /** A pod's id or `clientId`, or null for all pods. */
   pod: string | null
   inboxId: string | null
   requireVerified: boolean
@@ -93,7 +93,9 @@ export type SenderRuleCreation =
   | { kind: 'inbox_of_other_pod' }
   | { kind: 'limit_reached' }
 
-/** An equal rule is returned instead, regardless of the limit, with `requireVerified` changed. */
+/**
+ * If an equal rule exists, it is returned with `requireVerified` changed, regardless of the limit.
+ */
 export const insertSenderRule = transaction({
   name: 'createSenderRule',
   accountOf: payerOfChange,

@@ -7,11 +7,11 @@ import { removeOldest } from '#store/purge-steps.ts'
 import type { Tx } from '#store/tables.ts'
 import { endReview } from './pending-reviews.ts'
 
-/** Characters of each body; more than a send may have without a quote. */
+/** Characters kept of each body, more than a send may have without a quote. */
 const KEPT_LENGTH_MAX = 256 * 1024
 const MESSAGE_DELETED = 'message_deleted'
 
-/** Call before messages are removed. Pending reviews end without a send. */
+/** Must be called before messages are removed. Pending reviews end without a send. */
 export async function keepReviews(
   tx: Tx,
   { messageIds, nowMs }: { messageIds: readonly string[]; nowMs: number },
@@ -60,7 +60,7 @@ export async function removeReviews(tx: Tx, messageIds: readonly string[]): Prom
   await tx.query.deleteFrom('reviews').where('message_id', 'in', messageIds).execute()
 }
 
-/** Removes one batch of expired reviews; returns their number. */
+/** Removes a batch of expired reviews and returns their number. */
 export async function purgeKeptReviews(tx: Tx, nowMs: number): Promise<number> {
   const removed = await removeOldest(tx, 'reviews', {
     key: ['id'],

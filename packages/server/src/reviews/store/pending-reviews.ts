@@ -1,4 +1,4 @@
-// Reviews from the hold to the decision. Each function runs within a transaction of `outbound`.
+// Reviews from the hold to the decision. Each function runs in a transaction of `outbound`.
 
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import { sql } from 'kysely'
@@ -57,13 +57,15 @@ export async function findDigest(tx: Tx, reviewId: string): Promise<string> {
   return digest
 }
 
-/** Also adds the entry of the audit. */
+/** Also adds an entry to the audit. */
 export async function endReview(
   tx: Tx,
   reviewId: string,
   end: {
     status: 'approved' | 'rejected' | 'expired'
-    /** The approver; null if the review expired or the message is not sent for another reason. */
+    /**
+     * The approver, or null if the review expired or the message is not sent for another reason.
+     */
     decidedBy: string | null
     reason: string | null
     nowMs: number
@@ -92,7 +94,7 @@ export async function endReview(
   ])
 }
 
-/** When the pending review at `offset` of the inbox expires, the earliest first; null for none. */
+/** Returns when the pending review at `offset` of the inbox expires, earliest first, or null. */
 export async function findPendingExpiry(
   tx: Tx,
   pending: { inboxId: string; offset: number },
@@ -110,7 +112,7 @@ const selectPending = statement<
     .selectFrom('reviews')
     .select('expires_at')
     .where('inbox_id', '=', place('inboxId'))
-    // A literal, so that the partial index of pending reviews serves the query.
+    // The partial index of pending reviews applies only if the value is a literal.
     .where('status', '=', sql.lit('pending'))
     .orderBy('expires_at')
     .limit(sql.lit(1))

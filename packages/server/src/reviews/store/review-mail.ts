@@ -5,7 +5,7 @@ import { type ReadDb, readIn, type Tx } from '#store/tables.ts'
 
 export type ReviewMail = { approverId: string; reviewIds: string[]; expiresAtMs: number }
 
-/** An account with unreported reviews since `dueMs` or earlier; null for none. */
+/** Finds an account with unreported reviews since `dueMs` or earlier. */
 export async function findAccountWithNews(db: ReadDb, dueMs: number): Promise<string | null> {
   const row = await db.read
     .selectFrom('review_news')
@@ -17,7 +17,7 @@ export async function findAccountWithNews(db: ReadDb, dueMs: number): Promise<st
   return row?.account_id ?? null
 }
 
-/** Queues one mail per approver with an address; discards the news if `mail` is null. */
+/** Queues one mail per approver with an address, or discards the news if `mail` is null. */
 export const gatherReviewMail = transaction({
   name: 'gatherReviewMail',
   accountOf: ({ accountId }) => accountId,
@@ -37,7 +37,7 @@ export const gatherReviewMail = transaction({
       .returning('review_id')
       .execute()
     const ids = news.map(({ review_id }) => review_id).sort()
-    // Another process may have gathered them.
+    // Another process may have gathered the reviews.
     if (ids.length === 0 || mail === null) return
     const approverIds = await listApproversWithEmail(readIn(tx), accountId)
     if (approverIds.length === 0) return

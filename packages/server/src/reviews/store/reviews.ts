@@ -22,8 +22,8 @@ export type EqualReview = { id: string; digest: string; messageId: string }
 export type ListedReview = Review & { equal: EqualReview[] }
 
 /**
- * Newest first, counted up to COUNTED_MAX. The newest of equal pending reviews lists the others.
- * `withKept` includes reviews of deleted messages.
+ * Lists reviews newest first and counts up to COUNTED_MAX. The newest of equal pending reviews
+ * lists the rest. `withKept` includes reviews of deleted messages.
  */
 export async function listReviews(
   db: ReadDb,
@@ -69,7 +69,7 @@ export async function listReviews(
 
 const EQUAL_LISTED_MAX = 100
 
-/** Newest first. */
+/** Lists equal reviews, newest first. */
 export async function findEqual(
   db: ReadDb,
   { id, accountId, status, equalKey }: Pick<Review, 'id' | 'accountId' | 'status' | 'equalKey'>,
@@ -87,7 +87,7 @@ export async function findEqual(
     .execute()
 }
 
-/** Oldest first, of all accounts. */
+/** Lists expired reviews of all accounts, oldest first. */
 export async function listExpiredReviews(
   db: ReadDb,
   { nowMs, limit }: { nowMs: number; limit: number },
@@ -102,7 +102,7 @@ export async function listExpiredReviews(
     .execute()
 }
 
-/** Omits inboxes that are being removed. */
+/** Inboxes that are being removed are omitted. */
 function selectReviews(
   db: ReadDb,
   { accountId, withKept }: { accountId: string; withKept: boolean },

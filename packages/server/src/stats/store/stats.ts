@@ -1,4 +1,4 @@
-// Hourly figures count each event once: the reader's offset moves in the same transaction.
+// Hourly figures count each event once, because the same transaction moves the reader's offset.
 
 import type { LogOffset } from '#events/model.ts'
 import { offsetOf } from '#events/store/log.ts'
@@ -11,7 +11,7 @@ import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
 import type { ReadDb, Tx } from '#store/tables.ts'
 import { countsOf, type Days, type MailCounts, purgeInboxDays } from './usage.ts'
 
-/** How long figures are kept: a year, and a month for comparison. */
+/** Figures are kept for a year, and a month for comparison. */
 export const MAIL_HOURS_MS = 400 * DAY_MS
 
 export type MailHour = MailCounts & { hourAtMs: number; latencies: Latencies }
@@ -24,23 +24,25 @@ export type CountedEvent = {
   offset: LogOffset
   kind: string
   accountId: string
-  /** Null when the inbox is deleted. */
+  /** Null if the inbox is deleted. */
   inboxId: string | null
   occurredAtMs: number
-  /** When a sent message was accepted; null for other kinds and for removed messages. */
+  /** The time when a sent message was accepted. Null for other kinds and for removed messages. */
   acceptedAtMs: number | null
 }
 
 const COUNTED_KINDS = ['message.received', 'message.sent', 'message.failed']
 
-/** In log order, including erased events; `countedOnly` skips events that no figure counts. */
+/**
+ * Reads in log order, including erased events. `countedOnly` skips events that no figure counts.
+ */
 export async function readLogToCount(
   db: ReadDb,
   { after, limit, countedOnly = false }: { after: LogOffset; limit: number; countedOnly?: boolean },
 ): Promise<CountedEvent[]> {
   const events = db.read
     .selectFrom('events')
-    // Only sent messages are joined, because rows of messages are large.
+    // Only sent messages are joined, because message rows are large.
     .leftJoin('messages', (join) =>
       join.onRef('messages.id', '=', 'events.message_id').on('events.kind', '=', 'message.sent'),
     )
@@ -67,7 +69,7 @@ export async function readLogToCount(
   }))
 }
 
-/** `sinceMs` is the time of the first uncounted event; null for none. */
+/** `sinceMs` is the time of the first uncounted event, or null if there is none. */
 export async function findUncounted(
   db: ReadDb,
   name: CounterName,
@@ -77,7 +79,7 @@ export async function findUncounted(
   return { offset, sinceMs: first?.occurredAtMs ?? null }
 }
 
-/** Oldest first, without hours that have no events. */
+/** Lists hours oldest first and omits hours without events. */
 export async function listMailHours(
   db: ReadDb,
   { accountId, sinceMs }: { accountId: string; sinceMs: number },
@@ -132,7 +134,7 @@ export async function countUnread(
   return { inboxes: row.inboxes, unreadThreads: Number(row.unread ?? 0) }
 }
 
-/** False, adding nothing, when the reader is not at `from`. */
+/** Returns false and adds nothing if the reader is not at `from`. */
 export const addMailHours = transaction({
   name: 'addMailHours',
   accountOf: () => null,

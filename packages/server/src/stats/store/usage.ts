@@ -1,4 +1,4 @@
-// Daily figures count each event once: the reader's offset moves in the same transaction.
+// Daily figures count each event once, because the same transaction moves the reader's offset.
 
 import type { LogOffset } from '#events/model.ts'
 import { moveReader } from '#events/store/readers.ts'
@@ -17,10 +17,10 @@ export type InboxUsage = MailCounts & {
 
 export const NO_MAIL: MailCounts = { received: 0, sent: 0, failed: 0 }
 
-/** Half-open; both are midnights. */
+/** Both times are midnights. The period includes `sinceMs` and excludes `untilMs`. */
 export type Days = { accountId: string; sinceMs: number; untilMs: number }
 
-/** False, adding nothing, when the reader is not at `from`. Skips deleted inboxes. */
+/** Returns false and adds nothing if the reader is not at `from`. Deleted inboxes are skipped. */
 export const addInboxDays = transaction({
   name: 'addInboxDays',
   accountOf: () => null,
@@ -60,7 +60,7 @@ const upsertDays = forEachRow(
   ),
 )
 
-/** Most messages first; `totals` covers all inboxes. */
+/** Lists inboxes with the most messages first; `totals` covers all inboxes. */
 export async function listInboxUsage(
   db: ReadDb,
   { accountId, sinceMs, untilMs, limit, offset }: Days & Page,

@@ -4,11 +4,11 @@ import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 
-/** Mail that the sandbox kept instead of sending it. */
+/** A message that the sandbox stored instead of sending it. */
 export type Captured = {
   id: string
   recipients: string[]
-  /** '' is the null reverse-path. */
+  /** An empty string is the null reverse-path. */
   reversePath: string
   capturedAtMs: number
   message: Message
@@ -22,7 +22,7 @@ export async function addCaptured(tx: Tx, input: NewCaptured): Promise<void> {
   await changeAccountCounters(tx, input.account_id, { captured: 1 })
 }
 
-/** Newest first, with up to `bodyLengthMax` characters of long bodies. */
+/** Lists messages newest first, with up to `bodyLengthMax` characters of long bodies. */
 export async function listCaptured(
   db: ReadDb,
   input: { accountId: string; limit: number; offset: number; bodyLengthMax: number },

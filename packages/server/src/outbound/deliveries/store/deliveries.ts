@@ -10,7 +10,7 @@ export type Delivery = {
   lastAttemptAtMs: number | null
   nextAttemptAtMs: number | null
   host: string | null
-  /** The TLS version of the last attempt; null if it was not encrypted. */
+  /** The TLS version of the last attempt, or null if it was not encrypted. */
   tls: string | null
   responseCode: number | null
   enhancedCode: string | null
@@ -56,7 +56,7 @@ const insertRows = forEachRow(
   ]),
 )
 
-/** The caller has checked the account. */
+/** The caller must have checked the account. */
 export async function listDeliveries(
   db: ReadDb,
   input: { accountId: string; messageId: string; limit: number; offset: number },
@@ -96,13 +96,13 @@ export type SentMessage = {
   deliveries: { id: string; recipient: string }[]
 }
 
-/** Does not check the account, because the id comes from a return path of the service. */
+/** The account is not checked, because the id comes from a return path of the service. */
 export async function findSentByDelivery(db: ReadDb, id: string): Promise<SentMessage | null> {
   const [row] = await selectMessageId(db.reading, { id })
   return row === undefined ? null : findSent(db, row.message_id)
 }
 
-/** Does not check the account: every recipient knows the id of the message. */
+/** The account is not checked, because every recipient knows the message's id. */
 export async function findSent(db: ReadDb, messageId: string): Promise<SentMessage | null> {
   const rows = await selectRecipients(db.reading, { messageId })
   const [first] = rows

@@ -5,7 +5,7 @@ import type { Share } from '#queue/dispatched-queue.ts'
 import { idsOf, leasedQueue } from '#queue/leased-queue.ts'
 import type { Row, Tables, Tx } from '#store/tables.ts'
 
-/** `to`, fifty `cc` and the author who copied the inbox. */
+/** One `to`, fifty `cc` and the author who copied the inbox. */
 const MESSAGE_RECIPIENTS_MAX = 52
 
 export type HeldDelivery = Pick<Row<'deliveries'>, (typeof HELD_COLUMNS)[number]>
@@ -32,13 +32,13 @@ export const deliveryQueue = leasedQueue({
   table: 'deliveries',
   noun: 'Deliveries',
   columns: HELD_COLUMNS,
-  // The lost process may have sent the message.
+  // The process that lost the lease may have sent the message.
   takenBack: {
     response_code: null,
     enhanced_code: null,
     response: 'The service stopped during an attempt, which is made again.',
   },
-  // The lease has overwritten the time of an earlier attempt, which is lost.
+  // The lease has overwritten the time of an earlier attempt, so that time is lost.
   returned: {
     last_attempt_at: sql<number | null>`case when attempts > 1 then last_attempt_at end`,
   },
@@ -47,7 +47,7 @@ export const deliveryQueue = leasedQueue({
   dropOrphans,
 })
 
-/** Adds the other recipients of the last message, even past the limit: they share an attempt. */
+/** Adds the message's other recipients even beyond the limit, because they share an attempt. */
 async function completeMessage(
   tx: Tx,
   head: Share,

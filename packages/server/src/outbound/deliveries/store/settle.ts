@@ -1,5 +1,5 @@
-// Records the outcomes of attempts: each recipient's outcome, the message's state, its events,
-// suppressions, and mail that the sandbox captured.
+// Records outcomes of attempts: recipients, the message's state, events, suppressions, and captured
+// mail.
 
 import type { DeliveryStatus } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
@@ -16,7 +16,7 @@ type OutcomeColumn =
   | 'id'
   /** Null if the delivery is not retried. */
   | 'next_attempt_at'
-  /** Added to the number of the row. */
+  /** This number is added to that of the row. */
   | 'ambiguous_attempts'
   | 'host'
   | 'tls'
@@ -26,7 +26,7 @@ type OutcomeColumn =
 
 export type SettledDelivery = Pick<Row<'deliveries'>, OutcomeColumn> & {
   status: DeliveryStatus
-  /** Set if the address no longer exists, or its owner complained. */
+  /** Set if the address no longer exists or its owner complained. */
   suppression: NewSuppression | null
   complaintEventId: string | null
 }
@@ -46,16 +46,16 @@ export type SettleInput = {
 }
 
 /**
- * Records the outcomes of deliveries that `worker` holds, or whose lease expired without a new one,
- * and returns their ids. Outcomes of an account share transactions, so that none waits for many
- * commits: a crash before its outcome is recorded would send a delivered message again.
+ * Records outcomes of deliveries that `worker` holds, or whose lease expired without a new one, and
+ * returns their ids. Outcomes of an account share transactions to shorten the time in which a crash
+ * would cause a second send.
  */
 export const settleDeliveries = groupTransaction({
   name: 'settleDeliveries',
   accountOf: ({ accountId }) => accountId,
   essential: true,
   group: {
-    /** Suppressions, complaints and captures have transactions of their own. */
+    /** Suppressions, complaints and captures have their own transactions. */
     sizeOf({ deliveries, captured }: SettleInput) {
       const isPlain = deliveries.every(
         ({ suppression, complaintEventId }) => suppression === null && complaintEventId === null,
@@ -66,7 +66,7 @@ export const settleDeliveries = groupTransaction({
   },
 })
 
-/** Typical length with the server's reply. */
+/** The typical length of an outcome with the server's reply. */
 const OUTCOME_LENGTH = 1_500
 
 async function settleTogether(
@@ -83,7 +83,7 @@ async function settleTogether(
       continue
     }
     for (const delivery of input.deliveries) {
-      // A delivery whose lease was lost may have been attempted twice. The first outcome counts.
+      // A delivery may have been attempted twice. The first outcome is recorded.
       if (attempts.has(delivery.id)) continue
       attempts.set(delivery.id, delivery)
       changes.push(deliveryChange(delivery, input))
@@ -187,7 +187,8 @@ const updateDeliveries = forEachRow(
         .where((row) =>
           row.or([
             row('deliveries.leased_by', '=', given('leased_by')),
-            // Recording after an expired lease, before a new one, avoids a second send.
+            // An outcome may be recorded after its lease expired and before a new one, to avoid a
+            // second send.
             row('deliveries.queue_state', '=', sql.lit('ready')),
           ]),
         )
@@ -196,7 +197,7 @@ const updateDeliveries = forEachRow(
 )
 
 export type MessageIds = Pick<Row<'messages'>, 'id' | 'account_id' | 'inbox_id' | 'thread_id'> & {
-  /** Null once its inbox is deleted. */
+  /** Null once the inbox is deleted. */
   pod_id: string | null
 }
 
@@ -210,14 +211,14 @@ type SettledMessage = {
 }
 
 /**
- * Called before deliveries are changed, so that of two transactions that settle the last two
- * recipients, one sees both outcomes.
+ * Must be called before deliveries are changed. If two transactions settle the last two recipients,
+ * one of them then sees both outcomes.
  */
 export async function lockSentMessages(
   tx: Tx,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, LockedMessage>> {
-  // Ordered, so that transactions do not deadlock.
+  // The order prevents deadlocks between transactions.
   const rows = [...new Set(ids)].sort().map((id) => ({ id }))
   return new Map((await lockMessages(tx, rows)).map((message) => [message.id, message]))
 }
@@ -243,7 +244,7 @@ function changeOf(
   rows: readonly RecipientState[],
 ): (MessageState & { kind: EventKind | null }) | null {
   const { status, failure_reason } = messageStateOf(rows)
-  // A complaint proves that the mail arrived, but a message reported as failed stays failed.
+  // A complaint proves that the mail arrived, but a failed message stays failed.
   if (message.status === 'failed' && status !== 'failed') return null
   if (status === message.status && failure_reason === message.failure_reason) return null
   const hasEvent = status !== message.status && status !== 'pending'
@@ -251,7 +252,7 @@ function changeOf(
   return { status, failure_reason, kind: hasEvent ? kind : null }
 }
 
-/** In characters, for all recipients of a message. */
+/** The limit is in characters, for all recipients of a message together. */
 export const FAILURE_REASON_LENGTH_MAX = 2_000
 
 type RecipientState = Pick<
@@ -261,13 +262,13 @@ type RecipientState = Pick<
 
 type MessageState = {
   status: 'pending' | 'sent' | 'failed'
-  /** Set as soon as a recipient is refused, in the server's words. */
+  /** The words of the server that refused a recipient, set at the first refusal. */
   failure_reason: string | null
 }
 
 /**
- * `pending` until every recipient is settled, then `sent` if a server accepted the message for at
- * least one, else `failed`. A recipient that bounced after being accepted counts as refused.
+ * Returns `pending` until every recipient is settled, then `sent` if a server accepted the message
+ * for any recipient, else `failed`. A recipient that bounced after acceptance was refused.
  */
 export function messageStateOf(recipients: readonly RecipientState[]): MessageState {
   const failure_reason = reasonOf(recipients.filter(({ status }) => REFUSED.has(status)))

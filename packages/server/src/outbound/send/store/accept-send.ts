@@ -28,10 +28,10 @@ export type SendInput = SendCheck & {
   to: string[]
   bcc: string[]
   deliveries: NewDelivery[]
-  /** Null if the message is queued now. Otherwise its deliveries are made on release. */
+  /** Null if the message is queued now. Otherwise its deliveries are created on release. */
   waiting: NewWaiting | null
   audit: NewAuditEntry | null
-  /** Used by the first refusal of a suspected loop. */
+  /** The id of the event that the first refusal of a suspected loop emits. */
   loopEventId: string
 }
 
@@ -41,9 +41,9 @@ export type SendOutcome =
   | SendRefusal
 
 /**
- * Checks a send and stores the message, the answer under its key, and either the deliveries and
- * counts or the waiting state. A refusal writes nothing, except that the first refusal of a
- * suspected loop emits an event.
+ * Checks a send and stores the message, the answer under its key, and either its deliveries or its
+ * waiting state. A refusal writes nothing, except that the first refusal of a suspected loop emits
+ * an event.
  */
 export const insertSend = transaction({
   name: 'sendMessage',
@@ -105,7 +105,7 @@ function heldAnswer({ reviewId, reasons, digest, expiresAtMs }: NewHold): SendAn
   return { id: reviewId, reasons, digest, expiresAtMs }
 }
 
-/** Marks the thread as read. */
+/** Also sets the thread to read. */
 async function addSent(
   tx: Tx,
   { use, inboxId, messageId, content, raw, to, bcc, waiting, thread: { id: threadId } }: SendInput,

@@ -15,7 +15,7 @@ import { findReplay, type KeyUse, type Replay } from './idempotency-keys.ts'
 /** Sends in a thread that may answer programs within AUTOMATIC_SENDS_MS. */
 export const AUTOMATIC_SENDS_MAX = 10
 export const AUTOMATIC_SENDS_MS = HOUR_MS
-/** Sufficient for a burst of automatic messages and the replies to it. */
+/** The limit covers a burst of automatic messages and the replies to it. */
 const AUTOMATIC_SEARCHED_MAX = 64
 
 export type SendCheck = LimitCheck & {
@@ -25,7 +25,7 @@ export type SendCheck = LimitCheck & {
   isHeld: boolean
 }
 
-/** The checks when a send is accepted, and again when a waiting send is released. */
+/** Checks that are made when a send is accepted, and again when a waiting send is released. */
 export type LimitCheck = {
   accountId: string
   nowMs: number
@@ -35,15 +35,15 @@ export type LimitCheck = {
     /** `messageCount` is the thread's count when the reply was composed; null allows any. */
     | { kind: 'reply'; id: string; messageCount: number | null }
   recipientKeys: string[]
-  /** Keys of recipients that have never written to the inbox and are no inboxes of the account. */
+  /** Keys of recipients that have never written to the inbox and are not inboxes of the account. */
   coldRecipients: string[]
   limits: SendLimits
-  /** The replying worker's claim; null if it was already checked. */
+  /** The replying worker's claim, or null if it was already checked. */
   lease: ClaimToken | null
   forwardedThreadId?: string
-  /** Sends per hour above which approval is required; null without a limit, or once approved. */
+  /** Hourly sends above which approval is required; null if unlimited or approved. */
   holdAbovePerHour: number | null
-  /** Whether the limits on the number of sends have already counted it. */
+  /** Whether the send is already included in the limits on the number of sends. */
   isCounted: boolean
 }
 
@@ -62,7 +62,7 @@ export type LimitRefusal =
   | { kind: 'not_found' }
   | { kind: 'thread_trashed' }
   | { kind: 'thread_changed' }
-  /** Another worker has claimed the thread, or the worker of the send has lost its claim. */
+  /** Another worker has claimed the thread, or the worker has lost its claim. */
   | { kind: 'lease_lost' }
   | { kind: 'suppressed'; type: string; address: string }
   | LoopSuspected
@@ -107,13 +107,13 @@ export type AllowedSend = {
 
 export type Counters = Pick<Row<'inbox_counters'>, 'last_arrival' | 'send_count'>
 
-/** `lock`: other sends of the inbox, and then of the account, wait until the transaction ends. */
+/** With `lock`, other sends of the inbox and then of the account wait for this transaction. */
 type Access = 'lock' | 'read'
 
 /**
- * All checks of a send; the first refusal counts. In this order: an earlier answer with its key,
- * the inbox, the thread, suppressed recipients, a suspected loop, the rate, cold recipients, the
- * number of waiting sends.
+ * Makes all checks of a send and returns the first refusal. The order is: an earlier answer with
+ * its key, the inbox, the thread, suppressed recipients, a suspected loop, the rate, cold
+ * recipients, the number of waiting sends.
  */
 export async function checkSend(
   tx: Tx,
@@ -121,7 +121,7 @@ export async function checkSend(
   access: Access,
 ): Promise<AllowedSend | SendRefusal> {
   const { use, inboxId } = input
-  // Mail that arrives at the inbox waits for this lock too.
+  // Mail that arrives at the inbox waits for this lock, too.
   const [counters] = await (access === 'lock' ? lockCounters : readCounters)(tx, { inboxId })
   const replay = await findReplay(tx, use)
   if (replay !== null) return replay
@@ -179,8 +179,8 @@ export function sendNumber({ send_count }: Counters): number {
 }
 
 /**
- * The refusal that `checkSend` would return now, or null. Takes no lock, so only the transaction
- * can accept a send or report a suspected loop.
+ * Returns the refusal of `checkSend`, or null. Takes no lock, so only the transaction can accept a
+ * send or report a suspected loop.
  */
 export async function findRefusal(db: ReadDb, input: SendCheck): Promise<SendRefusal | null> {
   const checked = await checkSend(db.reading, input, 'read')
@@ -275,13 +275,13 @@ type CheckedAnswers = { kind: 'allowed'; times: number[] | null } | LoopSuspecte
 const NO_ANSWERS: CheckedAnswers = { kind: 'allowed', times: null }
 
 /**
- * Detects two programs that answer each other. A thread with AUTOMATIC_SENDS_MAX sends that
- * answered programs within AUTOMATIC_SENDS_MS refuses every send until the first of them is old
- * enough. A send counts as an answer to a program while the newest AUTOMATIC_SEARCHED_MAX messages
- * contain more automatic or hop-marked ones from within that time than sends have been counted.
+ * Detects two programs that answer each other. A thread with AUTOMATIC_SENDS_MAX answers to
+ * programs within AUTOMATIC_SENDS_MS refuses every send until the first of them is old enough. A
+ * send is an answer to a program if the newest AUTOMATIC_SEARCHED_MAX messages from that time
+ * include more automatic or hop-marked ones than earlier sends have answered.
  */
 async function checkAnswers(tx: Tx, thread: FoundThread, wallMs: number): Promise<CheckedAnswers> {
-  // A time well in the future was written before the clock was set back and is ignored.
+  // A time well in the future is ignored; it was written before the clock was set back.
   const isPast = (timeMs: number) => timeMs <= wallMs + CLOCK_SKEW_MS
   const times = (JSON.parse(thread.automatic_sends) as number[]).filter(isPast)
   // The clocks of processes differ and composing may take long, but the window needs times in
@@ -311,7 +311,7 @@ async function checkAnswers(tx: Tx, thread: FoundThread, wallMs: number): Promis
   return { kind: 'allowed', times: isAnswer ? [...recent, nowMs] : null }
 }
 
-/** Whether the loop was already reported within the last hour. */
+/** Returns whether the loop was already reported within the last hour. */
 function isReported({ loop_suspected_at: reportedMs }: FoundThread, nowMs: number): boolean {
   if (reportedMs === null || reportedMs > nowMs + CLOCK_SKEW_MS) return false
   return reportedMs > nowMs - AUTOMATIC_SENDS_MS
@@ -376,12 +376,12 @@ async function checkSendRate(
   return { kind: 'allowed', sentMs: nowMs, isAboveHold: hourlyMs > nowMs - HOUR_MS }
 }
 
-/** Sends after `afterMs` up to `untilMs` count. `lastMs` is the time of the newest send. */
+/** Counts sends after `afterMs` up to `untilMs`. `lastMs` is the time of the newest send. */
 export function sendWindows(
   limits: SendLimits,
   { lastMs, nowMs }: { lastMs: number; nowMs: number },
 ) {
-  // A time well in the future was written before the clock was set back and is ignored.
+  // A time well in the future is ignored; it was written before the clock was set back.
   const untilMs = nowMs + CLOCK_SKEW_MS
   // A message that took long to compose may be older than its predecessors.
   const sentMs = lastMs > untilMs ? nowMs : Math.max(nowMs, lastMs)
@@ -457,7 +457,7 @@ const threadSelection = (access: Access) =>
       .select(THREAD_COLUMNS)
       .where('id', '=', place('id'))
       .where('inbox_id', '=', place('inboxId'))
-    // Claims wait for the row, not for the counters of the inbox.
+    // Claims wait for the row instead of for the counters of the inbox.
     return access === 'lock' ? lockRows({ engine }, thread) : thread
   })
 
@@ -609,7 +609,7 @@ const openColdDay = statement<Tables, NewRow<'account_cold_days'>, { recipient_c
 
 const YOUNG_MS = 30 * DAY_MS
 
-/** Settings of the operator; null means the limit of the plan. */
+/** Settings of the operator. Null means the limit of the plan. */
 export type SendSettings = {
   reviewDays: number
   sendsPerMinute: number
@@ -633,7 +633,7 @@ export function isYoung(createdAtMs: number, nowMs: number): boolean {
   return nowMs - createdAtMs < YOUNG_MS
 }
 
-/** Days since the epoch, UTC. */
+/** Returns the number of days since the epoch, in UTC. */
 export function utcDay(timeMs: number): number {
   return Math.floor(timeMs / DAY_MS)
 }

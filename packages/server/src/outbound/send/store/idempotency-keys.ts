@@ -29,7 +29,7 @@ export async function findReplay(tx: Tx, use: KeyUse): Promise<Replay | null> {
   return { kind: 'replay', answer: JSON.parse(row.answer) as SendAnswer }
 }
 
-/** Replaces an expired answer. False without a change if another transaction has used the key. */
+/** Replaces an expired answer. Returns false if another transaction has used the key. */
 export async function keepAnswer(tx: Tx, use: KeyUse, answer: SendAnswer): Promise<boolean> {
   const kept = await upsertAnswer(tx, {
     account_id: use.accountId,
@@ -42,7 +42,7 @@ export async function keepAnswer(tx: Tx, use: KeyUse, answer: SendAnswer): Promi
   return kept.length > 0
 }
 
-/** Hashed, because clients put addresses into their keys. */
+/** Keys are hashed, because clients put addresses into them. */
 function hashOf({ accountId, key }: KeyUse): string {
   return createHash('sha256').update(`${accountId}\0${key}`).digest('base64url')
 }

@@ -1,11 +1,11 @@
-// Two parts of sent mail that only the service can make: the return path, by which it recognises
-// reports, and the hop mark, by which it recognises loops.
+// Return paths, by which the service recognizes reports, and hop marks, by which it recognizes
+// loops. Both contain a MAC.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { idTimeMs, isIdOf } from '#platform/ids.ts'
 import { DAY_MS } from '#platform/units.ts'
 
-/** How long a return path accepts reports. No server reports later. */
+/** Return paths accept reports for this long. No server reports later. */
 export const RETURN_PATH_MS = 30 * DAY_MS
 
 export type DeriveKey = { deriveKey: (purpose: string) => Uint8Array }
@@ -18,13 +18,13 @@ type ReturnPath =
 /** No inbox has such a short name before the plus sign. */
 const PREFIX = 'b+'
 const MAC_LENGTH = 10
-/** Leaves out letters that people confuse with digits, unlike RFC 4648. */
+/** The alphabet omits letters that people confuse with digits, unlike that of RFC 4648. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const ID_PREFIX = 'dlv_'
 
 /**
- * `b+<id>.<mac>@domain`: 39 octets before the @, in lower case because some servers fold it. `key`
- * is derived for the purpose `return-path`.
+ * Makes `b+<id>.<mac>@domain` with 39 octets before the @, in lower case because some servers fold
+ * it. `key` is derived for the purpose `return-path`.
  */
 export function makeReturnPath(
   key: Uint8Array,
@@ -34,7 +34,7 @@ export function makeReturnPath(
   return `${PREFIX}${id}.${macOf(key, id)}@${domain.toLowerCase()}`
 }
 
-/** Null if the local part does not have the form of a return path. Case-insensitive. */
+/** Ignores case. Returns null if the local part does not have the form of a return path. */
 export function readReturnPath(
   key: Uint8Array,
   { localPart, nowMs }: { localPart: string; nowMs: number },
@@ -51,7 +51,7 @@ export function readReturnPath(
   return { kind: 'delivery', deliveryId }
 }
 
-/** True for forged return paths as well. */
+/** Returns true for forged return paths as well. */
 export function isReturnPath(localPart: string): boolean {
   return localPart.slice(0, PREFIX.length).toLowerCase() === PREFIX
 }
@@ -74,9 +74,9 @@ function isEqual(one: string, other: string): boolean {
 }
 
 /**
- * The value of `X-Loop`, by which an inbox recognises its own mail: 26 lower-case letters and
- * digits, a MAC of 128 bits. Only recipients of the inbox know it, so others cannot cause mail to
- * it to be refused.
+ * Makes the value of `X-Loop`, by which an inbox recognizes its own mail: a MAC of 128 bits in 26
+ * lower-case letters and digits. Only recipients of the inbox's mail know it, so no stranger can
+ * cause mail to the inbox to be refused.
  */
 export function hopMarkOf({ deriveKey }: DeriveKey, inboxId: string): string {
   const mac = createHmac('sha256', deriveKey('hop-mark')).update(inboxId).digest()

@@ -11,7 +11,7 @@ import {
   utcDay,
 } from './check-send.ts'
 
-/** `limit` is null if it does not apply, `resetsAtMs` while nothing is used. */
+/** `limit` is null if it does not apply; `resetsAtMs` is null while nothing is used. */
 export type UsedLimit = { limit: number | null; used: number; resetsAtMs: number | null }
 
 export type UsedLimits = {
@@ -66,8 +66,8 @@ async function readWindows(
   const { windows } = sendWindows(limits, { lastMs, nowMs })
   const [minute, day] = await Promise.all(
     windows.map(async ({ limit, ms, afterMs, untilMs }): Promise<UsedLimit> => {
-      // The check reads the send `limit` before the next one. Once it has left the window, all
-      // older ones have.
+      // The limit resets when the `limit`-th newest send leaves the window, because all older sends
+      // have left it by then.
       const oldest = await inboxSends
         .where('send_number', '>', sends - limit)
         .where('sent_at', '>', afterMs)

@@ -1,7 +1,7 @@
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import type { NewRow, Tables, Tx } from '#store/tables.ts'
 
-/** Makes the recipients known to the inbox. */
+/** Records that the inbox has written to the recipients. */
 export async function noteWrittenTo(
   tx: Tx,
   { inboxId: inbox_id, recipientKeys }: { inboxId: string; recipientKeys: readonly string[] },

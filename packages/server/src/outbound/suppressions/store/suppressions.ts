@@ -10,12 +10,12 @@ export type { Suppression, SuppressionType }
 export type NewSuppression = NewRow<'suppressions'>
 
 /**
- * Limits the entries that an account adds itself, not those for bounces, complaints and
- * unsubscribed recipients.
+ * Limits the entries that an account adds itself. Bounces, complaints and unsubscribed recipients
+ * are not limited.
  */
 const SUPPRESSIONS_MAX = 100_000
 
-/** Returns an earlier suppression of the address unchanged; null beyond SUPPRESSIONS_MAX. */
+/** Returns an existing suppression of the address unchanged, or null beyond SUPPRESSIONS_MAX. */
 export const insertSuppression = transaction({
   name: 'addSuppression',
   accountOf: ({ account_id }) => account_id,
@@ -57,7 +57,7 @@ export async function addSuppressions(
   inputs: readonly NewSuppression[],
 ): Promise<void> {
   if (inputs.length === 0) return
-  // Ordered, and before the account's counters, so that transactions do not deadlock.
+  // The order, and locking these before the account's counters, prevent deadlocks.
   const sorted = inputs.toSorted((a, b) => (a.address_key < b.address_key ? -1 : 1))
   const added = await tx.query
     .insertInto('suppressions')
@@ -69,7 +69,7 @@ export async function addSuppressions(
   await changeAccountCounters(tx, accountId, { suppressions: added.length })
 }
 
-/** False if the account has no such suppression. */
+/** Returns false if the account has no such suppression. */
 export const deleteSuppression = transaction({
   name: 'removeSuppression',
   accountOf: ({ accountId }) => accountId,
@@ -87,7 +87,7 @@ export const deleteSuppression = transaction({
   },
 })
 
-/** Newest first; only that of `addressKey`, if given. */
+/** Lists suppressions newest first, or only the one of `addressKey`. */
 export async function listSuppressions(
   db: ReadDb,
   input: { accountId: string; addressKey: string | null; limit: number; offset: number },

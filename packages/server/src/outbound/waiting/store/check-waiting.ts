@@ -11,7 +11,7 @@ export type WaitingRefusal =
   | { kind: 'too_many_waiting'; limit: number; retryAtMs: number }
   | { kind: 'too_many_held'; limit: number; retryAtMs: number }
 
-/** A caller that accepts the message has locked the counters of the inbox. */
+/** A caller that accepts the message must have locked the counters of the inbox. */
 export async function checkWaiting(
   tx: Tx,
   {

@@ -53,7 +53,7 @@ export type NewWaiting = {
   hold: NewHold | null
 }
 
-/** The caller stores the message in the same transaction. */
+/** The caller must store the message in the same transaction. */
 export async function insertWaiting(
   tx: Tx,
   message: MessageIds,
@@ -102,7 +102,7 @@ async function recordEvent(
 
 export type WaitingSend = Row<'waiting_sends'>
 
-/** Due sends that are not held, most overdue first, without the accounts in `except`. */
+/** Lists due sends that are not held, most overdue first, without the accounts in `except`. */
 export async function listDueSends(
   db: ReadDb,
   { nowMs, except, limit }: { nowMs: number; except: readonly string[]; limit: number },
@@ -117,7 +117,7 @@ export async function listDueSends(
   return (except.length === 0 ? due : due.where('account_id', 'not in', except)).execute()
 }
 
-/** The delay is how late the send already is, within the bounds. */
+/** The delay equals the time since the send was due, within the bounds. */
 export const postponeSend = transaction({
   name: 'postponeSend',
   accountOf: ({ accountId }) => accountId,
@@ -163,7 +163,7 @@ export async function findWaiting(
   return row ?? null
 }
 
-/** Next due first, including messages that also wait for approval. */
+/** Lists sends by due time, including those that also wait for approval. */
 export async function listScheduled(
   db: ReadDb,
   input: { accountId: string; inboxId: string; limit: number; offset: number },
@@ -191,7 +191,7 @@ export type Approval = { reviewId: string; approverId: string; digest: string }
 export type Release = LimitCheck & {
   messageId: string
   approval: Approval | null
-  /** The signed message and its deliveries; null if it still waits for its time. */
+  /** The signed message and its deliveries, or null if it still waits for its time. */
   queued: {
     raw: Omit<NewRow<'raw_messages'>, 'reference_count'>
     deliveries: NewDelivery[]
@@ -200,7 +200,7 @@ export type Release = LimitCheck & {
 
 export type ReleaseOutcome =
   | { kind: 'released'; blobIds: string[] }
-  /** Released, held, cancelled or decided in the meantime. */
+  /** The send was released, held, cancelled or decided by another transaction. */
   | { kind: 'gone' }
   | { kind: 'review_changed'; digest: string }
   | { kind: 'approver_deleted' }
@@ -214,7 +214,7 @@ export const releaseWaiting = transaction({
   name: 'releaseWaiting',
   accountOf: ({ accountId, approval }) => approval?.approverId ?? accountId,
   async run(tx: Tx, input: Release): Promise<ReleaseOutcome> {
-    // The counters first, as in every transaction that sends.
+    // Counters are locked first, as in every transaction that sends.
     const checked = await checkRelease(tx, input)
     await lockSentMessages(tx, [input.messageId])
     const waiting = await lockWaiting(tx, input)
@@ -314,8 +314,8 @@ async function deleteWaiting(
 }
 
 /**
- * False if the send no longer waits, was held or approved, or the inbox has `heldMax` messages that
- * wait for approval.
+ * Returns false if the send no longer waits, was held or approved, or the inbox already has
+ * `heldMax` messages that wait for approval.
  */
 export const holdWaiting = transaction({
   name: 'holdWaiting',
@@ -333,7 +333,7 @@ export const holdWaiting = transaction({
     },
   ): Promise<boolean> {
     const { messageId, hold, nowMs } = input
-    // Serializes with all transactions that hold, so that the limit is exact.
+    // Transactions that hold a send run one after the other, so that the limit is exact.
     await lockCounters(tx, input)
     if ((await refuseHeld(tx, input)) !== null) return false
     const [message] = (await lockSentMessages(tx, [messageId])).values()
@@ -355,14 +355,14 @@ type WaitingEnd = {
   accountId: string
   messageId: string
   failureReason: string
-  /** Null: ends it whether it is held or not. */
+  /** If this is null, the send ends whether it is held or not. */
   reviewId: string | null
   review: { status: 'rejected' | 'expired'; decidedBy: string | null; reason: string | null }
   event: { id: string; kind: 'message.failed' | 'message.rejected' }
   nowMs: number
 }
 
-/** `gone` if the send no longer waits. */
+/** The result is `gone` if the send no longer waits. */
 export const endWaiting = transaction({
   name: 'endWaiting',
   accountOf: ({ accountId, review }) => review.decidedBy ?? accountId,
@@ -401,7 +401,7 @@ async function failMessage(tx: Tx, messageId: string, failureReason: string): Pr
     .execute()
 }
 
-/** `already_sending` after the first attempt. Idempotent. */
+/** Idempotent. The result is `already_sending` after the first attempt. */
 export const cancelSend = transaction({
   name: 'cancelSend',
   accountOf: ({ accountId }) => accountId,
