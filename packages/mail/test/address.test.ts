@@ -3,6 +3,9 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { readDomainName, writeAddress } from '#address.ts'
 import { formatMail, formatRcpt } from '#smtp/command.ts'
+import { sizeOf } from '#test/size-of.ts'
+
+const ADDRESSES = sizeOf('TEST_MAILROOM_ADDRESSES', { quick: 300, usual: 2_000 })
 
 describe('an address on the wire', () => {
   const good: [text: string, address: string, isInternational: boolean][] = [
@@ -48,7 +51,7 @@ describe('an address on the wire', () => {
         const written = writeAddress(pieces.join(''))
         if (written !== null) assert.doesNotMatch(written.address, /[\s<>\p{Cc}\p{Cs}]/u)
       }),
-      { numRuns: 2_000 },
+      { numRuns: ADDRESSES },
     )
   })
 })

@@ -7,7 +7,10 @@ import { safeFileNames } from '#file-name.ts'
 import { textFromHtml } from '#html/text.ts'
 import { parseMime, readAttachment } from '#mime/mime-message.ts'
 import { signer, splitSigned, tag, verdicts } from '#test/dkim-samples.ts'
+import { sizeOf } from '#test/size-of.ts'
 import { compose, fieldNames, headerOf, outgoing } from './outgoing.ts'
+
+const MESSAGES = sizeOf('TEST_MAILROOM_COMPOSED_MESSAGES', { quick: 100, usual: 500 })
 
 const attachment = (changes: Partial<OutgoingMessage['attachments'][number]> = {}) => ({
   filename: 'a.pdf',
@@ -398,7 +401,7 @@ test('header fields parse back to the given values', async () => {
       assert.deepEqual(headers.references, references)
       assert.equal(headers.date, outgoing().dateMs)
     }),
-    { numRuns: 500 },
+    { numRuns: MESSAGES },
   )
 })
 
@@ -477,7 +480,7 @@ test('bodies and files parse back to the given values', async () => {
         listed,
       )
     }),
-    { numRuns: 500 },
+    { numRuns: MESSAGES },
   )
 })
 

@@ -65,6 +65,7 @@ export type ReviewMailDeps = Store & {
   publicUrl: () => string
   /** Null in the sandbox, where no mail leaves the machine. */
   carrier: { carry: Carry } | null
+  wakeWorker(): void
 }
 
 export function reviewMailWork(deps: ReviewMailDeps): FeatureWork {
@@ -76,12 +77,14 @@ export function reviewMailWork(deps: ReviewMailDeps): FeatureWork {
   }
 }
 
-async function gatherOldest({ db, clock, makeId, carrier }: ReviewMailDeps): Promise<boolean> {
+async function gatherOldest(deps: ReviewMailDeps): Promise<boolean> {
+  const { db, clock, makeId, carrier } = deps
   const nowMs = clock.now()
   const accountId = await findAccountWithNews(db, nowMs - GATHER_MS)
   if (accountId === null) return false
   const mail = carrier === null ? null : { id: makeId('rmt'), expiresAtMs: nowMs + MAIL_MS_MAX }
   await db.write(gatherReviewMail, { accountId, mail, nowMs })
+  deps.wakeWorker()
   return true
 }
 
