@@ -29,15 +29,15 @@ export function parseMessage(raw: Uint8Array): ParsedMessage {
     unsaidLength(one, html) === 0 && (seen === null || unsaidIn(one, seen) === 0)
   if (isSaid(text)) return withExtractedText(message, mentions)
   const shown = seen ?? visibleTextOf(html)
-  // Some programs omit the quote from the HTML, so a text part that says more is accepted.
+  // Some programs omit the quote from the HTML, so a text part with additional text is accepted.
   const read = withExtractedText(message, mentions, holdsAll(text, shown) ? text : shown)
   const isSeen = read.extractedText !== '' && isSaid(read.extractedText)
   return isSeen ? read : { ...read, defects: [...read.defects, 'unsaid-text'] }
 }
 
 /**
- * Like `parseMessage`, for a small message of one text/plain part; otherwise null. Fast enough for
- * the main thread.
+ * Like `parseMessage`, for a small message of one text/plain part; null for any other message. Fast
+ * enough for the main thread.
  */
 export function parseIfPlainAndSmall(raw: Uint8Array): ParsedMessage | null {
   const message = parseMimeIfPlainAndSmall(raw)
@@ -48,12 +48,16 @@ export function parseIfPlainAndSmall(raw: Uint8Array): ParsedMessage | null {
 
 function* noFiles() {}
 
-/** The header fields, and the message as one opaque attachment. Bounded time; never throws. */
+/**
+ * The header fields, and the message as one opaque attachment. Takes bounded time; never throws.
+ */
 export function parseDefeated(raw: Uint8Array, defect: Defect): ParsedMessage {
   return withExtractedText(parseDefeatedMime(raw, defect), null)
 }
 
-/** Takes the new text from the text part only if it says all that the visible HTML does. */
+/**
+ * Uses the new text of the text part only if that part contains all the visible text of the HTML.
+ */
 function withExtractedText(
   message: MimeMessage,
   mentions: string | null,

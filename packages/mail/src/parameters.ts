@@ -138,9 +138,7 @@ function readText(source: string, start: number): { text: string; end: number } 
 
 const TEXT_STOP = /[;"]/g
 
-/**
- * Reads from after the opening quote. `end` is the offset after the closing quote, or of the end.
- */
+/** Reads a quoted string after its opening quote; `end` is the offset after the closing quote. */
 function readQuoted(source: string, start: number): { text: string; end: number } {
   let text = ''
   let from = start

@@ -1,9 +1,9 @@
 import { readReferences, readTags } from './markup.ts'
 
 /**
- * Whether an attribute or style sheet of the HTML has a `data:` URI (RFC 2397), that is, an
- * embedded file. Also finds URIs with character references, CSS escapes, and the white space that
- * browsers ignore in URIs.
+ * Whether an attribute or style sheet of the HTML has a `data:` URI (RFC 2397), which embeds a
+ * file. Also finds URIs with character references, CSS escapes, and the white space that browsers
+ * ignore in URIs.
  */
 export function hasDataUri(html: string): boolean {
   const source = readReferences(readTags(html))
@@ -12,7 +12,7 @@ export function hasDataUri(html: string): boolean {
     .replace(/ +/g, ' ')
   let end = -1
   for (const { index } of source.matchAll(DATA)) {
-    // Searched again only once passed, so that the time is linear.
+    // Each end is searched for once, so that the time is linear.
     if (end < index) end = endOf(source, index)
     if (source[end] === ',') return true
   }
@@ -20,7 +20,7 @@ export function hasDataUri(html: string): boolean {
 }
 
 const CSS_ESCAPES = /\\([0-9a-f]{1,6})[ \t\n]?/gi
-/** At the start of a value, a candidate of `srcset`, or a `url()`. */
+/** Matches `data:` at the start of a value, of a candidate in `srcset`, or of a `url()`. */
 const DATA = /[=("',;] ?(?:url=)?data:/gi
 
 function characterOf(code: number): string {

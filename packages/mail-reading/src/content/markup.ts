@@ -7,7 +7,7 @@ import { type Reading, ReadingWriter } from './reading.ts'
 
 /**
  * The text without tags and comments, with references decoded. Tags of blocks become line ends and
- * other tags nothing, so a word with tags inside is one word. Includes hidden text, scripts and
+ * other tags are removed, so a word with tags inside is one word. Includes hidden text, scripts and
  * styles.
  */
 export function readMarkup(html: string): Reading {
@@ -28,7 +28,7 @@ export function readReferences(html: string): Reading {
   return writer.finish()
 }
 
-/** Elements that are not blocks but still separate words. */
+/** Elements that separate words without being blocks. */
 const APART = wordSet('aside body button caption figcaption figure html option section select')
 /** Elements whose content has no tags. */
 const RAW = wordSet('iframe noembed noframes script style textarea title xmp')
@@ -61,7 +61,7 @@ class MarkupReader {
     const name = nameAt(html, open)
     if (name === null) {
       const end = endOfComment(html, open)
-      // The `<` is an ordinary character.
+      // A `<` that starts no tag is an ordinary character.
       if (end === null) this.#writer.keep(open, open + 1)
       else this.sources.push(html.slice(open, end))
       this.#at = end ?? open + 1
@@ -116,7 +116,7 @@ const ATTRIBUTE_NAME = /[^\t\n\f\r />][^\t\n\f\r />=]*/y
 const EQUALS = /[\t\n\f\r ]*=[\t\n\f\r ]*/y
 const UNQUOTED = /[^\t\n\f\r >]*/y
 
-/** The index after the tag whose name ends at `from`. */
+/** The index after the tag, whose name ends at `from`. */
 function endOfTag(html: string, from: number): number {
   let at = from
   const skip = (what: RegExp): boolean => {
@@ -165,7 +165,7 @@ function characterOf([, decimal, hex, name, legacy]: RegExpExecArray): string | 
   return code > 0 && code <= UNICODE_MAX ? String.fromCodePoint(code) : null
 }
 
-/** References to ASCII, spaces and invisible characters; no others occur in tokens or addresses. */
+/** References to ASCII, spaces and invisible characters, which may occur in tokens or addresses. */
 const NAMED: ReadonlyMap<string, string> = new Map(
   Object.entries({
     Tab: '\t',

@@ -10,7 +10,7 @@ type ContentFile = {
 }
 
 export type MailContent = {
-  /** Free text from a received message's header; for attached messages also addresses. */
+  /** Free text from a received message's header. For attached messages, also their addresses. */
   readonly headers?: string
   readonly subject: string
   readonly text: string
@@ -33,12 +33,12 @@ export type ContentPart = {
 
 type TextWindow = {
   readonly text: string
-  /** Number of UTF-16 units before it. */
+  /** Number of UTF-16 units before the part's text. */
   readonly offset: number
   readonly isLast: boolean
 }
 
-/** Octets of files plus UTF-16 units of other texts. A message of 25 MiB has fewer. */
+/** Maximum of octets of files plus UTF-16 units of other texts. A message of 25 MiB has fewer. */
 export const CONTENT_LENGTH_MAX = 32 * 1024 * 1024
 const MESSAGE_DEPTH_MAX = 5
 
@@ -74,8 +74,8 @@ export function partsOf(content: MailContent): ContentPart[] | null {
 }
 
 /**
- * Units of text read at a time: V8 ends the process, not the thread, if a text of many MiB and its
- * copies exceed the thread's memory. The HTML of a send is one piece.
+ * Text is searched in pieces of this many units: V8 ends the process, not just the thread, if a
+ * text of many MiB and its copies exceed the thread's memory. The HTML of a send is one piece.
  */
 const PIECE_LENGTH = 512 * 1024
 /** Overlap of two windows, longer than any token. */
@@ -88,7 +88,7 @@ function* windowsOf(pieces: Iterable<string>): Generator<TextWindow> {
     text += piece
     if (text.length <= PIECE_LENGTH) continue
     yield { text, offset, isLast: false }
-    // Cuts at white space, so that no window begins within a word.
+    // The text is cut at white space, so that no window begins within a word.
     const overlap = text.slice(-OVERLAP_LENGTH)
     const next = text.length - overlap.length + (/\s/.exec(overlap)?.index ?? 0)
     offset += next
@@ -109,7 +109,7 @@ function* decodedPieces(content: Uint8Array): Generator<string> {
   }
 }
 
-/** The content of a message, with the addresses in its header, which name author and recipients. */
+/** The content of a message, including the addresses in its header. */
 export function contentOf({ message, readFiles }: ReturnType<typeof openMime>) {
   const { headers, text, html } = message
   const { from, to, cc, replyTo, subject, freeText } = headers
@@ -153,7 +153,7 @@ export function isReadAsText({ contentType, content }: ContentFile): boolean {
   return isUtf8(content) && !content.includes(0) && !PDF.equals(content.subarray(0, PDF.length))
 }
 
-/** Detects the encoding by the byte order mark. */
+/** The UTF-16 encoding that the byte order mark indicates, or null. */
 function utf16Of([first, second]: Uint8Array): 'utf-16le' | 'utf-16be' | null {
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   return first === 0xfe && second === 0xff ? 'utf-16be' : null

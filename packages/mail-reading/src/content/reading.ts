@@ -42,7 +42,7 @@ export class ReadingWriter {
       const end = places[3 * piece + 2] as number
       const next = places[3 * piece + 3] ?? this.#length
       const begin = places[3 * piece] as number
-      // A replaced piece maps to all of its source.
+      // A replaced piece maps to its complete source.
       if (next - begin !== end - start) return [start, end]
       return [start + index - begin, start + index - begin + 1]
     }

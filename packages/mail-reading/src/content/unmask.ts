@@ -1,6 +1,8 @@
 import { plainReading, type Reading, ReadingWriter } from './reading.ts'
 
-/** Characters that are invisible or look like ASCII. Excludes CJK, Cyrillic and other scripts. */
+/**
+ * Invisible characters and those that look like ASCII. Excludes CJK, Cyrillic and other scripts.
+ */
 const MASKING =
   /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cc}\p{Pd}\p{Zs}\u2028\u2029\u2212\uff01-\uff5e\u{1d400}-\u{1d7ff}\u2070-\u209f\u2460-\u24ff]/u
 const MASKING_RUNS = new RegExp(`${MASKING.source}{1,1000}`, 'gu')

@@ -1,5 +1,5 @@
-// Types for the tokenizer of css-tree, which loads without the tables of the language. The
-// library's own types only cover the whole package.
+// Types for the tokenizer of css-tree, which loads without the grammar tables. The library's own
+// types cover only its main entry.
 
 declare module 'css-tree/tokenizer' {
   /** Calls `onToken` with the type and range of each token, in order and without gaps. */

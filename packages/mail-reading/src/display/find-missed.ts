@@ -1,5 +1,5 @@
-// Compares the displayed page with the message: text that a recipient sees but the page does not
-// show, and content that is sent with the message but never displayed.
+// Compares the displayed page with the message. Finds text that a recipient sees but the page
+// omits, and content that is sent with the message but never displayed.
 
 import {
   attributeOf,
@@ -19,7 +19,7 @@ import { visibleTextOf } from '#html/visible-text.ts'
 import { countCodePoints, type Removal, RemovalTally } from '#view/removal.ts'
 
 export type Missed = {
-  /** Whether the page has all the text that the recipient sees, in the same order. */
+  /** Whether the page shows all the text that the recipient sees, in the same order. */
   readonly isShown: boolean
   /** Text that the recipient does not see. */
   readonly hidden: readonly Removal[]
@@ -34,9 +34,9 @@ type Judged = {
   readonly html: string
   readonly tree: HtmlParent
   readonly page: string
-  /** Selectors of rules that make an undisplayed element visible. */
+  /** Selectors of rules that display elements which are hidden by default. */
   readonly boxing: readonly ComplexSelector[]
-  /** Attributes that selectors use but pages do not keep. */
+  /** Attributes that selectors use but pages omit. */
   readonly omittedAttributes: ReadonlySet<string>
   readonly blockedStyles: number
 }
@@ -63,7 +63,7 @@ function findHidden(html: string): Removal[] {
   return tally.list()
 }
 
-/** Whether `text` contains the words of `other` in order, possibly with others between them. */
+/** Whether `text` contains the words of `other` in order, possibly with words between them. */
 function hasWordsOf(text: string, other: string): boolean {
   const words = wordsOf(text)
   let at = 0
@@ -75,7 +75,7 @@ function hasWordsOf(text: string, other: string): boolean {
   return true
 }
 
-/** The words without the marks that only lay out cells, quotes and lists. */
+/** The words without the characters that only lay out cells, quotes and lists. */
 function wordsOf(text: string): string[] {
   return text.split(/\s+/).filter((word) => !/^[|>-]*$/.test(word))
 }
@@ -98,7 +98,7 @@ const PLAIN = wordSet(`
 /** Attributes that have only a few words in real mail. */
 const SHORT = wordSet('class id name headers lang role face rel target type media scope')
 const SHORT_LENGTH_MAX = 200
-/** Attribute names used by programs that write and display mail. */
+/** Attribute names of programs that write and display mail. */
 const NAMED =
   /^(?:(?:data|aria|xmlns|mc|v|o|w)[-:][\w-]{0,16}|x-apple-data-detectors[\w-]{0,16}|item(?:scope|type|prop|id|ref)|on[a-z]{1,20}|content|srcdoc|label|placeholder|contenteditable|spellcheck|dir|slot|hidden|property|prefix)$/
 const TECHNICAL = /^(?:true|false|yes|no|on|off|auto|[\d.]{1,4}(?:px|%)?|#[0-9a-f]{3,8})?$/i
@@ -190,7 +190,7 @@ function isImageOfMail(name: string, value: string): boolean {
   return /^(?:srcset|poster|lowsrc|dynsrc)$/.test(name) && /\b(?:data|cid):/i.test(value)
 }
 
-/** Counts comments and variables. */
+/** Number of characters in comments and variables. */
 function unshownOfCss(css: string): number {
   let length = 0
   for (let start = css.indexOf('/*'); start !== -1; ) {

@@ -15,8 +15,8 @@ import { unsaidLength } from '#html/unsaid-text.ts'
 import { kindWords, type RemovalKind } from '#view/removal.ts'
 
 /**
- * The content of a body, without any element of the message. Null for HTML that `readHtml` does not
- * parse. Too slow for the main thread.
+ * The hidden text as the content of a body, without any element of the message. Null for HTML that
+ * `readHtml` refuses to parse. Too slow for the main thread.
  */
 export function hiddenTexts({ html, texts }: { html: string; texts: readonly string[] }) {
   const tree = readHtml(html)

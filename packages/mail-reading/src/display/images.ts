@@ -5,7 +5,7 @@ import { percentDecoded } from '@mailroom/mail/charset.ts'
 /** An image that must be fetched to be displayed. */
 export type ImageReference =
   | { readonly kind: 'part'; readonly contentId: string }
-  /** `url` is absolute, http or https. */
+  /** The URL is absolute, with the scheme http or https. */
   | { readonly kind: 'remote'; readonly url: string }
 
 type ImageAddress = ImageReference | { readonly kind: 'data'; readonly url: string }
@@ -27,9 +27,9 @@ export function isShownType(contentType: string): boolean {
   return PART.test(contentType)
 }
 
-/** Null if the address is not a displayable image. `cid:` follows RFC 2392 §2. */
+/** The image at an address, or null if it is not displayable. `cid:` follows RFC 2392 §2. */
 export function readImageAddress(text: string): ImageAddress | null {
-  // Browsers do the same (WHATWG URL §4.4).
+  // Browsers also remove these characters (WHATWG URL §4.4).
   const address = text.replace(/[\t\r\n]/g, '').trim()
   if (/^data:/i.test(address)) {
     const url = address.replaceAll(' ', '')

@@ -1,4 +1,4 @@
-// Shows where a link leads if its text names another host or its address is deceptive.
+// Shows the target of a link if the link's text names another host or its address is deceptive.
 
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { attributeOf, type HtmlElement, isElement, isText } from '@mailroom/mail/html/tree.ts'
@@ -7,9 +7,9 @@ import { replaceUnseen } from '@mailroom/mail/unseen.ts'
 const TEXT_LENGTH_MAX = 2_000
 
 /**
- * Describes the target of a link, such as `xn--bnk-8cd.example (mixed scripts)`, if its text names
- * another host, its address has a user name before the host, or its host mixes scripts. Otherwise
- * null. Runs in linear time.
+ * Describes the target of a link, such as `xn--bnk-8cd.example (mixed scripts)`, if the link's text
+ * names another host, its address has a user name before the host, or its host mixes scripts.
+ * Otherwise null. Runs in linear time.
  */
 export function misreadTarget(link: HtmlElement): string | null {
   const href = (attributeOf(link, 'href') ?? '').replace(/[\x00-\x20\x7f-\xa0\u2028\u2029]/g, '')
@@ -49,10 +49,7 @@ function textOf(link: HtmlElement): string {
   return text.slice(0, TEXT_LENGTH_MAX)
 }
 
-/**
- * Hosts in the text as A-labels. Invisible characters are not part of a name, and browsers treat 。
- * as a dot.
- */
+/** Host names in the text as A-labels. Removes invisible characters and treats 。 as a dot. */
 function hostsIn(text: string): string[] {
   const seen = replaceUnseen(text, () => '')
     .normalize('NFKC')
@@ -84,7 +81,7 @@ function isMixedLabel(label: string): boolean {
   return letters !== '' && !SCRIPTS.some((script) => script.test(letters))
 }
 
-/** Scripts that one language combines (UTS #39 §5.1), and single scripts that domains use. */
+/** Scripts that one language combines (UTS #39 §5.1), and single scripts of domain names. */
 const SCRIPTS = [
   /^[\p{Script=Latin}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]*$/u,
   /^[\p{Script=Latin}\p{Script=Han}\p{Script=Hangul}]*$/u,

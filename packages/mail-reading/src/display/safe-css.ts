@@ -1,6 +1,6 @@
-// Removes everything that fetches from style sheets and style attributes. Reads token by token (CSS
-// Syntax Level 3 §4) in linear time. A token that is not known to be harmless removes its segment,
-// up to the next `;`, `{` or `}`, so the result contains none, however a browser parses it.
+// Removes everything that fetches from style sheets and style attributes. Works token by token (CSS
+// Syntax Level 3 §4) in linear time. Any token that may be harmful removes its segment, up to the
+// next `;`, `{` or `}`, so the result is safe in any browser.
 
 import { createRequire } from 'node:module'
 import type { Piece } from '@mailroom/mail/html/safe-html.ts'
@@ -50,7 +50,7 @@ const PROPERTY = /^(?:behaviou?r|-moz-binding)$/i
 const LASTING =
   /:(?:first|last|only|nth|nth-last)-(?:child|of-type)|:{1,2}(?:before|after|first-line|first-letter|placeholder|marker)|:(?:root|link|any-link|empty|not|is|where|has|lang)/g
 
-/** Whether a selector may depend on a state such as hovering. Any escape may spell one. */
+/** Whether a selector may depend on a state such as hovering. An escape could spell any state. */
 export function hasState(selector: string): boolean {
   return /[:\\]/.test(selector.replace(LASTING, ''))
 }
@@ -64,12 +64,12 @@ class CssWriter {
   #isBad = false
   /** For each open block, whether its rules are conditional. */
   readonly #blocks: boolean[] = []
-  /** Whether the segment starts with the name of a variable; null until it starts. */
+  /** Whether the segment starts with a variable name; null before its first token. */
   #isVariable: boolean | null = null
   #brackets = 0
-  /** Set once a block begins within brackets, after which browsers may see different blocks. */
+  /** Set once a block begins within brackets: from there on, browsers may see different blocks. */
   #isUnsure = false
-  /** The token expected next within `url(`: its string, then its end. */
+  /** The token expected next within `url(`: a string, or the end. */
   #url: 'none' | 'string' | 'end' = 'none'
 
   constructor(place: PlaceImage) {
@@ -82,8 +82,8 @@ class CssWriter {
     if (!BLANK.has(name)) this.#isVariable ??= /^(?:--|.*\\)/.test(text)
     if (ENDS.has(name)) this.#end(text)
     else if (this.#url !== 'none') this.#takeOfUrl(name, text)
-    // HTML comments in CSS hid style sheets from old browsers. A space instead would end an escape
-    // before it and join the text after it to that name.
+    // HTML comments in CSS hid style sheets from old browsers. Replacing one with a space would end
+    // an escape before it and join the text after it to that name.
     else if (['Comment', 'CDO', 'CDC'].includes(name)) this.#segment.push('/**/')
     else if (name === 'Url') this.#takeAddress(text.replace(/^url\(|\)$/gi, ''))
     else if (name === 'Function') this.#takeFunction(text)
@@ -128,7 +128,7 @@ class CssWriter {
     else this.#segment.push("url('", placed, "')")
   }
 
-  /** Whether a fetch would reveal the screen width, the pointer position or similar. */
+  /** Whether fetching the image would reveal the screen width, the pointer position or similar. */
   #isConditional(): boolean | null {
     // A variable may be used under any condition.
     return this.#isUnsure || this.#blocks.at(-1) === true || this.#isVariable
@@ -152,10 +152,10 @@ class CssWriter {
     this.#countBlocks(text)
     if (text !== ';') this.#brackets = 0
     this.#isVariable = null
-    // Without its head a rule selects nothing; its block is kept and checked.
+    // A rule without its selector applies to nothing; its block is kept and checked.
     const isHead = text === '{'
     const isKept = !this.#isBad && this.#url === 'none'
-    // Pushed one by one, because there may be more pieces than a call can take arguments.
+    // The pieces are pushed one by one, because a call cannot take that many arguments.
     for (const piece of isKept ? this.#segment : []) this.#written.push(piece)
     if (isKept || text === '}') this.#written.push(text)
     // A lone `;` at the top level of a sheet would be parsed as the start of the next rule.

@@ -1,5 +1,5 @@
-// Displays a message's HTML in a frame of its own, with its styles and layout but without scripts,
-// forms and fetches. Markers represent image addresses, which the caller inserts.
+// Displays a message's HTML in its own frame, with its styles and layout but without scripts, forms
+// and fetches. Markers represent image addresses, which the caller inserts.
 
 import {
   escapeHtml,
@@ -25,15 +25,15 @@ import { misreadTarget } from './link-target.ts'
 import { type PlaceImage, safeCss } from './safe-css.ts'
 import { type CssOmission, type StillCss, stillSheet, stillStyle } from './still-css.ts'
 
-/** HTML_LENGTH_MAX plus room for the additions to the HTML, in characters. */
+/** Maximum characters of the page: HTML_LENGTH_MAX plus room for additions. */
 const SHOWN_HTML_LENGTH_MAX = 4_000_000
 
 export type ShownSource = {
   readonly html: string
   readonly showsRemote: boolean
   /**
-   * Whether the page looks the same in every window and at any time, and hides no more than the
-   * hidden text detector understands. Used for mail that a person approves for sending.
+   * Whether the page looks the same in every window and at any time, and hides only text that the
+   * hidden text detector finds. Used for mail that a person approves for sending.
    */
   readonly isStill?: boolean
   /** Subject and text of a message if only its hidden text is wanted. */
@@ -43,20 +43,20 @@ export type ShownSource = {
 }
 
 export type ShownHtml = {
-  /** The content of a body; a marker represents the address of an image. */
+  /** The content of a body. A marker represents the address of an image. */
   readonly pieces: readonly Piece<ImageReference>[]
   /** Number of omitted remote images, counting repetitions. */
   readonly blockedCount: number
-  /** False if parts that some mail programs show are omitted, or the page is cut for its length. */
+  /** False if the page omits parts that some mail programs show, or is cut for its length. */
   readonly isWhole: boolean
-  /** Null unless requested. */
+  /** Null unless `findsMissed` is set. */
   readonly missed: Missed | null
 }
 
 /**
- * With `showsRemote`, remote images are marked instead of omitted. Returns null if the HTML is
- * empty, has too many tags or is nested too deeply; long HTML is cut. Takes up to a second, so it
- * must not run on the main thread.
+ * Displays the HTML. With `showsRemote`, remote images are marked instead of omitted. Returns null
+ * if the HTML is empty, has too many tags or is nested too deeply; long HTML is cut. Takes up to a
+ * second, so it must not run on the main thread.
  */
 export function showSource(source: ShownSource): ShownHtml | null {
   const { html, findsMissed = false, hiddenOf } = source
@@ -96,7 +96,7 @@ class PageWriting implements HtmlPolicy<ImageReference> {
   readonly dropped = DROPPED
   readonly tagsMax = HTML_TAGS_MAX
   readonly boxing: StillCss['boxing'][number][] = []
-  /** Attributes that selectors use but pages do not keep. */
+  /** Attributes that selectors use but pages omit. */
   readonly omittedAttributes = new Set<string>()
   isWhole = true
   blockedCount = 0
@@ -147,7 +147,7 @@ class PageWriting implements HtmlPolicy<ImageReference> {
     return pieces
   }
 
-  /** Shows the target so that the message's own styles cannot hide it. */
+  /** Shows the link's target so that the message's own styles cannot hide it. */
   after(element: HtmlElement): Pieces {
     const target = element.tagName === 'a' ? misreadTarget(element) : null
     if (target === null) return []
@@ -208,7 +208,7 @@ class PageWriting implements HtmlPolicy<ImageReference> {
       isAll = false
       this.#onOmitted(omission)
     })
-    // Styles with omissions are not cached, because each omission counts.
+    // Styles with omissions are not cached, because every omission must be counted.
     if (isAll) this.#stills.set(style, still)
     return still
   }
@@ -240,7 +240,7 @@ function isSheet(element: HtmlElement): boolean {
 const TARGET_STYLE =
   'all:initial!important;display:inline!important;font:bold 12px/1.5 system-ui,sans-serif!important;color:#8a1c1c!important;background:#fff!important;overflow-wrap:anywhere!important'
 
-/** Comparison ignores the text of the targets but keeps their elements for selectors. */
+/** The comparison ignores the text of link targets but keeps their elements for selectors. */
 const TARGETS = new RegExp(
   `(<span style="${TARGET_STYLE.replace(/[()]/g, '\\$&')}">)[^<]*(</span>)`,
   'g',
@@ -249,8 +249,8 @@ const TARGETS = new RegExp(
 const CUT = '[The rest of this message is too long to be shown.]'
 
 /**
- * Includes `body`, which may occur again within a body: browsers merge its attributes (WHATWG HTML
- * §13.2.6.4.7).
+ * Elements that are kept, including `body`, which may occur again within a body: browsers merge its
+ * attributes (WHATWG HTML §13.2.6.4.7).
  */
 const KEPT = wordSet(`
   a abbr acronym address area article aside b bdi bdo big blockquote body br caption center cite code
@@ -262,14 +262,14 @@ const DROPPED = wordSet(`
   applet audio base canvas datalist embed frame frameset iframe input link math meta noembed
   noframes object option script select svg template textarea title video xmp
 `)
-/** Dropped elements that some mail programs draw or whose content they show. */
+/** Dropped elements that some mail programs draw, or whose content they show. */
 const SEEN_ELSEWHERE = wordSet(`
   applet audio canvas embed input math object select svg textarea video xmp
 `)
 
 function isSeenElsewhere(element: HtmlElement): boolean {
   const isSet = (attribute: string) => attributeOf(element, attribute) !== undefined
-  // Browsers draw its content in place of its parent's.
+  // Browsers draw the content of a shadow root instead of its parent's content.
   if (element.tagName === 'template') return isSet('shadowrootmode')
   if (/^i?frame$/.test(element.tagName)) {
     return isSet('srcdoc') || /^\s*data:/i.test(attributeOf(element, 'src') ?? '')
@@ -284,7 +284,7 @@ const ATTRIBUTES = wordSet(`
   scope shape size span src start style text title type usemap valign value vspace width
 `)
 
-/** Attributes that can move text to where only scrolling finds it. */
+/** Attributes that can move text to where it is found only by scrolling. */
 const LENGTHS = wordSet('border cellpadding cellspacing height hspace vspace width')
 
 type Pieces = Piece<ImageReference>[]
@@ -302,12 +302,12 @@ function safeLink(value: string): Pieces | null {
   return isSafe ? [escapeHtml(url)] : null
 }
 
-/** Newsletter links are long, and truncated links would lead elsewhere. */
+/** Newsletter links are long, and truncated links would lead to another page. */
 const LINK_LENGTH_MAX = 8_000
 
 function safeSheet(css: string, place: PlaceImage): Pieces {
   const pieces = joinPieces(safeCss(css, place))
-  // CSS reads the escape in a string as `<` and otherwise never needs it. Even a browser that
+  // CSS decodes the escape in a string to `<`, which CSS needs nowhere else. Even a browser that
   // parsed the sheet as markup would find no tag. Comparisons in @media are followed by a space or
   // `=`.
   return pieces.map((piece) =>
@@ -327,10 +327,10 @@ export function shownBody(
 
 const UNSHOWN = `<p><strong>The HTML of this message cannot be shown: it is too large or too complex. This is the text part, which may say something else.</strong></p><hr>`
 
-/** An address of letters, digits and `/ ? & = % . ~ _ -` only; null for an empty image. */
+/** An address with only letters, digits and `/ ? & = % . ~ _ -`; null for an empty image. */
 export type AddressOf = (image: ImageReference) => string | null
 
-/** The complete page, in a light scheme because mail is designed for it. */
+/** The complete page, always in a light scheme because mail is designed for it. */
 function shownDocument(pieces: readonly Piece<ImageReference>[], addressOf: AddressOf): string {
   const body = pieces.map((piece) =>
     typeof piece === 'string' ? piece : (addressOf(piece) ?? EMPTY_IMAGE),
@@ -338,7 +338,7 @@ function shownDocument(pieces: readonly Piece<ImageReference>[], addressOf: Addr
   return `${head('')}<body>${body.join('')}</body></html>\n`
 }
 
-/** The text as typed, with web addresses as links; `notice` is HTML. */
+/** The text as typed, with links for web addresses. `notice` is HTML. */
 function shownText(text: string, notice: string): string {
   return `${head(TEXT_STYLE)}<body>${notice}<pre>${linked(text)}</pre></body></html>\n`
 }

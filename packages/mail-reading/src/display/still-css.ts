@@ -1,7 +1,7 @@
 // Style sheets for a page that looks the same in every window, for a person who approves a send.
 // Keeps only rules and declarations that the hidden text detector understands and that do not
-// depend on window, pointer or time. Omissions show more of a message, never less, unless they draw
-// text or images of their own; those are reported.
+// depend on window, pointer or time. An omission never hides text. If it removes drawn text or an
+// image, it is reported.
 
 import { wordSet } from '@mailroom/mail/html/tree.ts'
 import type { Atrule, CssNode, Declaration, Rule } from 'css-tree'
@@ -13,20 +13,20 @@ import { lengthPx } from '#html/css-values.ts'
 import { readImageAddress } from './images.ts'
 import { hasState } from './safe-css.ts'
 
-/** Drawn text or an image that the page may not show, or an external style sheet or font. */
+/** An omitted text or image that a style would draw, or an external style sheet or font. */
 export type CssOmission = 'drawn' | 'image' | 'sheet'
 
 export type StillCss = {
   readonly css: string
-  /** Selectors of rules that would display an element that is never displayed. */
+  /** Selectors of rules that display elements which are hidden by default. */
   readonly boxing: readonly ComplexSelector[]
-  /** Attributes used in selectors, in lower case. */
+  /** Lower-case names of the attributes that selectors use. */
   readonly attributes: ReadonlySet<string>
 }
 
 type OnOmitted = (omission: CssOmission) => void
 
-/** Never throws. */
+/** The rules of a style sheet that are kept. Never throws. */
 export function stillSheet(sheet: string, onOmitted: OnOmitted): StillCss {
   const writer = new StillWriter(onOmitted)
   const { parse } = cssTree()
@@ -35,7 +35,7 @@ export function stillSheet(sheet: string, onOmitted: OnOmitted): StillCss {
     const parsed = parse(read, { parseValue: false, parseAtrulePrelude: false })
     if (parsed.type === 'StyleSheet') writer.writeAll(parsed.children, 0)
   } catch {
-    // The sheet is nested too deep for the parser.
+    // The sheet is nested too deeply for the parser.
     onOmitted('drawn')
   }
   if (sheet.length > SHEET_LENGTH_MAX) onOmitted('drawn')
@@ -50,7 +50,7 @@ export function stillStyle(style: string, onOmitted: OnOmitted): string {
     const list = parse(style, { context: 'declarationList', parseValue: false })
     if (list.type === 'DeclarationList') return stillDeclarations(list.children, onOmitted)
   } catch {
-    // The style is nested too deep for the parser.
+    // The style is nested too deeply for the parser.
   }
   onOmitted('drawn')
   return ''
@@ -81,9 +81,7 @@ class StillWriter {
     omit(node, this.#onOmitted, (rule) => this.#add(rule))
   }
 
-  /**
-   * Records the attributes that a rule tests and the elements that it displays, even if dropped.
-   */
+  /** Records the attributes that a rule tests and the elements that it displays, even if unused. */
   #add({ prelude, block }: Rule): void {
     for (const [, name = ''] of cssTree().generate(prelude).matchAll(ATTRIBUTE)) {
       this.attributes.add(name.toLowerCase())
@@ -123,7 +121,7 @@ class StillWriter {
   }
 }
 
-/** An undisplayed element in a selector that is not parsed. */
+/** Matches an undisplayed element in a selector that cannot be parsed. */
 const UNSHOWN_NAME =
   /^(?:[:[*]|.*[\s>+~(|*])?(?:head|title|style|script|noembed|noframes|datalist|\*|[:[])/i
 
@@ -137,12 +135,11 @@ function makesBox({ property, value }: Declaration): boolean {
 
 const CONTEXT = { isQuirky: true, isShadow: false, namespaces: new Map<string, string>() }
 
-/** Webmail shows a message within a page that has a language and direction of its own. */
+/** Webmail shows a message within a page that has its own language and direction. */
 const OF_PAGE_AROUND = /:(?:lang|dir)\(/i
 
 /**
- * Null for a selector that the hidden text detector does not understand, or that depends on the
- * surrounding page.
+ * Null for a selector that the hidden text detector cannot evaluate, or that needs the page around.
  */
 function readSelector(node: CssNode): ComplexSelector | null {
   if (node.type !== 'Selector' || OF_PAGE_AROUND.test(cssTree().generate(node))) return null
@@ -150,13 +147,13 @@ function readSelector(node: CssNode): ComplexSelector | null {
   return compiled === null || compiled.isUnknown || compiled.isOfPart ? null : compiled.selector
 }
 
-/** Whether the rules within hold in the reference window. */
+/** Whether the rules in the at-rule apply in the reference window. */
 function holds(name: string, prelude: string): boolean {
   if (name === 'media') return matchesScreen(prelude) === true
   return name === 'supports' && isSupported(prelude) === true
 }
 
-/** Excludes selectors that browsers and our selector parser may read differently. */
+/** Excludes selectors that browsers may parse differently from our parser. */
 function isPlain(selector: string): boolean {
   return !/\\|\|(?!=)|["'\s][a-z]\]/i.test(selector) && !hasState(selector)
 }
@@ -177,7 +174,7 @@ function stillDeclaration({ property, value, important }: Declaration, onOmitted
   if (!PROPERTIES.has(name) || value.type !== 'Raw') return null
   let text = value.value.trim()
   if (/^background/.test(name)) {
-    // Without its image, a background may still have a colour.
+    // A background without its image may still have a colour.
     text = text.replace(ADDRESS, (address) => {
       if (!isRemote(address)) return address
       onOmitted('image')
@@ -222,7 +219,7 @@ const LAYOUT = wordSet(`
   -webkit-linear-gradient( -moz-linear-gradient( -o-linear-gradient( -webkit-radial-gradient(
 `)
 
-/** Whether the hidden text detector evaluates the value as a browser does, in any window. */
+/** Whether the hidden text detector evaluates the value as browsers do, in any window. */
 function isRead(property: string, value: string): boolean {
   if (/\\|\/\*|(?:^|[^a-z-])(?:var|env|attr|if|light-dark)\(/.test(value)) return false
   if (LENGTHS.test(property) && FAR.test(value)) return false
@@ -250,7 +247,7 @@ function isRead(property: string, value: string): boolean {
 
 const LENGTHS =
   /^(?:margin|padding|(?:min-|max-)?width|min-height|(?:row-|column-)?gap|(?:word|letter|border)-spacing|flex|vertical)/
-/** Lengths that move text to where only scrolling finds it. */
+/** Matches lengths that move text to where it is found only by scrolling. */
 const FAR = /\d{4}|(?!100%)\d{3}(?:%|r?em|ex|ch|v[whib]|in|cm)/
 
 function isLength(value: string): boolean {

@@ -1,5 +1,4 @@
-// Phrases by language, separated by commas. A phrase that ends with `*` matches any continuation in
-// letters.
+// Phrases by language, separated by commas. A final `*` matches any continuation in letters.
 
 /** Phrases that always name a code for signing in or verification. */
 export const STRONG_WORDS: Readonly<Record<string, string>> = {
@@ -127,7 +126,7 @@ export const STRONG_WORDS: Readonly<Record<string, string>> = {
   ur: `تصدیقی کوڈ, توثیقی کوڈ`,
 }
 
-/** Words for any kind of code; they count in mail about signing in or verification. */
+/** Words for any kind of code, which matter in mail about signing in or verification. */
 export const CODE_WORDS: Readonly<Record<string, string>> = {
   en: `code, codes, pin, pin code, passcode, access code, confirmation code, authorization code,
     authorisation code, secret code, token, entry code`,
@@ -223,7 +222,7 @@ export const ENTER_WORDS: Readonly<Record<string, string>> = {
   vi: `nhập`,
 }
 
-/** Words that ask to enter a code, in languages that put the verb last. */
+/** Words that ask the reader to enter a code, in languages that put the verb last. */
 export const ENTER_AFTER_WORDS = `girin, giriniz, kullanın, kullanınız, yazın, yazınız, 入力, ご利用ください, 使用して, 입력, दर्ज करें`
 
 /** Words between the label and the code, such as "is". */
@@ -232,16 +231,16 @@ export const LINKING_WORDS = `is, are, was, ist, lautet, lauten, ein, est, sont,
   siguiente, seguente, abaixo, a continuación, は, が, 为, 為, 是, 입니다, 는, 은, yra, este, είναι, είναι:, הוא,
   là, है, คือ, follows, namely, following code, aşağıdadır, :`
 
-/** Words that introduce the value as one example of many. */
+/** Words that introduce a value as an example. */
 export const EXAMPLE_WORDS = `for example, for instance, e.g, eg, say, imagine, suppose, zum beispiel, beispielsweise, z.b, z. b, par exemple, p. ex, p.ex,
   por ejemplo, p. ej, p.ej, per esempio, ad esempio, por exemplo, bijvoorbeeld, bijv, na przykład, np, например, наприклад, örneğin, mesela, 例えば, たとえば, 例如, 比如,
   예를 들어, 예컨대, مثل, على سبيل المثال, till exempel, t.ex, t ex, for eksempel, f.eks, esimerkiksi, esim, například, např, napríklad, például, de exemplu, για παράδειγμα, π.χ, למשל, לדוגמה,
   उदाहरण के लिए, जैसे, misalnya, contohnya, ví dụ, chẳng hạn, เช่น, مثلا, برای مثال`
 
-/** Words directly before a value that only resembles the actual codes. */
+/** Words directly before a value that only resembles an actual code. */
 export const LIKENING_WORDS = `such as, like, as in, wie, wie etwa, comme, tel que, telle que, como, tal como, come, quale, zoals, takie jak, jak, такой как, вроде, типа, som, kuten, jako, mint, όπως, כמו, seperti, như`
 
-/** Words for a number or code of another kind, to which the nearest number belongs. */
+/** Words for another kind of number or code, to which the nearest number belongs. */
 export const NUMBER_WORDS: Readonly<Record<string, string>> = {
   en: `order, orders, order number, order code, order confirmation code, confirmation number, confirmation no, invoice*, bill number, receipt number, ticket*,
     case, case number, request id, request number, request, reference*, ref, reference code, reference number,
@@ -341,7 +340,7 @@ export const TITLE_WORDS = `account, user, customer, client, section, line, page
   numéro, numero, número, iso, en, din, in, im, since, by, until, before, card, karte, carte, up to, over, about, more than,
   at least, around, than, im jahr, seit, en el año, года, год, with, and get, copyright, ©, (c)`
 
-/** Words in mail whose codes are for doors, meetings or payments, not for accounts. */
+/** Words in mail about codes for doors, meetings or payments rather than accounts. */
 export const ELSEWHERE_WORDS = `meeting id, webinar*, dial-in, dial in, conference*, conference call, toll-free, join by phone, thanks for your order, thank you for your order, host pin, participant pin, réunion*, reunión*, riunion*, reuniã*, vergadering*, spotkani*, встреч*, toplantı*, telefonkonferenz*, einwahl*, teleconferenc*, téléconférence, one tap mobile, join the meeting, passcode:
   meeting, checkout, % off, discount*, coupon*, voucher*, gift card*, redeem*, promo, promo code*, sale, reservation*, booking*, check-in,
   check in, itinerary, boarding, flight, guests, locker, parking, parcel, pickup, pick-up, collect, door, gate, lockbox, wifi, wi-fi, network, merchant,

@@ -23,7 +23,7 @@ import {
 import { CELL_MARK, ReadLine, readLines } from './lines.ts'
 import { visibleText } from './word-tables.ts'
 
-/** Characters of text and HTML that are read; smaller than an event. */
+/** Maximum characters of text and HTML that are searched; smaller than an event. */
 const EXTRACTED_TEXT_LENGTH_MAX = 32 * 1024
 const EXTRACTED_HTML_LENGTH_MAX = 128 * 1024
 
@@ -47,7 +47,7 @@ const NOTHING: HtmlLayout = { lines: [], links: [], unseenHrefs: new Set(), hidd
 
 /**
  * Derives what the API reports about a message besides its bodies. HTML that cannot be searched for
- * hidden text, or exceeds HIDDEN_SEARCH_LENGTH_MAX characters, is listed as unread. Never throws;
+ * hidden text, or exceeds HIDDEN_SEARCH_LENGTH_MAX characters, is reported as unread. Never throws;
  * runs in linear time.
  */
 export function readContent(message: ExtractedFrom): MessageReading {
@@ -60,12 +60,12 @@ export function readContent(message: ExtractedFrom): MessageReading {
   const isWholeRead = message.html.length <= EXTRACTED_HTML_LENGTH_MAX
   const extracted = extract(message, isWholeRead ? tally : new RemovalTally())
   if (!isWholeRead) layOut(message.html.slice(0, HIDDEN_SEARCH_LENGTH_MAX), tally)
-  // Unread HTML counts as 1, because lists of messages do not know its full length.
+  // Unread HTML is counted as 1, because lists of messages do not have its full length.
   if (message.html.length > HIDDEN_SEARCH_LENGTH_MAX) tally.add('unread-html', 1)
   return { extracted, hidden: tally.list().filter(({ kind }) => kind !== 'comment') }
 }
 
-/** The result of `readContent` for a message that cannot be read in time. */
+/** The result of `readContent` for a message whose extraction did not finish in time. */
 export function unreadContent({ html }: Pick<ExtractedFrom, 'html'>): MessageReading {
   const tally = new RemovalTally()
   tally.add('unread-html', Math.min(html.length, HIDDEN_SEARCH_LENGTH_MAX))
@@ -101,13 +101,13 @@ function layOut(html: string, tally: RemovalTally): HtmlLayout {
   }
 }
 
-/** A code that the HTML hides does not count in the text part either. */
+/** A code that is hidden in the HTML is ignored in the text part too. */
 function isSeen({ value }: FoundCode, { lines, hidden }: HtmlLayout, subject: string): boolean {
   if (hidden === '' || !hidden.includes(value)) return true
   return subject.includes(value) || lines.some((line) => line.includes(value))
 }
 
-/** Lines of laid-out HTML; real mail has fewer. */
+/** Maximum lines of laid-out HTML; real mail has fewer. */
 const EXTRACTED_HTML_LINES_MAX = 5_000
 const HIDDEN_LENGTH_MAX = 20_000
 const LINK_TEXT_LENGTH_MAX = 300
@@ -116,7 +116,7 @@ const LINE_LENGTH_MAX = 4_000
 type HtmlLayout = {
   /** Trimmed lines; lines of quoted history begin with `>`. */
   readonly lines: readonly string[]
-  /** Links with their text or, if it is empty, the text before them on their line. */
+  /** Links with their text, or with the text before them on the line if they have none. */
   readonly links: readonly SeenLink[]
   /** Addresses of links that are hidden or in quoted history. */
   readonly unseenHrefs: ReadonlySet<string>
@@ -124,8 +124,8 @@ type HtmlLayout = {
 }
 
 /**
- * Lays out HTML as the visible lines and links, at most EXTRACTED_HTML_LINES_MAX lines and
- * EXTRACTED_LINKS_SEEN_MAX links. Unparsed HTML gives none. Never throws.
+ * Lays out HTML as its visible lines and links, at most EXTRACTED_HTML_LINES_MAX lines and
+ * EXTRACTED_LINKS_SEEN_MAX links. The result is empty for HTML that cannot be parsed. Never throws.
  */
 function layOutHtml(html: string, tally: RemovalTally): HtmlLayout {
   const layout = new Layout()
@@ -231,7 +231,7 @@ class Layout {
     this.#link = null
     if (link === null || this.#links.length >= EXTRACTED_LINKS_SEEN_MAX) return
     const isEmpty = link.text.trim() === ''
-    // A link without text may contain a picture; a link with only hidden letters is invisible.
+    // A link without text may contain a picture. A link with only hidden text is invisible.
     if (isEmpty && !link.hasPicture && this.#faded.has(element)) this.#addUnseen(link.href)
     else {
       const text = isEmpty ? link.before.slice(-LINK_TEXT_LENGTH_MAX) : link.text
@@ -260,7 +260,9 @@ function linkAround(node: HtmlNode): HtmlElement | null {
 
 const QUOTE_CLASS = /^(?:gmail_quote|moz-cite|yahoo_quoted|protonmail_quote)$/i
 
-/** Whether mail programs mark the element as history. A plain blockquote may be the message. */
+/**
+ * Whether mail programs use the element for history. A plain blockquote may be the message itself.
+ */
 function isHistory(element: HtmlElement): boolean {
   if (element.tagName !== 'blockquote') return false
   const isCited = attributeOf(element, 'type')?.toLowerCase() === 'cite'

@@ -11,12 +11,12 @@ import {
 } from './word-tables.ts'
 
 const EXTRACTED_CODES_MAX = 10
-/** Code points of a code's source line. */
+/** Maximum code points of a code's source line. */
 const EXTRACTED_SOURCE_LENGTH_MAX = 200
 
 export type FoundCode = {
   readonly value: string
-  /** From 0 to 1, with two decimals. */
+  /** A number from 0 to 1, with two decimals. */
   readonly confidence: number
   /** The code's line, or as much around the code as EXTRACTED_SOURCE_LENGTH_MAX allows. */
   readonly source: string
@@ -27,21 +27,21 @@ type CodeTexts = {
   readonly bodies: readonly (readonly ReadLine[])[]
 }
 
-/** A code is dropped if its confidence is lower than the best by more than this. */
+/** A code is dropped if its confidence is this much lower than the best one. */
 const CONFIDENCE_GAP_MAX = 0.22
 const CONFIDENCE_MIN = 0.6
 const CONFIDENCE_MAX = 0.99
 /** Bonus for a code in both the subject and the body. */
 const AGREEMENT = 0.02
-/** Lines with candidates that are judged; no mail with a code has as many. */
+/** Maximum lines with candidates; mail with a code has fewer. */
 const CANDIDATE_LINES_MAX = 200
 
 type Met = { readonly value: string; readonly confidence: number; readonly in: Judged }
 type Finding = { met: Met; place: number; texts: Set<number> }
 
 /**
- * The codes of a message, best first, each once, at most EXTRACTED_CODES_MAX. A candidate counts if
- * a word for a code is near it (in its line, above, below or in the subject) and no word for
+ * The codes of a message, best first, each once, at most EXTRACTED_CODES_MAX. A candidate is a code
+ * if a word for a code is near it (in its line, above, below or in the subject) and no word for
  * another number is nearer. A value is copied verbatim from its line.
  */
 export function findCodes({ subject, bodies }: CodeTexts): FoundCode[] {
@@ -71,7 +71,7 @@ type Place = {
 
 type Judged = { line: ReadLine; candidate: Candidate; confidence: number }
 
-/** Digits, which alone can be a code without a label: "Use 482913 to sign in". */
+/** Matches digits, which need no label to be a code: "Use 482913 to sign in". */
 const DIGITS = /\d(?:[ ·‐‑–-]?\d){3}/
 
 function* judgeLines(context: MessageContext, isNamed: boolean): Generator<Judged> {
@@ -139,14 +139,14 @@ const GAP_STRONG_MAX = 70
 /** Maximum gap if "is" or a colon leads to the value. */
 const GAP_LINKED_MAX = 110
 const GAP_CODE_MAX = 60
-/** "Account 4821"; in contrast, "account: 4821" may end a sentence about a code. */
+/** The gap in "Account 4821". In contrast, "account: 4821" may end a sentence about a code. */
 const TITLE_GAP = /^[\s"'#]*$/
 const BLANK_GAP = /^[\s:=\-"'“”„«»‹›[\]【】「」『』()*_`|<>#]*$/
 
 /**
  * Confidence from 0 to 1 that a candidate is a code, by the words of its own sentence: "Your code
- * is 482913", "482913 is your code", "Enter 482913 to sign in". Null if nothing names it, 0 if it
- * is named as something else. A wrapped line continues in the next.
+ * is 482913", "482913 is your code", "Enter 482913 to sign in". Null if no word describes the
+ * candidate, 0 if it is another kind of number. A wrapped sentence includes the next line.
  */
 function judgeInLine(place: Place): number | null {
   return judgeBefore(place) ?? judgeAfter(place) ?? judgeEntering(place)
@@ -154,7 +154,9 @@ function judgeInLine(place: Place): number | null {
 
 type Before = { text: string; labels: readonly Label[]; taken: number }
 
-/** The text before the candidate, including the end of the previous line if that was wrapped. */
+/**
+ * The text before the candidate, including the end of the previous line if that line was wrapped.
+ */
 function textBefore({ context, at, candidate: { start } }: Place): Before {
   const cut = Math.max(0, start - BEFORE_LENGTH_MAX)
   const own = stretchOf(context, at, cut, start)
@@ -218,8 +220,8 @@ function judgeLabelBefore(place: Place, { text, labels, taken }: Before): number
 }
 
 /**
- * Whether a word without digits is in a line of capitals. There, a code must directly follow its
- * label and end the sentence.
+ * Whether the candidate is a word without digits in a line of capitals. Such a word must directly
+ * follow its label and end the sentence.
  */
 function isShoutedWord(line: ReadLine, { start, end }: Candidate, isDirect: boolean): boolean {
   if (/\d/.test(line.text.slice(start, end))) return false
@@ -236,8 +238,8 @@ function endsClause({ text }: ReadLine, { start, end }: Candidate): boolean {
 }
 
 /**
- * The text between a label and the candidate. `isDirect`: only blanks and marks; `isLinked`: it
- * leads to a value.
+ * The text between a label and the candidate. `isDirect`: it has only blanks and punctuation.
+ * `isLinked`: it leads to a value.
  */
 type Gap = { readonly gap: string; readonly isDirect: boolean; readonly isLinked: boolean }
 
@@ -261,7 +263,7 @@ function judgeCode(
   if (isVerifying) {
     if (form === 'word' || form === 'letters') {
       const isPlain = !/[\d-]/.test(line.text.slice(candidate.start, candidate.end))
-      // "Use this code to sign in: TRGQKM"
+      // Matches "Use this code to sign in: TRGQKM".
       const isLast = /[:：]\s*$/.test(gap) && endsClause(line, candidate)
       return (isDirect && !isPlain) || isLast ? 0.75 : null
     }
@@ -281,8 +283,8 @@ function isOfNumber({ labels, folded }: ReadLine, { end }: Candidate): boolean {
 }
 
 /**
- * "Your verification code for the mobile app is 482913" mentions one other thing and continues with
- * words; in "code for order 482913" the number belongs to the order.
+ * In "Your verification code for the mobile app is 482913", the sentence continues after the other
+ * noun. In "code for order 482913", the number belongs to the order.
  */
 function judgeBehindNumber(
   text: string,
@@ -292,7 +294,7 @@ function judgeBehindNumber(
 ): number {
   const gap = text.slice(number.end)
   const earlier = labels[labels.indexOf(number) - 1]
-  // "Code, um Ihr Konto zu bestätigen: 771034"
+  // Matches "Code, um Ihr Konto zu bestätigen: 771034".
   if (earlier?.kind === 'code' && form === 'digits' && gap.endsWith(': ')) {
     const isShort = text.length - earlier.end <= GAP_LINKED_MAX
     if (isShort && isAboutVerifying(gap) && !SENTENCE_END.test(text.slice(earlier.end))) return 0.75
@@ -310,7 +312,7 @@ function namesExample(text: string, { start, end }: Label): boolean {
   )
 }
 
-/** Whether a quotation contains label and value: phishers send "your code is 123456". */
+/** Whether label and value are in quotation marks: phishers send "your code is 123456". */
 function isQuoted(text: string, { start }: Label, line: ReadLine, { end }: Candidate): boolean {
   const isOpen = /["“„«][^"”»“„«]{0,60}$/.test(text.slice(Math.max(0, start - 61), start))
   return isOpen && /^[.!]?["”»“]/.test(line.text.slice(end))
@@ -344,10 +346,7 @@ function withoutClosedParentheses(text: string, labels: readonly Label[]): reado
   })
 }
 
-/**
- * Drops labels of other numbers that are followed by their number: "TAN for no. 3, amount 1482,90
- * PLN: 66014".
- */
+/** Drops labels that already have their own number: "TAN for no. 3, amount 1482,90 PLN: 66014". */
 function withoutServed(text: string, labels: readonly Label[]): readonly Label[] {
   return labels.filter(({ kind, end }, index) => {
     if (kind !== 'number' && kind !== 'title') return true
@@ -356,13 +355,13 @@ function withoutServed(text: string, labels: readonly Label[]): readonly Label[]
   })
 }
 
-/** Words in logs and code, where a code identifies an error. */
+/** Words in logs and source code, where a code identifies an error. */
 const TECHNICAL =
   /error|errno|exception|refused|return(?:ed|s)|failure|fehler|erreur|ошибк|エラー|错误|錯誤|오류|\b(?:exit|failed|status|http)\b/
 
 const ENTER_GAP_MAX = 16
 
-/** Judges sentences without a word for a code: "Use 482913 to sign in". */
+/** Confidence for sentences without a word for a code: "Use 482913 to sign in". */
 function judgeEntering({ context, at, line, candidate }: Place): number | null {
   const { start, end, form } = candidate
   const isInGroups = form === 'word' && /^[A-Z]{3,6}-/.test(line.text.slice(start, end))
@@ -386,7 +385,7 @@ function opensLine({ text }: ReadLine, { start, end }: Candidate): boolean {
   return !/[\p{L}\p{N}]/u.test(text.slice(0, start)) && text.slice(start, end).includes('-')
 }
 
-/** Judges by the words after the candidate: "482913 is your code". */
+/** Confidence by the words after the candidate: "482913 is your code". */
 function judgeAfter(place: Place): number | null {
   const { context, at, line, candidate } = place
   const { end, form } = candidate
@@ -408,7 +407,7 @@ function judgeAfter(place: Place): number | null {
     return null
   }
   const named = /^\S*/.exec(line.folded.slice(label.end))?.[0] ?? ''
-  // "730418 (expires at 14:05)"
+  // Matches "730418 (expires at 14:05)".
   if (label.kind === 'number' && /^\s{0,2}\d/.test(line.folded.slice(label.end))) return null
   if (gap.trim() === '' && PLURAL.test(line.folded.slice(label.start, label.end) + named)) return 0
   if (namesAnother(line, label)) return null
@@ -451,7 +450,7 @@ function namesAnother(line: ReadLine, { end }: Label): boolean {
   )
 }
 
-/** Lines with text, above and below, that may name a candidate. */
+/** Lines with text above and below a candidate that may contain its label. */
 const LINES_ABOVE = 5
 const LINES_BELOW = 2
 const DISTANCE_MAX = 16
@@ -460,7 +459,7 @@ const CAPTION_LENGTH_MAX = 45
 
 /**
  * Confidence from 0 to 1 that a candidate alone on its line or in its cell is a code, by the
- * nearest line above that names one, the line below, or the subject.
+ * nearest line above with a label, the line below, or the subject.
  */
 function judgeAlone(place: Place): number {
   const isAlone = place.line.isAlone(place.candidate)
@@ -506,7 +505,8 @@ function judgeAbove(place: Place): number | null {
     if (line === null || line.isBlank) continue
     const accepted = context.acceptedAt(above)
     if (accepted.length > 0) {
-      // Codes in a list follow each other directly; a number after other text is not one.
+      // Codes in a list directly follow each other, so a number after other text is not in the
+      // list.
       const isList = !isAfterText && accepted.some((one) => line.isAlone(one))
       if (!isList) return 0
       const last = accepted.at(-1)
@@ -520,7 +520,7 @@ function judgeAbove(place: Place): number | null {
   return null
 }
 
-/** Judges by a line above; null if it does not name the candidate. */
+/** Confidence by a line above; null if that line has no label for the candidate. */
 function judgeCaption(place: Place, line: ReadLine, distance: number): number | null {
   const labels = line.labels.filter(({ kind }) => kind !== 'title')
   const last = labels.at(-1)

@@ -1,9 +1,9 @@
 import { foldLine, WordTable } from './word-tables.ts'
 
-/** Links that are read, and links that are reported. */
+/** Maximum links that are examined and that are reported. */
 export const EXTRACTED_LINKS_SEEN_MAX = 1_000
 const EXTRACTED_LINKS_MAX = 50
-/** Characters of a URL; modern signed links have a thousand. */
+/** Maximum characters of a URL; modern signed links have a thousand. */
 const EXTRACTED_URL_LENGTH_MAX = 4_000
 
 export type LinkKind = 'verify' | 'magic' | 'reset' | 'unsubscribe' | 'other'
@@ -12,13 +12,13 @@ export type FoundLink = { readonly url: string; readonly kind: LinkKind }
 /** A link's address as written, and the text in or before the link. */
 export type SeenLink = { readonly href: string; readonly text: string }
 
-/** Links of each kind except `other` that are reported even if there are many other links. */
+/** Links of each kind except `other` that are reported even among many other links. */
 const KEPT_OF_A_KIND = 10
 
 /**
  * The http and https links of a message in order of appearance, each URL once, at most
- * EXTRACTED_LINKS_MAX; if there are more, links with a kind take precedence. The text of a link
- * decides its kind. Addresses are kept as written and never followed; those longer than
+ * EXTRACTED_LINKS_MAX. If there are more, links with a kind take precedence. The text of a link
+ * decides its kind. Addresses are kept as written and never followed. Addresses longer than
  * EXTRACTED_URL_LENGTH_MAX are dropped.
  */
 export function findLinks(
@@ -46,7 +46,7 @@ export function findLinks(
   return bounded([...found.values()])
 }
 
-/** Invisible characters in an address, which browsers percent-encode. */
+/** Matches invisible characters in an address, which browsers percent-encode. */
 const UNSEEN = /\p{Default_Ignorable_Code_Point}|[\u2028\u2029\ufff9-\ufffb]/gu
 
 const HTTP_URL = /^https?:\/\/[^\s<>"\\^`{|}]+$/i
@@ -82,7 +82,7 @@ function kindOf(url: string, text: string): LinkKind {
   if (!hasToken && ABOUT_PAGES.test(lower)) {
     return named.has('unsubscribe') ? 'unsubscribe' : 'other'
   }
-  // The text takes precedence over the address, which may name everything that a service does.
+  // The link's text takes precedence over its address, which may name all functions of a service.
   for (const kind of LINK_KINDS) {
     if (kind === 'unsubscribe' && urlNames(kind, path)) return kind
     if (!named.has(kind)) continue
@@ -144,7 +144,7 @@ function withoutEnd(url: string): string {
 
 type NamedKind = Exclude<LinkKind, 'other'>
 
-/** Words in the lower-case path and query of a URL. */
+/** Words that occur in the lower-case path and query of a URL. */
 const URL_WORDS: Readonly<Record<NamedKind, RegExp>> = {
   unsubscribe:
     /unsub|opt[-_]?out|abmelde|abbestell|austragen|desabonn|desinscri|darse-?de-?baja|cancelar-suscrip|annulla-?iscrizione|disiscri|cancella-iscrizione|descadastr|cancelar-(?:inscri|subscri)|afmelde|uitschrijv|wypisz|otpis|abonelikten|haishin-?teishi|tuiding|remove[-_]?me|list[-_]?manage\/?unsub|stop-?mail/,
@@ -196,7 +196,7 @@ function kindsNamedBy(text: string): Set<NamedKind> {
   return kinds
 }
 
-/** Longer texts talk about a password but do not lead to a new one. */
+/** Longer texts mention a password but do not lead to a new one. */
 const PASSWORD_TEXT_LENGTH_MAX = 60
 const PASSWORD =
   /password|passwort|kennwort|mot de passe|contrasena|senha|palavra-passe|wachtwoord|haslo|парол|sifre|parola|losenord|adgangskode|passord|salasana|heslo|kata sandi/

@@ -10,7 +10,7 @@ import {
 } from './word-tables.ts'
 
 export const CELL_MARK = ' | '
-/** Characters of a line; longer lines are split, because no sentence is that long. */
+/** Maximum characters of a line; longer lines are split, because no sentence is that long. */
 const LINE_LENGTH_MAX = 1_000
 
 export class ReadLine {
@@ -56,8 +56,9 @@ export class ReadLine {
   }
 
   /**
-   * Whether the line, or the cell, contains only the candidate and marks around it. `with-remark`
-   * if a remark follows in brackets or after a comma, such as "(valid for ten minutes)".
+   * Whether the line, or the cell, contains only the candidate and punctuation around it.
+   * `with-remark` if a remark follows in brackets or after a comma, such as "(valid for ten
+   * minutes)".
    */
   isAlone({ start, end }: Candidate): boolean | 'with-remark' {
     const cell = this.cellAt(start)
@@ -87,7 +88,7 @@ export class ReadLine {
   }
 }
 
-/** Characters of quotation marks, brackets and stars around a value. */
+/** Maximum quotation marks, brackets and stars around a value. */
 const MARKS_MAX = 8
 const REMARK_LENGTH_MAX = 80
 const REMARK = /^["'”»*_]{0,2}(?:\s?[([（【][^()[\]（）【】]+[)\]）】][.。]?\s*$|[,，、;]\s?\p{L})/u
@@ -112,7 +113,7 @@ function partsOf(line: string): string[] {
   return parts
 }
 
-/** Lines with text around a line that decide its topic; the second bound includes blank lines. */
+/** Non-blank lines around a line that decide its topic. The second bound includes blank lines. */
 const NEAR_LINES = 6
 const NEAR_LINES_WITH_BLANKS = 4 * NEAR_LINES
 /** Lines of the message's other text that decide the topic. */
@@ -123,7 +124,7 @@ type About = { readonly isVerifying: boolean; readonly isElsewhere: boolean }
 
 export class MessageContext {
   readonly lines: readonly ReadLine[]
-  /** The subject for a body, or the body for a subject. */
+  /** For a body, the subject; for the subject, the body. */
   readonly other: readonly ReadLine[]
   readonly isSubject: boolean
   readonly #accepted = new Map<number, Candidate[]>()
@@ -135,7 +136,7 @@ export class MessageContext {
     this.isSubject = isSubject
   }
 
-  /** Records a candidate that counts as a code. Must be called in order. */
+  /** Records a candidate as a code. Must be called in order. */
   accept(at: number, candidate: Candidate): void {
     const known = this.#accepted.get(at)
     if (known === undefined) this.#accepted.set(at, [candidate])
@@ -179,11 +180,11 @@ export class MessageContext {
 }
 
 /**
- * The form of a text that could be typed as a code; dates, amounts, times, phone numbers and
- * addresses are excluded by form or context. `digits`: 4 to 8 in one or equal groups; `year`: four
- * digits that may be a year; `odd`: digits in other numbers and groups; `mixed`: letters and digits
- * in upper case; `word`: a code only if a label directly precedes it; `letters`: like `word`, but
- * in lower case without digits, as in ordinary sentences.
+ * The form of a text that could be typed as a code. Dates, amounts, times, phone numbers and
+ * addresses are excluded by form or context. `digits`: 4 to 8 in one group or equal groups. `year`:
+ * four digits that may be a year. `odd`: digits in other numbers and groups. `mixed`: letters and
+ * digits in upper case. `word`: a code only directly after a label. `letters`: like `word`, but in
+ * lower case without digits, as in ordinary sentences.
  */
 type CandidateForm = 'digits' | 'year' | 'odd' | 'mixed' | 'word' | 'letters'
 
@@ -193,10 +194,10 @@ export type Candidate = {
   readonly end: number
 }
 
-/** Addresses, whose numbers are never typed as codes. */
+/** Matches addresses, whose numbers are never typed as codes. */
 const ADDRESSES = /(?:https?:\/\/|www\.)[^\s<>"]{1,4000}|[^\s@<>()]{1,64}@[^\s@<>()]{1,255}/gi
 const HAS_DIGIT = /\d/
-/** Capitals, words joined by hyphens, or consonants in a row that no word has. */
+/** Matches capitals, words joined by hyphens, or a run of consonants that occurs in no word. */
 const HAS_LETTERS = /[A-Z]{4}|[A-Za-z]{3}[-‐‑–][A-Za-z]{3}|[bcdfghjklmnpqrstvwxz]{4}/
 const SPACED_GROUPS = /(?<![\p{L}\p{N}])\d{1,5}(?:[ ·]\d{1,5}){1,9}(?![\p{L}\p{N}])/gu
 const TOKEN = /[A-Za-z0-9]+(?:[-‐‑–][A-Za-z0-9]+)*/g
@@ -242,13 +243,15 @@ function formOfGroups(groups: readonly string[]): CandidateForm | null {
   return isPair && total <= 8 ? 'odd' : null
 }
 
-/** A date, with day and month in either order. */
+/** Matches a date, with day and month in either order. */
 const DATE =
   /^(?:(?:19|20)\d\d-\d{1,2}-\d{1,2}|(?:(?:0?[1-9]|[12]\d|3[01])-(?:0?[1-9]|1[0-2])|(?:0?[1-9]|1[0-2])-(?:0?[1-9]|[12]\d|3[01]))-(?:19|20)?\d\d)$/
 const YEAR = /^(?:19|20)\d\d$/
 const COMPACT_DATE = /^20[0-4]\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$/
 
-/** Amounts with units, picture sizes, and names with a number: `2700GB`, `32x64`, `SSH2`. */
+/**
+ * Matches amounts with units, picture sizes, and names with a number: `2700GB`, `32x64`, `SSH2`.
+ */
 const TECHNICAL =
   /^(?:\d+(?:[kmgtp]i?b|[kmg]?bits?|[kmg]?bps|[kmg]?hz|[kmg]wh?|mah|[kcm]m|[km]g|ml|dpi|ppi|fps|rpm|px|pt|(?<=480|720|1080|1440|2160)p)|\d{1,5}x\d{1,5}(?:x\d{1,5})?|ssh[12]|https?[123]|ipv[46]|tls1[0-3]?|utf(?:7|8|16|32)|base(?:16|32|58|64|85)|sha(?:1|2|3|224|256|384|512)|aes(?:128|192|256)|rsa(?:1024|2048|3072|4096)|ed25519|crc(?:16|32)|u?int(?:8|16|32|64)|float(?:16|32|64)|win(?:32|64|95|98|2000|10|11)|oauth[12]|wpa[23]|usb[1-4]|ddr[2-6]|html[45]|mpeg[124]|h26[456]|x509|iso\d{3,5}|rfc\d{3,4})$/i
 
@@ -270,7 +273,7 @@ function formOfLetters(token: string, groups: readonly string[]): CandidateForm 
   const hasDigit = HAS_DIGIT.test(token)
   const isUpper = token === token.toUpperCase()
   if (groups.length === 1) {
-    // Shorter ones are names of protocols.
+    // Shorter tokens are names of protocols.
     const isLong = token.length >= 6 && token.length <= 12
     if (!hasDigit && !isUpper) return isLong && isUnspoken(token) ? 'letters' : null
     if (!hasDigit) return token.length <= 8 ? 'word' : null
@@ -309,10 +312,7 @@ function formOfLowerGroups(token: string, groups: readonly string[]): CandidateF
   return groups.length >= 3 || groups.some(isUnspoken) ? 'letters' : null
 }
 
-/**
- * Whether the neighbouring characters allow a code, and do not make it an amount or part of
- * something else.
- */
+/** Whether the neighbouring characters allow a code instead of an amount or a longer word. */
 function isFree(
   plain: string,
   folded: string,
@@ -338,8 +338,8 @@ function isFree(
 const EAST_ASIAN = /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}，。：:]/u
 
 /**
- * Whether the comma after the digits ends a clause, as in "验证码305871,5分钟内有效": in East Asian text a
- * comma separates thousands or clauses, never decimals, and after more than three digits only
+ * Whether the comma after the digits ends a clause, as in "验证码305871,5分钟内有效". In East Asian text a
+ * comma separates thousands or clauses, never decimals; after more than three digits, it separates
  * clauses.
  */
 function isEastAsianClause(plain: string, start: number, end: number): boolean {
@@ -348,7 +348,7 @@ function isEastAsianClause(plain: string, start: number, end: number): boolean {
   return EAST_ASIAN.test(plain.charAt(start - 1)) && EAST_ASIAN.test(next)
 }
 
-/** Whether these are the last digits of a card or phone: "**** 4821", but not "**4821**". */
+/** Whether the digits are the last ones of a card or phone: "**** 4821", but not "**4821**". */
 function isMasked(plain: string, start: number, end: number): boolean {
   const before = plain.slice(Math.max(0, start - 6), start)
   if (/[•·…xX]{2,}[ -]?$|\.{3}[ ]?$/.test(before)) return true

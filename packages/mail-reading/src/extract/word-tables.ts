@@ -13,7 +13,7 @@ import {
   VERIFYING_WORDS,
 } from './code-words.ts'
 
-/** `strong` and `code` name a code; `number` and `title` name another number. */
+/** `strong` and `code` are labels of codes; `number` and `title` are labels of other numbers. */
 type LabelKind = 'strong' | 'code' | 'number' | 'title'
 export type Label = Found<LabelKind>
 
@@ -29,7 +29,7 @@ export function labelsOf(line: string): Label[] {
   return found
 }
 
-/** Whether a folded text may contain a word for a code; `false` is certain. */
+/** Whether a folded text may contain a word for a code. A negative answer is certain. */
 export function mayNameCode(text: string): boolean {
   return tablesOf().codeStems.test(text)
 }
@@ -38,12 +38,14 @@ export function isAboutVerifying(text: string): boolean {
   return tablesOf().verifying.hasAny(text)
 }
 
-/** Whether a folded text is about meetings, bookings or coupons, which have other codes. */
+/**
+ * Whether a folded text is about meetings, bookings or coupons, whose codes are of another kind.
+ */
 export function isAboutElsewhere(text: string): boolean {
   return tablesOf().elsewhere.hasAny(text)
 }
 
-/** Whether the folded text before or after a value asks to enter it. */
+/** Whether the folded text before or after a value asks the reader to enter it. */
 export function asksToEnter(before: string, after: string): boolean {
   const { enter, enterAfter } = tablesOf()
   return enter.hasAny(before) || enterAfter.hasAny(after)
@@ -86,11 +88,11 @@ type Tables = {
   readonly likening: WordTable<true>
   readonly units: WordTable<true>
   readonly linking: readonly string[]
-  /** Matches part of every word for a code. */
+  /** Matches a part of every word for a code. */
   readonly codeStems: RegExp
 }
 
-// Created on first use.
+// The tables are created on first use.
 let tables: Tables | null = null
 
 function tablesOf(): Tables {
@@ -118,13 +120,13 @@ function phrasesOf(list: string): string[] {
   return list.split(',').map((word) => foldLine(word.trim().replace(/\s+/g, ' ')))
 }
 
-/** Stems of most words for a code, rare in other text. */
+/** Stems of most words for a code that are rare in other text. */
 const STEMS =
   'code kod cod[iu] passw \\bpin\\b \\btan\\b \\botp \\u7801 \\u78bc コード 코드 رمز كود код'.split(
     ' ',
   )
 
-/** Words without any of the stems are added whole. */
+/** A word without any of the stems is added completely. */
 function stemsOf(lists: readonly string[]): RegExp {
   const stems = new RegExp(STEMS.join('|'))
   const others = lists
@@ -135,7 +137,7 @@ function stemsOf(lists: readonly string[]): RegExp {
 }
 
 const LINKING_LENGTH_MAX = 30
-/** Marks that may surround a value. */
+/** Matches characters that may surround a value. */
 const OPENING_MARKS = /[\s"'“”„«»‹›[\]【】「」『』()（）*_`|<>#]+$/
 
 /** The end of a compound word that names another code or number. */
@@ -155,14 +157,14 @@ type Phrase<Kind> = { readonly text: string; readonly isOpen: boolean; readonly 
 type Found<Kind> = { readonly kind: Kind; readonly start: number; readonly end: number }
 
 /**
- * Finds phrases in folded text, the longest at each position, in time linear in the text whatever
- * the size of the table. Takes lists in the form of `code-words.ts`.
+ * Finds phrases in folded text, the longest at each index, in time linear in the text whatever the
+ * size of the table. Takes lists in the form of `code-words.ts`.
  */
 export class WordTable<Kind> {
   /** Phrases by their first two characters, longest first. */
   readonly #phrases = new Map<string, Phrase<Kind>[]>()
 
-  /** A phrase in several lists belongs to the first. */
+  /** A phrase in several lists belongs to the first list. */
   constructor(lists: readonly (readonly [Kind, readonly string[]])[]) {
     const known = new Set<string>()
     for (const [kind, words] of lists) {
@@ -294,7 +296,7 @@ const SAME_AS: ReadonlyMap<string, string> = new Map(
     .split(' ')
     .map((pair) => [pair.charAt(0), pair.charAt(1)]),
 )
-/** Scripts up to here have diacritics; beyond it, decomposition would change a syllable. */
+/** Scripts above this code point have no diacritics; decomposition would change their syllables. */
 const MARKED_MAX = 0x0600
 
 const folded = new Map<string, string>()

@@ -61,7 +61,7 @@ export class DocumentText {
     table.cell = null
   }
 
-  /** A table within a cell becomes a paragraph of the cell. Columns are counted from 0. */
+  /** A table within a cell becomes a paragraph of the cell. Columns are numbered from 0. */
   closeTable(hiddenColumns: ReadonlySet<number> = new Set()): void {
     const table = this.#tables.pop()
     if (table === undefined) return
@@ -78,7 +78,7 @@ export class DocumentText {
     this.#writer.addTable(table.rows)
   }
 
-  /** Closes what a damaged file leaves open. */
+  /** Closes everything that a damaged file leaves open. */
   end(): void {
     while (this.#tables.length > 0) {
       this.closeCell()

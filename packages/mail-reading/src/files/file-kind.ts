@@ -16,7 +16,7 @@ export type NamedFile = {
   readonly content: Uint8Array
   readonly filename: string
   readonly contentType: string
-  /** As the message declares it; absent if undeclared. */
+  /** The charset that the message declares; absent if undeclared. */
   readonly charset?: string | undefined
 }
 
@@ -82,11 +82,13 @@ function kindsOf(kinds: Readonly<Record<string, FileKind>>): ReadonlyMap<string,
   return new Map(Object.entries(kinds))
 }
 
-/** Octets in which a PDF signature may occur; some programs write something before it. */
+/**
+ * The PDF signature must occur within this many octets; some programs write something before it.
+ */
 const PDF_SIGN_BYTES_MAX = 1_024
 const SNIFFED_BYTES = 8 * 1_024
 
-/** `other` files are not read. */
+/** Files of the kind `other` are not read. */
 export function kindOfFile(file: NamedFile): FileKind {
   const { content } = file
   const head = Buffer.from(content.subarray(0, SNIFFED_BYTES)).toString('latin1')
@@ -94,7 +96,7 @@ export function kindOfFile(file: NamedFile): FileKind {
   const declared = declaredKind(file)
   if (magic !== undefined && !(magic[1] === 'BM' && declared !== 'other')) return magic[0]
   const isTextual = ['html', 'csv', 'mail', 'text'].includes(declared)
-  // A text may mention the signature.
+  // Ordinary text may mention the signature.
   const sign = head.slice(0, PDF_SIGN_BYTES_MAX).indexOf('%PDF-')
   if (sign === 0 || (sign > 0 && !isTextual)) return 'pdf'
   if (/^RIFF....WEBP/s.test(head)) return 'image'
@@ -108,7 +110,7 @@ export function declaredKind({ filename, contentType }: Omit<NamedFile, 'content
   const extension = /\.([a-z0-9]{1,8})$/i.exec(filename)?.[1]?.toLowerCase() ?? ''
   const byName = EXTENSIONS.get(extension)
   const byType = TYPES.get(type)
-  // Tables are often declared as text, and any file as application/octet-stream.
+  // Tables are often declared as text, and any file may be declared as application/octet-stream.
   if (byName !== undefined) return byName
   if (byType !== undefined) return byType
   if (type.startsWith('image/') && type !== 'image/svg+xml') return 'image'

@@ -1,6 +1,6 @@
 // The result of extracting text from a file, and its bounds.
 
-/** `text` is any kind of text, including attached messages; `unsupported` files are not read. */
+/** `text` is any kind of text, including attached messages. `unsupported` files are not read. */
 export type FileMethod =
   | 'pdf'
   | 'office'
@@ -14,26 +14,26 @@ export type FileMethod =
 
 export type FileText = {
   readonly method: FileMethod
-  /** Tables are Markdown; '' if nothing could be read. */
+  /** The text, with tables as Markdown; '' if nothing could be read. */
   readonly text: string
   /** Pages of a PDF or slides of a presentation; null for other files. */
   readonly pages: number | null
   readonly isTruncated: boolean
-  /** A sentence that says why nothing could be read; null otherwise. */
+  /** A sentence that explains why nothing could be read; null otherwise. */
   readonly why: string | null
   /** Whether a retry may succeed, because the machine may have been busy. */
   readonly mayPass?: true
 }
 
-/** Octets of a file; larger files are not read. */
+/** Maximum octets of a file; larger files are not read. */
 export const FILE_BYTES_MAX = 10 * 1024 * 1024
-/** Octets that all parts of a file may have when inflated. */
+/** Maximum octets of all parts of a file together, when inflated. */
 export const FILE_INFLATED_BYTES_MAX = 50 * 1024 * 1024
 export const FILE_DEPTH_MAX = 64
-/** UTF-16 units of the text of one file. */
+/** Maximum UTF-16 units of the text of one file. */
 export const FILE_TEXT_LENGTH_MAX = 1_000_000
 
-/** A file that cannot be read; the message is the sentence that says why. */
+/** A file that cannot be read. The error message is a sentence that explains why. */
 export class FileFault extends Error {
   readonly method: 'unsupported' | 'failed' | 'too_large'
 
@@ -53,7 +53,7 @@ export function tooLarge(): FileText {
   return unreadText('too_large', `It has more than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`)
 }
 
-/** Thrown to stop reading once there is enough text, for instance by a full TextWriter. */
+/** Thrown to stop reading once there is enough text, for example by a full TextWriter. */
 export class EnoughText extends Error {}
 
 /** Collects blocks of text, separated by empty lines, up to FILE_TEXT_LENGTH_MAX. */
@@ -66,7 +66,7 @@ export class TextWriter {
     return this.#isCut
   }
 
-  /** Throws EnoughText once full. Without `isApart`, the block continues the previous one. */
+  /** Throws EnoughText when full. If `isApart` is false, the block continues the previous one. */
   add(block: string, { isApart = true }: { isApart?: boolean } = {}): void {
     if (block === '') return
     const between = this.#blocks.length === 0 ? '' : isApart ? '\n\n' : '\n'
@@ -79,7 +79,7 @@ export class TextWriter {
     if (kept.length < block.length) this.end()
   }
 
-  /** Adds a table as `tableText` writes it. Dropped columns count as omitted text. */
+  /** Adds a table in the format of `tableText`. Dropped columns are reported as omitted text. */
   addTable(rows: readonly (readonly string[])[]): void {
     const isLeftOut = (cell: string) => cell.trim() !== ''
     if (rows.some((row) => row.slice(TABLE_COLUMNS_MAX).some(isLeftOut))) this.leaveOut()
@@ -120,7 +120,7 @@ export async function untilFull(read: () => void | Promise<void>): Promise<void>
   }
 }
 
-/** A line that counts the file's hidden items by kind; '' for none. */
+/** A line that reports the number of hidden items by kind; '' if there are none. */
 export function leftOut(
   hidden: Readonly<Record<string, number>>,
   others: Readonly<Record<string, number>> = {},
@@ -133,10 +133,12 @@ export function leftOut(
   return named.length === 0 ? '' : `[left out: ${named.join(', ')}]`
 }
 
-/** Columns of a table; further ones are dropped. */
+/** Maximum columns of a table; further ones are dropped. */
 export const TABLE_COLUMNS_MAX = 256
 
-/** A GFM table with the first row as header; '' without any text. Rows without text are dropped. */
+/**
+ * A GFM table with the first row as header; '' if it has no text. Rows without text are dropped.
+ */
 export function tableText(rows: readonly (readonly string[])[]): string {
   const cells = rows
     .map((row) => row.slice(0, TABLE_COLUMNS_MAX).map(cellText))

@@ -1,5 +1,5 @@
-// Shapes of Office files that are marked as hidden (ECMA-376 part 1 §20.1.2.2.8 and §20.4.2.5; part
-// 4 §19.1.2.19 for VML). The mark is inside the shape.
+// Finds hidden shapes of Office files (ECMA-376 part 1 §20.1.2.2.8 and §20.4.2.5; part 4 §19.1.2.19
+// for VML). The attribute that hides a shape is on an element inside it.
 
 import type { XmlElement } from './read-xml.ts'
 
@@ -28,13 +28,13 @@ const VML = new Set([
 ])
 const MARKED = new Set(['cNvPr', 'docPr', 'anchor'])
 
-/** A reader calls it for each element that it does not skip for another reason. */
+/** Tracks hidden shapes. Readers pass it each element that they do not skip for another reason. */
 export class HiddenShapes {
-  /** Number of hidden shapes with text; nested shapes do not count. */
+  /** Number of hidden shapes with text; a shape inside another one is not counted. */
   count = 0
   #depth = 0
   readonly #open: number[] = []
-  /** Depth of the hidden shape; null outside. */
+  /** Depth of the current hidden shape; null outside hidden shapes. */
   #hidden: number | null = null
   #isText = false
   #hasText = false

@@ -8,7 +8,7 @@ import { StyleChains } from './style-chains.ts'
 type Scope = 'common' | 'automatic'
 type Style = { key: string; family: string; parent: string | null; isHidden: boolean | null }
 
-/** The style of a paragraph without a style name; if absent, that of the family. */
+/** The style of a paragraph without a style name; if absent, the family's default applies. */
 const STANDARD = 'Standard'
 const TEXT = 'text-properties'
 /** The properties that hide the content of each style family. */
@@ -26,7 +26,9 @@ export class OdfStyles {
   readonly #chains = new StyleChains()
   readonly #hiddenLayers = new Set<string>()
 
-  /** Reads `styles.xml`. Its automatic styles apply to headers and footers, which are not read. */
+  /**
+   * Reads `styles.xml`. Its automatic styles apply only to headers and footers, which are not read.
+   */
   readCommon(): XmlReader {
     const common = new StyleSection('styles', 'common', this.#chains)
     return {
@@ -43,7 +45,7 @@ export class OdfStyles {
     return new StyleSection('automatic-styles', 'automatic', this.#chains)
   }
 
-  /** Follows inheritance; null if no style in the chain says anything. */
+  /** Follows inheritance; null if no style in the chain decides. */
   isHidden(family: string, name: string | null): boolean | null {
     if (name === null) return null
     const automatic = keyOf('automatic', family, name)
@@ -55,7 +57,7 @@ export class OdfStyles {
     return this.isHidden('paragraph', name ?? STANDARD)
   }
 
-  /** Whether text is hidden if no style says anything. */
+  /** Whether text is hidden if no style decides. */
   isHiddenByDefault(): boolean {
     return this.#chains.isHidden(keyOf('default', 'paragraph', '')) ?? false
   }
@@ -126,12 +128,12 @@ function hidesWhatHasIt({ name, attribute }: XmlElement): boolean | null {
   return display === 'none' || display === 'false' ? true : null
 }
 
-/** Whether this value of `display` hides something on screen. */
+/** Whether this value of `display` hides content on screen. */
 export function isUnseen(display: string | null): boolean {
   return display === 'none' || display === 'false' || display === 'printer'
 }
 
-/** The parts are unambiguous, because XML cannot contain NUL. */
+/** The key is unambiguous, because XML cannot contain NUL. */
 function keyOf(scope: Scope | 'default', family: string, name: string): string {
   return `${scope}\0${family}\0${name}`
 }

@@ -27,7 +27,7 @@ export function relationshipsOf(zip: ZipFile, part: string): Map<string, Relatio
   return found
 }
 
-/** The usual main parts; hand-made files sometimes lack the relationships of the package. */
+/** The usual main parts, for files without package relationships. */
 const USUAL_MAIN_PARTS = ['word/document.xml', 'xl/workbook.xml', 'ppt/presentation.xml']
 
 /** The main part of the package; null if it is not a document. */

@@ -26,9 +26,9 @@ type Piece = {
 type Cell = { text: string; left: number; right: number }
 type Line = { cells: Cell[]; size: number }
 
-/** In points; smaller letters are specks. */
+/** Minimum size in points; smaller letters are specks. */
 const SIZE_MIN = 1
-/** Gaps between two pieces, relative to the letter size: between words, and between table cells. */
+/** Gaps between words and between table cells, relative to the letter size. */
 const WORD_GAP = 0.15
 const CELL_GAP = 0.9
 /** Vertical offset, relative to the letter size, up to which pieces belong to one line. */
@@ -37,7 +37,7 @@ const LINE_SHIFT = 0.6
 const COLUMN_SHIFT = 0.6
 const TABLE_LINES_MIN = 3
 
-/** Excludes text outside the page, which pdf.js drops. */
+/** The text of a page. Text outside the page is excluded, because pdf.js drops it. */
 export async function pageText(page: PdfPage): Promise<string> {
   const { items } = await page.getTextContent({ includeMarkedContent: false })
   const lines = linesOf(items as readonly Item[])
@@ -122,7 +122,7 @@ function endOfTable(lines: readonly Line[], start: number): number {
   return end
 }
 
-/** Cells are aligned if their left, right or centre matches. */
+/** Cells are aligned if their left edge, right edge or centre matches. */
 function hasColumnsOf(above: Line | undefined, line: Line | undefined): boolean {
   if (above === undefined || line === undefined) return false
   if (above.cells.length !== line.cells.length) return false

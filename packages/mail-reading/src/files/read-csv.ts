@@ -69,7 +69,7 @@ function endOfPlain(body: string, at: number, separator: string): number {
   return end
 }
 
-/** The separator that most lines have; among equals, the one that occurs most often. */
+/** The separator on most lines. If several are equal, the one that occurs most often. */
 function separatorOf(text: string): string {
   const bare = text.slice(0, SNIFFED_LENGTH).replace(/"(?:[^"]|"")*"/g, '')
   const lines = bare.split(/\r\n?|\n/).filter((line) => line.trim() !== '')

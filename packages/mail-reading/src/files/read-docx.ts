@@ -15,7 +15,7 @@ export function readDocx(zip: ZipFile, main: string, writer: TextWriter): void {
   const ofType = (type: string) =>
     related.filter((one) => one.type === type).map(({ target }) => target)
   const styles = new WordStyles(zip, ofType('styles'))
-  // The headers of first, middle and other pages are often identical.
+  // The headers of first, middle and other pages are often identical, so repetitions are dropped.
   const seen = new Set<string>()
   const readStory = (
     part: string,
@@ -52,8 +52,8 @@ export function readDocx(zip: ZipFile, main: string, writer: TextWriter): void {
 
 /**
  * `Fallback` repeats its neighbour, and tracked property changes contain the former properties. The
- * properties of a content control do not format its text: `sdtPr` is for text that a person enters
- * later, `sdtEndPr` for the mark at its end.
+ * properties of a content control do not format its text: `sdtPr` applies to text that a person
+ * enters later, `sdtEndPr` to the character at its end.
  */
 const SKIPPED = new Set([
   'Fallback',
@@ -68,7 +68,7 @@ const SKIPPED = new Set([
 const NOTES = new Set(['footnote', 'endnote'])
 const NOT_NOTES = new Set(['separator', 'continuationSeparator', 'continuationNotice'])
 
-/** `isHidden` is what the run itself declares; null if it declares nothing. */
+/** `isHidden` is the run's own setting; null if the run has none. */
 type Run = { style: string; isHidden: boolean | null }
 
 /** Texts that are separate from the surrounding text. */
@@ -83,7 +83,7 @@ type Paragraph = {
   table: string | null
   /** Whether the paragraph is in a text box inside hidden text. */
   isCovered: boolean
-  /** The open runs, innermost last: in `ruby`, a run contains runs of its own. */
+  /** The open runs, innermost last. In `ruby`, a run contains other runs. */
   readonly runs: Run[]
 }
 
@@ -91,9 +91,9 @@ class Story implements XmlReader {
   readonly #document: DocumentText
   readonly #styles: WordStyles
   readonly #isWanted: (text: string) => boolean
-  /** The open paragraphs; a text box within a paragraph has paragraphs of its own. */
+  /** The open paragraphs. A text box within a paragraph contains other paragraphs. */
   readonly #paragraphs: Paragraph[] = []
-  /** The style of each open table; null for a text box, which does not inherit it. */
+  /** The style of each open table; null for a text box, which does not inherit the style. */
   readonly #tables: (string | null)[] = []
   readonly #shapes = new HiddenShapes()
   readonly #fields: WordFields

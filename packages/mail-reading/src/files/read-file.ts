@@ -28,7 +28,7 @@ import { readRtf } from './read-rtf.ts'
 import { readXlsx } from './read-xlsx.ts'
 import { encrypted, ZipFile } from './zip-file.ts'
 
-/** Never rejects. Time and memory are unbounded for hostile octets. Consumes `content`. */
+/** Never rejects. Hostile octets may take unbounded time and memory. Consumes `content`. */
 export async function readFile(file: NamedFile): Promise<FileText> {
   if (file.content.length > FILE_BYTES_MAX) return tooLarge()
   const writer = new TextWriter()
@@ -108,7 +108,7 @@ async function readPackage(content: Uint8Array, writer: TextWriter): Promise<Rea
   return { method: 'office', ...(pages > 0 && { pages }) }
 }
 
-/** Adds the visible text of HTML, as in the view of a message; returns whether there is more. */
+/** Adds the visible text of HTML, as in the view of a message. Returns whether there is more. */
 async function addVisible(
   source: { text: string; html: string },
   writer: TextWriter,

@@ -9,7 +9,7 @@ import { encrypted, type ZipFile } from './zip-file.ts'
 
 const MANIFEST_BYTES_MAX = 256 * 1024
 
-/** Returns the number of slides; 0 for other files. */
+/** Returns the number of slides, or 0 for other files. */
 export function readOdf(zip: ZipFile, writer: TextWriter): number {
   if (zip.readText('META-INF/manifest.xml', MANIFEST_BYTES_MAX).includes('encryption-data')) {
     throw encrypted()
@@ -52,9 +52,9 @@ const SHAPES = new Set([
   'caption',
   'measure',
 ])
-/** Copies kept of a repeated cell or row; sheets end with a million empty ones. */
+/** Maximum copies of a repeated cell or row; sheets end with a million empty ones. */
 const REPEATS_MAX = 256
-/** The maximum of LibreOffice. */
+/** LibreOffice allows at most this many columns. */
 const SHEET_COLUMNS_MAX = 16_384
 
 class Content implements XmlReader {
@@ -65,7 +65,7 @@ class Content implements XmlReader {
   readonly #writer: TextWriter
   readonly #styles: OdfStyles
   readonly #automatic: ReturnType<OdfStyles['readAutomatic']>
-  /** A note or text box within a paragraph has paragraphs of its own. */
+  /** The open paragraphs. A note or text box within a paragraph contains other paragraphs. */
   readonly #paragraphs: { text: string; level: number; isHidden: boolean }[] = []
   /** For each open element that is not skipped, whether its text is hidden. */
   readonly #isHidden: boolean[] = []
@@ -136,7 +136,7 @@ class Content implements XmlReader {
     if (this.#skipping === 0) this.#add(text.replace(/[\t\n\r ]+/g, ' '))
   }
 
-  /** Counts what it omits. */
+  /** Returns whether the element is omitted, and counts the omission. */
   #isLeftOut(element: XmlElement): boolean {
     const { name, attribute } = element
     if (name === 'page' && this.#styles.isHidden('drawing-page', attribute('style-name'))) {
@@ -161,8 +161,7 @@ class Content implements XmlReader {
   }
 
   /**
-   * Whether text in the element is hidden. The element is still read, because part of it may be
-   * shown again.
+   * Whether text in the element is hidden. The element is still read, because parts may be visible.
    */
   #hides({ name, attribute }: XmlElement): boolean {
     const isHidden = this.#isHidden.at(-1) ?? this.#styles.isHiddenByDefault()
@@ -180,7 +179,7 @@ class Content implements XmlReader {
   #openTablePart({ name, attribute }: XmlElement): void {
     if (name === 'table') {
       const title = attribute('name')
-      // The names of tables in text documents are invisible.
+      // Table names are invisible in text documents.
       if (this.#isSpreadsheet && title !== null) this.#writer.add(`## ${title}`)
       this.#document.openTable()
       this.#columns.push({ count: 0, hidden: new Set() })
@@ -190,7 +189,7 @@ class Content implements XmlReader {
     } else if (name.endsWith('table-cell')) {
       const repeats = Math.min(repeatsOf(attribute('number-columns-repeated')), REPEATS_MAX)
       this.#document.openCell()
-      // Its content is below the cell that covers it.
+      // The content of a covered cell is below the cell that covers it.
       if (name === 'covered-table-cell') this.#document.closeCell(repeats)
       else this.#repeats.push(repeats)
     }
@@ -231,7 +230,7 @@ class Content implements XmlReader {
   }
 }
 
-/** 1 for anything except a positive number. */
+/** The number of repetitions; 1 unless the attribute is a positive number. */
 function repeatsOf(attribute: string | null): number {
   const repeats = Number(attribute ?? '1')
   return Number.isInteger(repeats) && repeats > 0 ? repeats : 1

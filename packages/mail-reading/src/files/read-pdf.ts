@@ -6,12 +6,12 @@ import { pageText } from './pdf-page.ts'
 import { encrypted } from './zip-file.ts'
 
 const PAGES_MAX = 2_000
-/** Letters missing in a font's map appear as these characters, which are unreadable. */
+/** Letters missing from a font's map appear as these unreadable characters. */
 const UNREADABLE = /[\p{Co}\p{Cc}\ufffd]/gu
 
 /** Returns the number of pages. Takes seconds and much memory for hostile files. */
 export async function readPdf(content: Uint8Array, writer: TextWriter): Promise<number> {
-  // Loaded on demand, because loading takes 100 ms.
+  // The library is loaded on demand, because loading takes 100 ms.
   const { getDocumentProxy } = await import('unpdf')
   const pdf = await getDocumentProxy(content, {
     useSystemFonts: false,

@@ -10,7 +10,7 @@ const SKIPPED = new Set(
     ' ',
   ),
 )
-/** Groups that begin with \* but are shown. */
+/** Groups that begin with \* but are still shown. */
 const SHOWN = new Set(['shppict', 'shptxt', 'pn', 'footnote', 'ud'])
 const CHARACTERS: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -69,10 +69,10 @@ type Group = {
 
 const TOKEN =
   /([{}])|\\'([0-9a-f]{2})|\\([a-z]{1,32})(-?\d{1,10})? ?|\\([^a-z0-9])|([^{}\\\r\n]+)/giy
-/** Nesting depth of groups; programs write about ten. */
+/** Maximum nesting of groups; programs write about ten. */
 const GROUPS_MAX = 1_000
 
-/** `content` is decoded as latin1. */
+/** `content` must be decoded as latin1. */
 export function readRtf(content: string, writer: TextWriter): void {
   new RtfReader(writer).read(content)
 }
@@ -223,7 +223,7 @@ class RtfReader {
     if (!this.#group.isSkipped && !this.#group.isHidden) this.#text += text
   }
 
-  /** Decodes the pending octets together, because one letter may have two of them. */
+  /** Decodes the pending octets together, because a letter may consist of two. */
   #flush(): void {
     if (this.#octets.length === 0) return
     const octets = Uint8Array.from(this.#octets)

@@ -44,7 +44,7 @@ export function readXlsx(zip: ZipFile, main: string, writer: TextWriter): void {
   writer.add(leftOut({ sheet: hidden }, { 'formula without a stored result': formulas }))
 }
 
-/** False if the sheet has more text than is kept. */
+/** Returns false if the sheet has more text than is kept. */
 function readSheet(zip: ZipFile, part: string, sheet: Sheet): boolean {
   try {
     readXml(zip, part, sheet)
@@ -71,7 +71,7 @@ function readWorkbook(zip: ZipFile, main: string): { sheets: SheetEntry[]; is190
   return { sheets, is1904 }
 }
 
-/** Bounds on the shared strings of a workbook, and on their UTF-16 units. */
+/** Bounds on the number of shared strings in a workbook, and on their UTF-16 units. */
 const STRINGS_MAX = 500_000
 const STRINGS_LENGTH_MAX = 8_000_000
 
@@ -108,7 +108,7 @@ function readStrings(zip: ZipFile, part: string): string[] {
 
 type DateFormat = 'date' | 'time' | 'both' | 'elapsed' | null
 type ValueKind = 'positive' | 'negative' | 'zero' | 'text'
-/** How a number is displayed, as a date or by a format code, and which values it hides. */
+/** How a number is displayed, as a date or by a format code, and which values are hidden. */
 type Format = {
   readonly date: DateFormat
   readonly code: string | null
@@ -121,7 +121,7 @@ const showing = (date: DateFormat, code: string | null = null): Format => ({
   code,
   hidden: NO_KINDS,
 })
-/** Shared, because a file may have millions of cell formats. */
+/** One object is shared, because a file may have millions of cell formats. */
 const GENERAL = showing(null)
 const DATE = showing('date')
 const TIME = showing('time')
@@ -155,12 +155,12 @@ function readFormats(zip: ZipFile, part: string | undefined): Format[] {
   return formats
 }
 
-/** Kinds of values whose section is present but empty, as all of them in `;;;` (§18.8.31). */
+/** Kinds of values whose section is empty, such as all kinds in `;;;` (§18.8.31). */
 function kindsHiddenBy(code: string): ReadonlySet<ValueKind> {
   // Conditional sections apply to other values.
   if (/\[[<>=]/.test(code)) return NO_KINDS
   const sections = code
-    // An unclosed bracket takes the rest, so each bracket is searched for once.
+    // An unclosed bracket extends to the end, so each bracket is searched for once.
     .replace(
       /"([^"]*)"|\\(.)|[_*].|\[[^\]]*\]| |(\[.*)/gs,
       (_, quoted = '', letter = '', rest = '') =>
@@ -176,12 +176,12 @@ function kindsHiddenBy(code: string): ReadonlySet<ValueKind> {
   return new Set(shown.filter(([, section]) => section === '').map(([kind]) => kind))
 }
 
-/** The maximum of Excel; no program writes longer codes. */
+/** Excel's maximum length; no program writes longer codes. */
 const CODE_LENGTH_MAX = 255
 
 /**
- * The code without currency locales, which would change the separators in a number. Null if it
- * shows numbers unchanged.
+ * The code without currency locales, which would change the separators in a number. Null if the
+ * code shows numbers unchanged.
  */
 function numberCode(code: string): string | null {
   if (code.length > CODE_LENGTH_MAX || /^(?:general|@|)$/i.test(code.trim())) return null
@@ -216,15 +216,15 @@ function dateFormatOf(code: string): DateFormat {
 
 type Cell = { column: number; type: string; style: number; text: string; hasFormula: boolean }
 
-/** The maximum of the format. */
+/** The file format allows at most this many columns. */
 const COLUMNS_MAX = 16_384
-/** UTF-16 units of one sheet; the text of a file is shorter. */
+/** Maximum UTF-16 units of one sheet; the text of a file is shorter. */
 const SHEET_LENGTH_MAX = 1_200_000
 
 class Sheet implements XmlReader {
   readonly rows: string[][] = []
   hasFurtherColumns = false
-  /** Counted in visible cells. */
+  /** Number of visible cells whose formula has no result. */
   formulasWithoutResult = 0
   readonly #strings: readonly string[]
   readonly #formats: readonly Format[]
@@ -331,7 +331,7 @@ function isTrue(value: string | null): boolean {
   return value === '1' || value === 'true'
 }
 
-/** 1 for A; null for a cell without a reference. */
+/** The column number, 1 for A; null for a cell without a reference. */
 function columnOf(reference: string | null): number | null {
   const letters = /^[A-Z]{1,3}/.exec(reference ?? '')?.[0]
   if (letters === undefined) return null
@@ -352,7 +352,7 @@ function formattedNumber(value: number, code: string): string | null {
 }
 
 const DAY_MS = 86_400_000
-/** 1899-12-30, because the format treats 1900 as a leap year. */
+/** The day 1899-12-30, because the format treats 1900 as a leap year. */
 const EPOCH_1900_MS = Date.UTC(1899, 11, 30)
 const EPOCH_1904_MS = Date.UTC(1904, 0, 1)
 /** 9999-12-31 in the format. */

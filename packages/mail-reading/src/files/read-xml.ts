@@ -7,9 +7,9 @@ import { FILE_DEPTH_MAX, FileFault } from './file-text.ts'
 import type { ZipFile } from './zip-file.ts'
 
 export type XmlElement = {
-  /** Without its prefix. */
+  /** The local name of the element, without its prefix. */
   readonly name: string
-  /** Matches the name with the element's prefix, as written, or by local name. */
+  /** Finds the attribute by its name with the element's prefix, as written, or by local name. */
   attribute(name: string): string | null
   /** The prefixed attribute `id`, which names a relationship. */
   relation(): string | null

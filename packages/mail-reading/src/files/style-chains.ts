@@ -8,13 +8,13 @@ type Style = { isHidden: boolean | null; parent: string | null }
 const STYLES_MAX = 200_000
 
 /**
- * Keys are defined by the caller. All look-ups together take time proportional to the number of
- * styles, even if inheritance is circular.
+ * Hidden states of styles by keys that the caller defines. The total time of all look-ups is
+ * proportional to the number of styles, even if inheritance is circular.
  */
 export class StyleChains {
   readonly #styles = new Map<string, Style>()
 
-  /** The first style with a key counts. Throws FileFault beyond STYLES_MAX. */
+  /** Adds a style unless its key exists. Throws FileFault beyond STYLES_MAX. */
   add(key: string, style: Readonly<Style>): void {
     if (this.#styles.has(key)) return
     if (this.#styles.size >= STYLES_MAX) throw new FileFault('too_large', 'It has too many styles.')
@@ -25,14 +25,14 @@ export class StyleChains {
     return this.#styles.has(key)
   }
 
-  /** Follows inheritance to the nearest style that says so; null if none does. */
+  /** Follows inheritance to the nearest style that hides or shows text; null if there is none. */
   isHidden(key: string): boolean | null {
     const passed: Style[] = []
     let style = this.#styles.get(key)
     while (style !== undefined && style.isHidden === null) {
       passed.push(style)
       const { parent } = style
-      // Each style is visited once, even in a circle or by a later look-up.
+      // Each style is visited once, even if inheritance is circular or a look-up is repeated.
       style.parent = null
       style = parent === null ? undefined : this.#styles.get(parent)
     }

@@ -1,18 +1,18 @@
-// Fields of a Word document (ECMA-376 part 1 §17.16.18): a begin mark, the codes, a separator, the
-// result, and an end mark. The codes are not shown, although they may contain text.
+// Fields of a Word document (ECMA-376 part 1 §17.16.18): a begin character, the codes, a separator,
+// the result, and an end character. The codes may contain text but are not shown.
 
 import { FileFault } from './file-text.ts'
 
-/** Per part; documents nest a few. */
+/** Maximum per part; documents nest a few fields. */
 const UNCLOSED_MAX = 100_000
 
 export class WordFields {
-  /** Unclosed fields by number. If there are any, the part must be read again without them. */
+  /** Numbers of the unclosed fields. If there are any, the part must be read again without them. */
   readonly unclosed = new Set<number>()
   readonly #ignored: ReadonlySet<number>
   #begun = 0
   readonly #open: { number: number; isCode: boolean }[] = []
-  /** Number of open fields that are at their codes. */
+  /** Number of open fields whose codes are being read. */
   #codes = 0
   /** Number of open fields at the start of each open text. */
   readonly #texts: number[] = []
@@ -48,7 +48,7 @@ export class WordFields {
     }
   }
 
-  /** Starts a separate text, such as a note, which fields do not cross. */
+  /** Starts a separate text, such as a note. Fields do not extend beyond it. */
   openText(): void {
     this.#texts.push(this.#open.length)
   }

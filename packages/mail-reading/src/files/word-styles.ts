@@ -7,7 +7,7 @@ import type { ZipFile } from './zip-file.ts'
 const TYPES = ['table', 'paragraph', 'character'] as const
 type Type = (typeof TYPES)[number]
 
-/** Style ids of a text: '' for the default style, null for none, as outside tables. */
+/** Style ids of a text: '' for the default style, null for no style, as outside tables. */
 type StylesOfText = Readonly<Record<Type, string | null>>
 
 export class WordStyles implements XmlReader {
@@ -42,7 +42,7 @@ export class WordStyles implements XmlReader {
   #isHiddenBy(type: Type, id: string | null): boolean | null {
     if (id === null) return null
     const key = keyOf(type, id)
-    // Programs use the default style in place of a missing one.
+    // Programs use the default style instead of a missing one.
     const known = id !== '' && this.#chains.has(key) ? key : this.#defaults.get(type)
     return known === undefined ? null : this.#chains.isHidden(known)
   }
@@ -81,7 +81,7 @@ export class WordStyles implements XmlReader {
     this.#style = null
     if (style === null) return
     const { id, type, parent, isHidden } = style
-    // Programs differ on styles without a type.
+    // Programs differ on styles without a type, so all types are set.
     for (const one of type === '' ? TYPES : [type]) {
       const inherited = parent === null ? null : keyOf(one, parent)
       this.#chains.add(keyOf(one, id), { isHidden, parent: inherited })
@@ -89,12 +89,12 @@ export class WordStyles implements XmlReader {
   }
 }
 
-/** In UTF-16 units; programs write shorter ids. */
+/** Maximum UTF-16 units of a style id; programs write shorter ones. */
 const ID_LENGTH_MAX = 255
 
-/** The parts are unambiguous, because XML cannot contain NUL. */
+/** The key is unambiguous, because XML cannot contain NUL. */
 function keyOf(type: string, id: string): string {
-  // Each text of a paragraph looks up its style id again.
+  // Each text of a paragraph looks up its style id again, so long ids are cut.
   return `${type}\0${id.slice(0, ID_LENGTH_MAX)}`
 }
 

@@ -18,7 +18,7 @@ const ENTRY_SIGNATURE = 0x02014b50
 const LOCAL_BYTES = 30
 const LOCAL_SIGNATURE = 0x04034b50
 const COMMENT_BYTES_MAX = 65_535
-/** Parts that a file may list; a workbook of 10,000 sheets has 20,000. */
+/** Maximum parts of a file; a workbook of 10,000 sheets has 20,000. */
 const ENTRIES_MAX = 65_535
 const PIECE_BYTES = 64 * 1024
 const STORED = 0

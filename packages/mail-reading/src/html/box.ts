@@ -22,22 +22,22 @@ import { lengthPx, WIDE_KEYWORD } from './css-values.ts'
 
 /** The computed text style, which children inherit. */
 export type Box = TextStyle & {
-  /** Why everything within is invisible, whatever it declares; null if it is not. */
+  /** Why all content is invisible, regardless of its own styles; null if it is visible. */
   readonly hiding: RemovalKind | null
-  /** Why text directly in the box is invisible; null if it is not. */
+  /** Why text directly in the box is invisible; null if it is visible. */
   readonly unseen: RemovalKind | null
   readonly variables: Variables
 }
 
 type TextStyle = {
-  /** Null if unknown. */
+  /** The text colour; null if unknown. */
   readonly colour: Colour | null
   readonly linkColour: Colour
-  /** Fill colour of letters; undefined if it is the text colour, null if unknown. */
+  /** Fill colour of letters; undefined if it is the text colour, null if it is unknown. */
   readonly fill: Colour | null | undefined
-  /** Possible backgrounds of the text as displayed: several on a gradient; null on a picture. */
+  /** Possible backgrounds of the text: several on a gradient, null on a picture. */
   readonly backgrounds: readonly Colour[] | null
-  /** Combined colour filter of the ancestors; null for none. */
+  /** Combined colour filter of the ancestors; null if there is none. */
   readonly filter: ColourFilter | null
   readonly fontPx: number
   /** Screen pixels per font pixel. */
@@ -89,7 +89,7 @@ export function boxOf(
   return box
 }
 
-/** Siblings in mail often share one style. */
+/** One cached box per style, because siblings in mail often share a style. */
 const lastBoxes = new WeakMap<Styles, { readonly outer: Box; readonly box: Box }>()
 
 function hidingOf(styles: Styles, { fontPx, scale, opacity }: TextStyle): RemovalKind | null {
@@ -132,7 +132,7 @@ function isClipped(styles: Styles, fontPx: number): boolean {
   return isEmptyShape(shape, list, fontPx) || isShapeAway(shape, list, fontPx)
 }
 
-/** A clip that leaves at most this (pixels, or thousandths of the box) hides everything. */
+/** A clip that leaves at most this much (pixels, or thousandths of the box) hides everything. */
 const SHAPE_MAX = 10
 const SHAPE_WHOLE = 1_000
 
@@ -187,7 +187,7 @@ function areaOf(points: readonly (readonly (number | null)[])[]): number {
   return Math.abs(area / 2)
 }
 
-/** Whether a gradient mask hides everything; a picture's effect is unknown. */
+/** Whether a gradient mask hides everything. The effect of a picture is unknown. */
 function isMasked(styles: Styles): boolean {
   const image = styles.get('mask-image') ?? 'none'
   if (!isPicture(image)) return false
@@ -209,7 +209,7 @@ function hasNoSize(styles: Styles, fontPx: number): boolean {
   const contained = styles.get('contain') ?? ''
   const isContained =
     /strict|(?:^|\s)size/.test(contained) || /(?:^|\s)size/.test(styles.get('container-type') ?? '')
-  // Contained boxes get no height from their content.
+  // The content of a contained box does not increase its height.
   const hasNoHeight = isContained && !/\d/.test(styles.get('height') ?? '')
   const isLow = (px: number) => hasNoHeight || isAtMost('height', px) || isAtMost('max-height', px)
   const isNarrow = (px: number) => isAtMost('width', px) || isAtMost('max-width', px)
@@ -223,7 +223,7 @@ function hasNoSize(styles: Styles, fontPx: number): boolean {
   return (hides('y') && (isLow(little) || hasNoLines)) || (hides('x') && isNarrow(little))
 }
 
-/** More than the width of any box in mail. */
+/** More pixels than the width of any box in mail. */
 const AWAY_PX = 500
 
 function isAway(styles: Styles, fontPx: number): boolean {
@@ -243,9 +243,9 @@ function isAway(styles: Styles, fontPx: number): boolean {
   return Math.abs(length('left')) >= FAR_PX || Math.abs(length('right')) >= FAR_PX
 }
 
-/** Text to the right or below can be scrolled to, unless it is this far away. */
+/** Text to the right or below can be reached by scrolling, unless it is this far away. */
 const FAR_PX = 3_000
-/** The height of a large screen; 200vh is more. */
+/** The height of a large screen, which is less than 200vh. */
 const BELOW_PX = 1_500
 
 const TRANSFORMS = ['translate', 'rotate', 'scale', 'transform'] as const
@@ -259,7 +259,7 @@ function movementOf(styles: Styles, fontPx: number): Placement {
   return placementOf({ translate, rotate, scale, transform }, fontPx)
 }
 
-/** Factor by which an element shrinks its text; 0 if it shows an invisible back side. */
+/** The factor by which an element shrinks its text; 0 if it turns its invisible back. */
 function shrinkOf(styles: Styles, fontPx: number): number {
   const { scale, isTurned } = movementOf(styles, fontPx)
   if (isTurned && styles.get('backface-visibility') === 'hidden') return 0
@@ -431,7 +431,7 @@ function wordOf({ red, green, blue, alpha }: Colour): string {
   return `rgb(${red} ${green} ${blue} / ${alpha})`
 }
 
-/** The visible gradient colours, blended with the layers below where they are translucent. */
+/** The visible gradient colours, blended with the layers below if they are translucent. */
 function layered(
   image: string,
   under: Box['backgrounds'],

@@ -14,7 +14,7 @@ import { WIDE_KEYWORD } from './css-values.ts'
 
 export type Styles = ReadonlyMap<string, string>
 
-/** Alternative styles that an element may have in some browsers. */
+/** Alternative styles that some browsers may give an element. */
 type OtherStyles = {
   readonly styles: Styles
   /** Whether an unevaluated value may hide the element. */
@@ -84,23 +84,25 @@ function othersOf({ styles, unclear }: Cascaded, sheet: StyleSheet): readonly Ot
     }
   }
   if (isOutlined) others.push({ styles: new Map(styles).set(FILL, 'grey'), mayHide: false })
-  // Text is blended only with a backdrop that belongs to the message.
+  // Text is blended only with a backdrop that is part of the message.
   if (mode !== 'normal') others.push({ styles: new Map(styles).set(BLENDED, mode), mayHide: false })
   return others
 }
 
 const FILL = '-webkit-text-fill-color'
-/** Shadows and strokes show letters whose own colour is invisible. */
+/** Properties for shadows and strokes, which reveal letters of an invisible colour. */
 const OUTLINES = ['text-shadow', '-webkit-text-stroke', '-webkit-text-stroke-width']
 
 function hasOwnFont(families: string, own: ReadonlySet<string>): boolean {
   return families.split(',').some((family) => own.has(familyName(family)))
 }
 
-/** Internal property: the effective blend mode. */
+/** Internal property for the effective blend mode. */
 export const BLENDED = '-blended'
 
-/** CSS Cascade 5 §6: rules, the style attribute, then important declarations of both. */
+/**
+ * The cascade (CSS Cascade 5 §6): rules, the style attribute, then important declarations of both.
+ */
 function cascade(
   rules: readonly StyleRule[],
   inline: readonly Declaration[],
@@ -137,7 +139,7 @@ function variablesOf(ordered: readonly Declaration[], outer: Variables): Variabl
   const own = ordered.filter(({ property }) => property.startsWith('--'))
   if (own.length === 0) return outer
   const scope = new Map<string, string | null>()
-  // Not copied: elements may have many variables, and each may set one more.
+  // Variables are not copied: an element may inherit many and set one more.
   const variables: Variables = {
     get: (name) => {
       const value = scope.get(name)
@@ -158,7 +160,7 @@ function variablesOf(ordered: readonly Declaration[], outer: Variables): Variabl
 
 type OwnStyle = {
   readonly declarations: readonly Declaration[]
-  /** Its styles without rules; null if variables are involved. */
+  /** The element's styles without rules; null if they involve variables. */
   readonly plain: Cascaded | null
 }
 
@@ -167,9 +169,9 @@ const NO_STYLE: OwnStyle = {
   declarations: [],
   plain: { styles: new Map(), variables: NO_VARIABLES, unclear: [] },
 }
-/** Mail repeats its style attributes, within a message and across messages. */
+/** Style attributes are cached, because mail repeats them within a message and across messages. */
 const known = new Map<string, OwnStyle>()
-/** Characters of all cached styles, and of one. */
+/** Maximum characters of all cached styles, and of one style. */
 const KNOWN_LENGTH_MAX = 256 * 1024
 const STYLE_LENGTH_MAX = 2_000
 let knownLength = 0
@@ -189,7 +191,7 @@ function ownStyle(style: string): OwnStyle {
     known.clear()
     knownLength = style.length
   }
-  // Copied, because a slice would keep the whole HTML in memory.
+  // The key is copied, because a slice would keep the complete HTML in memory.
   known.set(Buffer.from(style).toString(), own)
   return own
 }
@@ -230,7 +232,7 @@ function put(styles: Map<string, string>, { property, value }: Declaration): voi
   }
 }
 
-/** Physical sides of logical properties: the start and, if applicable, the end. */
+/** Physical sides of logical properties: the start and, for pairs, the end. */
 const FLOW_SIDES: Readonly<Record<string, readonly string[]>> = {
   'inset-inline': ['left', 'right'],
   'inset-block': ['top', 'bottom'],

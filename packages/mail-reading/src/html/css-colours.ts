@@ -2,7 +2,7 @@ export type Colour = {
   readonly red: number
   readonly green: number
   readonly blue: number
-  /** 0 to 1. */
+  /** Opacity from 0 to 1. */
   readonly alpha: number
 }
 
@@ -173,7 +173,9 @@ function fromLinear(linear: Triple, alpha: number): Colour | null {
   return made(red, green, blue, alpha)
 }
 
-/** `color(srgb 1 1 1)`. Wider spaces are treated as sRGB, which preserves white and black. */
+/**
+ * Parses `color(srgb 1 1 1)`. Wider spaces are treated as sRGB, which preserves white and black.
+ */
 function fromSpace([space = '', ...parts]: readonly string[]): Colour | null {
   const [red = 0, green = 0, blue = 0] = parts.map((part) => shareOf(part, 1))
   const alpha = shareOf(parts[3] ?? '1', 1)
@@ -183,8 +185,7 @@ function fromSpace([space = '', ...parts]: readonly string[]): Colour | null {
 }
 
 /**
- * Mixes in sRGB whatever the colour space; similar colours stay similar. light-dark() gives the
- * light colour.
+ * Always mixes in sRGB, in which similar colours stay similar. light-dark() means the light colour.
  */
 function fromColours(name: string, parts: readonly string[]): Colour | null {
   if (name === 'light-dark') return readColour(parts[0] ?? '')

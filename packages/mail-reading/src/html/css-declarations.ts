@@ -8,10 +8,10 @@ import { endOfCall, isUnevaluated, isValid, WIDE_KEYWORD } from './css-values.ts
 
 export type Declaration = {
   readonly property: string
-  /** In lower case except for variables, without `!important` and surrounding blanks. */
+  /** The value in lower case except for variables, without `!important` and surrounding blanks. */
   readonly value: string
   readonly isImportant: boolean
-  /** Whether browsers compute the value but this code does not. */
+  /** Whether browsers compute the value but the hidden text detector cannot. */
   readonly isUnclear: boolean
   /** Whether variables must be substituted first. */
   readonly hasVariables: boolean
@@ -44,7 +44,7 @@ const ALIASES: Readonly<Record<string, string>> = Object.fromEntries(
       return pairs
     }, []),
 )
-/** Longer values count as invalid, because the lexer's time grows with their length. */
+/** Longer values are treated as invalid, because the lexer's time grows with their length. */
 const VALUE_LENGTH_MAX = 2_000
 
 /** The declarations of a style attribute that may hide text, in order. Never throws. */
@@ -54,7 +54,7 @@ export function readDeclarations(style: string): Declaration[] {
     const list = parse(style, { context: 'declarationList', parseValue: false })
     return list.type === 'DeclarationList' ? declarationsOf(list.children) : []
   } catch {
-    // The style is nested too deep for the parser.
+    // The style is nested too deeply for the parser.
     return []
   }
 }
@@ -68,7 +68,7 @@ export function declarationsOf(nodes: Iterable<CssNode>): Declaration[] {
   return found
 }
 
-/** Null for a property that hides nothing, and for a declaration that browsers drop. */
+/** Null for a property that cannot hide text, and for a declaration that browsers drop. */
 function makeDeclaration({ property, value, important }: DeclarationNode): Declaration | null {
   const isImportant = String(important).toLowerCase()
   if (value.type !== 'Raw' || !/^(?:true|false|important)$/.test(isImportant)) return null
@@ -108,7 +108,7 @@ function evaluate(
 const REFERRING = /^(?:clip-path|filter|content)$/
 const COLOURS = /^(?:color|background-color|-webkit-text-fill-color)$/
 
-/** Whether browsers compute the value but this code does not. */
+/** Whether browsers compute the value but the hidden text detector cannot. */
 function isUnclear(property: string, value: string): boolean {
   if (isUnevaluated(value)) return true
   // The effect of a reference is unknown without the picture or shape it names.
@@ -117,7 +117,7 @@ function isUnclear(property: string, value: string): boolean {
   return value !== 'currentcolor' && readColour(value) === null && isValid(property, value)
 }
 
-/** Substitutes variables; an invalid result counts as `unset` (CSS Variables 1 §3.1). */
+/** Substitutes variables. An invalid result is treated as `unset` (CSS Variables 1 §3.1). */
 export function resolve(declaration: Declaration, variables: Variables): Declaration {
   const { property, value } = declaration
   const filled = substitute(value, variables)
@@ -125,15 +125,18 @@ export function resolve(declaration: Declaration, variables: Variables): Declara
   return found === null ? { ...declaration, value: 'unset' } : { ...declaration, ...found }
 }
 
-/** By name; undefined for an unset variable. */
+/** Values of variables by name; undefined for an unset variable. */
 export type Variables = { readonly get: (name: string) => string | undefined }
 
-/** Real mail has two per value. */
+/** Real mail has two substitutions per value. */
 const SUBSTITUTIONS_MAX = 16
-/** Represents a value that is not evaluated and whose effect is therefore unclear. */
+/** Replaces a value that is not evaluated, whose effect is therefore unclear. */
 const UNREAD = 'if()'
 
-/** Null if a variable is unset and has no fallback. Screen insets are zero, as on a desktop. */
+/**
+ * Substitutes the variables in a value. Null if one is unset and has no fallback. Screen insets are
+ * zero, as on a desktop.
+ */
 export function substitute(value: string, variables: Variables): string | null {
   let text = value
   for (let count = 0; count < SUBSTITUTIONS_MAX; count++) {
@@ -162,15 +165,15 @@ function withoutComments(text: string): string {
   return text.replace(/\/\*.*?(?:\*\/|$)/gs, ' ')
 }
 
-/** CSS Syntax 3 §4.2 has fewer blanks than JavaScript. */
+/** White space in CSS (CSS Syntax 3 §4.2) is narrower than in JavaScript. */
 function trimBlanks(text: string): string {
   return text.replace(/^[ \t\r\n\f]+/, '').replace(/(?<![ \t\r\n\f])[ \t\r\n\f]+$/, '')
 }
 
 /**
- * Decodes escapes (CSS Syntax 3 §4.3.7): `\64 isplay` is `display`. An escape is part of a name, so
- * one that stands for no letter, or would make the name a number, becomes a character that no
- * keyword has.
+ * Decodes escapes (CSS Syntax 3 §4.3.7): `\64 isplay` is `display`. An escape is part of a name. An
+ * escape that is not a letter, or would turn the name into a number, therefore becomes a character
+ * that occurs in no keyword.
  */
 function unescapeCss(text: string): string {
   if (!text.includes('\\')) return text

@@ -7,7 +7,7 @@ export type ColourFilter = (colour: Colour) => Colour
 
 type Triple = readonly [number, number, number]
 
-/** Null for a value that changes no colour. */
+/** The filter's effect on a colour; null if it has none. */
 export function filterOf(value: string | undefined): ColourFilter | null {
   const steps: ColourFilter[] = []
   for (const [, name = '', argument = ''] of (value ?? '').matchAll(/([a-z-]+)\(([^()]*)\)/g)) {
@@ -31,7 +31,7 @@ const each =
   (change: (channel: number) => number) =>
   ([red, green, blue]: Triple): Triple => [change(red), change(green), change(blue)]
 
-/** Grey at 0, the original colour at 1. */
+/** The result is grey at 0 and the original colour at 1. */
 const saturated =
   (amount: number) =>
   ([red, green, blue]: Triple): Triple => {
@@ -58,7 +58,7 @@ const STEPS: Readonly<Record<string, (amount: number) => (channels: Triple) => T
   },
 }
 
-/** Null for an unsupported mode. */
+/** The effect of a blend mode on a colour; null for an unsupported mode. */
 export function blendedWith(mode: string, backdrop: Colour): ColourFilter | null {
   const step = MODES[mode]
   if (step === undefined) return null
@@ -78,7 +78,7 @@ const screen = (below: number, own: number) => below + own - below * own
 const hardLight = (below: number, own: number) =>
   own <= 0.5 ? 2 * below * own : screen(below, 2 * own - 1)
 
-/** Blend modes as functions of the backdrop and the colour on it, each 0 to 1. */
+/** Blend modes as functions of the backdrop and the colour above it, each from 0 to 1. */
 const MODES: Readonly<Record<string, (below: number, own: number) => number>> = {
   multiply: (below, own) => below * own,
   screen,

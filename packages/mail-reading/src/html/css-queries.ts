@@ -5,14 +5,14 @@ import { isKnownSelector } from './css-selectors.ts'
 import { cssTree } from './css-tree.ts'
 import { isKnownProperty, isUnevaluated, isValid, lengthPx } from './css-values.ts'
 
-/** Characters of a condition; longer ones are not evaluated. */
+/** Maximum characters of a condition; longer conditions are not evaluated. */
 const QUERY_LENGTH_MAX = 1_000
 const DEPTH_MAX = 8
 
-/** Null for an unknown condition: browsers differ on it, or it is unsupported here. */
+/** The result of a condition; null if browsers differ on it or it is unsupported. */
 export type Truth = boolean | null
 
-/** Whether at least one query of the list holds; an empty list ('') holds. */
+/** Whether at least one query of the list matches; an empty list ('') matches. */
 export function matchesScreen(list: string): Truth {
   if (list.length > QUERY_LENGTH_MAX) return null
   const plain = list.toLowerCase().replace(/\/\*.*?\*\//gs, ' ')
@@ -141,7 +141,7 @@ const WORDS: Readonly<Record<string, string>> = {
   scripting: 'none',
 }
 
-/** `name`, `name: value`, `min-name: value`, `name < value` or `value < name < value`. */
+/** Evaluates `name`, `name: value`, `min-name: value`, `name < value` or `value < name < value`. */
 function matchesFeature(inner: string): Truth {
   const range = /^([^<>=]+?)\s*(<=?|>=?|=)\s*([^<>=]+?)(?:\s*(<=?|>=?|=)\s*([^<>=]+))?$/.exec(inner)
   if (range !== null) return matchesRange(range)

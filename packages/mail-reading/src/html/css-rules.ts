@@ -14,7 +14,7 @@ import {
 } from './css-selectors.ts'
 import { cssTree } from './css-tree.ts'
 
-/** Characters of the style sheets of a message; real ones stay under 60,000. */
+/** Maximum characters of the style sheets of a message; real ones stay under 60,000. */
 const STYLE_LENGTH_MAX = 256 * 1024
 const RULES_MAX = 5_000
 const AT_RULES_DEPTH_MAX = 10
@@ -37,7 +37,7 @@ export type MatchedRules = {
 }
 
 export type SheetTexts = {
-  /** `isUnclear`: it belongs to a shadow tree or to an unknown screen. */
+  /** `isUnclear` is true for a sheet in a shadow tree or for an unknown screen. */
   readonly texts: readonly { readonly text: string; readonly isUnclear: boolean }[]
   /** Whether an element of the document is a container for queries. */
   readonly hasContainers: boolean
@@ -53,14 +53,14 @@ export class StyleSheet {
   readonly #byKey = new Map<string, readonly StyleRule[]>()
   #names: ReadonlySet<string> | null = null
 
-  /** Only the first STYLE_LENGTH_MAX characters and RULES_MAX rules count. */
+  /** Only the first STYLE_LENGTH_MAX characters and RULES_MAX rules are used. */
   constructor(sheets: SheetTexts, tree: HtmlParent) {
     this.#rules = rulesOf(sheets)
     this.#tree = tree
     this.#matcher = new Matcher(sheets.isQuirky)
   }
 
-  /** Characters of unread rules; once the comparisons are exhausted, of all rules. */
+  /** Characters of unread rules. Once the comparisons are exhausted, characters of all rules. */
   get unreadLength(): number {
     return this.#matcher.isSpent ? this.#rules.length : this.#rules.unread
   }
@@ -70,7 +70,7 @@ export class StyleSheet {
     return this.#rules.initialVariables
   }
 
-  /** Font families that the message brings along, whose letters may look like anything. */
+  /** Font families that the message supplies, whose letters may look like any others. */
   get ownFonts(): ReadonlySet<string> {
     return this.#rules.ownFonts
   }
@@ -94,7 +94,7 @@ export class StyleSheet {
     return isNothing || this.#matcher.isSpent ? NO_MATCHES : { sure, unclear }
   }
 
-  /** Omits rules whose selector requires an element that the document does not have. */
+  /** The rules for a key whose selector does not require an element missing from the document. */
   #rulesWithKey(key: string): readonly StyleRule[] {
     const known = this.#byKey.get(key)
     if (known !== undefined) return known
@@ -125,10 +125,10 @@ export function compareLayers(one: readonly number[], other: readonly number[]):
   return 0
 }
 
-/** Represents the rules of a layer that are in none of its sublayers. */
+/** The rank of rules in a layer that are outside its sublayers. */
 const OUTSIDE = Number.MAX_SAFE_INTEGER
 
-/** Cached, because senders repeat their style sheets from one message to the next. */
+/** Rules are cached, because senders repeat their style sheets. */
 const knownRules = new Map<string, Rules>()
 /** Characters of all cached sheets. */
 const KNOWN_LENGTH_MAX = 256 * 1024
@@ -137,7 +137,7 @@ let knownLength = 0
 function rulesOf(sheets: SheetTexts): Rules {
   const { texts, hasContainers, isQuirky } = sheets
   if (texts.length === 0) return NO_RULES
-  // A sheet cannot contain this text, because markup ends it.
+  // The separator cannot occur in a sheet, because markup ends the sheet.
   const parts = texts.map(({ text, isUnclear }) => `${isUnclear}</style>${text}`)
   const key = `${hasContainers}${isQuirky}</style>${parts.join('</style>')}`
   const before = knownRules.get(key)
@@ -149,7 +149,7 @@ function rulesOf(sheets: SheetTexts): Rules {
     knownRules.clear()
     knownLength = key.length
   }
-  // Copied, because a slice would keep the whole HTML in memory.
+  // The key is copied, because a slice would keep the complete HTML in memory.
   knownRules.set(Buffer.from(key).toString(), rules)
   return rules
 }
@@ -210,7 +210,8 @@ class Rules {
       const parsed = parse(text, { parseValue: false, parseAtrulePrelude: false })
       if (parsed.type === 'StyleSheet') for (const node of parsed.children) this.#add(node, depth)
     } catch {
-      // Nested too deep for the parser. Without the rules more is shown, not less.
+      // The sheet is nested too deeply for the parser. Ignoring its rules shows more text, not
+      // less.
       this.#unread += text.length
     }
   }
@@ -254,12 +255,12 @@ class Rules {
     }
   }
 
-  /** Whether the rules within the at-rule (lower-case name) apply as if outside it. */
+  /** Whether the rules in the at-rule (lower-case name) apply as if they were outside it. */
   #holds(name: string, prelude: string): Truth {
     if (name === 'media') return matchesScreen(prelude)
     if (name === 'supports') return isSupported(prelude)
     if (name === 'layer') return true
-    // A container is at most as large as the screen; its name does not matter.
+    // A container is at most as large as the screen, and its name is irrelevant.
     if (name === 'container') {
       if (!this.#sheets.hasContainers) return /style\(/i.test(prelude) ? null : false
       return matchesScreen(prelude.replace(/^[^(]*?(?=not\s|\()/i, '')) || null
@@ -320,7 +321,7 @@ class Rules {
     else if (frames.length > 0) this.#unread += 1
   }
 
-  /** `@import url(data:…) layer(a) supports(…) screen`. */
+  /** Parses `@import url(data:…) layer(a) supports(…) screen`. */
   #addImport(prelude: string, depth: number): void {
     const found = /^\s*(?:url\(\s*)?(?:"([^"]*)"|'([^']*)'|([^\s)]+))\s*\)?\s*(.*)$/is.exec(prelude)
     const address = found?.[1] ?? found?.[2] ?? found?.[3] ?? ''
@@ -373,7 +374,7 @@ class Rules {
     const compiled = prelude.children
       .toArray()
       .map((node) => (node.type === 'Selector' ? compileSelector(node, context) : null))
-    // An invalid selector invalidates its whole list, and browsers support different ones.
+    // An invalid selector invalidates its list, and browsers support different selectors.
     const isUnknown = compiled.some((one) => one?.isUnknown)
     for (const one of compiled) {
       if (this.#order >= RULES_MAX) {
@@ -417,10 +418,10 @@ export function familyName(written: string): string {
 
 const NO_RULES = new Rules({ texts: [], hasContainers: false, isQuirky: false })
 
-/** Never part of a selector, such as the `;` that some programs write between rules. */
+/** Matches text that is never part of a selector, such as a `;` between rules. */
 const INVALID_SELECTOR = /^\s*[;)\]}%\d<!/?]|[;{}]/
 
-/** At-rules that hide nothing. `@starting-style` is momentary, but longer in some engines. */
+/** At-rules that cannot hide text. `@starting-style` is momentary, but longer in some engines. */
 const HARMLESS = new Set([
   'charset',
   'font-face',
@@ -438,10 +439,7 @@ const HARMLESS = new Set([
   'position-try',
 ])
 
-/**
- * Rewrites the content of a nested block as separate rules; `outer` is the selectors of the
- * enclosing rule.
- */
+/** Rewrites a nested block as separate rules; `outer` is the selector of the enclosing rule. */
 function unnested(text: string, outer: string): string {
   let rules = ''
   let own = ''
@@ -497,7 +495,7 @@ function endOfString(text: string, at: number): number {
   return end === -1 ? text.length : end
 }
 
-/** The index after the bracket that closes the one before `from`, of any kind. */
+/** The index after the bracket, of any kind, that matches the one before `from`. */
 function closingOf(text: string, from: number): number {
   let depth = 1
   for (let at = from; at < text.length; at++) {
@@ -517,7 +515,7 @@ export function isOfMail(address: string): boolean {
   return /^\s*(?:cid|mid|data|blob):/i.test(address)
 }
 
-/** The style sheet in a `data:` address; null for any other address. Never throws. */
+/** The style sheet in a `data:` address, or null for any other address. Never throws. */
 export function sheetOfAddress(address: string): string | null {
   const head = DATA_SHEET.exec(address.trim())
   if (head === null) return null

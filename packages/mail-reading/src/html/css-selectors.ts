@@ -19,10 +19,12 @@ import type {
 } from 'css-tree'
 import { cssTree } from './css-tree.ts'
 
-/** Comparisons of selectors with elements; beyond it no further element matches a rule. */
+/**
+ * Maximum comparisons of selectors with elements. Afterwards, no further element matches a rule.
+ */
 const COMPARISONS_MAX = 500_000
 
-/** Whether a condition holds: 0 for no, 1 for unknown, 2 for yes. */
+/** The result of a condition: 0 for no, 1 for unknown, 2 for yes. */
 type Truth = 0 | 1 | 2
 const NO: Truth = 0
 const MAYBE: Truth = 1
@@ -38,34 +40,34 @@ type Test = (element: HtmlElement, matcher: Matcher) => Truth
 /** Conditions on one element; `combinator` is its relation to the part on its left. */
 type Compound = {
   readonly combinator: string
-  /** The names that `namesOf` must contain: an id first, then classes, then the tag. */
+  /** The names that `namesOf` must return: an id first, then classes, then the tag. */
   readonly names: readonly string[]
   readonly tests: readonly Test[]
 }
 
-/** From right to left. */
+/** The parts of a selector from right to left. */
 export type ComplexSelector = readonly Compound[]
 
 /** The meaning of a selector depends on its sheet and document. */
 export type SelectorContext = {
-  /** In documents without a doctype, classes and ids ignore case (Selectors 4 §6). */
+  /** Whether classes and ids ignore case, as in documents without a doctype (Selectors 4 §6). */
   readonly isQuirky: boolean
   readonly isShadow: boolean
-  /** Namespace addresses by prefix; '' applies to names without one. */
+  /** Namespace addresses by prefix; '' is for names without a prefix. */
   readonly namespaces: ReadonlyMap<string, string>
 }
 
 export type CompiledSelector = {
   readonly selector: ComplexSelector
   readonly specificity: number
-  /** Whether it selects part of an element, such as its first line, whose text it may hide. */
+  /** Whether the selector is for a part of an element, such as its first line. */
   readonly isOfPart: boolean
   /** Whether a browser may drop the selector, and its whole list, as invalid. */
   readonly isUnknown: boolean
 }
 
 const PARTS_MAX = 20
-/** Selectors listed within `:not()` and similar, and the depth of such lists. */
+/** Maximum selectors in `:not()` and similar lists, and maximum depth of such lists. */
 const LISTED_MAX = 30
 const LISTS_DEPTH_MAX = 6
 
@@ -94,7 +96,7 @@ function specificityOfPseudoClass({ name, children }: PseudoClassSelector): numb
   return own + Math.max(0, ...most)
 }
 
-/** Null for a selector that hides no text of the document, whatever its rule says. */
+/** Null for a selector that cannot hide text of the document, whatever its declarations. */
 export function compileSelector(
   selector: Selector,
   context: SelectorContext,
@@ -110,7 +112,7 @@ export function compileSelector(
   }
 }
 
-/** Whether every browser knows the selector; null if unknown. */
+/** True if every browser supports the selector; null if that is unknown. */
 export function isKnownSelector(selector: Selector): true | null {
   const compiler = new Compiler({ isQuirky: false, isShadow: false, namespaces: new Map() })
   compiler.compile(selector, 0)
@@ -119,10 +121,10 @@ export function isKnownSelector(selector: Selector): true | null {
 
 /**
  * Pseudo-elements that can hide the element's own text. `first-letter` and `marker` are excluded,
- * because they cover too little of it.
+ * because they contain too little text.
  */
 const TEXT_PARTS = /^(?:first-line|details-content|slotted|part)$/
-/** Pseudo-elements that contain no text, or too little, of the document. */
+/** Pseudo-elements that contain little or no text of the document. */
 const OTHER_PARTS =
   /^(?:before|after|first-letter|marker|selection|placeholder|backdrop|cue|cue-region|file-selector-button|grammar-error|spelling-error|target-text|highlight|view-transition.*|scroll-.*|column|checkmark|picker|picker-icon|search-text|-.*)$/
 
@@ -231,7 +233,7 @@ class Compiler {
       if (listed.length >= LISTED_MAX || depth >= LISTS_DEPTH_MAX || one.type !== 'Selector') {
         return [...listed, [{ ...NO_CONDITIONS, tests: [maybe] }]]
       }
-      // Such lists do not select parts of elements.
+      // The list does not select parts of elements.
       this.part = 'whole'
       const compiled = this.compile(one, depth + 1)
       listed.push((this.part as string) === 'whole' ? compiled : [NOTHING])
@@ -358,7 +360,7 @@ function directionTest(nodes: readonly CssNode[]): Test {
   }
 }
 
-/** The value of the nearest element that has one, including the element itself. */
+/** The value of the nearest element with the attribute, including the element itself. */
 function inherited(
   element: HtmlElement,
   read: (one: HtmlElement) => string | undefined,
@@ -401,17 +403,17 @@ function hasTest(listed: readonly ComplexSelector[]): Test {
   }
 }
 
-/** The part before a leading combinator. */
+/** An empty part before a leading combinator. */
 const NO_CONDITIONS: Compound = { combinator: '', names: [], tests: [] }
 
 const isLink: Test = (element) =>
   truthOf(/^(?:a|area)$/.test(element.tagName) && attributeOf(element, 'href') !== undefined)
-/** A state that never holds without interaction. */
+/** A test for a state that requires interaction. */
 const never: Test = () => NO
 const maybe: Test = () => MAYBE
 const NOTHING: Compound = { ...NO_CONDITIONS, tests: [never] }
 
-/** Whether the selector requires a state that never holds without interaction. */
+/** Whether the selector requires a state that never occurs without interaction. */
 export function matchesNothing(selector: ComplexSelector): boolean {
   return selector.some(({ tests }) => tests.includes(never))
 }
@@ -500,7 +502,7 @@ const NTH_PLACES: Readonly<Record<string, Exclude<keyof Place, 'siblings'>>> = {
   'nth-last-of-type': 'ofTypeFromEnd',
 }
 
-/** Position among siblings, counted from 1. */
+/** Position among siblings, starting at 1. */
 type Place = {
   readonly siblings: readonly HtmlElement[]
   readonly index: number
@@ -520,11 +522,11 @@ export class Matcher {
     this.#isQuirky = isQuirky
   }
 
-  /** The tag, the id as `#id` and the classes as `.class`, each once. */
+  /** The tag, the id as `#id` and the classes as `.class`, without duplicates. */
   namesOf(element: HtmlElement): readonly string[] {
     const known = this.#names.get(element)
     if (known !== undefined) return known
-    // SVG names contain capitals.
+    // The names of SVG elements contain capitals.
     const names = [element.tagName.toLowerCase()]
     for (const { name, value: written } of element.attrs) {
       const value = this.#isQuirky ? written.toLowerCase() : written
@@ -584,7 +586,7 @@ export class Matcher {
     for (let above = parentOf(element); above !== null; above = parentOf(above)) {
       truth = either(truth, this.meets(selector, above, at))
       if (truth === YES) return YES
-      // The ancestors of the nearest match are also ancestors of all others.
+      // The ancestors of the nearest match are also ancestors of all other matches.
       if (compound.combinator === ' ' && this.#fits(compound, above) === YES) return truth
     }
     return truth
@@ -602,7 +604,7 @@ export class Matcher {
     return truth
   }
 
-  /** Computed once for all children of a parent. */
+  /** Positions are computed once for all children of a parent. */
   readonly placeOf = (element: HtmlElement): Place => {
     const known = this.#places.get(element)
     if (known !== undefined) return known

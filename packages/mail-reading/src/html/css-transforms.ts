@@ -3,7 +3,7 @@
 import { lengthPx } from './css-values.ts'
 
 export type Placement = {
-  /** Scale in the direction in which it is smallest. */
+  /** The scale in the direction in which the text is smallest. */
   readonly scale: number
   readonly xPx: number
   readonly yPx: number
@@ -23,10 +23,10 @@ export type Transforms = {
 
 /** The maximum number of evaluated functions in a list; real mail has two. */
 const FUNCTIONS_MAX = 50
-/** Assumed box size, for percentages. */
+/** The assumed box size for percentages. */
 const BOX_PX = 600
 
-/** Unknown functions and perspective are ignored. */
+/** The combined effect of transforms. Unknown functions and perspective are ignored. */
 export function placementOf(
   { translate, rotate, scale, transform }: Transforms,
   fontPx: number,
@@ -54,13 +54,13 @@ export function placementOf(
 
 const CALL = /([a-z]+(?:3d|[xyz])?)\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)/g
 
-/** Expands one, two or three values to three; missing ones are `rest`, or the first value. */
+/** Expands one or two values to three. Missing ones become `rest`, or the first value. */
 function listed(value: string, rest: string | null): string {
   const [first = '', second, third] = value.split(/\s+(?![^(]*\))/)
   return [first, second ?? rest ?? first, third ?? (rest === null ? '1' : rest)].join(',')
 }
 
-/** `y 90deg`, `1 1 0 45deg` or `45deg`. */
+/** Parses `y 90deg`, `1 1 0 45deg` or `45deg`. */
 function turnOf(value: string): string {
   const words = value.split(/\s+/)
   const angle = words.find((word) => /deg|grad|rad|turn/.test(word)) ?? '0deg'

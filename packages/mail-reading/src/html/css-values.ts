@@ -12,7 +12,7 @@ const COLOUR = `<color> | activeborder | activecaption | appworkspace | backgrou
   | scrollbar | threeddarkshadow | threedface | threedhighlight | threedlightshadow | threedshadow | window
   | windowframe | windowtext`
 
-/** The values that Chromium accepts, in the grammar of CSS Values 4. */
+/** Values that Chromium accepts, in the grammar of CSS Values 4. */
 const SYNTAX: Readonly<Record<string, string>> = {
   display: `none | contents | inline-block | inline-table | inline-flex | inline-grid | -webkit-box | -webkit-inline-box
     | -webkit-flex | -webkit-inline-flex | table-row-group | table-header-group | table-footer-group | table-row
@@ -59,12 +59,12 @@ const SYNTAX: Readonly<Record<string, string>> = {
 /** Keywords that every property accepts (CSS Cascade 5 §7). */
 export const WIDE_KEYWORD = /^(?:inherit|initial|unset|revert|revert-layer)$/
 
-/** Whether the grammar has the property; others may belong to one engine. */
+/** Whether the grammar contains the property. Other properties may exist in a single engine. */
 export function isKnownProperty(property: string): boolean {
   return property in SYNTAX || cssTree().lexer.getProperty(property, false) !== null
 }
 
-/** `value` is in lower case, without comments, surrounding blanks and `!important`. */
+/** `value` must be in lower case, without comments, surrounding blanks and `!important`. */
 export function isValid(property: string, value: string): boolean {
   if (WIDE_KEYWORD.test(value)) return true
   const key = `${property}:${value}`
@@ -76,11 +76,11 @@ export function isValid(property: string, value: string): boolean {
   return valid
 }
 
-/** Cached, because mail repeats its values, within a message and across messages. */
+/** Results are cached, because mail repeats its values within a message and across messages. */
 const known = new Map<string, boolean>()
 const KNOWN_MAX = 5_000
 
-/** Whether the value has a function that browsers compute and this code does not. */
+/** Whether the value has a function that browsers compute but the hidden text detector cannot. */
 export function isUnevaluated(value: string): boolean {
   return value.includes('(') && UNEVALUATED.test(value)
 }
@@ -88,7 +88,7 @@ export function isUnevaluated(value: string): boolean {
 const UNEVALUATED =
   /(?<![\w-])(?:attr|if|inherit|random|random-item|anchor|anchor-size|toggle|sibling-index|sibling-count|calc-size|interpolate|progress|contrast-color|shape|path|sin|cos|tan|asin|acos|atan|atan2|pow|sqrt|hypot|log|exp|abs|sign|round|mod|rem|--[\w-]+)\(|(?<![\w-])(?:rgb|hsl|hwb|lab|lch|oklab|oklch|color|alpha)a?\(\s*from\s/
 
-/** Values of other engines, colours that no screen has, and functions that are not evaluated. */
+/** Values of other engines, wide-gamut colours, and functions that are not evaluated. */
 const FOREIGN =
   /(?:^|[\s,(])-(?:moz|ms|o|khtml)-(?!\s)|-webkit-(?:text|link|activelink|calc|focus)|\b(?:device-cmyk|element|paint|cross-fade|attr|if|random|anchor|anchor-size|toggle|src)\(|\bpath\(|\bellipse\(\s*[^\s),]+\s*\)|\bopacity\(\s*-/
 
@@ -106,10 +106,10 @@ function matches(property: string, value: string): boolean {
   return error === null
 }
 
-/** Compiled for the lexer, which would otherwise parse the text again for each value. */
+/** Compiled grammars, because the lexer would otherwise parse the text for each value. */
 const grammars = new Map<string, DSNode>()
 
-/** Null for a property that SYNTAX does not have. */
+/** The compiled grammar of a property; null if SYNTAX does not contain the property. */
 function grammarOf(property: string): DSNode | null {
   const syntax = SYNTAX[property]
   if (syntax === undefined) return null
@@ -121,9 +121,9 @@ function grammarOf(property: string): DSNode | null {
 }
 
 /**
- * Numbers without a unit are pixels in documents without a doctype, and invalid otherwise. Mail is
- * displayed in both modes: such a number counts if it hides text; otherwise an earlier declaration
- * counts.
+ * Properties whose numbers without a unit are pixels in documents without a doctype, and invalid
+ * otherwise. Mail is displayed in both modes. Such a number is used if it hides text; otherwise an
+ * earlier declaration is used.
  */
 const QUIRKY = new Set(
   'font-size width height max-width max-height left top right bottom text-indent margin-top margin-left'.split(
@@ -137,7 +137,7 @@ function hides(property: string, number: number): boolean {
     : number <= -500 || number >= 3_000
 }
 
-/** Whether all brackets are closed; browsers close open ones only at the end of a style. */
+/** Whether all brackets are closed. Browsers close open ones only at the end of a style. */
 function hasClosedBrackets(value: string): boolean {
   if (!/["'()[\]{}]/.test(value)) return true
   const open: string[] = []
@@ -157,7 +157,7 @@ function hasClosedBrackets(value: string): boolean {
 
 const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' }
 
-/** Replaces each calculation with a value of its kind; null if one is invalid. */
+/** Replaces each calculation with a value of its kind. Null if a calculation is invalid. */
 function withoutMath(value: string): string | null {
   let plain = ''
   let rest = value
@@ -175,7 +175,9 @@ function withoutMath(value: string): string | null {
 
 const MATH = /(?<![\w-])(?:calc|min|max|clamp|round|mod|rem|abs|sign|hypot|sqrt|pow|exp|log)\(/
 
-/** The index after the bracket that closes the call; `at` is after the opening one. */
+/**
+ * The index after the bracket that closes the call. `at` is the index after the opening bracket.
+ */
 export function endOfCall(text: string, at: number): number {
   let depth = 1
   let end = at
@@ -210,16 +212,16 @@ const EM_PER_UNIT: Readonly<Record<string, number>> = {
   cap: 0.7,
   lh: 1.2,
 }
-/** Viewport units: a hundredth of the window, in all forms. */
+/** Viewport units: a hundredth of the window, in all variants. */
 const VIEWPORT_UNIT = /^(?:[sld]?v|cq)(w|h|i|b|min|max)$/
-/** The base of a percentage if nothing else is known: the width of a window. */
+/** The default base of a percentage: the width of a window. */
 const WHOLE_PX = 1_024
 const VIEWPORT_PX: Readonly<Record<string, number>> = { w: 10.24, i: 10.24, max: 10.24 }
 const VIEWPORT_HEIGHT_PX = 7.68
 
 /**
- * Null for text that is not a length. `fontPx` is one `em`, `wholePx` is 100 %. A number without a
- * unit counts as pixels, as browsers treat it in mail without a doctype.
+ * A length in pixels; null for other text. `fontPx` is one `em`, and `wholePx` is 100 %. A number
+ * without a unit is in pixels, as in mail without a doctype.
  */
 export function lengthPx(
   text: string | undefined,

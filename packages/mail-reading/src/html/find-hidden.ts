@@ -10,7 +10,7 @@ import {
 import { isCarrier, type RemovalKind, type RemovalTally, stripInvisible } from '#view/removal.ts'
 import { hiddenLength, removeHidden } from './hidden.ts'
 
-/** Like `removeHidden`, counting the removed characters in `tally`. */
+/** Like `removeHidden`, but counts the removed characters in `tally`. */
 export function tallyHidden(
   tree: HtmlParent,
   tally: RemovalTally,
@@ -28,7 +28,7 @@ export function tallyCarriers(text: string, tally: RemovalTally): void {
   stripInvisible(text, tally, isCarrier)
 }
 
-/** Does the same for the texts and picture descriptions of a tree. */
+/** Like `tallyCarriers`, for the texts and picture descriptions of a tree. */
 export function tallyCarriersWithin({ childNodes }: HtmlParent, tally: RemovalTally): void {
   for (const node of childNodes) {
     if (isText(node)) tallyCarriers(node.value, tally)

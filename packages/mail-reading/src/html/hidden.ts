@@ -1,6 +1,6 @@
-// Finds the nodes of a document that a person does not see. Evaluates two versions of the document:
-// one in which only supported declarations apply, and one in which the others apply too. Text that
-// is hidden in both is removed; text that is hidden in one is kept and reported as unclear.
+// Finds the nodes of a document that a person cannot see. Evaluates the document twice: once with
+// only the supported declarations, and once as if the unsupported ones applied too. Text that is
+// hidden in both versions is removed. Text that is hidden in one is kept and reported as unclear.
 
 import {
   attributeOf,
@@ -21,7 +21,7 @@ import { collapsedColumns, drawnValue, isUndrawn, NO_TEXT, openShadowRoots } fro
 /** Called before a node is removed, and before a picture loses its description. */
 type OnRemoved = (kind: RemovalKind, node: HtmlNode) => void
 
-/** Whether HTML may hide text; `false` is certain. */
+/** Whether HTML may hide text. A negative answer is certain. */
 export function mayHide(html: string): boolean {
   return MAY_HIDE.test(html)
 }
@@ -30,9 +30,9 @@ const MAY_HIDE =
   /style|hidden|popover|<(?:!--|font|noscript|dialog|details|img|head|title|script|template|object|embed|applet|iframe|svg|math|canvas|audio|video|map|select|input|datalist|meter|progress|rp)|bgcolor|background|(?:text|link)\s*=/i
 
 /**
- * Removes the nodes that a person does not see, and the descriptions of pictures too small to see.
- * Visible pictures within elements whose text is hidden are kept, and so is text of the kind
- * `unclear`. Returns the number of characters of unread style sheets, which may hide more.
+ * Removes the nodes that a person cannot see, and the descriptions of pictures too small to see.
+ * Keeps visible pictures within elements whose text is hidden, and text of the kind `unclear`.
+ * Returns the number of characters of unread style sheets, which may hide more text.
  */
 export function removeHidden(tree: HtmlParent, onRemoved: OnRemoved): number {
   const shadows = openShadowRoots(tree)
@@ -48,7 +48,7 @@ export function removeHidden(tree: HtmlParent, onRemoved: OnRemoved): number {
 type Walk = {
   readonly sheet: StyleSheet
   readonly onRemoved: OnRemoved
-  /** Changes applied after the walk, because selectors depend on the original siblings. */
+  /** Changes are applied after the walk, because selectors depend on the original siblings. */
   readonly changes: (() => void)[]
   readonly shadows: ReturnType<typeof openShadowRoots>
   readonly columns: ReadonlySet<HtmlElement>
@@ -57,11 +57,11 @@ type Walk = {
 /** The box around a node in both versions of the document. */
 type Boxes = {
   readonly box: Seen
-  /** The box in the second version; null if it is the same. */
+  /** The box in the second version; null if both versions agree. */
   readonly other: Seen | null
 }
 
-/** `gone`: why the content is hidden here, although the other version shows it. */
+/** `gone` explains why the content is hidden in this version although the other one shows it. */
 type Seen = Box & { readonly gone?: RemovalKind }
 
 function walkWithin(parent: HtmlParent, boxes: Boxes, walk: Walk): void {
@@ -95,7 +95,7 @@ function textKind({ gone, unseen }: Seen): RemovalKind | null {
   return gone ?? unseen
 }
 
-/** The visible part of closed details, null for nothing; undefined for any other element. */
+/** The visible part of closed details: null if there is none, undefined for another element. */
 function closedSummary(element: HtmlElement): HtmlElement | null | undefined {
   if (element.tagName !== 'details' || attributeOf(element, 'open') !== undefined) return undefined
   return element.childNodes.filter(isElement).find(({ tagName }) => tagName === 'summary') ?? null
@@ -118,7 +118,7 @@ function isKeptElement(element: HtmlElement, outer: Boxes, walk: Walk): boolean 
   return true
 }
 
-/** An element in one version of the document. */
+/** The evaluation of an element in one version of the document. */
 type Judgement = { readonly kind: RemovalKind | null; readonly box: Seen }
 
 function goneBox({ kind, box }: Judgement): Seen {
@@ -136,7 +136,7 @@ function judge(
   return { kind: hidingKind(element, style.styles, box, walk), box }
 }
 
-/** The element in the second version; null if it is the same. */
+/** The element in the second version; null if both versions agree. */
 function otherOf(
   element: HtmlElement,
   style: ElementStyle,
@@ -219,7 +219,7 @@ function keepPicture(
   if (kind !== 'unclear') description.value = ''
 }
 
-/** Pictures with sides of at most this many pixels show nothing. */
+/** Pictures with sides of at most this many pixels are invisible. */
 const PIXEL_MAX = 3
 
 function isPixel(element: HtmlElement, styles: Styles, fontPx: number): boolean {
@@ -277,7 +277,7 @@ function sheetHolds(element: HtmlElement) {
   return isCss && matchesScreen(attributeOf(element, 'media') ?? '')
 }
 
-/** '' for a sheet that mail programs do not load; null for a possible part of the message. */
+/** The text of a style sheet: '' if programs do not load it, null if it may be in the message. */
 function sheetText(element: HtmlElement): string | null {
   if (element.tagName === 'style') {
     return element.childNodes.map((node) => (isText(node) ? node.value : '')).join('')
@@ -288,7 +288,7 @@ function sheetText(element: HtmlElement): string | null {
   return sheetOfAddress(address) ?? (isOfMail(address) ? null : '')
 }
 
-/** Visible code points in a node's text, without the fillers that pad a preview. */
+/** Number of visible code points in a node's text, without the fillers that pad a preview. */
 export function hiddenLength(node: HtmlNode): number {
   if (isText(node)) return visibleLength(node.value)
   if (node.nodeName === '#comment' && 'data' in node) return visibleLength(node.data)

@@ -1,4 +1,4 @@
-// Elements whose content browsers do not draw, or draw elsewhere, whatever their style.
+// Elements whose content browsers never draw, or draw elsewhere, whatever their style.
 
 import {
   attributeOf,
@@ -35,7 +35,7 @@ export function isUndrawn(element: HtmlElement): boolean {
   return false
 }
 
-/** A closed list shows the selected option, or else the first one. */
+/** A closed list shows the selected option, or else its first option. */
 function isUnselected(element: HtmlElement): boolean {
   let list: HtmlNode | HtmlParent | null = element.parentNode
   while (list !== null && isElement(list) && list.tagName !== 'select') list = list.parentNode
@@ -62,7 +62,7 @@ function chosenOption(list: HtmlElement): HtmlElement | null {
   return chosen
 }
 
-/** The text in a form control as written; null for other elements and if there is none. */
+/** The text in a form control as written; null for other elements and empty controls. */
 export function drawnValue(element: HtmlElement): string | null {
   if (element.tagName !== 'input') return null
   const type = attributeOf(element, 'type')?.toLowerCase() ?? 'text'
@@ -76,15 +76,15 @@ const NO_VALUE = wordSet('hidden checkbox radio password file image range color'
 /** Declarative shadow roots (WHATWG HTML §4.12.3) of a document. */
 export type ShadowRoots = {
   readonly roots: ReadonlySet<HtmlElement>
-  /** Elements beside a root, which browsers do not draw. */
+  /** Elements beside a shadow root, which browsers do not draw. */
   readonly covered: ReadonlySet<HtmlElement>
 }
 
 const NO_SHADOWS: ShadowRoots = { roots: new Set(), covered: new Set() }
 
 /**
- * Moves the content of shadow roots into elements of the document, and the text beside them into
- * elements too. Programs that insert mail into a page draw one of the two, others the other.
+ * Moves the content of shadow roots, and the text beside them, into elements of the document. Some
+ * programs that insert mail into a page draw the content of a root, and others the text beside it.
  */
 export function openShadowRoots(tree: HtmlParent): ShadowRoots {
   const templates: HtmlElement[] = []
@@ -99,7 +99,7 @@ export function openShadowRoots(tree: HtmlParent): ShadowRoots {
   if (templates.length === 0) return NO_SHADOWS
   const roots = new Set<HtmlElement>()
   const covered = new Set<HtmlElement>()
-  // Only the first shadow root of an element counts.
+  // Only the first shadow root of an element is used.
   const hosts = new Set<HtmlParent>()
   for (const template of templates) {
     const host = template.parentNode
@@ -164,7 +164,7 @@ export function collapsedColumns(tree: HtmlParent, sheet: StyleSheet): ReadonlyS
   return cells
 }
 
-/** Indexes of the collapsed columns, from 0. */
+/** Indexes of the collapsed columns, starting at 0. */
 function columnsOf(table: HtmlElement, sheet: StyleSheet): ReadonlySet<number> {
   const collapsed = new Set<number>()
   let place = 0

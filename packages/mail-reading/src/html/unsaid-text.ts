@@ -1,4 +1,4 @@
-// Finds text in the text part that the HTML lacks. People see the HTML.
+// Finds text in the text part that is missing from the HTML, which is what people see.
 
 import { stripTags } from '@mailroom/mail/html/text.ts'
 import {
@@ -12,13 +12,13 @@ import {
 import { countCodePoints } from '#view/removal.ts'
 import { drawnValue, NO_TEXT } from './undrawn.ts'
 
-/** Characters of each body that are compared; longer bodies are not compared. */
+/** Maximum characters of each body; longer bodies are not compared. */
 const COMPARED_LENGTH_MAX = 256 * 1024
 
 /**
- * Code points of the sections of `text` that are missing in `html`. Hidden text in the HTML counts
- * as present, because it is reported separately; link addresses, quotation marks, pictures and
- * layout are ignored. 0 for HTML that is not parsed. Runs in linear time.
+ * Number of code points in the sections of `text` that are missing in `html`. Hidden text in the
+ * HTML is not missing, because it is reported separately. Link addresses, quotation marks, pictures
+ * and layout are ignored. Returns 0 for HTML that cannot be parsed. Runs in linear time.
  */
 export function unsaidLength(text: string, html: string): number {
   if (text === '' || html === '') return 0
@@ -29,7 +29,7 @@ export function unsaidLength(text: string, html: string): number {
   return tree === null ? 0 : unsaid(words, textWithin(tree))
 }
 
-/** Does the same for `seen`, the visible text of the HTML. */
+/** Like `unsaidLength`, with `seen` as the visible text of the HTML. */
 export function unsaidIn(text: string, seen: string): number {
   if (Math.max(text.length, seen.length) > COMPARED_LENGTH_MAX) return 0
   const words = wordsOf(withoutAddresses(text))
@@ -40,9 +40,9 @@ export function holdsAll(text: string, other: string): boolean {
   return wordsOf(text).join('').includes(wordsOf(other).join(''))
 }
 
-/** Minimum words in a row; fewer are a label, such as that of a link. */
+/** Minimum words in a row; fewer words are a label, such as that of a link. */
 const RUN_MIN = 4
-/** Sections that are compared without regard to blanks. */
+/** Maximum sections that are compared without regard to blanks. */
 const RUNS_MAX = 50
 
 function unsaid(words: readonly string[], other: string): number {
@@ -69,7 +69,7 @@ function unsaid(words: readonly string[], other: string): number {
   return length
 }
 
-/** Folded letters and digits; in scripts without blanks each character is a word. */
+/** Folded words and numbers. In scripts without blanks, each character is a word. */
 function wordsOf(text: string): string[] {
   return text.normalize('NFKC').toLowerCase().match(WORD) ?? []
 }
@@ -81,7 +81,7 @@ function withoutAddresses(text: string): string {
   return text.replace(/\b(?:[a-z][a-z0-9+.-]{1,20}:\/\/|www\.|mailto:|cid:)[^\s<>"')\]]*/gi, ' ')
 }
 
-/** The text of a tree and its picture descriptions, hidden or not. */
+/** The text of a tree and its picture descriptions, whether visible or hidden. */
 function textWithin(tree: HtmlParent): string {
   const pieces: string[] = []
   const visit = ({ childNodes }: HtmlParent): void => {

@@ -1,4 +1,4 @@
-// Time zones of calendar files: their names, including those of Windows, and their own definitions.
+// Time zones of calendar files: their names, including Windows names, and their definitions.
 
 import { findIana } from 'windows-iana'
 import { type Calendar, type CalendarZone, type Observance, rawValueOf } from './calendar.ts'
@@ -41,8 +41,9 @@ const RENAMED = new Map([
 ])
 
 /**
- * Minutes ahead of UTC according to a VTIMEZONE, for zones without a known name. Supports the
- * yearly rules that such definitions use and takes the last one that began. Null if undetermined.
+ * Minutes ahead of UTC according to a VTIMEZONE, for zones without an IANA name. Supports the
+ * yearly rules that such definitions use, and applies the one that began last. Null if
+ * undetermined.
  */
 export function offsetBy({ observances }: CalendarZone, localMs: number): number | null {
   let [latestMs, latest]: [number, Observance | null] = [Number.NEGATIVE_INFINITY, null]
@@ -60,7 +61,7 @@ function minutesOf(offset: string | number | null): number | null {
   return sign === '-' ? -total : total
 }
 
-/** The latest start of the observance at or before `localMs`; null for other kinds of rules. */
+/** The latest start of the observance up to `localMs`; null for unsupported rules. */
 function lastOnset(observance: Observance, localMs: number): number | null {
   const startMs = localMsOf(String(rawValueOf(observance.get('dtstart'))))
   if (startMs === null || startMs > localMs) return null

@@ -1,16 +1,18 @@
-// Reads the lines of a calendar file (RFC 5545) as components. Each wanted line is parsed
-// separately, so an invalid one loses only its property. Nothing is expanded, and anything beyond
-// the bounds is ignored.
+// Parses a calendar file (RFC 5545) into components. Each wanted line is parsed separately, so an
+// invalid line loses only its property. Recurrences are not expanded, and anything beyond the
+// bounds is ignored.
 
 import ICAL from 'ical.js'
 
-/** In characters, of all files of a message. An invitation with a thousand guests has 200,000. */
+/**
+ * Maximum characters of all files of a message. An invitation with a thousand guests has 200,000.
+ */
 export const CALENDAR_LENGTH_MAX = 1024 * 1024
-/** Characters of an unfolded line of text. */
+/** Maximum characters of an unfolded line of text. */
 const LINE_LENGTH_MAX = 8 * 1024
-/** Characters of any other unfolded line. */
+/** Maximum characters of any other unfolded line. */
 const STRUCTURED_LENGTH_MAX = 2 * 1024
-/** Parameters of a line, or parts of a rule; reading them takes quadratic time. */
+/** Maximum parameters of a line, or parts of a rule; parsing them takes quadratic time. */
 const PARAMETERS_MAX = 50
 const ATTENDEES_MAX = 1_000
 export const EVENTS_MAX = 10
@@ -18,15 +20,15 @@ const ZONES_MAX = 20
 const ZONE_LINES_MAX = 200
 
 export type Calendar = {
-  /** As written; null if absent. */
+  /** The method as written; null if absent. */
   readonly method: string | null
   readonly events: readonly CalendarEvent[]
-  /** By TZID. */
+  /** Time zones by TZID. */
   readonly zones: ReadonlyMap<string, CalendarZone>
 }
 
 export type CalendarEvent = {
-  /** By lower-case name; the first of a repeated property. */
+  /** Properties by lower-case name; only the first of a repeated property is kept. */
   readonly properties: ReadonlyMap<string, ICAL.Property>
   readonly attendees: readonly ICAL.Property[]
 }
@@ -34,12 +36,12 @@ export type CalendarEvent = {
 export type CalendarZone = {
   /** The content lines between BEGIN and END, unfolded. */
   readonly lines: readonly string[]
-  /** IANA name from X-LIC-LOCATION; null if absent. */
+  /** The IANA name in X-LIC-LOCATION; null if absent. */
   readonly location: string | null
   readonly observances: readonly Observance[]
 }
 
-/** A STANDARD or DAYLIGHT component, without unreadable properties. */
+/** A STANDARD or DAYLIGHT component, without properties that cannot be parsed. */
 export type Observance = ReadonlyMap<string, ICAL.Property>
 
 const EVENT_PROPERTIES = new Set([
@@ -57,7 +59,7 @@ const EVENT_PROPERTIES = new Set([
   'status',
   'comment',
 ])
-/** Properties that are cut if too long; others are dropped. */
+/** Properties that are cut if too long. Other long properties are dropped. */
 const CUT_PROPERTIES = new Set(['summary', 'location', 'comment'])
 const ZONE_PROPERTIES = new Set([
   'tzid',
@@ -113,7 +115,7 @@ type OpenCalendar = {
 
 class CalendarReader {
   readonly #calendars: OpenCalendar[] = []
-  /** Lower-case names of the three outermost open components; deeper ones are only counted. */
+  /** Lower-case names of the three outermost open components. Deeper ones are only counted. */
   readonly #open: string[] = []
   #deeper = 0
   #event: OpenEvent | null = null
@@ -177,7 +179,7 @@ class CalendarReader {
     if (this.#zone !== null && this.#open.length === 2) {
       this.#zone.lines.push(`END:${closed === 'daylight' ? 'DAYLIGHT' : 'STANDARD'}`)
     }
-    // A component without an end ends with the enclosing one.
+    // A component without an end ends with the enclosing component.
     if (closed !== name && this.#open.includes(name)) while (this.#open.pop() !== name);
     if (this.#open.length > 1) return
     this.#event = null

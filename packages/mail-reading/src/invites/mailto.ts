@@ -1,11 +1,11 @@
 // Mailto URIs (RFC 6068), which calendar files use for addresses.
 
-/** Excludes control characters and line ends. */
+/** Matches a local part without control characters and line ends. */
 const LOCAL_PART = String.raw`(?:[^\s\p{Cc}@<>,;:"]+|"(?:[^"\\\p{Cc}\p{Zl}\p{Zp}]|\\[\x20-\x7e])*")`
 const DOMAIN = String.raw`(?:[^\s\p{Cc}@<>,;:"[\]]+|\[[\w.:]+\])`
 const ADDRESS = new RegExp(`^${LOCAL_PART}@${DOMAIN}$`, 'u')
 
-/** Percent-encodes each part once (§2), except characters that mail programs expect as they are. */
+/** Percent-encodes each part once (§2), without characters that mail programs expect unencoded. */
 export function mailtoOf(address: string): string {
   const at = address.lastIndexOf('@')
   return `mailto:${encoded(address.slice(0, at))}@${encoded(address.slice(at + 1))}`
@@ -15,19 +15,19 @@ function encoded(part: string): string {
   return encodeURIComponent(part.toWellFormed()).replace(/%2B/g, '+').replace(/%24/g, '$')
 }
 
-/** Null unless the URI has exactly one address. Header fields in the URI are dropped. */
+/** The address of a URI with exactly one, or else null. Header fields in the URI are dropped. */
 export function addressOfMailto(uri: string): string | null {
   const rest = /^\s*mailto:(.*)$/is.exec(uri)?.[1]?.trim()
   if (rest === undefined) return null
   return plainAddress(decoded(/^[^?]*@[^?]*/.exec(rest)?.[0] ?? rest))
 }
 
-/** Null for anything but one address. */
+/** The address in a text; null if the text is anything but one address. */
 export function plainAddress(text: string): string | null {
   return ADDRESS.test(text) ? text : null
 }
 
-/** Returns the text unchanged if a program has not encoded a percent sign. */
+/** Returns the text unchanged if it contains an unencoded percent sign. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

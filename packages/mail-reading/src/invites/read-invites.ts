@@ -26,7 +26,7 @@ import { localMsOf, offsetIn, offsetText } from './zones.ts'
 
 const FILES_MAX = 5
 const ATTENDEES_MAX = 200
-/** In characters. */
+/** Maximum characters of a UID. */
 const UID_LENGTH_MAX = 1_000
 const TEXT_LENGTH_MAX = 1_000
 const NAME_LENGTH_MAX = 100
@@ -34,7 +34,7 @@ const ADDRESS_LENGTH_MAX = 320
 const RULE_LENGTH_MAX = 500
 const SEQUENCE_MAX = 2 ** 31 - 1
 
-/** At most EVENTS_MAX, each once. Never throws; calendars are read up to their bounds. */
+/** The events of a message, at most EVENTS_MAX, without duplicates. Never throws. */
 export function readInvites(raw: Uint8Array): Invite[] {
   const found = new Map<string, Invite>()
   let attendeesLeft = ATTENDEES_MAX
@@ -128,7 +128,7 @@ function participantOf(property: ICAL.Property): Invite['organizer'] {
   return { name: name.toWellFormed() || null, address }
 }
 
-/** From `mailto:`, or from the EMAIL parameter (RFC 7986) beside another URI. */
+/** The address in `mailto:`, or in the EMAIL parameter (RFC 7986) beside another URI. */
 export function calendarAddress(property: ICAL.Property): string | null {
   const value = String(rawValueOf(property) ?? '')
   const address = /^\s*mailto:/i.test(value)
@@ -182,11 +182,11 @@ type Time = {
   readonly zone: string | null
 }
 
-/** The parts of a date or time, whatever the declared type: some programs omit VALUE=DATE. */
+/** Matches a date or time, whatever the declared type, because some programs omit VALUE=DATE. */
 const DATE = /^(\d{4}-\d\d-\d\d)(?:T:+)?$/
 const DATE_TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(Z?)$/
 
-/** Null if the property is not a time. */
+/** The time in a property; null if the property contains no time. */
 export function timeOf(
   property: ICAL.Property | undefined,
   calendar: Pick<Calendar, 'zones'>,
@@ -210,7 +210,9 @@ export function timeOf(
   return { text: offset === null ? local : `${local}${offsetText(offset)}`, zone: null }
 }
 
-/** A day without an end lasts one day; a time without one has no duration (RFC 5545 §3.6.1). */
+/**
+ * A day without an end lasts one day, and a time without an end has no duration (RFC 5545 §3.6.1).
+ */
 function endAfter(start: Time | null, duration: ICAL.Property | undefined): string | null {
   if (start === null) return null
   const [local = '', offset = ''] =

@@ -36,7 +36,7 @@ export type EventToSend = {
 export type EventTime =
   | { readonly day: string }
   | { readonly atMs: number; readonly zone: string | null }
-  /** A floating time without a zone. */
+  /** A floating local time without a zone. */
   | { readonly local: string }
 
 /** The calendar object of an invitation or cancellation (RFC 5546 §3.2.2, §3.2.5). */
@@ -87,15 +87,15 @@ export type InviteReply =
       readonly invite: Invite
       readonly calendar: string
     }
-  /** The message does not ask for a reply. */
+  /** The message contains no invitation that asks for a reply. */
   | { readonly kind: 'no-invitation' }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'not-invited' }
 
 /**
- * Writes the reply (RFC 5546 §3.2.3) of the attendee with one of the lower-case `addresses` to the
- * first invitation in the message. It covers all occurrences that the invitation names. Never
- * throws.
+ * Writes the attendee's reply (RFC 5546 §3.2.3) to the first invitation in the message. The
+ * attendee is found by the lower-case `addresses`. The reply covers all occurrences in the
+ * invitation. Never throws.
  */
 export function replyToInvite(raw: Uint8Array, answer: InviteAnswer): InviteReply {
   let isCancelled = false
@@ -131,7 +131,7 @@ function replyTo(calendar: Calendar, first: CalendarEvent, answer: InviteAnswer)
   return { kind: 'reply', organizer: organizer.address, invite, calendar: `${reply}\r\n` }
 }
 
-/** Null if none of the addresses is an attendee. */
+/** The event to answer; null if none of the addresses is an attendee. */
 function answeredEvent(
   event: CalendarEvent,
   calendar: Calendar,
@@ -224,7 +224,7 @@ function definitionOf(zone: string): ICAL.Component {
   return ICAL.Component.fromString(definition)
 }
 
-/** Null if the definition cannot be parsed completely. */
+/** A copy of the zone's definition; null if the definition cannot be parsed completely. */
 function copyOf(id: string, { lines }: CalendarZone): ICAL.Component | null {
   try {
     const text = ['BEGIN:VTIMEZONE', ...lines, 'END:VTIMEZONE'].join('\r\n')

@@ -5,7 +5,7 @@ const MINUTE_MS = 60_000
 const ZONE_NAME = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/
 const ZONE_NAME_LENGTH_MAX = 64
 
-/** Whether Node's own database has the zone. */
+/** Whether Node's own database contains the zone. */
 export function isZoneName(name: string): boolean {
   if (name.length > ZONE_NAME_LENGTH_MAX || !ZONE_NAME.test(name)) return false
   return formatOf(name) !== null
@@ -43,8 +43,8 @@ export function localTimeIn(zone: string, timeMs: number): string {
 }
 
 /**
- * Minutes ahead of UTC in an IANA zone. A repeated local time means its first occurrence; a skipped
- * one uses the offset before the gap (RFC 5545 §3.3.5).
+ * Minutes ahead of UTC in an IANA zone. A repeated local time means its first occurrence, and a
+ * skipped one uses the offset before the gap (RFC 5545 §3.3.5).
  */
 export function offsetIn(zone: string, localMs: number): number {
   const format = formatOf(zone)
@@ -58,11 +58,11 @@ export function offsetIn(zone: string, localMs: number): number {
 
 const LOCAL_TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)$/
 
-/** Milliseconds of a local time as if in UTC; null for other text and impossible times. */
+/** Milliseconds of a local time as if it were in UTC; null for other text and impossible times. */
 export function localMsOf(text: string): number | null {
   if (!LOCAL_TIME.test(text)) return null
   const timeMs = Date.parse(`${text}Z`)
-  // Date.parse accepts some days that a month does not have.
+  // Date.parse accepts some days that do not exist in the month.
   const isExact = !Number.isNaN(timeMs) && new Date(timeMs).toISOString().startsWith(text)
   return isExact ? timeMs : null
 }

@@ -7,7 +7,7 @@ import { folded, NO_LETTERS, type Spelling, spellingsOf } from './spelling.ts'
 
 /**
  * Returns the `addresses` that the content mentions in its subject, free header text, text, HTML
- * (including hidden text, attributes and comments), textual files, and messages among them. Matches
+ * (including hidden text, attributes and comments), textual files, and attached messages. Matches
  * addresses with spaces, brackets or words for signs (`ann at client dot example`), letter by
  * letter, in full-width letters, with or in invisible characters, backwards, as a U-label,
  * percent-encoded, escaped, in base64 or hexadecimal, with another tag (`ann+x@`), and with name

@@ -1,6 +1,6 @@
-// A compact index of what a message mentions, stored with every message: the letters around each at
-// sign, and the words around a domain introduced by a word such as `host`. It finds every message
-// in which `findMentions` finds an address, and few others.
+// A compact index of the addresses in a message, stored with every message: the letters around each
+// at sign, and the words around a domain introduced by a word such as `host`. A search of the index
+// finds every message in which `findMentions` finds an address, and few other messages.
 
 import { type MailContent, partsOf } from '#content/parts.ts'
 import { readingsOf } from './readings.ts'
@@ -16,16 +16,20 @@ import {
   splitAddress,
 } from './spelling.ts'
 
-/** Letters kept: the last ones of a name and the first ones of a domain. */
+/** Number of letters kept: the last ones of a name and the first ones of a domain. */
 const NAME_LENGTH = 24
 const DOMAIN_LENGTH = 32
-/** Characters that contain that many letters, with signs and words for signs between them. */
+/** Characters that contain NAME_LENGTH letters, with signs and words for signs between them. */
 const BEFORE_LENGTH = 100
 const AFTER_LENGTH = 160
-/** Some thousand addresses. A larger index is null: the message itself must be searched. */
+/**
+ * Room for some thousand addresses. If the index is larger, the message itself must be searched.
+ */
 const INDEX_LENGTH_MAX = 256 * 1024
 
-/** '' for content without mentions; null if the content itself must be searched. */
+/**
+ * The index is '' for content without mentions, and null if the content itself must be searched.
+ */
 export function indexMentions(content: MailContent): string | null {
   const parts = partsOf(content)
   if (parts === null) return null
@@ -44,7 +48,7 @@ export function indexMentions(content: MailContent): string | null {
   return [...lines].join('\n')
 }
 
-/** CSS at-rules, of which a style sheet has dozens. */
+/** Matches CSS at-rules, of which a style sheet has dozens. */
 const AT_RULE =
   /@(?:media|font-face|import|page|list|charset|supports|namespace|layer|container|-?[a-z]{0,6}-?keyframes)(?=[ {])/y
 
@@ -69,12 +73,12 @@ function* linesOf(text: string, isSource: boolean): Generator<string> {
   }
 }
 
-/** Matches from the first plus sign on. */
+/** Matches a tag from its plus sign on. */
 const TAG = /[ ]?(?:\+|(?<![\p{L}\p{N}])plus(?![\p{L}\p{N}]))[^@+]{0,80}$/u
-/** Characters around an introducing word that contain a usual name and domain. */
+/** Characters around an introducing word that contain a typical name and domain. */
 const AROUND_LENGTH = 2 * APART_LENGTH_MAX
 
-/** An index that may mention the address contains all pieces of one of these lists. */
+/** If an index may mention the address, it contains all pieces of one of these lists. */
 export function indexPiecesOf(address: string): string[][] {
   const { local, domain, unicode } = splitAddress(address)
   const lists = [...new Set([domain, unicode])].flatMap((host) => {

@@ -1,4 +1,4 @@
-// The texts that part of a message may be read as: without markup, and with encoded text decoded.
+// The different texts of a part of a message: without markup, and with encoded text decoded.
 
 import { readMarkup, readReferences } from '#content/markup.ts'
 import type { ContentPart } from '#content/parts.ts'
@@ -8,7 +8,7 @@ import { visibleTextOf } from '#html/visible-text.ts'
 
 type MentionReading = {
   readonly text: string
-  /** HTML source with style sheets and attributes. */
+  /** Whether the text is HTML source with style sheets and attributes. */
   readonly isSource: boolean
 }
 
@@ -23,13 +23,13 @@ export function* readingsOf({ windows, isHtml }: ContentPart): Generator<Mention
   }
 }
 
-/** The last text is what people and models read: hidden text may split an address. */
+/** The last text is the visible text, because hidden text may split an address. */
 function readingsOfHtml(html: string): string[] {
   const readings = [readMarkup(html).text, readReferences(html).text]
   return mayHide(html) ? [...readings, visibleTextOf(html)] : readings
 }
 
-/** A model understands references even if no program decodes them. */
+/** A model understands character references even if no program decodes them. */
 function readingsOfText(text: string): string[] {
   return /&(?:#|commat|period)/i.test(text) ? [text, readReferences(text).text] : [text]
 }
@@ -52,13 +52,13 @@ function characterOf(
   return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole
 }
 
-/** Encoders break lines after 60 to 76 characters, within words. */
+/** Encoders break lines after 60 to 76 characters, even within words. */
 const BASE64_LINE_ENDS = /(?<=[A-Za-z0-9+/]{60})\r?\n(?=[A-Za-z0-9+/]{2})/g
-/** Pieces of a multiple of four characters can be decoded separately. */
+/** Runs of base64 in multiples of four characters, which can be decoded separately. */
 const BASE64_RUNS = /[A-Za-z0-9+/_-]{16,8192}/g
 const HEX_DIGITS = /^(?:[0-9a-f]{2}){8,}$/i
 const SAMPLE_LENGTH = 16
-/** Fast check, because most mail has no such run. */
+/** Fast check, because most mail has no run of base64 or hexadecimal. */
 const HAS_RUN = /\b[A-Za-z0-9+/_-]{15}/
 
 /** The runs of base64 and hexadecimal that decode to text, one per line. */

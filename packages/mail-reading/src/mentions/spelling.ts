@@ -1,5 +1,5 @@
 // The spellings of an address that people and models understand, as patterns and as the letters
-// that all of them share.
+// that all spellings share.
 
 import { domainToUnicode } from 'node:url'
 
@@ -42,10 +42,10 @@ const HOST_WORDS =
 export const APART_WORDS = new RegExp(`${BEFORE}(?:${USER_WORDS}|${HOST_WORDS})${AFTER}`, 'gu')
 export const APART_LENGTH_MAX = 60
 
-/** Lower case, with lines joined and quote marks removed. */
+/** The text in lower case, with lines joined and quote characters removed. */
 export function folded(text: string): string {
   const lower = text.normalize('NFKC').toLowerCase()
-  // Single spaces, the most common white space, are left alone.
+  // Single spaces, the most common white space, are unchanged.
   return lower.replace(/\n[>|\s]+/g, ' ').replace(/[^\S ]\s*| \s+/g, ' ')
 }
 
@@ -55,21 +55,21 @@ const SIGN_WORDS = new RegExp(
   'gu',
 )
 
-/** Letters and digits without words for signs. */
+/** The letters and digits of a text, without words for signs. */
 export function lettersOf(text: string): string {
   return text.replace(SIGN_WORDS, ' ').replace(NO_LETTERS, '')
 }
 
 export type Spelling = {
-  /** Letters and digits that every spelling has. */
+  /** Letters and digits that occur in every spelling. */
   readonly words: readonly string[]
   readonly pattern: RegExp
 }
 
-/** `local` excludes the tag: mail to `eve+x@` is for `eve@`. */
+/** `local` excludes the tag, because mail to `eve+x@` is for `eve@`. */
 type Split = { readonly local: string; readonly domain: string; readonly unicode: string }
 
-/** Expects an address in lower case with A-labels. */
+/** The address must be in lower case with A-labels. */
 export function splitAddress(address: string): Split {
   const at = address.lastIndexOf('@')
   const plus = address.indexOf('+')
@@ -103,7 +103,7 @@ function spelling(words: readonly string[], pattern: string): Spelling {
   return { words: words.map(first), pattern: new RegExp(pattern, 'u') }
 }
 
-/** Name and domain apart, one introduced by a word: `user eve, host client.example`. */
+/** Matches name and domain apart, one introduced by a word: `user eve, host client.example`. */
 function apart(local: string, domain: string): string {
   const name = `${BEFORE}${looselySpelled(local)}${AFTER}`
   const labels = domain.split('.').map(looselySpelled)
@@ -119,7 +119,7 @@ function apart(local: string, domain: string): string {
   ].join('|')
 }
 
-/** Matches the letters and digits of `text` in order, with signs or words for signs between. */
+/** Matches the letters and digits of `text` in order, with signs or words for signs in between. */
 function looselySpelled(text: string): string {
   let pattern = ''
   let between = ''

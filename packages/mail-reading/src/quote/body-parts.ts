@@ -11,37 +11,36 @@ import { mayHide } from '#html/hidden.ts'
 import { pruneHidden, visibleTextOf } from '#html/visible-text.ts'
 import { isCarrier, RemovalTally, stripInvisible } from '#view/removal.ts'
 
-/** Quoted characters including quote marks; the rest of the message is dropped. */
+/** Maximum quoted characters, including quote marks; the rest of the message is dropped. */
 export const QUOTED_TEXT_LENGTH_MAX = 256 * 1024
 export const QUOTED_HTML_LENGTH_MAX = 512 * 1024
 const QUOTED_LINES_MAX = 10_000
 const QUOTED_NAME_LENGTH_MAX = 200
 /** Characters of HTML that are laid out or quoted on the main thread: 10 ms in the worst case. */
 export const INLINE_HTML_LENGTH_MAX = 8 * 1024
-/** The limit for HTML that may hide text, because its style sheets take time for each element. */
+/** A lower limit for HTML that may hide text, because style sheets take time for each element. */
 const INLINE_STYLED_LENGTH_MAX = 1024
 
 export type BodySource = {
   readonly body: string
-  /** Null or '' if the sender supplied one body only. */
+  /** Null or '' if the sender supplied a single body. */
   readonly bodyHtml: string | null
-  /** The message to quote or forward; null for none. */
+  /** The message to quote or forward; null if there is none. */
   readonly quote: Original | Forwarded | null
 }
 
 export type BodyParts = {
   readonly text: string
   readonly html: string
-  /** The text without the quote but including a forwarded message. */
+  /** The text without the quote but with a forwarded message. */
   readonly ownText: string
 }
 
 /**
- * With `bodyHtml`, `body` is plain text, whatever it looks like. Without it, `body` is used as
- * `html` if it is HTML with text or a picture, and `text` is its visible text. The quoted message
- * is treated the same way. The quote follows the text and, if present, the HTML, before a final
- * `</body>`. Forwarding a message with HTML turns plain text into HTML. Takes up to 200 ms: see
- * `isQuick`.
+ * With `bodyHtml`, `body` is always plain text. Without `bodyHtml`, `body` is used as `html` if it
+ * is HTML with text or a picture, and `text` is its visible text. The quoted message is treated in
+ * the same way. The quote follows the text and, if present, the HTML, before a final `</body>`.
+ * Forwarding a message with HTML turns plain text into HTML. Takes up to 200 ms: see `isQuick`.
  */
 export function bodyParts(source: BodySource): BodyParts {
   return assemble(source, visibleTextOf)
@@ -59,9 +58,9 @@ export function isQuick({ body, bodyHtml, quote }: BodySource): boolean {
 }
 
 /**
- * A quick substitute if `bodyParts` did not finish: HTML loses its tags without being laid out.
- * Only the text of a quoted message is kept; a placeholder replaces HTML without text, because it
- * may hide text.
+ * A quick substitute if `bodyParts` did not finish. HTML loses its tags without being laid out, and
+ * a placeholder replaces HTML without text, because it may hide text. Only the text of a quoted
+ * message is kept.
  */
 export function plainBodyParts({ body, bodyHtml, quote }: BodySource): BodyParts {
   const plainQuote =
@@ -101,7 +100,7 @@ function ownParts(
   if (bodyHtml) return { text: body, html: bodyHtml }
   if (!isHtml(body)) return { text: body, html: '' }
   const text = layOut(body)
-  // `<link to doc>` or `<title> of the doc`: as HTML it would lose all its text.
+  // As HTML, text like `<link to doc>` or `<title> of the doc` would disappear.
   const isEmpty = text.trim() === '' && stripTags(body).trim() === '' && !/<img[\s/>]/i.test(body)
   return isEmpty ? { text: body, html: '' } : { text, html: body }
 }
@@ -116,7 +115,7 @@ function insertAtEnd(html: string, addition: string): string {
   return `${html.slice(0, at)}${addition}${html.slice(at)}`
 }
 
-/** Elements of the living standard, and others that browsers still render. */
+/** Elements of the HTML standard, and others that browsers still render. */
 const ELEMENTS = wordSet(`
   a abbr address area article aside audio b base bdi bdo blockquote body br button canvas caption
   cite code col colgroup data datalist dd del details dfn dialog div dl dt em embed fieldset
@@ -129,15 +128,15 @@ const ELEMENTS = wordSet(`
   listing marquee menuitem multicol nextid nobr noembed noframes plaintext rb rtc spacer strike tt
   xmp
 `)
-/** `<` and a name up to white space, a slash or the end of the tag, which must follow. */
+/** Matches `<` and a name up to white space, a slash or the end of the tag. */
 const START_TAG = /<([a-z][a-z0-9]*)(?=[\s/>])[^>]*>/iy
 const DOCTYPE = /<!doctype[\s>]/iy
 const SPACE = /[\s\ufeff]*/y
 
 /**
- * True if the first thing after white space, a byte order mark, comments and processing
- * instructions is a doctype or the start tag of a known element. An end tag such as `</p>` does not
- * count, nor does `<john@example.com>`, `<3` or `<notes>`. Runs in linear time.
+ * Whether text is HTML: after white space, a byte order mark, comments and processing instructions,
+ * it starts with a doctype or the start tag of a known element. Text that starts with `</p>`,
+ * `<john@example.com>`, `<3` or `<notes>` is not HTML. Runs in linear time.
  */
 export function isHtml(text: string): boolean {
   let at = 0
@@ -156,7 +155,7 @@ export function isHtml(text: string): boolean {
   return name !== undefined && ELEMENTS.has(name.toLowerCase())
 }
 
-/** The index after a comment, or after text that browsers treat as one; null otherwise. */
+/** The index after a comment, or after text that browsers treat as a comment; null otherwise. */
 function endOfComment(text: string, at: number): number | null {
   if (matchesAt(DOCTYPE, text, at)) return null
   if (text.startsWith('<!--', at)) return indexAfter(text, '-->', at + 2)
@@ -185,7 +184,7 @@ export type Forwarded = {
   readonly header: readonly { readonly name: string; readonly value: string }[]
   readonly text: string
   readonly html: string
-  /** Whether its files are attached, so that its HTML can show them. */
+  /** Whether the original's files are attached, so that its HTML can show them. */
   readonly hasFiles: boolean
 }
 
@@ -193,8 +192,8 @@ export type Forwarded = {
 const CUT = '[…]'
 
 /**
- * A blank line, `On <date>, <name> wrote:`, and the original's lines after `> `, with LF line ends,
- * to be appended to text without a final line end. At most QUOTED_LINES_MAX lines and
+ * A blank line, `On <date>, <name> wrote:`, and the original's lines after `> `, with LF line ends.
+ * The result can be appended to text without a final line end. At most QUOTED_LINES_MAX lines and
  * QUOTED_TEXT_LENGTH_MAX characters are quoted, cut at a line end.
  */
 export function quoteText(original: Original): string {
@@ -202,9 +201,10 @@ export function quoteText(original: Original): string {
 }
 
 /**
- * The quote as self-contained HTML: a `<div>` with the attribution and a `<blockquote>` with the
- * original's visible markup, made safe and balanced (`sanitiseHtml`), or with its text if it has no
- * markup or too much. At most QUOTED_HTML_LENGTH_MAX characters of markup are quoted.
+ * The quote as self-contained HTML: a `<div>` with the attribution, and a `<blockquote>` with the
+ * original's visible markup, made safe and balanced by `sanitiseHtml`. If the original has no
+ * markup or too much, its text is quoted. At most QUOTED_HTML_LENGTH_MAX characters of markup are
+ * quoted.
  */
 export function quoteHtml(original: Original): string {
   const attribution = escapeHtml(attributionOf(original))
@@ -213,7 +213,7 @@ export function quoteHtml(original: Original): string {
 
 /** Gmail's line, which mail programs and our reply parser recognise. */
 const FORWARD_LINE = '---------- Forwarded message ---------'
-/** Characters of a header line: some hundred addresses. */
+/** Maximum characters of a header line, enough for some hundred addresses. */
 const HEADER_LINE_LENGTH_MAX = 5_000
 
 /** Like `quoteText`, but with the header lines and without quote marks. */
@@ -261,7 +261,9 @@ function quoteLines(text: string): string {
   return boundedLines(text, markLine).join('\n')
 }
 
-/** At most QUOTED_LINES_MAX lines and QUOTED_TEXT_LENGTH_MAX characters after `mark`. */
+/**
+ * The first QUOTED_LINES_MAX lines and QUOTED_TEXT_LENGTH_MAX characters, each line after `mark`.
+ */
 function boundedLines(text: string, mark: (line: string) => string): string[] {
   const bounded = text.slice(0, QUOTED_TEXT_LENGTH_MAX)
   const lines = bounded.trimEnd().split(LINE_END, QUOTED_LINES_MAX + 1)
@@ -274,7 +276,7 @@ function boundedLines(text: string, mark: (line: string) => string): string[] {
     quoted.push(marked)
   }
   if (bounded.length === text.length) return quoted
-  // The last line was cut; it is kept only if it is the only one.
+  // The last line was cut, so it is kept only if it is the only line.
   if (quoted.length > 1) quoted.pop()
   return [...quoted, mark(CUT)].map((line) => line.toWellFormed())
 }
@@ -293,7 +295,7 @@ function contentOf(original: Original | Forwarded, policy: HtmlPolicy): string {
   return textAsHtml(shownTextOf(original))
 }
 
-/** The visible text; '' for HTML without any. */
+/** The visible text; '' for HTML without visible text. */
 function shownTextOf({ text, html }: Original | Forwarded): string {
   return text === '' ? visibleTextOf(html) : withoutCarriers(text)
 }
@@ -325,7 +327,7 @@ export const QUOTED_TAGS_MAX = 10_000
 
 /**
  * The content of the document's body, or of the fragment, balanced. Null for HTML with more than
- * QUOTED_TAGS_MAX tags or beyond the bounds of `readHtml`; HTML beyond HTML_LENGTH_MAX is cut.
+ * QUOTED_TAGS_MAX tags or beyond the bounds of `readHtml`. HTML beyond HTML_LENGTH_MAX is cut.
  * Elements deeper than HTML_DEPTH_MAX lose their tags. Never throws.
  */
 export function sanitiseHtml(html: string, options: SafeHtmlOptions): string | null {
@@ -347,7 +349,7 @@ const POLICY: HtmlPolicy = {
   startTag: (name, attributes) => startTag(name, attributes, /^https?:/i),
 }
 
-/** Also allows images that are files of the same message (RFC 2392). */
+/** A policy that also allows images that are files of the same message (RFC 2392). */
 const POLICY_WITH_FILES: HtmlPolicy = {
   ...POLICY,
   startTag: (name, attributes) => startTag(name, attributes, /^(?:https?|cid):/i),
@@ -358,7 +360,7 @@ const ATTRIBUTES = wordSet(`
   height href lang open reversed rowspan scope size span src start style title type valign width
 `)
 
-/** An image without a loadable address becomes its description. */
+/** An image without a usable address becomes its description. */
 function startTag(
   name: string,
   attributes: Readonly<Record<string, string>>,
@@ -392,12 +394,12 @@ function safeUrl(value: string, schemes: RegExp): string {
 const PROPERTY =
   /^(?:color|background(?:-color)?|font(?:-(?:family|size|style|weight|variant))?|line-height|letter-spacing|word-spacing|text-(?:align|decoration|transform|indent)|vertical-align|white-space|direction|unicode-bidi|display|(?:max-|min-)?(?:width|height)|(?:margin|padding)(?:-(?:top|right|bottom|left))?|border(?:-(?:top|right|bottom|left))?(?:-(?:color|style|width))?|border-(?:collapse|spacing|radius)|list-style(?:-type)?|table-layout|word-break|word-wrap|overflow-wrap)$/
 /**
- * Names, numbers, colours and lists of them. Functions are allowed only for colours, and no
- * negative numbers.
+ * Matches names, numbers, colours and lists of them. Functions other than colours, and negative
+ * numbers, are not allowed.
  */
 const VALUE = /^(?:[\w#%.,'" !]|(?<=[a-z])-(?=[a-z])|(?<=\brgba?)\(|\))*$/i
 
-/** '' if no declaration is safe, or if the style is longer than text needs. */
+/** Returns '' if no declaration is safe, or if the style is unusually long. */
 function sanitiseStyle(style: string): string {
   if (style.length > HTML_LINK_LENGTH_MAX) return ''
   const kept: string[] = []

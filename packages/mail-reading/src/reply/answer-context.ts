@@ -1,6 +1,6 @@
 import { isSentFrom } from './reply-words.ts'
 
-/** The signature and list footer that programs put below a quote. */
+/** Matches the start of a signature or list footer below a quote. */
 const FOOTER = /^\s*(?:--\s?|[-_=]{3,}.*)$/
 
 /** Whether the lines between quotes contain text of the author before a signature. */
@@ -10,9 +10,9 @@ export function hasOwnText(lines: readonly string[]): boolean {
 }
 
 /**
- * The quotes that are context for inline answers, given whether own text precedes each quote and
- * follows the last: quotes between own text, and the first of several that are answered. A single
- * quote above or below all own text is history.
+ * The quotes that are context for inline answers: quotes between own text, and the first of several
+ * that are answered. A single quote above or below all own text is history. `hasOwn` lists whether
+ * own text precedes each quote and follows the last one.
  */
 export function contextsOf(hasOwn: readonly boolean[]): ReadonlySet<number> {
   const quotes = hasOwn.length - 1

@@ -14,24 +14,24 @@ import {
   WROTE_PATTERN,
 } from './reply-words.ts'
 
-/** "On … wrote:" as wrapped by mail programs: maximum lines, and total characters. */
+/** Maximum lines and total characters of "On … wrote:" as wrapped by mail programs. */
 const ATTRIBUTION_LINES_MAX = 4
-/** Maximum lines if HTML conversion put the address on lines of its own. */
+/** Maximum lines of an attribution if HTML conversion put the address on separate lines. */
 const SPLIT_LINES_MAX = 9
 const ATTRIBUTION_LENGTH_MAX = 600
-/** Lines of the header fields above a quoted message, with continuations. */
+/** Maximum lines of the header fields above a quoted message, with continuations. */
 const QUOTED_HEADER_LINES_MAX = 24
-/** A closing ("Kind regards") followed by more lines does not start a signature. */
+/** If more lines follow a closing ("Kind regards"), it does not start a signature. */
 const SIGNATURE_LINES_MAX = 10
 const SIGNATURE_LINE_LENGTH_MAX = 120
 
 /**
- * The new text of a reply, without quotes and without a signature introduced by its own line. Text
- * without a quote, and a forward with its content, are unchanged except for trailing blanks; so is
- * text that would become empty by removing a quote that is not marked line by line. `isForward`:
- * the subject marks a forward, so the fields of the forwarded message do not start a quote. If
- * anything is cut, line ends become LF and blanks before them are removed. '' for a message that
- * consists of marked quotes.
+ * The new text of a reply, without quotes and without a signature introduced by its own line.
+ * Unchanged except for trailing blanks are text without a quote, a forward with its content, and
+ * text that would become empty by removing a quote without line prefixes. If `isForward` is set,
+ * the subject indicates a forward, and the fields of the forwarded message do not start a quote. If
+ * anything is cut, line ends become LF and blanks before them are removed. Returns '' for a message
+ * that consists of prefixed quotes.
  */
 export function extractReply(text: string, { isForward = false } = {}): string {
   const stretches = splitReply(text, isForward)
@@ -52,11 +52,11 @@ type Stretch = {
   own: string[]
   /** Number of quoted lines that follow, including their attribution. */
   quotedLines: number
-  /** The unchanged quote with its blank lines. */
+  /** The unchanged quote, including its blank lines. */
   quote: string[]
 }
 
-/** The author's text between the quotes, with signature; null for text that must stay unchanged. */
+/** The author's text between the quotes, with its signature. Null if the text must be unchanged. */
 export function splitReply(text: string, isForward = false): Stretch[] | null {
   return hasMarks(text) ? newStretches(text.split(LINE_END), isForward) : null
 }
@@ -66,9 +66,9 @@ const SPACE = 0x20
 const TAB = 0x09
 const LINE_END = /\r\n|\r|\n/
 
-/** A fast check: false for most mail without quotes. */
+/** A fast check that is false for most mail without quotes. */
 function hasMarks(text: string): boolean {
-  // The CR of CRLF does not matter here; a lone CR ends a line.
+  // A lone CR ends a line, while the CR of CRLF is irrelevant here.
   if (text.includes('\r') && /\r(?!\n)/.test(text)) return true
   let start = 0
   let [previous, beforePrevious] = [0, 0]
@@ -95,16 +95,16 @@ function isMark(line: string): boolean {
   )
 }
 
-/** Whether a number or an address occurs shortly before `end`, or dashes directly before it. */
+/** Whether a number or an address occurs shortly before `end`, or dashes directly before `end`. */
 function mayTellWhen(text: string, start: number, end: number): boolean {
   const from = Math.max(start, end - ATTRIBUTION_LENGTH_MAX)
   return text.charAt(end - 1) === '-' || /[\d@]/.test(text.slice(from, end))
 }
 
 /**
- * The author's text between the quotes, in order; null if the text must stay unchanged. A blank
- * line before an attribution belongs to the text; blank lines around a bare quote belong to the
- * quote.
+ * The author's text between the quotes, in order; null if the text must be unchanged. A blank line
+ * before an attribution is part of the text. Blank lines around a quote without attribution are
+ * part of the quote.
  */
 function newStretches(lines: readonly string[], passesOn: boolean): Stretch[] | null {
   const fields = lines.map(quotedFieldOf)
@@ -137,7 +137,7 @@ function newStretches(lines: readonly string[], passesOn: boolean): Stretch[] | 
     if (head.textBefore !== '') current.push(head.textBefore)
     const start = at - head.linesBefore
     at = skipBlank(lines, head.end)
-    // A quote that is not marked line by line has no end, so it extends to the end of the text.
+    // A quote without line prefixes has no visible end, so it extends to the end of the text.
     const isMarked = isQuoted(lines[at] ?? '')
     const end = isMarked ? endOfQuote(lines, at) : lines.length
     finished.push({
@@ -153,7 +153,7 @@ function newStretches(lines: readonly string[], passesOn: boolean): Stretch[] | 
   return finished
 }
 
-/** Whether a quote is a forwarded message, which Apple Mail marks like a quote. */
+/** Whether a quote is a forwarded message, which Apple Mail prefixes like a quote. */
 function isMarkedForward(quote: readonly string[], passesOn: boolean): boolean {
   const lines = quote.slice(0, QUOTED_HEADER_LINES_MAX).map((line) => line.replace(/^\s*>\s?/, ''))
   const start = skipBlank(lines, 0)
@@ -210,7 +210,7 @@ function headAt(
   return attribution === null ? null : { end: at + 1, ...attribution, isForwardable: false }
 }
 
-/** The end of an attribution on the line of its quote, as phones write it; -1 for none. */
+/** The end of an attribution on the same line as its quote, as phones write it; -1 for none. */
 function endOfRunOn(line: string): number {
   if (line.length > RUN_ON_LENGTH_MAX || !line.includes('@')) return -1
   const text = line.slice(0, ATTRIBUTION_LENGTH_MAX)
@@ -229,7 +229,7 @@ function runOnAt(lines: readonly string[], at: number, current: readonly string[
     const isOpened = OPENING_PATTERN.test(text) || DATE_OPENING_PATTERN.test(text)
     if (!isOpened || !YEAR_AND_DAY.test(text) || !TIME_OF_DAY.test(text)) continue
     if (!WROTE_PATTERN.test(text)) continue
-    // The rest of the line is quoted as well.
+    // The rest of the line is also quoted.
     return { end: at + 1, linesBefore, textBefore: '', isForwardable: false }
   }
   return null
@@ -254,8 +254,8 @@ function isForward(line: string): boolean {
 }
 
 /**
- * Whether the line `>:` or `> wrote:`, which looks quoted, ends an address that was broken before
- * its bracket.
+ * Whether a line such as `>:` or `> wrote:`, which resembles a quote, is the end of an address that
+ * was wrapped before its bracket.
  */
 function closesAddress(line: string, current: readonly string[]): boolean {
   if (line.length > 40) return false
@@ -267,7 +267,7 @@ function closesAddress(line: string, current: readonly string[]): boolean {
 
 const WROTE_AFTER_BRACKET = new RegExp(`^\\s*>\\s?(?:${WROTE_PATTERN.source})\\s?[:：]?\\s*$`, 'iu')
 
-/** Whether the line consists only of the closing bracket of a broken address. */
+/** Whether the line consists only of the closing bracket of a wrapped address. */
 function isBracketAlone(line: string, current: readonly string[]): boolean {
   return line.trim() === '>' && hasOpenBracket(current.slice(1 - SPLIT_LINES_MAX))
 }
@@ -279,7 +279,7 @@ function hasOpenBracket(lines: readonly string[]): boolean {
 }
 
 const RULE = /^\s*[-_=*–—#~]{3,200}\s*$/
-/** A rule that contains words, above the fields of a quoted message. */
+/** Matches a rule with words in it, above the fields of a quoted message. */
 const TITLED_RULE = /^\s*[-_=*–—]{3,60}\s?[^-_=*–—]{1,60}\s?[-_=*–—]{3,60}\s*$/
 
 /** Number of final lines that form a horizontal rule and the blanks around it. */
@@ -358,8 +358,8 @@ const CLOSING_LENGTH_MAX = 60
 const SIGNATURE_MARK_LENGTH = 2
 
 /**
- * The lines without the signature. A signature needs text above it, in these lines or before them
- * (`isAfterText`), but a line that names a device is dropped even without.
+ * The lines without the signature. A signature must follow text, in these lines or before them
+ * (`isAfterText`). A line that names a device is always dropped.
  */
 function withoutSignature(lines: readonly string[], isAfterText: boolean): string[] {
   const start = lines.findIndex((line) => line.trim() !== '')
@@ -387,7 +387,7 @@ function isShortEnd(lines: readonly string[], at: number): boolean {
     const line = lines[end] ?? ''
     if (line.trim() === '') continue
     if (++count > SIGNATURE_LINES_MAX || line.length > SIGNATURE_LINE_LENGTH_MAX) return false
-    // A question or a postscript belongs to the text.
+    // A question or a postscript is part of the text, not of a signature.
     if (/\?\s*$|^\s*P\.?\s?S\.?[\s:.,]/i.test(line)) return false
   }
   return true
@@ -405,9 +405,9 @@ function isBlankAt(lines: readonly string[], at: number): boolean {
 }
 
 type Attribution = {
-  /** Number of preceding lines that belong to it. */
+  /** Number of preceding lines that are part of the attribution. */
   readonly linesBefore: number
-  /** New text on its first line; '' for none. */
+  /** New text on the attribution's first line; '' for none. */
   readonly textBefore: string
 }
 
@@ -437,8 +437,8 @@ function isLetterOfWrote(code: number): boolean {
 }
 
 /**
- * The attribution that ends with line `end`, or null. `isQuoteNext`: quoted lines follow, so weaker
- * signs suffice.
+ * The attribution that ends with line `end`, or null. `isQuoteNext` means that quoted lines follow,
+ * so that weaker signs suffice.
  */
 export function findAttribution(
   lines: readonly string[],
@@ -465,8 +465,8 @@ export function findAttribution(
 }
 
 /**
- * An attribution in unknown words: an address, a date, a time and a colon, before a quote or as a
- * paragraph of its own.
+ * An attribution in an unknown language: an address, a date, a time and a colon, before a quote or
+ * as a separate paragraph.
  */
 function shapedAttribution(
   candidates: readonly string[],
@@ -499,8 +499,8 @@ function withPlainDigits(text: string): string {
 }
 
 /**
- * Without a colon, the words may continue in the next line: a quote must follow, or date, time and
- * address be present.
+ * An attribution without a colon, which might be ordinary text. It must be followed by a quote, or
+ * contain date, time and address.
  */
 function withoutColon(candidates: readonly string[], isQuoteNext: boolean): Attribution | null {
   for (const [linesBefore, text] of candidates.entries()) {
@@ -513,7 +513,7 @@ function withoutColon(candidates: readonly string[], isQuoteNext: boolean): Attr
 
 /**
  * The text of the last line, of the last two lines, and so on up to a blank line. A blank line
- * within a split address does not end it.
+ * inside a split address is skipped.
  */
 function candidatesOf(lines: readonly string[], first: number, end: number): string[] {
   const candidates: string[] = []
@@ -540,7 +540,7 @@ function tellsWhen(line = ''): boolean {
   )
 }
 
-/** Text that starts within or after the address of an attribution. */
+/** Matches text that starts within or after the address of an attribution. */
 const ADDRESS_PART = /^(?:[<>]|mailto:|[^\s@<>]{1,100}@|wrote\b)/i
 
 function openedBy(
@@ -601,8 +601,8 @@ function isOddEnding(code: number): boolean {
 
 /**
  * The index after the header fields of a quoted message that start at `start`, or null if there are
- * none; `fields` gives the field of each line. Three fields make a header, or two if one contains
- * an address.
+ * no such fields. `fields` returns the field of each line. Three fields are a header, or two if one
+ * contains an address.
  */
 export function endOfQuotedHeader(
   lines: readonly string[],
@@ -628,7 +628,7 @@ export function endOfQuotedHeader(
   return isHeader(seen, hasAddress) ? end : null
 }
 
-/** A name, a colon and an address in brackets: the first field in any language. */
+/** Matches a name, a colon and an address in brackets: the first field in any language. */
 const FIELD_WITH_ADDRESS =
   /^[\s*_]{0,4}\p{L}[\p{L}\p{M}\s.'’]{0,30}[*_]{0,2}\s{0,2}[:：][*_]{0,2}\s[^<>@:]{0,100}<[^\s<>@]{1,64}@[^\s<>]{1,255}>/u
 const FIELD_OF_ANY_NAME =
@@ -639,7 +639,7 @@ function isFieldWithAddress(line: string): boolean {
   return line.includes('@') && FIELD_WITH_ADDRESS.test(line.slice(0, ATTRIBUTION_LENGTH_MAX))
 }
 
-/** The index after at least four fields of unknown names, one with a date and a time. */
+/** The index after four or more fields with unknown names, one of them with a date and a time. */
 function endOfShapedHeader(lines: readonly string[], start: number): number | null {
   if (!isBlankAt(lines, start - 1) || !isFieldWithAddress(lines[start] ?? '')) return null
   let end = start
@@ -660,7 +660,9 @@ function isHeader(seen: ReadonlySet<QuotedField>, hasAddress: boolean): boolean 
   return seen.has('from') && seen.has('subject') && seen.size >= 3
 }
 
-/** A wrapped field, or the blank line that some programs write between fields. */
+/**
+ * Whether the line continues a field, or is the blank line that some programs write between fields.
+ */
 function isContinuation(
   line: string,
   fields: readonly (QuotedField | null)[],

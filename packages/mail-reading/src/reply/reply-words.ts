@@ -1,6 +1,6 @@
 const words = (list: string): string[] => list.trim().split(/,\s+/)
 
-/** An English attribution ends with the verb; "I wrote the following:" is not one. */
+/** An English attribution ends with the verb. "I wrote the following:" is not an attribution. */
 const WROTE_AT_END = '(?:wrote|writes|sent)(?=[\\s:：*_\\-–—]*$)'
 /** "wrote" in attributions, without the pronoun or auxiliary where that varies. */
 const WROTE = words(`
@@ -88,7 +88,7 @@ const FORWARDED = words(`
   pesan yang diteruskan, thư được chuyển tiếp, tin nhắn đã chuyển tiếp, 转发的邮件, 轉寄郵件, 轉寄的郵件, 转发邮件,
   转发的信件, 転送されたメッセージ, 転送メッセージ, 전달된 메시지, 전달된 메일, הודעה שהועברה, رسالة معاد توجيهها
 `)
-/** First words of the line "Begin forwarded message:", which has no dashes. */
+/** First words of lines without dashes such as "Begin forwarded message:". */
 const FORWARD_OPENINGS = words(`
   begin forwarded message, anfang der weitergeleiteten, début du message,
   inizio messaggio inoltrato, inizio del messaggio inoltrato, inicio del mensaje reenviado,
@@ -119,11 +119,11 @@ const SENT_FROM_ENDINGS = words(`
   gesendet, ımdan gönderildi, gönderildi, から送信, 에서 보냄, lähetetty
 `)
 
-/** Names of devices and programs, as opposed to places that something was "sent from". */
+/** Names of devices and programs, because people also write "sent from" about other things. */
 export const DEVICE_PATTERN =
   /outlook|iphone|ipad|ipod|android|samsung|galaxy|huawei|xiaomi|pixel|blackberry|nokia|windows|gmail|yahoo|proton|mail\b|mobil|smartphone|tablet/i
 
-/** A closing on a line of its own, followed by a name. */
+/** Closings on a separate line, followed by a name. */
 const CLOSINGS = words(`
   (?:[\\p{L}&]+ ){0,3}regards, cheers, (?:with )?best wishes, all the best,
   yours (?:sincerely|faithfully|truly), kind wishes,
@@ -161,10 +161,12 @@ export const OPENING_PATTERN = new RegExp(
   `^[\\s"'*\\-–—]*(?:${anyOf(OPENERS)})(?=[\\s\\d])(?:[^\\d\\n]{0,30})\\d`,
   'u',
 )
-/** An opener and a date after other text on the line. */
+/** Matches an opener and a date after other text on the line. */
 export const INNER_OPENING_PATTERN =
   /(?<=[\s\-.!?,])(?:On|Am|Le|El|Il|Em|Op|Den)\s(?=(?:\p{L}{2,10}[.,]{0,2}\s){0,2}\d)/u
-/** Up to three words and a number: an attribution in any language that starts with the date. */
+/**
+ * Matches up to three words and a number: an attribution in any language that starts with the date.
+ */
 export const DATE_OPENING_PATTERN =
   /^[\s"'*\-–—]*(?:[\p{L}\p{M}'’־]{1,12}(?:[.,،、]{1,2}\s?|\s)){0,3}[\p{L}־]{0,3}-?\d/u
 
@@ -175,7 +177,7 @@ const FIELD_BY_NAME: ReadonlyMap<string, QuotedField> = new Map(
 )
 const FIELD_LINE = /^[\s*_]{0,20}([\p{L}][\p{L}\p{M} -]{0,24}?)[\s\u00a0]{0,3}[*_]{0,2}\s?[:：]/u
 
-/** The field that a line of a quoted header contains; null for none. */
+/** The header field on a line of a quoted header; null for other lines. */
 export function quotedFieldOf(line: string): QuotedField | null {
   if (!line.includes(':') && !line.includes('：')) return null
   const name = FIELD_LINE.exec(line.length > 60 ? line.slice(0, 60) : line)?.[1]
@@ -222,12 +224,12 @@ const ANSWER_ABOVE_ALONE = new RegExp(
   'iu',
 )
 
-/** Maximum characters of such a request; a longer line is the author's own sentence. */
+/** Maximum characters of a request to reply above; a longer line is the author's own sentence. */
 const ANSWER_ABOVE_LENGTH_MAX = 100
 const ANSWER_ABOVE_LENGTH_MIN = 8
 
 /**
- * Whether the line asks to reply above it: between any marks, or (`isBelowRule`) as a single
+ * Whether the line asks to reply above it: between any punctuation, or (`isBelowRule`) as a single
  * sentence below a rule.
  */
 export function asksToAnswerAbove(line: string, isBelowRule: boolean): boolean {

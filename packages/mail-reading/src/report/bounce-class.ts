@@ -1,15 +1,14 @@
 /**
- * `hard`: the address is dead; `full`: its mailbox is full; `policy`: the sender or the message is
- * unwanted.
+ * `hard`: no such address. `full`: the mailbox is full. `policy`: sender or message are unwanted.
  */
 export type BounceClass = 'hard' | 'soft' | 'policy' | 'full'
 
 export type Failure = {
   readonly enhancedCode: string | null
   readonly replyCode: number | null
-  /** The remote server's words, or else those of the report. */
+  /** The remote server's words, or else the words of the report. */
   readonly text: string
-  /** `data`: refused after the recipient was accepted; `broken`: the connection failed. */
+  /** `data`: refused after the recipient was accepted. `broken`: the connection failed. */
   readonly stage: 'data' | 'broken' | 'other'
 }
 
@@ -25,8 +24,8 @@ const AFTER_DATA =
   /\bin (?:reply|response) to (?:the )?(?:end of )?(?:message |mail )?data\b|\b(?:after|at) (?:the )?(?:end of )?(?:message |mail )?data\b|>>> ?(?:data\b|\.\s)|\bsmtp command:? ?data\b|\bsent (?:the )?message body/i
 
 /**
- * Servers combine wrong codes with the right words, so the words take precedence. An address is
- * `hard` only if it is certainly dead. Never throws.
+ * Servers combine wrong codes with correct words, so the words take precedence. An address is
+ * `hard` only if it certainly does not exist. Never throws.
  */
 export function classifyBounce(failure: Failure): BounceClass {
   const { enhancedCode, replyCode } = failure
@@ -51,7 +50,7 @@ export function classifyBounce(failure: Failure): BounceClass {
   return enhancedCode !== null && DEAD_CODES.has(enhancedCode) ? 'hard' : 'soft'
 }
 
-/** Joins the lines of a reply, without the codes that each of them repeats. */
+/** Joins the lines of a reply, without the code that each line repeats. */
 function joinReply(text: string, replyCode: number | null): string {
   const code = replyCode === null ? /$^/ : new RegExp(`\\b${replyCode}[- ]`)
   const [head = '', ...lines] = text.split(code)
@@ -59,7 +58,7 @@ function joinReply(text: string, replyCode: number | null): string {
   return (lines.length < 2 ? text : `${head}${replyCode} ${rest.join(' ')}`).replace(/\s+/g, ' ')
 }
 
-/** A program that could not write, whatever the codes say. */
+/** Wordings of a local delivery program that failed; they override all codes. */
 const AGENT_TROUBLE =
   /\b(?:couldn[’']t|could not|can[’']t|cannot|can not|unable to) (?:create|open|write|lock|append)\b/i
 
@@ -71,7 +70,7 @@ function isDeadBeyondPolicy({ enhancedCode, text }: Failure): boolean {
   return enhancedCode === '5.4.1' && /\brecipient address rejected: access denied/i.test(text)
 }
 
-/** Whether the words say that the recipient or its domain is dead. */
+/** Whether the words mean that the recipient or its domain does not exist. */
 function saysDead({ stage }: Failure, text: string): boolean {
   if (saysDeadAddress(text)) return true
   // A host that accepted a connection exists.
@@ -98,18 +97,18 @@ const DEAD_DOMAIN = [
   /\bnot our user\b/i,
 ]
 
-/** Words that show that DEAD_DOMAIN may be about the client: its address, name or sender domain. */
+/** Words that show that DEAD_DOMAIN may refer to the client: its address, name or sender domain. */
 const ABOUT_CLIENT =
   /\b(?:unknown|invalid|illegal) (?:host|domain)(?: name)?:? \[?\d|\breverse\b|\bhelo\b|\behlo\b|\bdynamic\b|\bclient\b|\b(?:for|of) (?:the |your )?(?:domain of|sender)\b|\bdomain of\b(?! the recipient)|\bsender(?:'s)? (?:domain|address|host)\b|\byour (?:domain|host|address|server)\b/i
 
 /**
- * A server that accepted the recipient and then refuses the message with "unknown user" hides a
- * filter: Japanese carriers do this, one of them without naming a user. An explicit enhanced code
- * is trusted.
+ * If a server accepts the recipient and then refuses the message with "unknown user", it hides a
+ * filter. Japanese carriers do this, and one of them does not mention a user. An explicit enhanced
+ * code is trusted.
  */
 function isRefusedAsContent({ stage, enhancedCode, text }: Failure): boolean {
   if (enhancedCode !== null && DEAD_CODES.has(enhancedCode)) return false
-  // At the start, or where an intermediate server quotes the other.
+  // Matches at the start, or after the arrow with which an intermediate server quotes another.
   if (/(?:^|->)\s{0,4}\d{3} ?: ?user unknown/i.test(text)) return true
   return stage === 'data' && /\b(?:unknown user|user unknown|no such user)\b/i.test(text)
 }
@@ -128,7 +127,7 @@ const FULL = [
   /\bmailbox (?:has )?exceed/i,
 ]
 
-/** Words that say that the mailbox is closed but may reopen. */
+/** Words for a mailbox that is closed but may reopen. */
 const CLOSED_FOR_NOW =
   /\b(?:suspended|inactive|dormant|locked|frozen|on hold|(?:temporarily|currently) (?:disabled|deactivated|closed)|(?:disabled|deactivated|closed) (?:temporarily|for now))\b/i
 
@@ -151,7 +150,7 @@ const POLICY = [
 ]
 
 const COME_AGAIN = [
-  // "Check the address and try again" asks for another address.
+  // "Check the address and try again" asks for another address, not for another attempt.
   /\b(?:temporar(?:y|ily)|(?<!\bcheck\b.{0,60} and )(?:try|retry) (?:again|later)|greylist\w*|resources? unavailable)\b/i,
   /\btoo many\b|\bat a rate\b|\brate[- ]?limit|\bthrottl/i,
 ]
@@ -160,14 +159,14 @@ const PASSING = [/\b(?:deferred|timed? ?out|expired|connection refused|not respo
 
 type Refusal = {
   readonly code: number
-  /** Enhanced code (RFC 3463), if the server gave one. */
+  /** Enhanced code (RFC 3463); null if the server sent none. */
   readonly enhanced: string | null
   readonly text: string
 }
 
 /**
- * No mailbox, no such system, an invalid address, a mailbox that moved without a forwarding
- * address, null MX (RFC 7505), and a permanently disabled mailbox.
+ * Codes for a missing mailbox or system, an invalid address, a mailbox that moved without a
+ * forwarding address, null MX (RFC 7505), and a permanently disabled mailbox.
  */
 const DEAD_CODES: ReadonlySet<string> = new Set([
   '5.1.1',
@@ -178,10 +177,10 @@ const DEAD_CODES: ReadonlySet<string> = new Set([
   '5.2.1',
 ])
 
-/** A host or domain that accepts no mail (RFC 7504), and an absent user (RFC 5321 §4.2.3). */
+/** A host or domain that accepts no mail (RFC 7504), or a recipient who moved (RFC 5321 §4.2.3). */
 const DEAD_REPLIES: ReadonlySet<number> = new Set([521, 551, 556])
 
-/** Enhanced codes without information, for which the wording decides. */
+/** Enhanced codes without information, for which the words decide. */
 const VAGUE = new Set(['5.0.0', '5.1.0', '5.3.0', '5.5.0', '5.5.1'])
 
 /** Words for a recipient in languages other than English, and words for "does not exist". */
@@ -189,13 +188,13 @@ const NAMES_OF_RECIPIENT =
   'destinat[aá]ri[oa]|usu[aá]rio|utente|buz[oó]n|casella|direcci[oó]n|indirizzo|endere[cç]o|empf(?:ä|ae?)nger|postfach|adresse|benutzer|destinataire|utilisateur|bo[iî]te|adres|gebruiker|ontvanger|u[zż]ytkownik|odbiorca|пользовател|адрес|получател|ящик'
 const IS_UNKNOWN =
   "n[oã]o? existe|non esiste|inexistente|existiert nicht|nicht (?:gefunden|vorhanden|bekannt)|unbekannt|n['’]existe pas|introuvable|inconnu|bestaat niet|onbekend|niet gevonden|non (?:è stat[oa] )?trovat|no (?:se ha )?encontrad|não (?:foi )?encontrad|desconocid|desconhecid|sconosciut|nie istnieje|не (?:найден|существует)"
-/** A character between the two that does not begin a word for the sender or a domain. */
+/** Matches a character that does not begin a word for the sender or a domain. */
 const BUT_SENDER =
   '(?:(?!absender|exp[eé]diteur|remitente|remetente|mittente|afzender|nadawc|отправител|dom[aäeéií]n).)'
 
-// Excludes a bare "account", which is as often the sender's; unknown hosts, domains and mail
-// exchangers, which may be the client's; "valid recipients", which servers miss after any refusal;
-// and "mail not accepted", which may mean mail from there.
+// Excludes words that may refer to the sender or the client: a bare "account"; unknown hosts,
+// domains and mail exchangers; "valid recipients", which servers report missing after any refusal;
+// and "mail not accepted".
 const DEAD_WORDINGS = [
   /\bno such (?:user|recipient|mailbox|address|person)/i,
   /\b(?:user|recipient|mailbox|address|addressee)(?: address)? (?:is )?(?:unknown|not found|not exist|invalid)/i,
@@ -209,7 +208,7 @@ const DEAD_WORDINGS = [
   /\bnot a (?:valid|known) (?:mailbox|recipient)\b|\bwas ?n[o’']t found at\b|\bwas not found at\b/i,
   /\bunrouteable address/i,
   /\b(?:(?<!\bip )address|recipient|mailbox|user)\b(?:(?!\b(?:host|domain|dns|ptr|mx|record|file)\b).){0,60}(?:\bnot|n[’']t) (?:be )?(?:found|located)\b/i,
-  // The wording of appliances that do not know the recipient.
+  // The wording of appliances for an unknown recipient.
   /#5\.1\.0 address rejected\b/i,
   new RegExp(`(?:${NAMES_OF_RECIPIENT})${BUT_SENDER}{0,50}(?:${IS_UNKNOWN})`, 'i'),
   new RegExp(
@@ -221,8 +220,8 @@ const DEAD_WORDINGS = [
 ]
 
 /**
- * Words that show that the address is good and the sender is refused, or that space is short.
- * "your" addresses the sending client.
+ * Words that show that the address is valid but the sender is refused or space is short. "your"
+ * refers to the sending client.
  */
 const OTHER_WORDINGS =
   /\b(?:full|quota|spam|blocked|blacklist|blocklist|denied|policy|reputation|rejected due|too many|try again|temporar|authenticat|(?:your|sender|helo|ehlo)\b)/i
@@ -238,7 +237,7 @@ export function isDeadAddress({ code, enhanced, text }: Refusal): boolean {
   return DEAD_REPLIES.has(code) || saysDeadAddress(words)
 }
 
-/** Whether the words describe a dead address, and could not be about the sender. */
+/** Whether the words mean that the address does not exist, and cannot refer to the sender. */
 export function saysDeadAddress(text: string): boolean {
   return DEAD_WORDINGS.some((wording) => wording.test(text))
 }

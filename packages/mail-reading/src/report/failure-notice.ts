@@ -9,7 +9,7 @@ import {
   saysDelayed,
 } from './report-words.ts'
 
-/** Characters searched for codes and reasons, per recipient. */
+/** Characters per recipient that are searched for codes and reasons. */
 const REPORT_WORDS_LENGTH_MAX = 8_000
 /** Lines of a report that may be about one recipient. */
 const REPORT_REASON_LINES_MAX = 40
@@ -20,7 +20,10 @@ type NoticeContext = {
   readonly subject: string
 }
 
-/** At least one if the lines describe a failure; `recipient` is null if they name none. */
+/**
+ * The reported recipients, at least one if the lines describe a failure. `recipient` is null if the
+ * lines name no address.
+ */
 export function readNotice(lines: readonly string[], context: NoticeContext): ReportedRecipient[] {
   const named = namedRecipients(lines, context.strangers)
   const whole = wholeOf(wordsOf(lines), context.subject)
@@ -38,8 +41,8 @@ export function readNotice(lines: readonly string[], context: NoticeContext): Re
       isOwn: own !== '' && (hasCode || isFailurePhrase(own) || !isAlone),
     }
   })
-  // A statement outside the list of recipients applies to all of them; a server's reply to one
-  // recipient applies to no other.
+  // A statement outside the list of recipients applies to all of them. A server's reply to one
+  // recipient applies only to that recipient.
   const isOfOne = read.some(({ isOwn, hasCode }) => isOwn && hasCode)
   const ofOthers = isOfOne && common.bounceClass === 'hard' ? SOFT : null
   return read.map(({ address, own, isOwn }) => ({
@@ -85,7 +88,7 @@ export function wordsOf(lines: readonly string[]): string {
   return words.join(' ').slice(0, REPORT_WORDS_LENGTH_MAX)
 }
 
-/** `own` is the words about the recipient; '' if the whole report is about it. */
+/** `own` is the text about the recipient; '' if the complete report is about the recipient. */
 function failureOf(own: string, whole: Whole): ReportedRecipient {
   const said = own === '' ? whole.words : own
   const codes = own === '' ? whole.codes : findCodes(own)
@@ -118,7 +121,7 @@ function isTemporary(text: string): boolean {
   )
 }
 
-/** The words from the first reply or failure on, without the preceding greeting. */
+/** The words from the first reply or failure on, without the greeting before it. */
 function diagnosticOf(words: string): string {
   const reply = /(?:^|\s)[45]\d\d[ -]/.exec(words)
   if (reply !== null) return words.slice(reply.index)
@@ -152,11 +155,11 @@ export function namedRecipients(
       found.set(key, current)
       if (naming.rest !== '') current.add(naming.rest)
     } else if (current !== null && isRule(text) && current.hasReply()) {
-      // The transcript of the whole session follows.
+      // The transcript of the complete session follows.
       current = null
     } else current?.add(text)
   }
-  // The To of a described message names its recipients, not those that failed.
+  // The To field of a described message names its recipients, not the failed ones.
   const all = [...found.values()]
   const strong = all.filter(({ isWeak }) => !isWeak)
   return strong.length > 0 ? strong : all
@@ -181,7 +184,7 @@ class Collected implements NamedRecipient {
     if (this.reason.length < REPORT_REASON_LINES_MAX) this.reason.push(text)
   }
 
-  /** Reads each line once, however often it is called. */
+  /** Reads each line once, however often the method is called. */
   hasReply(): boolean {
     while (this.#replyAt === null && this.#searched < this.reason.length) {
       const { replyCode } = findCodes(this.reason[this.#searched] ?? '')
@@ -192,13 +195,13 @@ class Collected implements NamedRecipient {
   }
 }
 
-/** Addresses examined per line, and characters before an address that may label it. */
+/** Maximum addresses examined per line, and characters before an address that may label it. */
 const ADDRESSES_OF_LINE = 4
 const LABEL_LENGTH = 160
 
 type Naming = { readonly address: string; readonly rest: string }
 
-/** The recipient that the line is about; null for none. */
+/** The recipient that the line is about; null if there is none. */
 function nameIn(text: string, isListed: boolean): Naming | null {
   for (const { address, start, end } of findAddresses(text).slice(0, ADDRESSES_OF_LINE)) {
     const label = text.slice(Math.max(0, start - LABEL_LENGTH), start)
@@ -211,19 +214,18 @@ function nameIn(text: string, isListed: boolean): Naming | null {
     if (before === '' || /^(?:[-*•>+#.:=]+|\(?\d{1,3}[.)]|>>>)$/.test(before)) {
       return leads(rest) || isListed ? { address, rest } : null
     }
-    // `550 <address>... words`: a reply that starts with its recipient, in a transcript after
-    // `<<<`.
+    // In `550 <address>... words`, a reply starts with its recipient, after `<<<` in a transcript.
     if (/^(?:<<< ?)?[45]\d\d[- ]?(?: ?[45]\.\d{1,3}\.\d{1,3})?(?: ?error:)?$/i.test(before)) {
       return { address, rest: `${before} ${rest}` }
     }
     if (isLabel(before)) return { address, rest }
-    // `Name <address>` in a list of recipients.
+    // An entry such as `Name <address>` in a list of recipients.
     if (isListed && before.length < 60 && rest.length < 4) return { address, rest }
   }
   return null
 }
 
-/** Removes trailing characters of `set`. A pattern that ends in `+$` would try every start. */
+/** Removes trailing characters of `set`. A pattern with `+$` would take quadratic time. */
 function cutTail(text: string, set: string): string {
   let end = text.length
   while (end > 0 && set.includes(text[end - 1] ?? '')) end -= 1
@@ -243,7 +245,7 @@ function leads(rest: string): boolean {
 /** Characters before an introducing word that are searched for a word for a recipient. */
 const LABEL_WORDS_LENGTH = 64
 
-/** `before` has single spaces. */
+/** The text in `before` has only single spaces. */
 function isLabel(before: string): boolean {
   if (/^(?:to|for|recipients?|user|address|mailbox|account|rcpt) ?:?$/i.test(before)) return true
   const link = LINK.exec(before)
@@ -262,7 +264,7 @@ function isSenderLine(text: string): boolean {
   )
 }
 
-/** `before` has single spaces. */
+/** The text in `before` has only single spaces. */
 function isAboutSender(before: string): boolean {
   return (
     /\b(?:from|sender|contact|by|reply to|postmaster at|write to|e-?mail us at|forward(?:ed)? (?:this|it)|envelope-from|mail from) ?:? ?=?$/i.test(
@@ -274,7 +276,7 @@ function isAboutSender(before: string): boolean {
   )
 }
 
-/** Whether the line introduces a list of recipients, each on its own line. */
+/** Whether the line introduces a list of recipients, each on a separate line. */
 function announcesList(text: string): boolean {
   const words = cutTail(text, ':.-–—) \t').slice(-LABEL_LENGTH).split(/\s+/).slice(-4)
   return words.some(

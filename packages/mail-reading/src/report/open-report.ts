@@ -10,31 +10,31 @@ import {
   scanMime,
 } from '@mailroom/mail/mime/mime-parts.ts'
 
-/** Octets of a report that are read; its words precede the returned message. */
+/** Maximum octets of a report that are read; its words precede the returned message. */
 export const REPORT_BYTES_MAX = 1 * 1024 * 1024
 const REPORT_FIELD_LENGTH_MAX = 8_000
-/** Lines of a report's text; text for people is shorter. */
+/** Maximum lines of a report's text; text for people is shorter. */
 const REPORT_LINES_MAX = 5_000
-/** Characters of a line of a report that are read; a server's reply is shorter. */
+/** Maximum characters of a line that are read; a server's reply is shorter. */
 export const REPORT_LINE_LENGTH_MAX = 2_000
 
 export type OpenedReport = {
-  /** Values in this type are cut at REPORT_FIELD_LENGTH_MAX. */
+  /** Header fields of the report, with values cut at REPORT_FIELD_LENGTH_MAX. */
   readonly fields: readonly HeaderField[]
   /** `type/subtype` of the report itself, in lower case. */
   readonly contentType: string
-  /** The text for people, without the returned message; trailing white space is trimmed. */
+  /** The text for people, without the returned message and trailing white space. */
   readonly lines: readonly string[]
   /** The contents of message/delivery-status parts (RFC 3464 §2.1), in lines. */
   readonly statusParts: readonly (readonly string[])[]
   /** The fields of message/feedback-report (RFC 5965 §3); null without such a part. */
   readonly feedback: readonly HeaderField[] | null
-  /** The header of the returned message, or the part of it that the report contains. */
+  /** The header of the returned message, or the part of it in the report. */
   readonly returned: readonly HeaderField[]
   readonly hasReturned: boolean
-  /** Whether the message is returned in a part of its own, not within the text. */
+  /** Whether the message is returned in a separate part instead of within the text. */
   readonly hasReturnedPart: boolean
-  /** The returned message as far as it is present; it may be a forwarded report. */
+  /** The returned message, complete or in part; it may be a forwarded report. */
   readonly returnedOctets: Uint8Array
 }
 
@@ -104,7 +104,7 @@ class PartCollector {
     }
   }
 
-  /** Whether no part has text, as in a multipart without parts. */
+  /** Whether no part contains text, as in a multipart without parts. */
   isEmpty(): boolean {
     return (
       this.#plain.every((text) => text.trim() === '') &&
@@ -158,7 +158,7 @@ class PartCollector {
       this.#plain.push(textOf(part, octets))
   }
 
-  /** Adds the parts of a multipart without a boundary parameter, by the boundary in its lines. */
+  /** Splits a multipart without a boundary parameter at the boundary found in its lines. */
   #addGuessed(boundary: string, content: Buffer): void {
     const head = `content-type: multipart/mixed; boundary="${boundary}"\n\n`
     const octets = Buffer.concat([Buffer.from(head, 'latin1'), content])
@@ -179,7 +179,7 @@ class PartCollector {
   }
 }
 
-/** The first line with two dashes that is followed by the fields of a part. */
+/** The boundary in the first line with two dashes that is followed by the fields of a part. */
 function guessBoundary(octets: Buffer): string | null {
   const text = octets.toString('latin1', 0, BOUNDARY_BYTES)
   return /^--([^\n"\\]{1,100}?)[ \t]*\ncontent-[a-z-]{4,30}:/im.exec(text)?.[1] ?? null
@@ -206,7 +206,7 @@ function linesOf(texts: readonly string[]): string[] {
   return lines
 }
 
-/** Programs put empty lines before the returned header. */
+/** Programs write empty lines before the returned header. */
 function trimStart(octets: Buffer): Buffer {
   let start = 0
   while (start < octets.length && (octets[start] === LF || octets[start] === 0x20)) start += 1
@@ -218,12 +218,12 @@ function trimQuote(line: string): string {
 }
 
 type ReturnedAt = {
-  /** The lines before it are the report's own text. */
+  /** The lines before this index are the report's own text. */
   readonly endOfWords: number
   readonly headerAt: number
 }
 
-/** Null if the text returns no message. */
+/** Null if the text contains no returned message. */
 export function returnedMessageAt(lines: readonly string[]): ReturnedAt | null {
   for (const [index, line] of lines.entries()) {
     if (isAnnouncement(line) && startsHeader(lines, nextFilled(lines, index + 1), 1)) {

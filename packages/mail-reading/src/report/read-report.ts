@@ -26,8 +26,8 @@ import {
 } from './report-words.ts'
 
 /**
- * The report in a message; `none` for ordinary mail and for out-of-office replies. Never throws;
- * reads at most REPORT_BYTES_MAX octets, in linear time.
+ * The report in a message, or `none` for ordinary mail and for out-of-office replies. Never throws.
+ * Reads at most REPORT_BYTES_MAX octets, in linear time.
  */
 export function readReport(raw: Uint8Array, envelope: ReportEnvelope): Report {
   const report = openReport(raw)
@@ -76,13 +76,13 @@ function readStandard(report: OpenedReport, envelope: ReportEnvelope): Report | 
     const own = wordsOf(takeReason(reasons, group))
     const words = isAlone ? own || whole : own
     const read = readRecipientGroup(group, words, isAlone ? whole : words)
-    // Some systems omit the recipient's field, or write a name in it.
+    // Some systems omit the recipient's address, or write a name instead.
     return { ...read, recipient: read.recipient ?? read.originalRecipient ?? only }
   })
   return bounceOf(report, recipients, isStandard)
 }
 
-/** The words about the group's recipient; the first group that names it gets them. */
+/** The words about a group's recipient, for the first group that names the recipient. */
 function takeReason(
   reasons: Map<string, readonly string[]>,
   group: RecipientFields,
@@ -133,9 +133,9 @@ function listedIn(field: string): string[] {
 }
 
 /**
- * Whether a mail system says by subject or text that a message did not arrive. Automatic replies
- * also use the null reverse-path: on its own, and in automatic replies, it is not enough, and the
- * report must show the message or a server's reply.
+ * Whether subject or text are those of a mail system that reports a failure. Automatic replies also
+ * use the null reverse-path. If that path is the only other sign, or the message is an automatic
+ * reply, it must also contain the returned message or a server's reply.
  */
 function isNotice(
   report: OpenedReport,
@@ -200,7 +200,7 @@ function bounceOf(
 
 type Complaint = Extract<Report, { kind: 'complaint' }>
 
-/** Null if the message is not a complaint; text alone does not make one. */
+/** Parses a complaint; null if the message is not one. Its text alone is not sufficient. */
 export function readComplaint(report: OpenedReport): Complaint | null {
   const { feedback, returned } = report
   if (feedback !== null) {
@@ -257,9 +257,9 @@ function valuesOf(fields: readonly HeaderField[], names: readonly string[]): str
 }
 
 /**
- * Whether a provider returned the message unchanged as a complaint, marked by its own fields or its
- * sender. The message must show its origin, because a complaint may be about other mail. An
- * automatic reply is not a complaint.
+ * Whether a provider returned the message unchanged as a complaint, recognised by the provider's
+ * fields or sender. The message must show its origin, because a complaint may be about other mail.
+ * An automatic reply is not a complaint.
  */
 function isProviderComplaint(report: OpenedReport): boolean {
   const { fields, returned, hasReturnedPart } = report
@@ -274,7 +274,7 @@ function isProviderComplaint(report: OpenedReport): boolean {
 
 const IDENTIFYING = new Set(['message-id', 'return-path', 'x-loop'])
 
-/** Whether the declared type (RFC 5965 §2) marks a complaint without a feedback part. */
+/** Whether the declared type (RFC 5965 §2) means a complaint without a feedback part. */
 function isFeedbackReport({ fields, contentType }: OpenedReport): boolean {
   const type = firstField(fields, 'content-type') ?? ''
   return contentType === 'multipart/report' && /report-type ?= ?"?feedback-report/i.test(type)
@@ -286,7 +286,7 @@ function pathOf(value: string): string {
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Parses a JSON notification as Amazon SES sends it; null for other text. */
+/** Parses a JSON notification in the format of Amazon SES; null for other text. */
 export function readServiceNotice({ lines }: OpenedReport): Report | null {
   const notice = jsonOf(lines)
   if (notice === null) return null

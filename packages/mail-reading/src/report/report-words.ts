@@ -4,13 +4,13 @@ import { isMailSystemName } from '@mailroom/mail/kind-senders.ts'
 
 /**
  * Whether the sender is a mail system, by its mailbox or by exactly one of the usual names. A
- * Return-Path field proves nothing, because any sender may write it.
+ * Return-Path field is no evidence, because any sender may write it.
  */
 export function isFromMailSystem(fields: readonly HeaderField[]): boolean {
   const field = firstField(fields, 'from') ?? ''
   const [box] = parseAddressList(field)
   if (box === undefined) {
-    // `From: MAILER-DAEMON <>`, or without a name, as with the null reverse-path.
+    // The name before the brackets, as in `From: MAILER-DAEMON <>`.
     const name = (field.split('<', 1)[0] ?? '').replaceAll('"', '').trim()
     return (name === '' && field.includes('<')) || isSystemName(name)
   }
@@ -67,7 +67,7 @@ export function isAbsence(fields: readonly HeaderField[], subject: string): bool
 const ABSENT =
   /^\s*(?:re:\s*)?(?:auto(?:matic|matische)?[-_ :]*(?:re(?:ply|sponse|spond\w*)|antwort)|out[- ]of[- ](?:the[- ])?office|away from|vacation|abwesen|absence|r[ée]ponse automatique|respuesta autom|risposta autom|afwezig|autosvar|自动回复|自動)/i
 
-/** Whether the line says, in a mail system's words, that a message did not arrive. */
+/** Whether the line contains a mail system's phrase for a message that did not arrive. */
 export function isFailurePhrase(line: string): boolean {
   return FAILURE_PHRASES.some((words) => words.test(line))
 }
@@ -108,8 +108,8 @@ const NOT_LOCAL = /[\s<>()[\]{}:;,"'`@\\|]/
 const NOT_DOMAIN = /[^\p{L}\p{N}.\-_]/u
 
 /**
- * The addresses of a line in order; without a dot in its domain, an address counts in angle
- * brackets only. Scans outwards from every `@`, so that the time is linear.
+ * The addresses of a line in order. An address without a dot in its domain must be in angle
+ * brackets. Scans outwards from every `@`, so that the time is linear.
  */
 export function findAddresses(line: string): FoundAddress[] {
   const found: FoundAddress[] = []
@@ -124,7 +124,7 @@ export function findAddresses(line: string): FoundAddress[] {
   return found
 }
 
-/** The bare first address of a text that should be one: `<a@b>`, `rfc822; a@b`, `a@b (Name)`. */
+/** The bare first address of a text with an address: `<a@b>`, `rfc822; a@b`, `a@b (Name)`. */
 export function firstAddress(text: string): string | null {
   const whole = text.trim()
   const bracketed = /^[^<>]*<([^<>]*)>/.exec(whole)?.[1]?.trim()
@@ -149,7 +149,7 @@ function addressAround(line: string, at: number, floor: number): FoundAddress | 
 function localStart(line: string, at: number, floor: number): number {
   if (line[at - 1] === '"') {
     const open = line.lastIndexOf('"', at - 2)
-    // Only a quoted local part looks like this; `"a"@b` within other quotes does not occur.
+    // Only a quoted local part has this form, because `"a"@b` within other quotes does not occur.
     if (open >= floor && at - open < ADDRESS_TEXT_LENGTH_MAX) return open
   }
   let start = at
@@ -167,7 +167,9 @@ const NOT_REPLY_BEFORE = /\b(?:port|id|size|limit|line|after|code page|attempts?
 const NOT_REPLY_AFTER =
   /^\s*(?:k?bytes?|octets|[km]b\b|seconds?|minutes?|hours?|days?|messages?|recipients|times|lines|characters)/i
 
-/** The first failure code of each kind; an enhanced code of the reply code's class is preferred. */
+/**
+ * The first failure code of each kind. An enhanced code that matches the reply code is preferred.
+ */
 export function findCodes(text: string): FoundCodes {
   const replyCode = findReply(text)
   const codes = [...text.matchAll(ENHANCED)].map(([, code = '']) => code)
@@ -180,7 +182,7 @@ export function findCodes(text: string): FoundCodes {
   return { enhancedCode, replyCode }
 }
 
-/** Whether the code says no more than its class (RFC 3463 §3.1), or is used that way. */
+/** Whether the code means no more than its class (RFC 3463 §3.1), or is used that way. */
 export function isVague(code: string): boolean {
   return /^\d\.(?:0\.0|[13567]\.0)$/.test(code)
 }

@@ -7,53 +7,53 @@ import { findCodes, firstAddress, isVague } from './report-words.ts'
 type ReportedAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded'
 
 export type ReportedRecipient = {
-  /** The bare address as the report writes it; null if it names none. */
+  /** The bare address in the report; null if it names none. */
   readonly recipient: string | null
-  /** The bare address as the sender wrote it (RFC 3461 ORCPT); null if unnamed. */
+  /** The bare address as the sender wrote it (RFC 3461 ORCPT); null if absent. */
   readonly originalRecipient: string | null
   readonly action: ReportedAction
   /**
-   * RFC 3463. If the report has only a reply code or a plain failure, the undefined code of its
-   * class (X.0.0, RFC 3464 §2.3.4); null if the class is unknown.
+   * The enhanced code (RFC 3463). If the report has only a reply code or a plain failure, the
+   * undefined code of its class (X.0.0, RFC 3464 §2.3.4). Null if the class is unknown.
    */
   readonly enhancedCode: string | null
   readonly replyCode: number | null
   /** The remote server's words on one line, at most RESPONSE_LENGTH_MAX characters. */
   readonly diagnostic: string
-  /** Meaningful only for the action `failed`. */
+  /** The class of the bounce, for the action `failed` only. */
   readonly bounceClass: BounceClass
 }
 
-/** The envelope of a report, which can be trusted; its header fields may say anything. */
+/** The envelope of a report, which can be trusted, unlike its header fields. */
 export type ReportEnvelope = {
-  /** Whether it had the null reverse-path, as reports must (RFC 5321 §4.5.5). */
+  /** Whether the report had the null reverse-path, as required (RFC 5321 §4.5.5). */
   readonly hasNullSender: boolean
 }
 
 export type Report =
   | {
       readonly kind: 'bounce'
-      /** At least one; at most REPORT_RECIPIENTS_MAX. */
+      /** At least one and at most REPORT_RECIPIENTS_MAX recipients. */
       readonly recipients: ReportedRecipient[]
-      /** `<id>` of the original message; null if it is not returned. */
+      /** The Message-ID of the original message as `<id>`; null if the message is not returned. */
       readonly originalMessageId: string | null
-      /** Whether the report has RFC 3464 fields in a part of their own. */
+      /** Whether the report has RFC 3464 fields in a separate part. */
       readonly isStandard: boolean
     }
   | {
       readonly kind: 'complaint'
       /**
-       * Whether the report has a feedback part (RFC 5965). Otherwise a person returned a message
-       * with a complaint, or a service sent a notice: trust it only if the fields below show that
-       * the message was sent from here, and only for the recipients that it names.
+       * Whether the report has a feedback part (RFC 5965). If not, a person returned a message with
+       * a complaint, or a service sent a notice. Such a report is trusted only if the fields below
+       * show that the message was sent from here, and only for the recipients that it names.
        */
       readonly isStandard: boolean
-      /** In lower case (RFC 5965 §7.3). */
+      /** The feedback type in lower case (RFC 5965 §7.3). */
       readonly feedbackType: string
-      /** Bare addresses; empty if the report hides them, as many do. */
+      /** Bare addresses; empty if the report hides them, as many reports do. */
       readonly recipients: string[]
       readonly originalMessageId: string | null
-      /** A bare address; '' for the null reverse-path. */
+      /** The bare sender address; '' for the null reverse-path. */
       readonly originalMailFrom: string | null
       /** The bare Return-Path of the reported message. */
       readonly reportedReturnPath: string | null
@@ -62,12 +62,12 @@ export type Report =
     }
   | { readonly kind: 'none' }
 
-/** Recipients read per report; the service sends to no more at once. */
+/** Maximum recipients per report, the same as for a send. */
 export const REPORT_RECIPIENTS_MAX = 100
 /** Characters of a server's response that are stored with a delivery. */
 export const RESPONSE_LENGTH_MAX = 1_000
 
-/** Fields of one recipient by lower-case name; the first of a name counts. */
+/** Fields of one recipient by lower-case name; repeated fields are ignored. */
 export type RecipientFields = ReadonlyMap<string, string>
 
 const OF_RECIPIENT = new Set([
@@ -158,8 +158,8 @@ export function recipientNames(group: RecipientFields): string[] {
 }
 
 /**
- * `words` is the text for people about the recipient, used if the fields say little; `transcript`
- * is text that may show at which command the server refused.
+ * `words` is the text for people about the recipient, used if the fields contain little
+ * information. `transcript` is text that may show which command the server refused.
  */
 export function readRecipientGroup(
   group: RecipientFields,
@@ -195,12 +195,12 @@ export function readRecipientGroup(
   }
 }
 
-/** The reason that a delivery agent gave when it refused by its own rules, whatever its code. */
+/** The reason that a delivery program stated for its own refusal, whatever its code. */
 function statedReason(words: string): string | null {
   return /\bwas automatically rejected:\s*(\S.{0,300})/i.exec(words)?.[1] ?? null
 }
 
-/** The first code that says more than its class, else the first. */
+/** The first code that means more than its class, or else the first code. */
 function chooseCode(candidates: readonly (string | null)[]): string | null {
   const known = candidates.filter((code) => code !== null)
   return known.find((code) => !isVague(code)) ?? known[0] ?? null
@@ -223,7 +223,7 @@ function undefinedCode(replyCode: number | null, group: RecipientFields): string
 function recipientOf(field: string | undefined): string | null {
   if (field === undefined) return null
   const value = cleanLine(field.replace(/^\s*[\w/-]{1,20}\s*;/, ''))
-  // A source route (RFC 822 §6.2.7) names the mailbox last.
+  // In a source route (RFC 822 §6.2.7), the mailbox is last.
   const route = /^<?@[^:]{1,255}:/.exec(value)?.[0] ?? ''
   const address = value.slice(route.length).replace(/^<|>$/g, '')
   return isOneWord(address) && address.includes('@')
@@ -240,8 +240,7 @@ function isOneWord(value: string): boolean {
 }
 
 /**
- * The action in the field, else the one that the status implies; without either, the report decides
- * nothing.
+ * The action in the field, or else the one that the status implies. Null if the report has neither.
  */
 function actionOf(group: RecipientFields, code: string | null): ReportedAction {
   const action = (group.get('action') ?? '').trim().toLowerCase()

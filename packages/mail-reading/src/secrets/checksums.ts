@@ -1,4 +1,4 @@
-// Checksums that distinguish a number or token from others of its form.
+// Checksums that distinguish real numbers and tokens from others of the same form.
 
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -17,7 +17,7 @@ export function hasCrc32(body: string): boolean {
   return body.slice(-CRC_DIGITS) === digits
 }
 
-/** ISO/IEC 7812-1, annex B. Expects digits only. */
+/** Luhn's checksum (ISO/IEC 7812-1, annex B). The text must be digits only. */
 export function isLuhnValid(digits: string): boolean {
   let sum = 0
   for (let index = 0; index < digits.length; index++) {
@@ -28,7 +28,7 @@ export function isLuhnValid(digits: string): boolean {
   return sum % 10 === 0
 }
 
-/** ISO 13616 (ISO/IEC 7064, MOD 97-10). Expects upper case without separators. */
+/** ISO 13616 (ISO/IEC 7064, MOD 97-10). The IBAN must be in upper case without separators. */
 export function isIbanValid(iban: string): boolean {
   let rest = 0
   for (const character of iban.slice(4) + iban.slice(0, 4)) {
@@ -41,7 +41,7 @@ export function isIbanValid(iban: string): boolean {
 const BECH32 = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
 const BECH32_GENERATOR = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3]
 
-/** The checksum of BIP 173. Expects lower case; `prefix` is the text before the last `1`. */
+/** The checksum of BIP 173. The text must be in lower case; `prefix` precedes the last `1`. */
 export function isBech32Valid(prefix: string, data: string): boolean {
   const codes = Buffer.from(prefix)
   const values = [...codes.map((code) => code >> 5), 0, ...codes.map((code) => code & 31)]
@@ -59,7 +59,7 @@ export function isBech32Valid(prefix: string, data: string): boolean {
 const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 const BASE58_CHECK_BYTES = 4
 
-/** Bitcoin's Base58Check: the last four octets start the double SHA-256 of the others. */
+/** Bitcoin's Base58Check: the last four octets start the double SHA-256 of the other octets. */
 export function isBase58CheckValid(text: string): boolean {
   const octets: number[] = []
   for (const character of text) {

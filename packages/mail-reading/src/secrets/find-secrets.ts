@@ -12,18 +12,18 @@ import { LEAD_LENGTH_MAX, TOKEN_RULES, type TokenRule, UNMARKED_RULES } from './
 export type SecretFinding = {
   readonly kind: string
   readonly part: string
-  /** In UTF-16 units of the text of the part; for HTML, of its source. */
+  /** Offset in UTF-16 units in the text of the part, or in the source of HTML. */
   readonly offset: number
-  /** In UTF-16 units, including tags and invisible characters within. */
+  /** Length in UTF-16 units, including tags and invisible characters inside the secret. */
   readonly length: number
 }
 
 export const SECRET_FINDINGS_MAX = 100
 
 /**
- * The secrets in subject, bodies, textual files, and file names, ordered by part and offset. Null
- * if the message could not be read completely, because it has more text than CONTENT_LENGTH_MAX or
- * messages nested too deep. Files of other types are not read. Runs in linear time.
+ * The secrets in subject, bodies, textual files and file names, ordered by part and offset. Null if
+ * the message has more text than CONTENT_LENGTH_MAX or messages nested too deeply. Other files are
+ * not searched. Runs in linear time.
  */
 export function findSecrets(content: MailContent): SecretFinding[] | null {
   const parts = partsOf(content)
@@ -40,7 +40,7 @@ function findInPart({ part, isHtml, windows }: ContentPart): SecretFinding[] {
   const found: FoundSecret[] = []
   for (const { text, offset, isLast } of windows()) {
     for (const { kind, start, end } of findInText(text, isHtml)) {
-      // A finding that touches the end may continue in the next window, which overlaps this one.
+      // A finding that touches the end may continue in the next window, which overlaps this window.
       if (end === text.length && !isLast) continue
       addApart(found, { kind, start: offset + start, end: offset + end })
     }
@@ -88,7 +88,7 @@ function* findTokens(text: string): Generator<FoundSecret> {
   for (const rule of TOKEN_RULES) yield* findMarked(text, rule)
 }
 
-/** A token may follow anything but letters and digits, and escapes that end with one. */
+/** A token may follow any character but letters and digits, or an escape. */
 const BOUNDARY = /(?:^|[^A-Za-z0-9]|\\[nrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2})$/
 const BOUNDARY_LENGTH = 6
 
@@ -118,7 +118,7 @@ function* findMarked(
 
 function isWithinWord(text: string, at: number): boolean {
   const before = text.charCodeAt(at - 1)
-  // Fast check: most are blanks and punctuation.
+  // Fast check, because most characters before a token are blanks and punctuation.
   if (Number.isNaN(before) || !/[A-Za-z0-9]/.test(String.fromCharCode(before))) return false
   return !BOUNDARY.test(text.slice(Math.max(0, at - BOUNDARY_LENGTH), at))
 }

@@ -1,4 +1,4 @@
-// Finds private keys, and secrets recognised only by a label or their position.
+// Finds private keys, and secrets that are recognised only by a label or their position.
 
 import { isPlaceholderWord, isReal } from './token-rules.ts'
 
@@ -8,10 +8,10 @@ export function findKeyBlocks(text: string): FoundSecret[] {
   return [...findPem(text), ...findPutty(text)]
 }
 
-/** RFC 7468, OpenSSH, PGP (RFC 9580), and SSH2 (RFC 4716) with four dashes. */
+/** Matches RFC 7468, OpenSSH, PGP (RFC 9580), and SSH2 (RFC 4716), which has four dashes. */
 const PEM_BEGIN = /-{4,5} ?BEGIN ((?:[A-Z0-9]{1,12} ){0,2})PRIVATE KEY( BLOCK)? ?-{4,5}/g
 const PEM_END = /-{4,5} ?END (?:[A-Z0-9]{1,12} ){0,2}PRIVATE KEY(?: BLOCK)? ?-{4,5}/g
-/** Longer keys are found too; this bounds the search for their end. */
+/** Maximum distance to the end of a key. Longer keys are also found. */
 const PEM_LENGTH_MAX = 32 * 1024
 /** The shortest key, Ed25519 in PKCS #8, has 64 characters. */
 const PEM_DATA_MIN = 60
@@ -33,7 +33,7 @@ function findPem(text: string): FoundSecret[] {
   return found
 }
 
-/** The text from `start` to the next `mark`, so that no part belongs to two keys. */
+/** The text from `start` to the next `mark`, so that no text is in two keys. */
 function upTo(mark: string, text: string, start: number): string {
   const rest = text.slice(start, start + PEM_LENGTH_MAX)
   const next = rest.indexOf(mark)
@@ -48,9 +48,9 @@ function pemKind([, label = '', block]: RegExpMatchArray): string {
 /** Encoders write 64 or 76 characters per line; shorter pieces are words. */
 const PEM_LINE_MIN = 16
 
-/** The start of a key's data; '' if a page only shows the format of a key. */
+/** The start of a key's data; '' if the text only shows the format of a key. */
 function dataOf(block: string): string {
-  // Line ends in code strings, quote marks, and header fields of RFC 1421, OpenPGP and SSH2.
+  // Drops line ends in code strings, quote marks, and header fields of RFC 1421, OpenPGP and SSH2.
   const pieces = block.replace(/\\[nr]/g, '\n').split(/[\s>"',\\]+/)
   const data = pieces
     .filter((piece) => piece.length >= PEM_LINE_MIN && /^[A-Za-z0-9+/=]+$/.test(piece))
@@ -74,9 +74,9 @@ function findPutty(text: string): FoundSecret[] {
 
 type LabelledRule = {
   readonly kind: string
-  /** The first group is the value. */
+  /** The first group of the pattern is the secret. */
   readonly pattern: RegExp
-  /** Must occur within NEAR_LENGTH before or after the match. */
+  /** Must match within NEAR_LENGTH before or after the secret. */
   readonly near?: RegExp
 }
 
@@ -133,7 +133,7 @@ const LABELLED: readonly LabelledRule[] = [
     kind: 'totp_secret',
     pattern: /otpauth:\/\/[^\s"'<>]{1,300}?[?&]secret=([A-Z2-7]{16,128})/gi,
   },
-  // The private member of a JWK (RFC 7517), which is next to public ones.
+  // The private member of a JWK (RFC 7517), which is next to public members.
   {
     kind: 'jwk_private_key',
     pattern: /"d" *: *"([\w-]{40,1400})"/g,
@@ -149,7 +149,7 @@ export function findLabelled(text: string): FoundSecret[] {
       if (near !== undefined && !near.test(text.slice(...around))) continue
       const value = match[1] ?? ''
       const start = match.index + match[0].indexOf(value)
-      // AWS documents example keys in this form, and they count.
+      // AWS's documented example keys have this form and are also reported.
       if (kind === 'aws_secret_key' || isReal(value)) {
         found.push({ kind, start, end: start + value.length })
       }

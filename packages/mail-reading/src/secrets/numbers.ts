@@ -8,11 +8,11 @@ export type FoundNumber = { readonly kind: 'card_number' | 'iban'; start: number
 const CARD_START =
   /(?<![A-Za-z0-9_+]|\d[.-]|[A-Z]{2}\d{2} )[2-69](?=\d{13}|\d{3}[ .-]\d|\d{5}[ .-]\d{13}|\d{7}[ .-]\d|[ .-]\d[ .-]\d)/g
 
-/** The lengths that issuers use, by leading digits. */
+/** The lengths of card numbers by leading digits. */
 const ISSUERS: readonly (readonly [RegExp, readonly number[]])[] = [
-  // Visa
+  // Visa cards
   [/^4/, [16, 19]],
-  // Mastercard
+  // Mastercard cards
   [/^(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/, [16]],
   // American Express
   [/^3[47]/, [15]],
@@ -29,7 +29,7 @@ const ISSUERS: readonly (readonly [RegExp, readonly number[]])[] = [
   // Mir, Troy
   [/^(?:220[0-4]|9792)/, [16]],
 ]
-/** Numbers are written contiguously, in these groups, or digit by digit. */
+/** Card numbers are written contiguously, in these groups, or digit by digit. */
 const CARD_FORMS = [
   /\d{14,19}/y,
   /\d{4}([ .-])\d{4}\1\d{4}\1\d{4}\1\d{3}/y,
@@ -67,7 +67,7 @@ function endOfCardNumber(text: string, start: number): number | null {
   return null
 }
 
-/** Whether three more numbers precede or follow on the same line: a row of short numbers. */
+/** Whether the number is in a row of short numbers: three more precede or follow on its line. */
 function isInTable(text: string, start: number, end: number): boolean {
   return (
     /(?:\d{1,8}[ .-]){3}$/.test(text.slice(Math.max(0, start - 27), start)) ||
@@ -83,7 +83,7 @@ function isCardNumber(digits: string): boolean {
   return isIssued && !/^(\d)\1+$/.test(digits) && isLuhnValid(digits)
 }
 
-/** A country, two check digits and up to 30 characters, contiguous or in groups. */
+/** Matches a country, two check digits and up to 30 characters, contiguous or in groups. */
 const IBAN = /(?<![A-Za-z0-9])([A-Za-z]{2})\d{2}(?=[ -]?[A-Za-z0-9]{2})/g
 const IBAN_WRITTEN = /[A-Za-z0-9]{2}(?:[ -]?[A-Za-z0-9]){9,32}/y
 
@@ -104,7 +104,7 @@ export function findIbans(text: string): FoundNumber[] {
   return found
 }
 
-/** The index after `count` characters other than separators; null if there are fewer. */
+/** The index after `count` characters other than separators; null if the text is shorter. */
 function endOfCharacters(written: string, count: number): number | null {
   for (let [at, seen] = [0, 0]; at < written.length; at++) {
     if (written[at] !== ' ' && written[at] !== '-') seen++

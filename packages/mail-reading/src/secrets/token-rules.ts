@@ -7,7 +7,7 @@ export type TokenRule = {
   readonly kind: string
   /** A fixed part of every token of the kind. */
   readonly mark: string
-  /** The characters before the mark, at most LEAD_LENGTH_MAX; null for none. */
+  /** The characters before `mark`, at most LEAD_LENGTH_MAX; null for none. */
   readonly lead: RegExp | null
   readonly rest: RegExp
   /** Further checks on the token. */
@@ -16,7 +16,7 @@ export type TokenRule = {
 
 export const LEAD_LENGTH_MAX = 80
 
-/** Makes a rule for each mark. A token is delimited by anything but letters and digits. */
+/** Makes a rule for each fixed part. A token ends at any character but letters and digits. */
 function rules(
   kind: string,
   marks: string,
@@ -36,7 +36,7 @@ function rules(
 const PLACEHOLDER =
   /example|placeholder|redacted|change.?me|your[_-]|[_-]here|dummy|x{6}|0{8}|\*{3}|\.{3}/i
 
-/** Whether a token is not a placeholder. Few distinct letters may be a test key and count. */
+/** Whether a token is not a placeholder. Few distinct letters may still be a test key. */
 export function isReal(token: string): boolean {
   return !PLACEHOLDER.test(token)
 }
@@ -55,7 +55,7 @@ function isDiscordToken(token: string): boolean {
   return /^\d{17,20}$/.test(id)
 }
 
-/** Two JSON objects, the first with the algorithm (RFC 7519). */
+/** Whether the token has two JSON objects, the first with the algorithm (RFC 7519). */
 function isJwt(token: string): boolean {
   const [head = ''] = token.split('.')
   const text = Buffer.from(head, 'base64url').toString()
@@ -78,13 +78,13 @@ export function isPlaceholderWord(pair: string): boolean {
 
 const isAny = () => true
 
-/** In order of precedence: a token of an earlier rule does not match a later one. */
+/** Rules in order of precedence: a later rule does not match a token of an earlier rule. */
 export const TOKEN_RULES: readonly TokenRule[] = [
-  // This service.
+  // Keys of this service.
   ...rules('mailroom_key', 'mr_', '[A-Za-z0-9]{40}'),
   ...rules('mailroom_approver_token', 'mra_', '[A-Za-z0-9]{40}'),
   ...rules('webhook_secret', 'whsec_', '[A-Za-z0-9+/]{24,88}={0,2}'),
-  // Keys with checksums of their own.
+  // Keys with checksums.
   ...rules('age_secret_key', 'AGE-SECRET-KEY-1', '[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}', {
     isValid: (key) => isBech32Valid('age-secret-key-', key.slice(16).toLowerCase()),
   }),
@@ -94,7 +94,7 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   ...rules('bitcoin_extended_key', 'xprv yprv zprv tprv', '[1-9A-HJ-NP-Za-km-z]{107}', {
     isValid: isBase58CheckValid,
   }),
-  // Code and packages.
+  // Source code and package services.
   ...rules('github_token', 'ghp_ gho_ ghu_ ghs_ ghr_', '[A-Za-z0-9]{36,255}', {
     isValid: isChecked,
   }),
@@ -125,7 +125,7 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   ...rules('readme_key', 'rdme_', '[a-z0-9]{70}'),
   ...rules('prefect_key', 'pnu_ pnb_', '[A-Za-z0-9]{36}'),
   ...rules('infracost_key', 'ico-', '[A-Za-z0-9]{32}', { isValid: hasLettersAndDigits }),
-  // Clouds.
+  // Cloud services.
   ...rules('aws_access_key', 'AKIA ASIA ABIA ACCA', '[A-Z2-7]{16}', { isValid: isAny }),
   ...rules('aws_bedrock_key', 'ABSK', '[A-Za-z0-9+/]{109,269}={0,2}'),
   ...rules('google_api_key', 'AIza', '[\\w-]{35}'),
@@ -162,14 +162,14 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   ...rules('tailscale_key', 'tskey-', '[a-z]{3,10}-[A-Za-z0-9]{8,20}-[A-Za-z0-9]{20,40}'),
   ...rules('databricks_token', 'dapi', '[0-9a-f]{32}(?:-\\d)?'),
   ...rules('cloudflare_origin_ca_key', 'v1.0-', '[0-9a-f]{24}-[0-9a-f]{146}'),
-  // Monitoring.
+  // Monitoring services.
   ...rules('grafana_token', 'glsa_', '[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}'),
   ...rules('grafana_token', 'glc_eyJ', '[A-Za-z0-9+/]{30,400}={0,2}'),
   ...rules('new_relic_key', 'NRAK-', '[A-Z0-9]{27}'),
   ...rules('new_relic_key', 'NRII-', '[\\w-]{32}'),
   ...rules('dynatrace_token', 'dt0c01. dt0s01. dt0s16.', '[A-Z2-7]{24}\\.[A-Z2-7]{64}'),
   ...rules('posthog_key', 'phx_', '[A-Za-z0-9]{40,50}'),
-  // Models.
+  // Services for language models.
   ...rules('anthropic_key', 'sk-ant-', '[a-z]{3,5}\\d{2}-[\\w-]{80,120}'),
   ...rules('openrouter_key', 'sk-or-v1-', '[0-9a-f]{64}'),
   ...rules('openai_key', 'sk-proj- sk-svcacct- sk-admin- sk-None-', '[\\w-]{40,200}'),
@@ -182,7 +182,7 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   ...rules('replicate_token', 'r8_', '[A-Za-z0-9]{37}'),
   ...rules('pinecone_key', 'pcsk_', '[A-Za-z0-9]{5,6}_[A-Za-z0-9]{63}'),
   ...rules('langsmith_key', 'lsv2_pt_ lsv2_sk_', '[0-9a-f]{32}_[0-9a-f]{10}'),
-  // Payments.
+  // Payment services.
   ...rules('stripe_key', 'sk_live_ rk_live_ sk_test_ rk_test_', '[A-Za-z0-9]{24,250}'),
   ...rules('square_token', 'sq0atp-', '[\\w-]{22}'),
   ...rules('square_token', 'sq0csp-', '[\\w-]{43}'),
@@ -198,7 +198,7 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   ...rules('easypost_key', 'EZAK EZTK', '[A-Za-z0-9]{54}'),
   ...rules('duffel_token', 'duffel_live_ duffel_test_', '[\\w-]{43}'),
   ...rules('shopify_token', 'shpat_ shpca_ shppa_ shpss_', '[0-9A-Fa-f]{32}'),
-  // Mail and messaging.
+  // Mail and messaging services.
   ...rules('sendgrid_key', 'SG.', '[\\w-]{22}\\.[\\w-]{43}'),
   ...rules('mailgun_key', 'key-', '[0-9a-z]{32}', { isValid: hasLettersAndDigits }),
   ...rules('mailchimp_key', '-us', '\\d{1,2}', { lead: '[0-9a-f]{32}' }),
@@ -246,7 +246,7 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   ...rules('bearer_token', 'Bearer', ' [\\w.~+/-]{24,2000}=*', { isValid: hasLettersAndDigits }),
 ]
 
-/** Tokens without a fixed part, recognised by their whole form; they take precedence. */
+/** Tokens without a fixed part, recognised by their complete form; these rules take precedence. */
 export const UNMARKED_RULES: readonly Omit<TokenRule, 'mark' | 'lead'>[] = [
   {
     kind: 'discord_bot_token',

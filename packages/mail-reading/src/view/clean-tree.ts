@@ -26,8 +26,8 @@ export type Cleaning = {
 }
 
 /**
- * The plain text elements of a message's tree: layout tables are flattened, pictures replaced by
- * their descriptions, and links without a usable target removed.
+ * The plain text elements of a message's tree. Layout tables are flattened, pictures are replaced
+ * by their descriptions, and links without a usable target are removed.
  */
 export function cleanTree(tree: HtmlParent, cleaning: Cleaning): Root {
   return { type: 'root', children: cleanNodes(tree.childNodes, cleaning, false) }
@@ -37,7 +37,7 @@ const KEPT = wordSet(`
   a b blockquote br code dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i li ol p pre q s strike strong table
   tbody td tfoot th thead tr ul
 `)
-/** Elements whose only effect is to be on lines of their own. */
+/** Elements whose only effect is to start new lines. */
 const BLOCK_WRAPPERS = wordSet(`
   address article aside body caption center details dir fieldset figcaption figure footer form header
   html legend main menu nav section summary
@@ -95,7 +95,7 @@ function isBlank(nodes: readonly ElementContent[]): boolean {
   return wordsOf(nodes) === ''
 }
 
-/** The text on one line, up to TEXT_LENGTH_MAX. */
+/** The text on one line, at most TEXT_LENGTH_MAX characters. */
 function wordsOf(nodes: readonly ElementContent[]): string {
   let text = ''
   const visit = (node: ElementContent): void => {
@@ -109,7 +109,7 @@ function wordsOf(nodes: readonly ElementContent[]): string {
 
 const TEXT_LENGTH_MAX = 10_000
 
-/** Rows of short texts become lines; all other cells become consecutive blocks. */
+/** Rows of short texts become lines. All other cells become consecutive blocks. */
 function flatten(table: HtmlElement, cleaning: Cleaning, isPre: boolean): ElementContent[] {
   const blocks: ElementContent[] = []
   const add = (nodes: readonly HtmlNode[]) => {
@@ -225,8 +225,8 @@ const ROWS_MAX = 1_000
 const NODES_MAX = 40
 
 /**
- * Whether a table has at least two rows and two columns, the same number in each row, with short
- * texts without blocks in most cells. Never true if its role says that it is layout.
+ * Whether a table has at least two rows and two columns, equally many in each row, with short texts
+ * without blocks in most cells. Never true if the table's role is layout.
  */
 function isDataTable(table: HtmlElement): boolean {
   const role = attributeOf(table, 'role')
@@ -262,7 +262,7 @@ function cellsOf(row: HtmlElement): HtmlElement[] {
   return row.childNodes.filter(isElement).filter(({ tagName }) => /^t[dh]$/.test(tagName))
 }
 
-/** Whether the cells of a row read as one line. */
+/** Whether the cells of a row can be read as one line. */
 function isRowOfTexts(cells: readonly HtmlElement[]): boolean {
   return cells.length > 1 && cells.every((cell) => isShortText(cell, LINE_CELL_LENGTH_MAX))
 }

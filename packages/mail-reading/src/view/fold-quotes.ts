@@ -15,7 +15,7 @@ import { contextsOf, hasOwnText } from '#reply/answer-context.ts'
 import { endOfQuotedHeader, endsLikeAttribution, findAttribution } from '#reply/reply-text.ts'
 import { FORWARD_PATTERN, ORIGINAL_PATTERN, quotedFieldOf } from '#reply/reply-words.ts'
 
-/** Enclose the number of folded lines; a message's text cannot contain these characters. */
+/** Characters around the number of folded lines, which cannot occur in a message's text. */
 export const FOLD_OPENING = '\ufdd0'
 export const FOLD_CLOSING = '\ufdd1'
 
@@ -28,7 +28,7 @@ const REST_IDS = /^(?:x_)?(?:divRplyFwdMsg|appendonsend)$/
 const ATTRIBUTION_CLASSES = /^(?:moz-cite-prefix|gmail_attr|protonmail_quote_attribution)$/
 const HEADER_LINES_MAX = 20
 
-/** Folds earlier quotes that are not context for answers, unless no other text would be left. */
+/** Folds earlier quotes that are not context for answers, unless no other text would remain. */
 export function foldQuotes(tree: HtmlParent, earlier: EarlierTexts): void {
   const all: Found[] = []
   findQuotes(tree, all, earlier)
@@ -47,7 +47,7 @@ export function foldQuotes(tree: HtmlParent, earlier: EarlierTexts): void {
   }
 }
 
-/** The lines before each quote, without its attribution, and those after the last. */
+/** The lines before each quote, without its attribution, and the lines after the last quote. */
 function textsBetween(tree: HtmlParent, quotes: readonly Found[]): string[][] {
   const first = new Set<unknown>(quotes.map(({ nodes }) => nodes[0]))
   const taken = new Set<unknown>(quotes.flatMap(({ nodes }) => nodes))
@@ -130,10 +130,7 @@ function isQuote(element: HtmlElement): boolean {
   return classesOf(element).some((name) => QUOTE_CLASSES.test(name))
 }
 
-/**
- * Whether Outlook's quoted history begins here: at its marker, or at a line above copied header
- * fields.
- */
+/** Whether Outlook's history starts at this element, or at this line above copied header fields. */
 function opensRest(element: HtmlElement): boolean {
   if (REST_IDS.test(attributeOf(element, 'id') ?? '')) return true
   const style = attributeOf(element, 'style') ?? ''
@@ -173,17 +170,17 @@ function hasTextBeside(parent: HtmlParent, quotes: ReadonlySet<unknown>): boolea
 
 export type EarlierText = { readonly text: string; readonly html: string }
 
-/** Total characters that the searches for one message may read; later quotes are not folded. */
+/** Maximum characters searched for one message; further quotes are not folded. */
 const SEARCHED_MAX = 50_000_000
 
 /**
- * Checks whether an earlier message contains a quote, because only then folding loses nothing.
- * Compares words and ignores quote marks, blanks, punctuation and addresses, which mail programs
- * change.
+ * Checks whether an earlier message contains a quote, because folding any other quote would lose
+ * text. Compares words and ignores quote marks, blanks, punctuation and addresses, which mail
+ * programs change.
  */
 export class EarlierTexts {
   readonly #earlier: readonly EarlierText[]
-  /** Letters and numbers of each body, computed for the first quote. */
+  /** Letters and numbers of each body, computed when the first quote is checked. */
   #words: readonly string[] | null = null
   #searched = 0
 
@@ -191,7 +188,7 @@ export class EarlierTexts {
     this.#earlier = earlier
   }
 
-  /** Whether one body contains the lines of a quote in order; the attribution is ignored. */
+  /** Whether one body contains the lines of a quote in order, without its attribution. */
   hold(quote: readonly string[]): boolean {
     if (this.#earlier.length === 0) return false
     const lines = withoutHead(quote)

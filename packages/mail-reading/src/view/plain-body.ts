@@ -7,7 +7,7 @@ import { splitReply } from '#reply/reply-text.ts'
 import { type EarlierText, EarlierTexts } from './fold-quotes.ts'
 import { type Removal, RemovalTally, stripInvisible, tallyDefects } from './removal.ts'
 
-/** UTF-16 units of the text of one message. */
+/** Maximum UTF-16 units of the text of one message. */
 export const VIEW_TEXT_LENGTH_MAX = 1_000_000
 
 export type ViewSource = {
@@ -22,7 +22,7 @@ export type ViewSource = {
 
 export type ViewBody = {
   readonly text: string
-  /** `unread-html`: the HTML could not be read, so the text is used. */
+  /** `unread-html`: the HTML could not be converted, so the text is used. */
   readonly source: 'text' | 'html' | 'unread-html'
   readonly removed: readonly Removal[]
   readonly foldedLines: number
@@ -74,7 +74,7 @@ export function finishBody(text: string, changes: Omit<ViewBody, 'text' | 'isCut
 
 export type Folded = { readonly text: string; readonly lines: number }
 
-/** The line that replaces a quote. */
+/** The line that is shown instead of a quote. */
 export function foldLine(lines: number): string {
   return `[quoted history folded: ${lines} ${lines === 1 ? 'line' : 'lines'}]`
 }
@@ -102,7 +102,7 @@ function foldText(text: string, earlier: EarlierTexts): Folded {
   return lines === 0 ? { text, lines } : { text: kept.join('\n'), lines }
 }
 
-/** A longer address is shortened to about VIEW_LINK_KEPT. */
+/** Longer addresses are shortened to about VIEW_LINK_KEPT characters. */
 const VIEW_LINK_LENGTH_MAX = 48
 const VIEW_LINK_KEPT = 20
 
@@ -111,7 +111,7 @@ export class LinkShortener {
   #count = 0
   #dataCount = 0
 
-  /** With `isFull` addresses are kept whole, except for data: URIs. */
+  /** If `isFull` is set, addresses are complete, except for data: URIs. */
   constructor(isFull: boolean) {
     this.#isFull = isFull
   }
@@ -126,7 +126,7 @@ export class LinkShortener {
     return this.#dataCount
   }
 
-  /** `host/first…[link 3]` for an address that is too long. */
+  /** Returns `host/first…[link 3]` for an address that is too long. */
   shorten(url: string): string {
     if (this.#isFull || url.length <= VIEW_LINK_LENGTH_MAX) return url
     this.#count += 1
@@ -155,14 +155,12 @@ const LONG_URL = new RegExp(
   'gi',
 )
 
-/**
- * The host and the beginning of the path that fits; a host that is too long loses its beginning.
- */
+/** The host and as much of the path as fits. A host that is too long loses its beginning. */
 function beginningOf(url: string): string {
   const found = /^([a-z][a-z0-9+.-]{0,20}:\/\/)([^/?#\s]*)(.*)$/is.exec(url)
   if (found === null) return url.slice(0, VIEW_LINK_KEPT)
   const [, , authority = '', rest = ''] = found
-  // The part before an @ is a user name that may imitate the host.
+  // The text before an @ is a user name, which may imitate the host.
   const host = authority.slice(authority.lastIndexOf('@') + 1)
   const shown = host.length > HOST_LENGTH_MAX ? `…${host.slice(-HOST_LENGTH_MAX)}` : host
   const path = rest.replace(/[?#].*$/s, '')
@@ -172,13 +170,13 @@ function beginningOf(url: string): string {
 /** Shorter than VIEW_LINK_LENGTH_MAX even with the scheme, so that no link is shortened twice. */
 const HOST_LENGTH_MAX = 36
 
-/** `[image, 12 kB, image/png]`; `length` counts the characters of its base64. */
+/** Returns `[image, 12 kB, image/png]`. `length` is the number of base64 characters. */
 export function describeData(type: string, length: number): string {
   const plain = type.toLowerCase().slice(0, 60)
   return `[${plain.startsWith('image/') ? 'image' : 'data'}, ${kilobytes((length * 3) / 4)}, ${plain}]`
 }
 
-/** `12 kB`: thousands of octets, at least 1. */
+/** Formats a size as `12 kB`: thousands of octets, at least 1. */
 export function kilobytes(sizeBytes: number): string {
   return `${Math.max(1, Math.round(sizeBytes / 1000))} kB`
 }

@@ -34,7 +34,7 @@ const WORDS = {
 export type RemovalKind = keyof typeof WORDS
 export type Removal = { readonly kind: RemovalKind; readonly characters: number }
 
-/** Describes how text of the kind is hidden; follows a number of characters. */
+/** Describes how text of the kind is hidden, to follow a number of characters. */
 export function kindWords(kind: RemovalKind): string {
   return WORDS[kind]
 }
@@ -42,12 +42,12 @@ export function kindWords(kind: RemovalKind): string {
 export class RemovalTally {
   readonly #counts = new Map<RemovalKind, number>()
 
-  /** `characters` counts code points. */
+  /** `characters` is a number of code points. */
   add(kind: RemovalKind, characters: number): void {
     if (characters > 0) this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + characters)
   }
 
-  /** In a fixed order of kinds, so that the result is stable. */
+  /** Removals in a fixed order of kinds, so that the result is stable. */
   list(): Removal[] {
     const kinds = Object.keys(WORDS) as RemovalKind[]
     return kinds.flatMap((kind) => {
@@ -58,15 +58,17 @@ export class RemovalTally {
 }
 
 /**
- * Adds parts that people do not see, or see differently. They count as one, because their length is
- * listed with the attachments or unknown.
+ * Adds parts that people do not see, or see differently. Each is counted as one character, because
+ * its length is unknown or listed with the attachments.
  */
 export function tallyDefects(defects: readonly string[], tally: RemovalTally): void {
   for (const kind of ['unseen-part', 'utf-7'] as const)
     if (defects.includes(kind)) tally.add(kind, 1)
 }
 
-/** `412 characters hidden by display:none, 3 of no width`; contains no text of the message. */
+/**
+ * Returns `412 characters hidden by display:none, 3 of no width`, without any text of the message.
+ */
 export function describeRemovals(removals: readonly Removal[]): string {
   return removals
     .map(({ kind, characters }, index) => {
@@ -76,7 +78,7 @@ export function describeRemovals(removals: readonly Removal[]): string {
     .join(', ')
 }
 
-/** Unicode code points of a text; a lone surrogate counts as one. */
+/** The number of code points of a text; a lone surrogate is one. */
 export function countCodePoints(text: string): number {
   let count = text.length
   for (let at = 0; at < text.length - 1; at++) {
@@ -91,8 +93,8 @@ export function countCodePoints(text: string): number {
 }
 
 /**
- * `text` with LF line ends and without invisible characters of the kinds `isStripped`, which are
- * added to `tally`. Idempotent; runs in linear time.
+ * `text` with LF line ends and without invisible characters of the kinds `isStripped`. Adds the
+ * removed characters to `tally`. Idempotent; runs in linear time.
  */
 export function stripInvisible(
   text: string,
@@ -123,13 +125,13 @@ function kindOf(point: string): RemovalKind {
   if (code === 0xad) return 'soft-hyphen'
   if (/\p{Bidi_C}/u.test(point)) return 'direction'
   if (/\p{Variation_Selector}/u.test(point)) return 'selector'
-  // The rest of the plane has no characters.
+  // Other code points of the plane are unassigned.
   return code >= 0xe0000 ? 'tag' : 'zero-width'
 }
 
 /**
- * Whether a selector chooses a variant of the preceding character (Unicode 17 §23.4), which not
- * every font draws. The largest collection of ideographic variations uses twenty per character.
+ * Whether a selector chooses a variant of the preceding character (Unicode 17 §23.4), although not
+ * every font draws it. The largest collection of ideographic variations has twenty per character.
  */
 function isFormOf(point: string, before: string): boolean {
   if (/^[\ufe00-\ufe02]$/.test(point)) return /[\p{Script=Han}\p{Sm}]$/u.test(before)

@@ -20,9 +20,9 @@ import {
 import { countCodePoints, type Removal, RemovalTally, tallyDefects } from './removal.ts'
 
 /**
- * HTML takes precedence over text, because people see the HTML and a text part may say anything.
- * The text is used if the HTML has none or exceeds a bound. Never rejects. With HTML, must not run
- * on the main thread.
+ * The body of a message. HTML takes precedence, because people see the HTML and the text part may
+ * differ. The text is used if the HTML has none or exceeds a bound. Never rejects. With HTML, must
+ * not run on the main thread.
  */
 export async function viewBody({ html, ...source }: ViewSource): Promise<ViewBody> {
   const { text, hasFullLinks } = source
@@ -35,7 +35,7 @@ export async function viewBody({ html, ...source }: ViewSource): Promise<ViewBod
   const { pixels, pictures } = markdown
   const folded = foldMarked(links.shortenAll(markdown.text))
   if (folded.text === '' && text.trim() !== '') {
-    // The HTML has only pictures, and it is unknown whether they say the same as the text.
+    // The HTML has only pictures, and it is unknown whether they contain the words of the text.
     tally.add('unclear', countCodePoints(text.trim()))
     const plain = plainBody({ ...source, defects: [], isHtmlUnread: false })
     return { ...plain, removed: sum(tally.list(), plain.removed), pixels, pictures }
@@ -57,7 +57,7 @@ function sum(one: readonly Removal[], other: readonly Removal[]): Removal[] {
   return tally.list()
 }
 
-/** The paragraph of a fold; no message text can contain the characters around the number. */
+/** Matches the paragraph of a fold. The characters around the number cannot occur in a message. */
 const FOLD = new RegExp(`^${FOLD_OPENING}(\\d{1,9})${FOLD_CLOSING}$`)
 
 /** Replaces folded quotes with words and removes their attributions. */
@@ -93,15 +93,17 @@ function dropAttribution(lines: string[]): number {
 }
 
 type Markdown = {
-  /** A folded quote is a line with its number of lines between FOLD_OPENING and FOLD_CLOSING. */
+  /**
+   * The text with each folded quote as its number of lines between FOLD_OPENING and FOLD_CLOSING.
+   */
   readonly text: string
   readonly pixels: number
   readonly pictures: number
 }
 
 /**
- * Null for HTML beyond a bound of `readHtml`, not counting its data: URIs. Never rejects. Takes up
- * to a second and much memory, so it must not run on the main thread.
+ * Null for HTML beyond a bound of `readHtml`, ignoring the length of data: URIs. Never rejects.
+ * Takes up to a second and much memory, so it must not run on the main thread.
  */
 async function htmlToMarkdown(
   html: string,
@@ -129,11 +131,11 @@ async function htmlToMarkdown(
   }
 }
 
-/** Replaces the octets of data: URIs with their number. */
+/** Replaces the octets of data: URIs with the number of octets. */
 function withoutData(html: string): string {
   if (!html.includes('base64,')) return html
   return html.replace(/(;base64,)([\w+/=%\s]{200,})/gi, (whole, head: string, data: string, at) => {
-    // Style sheets are kept, because they are read.
+    // Style sheets are kept, because they may hide text.
     const isSheet = /data:text\/css[^,"']*$/i.test(html.slice(Math.max(0, at - 60), at))
     return isSheet ? whole : `${head}length=${data.length}`
   })
@@ -162,7 +164,7 @@ function write(
   { toMdast, toMarkdown, gfmToMarkdown }: Omit<Libraries, 'write'>,
 ): string {
   const extensions = gfmToMarkdown({ tablePipeAlign: false }).extensions ?? []
-  // Only GFM tables and deletions are needed; bare addresses need no escaping here.
+  // Only GFM tables and deletions are needed, and addresses need no escaping here.
   const used = extensions.filter((one) => {
     return one.handlers != null && ('table' in one.handlers || 'delete' in one.handlers)
   })
@@ -185,7 +187,7 @@ function write(
   })
 }
 
-/** Blanks stay outside the marks, and a mark is never nested in itself. */
+/** Blanks are moved outside the emphasis, and emphasis is never nested in itself. */
 function marked(mark: string, text: string): string {
   const content = text.trim()
   if (content === '' || content.includes(mark)) return text
