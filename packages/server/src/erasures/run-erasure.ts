@@ -49,11 +49,11 @@ export function erasureWork(deps: Deps): FeatureWork {
   return { jobs: [erasureJobs(deps)] }
 }
 
-/** The key is an erasure id. A failed erasure is retried until it is done. */
+/** Each job is keyed by an erasure id. A failed erasure is retried until it is done. */
 export function erasureJobs(deps: Deps): JobKind {
   return {
     name: 'erasure',
-    // A large mailbox takes minutes; then it is another account's turn.
+    // A large mailbox takes minutes, so accounts take turns.
     atOnce: 2,
     isExclusive: true,
     batch: OPEN_ERASURES_MAX,
@@ -65,7 +65,7 @@ export function erasureJobs(deps: Deps): JobKind {
           const erasure = await findErasure(deps.db, job.accountId, job.key)
           if (erasure === null || erasure.status === 'done') continue
           const { addressKey: address } = erasure
-          // Null: an earlier attempt has removed everything that names the address.
+          // If this is null, an earlier attempt has removed everything that names the address.
           const isRemoved =
             address === null || (await eraseMail(deps, { ...erasure, address }, work))
           if (!isRemoved) return 'again'
@@ -104,7 +104,7 @@ async function eraseMail(
     after = await db.write(eraseEventsStep, events)
     if (signal.aborted) return false
   }
-  // Quarantined mail is erased after its events, because a repeated run finds those events by it.
+  // Quarantined mail is erased after its events, because a repeated run uses it to find them.
   await eraseQuarantined(deps, { accountId, quarantined }, work)
   await db.write(eraseNotes, { ...held(), address, inboxIds })
   const eraseTexts = async (of: TextsStep['of'], replacement: string | null) => {
@@ -114,7 +114,7 @@ async function eraseMail(
   }
   await eraseTexts('answers', ERASED_ADDRESS)
   if (keepsAudit) return true
-  // The same pseudonym in all entries distinguishes addresses; without the key it reveals nothing.
+  // All entries use one pseudonym for the address. Without the key, it reveals nothing.
   const mac = createHmac('sha256', deps.deriveKey('erased-address'))
   const name = mac.update(`${accountId} ${address}`).digest('hex').slice(0, 16)
   await eraseTexts('auditEntries', `${name}@erased.invalid`)
@@ -122,7 +122,7 @@ async function eraseMail(
   return true
 }
 
-/** One pass over the index for all these erasures. False if aborted. */
+/** Erases in one pass over the index for all these erasures. Returns false if aborted. */
 async function eraseWords(
   deps: Deps,
   erasures: readonly (() => Held)[],
@@ -157,7 +157,7 @@ async function eraseInbox(
     for (let at = 0; at < ids.length; at += REMOVE_STEP_MESSAGES) {
       const step = { inboxId, ids: ids.slice(at, at + REMOVE_STEP_MESSAGES) }
       const blobIds = await db.write(eraseMessages, { ...held(), ...step })
-      // A blob that cannot be removed fails the erasure.
+      // If a blob cannot be removed, the erasure fails.
       await blobs?.remove(blobIds)
     }
   }
@@ -215,7 +215,7 @@ async function isInHeader(deps: Deps, rawId: string, address: string): Promise<b
     const mailboxes = [headers.from, ...headers.to, ...headers.cc, ...headers.bcc]
     return mailboxes.some((one) => one !== null && addressKey(one.address) === address)
   } catch (error) {
-    // The message was removed in the meantime.
+    // Another request has removed the message.
     if (error instanceof AppError && error.code === 'not_found') return false
     throw error
   }

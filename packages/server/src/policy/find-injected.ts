@@ -19,9 +19,7 @@ const FIND_MS_MAX = 10 * SECOND_MS
 /** Total size of the messages that are read for one send. */
 const READ_BYTES_MAX = 64 * 1024 * 1024
 
-/**
- * Keys are address keys; `messageId` is the first message of a thread that mentions the address.
- */
+/** Maps each address key to the first message of a thread that mentions the address. */
 export type Injected = ReadonlyMap<string, { messageId: string }>
 
 type Asked = {

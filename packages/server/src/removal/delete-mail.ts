@@ -20,7 +20,7 @@ import type { Db } from '#store/tables.ts'
 type OfThread = { accountId: string; threadId: string }
 type Leased = { lease?: ClaimToken }
 
-/** `not_found`, `delivery_pending` before it is sent, `lease_lost` if another worker claims it. */
+/** Throws `not_found`, `delivery_pending` before it is sent, or `lease_lost` if it is claimed. */
 export async function deleteMessage(
   deps: Store,
   message: { accountId: string; messageId: string } & Leased,
@@ -31,7 +31,7 @@ export async function deleteMessage(
   await removeBlobs(deps, removed.blobIds)
 }
 
-/** If interrupted, `purgeTrash` continues. */
+/** If interrupted, `purgeTrash` continues the removal. */
 export async function deleteThread(deps: Store, thread: OfThread & Leased): Promise<void> {
   const input = { ...thread, nowMs: deps.clock.now() }
   let removed = accepted(await deps.db.write(removeThread, input))
@@ -50,7 +50,7 @@ export async function moveToTrash(deps: Store, thread: OfThread & Leased): Promi
   if (moving !== null) await finishMove(deps, { ...thread, ...moving })
 }
 
-/** Idempotent. */
+/** Restoring is idempotent. */
 export async function restore(deps: Store, thread: OfThread & Leased): Promise<void> {
   const [eventId, nowMs] = [deps.makeId('evt'), deps.clock.now()]
   const { moving } = accepted(await deps.db.write(restoreThread, { ...thread, eventId, nowMs }))
@@ -80,7 +80,7 @@ async function finishMove({ db }: { db: Db }, move: Move, pace: Pace = {}): Prom
 
 type Pace = { signal?: AbortSignal; isPaced?: boolean }
 
-/** Continues interrupted moves. Safe to repeat. */
+/** Continues interrupted moves, and is safe to repeat. */
 export async function finishMoves(deps: { db: Db }, signal: AbortSignal): Promise<void> {
   await inSteps({ signal }, async () => {
     const move = await findMovingThread(deps.db)
@@ -90,7 +90,7 @@ export async function finishMoves(deps: { db: Db }, signal: AbortSignal): Promis
   })
 }
 
-/** Safe to repeat. */
+/** This is safe to repeat. */
 export async function purgeTrash(deps: Store, signal: AbortSignal): Promise<void> {
   await inSteps({ signal }, async () => {
     const nowMs = deps.clock.now()

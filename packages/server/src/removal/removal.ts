@@ -32,7 +32,7 @@ import {
 } from './delete-mail.ts'
 import { type ExpiryDeps, expireInboxes, removeOverdue } from './retention.ts'
 
-/** Within the request; a job purges the rest of a large mailbox. */
+/** Steps within the request; a job purges the rest of a large mailbox. */
 const PURGE_STEPS_AT_ONCE = 4
 
 const POLICY_LEFT =
@@ -94,7 +94,7 @@ export const ORPHAN_MS = DAY_MS
 
 /** Ends early after a step when `signal` is aborted. Safe to repeat. */
 export async function purgeExpired(deps: Store, signal: AbortSignal) {
-  // Terminates, because a step removes more than expires while it runs.
+  // The loop ends, because a step removes more rows than expire while it runs.
   await inSteps({ signal }, async () => {
     const removed = await deps.db.write(purgeExpiredStep, { nowMs: deps.clock.now() })
     await removeBlobs(deps, removed.blobIds)
@@ -102,7 +102,7 @@ export async function purgeExpired(deps: Store, signal: AbortSignal) {
   })
 }
 
-/** Pauses between steps only with `mayContinue`. True when nothing is left. Safe to repeat. */
+/** Pauses between steps only with `mayContinue`. Returns true if nothing remains. Repeatable. */
 export function purgeInbox(
   deps: Store,
   {
@@ -118,8 +118,8 @@ export function purgeInbox(
 }
 
 /**
- * A blob is stored before its message commits, so only one that is `orphanMs` old is an orphan. The
- * blob store's clock decides, because the clocks of processes may differ.
+ * A blob is stored before its message commits, so it is an orphan only once it is `orphanMs` old.
+ * The blob store's clock decides, because the clocks of processes may differ.
  */
 export async function sweepBlobs(
   { db, blobs }: { db: Db; blobs: BlobStore | null },
@@ -136,7 +136,7 @@ export async function sweepBlobs(
     const raws = stored.filter(({ id }) => isIdOf('raw', id))
     const pieces = stored.filter(({ id }) => isIdOf('chk', id))
     const ours = [...raws, ...pieces]
-    // This query comes before the age check, which takes a system call per file.
+    // This query precedes the age check, which takes a system call per file.
     const known = new Set([
       ...(await existingRawIds(db, idsOf(raws))),
       ...(await existingChunkIds(db, idsOf(pieces))),
@@ -200,7 +200,7 @@ export function removalWork(
   }
 }
 
-/** The key is the id of a deleted inbox or webhook. */
+/** Each job is keyed by the id of a deleted inbox or webhook. */
 export function purgeJobs(deps: Store): JobKind {
   return {
     name: 'purge',

@@ -14,7 +14,7 @@ import type { EventHub } from '#streams/streams.ts'
 
 export type ExpiryDeps = Store & { events: EventHub; wakeWorker: () => void }
 
-/** An inbox with a policy that only an approver may remove is kept. Safe to repeat. */
+/** If only an approver may remove an inbox's policy, the inbox is kept. Safe to repeat. */
 export async function expireInboxes(deps: ExpiryDeps, signal: AbortSignal): Promise<void> {
   let after: Parameters<typeof findExpired>[1]['after'] = null
   await inSteps({ signal }, async () => {
@@ -39,7 +39,7 @@ export async function expireInboxes(deps: ExpiryDeps, signal: AbortSignal): Prom
   })
 }
 
-/** Safe to repeat. */
+/** This is safe to repeat. */
 export async function removeOverdue(deps: Store, signal: AbortSignal): Promise<void> {
   let after: string | null = ''
   while (after !== null && !signal.aborted) {
@@ -59,7 +59,7 @@ async function removeOverdueOf(
 ): Promise<void> {
   await inSteps({ signal }, async () => {
     const due = { ...inbox, nowMs: deps.clock.now() }
-    // Locks nothing for an inbox without overdue messages.
+    // An inbox without overdue messages is not locked.
     if ((await listOverdue(deps.db, due)).length === 0) return { isDone: true }
     const { isDone, blobIds } = await deps.db.write(removeOverdueStep, due)
     await removeBlobs(deps, blobIds)

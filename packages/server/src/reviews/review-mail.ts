@@ -1,6 +1,5 @@
 // Sends approvers mail about held messages. Its reader may decide, so no key of the account may
-// read it: it is in no inbox, has no event and no bounce, and comes from an address that no inbox
-// can have.
+// read it. It is in no inbox, has no event or bounce, and comes from an address without an inbox.
 
 import { composeMessage } from '@mailroom/mail/compose/compose-message.ts'
 import { isInternational } from '@mailroom/mail/compose/header-text.ts'

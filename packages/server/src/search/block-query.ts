@@ -56,7 +56,7 @@ function textOf(node: TextNode): TextQuery {
 
 const ALWAYS: Period = { fromMs: null, untilMs: null }
 
-/** A period that contains all matches; empty if `untilMs` is not after `fromMs`. */
+/** Returns a period that contains all matches; it is empty if `untilMs` is not after `fromMs`. */
 export function periodOf(node: SearchNode): Period {
   if (node.kind === 'since') return { fromMs: node.ms, untilMs: null }
   if (node.kind === 'not' && node.part.kind === 'since') {

@@ -14,7 +14,7 @@ import type { Tables } from '#store/tables.ts'
 import { openCatchUps } from './indexer.ts'
 import type { SearchAnswer, SearchDeps } from './search-inbox.ts'
 
-/** More would not finish in time; one account leaves a slot to the others. */
+/** More searches would not finish in time. One account leaves a slot to other accounts. */
 const SEARCHES_AT_ONCE = 4
 const SEARCHES_WAITING_MAX = 200
 const SEARCH_WAIT_MS_MAX = 10 * SECOND_MS

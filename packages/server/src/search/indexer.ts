@@ -29,16 +29,16 @@ const SEARCH_BUSY_MS_MAX = 2 * SECOND_MS
 /** Sweeps find messages without an event. */
 const SEARCH_SWEEP_EVERY_MS = 10 * 60 * SECOND_MS
 const SEARCH_ERASE_REST_FACTOR = 9
-/** Slow rounds take 1/200 of the writer's time: a step takes up to a second in a large index. */
+/** A step takes up to a second in a large index, so slow rounds use 1/200 of the writer's time. */
 const SEARCH_SLOW_ERASE_REST_FACTOR = 199
-/** Delayed, so that not every restart begins a round. */
+/** The first round is delayed, so that not every restart begins one. */
 const SEARCH_SLOW_ERASE_FIRST_MS = HOUR_MS
 const SEARCH_SLOW_ERASE_EVERY_MS = DAY_MS
 
 type IndexerDeps = { db: Db; clock: Clock }
 
 export type Indexer = {
-  /** True when there may be more. Ends early when the signal is aborted. */
+  /** Returns true if there may be more. Ends early when the signal is aborted. */
   step(signal: AbortSignal): Promise<boolean>
   lag(): { inboxes: number; waitedMs: number }
 }
@@ -59,7 +59,7 @@ export function openIndexer(deps: IndexerDeps): Indexer {
   return {
     async step(signal) {
       try {
-        // The log comes first, so that it has the messages that arrive during a sweep.
+        // The log is read first, so that it contains the messages that arrive during a sweep.
         const hasRead = await follow()
         const hasSwept = await sweep()
         if (signal.aborted) return false
@@ -69,7 +69,7 @@ export function openIndexer(deps: IndexerDeps): Indexer {
         await eraseSlowly()
         return hasRead || hasSwept || hasErased || lagging.size > 0
       } catch (error) {
-        // Continues when the store is back; searches index the inboxes that they need.
+        // Indexing resumes when the store is back; searches index the inboxes that they need.
         if (storageErrorKind(error) === null) throw error
         return false
       }
@@ -102,7 +102,7 @@ async function indexSome(
   await pause(Math.min(restMs, SEARCH_BUSY_MS_MAX), undefined, { signal }).catch(() => {})
 }
 
-/** Starts at the end of the log; true when there may be more. */
+/** Starts at the end of the log. The function returns true if there may be more. */
 function openFollowing({ db, clock }: IndexerDeps, lagging: Lagging): () => Promise<boolean> {
   let offset: LogOffset | null = null
   return async () => {
@@ -133,7 +133,7 @@ function openSweep({ db, clock }: IndexerDeps, lagging: Lagging): () => Promise<
   }
 }
 
-/** Each round erases the inboxes that were purged before it began, and rewrites the whole index. */
+/** Each round erases the inboxes that were purged before it, and rewrites the index. */
 function openErasing({ db, clock }: IndexerDeps): (signal: AbortSignal) => Promise<boolean> {
   let round: { numbers: number[]; isFirst: boolean; startMs: number } | null = null
   let nextMs = Number.NEGATIVE_INFINITY
@@ -160,7 +160,7 @@ function openErasing({ db, clock }: IndexerDeps): (signal: AbortSignal) => Promi
   }
 }
 
-/** For messages removed from existing inboxes: one round a day, with long pauses. */
+/** Erases messages removed from existing inboxes in one round a day, with long pauses. */
 function openSlowErasing({ db, clock }: IndexerDeps): () => Promise<void> {
   let round: { inboxes: RemovedEntries[]; isFirst: boolean } | null = null
   let nextMs = clock.monotonic() + SEARCH_SLOW_ERASE_FIRST_MS
@@ -185,7 +185,7 @@ function openSlowErasing({ db, clock }: IndexerDeps): () => Promise<void> {
   }
 }
 
-/** Erases the free pages too. If it fails, the next round does it. */
+/** Erases the free pages, too. If that fails, the next round does it. */
 function overwrite(db: Db): void {
   db.overwriteUnused?.().catch(() => {})
 }
@@ -194,7 +194,7 @@ const SEARCH_CATCH_UP_MESSAGES_MAX = 2_000
 
 type CatchUpDeps = { db: Db; clock: Clock }
 
-/** Searches of an inbox at the same time share the work. */
+/** Concurrent searches of an inbox share the work. */
 export type CatchUps = {
   /**
    * Ends early at SEARCH_CATCH_UP_MESSAGES_MAX or `endMs` (monotonic). Null without such an inbox.
@@ -221,7 +221,7 @@ export function openCatchUps(): CatchUps {
         const isIndexed = await own.then(
           () => true,
           (error) => {
-            // A search that cannot write still searches the messages already indexed.
+            // A search that cannot write still finds messages that are already indexed.
             if (storageErrorKind(error) === null) throw error
             return false
           },

@@ -1,4 +1,4 @@
-// Parses search queries. Unknown syntax is read as words; only a condition's value can be wrong.
+// Parses search queries. Unknown syntax is read as words; only a condition can be invalid.
 
 import { LABEL_PATTERN, LABEL_RULE } from '@mailroom/contract/labels.ts'
 import {
@@ -8,7 +8,7 @@ import {
   readWords as wordsIn,
 } from './search-words.ts'
 
-/** Each costs an index lookup. */
+/** Each part of a query costs an index lookup. */
 const SEARCH_PARTS_MAX = 32
 const SEARCH_WORDS_MAX = 128
 /** Levels of parentheses and OR; FTS5's parser allows a few more. */
@@ -16,11 +16,11 @@ const SEARCH_DEPTH_MAX = 10
 
 export type SearchField = 'subject' | 'sender' | 'recipients' | 'body'
 
-/** Successive words in one of the fields (null: any). */
+/** Successive words in one of the fields; null means any field. */
 export type SearchPhrase = {
   readonly kind: 'phrase'
   readonly words: readonly string[]
-  /** The signed form that each word must have, as in `signedWord`; null if it needs none. */
+  /** The signed form that each word must have, as in `signedWord`, or null if it needs none. */
   readonly signed: readonly (string | null)[]
   readonly fields: readonly SearchField[] | null
   readonly isPrefix: boolean
@@ -29,9 +29,9 @@ export type SearchPhrase = {
 /** Conditions that the word index cannot answer. */
 export type SearchCondition =
   | { readonly kind: 'attachment' }
-  /** On the message or its thread. */
+  /** The label is on the message or its thread. */
   | { readonly kind: 'label'; readonly label: string }
-  /** Received or accepted at this time or later. */
+  /** The message was received or accepted at this time or later. */
   | { readonly kind: 'since'; readonly ms: number }
 
 export type SearchNode =
@@ -189,7 +189,7 @@ class QueryReader {
     }
   }
 
-  /** Ends at the parenthesis that closes a group; paired ones within the run belong to it. */
+  /** Ends at the parenthesis that closes a group; paired ones within the run are part of it. */
   #takeRun(): string {
     const start = this.#at
     const run = this.#take(RUN)?.[0] ?? ''
@@ -343,7 +343,7 @@ function readTimeMs(value: string): number | null {
   if (found === null) return null
   const [, date = '', time = '00:00', seconds = '00', fraction = '', zone = 'Z'] = found
   const midnight = Date.parse(`${date}T00:00:00Z`)
-  // Date.parse takes the 31st of a short month for the 1st of the next.
+  // `Date.parse` reads the 31st of a short month as the 1st of the next.
   if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(date)) return null
   if (time > '23:59' || seconds > '59') return null
   const part = fraction.padEnd(3, '0').slice(0, 3)

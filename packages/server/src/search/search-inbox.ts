@@ -29,9 +29,9 @@ import { labelsIn, readQuery, type SearchQuery, wantedPhrases } from './parse-qu
 import { makeSnippet, type Snippet } from './search-snippet.ts'
 
 const SEARCH_COUNTED_MAX = 1_000
-/** The newest matches, which are ranked, and the last that a page can contain. */
+/** Only the newest matches are ranked, and a page contains none after them. */
 const SEARCH_RANKED_MAX = 10_000
-/** Then a search returns the matches found so far. */
+/** After this time, a search returns the matches found so far. */
 const SEARCH_MS_MAX = 2 * SECOND_MS
 const SEARCH_CATCH_UP_MS_MAX = 2 * SECOND_MS
 
@@ -153,7 +153,7 @@ async function searchIn(
 ): Promise<SearchAnswer> {
   const { query, places, signal } = of
   const { accountId, sort } = asked
-  // Matches of several inboxes are ordered by time, which is read for each up to the page's end.
+  // Matches of several inboxes are ordered by time, which is read up to the page's end.
   const reach = places.length > 1 ? SEARCH_COUNTED_MAX : SEARCH_RANKED_MAX
   const offset = Math.min(asked.offset, reach)
   const wanted = Math.min(offset + asked.limit, reach)
@@ -164,7 +164,7 @@ async function searchIn(
   let found = 0
   let isComplete = of.isIndexed
   for (const { inboxId, state } of places) {
-    // A whole page of each inbox, because one may have all of the newest; more only for the total.
+    // Each inbox must yield a full page, because one may have all of the newest matches.
     const enough =
       sort === 'rank'
         ? ranked
@@ -270,7 +270,7 @@ async function findRange(
 /** The largest texts block the event loop for some milliseconds each. */
 const SNIPPETS_MS_MAX = 10
 
-/** A next larger block has eight times as many messages; its query should stay below this. */
+/** The next larger block has eight times as many messages; its query should stay below this. */
 const GROWTH = 8
 const QUERY_MS_MAX = 100
 

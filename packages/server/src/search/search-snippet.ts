@@ -22,7 +22,7 @@ type Highlight = { readonly start: number; readonly end: number }
 
 export type Snippet = { readonly snippet: string; readonly highlights: readonly Highlight[] }
 
-/** Prefers the text to subject and addresses; the beginning of the text if nothing matches. */
+/** Prefers the text to subject and addresses, and its beginning if nothing matches. */
 export function makeSnippet(message: SearchableMessage, { root }: SearchQuery): Snippet {
   const wanted = wantedPhrases(root)
   const text = onOneLine(message.bodyText)
@@ -83,7 +83,7 @@ function matchAt(
   return first === undefined || last === undefined ? null : { start: first.start, end: last.end }
 }
 
-/** A letter of a script without blanks is part of every pair around it. */
+/** In a script without blanks, a letter is part of every pair around it. */
 function matchLetter(
   { word, isPair, start, end }: FoundWord,
   { words }: SearchPhrase,
@@ -112,12 +112,12 @@ function findAddresses(text: string, phrases: readonly SearchPhrase[]): Match[] 
 
 const ELLIPSIS = '…'
 const ROOM = SNIPPET_LENGTH_MAX - 2 * ELLIPSIS.length
-/** In UTF-16 units; leaves room around the cluster. */
+/** The length is in UTF-16 units and leaves room around the cluster. */
 const CLUSTER_LENGTH = 140
 
 function cut(text: string, matches: readonly Match[]): Snippet {
   const cluster = bestCluster(matches)
-  // A code point has two units at most.
+  // A code point has at most two units.
   const from = Math.max(0, cluster.start - 2 * ROOM)
   const points = Array.from(text.slice(from, cluster.start + 4 * ROOM).toWellFormed())
   const units = [0]
@@ -170,7 +170,7 @@ function bestCluster(matches: readonly Match[]): { start: number; end: number } 
   return best
 }
 
-/** Adds whole words while there is room, a quarter of it before the range. */
+/** Adds complete words while there is room, a quarter of it before the range. */
 function widen(
   points: readonly string[],
   { first, last }: { first: number; last: number },
@@ -178,7 +178,7 @@ function widen(
   const room = ROOM - (last - first)
   let start = Math.max(0, first - Math.floor(room / 4))
   let end = Math.min(points.length, last + room - (first - start))
-  // Unused room after the match is given to the text before it.
+  // Unused room after the match is used for the text before it.
   start = Math.max(0, Math.min(start, end - ROOM))
   if (start > 0 && points[start - 1] !== ' ') {
     const blank = points.indexOf(' ', start)

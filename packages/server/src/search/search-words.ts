@@ -1,8 +1,8 @@
-// Cuts mail and queries into words by the same rules for both engines.
+// Splits mail and queries into words by the same rules for both engines.
 
 import type { Message } from '#mailbox/messages/store/messages.ts'
 
-/** In UTF-16 units; later text is quoted history or data. */
+/** The length is in UTF-16 units. Text beyond it is quoted history or data. */
 export const SEARCH_BODY_LENGTH_MAX = 64 * 1024
 /** PostgreSQL stores 16,383 positions, and 1 MiB with its overhead for each word. */
 export const SEARCH_ENTRY_WORDS_MAX = 10_000
@@ -18,7 +18,7 @@ export type SearchableMessage = Pick<
   readonly sentTo?: readonly string[] | null
 }
 
-/** In order; words after SEPARATOR have no order. */
+/** Words are in order, except those after SEPARATOR. */
 export type SearchEntry = {
   readonly subject: readonly string[]
   readonly sender: readonly string[]
@@ -26,10 +26,10 @@ export type SearchEntry = {
   readonly body: readonly string[]
 }
 
-/** Not a word, so that no phrase crosses it. */
+/** The separator is not a word, so that no phrase crosses it. */
 const SEPARATOR = '/'
 
-/** Within SEARCH_ENTRY_WORDS_MAX and SEARCH_ENTRY_BYTES_MAX; attachments come last. */
+/** Limited by SEARCH_ENTRY_WORDS_MAX and SEARCH_ENTRY_BYTES_MAX. Attachments come last. */
 export function makeSearchEntry(message: SearchableMessage): SearchEntry {
   const room = { words: SEARCH_ENTRY_WORDS_MAX, bytes: SEARCH_ENTRY_BYTES_MAX }
   const subject = takeWords(message.subject, SEARCH_SUBJECT_WORDS_MAX, room)
@@ -56,7 +56,7 @@ export function recipientsOf({ toAddr, headerTo, cc, sentTo }: SearchableMessage
   ].join(', ')
 }
 
-/** Null if the text is not exactly one address. */
+/** Returns null if the text is not exactly one address. */
 export function readAddressWord(text: string): string | null {
   if (text.length > ADDRESS_LENGTH_MAX) return null
   const folded = foldText(text)
@@ -64,7 +64,7 @@ export function readAddressWord(text: string): string | null {
 }
 
 const ADDRESS_LENGTH_MAX = 320
-// Unquoted characters of RFC 5321 §4.1.2; others separate.
+// Matches unquoted characters of an address (RFC 5321 §4.1.2).
 const ADDRESS_PIECE = /[^\s\x00-\x20"'\\()<>,;:[\]\x60\x7f]+/g
 const WHOLE_ADDRESS =
   /^[^\s\x00-\x20"'\\()<>,;:[\]@\x60\x7f]+@[^\s\x00-\x20"'\\()<>,;:[\]@\x60\x7f]+$/
@@ -83,7 +83,7 @@ function takeWords(text: string, max: number, room: Room): string[] {
     return true
   }
   visitWords(text, ({ word, isPair, signed: withSigns }, isAscii) => {
-    // Leaves room for the single letters and signed words that are added at the end.
+    // This leaves room for the single letters and signed words that are added at the end.
     const unordered = letters.size + signed.size
     if (taken.length + unordered + 4 > Math.min(max, room.words + taken.length)) return false
     if (!take(word, isAscii ? word.length : undefined)) return false
@@ -126,7 +126,7 @@ function takeAddresses(text: string, own: OwnAddress | null, room: Room): string
   return words
 }
 
-/** No query word begins with SEPARATOR. */
+/** No word of a query begins with SEPARATOR. */
 export function ownAddressWord(address: string): string {
   return `${SEPARATOR}${address}`
 }
@@ -140,7 +140,7 @@ function ownAddressOf({ direction, fromAddr, toAddr }: SearchableMessage): OwnAd
   return { local: address.slice(0, at), domain: address.slice(at + 1) }
 }
 
-/** '' for an address without a tag; null if it is not the inbox's own. */
+/** Returns '' for an address without a tag, and null if the address is not the inbox's own. */
 function tagOf(address: string, { local, domain }: OwnAddress): string | null {
   if (!address.startsWith(local) || !address.endsWith(`@${domain}`)) return null
   const rest = address.slice(local.length, -domain.length - 1)
@@ -148,7 +148,7 @@ function tagOf(address: string, { local, domain }: OwnAddress): string | null {
   return rest.startsWith('+') ? rest.slice(1) : null
 }
 
-/** Leaves out the display name of the inbox, which is on all messages that it sends. */
+/** Omits the inbox's display name, because all messages that it sends contain it. */
 function senderOf({ direction, fromAddr }: SearchableMessage): string {
   return direction === 'inbound' ? fromAddr : bareAddressOf(fromAddr)
 }
@@ -169,13 +169,13 @@ export type FoundWord = {
   readonly end: number
   /** Two neighbouring letters of a script without blanks between words. */
   readonly isPair: boolean
-  /** As `signedWord` makes it; null without signs. */
+  /** The word as `signedWord` makes it, or null if it has no signs. */
   readonly signed: string | null
 }
 
 /**
- * NFKC, lower case, without combining marks; scripts without blanks yield pairs of letters. Linear
- * time.
+ * Finds words in linear time: NFKC, lower case, without combining marks. Scripts without blanks
+ * yield pairs of letters.
  */
 export function* findWords(text: string): Generator<FoundWord, void, undefined> {
   for (let chunk = nextChunk(text, 0); chunk !== null; chunk = nextChunk(text, chunk.end)) {
@@ -199,7 +199,7 @@ export function* findWords(text: string): Generator<FoundWord, void, undefined> 
 
 type Word = Pick<FoundWord, 'word' | 'isPair' | 'signed'>
 
-/** Folding whole chunks is some fifty times faster than letter by letter. */
+/** Folding large chunks is some fifty times faster than letter by letter. */
 function visitWords(text: string, visit: (word: Word, isAscii: boolean) => boolean): void {
   for (let chunk = nextChunk(text, 0); chunk !== null; chunk = nextChunk(text, chunk.end)) {
     const { start, end, isAscii } = chunk
@@ -237,7 +237,7 @@ function cutsOf(written: string): Cuts {
   const kept = { cuts: [...cuts], length }
   if (kept.cuts.length > CUTS_KEPT_MAX) return kept
   if (cutChunks.size >= CUT_CHUNKS_MAX) cutChunks.clear()
-  // A slice would keep the whole text in memory.
+  // A slice would keep the entire text in memory.
   cutChunks.set(Buffer.from(written, 'utf16le').toString('utf16le'), kept)
   return kept
 }
@@ -270,7 +270,7 @@ function signsAround(text: string, start: number, end: number): Signs {
 const LETTER_FIRST = /^[\p{L}\ud800-\udbff]/u
 const DIGIT_FIRST = /^[0-9]/
 
-/** Neither a word nor an entry's mark begins with SEPARATOR. */
+/** No other word begins with SEPARATOR, nor does a block's word. */
 function signedWord(word: string, { dot, after }: Signs): string | null {
   if (after !== '') return `${word}${after}`
   return dot ? `${SEPARATOR}.${word}` : null
@@ -296,7 +296,7 @@ function foldText(text: string): string {
     .replace(SPELLED, (letter) => SPELLINGS[letter] ?? letter)
 }
 
-/** The smallest part that normalization can change as a whole. */
+/** The smallest part that normalization can change as a unit. */
 type Chunk = { readonly start: number; readonly end: number; readonly isAscii: boolean }
 
 const CHUNK_LENGTH_MAX = 4096
@@ -306,7 +306,7 @@ const ASCII_PARTS = Uint8Array.from({ length: 128 }, (_, code) =>
 const WHITE_SPACE = /\s/
 const HALVES = /[\ud800-\udbff][\udc00-\udfff]/
 
-/** Null at the end. A regular expression would allocate an array for each. */
+/** Returns null at the end. A regular expression would allocate an array for each chunk. */
 function nextChunk(text: string, from: number): Chunk | null {
   let start = from
   while (start < text.length && !isPart(text, start)) start += 1
@@ -425,5 +425,5 @@ function foldLetter(letter: string): string {
   return folded
 }
 
-/** Includes combining marks and further parts of a decomposed Hangul syllable. */
+/** A letter includes combining marks and further parts of a decomposed Hangul syllable. */
 const LETTER = /[\s\S](?:\p{M}|[\u1160-\u11ff\uff9e\uff9f])*/gu

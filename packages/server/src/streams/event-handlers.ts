@@ -206,9 +206,7 @@ export type EventFeed = {
   end(): void
 }
 
-/**
- * Opens a feed (WHATWG HTML §9.2). An invalid `afterId` becomes a comment. `onEnd` is called once.
- */
+/** Opens a feed (WHATWG HTML §9.2). An invalid `afterId` becomes a comment. */
 export async function openEventFeed(
   { ports, clock }: { ports: Pick<EventPorts, 'openEventStream'>; clock: Clock },
   opened: {

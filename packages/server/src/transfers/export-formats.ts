@@ -25,14 +25,14 @@ export type MessageLine = {
   bcc: string[]
   labels: string[]
   threadLabels: string[]
-  /** Base64. */
+  /** The raw message in base64. */
   raw: string
 }
 
 type Format = {
   readonly mediaType: string
   readonly extension: string
-  /** Precedes the messages of an inbox. */
+  /** Makes what precedes the messages of an inbox. */
   begin(address: string): Promise<Uint8Array>
   write(messages: readonly WholeMessage[], address: string): Promise<Uint8Array>
   readonly end: Uint8Array
@@ -92,7 +92,7 @@ export const exportFormats: Readonly<Record<ExportFormat, Format>> = {
   },
 }
 
-/** A pax header for the reverse-path, which a Maildir cannot hold. Other programs ignore it. */
+/** A pax header for the reverse-path, which a Maildir cannot store. Other programs ignore it. */
 export const REVERSE_PATH = 'MAILROOM.reverse-path'
 
 /** Omits the end of the archive, so that more entries can follow. */
@@ -101,7 +101,7 @@ async function pack(entries: readonly TarEntry[]): Promise<Uint8Array> {
   return archive.subarray(0, archive.length - TAR_END.length)
 }
 
-/** Maildir order: time, unique part, host and flags. The flag S means read. */
+/** A Maildir name has time, unique part, host and flags. The flag S means "read". */
 function maildirName({ id, createdAtMs, isRead }: ExportedMessage | Omit<WholeMessage, 'raw'>) {
   const seconds = Math.floor(createdAtMs / 1000)
   const microseconds = String((createdAtMs % 1000) * 1000).padStart(6, '0')

@@ -29,7 +29,7 @@ const WORDS: Record<GmailState, string> = {
     보낸편지함`,
 }
 
-/** Keyed by label in lower case. An import ignores the labels of `other`. */
+/** Keys are labels in lower case. An import ignores the labels of `other`. */
 export const gmailStates: ReadonlyMap<string, GmailState> = new Map(
   Object.entries(WORDS).flatMap(([state, words]) =>
     words.split(',').map((word) => [word.trim(), state as GmailState] as const),

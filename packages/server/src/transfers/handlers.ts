@@ -46,12 +46,12 @@ type HandlerDeps = Store & {
   publicUrl: () => string
   urlKey: Uint8Array
   storageQuota: StorageQuota
-  /** In octets. */
+  /** The limit is in bytes. */
   importBytesMax: number
   wakeWorker(): void
 }
 
-/** Per process and account. Stalled downloads can use only half of the memory for responses. */
+/** The limits let stalled downloads use only half of the memory for responses. */
 const DOWNLOADS = { limit: 64, limitPerKey: 8 }
 
 export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & HandlersOf<'imports'> {
@@ -145,7 +145,7 @@ async function startImport(
     return presentImport(queued)
   } catch (error) {
     await deps.db.write(dropUpload, { accountId, transferId: id, nowMs: deps.clock.now() })
-    // Purged at once, because the limit of unfinished imports does not count broken-off uploads.
+    // Abandoned uploads must be purged, because the limit of imports does not count them.
     await purgeTransfers(deps, new AbortController().signal)
     throw error
   }
@@ -200,7 +200,7 @@ async function getExport(deps: HandlerDeps, accountId: string, id: string): Prom
   return presentExport(deps, found)
 }
 
-/** Throws `invalid_signature` for a wrong or expired URL, `not_found` without a file. */
+/** Throws `invalid_signature` for a wrong or expired URL, and `not_found` if there is no file. */
 async function findFile(
   deps: HandlerDeps,
   asked: {
@@ -336,7 +336,7 @@ async function receiveFile(
   return queued
 }
 
-/** Either an erasure ended the import, or the next chunk came too late. */
+/** Finds out if an erasure ended the import or the next chunk came too late. */
 async function whyEnded(
   { db }: HandlerDeps,
   { accountId, id }: { accountId: string; id: string },
@@ -345,7 +345,7 @@ async function whyEnded(
   return problem(error === 'address_erased' ? 'address_erased' : 'request_timeout')
 }
 
-/** Chunks of CHUNK_BYTES; the last may be shorter. */
+/** Makes chunks of CHUNK_BYTES; the last may be shorter. */
 async function* inChunks(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let held: Uint8Array[] = []
   let length = 0

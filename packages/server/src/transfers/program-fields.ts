@@ -64,7 +64,7 @@ function splitLabels(text: string): string[] {
     .filter((word) => word !== '')
 }
 
-// From nsMsgMessageFlags.idl of Thunderbird.
+// Flags from Thunderbird's nsMsgMessageFlags.idl.
 const MOZILLA_READ = 0x0001
 const MOZILLA_MARKED = 0x0004
 const MOZILLA_EXPUNGED = 0x0008

@@ -1,5 +1,5 @@
-// Reads the messages of an imported file one by one. Hostile content fails a single message if the
-// rest can still be read.
+// Reads the messages of an imported file one by one. If the rest can still be read, hostile content
+// fails only its own message.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ImportFormat, SkipReason } from '@mailroom/contract/transfers.ts'
@@ -18,7 +18,7 @@ type ReadMessage = {
   readonly stated: Stated
 }
 
-/** Null where the file states nothing. */
+/** Fields are null if the file does not state them. */
 export type Stated = {
   readonly dateMs: number | null
   readonly isRead: boolean | null
@@ -26,7 +26,7 @@ export type Stated = {
   /** The id in the exporting service. */
   readonly sourceId: string | null
   readonly line: Omit<MessageLine, 'raw'> | null
-  /** Added to the message, and to the thread if the message starts it. */
+  /** The labels are added to the message, and to the thread if the message starts it. */
   readonly labels: readonly string[]
 }
 
@@ -38,12 +38,12 @@ type ReadFailure = {
   readonly reason: string
 }
 
-/** `end` is the number of octets read so far. */
+/** `end` is the number of bytes read so far. */
 export type ReadItem = (ReadMessage | ReadFailure | ReadSkip) & { readonly end: number }
 
 export const FORMAT_BYTES = 1024
 
-/** By the first octets, else by the `declared` type. Null for an unsupported format. */
+/** Detects the format by the first bytes, else by the `declared` type. Null if unsupported. */
 export function detectFormat(start: Uint8Array, declared: string | null): ImportFormat | null {
   const bytes = Buffer.from(start.buffer, start.byteOffset, start.byteLength)
   if (isMbox(bytes)) return 'mbox'
@@ -52,7 +52,7 @@ export function detectFormat(start: Uint8Array, declared: string | null): Import
   if (/^\s*\{\s*"/.test(text)) return 'jsonl'
   if (declared === 'application/mbox' || declared === 'application/x-tar') return null
   if (declared === 'application/x-ndjson') return null
-  // A header field: a name and a colon (RFC 5322 §2.2).
+  // A header field begins with a name and a colon (RFC 5322 §2.2).
   return /^[!-9;-~]+[ \t]*:/.test(text) ? 'eml' : null
 }
 
@@ -73,7 +73,7 @@ const OTHER_FORMATS: readonly [start: RegExp, advice: string][] = [
   ],
 ]
 
-/** Advice for a file in another program's format; null for other files. */
+/** Returns advice for a file in another program's format, or null for other files. */
 export function findOtherFormat(start: Uint8Array): string | null {
   const text = Buffer.from(start.buffer, start.byteOffset, start.byteLength).toString('latin1')
   return OTHER_FORMATS.find(([pattern]) => pattern.test(text))?.[1] ?? null
@@ -90,7 +90,7 @@ function isTar(bytes: Buffer): boolean {
   return sum === stored
 }
 
-/** Like the library: up to a NUL, without spaces. NaN for anything but octal digits. */
+/** Reads up to a NUL, without spaces, as the library does. NaN unless all digits are octal. */
 function octalIn(bytes: Buffer, start: number, end: number): number {
   const [text = ''] = bytes.toString('latin1', start, end).split('\0', 1)
   return Number(`0o0${text.replaceAll(' ', '')}`)
@@ -162,7 +162,7 @@ async function* readOne(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadI
   else yield noted({ name: null, raw: withCrlf(Buffer.concat(parts)), stated: NOTHING_STATED, end })
 }
 
-/** A message in base64 and the other fields. */
+/** A line contains a message in base64 and some short fields. */
 const LINE_BYTES_MAX = Math.ceil((MESSAGE_BYTES_MAX * 4) / 3) + 256 * 1024
 const LF = 0x0a
 
@@ -280,12 +280,12 @@ async function* readMaildir(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<R
 
 /** The library reads extended headers (names, times) into memory. */
 const TAR_EXTENDED_BYTES_MAX = 16 * 1024
-/** A multiple of TAR_BLOCK. */
+/** The step must be a multiple of TAR_BLOCK. */
 const TAR_STEP_BYTES = 64 * 1024
-/** pax for the next or all entries, and GNU long names. */
+/** Types of pax headers for the next or all entries, and of GNU long names. */
 const TAR_EXTENDED = new Set(Buffer.from('xgLK'))
 
-/** Throws for an extended header that is too long. */
+/** Throws if an extended header is too long. */
 async function* boundedTar(
   chunks: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, undefined> {
@@ -308,7 +308,7 @@ async function* boundedTar(
 
 function requireShortHeader(block: Buffer): void {
   if (!TAR_EXTENDED.has(block[156] ?? 0) || !isTar(block)) return
-  // NaN: a large size may be written in binary.
+  // The size is NaN if it is written in binary, as large sizes may be.
   if (octalIn(block, 124, 136) <= TAR_EXTENDED_BYTES_MAX) return
   throw new Error('An extended header of the archive is too long.')
 }
@@ -353,7 +353,7 @@ function isInMaildir(name: string): boolean {
   return /(?:^|\/)(?:cur|new)\/[^/]+$/.test(name)
 }
 
-/** By the folders and flags of a Maildir (https://cr.yp.to/proto/maildir.html) and server files. */
+/** Decides by folders and flags (https://cr.yp.to/proto/maildir.html) and files of servers. */
 function skippedByName(name: string): SkipReason | null {
   if (/(?:^|\/)tmp\/[^/]+$/.test(name)) return 'unfinished'
   const flags = isInMaildir(name) ? flagsOf(name) : null

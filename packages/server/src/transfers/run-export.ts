@@ -19,7 +19,7 @@ import { CHUNK_BYTES, idsOfBlobs, storeChunks } from './transfer-file.ts'
 
 export type Turn = {
   held(): Held
-  /** Asked between two steps. */
+  /** Called between two steps. */
   isOver(): Promise<boolean>
 }
 
@@ -61,7 +61,7 @@ export async function runExport(
         details = { inboxIds: rest, at: null }
         continue
       }
-      // Later mail is left out, so that the export ends.
+      // Later mail is omitted, so that the export ends.
       const until = counters.last_arrival
       const next = { inboxIds: rest, at: { inboxId, after: 0, until } }
       if (!(await add(next, await format.begin(inbox.address), 0))) return 'left'

@@ -1,5 +1,5 @@
 // Adds the messages of a file to the inbox. Each run reads the file from its start and skips
-// handled messages.
+// messages that earlier runs have processed.
 
 import { hash } from 'node:crypto'
 import type { SkipReason } from '@mailroom/contract/transfers.ts'
@@ -228,7 +228,7 @@ function bccOf(line: Stated['line'], { bcc }: ParsedMessage['headers']): string[
   return [...new Set([...(line?.bcc ?? []), ...bcc.map(({ address }) => address)])]
 }
 
-/** The same in every run of the import. */
+/** The id is the same in every run of the import. */
 function threadIdOf(transferId: string, line: Stated['line']): string | null {
   if (line === null || line.threadId === '') return null
   return derivedId('thr', transferId, hash('sha256', `${transferId} ${line.threadId}`, 'buffer'))
@@ -251,7 +251,7 @@ function arrivalOf(raw: Uint8Array): number | null {
   return received === null || at === -1 ? null : parseDateTime(received.slice(at + 1).trim())
 }
 
-/** Added by the server of the final delivery (RFC 5321 §4.4). */
+/** The server of the final delivery adds the Return-Path field (RFC 5321 §4.4). */
 function reversePathOf(raw: Uint8Array): string | null {
   const path = /^\s*<?([^<>\s]*)>?\s*$/.exec(fieldOf(raw, 'return-path') ?? 'x x')?.[1] ?? null
   return path === null || path === '' || checkEmailAddress(path) === null ? path : null

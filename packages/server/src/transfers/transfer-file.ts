@@ -1,5 +1,5 @@
-// Transfer files in chunks of up to a mebibyte, in the blob store or else in the database, so that
-// every process can read them.
+// Stores transfer files in chunks of up to a mebibyte, in the blob store or else in the database,
+// so that every process can read them.
 
 import { StorageError } from '#platform/db/storage-error.ts'
 import type { Store } from '#store/store.ts'
@@ -7,12 +7,12 @@ import { findChunk } from '#transfers/store/file-chunks.ts'
 import type { NewChunk } from '#transfers/store/transfers.ts'
 
 export const CHUNK_BYTES = 1024 * 1024
-/** Small, because a client may be slow. */
+/** Parts are small, because a client may be slow. */
 const DOWNLOAD_PART_BYTES = 64 * 1024
-/** A download holds the current chunk and parts of the previous one. */
+/** A download uses the memory of the current chunk and parts of the previous one. */
 export const DOWNLOAD_HOLDS_BYTES = 2 * CHUNK_BYTES
 
-/** The caller writes the returned chunks with the progress of the transfer. */
+/** The caller must write the returned chunks with the progress of the transfer. */
 export async function storeChunks(
   { blobs, makeId }: Store,
   bytes: Uint8Array,
@@ -20,7 +20,7 @@ export async function storeChunks(
 ): Promise<NewChunk[]> {
   const chunks: NewChunk[] = []
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
-    // A copy, because the writer thread would get the whole buffer.
+    // The chunk is copied, because the writer thread would get its entire buffer.
     const content = new Uint8Array(bytes.subarray(at, at + CHUNK_BYTES))
     const id = makeId('chk')
     if (blobs !== null) await blobs.put(id, content)
@@ -34,7 +34,7 @@ export async function storeChunks(
   return chunks
 }
 
-/** Blobs of chunks that were not added. */
+/** Returns the blobs of chunks that were not added. */
 export function idsOfBlobs(chunks: readonly NewChunk[]): string[] {
   return chunks.flatMap(({ id, content }) => (content === null ? [id] : []))
 }
@@ -57,7 +57,7 @@ export async function* readFile(
   }
 }
 
-/** Written in small parts, so that a stalled client holds little in the socket's buffer. */
+/** Parts are small, so that a stalled client uses little of the socket's buffer. */
 export async function* readForClient(
   deps: Store,
   asked: { transferId: string; start: number; end: number },

@@ -9,8 +9,8 @@ export function wrongFile(message: string) {
 }
 
 /**
- * Unpacks gzip data. `payload_too_large` above `bytesMax` unpacked octets, `bad_request` for
- * damaged data.
+ * Unpacks gzip data. Throws `payload_too_large` above `bytesMax` unpacked bytes and `bad_request`
+ * for damaged data.
  */
 export async function* unpacked(
   chunks: AsyncIterable<Uint8Array>,
@@ -45,7 +45,7 @@ async function* gunzipped(
 ): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip()
   const fed = pipeline(Readable.from(packed, { objectMode: true }), gunzip)
-  // The loop below reports it.
+  // The loop below reports the error.
   fed.catch(() => {})
   let length = 0
   try {

@@ -8,7 +8,7 @@ import { failTransfer, purgeTransfersStep, startTransfer } from '#transfers/stor
 import { runExport } from './run-export.ts'
 import { type ImportDeps, runImport } from './run-import.ts'
 
-/** Reached after about twenty minutes of faults without progress. */
+/** The limit is reached after about twenty minutes of faults without progress. */
 const FAULTS_MAX = 8
 
 export function transferWork(deps: ImportDeps): FeatureWork {
@@ -21,7 +21,7 @@ export function transferWork(deps: ImportDeps): FeatureWork {
   }
 }
 
-/** The key is the id of an export or import. */
+/** Each job is keyed by the id of an export or import. */
 function transferJobs(deps: ImportDeps): JobKind {
   const purge = () => purgeTransfers(deps, new AbortController().signal)
   return {
@@ -48,7 +48,7 @@ function transferJobs(deps: ImportDeps): JobKind {
   }
 }
 
-/** Safe to repeat. */
+/** This is safe to repeat. */
 export async function purgeTransfers(deps: Store, signal: AbortSignal): Promise<void> {
   await inSteps({ signal }, async () => {
     const step = await deps.db.write(purgeTransfersStep, { nowMs: deps.clock.now() })

@@ -17,7 +17,7 @@ import type { ReadDb, Row, Tx } from '#store/tables.ts'
 import { purgeDeliveriesOfEvents } from '#webhooks/store/deliveries.ts'
 
 export const OPEN_ERASURES_MAX = 5
-/** Per account; older receipts are removed. */
+/** The limit applies to each account; older receipts are removed. */
 const RECEIPTS_MAX = 10_000
 
 const NOTHING_ERASED: ErasureCounts = {
@@ -57,7 +57,7 @@ function toErasure(row: Row<'erasures'>): ErasureRow {
   }
 }
 
-/** False when the account has OPEN_ERASURES_MAX unfinished erasures. */
+/** Returns false if the account has OPEN_ERASURES_MAX unfinished erasures. */
 export const insertErasure = transaction({
   name: 'insertErasure',
   accountOf: payerOfChange,
@@ -133,7 +133,7 @@ async function forgetOldest(tx: Tx, accountId: string): Promise<void> {
 }
 
 export type FoundErasure = ErasureRow & {
-  /** Null without failed attempts, and once done. */
+  /** Null if no attempt has failed, and once the erasure is done. */
   trouble: Trouble | null
   /** Null while the erasure runs. */
   nextAttemptAtMs: number | null
@@ -163,7 +163,7 @@ export async function findErasure(
   }
 }
 
-/** Throws when the lease is lost. */
+/** Throws if the lease is lost. */
 async function note(tx: Tx, held: Held, added: Partial<ErasureCounts>): Promise<ErasureRow> {
   const erasure = await readHeld(tx, held)
   const counts = { ...erasure.counts }
@@ -188,7 +188,7 @@ async function readHeld(tx: Tx, held: Held): Promise<ErasureRow> {
   return toErasure(row)
 }
 
-/** Removes messages in any status; returns unreferenced blobs. */
+/** Removes messages in any status and returns unreferenced blobs. */
 export const eraseMessages = transaction({
   name: 'eraseMessages',
   accountOf: () => null,
@@ -224,7 +224,7 @@ export const noteErased = transaction({
   },
 })
 
-/** Ends exports and imports; their files, which may contain the address, expire at once. */
+/** Ends exports and imports. Their files may contain the address, so they expire immediately. */
 export const eraseFiles = transaction({
   name: 'eraseFiles',
   accountOf: () => null,
@@ -268,12 +268,12 @@ const QUARANTINED_IDS = /qua_[0-9a-z]{26}/g
 export type EventsStep = Held & {
   after: number
   address: string
-  /** Events of messages that were removed since then are erased. */
+  /** Events of messages that were removed after this time are erased. */
   since: number
   quarantined: string[]
 }
 
-/** Erases events about removed messages or that name the address. Null at the end. */
+/** Erases events about removed messages or that name the address. Returns null at the end. */
 export const eraseEventsStep = transaction({
   name: 'eraseEventsStep',
   accountOf: () => null,
@@ -357,7 +357,7 @@ export const eraseNotes = transaction({
           .execute()
         correspondents += removed.length
       }
-      // Removing the row would raise the limit that counts it.
+      // If the row were removed, the limit that counts it would allow more sends.
       await tx.query
         .updateTable('cold_recipients')
         .set({ address_key: `\t${held.key}` })
@@ -375,7 +375,7 @@ const TEXTS_STEP = 500
 const TEXTS = {
   answers: { table: 'idempotency_keys', key: 'idempotency_key', text: 'answer', where: sql`` },
   auditEntries: { table: 'policy_audit', key: 'id', text: 'details', where: sql`` },
-  // Only reviews of removed messages; others are removed with their message.
+  // Only reviews of removed messages are listed; others are removed with their message.
   reviews: { table: 'reviews', key: 'id', text: 'content', where: sql`and kept_until is not null` },
 } as const
 
@@ -387,7 +387,7 @@ export type TextsStep = Held & {
   replacement: string | null
 }
 
-/** Null at the end. */
+/** Returns null at the end. */
 export const eraseTextsStep = transaction({
   name: 'eraseTextsStep',
   accountOf: () => null,
@@ -418,7 +418,7 @@ export const eraseTextsStep = transaction({
   },
 })
 
-/** Call once everything is removed. */
+/** Must be called once everything is removed. */
 export const forgetErased = transaction({
   name: 'forgetErased',
   accountOf: () => null,

@@ -10,7 +10,7 @@ export type Addressed = Pick<
 > &
   Pick<Row<'raw_messages'>, 'reverse_path'>
 
-/** Includes the trash. Null at the end. */
+/** Includes the trash. Returns null at the end. */
 export async function scanMessages(
   db: ReadDb,
   { accountId, inboxId, after }: { accountId: string; inboxId: string; after: number },

@@ -93,9 +93,7 @@ export type SenderRuleCreation =
   | { kind: 'inbox_of_other_pod' }
   | { kind: 'limit_reached' }
 
-/**
- * If an equal rule exists, it is returned with `requireVerified` changed, regardless of the limit.
- */
+/** Changes `requireVerified` of an equal rule, if any, regardless of the limit. */
 export const insertSenderRule = transaction({
   name: 'createSenderRule',
   accountOf: payerOfChange,

@@ -29,19 +29,19 @@ import { purgeDeliveriesOfEvents, purgeWebhookDeliveries } from '#webhooks/store
 import { deleteThreads, removeSent, uncountCaptured } from './remove-mail.ts'
 
 const POSTMASTER_MAIL_MS = 30 * DAY_MS
-/** How long captured messages and counters of cold recipients are kept. */
+/** Captured messages and counters of cold recipients are kept this long. */
 export const CAPTURED_MS = 30 * DAY_MS
 
 export type PurgeStep = { isDone: boolean; blobIds: string[] }
 
-/** Removes up to `PURGE_STEP_ROWS` rows; call until it is done. */
+/** Removes up to `PURGE_STEP_ROWS` rows. Must be called until it is done. */
 export const purgeInboxStep = transaction({
   name: 'purgeInboxStep',
   accountOf: () => null,
   erasing: true,
   async run(tx: Tx, input: { inboxId: string; nowMs: number }): Promise<PurgeStep> {
-    // Events are erased before the messages, so that no list has events of removed messages, and in
-    // each step, because events may be added until the messages are removed.
+    // Events are erased before the messages, so that no list has events of removed messages. Each
+    // step does this, because events may be added until the messages are removed.
     if (await eraseEvents(tx, input.inboxId)) return { isDone: false, blobIds: [] }
     // Rows are locked in the same order as when deliveries are settled, to avoid deadlocks.
     const messages = await lockRows(
@@ -98,13 +98,13 @@ export const purgeInboxStep = transaction({
   },
 })
 
-/** Keeps the offsets of events, from which readers continue. True if there were any. */
+/** Keeps the offsets, from which readers continue. Returns true if there were any events. */
 async function eraseEvents(tx: Tx, inboxId: string): Promise<boolean> {
   const events = await tx.query
     .selectFrom('events')
     .select(['sequence', 'id'])
     .where('inbox_id', '=', inboxId)
-    // Reports only that the inbox is gone, and nothing about its mail.
+    // The event contains nothing about the inbox's mail.
     .where('kind', '!=', 'inbox.expired')
     .limit(PURGE_STEP_ROWS)
     .execute()
@@ -137,7 +137,7 @@ const NOTES = [
   ['message_labels', 'label'],
 ] as const
 
-/** Removes reviews, pending sends and rows that limits count. True if there were any. */
+/** Removes reviews, pending sends and rows for limits. Returns true if there were any. */
 async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
   for (const [table, key] of NOTES) {
     const { rows } = await sql`
@@ -162,20 +162,20 @@ async function removeNotes(tx: Tx, inboxId: string): Promise<boolean> {
   return false
 }
 
-/** Removes up to `PURGE_STEP_ROWS` expired rows of each kind; call until it is done. */
+/** Removes up to `PURGE_STEP_ROWS` expired rows of each kind. Must be called until it is done. */
 export const purgeExpiredStep = transaction({
   name: 'purgeExpiredStep',
   accountOf: () => null,
   erasing: true,
   async run(tx: Tx, input: { nowMs: number }): Promise<PurgeStep> {
     const { nowMs } = input
-    // First, in the lock order of transactions that add to an inbox.
+    // This comes first, as in transactions that add to an inbox, because of the lock order.
     const quarantined = await purgeQuarantined(tx, nowMs - QUARANTINE_MS)
     const addresses = await removeOldest(tx, 'released_addresses', {
       key: ['address'],
       time: 'released_at',
       until: nowMs - RELEASED_ADDRESS_MS,
-      // Another deletion may release the address again in the meantime.
+      // Another deletion may release the address again before this commits.
       isRenewed: true,
       returning: 'address',
     })
@@ -196,7 +196,7 @@ export const purgeExpiredStep = transaction({
       key: ['account_id', 'idempotency_key'],
       time: 'created_at',
       until: nowMs - IDEMPOTENCY_MS,
-      // Another send may use the key again in the meantime.
+      // Another send may use the key again before this commits.
       isRenewed: true,
       returning: 'account_id',
     })

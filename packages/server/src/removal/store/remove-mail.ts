@@ -1,4 +1,4 @@
-// Removes messages of an existing inbox. The caller locked its counters, as arriving mail does.
+// Removes messages of an existing inbox, whose counters the caller must have locked.
 
 import { changeAccountCounters } from '#accounts/store/accounts.ts'
 import { removeAttachmentTexts } from '#mailbox/attachments/store/texts.ts'
@@ -9,12 +9,12 @@ import { keepReviews, removeReviews } from '#reviews/store/kept-reviews.ts'
 import { changeSearch } from '#search/store/search-index.ts'
 import { type Row, readIn, type Tx } from '#store/tables.ts'
 
-/** Takes some ten milliseconds, during which mail to the inbox waits. */
+/** A step takes some ten milliseconds, during which mail to the inbox waits. */
 export const REMOVE_STEP_MESSAGES = 200
 
 export type LockedInbox = { accountId: string; counters: Row<'inbox_counters'> }
 
-/** Blocks mail to the inbox until the transaction ends. Null once the inbox is deleted. */
+/** Blocks mail to the inbox until the transaction ends. Returns null if the inbox is deleted. */
 export async function lockInbox(
   tx: Tx,
   { accountId, inboxId }: { accountId: string; inboxId: string },
@@ -51,7 +51,7 @@ export async function changeCounters(
     .execute()
 }
 
-/** `isBack` adds the messages to the lists and search again. */
+/** With `isBack`, the messages are added to the lists and search again. */
 export async function changeLists(
   tx: Tx,
   { counters }: LockedInbox,
@@ -292,7 +292,7 @@ function automaticTimes(
 }
 
 export async function uncountCaptured(tx: Tx, accountIds: readonly string[]): Promise<void> {
-  // Sorted, so that two transactions do not deadlock.
+  // The order prevents deadlocks between transactions.
   for (const accountId of [...new Set(accountIds)].sort()) {
     const captured = -accountIds.filter((one) => one === accountId).length
     await changeAccountCounters(tx, accountId, { captured })

@@ -9,7 +9,7 @@ const RETAINED_STEP_INBOXES = 500
 
 export type RetainedInbox = { accountId: string; inboxId: string; retentionDays: number }
 
-/** The next page of inboxes with a retention; `last` is null at the end. */
+/** Lists the next page of inboxes with a retention; `last` is null at the end. */
 export async function listRetained(
   db: ReadDb,
   after: string,
@@ -37,7 +37,7 @@ function selectRetention(db: ReadDb) {
     .select(['inboxes.account_id', 'inboxes.id', retentionOf()])
 }
 
-/** Oldest first, by the time in the ids: `created_at` may be a date from outside. */
+/** Lists messages by the time in their ids, as `created_at` may be a date from outside. */
 export async function listOverdue(
   db: ReadDb,
   { inboxId, retentionDays, nowMs }: Omit<RetainedInbox, 'accountId'> & { nowMs: number },
@@ -56,7 +56,7 @@ export async function listOverdue(
   return (younger < 0 ? oldest : oldest.slice(0, younger)).map(({ id }) => id)
 }
 
-/** Reads the retention again, because it may have changed. Call until it is done. */
+/** Reads the retention again, because it may have changed. Must be called until it is done. */
 export const removeOverdueStep = transaction({
   name: 'removeOverdueStep',
   accountOf: () => null,

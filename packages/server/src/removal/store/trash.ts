@@ -18,10 +18,10 @@ import {
   removeThreads,
 } from './remove-mail.ts'
 
-/** Part of the API. */
+/** The time is part of the API. */
 export const TRASH_MS = 30 * DAY_MS
 
-/** Smaller, because restored messages are indexed in the same transaction. */
+/** The step is smaller because restored messages are indexed in the same transaction. */
 const RESTORE_STEP_MESSAGES = 50
 
 export type Refusal = 'not_found' | 'delivery_pending' | 'lease_lost'
@@ -134,7 +134,7 @@ export const removeThreadStep = transaction({
   },
 })
 
-/** Locks the inbox first; null also during removal. */
+/** Locks the inbox first. Returns null even during removal. */
 async function lockThread(
   tx: Tx,
   of: Omit<OfThread, 'nowMs'>,
@@ -165,7 +165,7 @@ function selectThread(tx: Tx, { accountId, threadId }: Omit<OfThread, 'nowMs'>) 
     .where('account_id', '=', accountId)
 }
 
-/** Includes sends that are held or scheduled. */
+/** Sends that are held or scheduled are included. */
 async function isSending(tx: Tx, threadId: string): Promise<boolean> {
   const pending = await tx.query
     .selectFrom('messages')
@@ -284,7 +284,7 @@ export async function findMovingThread(
 
 const TRASH_STEP_THREADS = 100
 
-/** Removes expired threads and interrupted removals; call until it is done. */
+/** Removes expired threads and finishes interrupted removals. Must be called until it is done. */
 export const purgeTrashStep = transaction({
   name: 'purgeTrashStep',
   accountOf: () => null,
@@ -312,7 +312,7 @@ export const purgeTrashStep = transaction({
       .orderBy('threads.trashed_at')
       .limit(TRASH_STEP_THREADS)
       .execute()
-    // Restored or removed while this transaction waited for the inbox.
+    // The threads were restored or removed while this transaction waited for the inbox.
     if (threads.length === 0) return { isDone: false, blobIds: [] }
     const { blobIds } = await removeSome(tx, inbox, { threads, nowMs })
     return { isDone: false, blobIds }

@@ -63,9 +63,7 @@ export async function endReview(
   reviewId: string,
   end: {
     status: 'approved' | 'rejected' | 'expired'
-    /**
-     * The approver, or null if the review expired or the message is not sent for another reason.
-     */
+    /** The approver, or null if the review ends without a decision. */
     decidedBy: string | null
     reason: string | null
     nowMs: number

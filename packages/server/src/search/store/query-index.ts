@@ -30,7 +30,7 @@ export type SearchState = {
   top: number
 }
 
-/** Null when the account has no such inbox. */
+/** Returns null if the account has no such inbox. */
 export async function findSearchState(
   db: ReadDb,
   { accountId, inboxId }: { accountId: string; inboxId: string },
@@ -85,14 +85,14 @@ export type BlockSearch = {
   query: BlockQuery
   rareLabels: ReadonlySet<string>
   direction: Direction | null
-  /** An index of BLOCKS. */
+  /** The level is an index of BLOCKS. */
   level: number
-  /** Searches its block up to and including this arrival number. */
+  /** Searches the block up to and including this arrival number. */
   until: number
   limit: number
 }
 
-/** More `worth` is better; 0 without ranking. */
+/** A greater `worth` is better; it is 0 without ranking. */
 export type BlockMatch = { arrival: number; worth: number }
 
 export async function findInBlock(db: ReadDb, search: BlockSearch): Promise<BlockMatch[]> {
@@ -107,10 +107,10 @@ export async function rankInBlock(db: ReadDb, search: BlockSearch): Promise<Bloc
 
 export type BlockQuery = { readonly text: TextQuery | null; readonly rest: MessageQuery | null }
 
-/** Rarer labels are read as a list, others looked up for each entry. */
+/** Rarer labels are read as a list; common ones are looked up for each entry. */
 const RARE_LABEL_MAX = 5_000
 
-/** The caller checked that the inbox is the account's. */
+/** The caller must have checked that the account owns the inbox. */
 export async function findRareLabels(
   db: ReadDb,
   { inboxId, labels }: { inboxId: string; labels: readonly string[] },
@@ -165,7 +165,7 @@ function filterOf(
 ): TextFilter {
   const first = sql.lit(entryId(number, 0))
   return (id, matches) => {
-    // A scalar is looked up per entry; with a join, PostgreSQL might read the whole inbox.
+    // A scalar is looked up for each entry; with a join, PostgreSQL might read the entire inbox.
     const ofMessage = (column: RawBuilder<unknown>, where = sql``) => sql`(
       select ${column} from messages
       where messages.inbox_id = ${inboxId}
@@ -226,7 +226,7 @@ export async function readTimes(
   return times
 }
 
-/** Parameters per statement; engines take some ten thousand. */
+/** Parameters per statement. Engines allow some ten thousand. */
 const ARRIVALS_AT_ONCE = 1_000
 
 type OfInbox = { accountId: string; inboxId: string }
@@ -248,7 +248,7 @@ export async function* readFound(
     const row = found.get(keyOf(place))
     if (row === undefined) continue
     yield {
-      // One by one, because long texts together could fill the memory.
+      // Texts are read one by one, because long texts together could fill the memory.
       ...(await toSearchable(db.read, row)),
       id: row.id,
       threadId: row.thread_id,

@@ -20,7 +20,7 @@ import {
 } from '#search/search-words.ts'
 import type { ReadDb, Row, Tx } from '#store/tables.ts'
 
-/** The limits of one transaction, the second in UTF-16 units; it takes some ten milliseconds. */
+/** Limits of one transaction, the second in UTF-16 units. It takes some ten milliseconds. */
 export const SEARCH_STEP_MESSAGES = 50
 const SEARCH_STEP_LENGTH = 256 * 1024
 
@@ -43,7 +43,7 @@ export function scopeOf(number: number): string {
   return number.toString(36)
 }
 
-/** Marks the messages of a block; `level` is an index of BLOCKS. */
+/** Labels the messages of a block; `level` is an index of BLOCKS. */
 export function blockMark(level: number, arrival: number): string {
   return `${level}.${Math.floor(arrival / (BLOCKS[level] ?? 1)).toString(36)}`
 }
@@ -64,7 +64,7 @@ export const indexSearchStep = transaction({
   async run(tx: Tx, input: { inboxIds: string[]; skipLocked: boolean }): Promise<IndexStep> {
     const behind: string[] = []
     let indexed = 0
-    // Sorted, so that two transactions do not deadlock.
+    // The order prevents deadlocks between transactions.
     for (const inboxId of [...input.inboxIds].sort()) {
       if (indexed >= SEARCH_STEP_MESSAGES) {
         behind.push(inboxId)
@@ -106,7 +106,7 @@ async function indexNext(
   return { indexed: messages.length, isDone: indexed_arrival >= top }
 }
 
-/** Locked until the transaction ends; inserted on first use. */
+/** The row is locked until the transaction ends, and inserted on first use. */
 async function lockSearchInbox(
   tx: Tx,
   inboxId: string,
@@ -121,7 +121,7 @@ async function lockSearchInbox(
   const found = await lockRows(tx, select(), { skipLocked }).executeTakeFirst()
   if (found !== undefined) return found
   if ((await select().executeTakeFirst()) !== undefined) return 'locked'
-  // Locked, so that a removal finds the row that is about to be inserted.
+  // The inbox is locked, so that a removal finds the row that is about to be inserted.
   const inbox = await lockRows(
     tx,
     tx.query.selectFrom('inboxes').select('account_id').where('id', '=', inboxId),
@@ -221,10 +221,10 @@ export async function toSearchable(
   }
 }
 
-/** In UTF-16 units; many names must not displace texts. */
+/** The limit is in UTF-16 units, because many names must not displace texts. */
 const NAMES_LENGTH_MAX = 8 * 1024
 
-/** File names, then texts without the rules and bars of tables. */
+/** Returns file names, then texts without the rules and bars of tables. */
 async function attachedTextOf(
   query: ReadDb['read'],
   { id, attachments }: Pick<SearchedRow, 'id' | 'attachments'>,
@@ -268,7 +268,7 @@ export async function removeFromSearch(
   tx: Tx,
   { inboxId, arrivals }: { inboxId: string; arrivals: readonly number[] },
 ): Promise<void> {
-  // Waits for a transaction that is indexing the inbox; no new one begins.
+  // This waits for a transaction that is indexing the inbox; no new one begins.
   const inbox = await lockRows(
     tx,
     tx.query.selectFrom('search_inboxes').select('number').where('inbox_id', '=', inboxId),
@@ -303,7 +303,7 @@ export async function changeSearch(
   }
 }
 
-/** Records that the file may still contain words of the entries. */
+/** Also records that the file may still contain words of the entries. */
 async function removeEntries(tx: Tx, number: number, arrivals: readonly number[]): Promise<void> {
   await removeTextEntries(
     tx,
@@ -326,7 +326,7 @@ async function lockForChange(tx: Tx, inboxId: string): Promise<SearchInbox> {
   }
 }
 
-/** Call once all entries are removed. SQLite's file may still have words to erase. */
+/** Must be called once all entries are removed. SQLite's file may still have words to erase. */
 export async function endSearchInbox(tx: Tx, inboxId: string): Promise<void> {
   if (keepsRemovedText(tx.engine)) {
     await tx.query
@@ -373,7 +373,7 @@ export async function listRemovedEntries(db: ReadDb): Promise<RemovedEntries[]> 
 
 const LEFTOVERS_MAX = 5_000
 
-/** True when the round is done. An interrupted round begins again. */
+/** Returns true if the round is done. An interrupted round begins again. */
 export const eraseSearchStep = transaction({
   name: 'eraseSearchStep',
   accountOf: () => null,
@@ -395,7 +395,7 @@ export const forgetPurgedSearch = transaction({
   },
 })
 
-/** Call after a round, with the entries that were removed before it began. */
+/** Must be called after a round, with the entries that were removed before it began. */
 export const forgetRemovedEntries = transaction({
   name: 'forgetRemovedEntries',
   accountOf: () => null,

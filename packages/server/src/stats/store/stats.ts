@@ -33,9 +33,7 @@ export type CountedEvent = {
 
 const COUNTED_KINDS = ['message.received', 'message.sent', 'message.failed']
 
-/**
- * Reads in log order, including erased events. `countedOnly` skips events that no figure counts.
- */
+/** Reads events in log order, even erased ones. `countedOnly` skips events without a figure. */
 export async function readLogToCount(
   db: ReadDb,
   { after, limit, countedOnly = false }: { after: LogOffset; limit: number; countedOnly?: boolean },

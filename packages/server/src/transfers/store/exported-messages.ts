@@ -27,7 +27,7 @@ export type ExportedMessage = {
 
 const STEP_MESSAGES = 200
 
-/** At least one message, and up to `bytesMax` octets in all. */
+/** Reads at least one message, and up to `bytesMax` bytes in total. */
 export async function readExported(
   db: ReadDb,
   input: {

@@ -2,7 +2,7 @@ import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Tables } from '#store/tables.ts'
 import type { NewChunk } from './transfers.ts'
 
-/** The last chunk that begins at or before `startBytes`; null for none. */
+/** Finds the last chunk that begins at or before `startBytes`, or null. */
 export async function findChunk(
   db: ReadDb,
   input: { transferId: string; startBytes: number },
@@ -22,7 +22,7 @@ const selectChunk = statement<Tables, { transferId: string; startBytes: number }
       .limit(1),
 )
 
-/** Ids that are missing in the result are orphans of the blob store. */
+/** Returns the ids that exist. Blobs of the other ids are orphans. */
 export async function existingChunkIds(db: ReadDb, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db.read

@@ -12,7 +12,7 @@ import { holdTransfer, type ImportDetails, type ImportFailure } from './transfer
 const FAILURES_MAX = 100
 
 export type ImportStep = Held & {
-  /** Octets of the file read after this step. */
+  /** Bytes of the file that are read after this step. */
   done: number
   arrivals: ImportedArrival[]
   failures: ImportFailure[]
@@ -23,7 +23,7 @@ export type ImportStep = Held & {
 export type ImportOutcome =
   | 'lost'
   | 'inbox_deleted'
-  /** The caller removes the blobs of the others. */
+  /** The caller must remove the blobs of the other messages. */
   | { keptRawIds: string[] }
 
 export const addImported = transaction({

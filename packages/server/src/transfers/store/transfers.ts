@@ -13,24 +13,24 @@ import type { Trouble } from '#queue/trouble.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 import { noteUnreferenced } from '#store/unreferenced-blobs.ts'
 
-/** How long the file of an export can be downloaded. */
+/** The file of an export can be downloaded for this long. */
 const EXPORT_FILE_MS = 7 * DAY_MS
-/** How long a transfer is listed after its file expires. */
+/** A transfer is listed for this long after its file expires. */
 const ROW_MS = 30 * DAY_MS
 /** An upload is abandoned if no chunk arrives for this long. */
 const RECEIVING_MS = 15 * MINUTE_MS
 
-/** Per account and kind. */
+/** The limit applies to each account and kind of transfer. */
 const OPEN_TRANSFERS_MAX = 5
-/** The next export replaces the file of the oldest. */
+/** The next export replaces the oldest file. */
 const FINISHED_EXPORTS_MAX = 10
-/** Per account and kind. */
+/** The limit applies to each account and kind of transfer. */
 const LISTED_TRANSFERS_MAX = 1_000
 
 export type TransferKind = 'export' | 'import'
 type TransferStatus = 'receiving' | 'queued' | 'running' | 'done' | 'failed' | 'expired'
 
-/** Continues after the arrival number `after`, up to `until`. */
+/** The export continues after the arrival number `after`, up to `until`. */
 export type ExportDetails = {
   inboxIds: string[] | null
   at: { inboxId: string; after: number; until: number } | null
@@ -38,7 +38,7 @@ export type ExportDetails = {
 
 export type ImportFailure = { number: number; name: string | null; reason: string }
 
-/** The first `handled` messages of the file are imported, known, skipped or failed. */
+/** The first `handled` messages of the file are imported, already known, skipped or failed. */
 export type ImportDetails = {
   handled: number
   failures: ImportFailure[]
@@ -55,9 +55,9 @@ type Common = {
   total: number
   sizeBytes: number
   error: TransferError | null
-  /** Failed attempts since the last step; null for none. */
+  /** Failed attempts since the last step, or null if there are none. */
   trouble: Trouble | null
-  /** Null while it runs. */
+  /** Null while the transfer runs. */
   nextAttemptAtMs: number | null
   createdAtMs: number
   completedAtMs: number | null
@@ -134,7 +134,7 @@ type NewTransfer = Pick<
   'id' | 'account_id' | 'kind' | 'pod_id' | 'inbox_id' | 'format' | 'total_count'
 > & { details: ExportDetails | ImportDetails; nowMs: number }
 
-/** False when the account has OPEN_TRANSFERS_MAX unfinished ones of this kind. */
+/** Returns false if the account has OPEN_TRANSFERS_MAX unfinished transfers of this kind. */
 export const insertTransfer = transaction({
   name: 'insertTransfer',
   accountOf: ({ account_id }) => account_id,
@@ -177,7 +177,7 @@ function queue(
   return insertJobs(tx, [{ kind: 'transfer', key, account_id, due_at, payload: null }])
 }
 
-/** Lets rows past LISTED_TRANSFERS_MAX expire. */
+/** Rows beyond LISTED_TRANSFERS_MAX expire. */
 async function forgetOldest(
   tx: Tx,
   { account_id, kind }: Pick<NewTransfer, 'account_id' | 'kind'>,
@@ -206,7 +206,7 @@ async function forgetOldest(
 /** `content` is null if it is in the blob store under `id`. */
 export type NewChunk = Omit<Row<'transfer_chunks'>, 'transfer_id'>
 
-/** False when the upload is gone. */
+/** Returns false if the upload was removed. */
 export const addUploadedChunk = transaction({
   name: 'addUploadedChunk',
   accountOf: ({ accountId }) => accountId,
@@ -236,7 +236,7 @@ export const addUploadedChunk = transaction({
   },
 })
 
-/** Call when the whole file has arrived; null if the upload is gone. */
+/** Must be called when the entire file has arrived. Returns null if the upload was removed. */
 export const queueImport = transaction({
   name: 'queueImport',
   accountOf: ({ accountId }) => accountId,
@@ -276,7 +276,7 @@ async function insertChunks(
   }
 }
 
-/** Null when the transfer has ended or the lease is lost. */
+/** Returns null if the transfer has ended or the lease is lost. */
 export async function holdTransfer(tx: Tx, held: Held): Promise<Transfer | null> {
   if ((await advanceJob(tx, held)) === null) return null
   const transfer = tx.query
@@ -288,7 +288,7 @@ export async function holdTransfer(tx: Tx, held: Held): Promise<Transfer | null>
   return row === undefined ? null : toTransfer(row)
 }
 
-/** Null when the transfer has ended. */
+/** Returns null if the transfer has ended. */
 export const startTransfer = transaction({
   name: 'startTransfer',
   accountOf: () => null,
@@ -322,12 +322,12 @@ function change(tx: Tx, { key }: Held, fields: Partial<Row<'transfers'>>): Promi
   return tx.query.updateTable('transfers').set(fields).where('id', '=', key).execute()
 }
 
-/** The file expires at once. */
+/** The file expires immediately. */
 function failed(error: TransferError, nowMs: number) {
   return { status: 'failed', error, completed_at: nowMs, expires_at: nowMs }
 }
 
-/** Run at the start of a process that is alone with its database. */
+/** Must run when a process starts that is alone with its database. */
 export const endUploads = transaction({
   name: 'endUploads',
   accountOf: () => null,
@@ -348,7 +348,7 @@ type ExportStep = Held & {
   chunks: NewChunk[]
 }
 
-/** False when the lease is lost. */
+/** Returns false if the lease is lost. */
 export const addExported = transaction({
   name: 'addExported',
   accountOf: () => null,
@@ -367,7 +367,7 @@ export const addExported = transaction({
   },
 })
 
-/** False when the lease is lost. */
+/** Returns false if the lease is lost. */
 export const finishTransfer = transaction({
   name: 'finishTransfer',
   accountOf: () => null,
@@ -413,7 +413,7 @@ async function replaceOldest(tx: Tx, accountId: string, nowMs: number): Promise<
     .execute()
 }
 
-/** Ends and hides an export; its file and row expire at once. False if there is none. */
+/** Ends and hides an export, whose file and row expire. Returns false if there is none. */
 export const removeExport = transaction({
   name: 'deleteExport',
   accountOf: ({ accountId }) => accountId,
@@ -440,7 +440,7 @@ export const removeExport = transaction({
   },
 })
 
-/** Null also during an upload. */
+/** Returns null even during an upload. */
 export async function findTransfer<Kind extends TransferKind>(
   db: ReadDb,
   kind: Kind,
@@ -469,7 +469,7 @@ function selectWithJob(db: ReadDb) {
 const HAS_FILE = ({ eb }: ExpressionBuilder<Tables, 'transfers'>) =>
   eb('transfers.format', '!=', '')
 
-/** Null without a known reason. */
+/** Returns null if the reason is unknown. */
 export async function findUploadError(
   db: ReadDb,
   { accountId, id }: { accountId: string; id: string },
@@ -483,7 +483,7 @@ export async function findUploadError(
   return (row?.error ?? null) as TransferError | null
 }
 
-/** Newest first. */
+/** Lists transfers newest first. */
 export async function listTransfers<Kind extends TransferKind>(
   db: ReadDb,
   kind: Kind,
@@ -510,7 +510,7 @@ export async function listTransfers<Kind extends TransferKind>(
 
 const PURGE_CHUNKS = 50
 
-/** Call until it is done. The caller removes the blobs. */
+/** Must be called until it is done. The caller must remove the blobs. */
 export const purgeTransfersStep = transaction({
   name: 'purgeTransfersStep',
   accountOf: () => null,
@@ -554,7 +554,7 @@ async function removeChunks(tx: Tx, chunks: readonly { id: string }[]): Promise<
   return blobIds
 }
 
-/** Leaves the chunks of the upload, which expire. */
+/** The chunks of the upload are left to expire. */
 export const dropUpload = transaction({
   name: 'dropUpload',
   accountOf: ({ accountId }) => accountId,

@@ -306,10 +306,7 @@ export async function listRecentMessages(
   })
 }
 
-/**
- * Lists the Message-IDs of a thread, oldest first. If they exceed `octetsMax`, only the first and
- * the newest ones are listed.
- */
+/** Lists Message-IDs, oldest first. Beyond `octetsMax`, only the first and the newest ones. */
 export async function listThreadIds(
   db: ReadDb,
   { accountId, threadId, octetsMax }: ThreadKey & { readonly octetsMax: number },
