@@ -1,4 +1,4 @@
-// All commands in one program, and how each ends. A command loads its code when it is called.
+// The program with all its commands. Sets the exit code; the code of a command is loaded on use.
 
 import { readFileSync } from 'node:fs'
 import { editDistance, findNearest } from '@mailroom/server/config/nearest.ts'
@@ -54,7 +54,7 @@ async function serviceOf(command: Command | null): Promise<FoundService | null> 
 
 const MACHINE = 'This machine:'
 
-/** The commands with their help texts; runs none. */
+/** Builds the commands with their help texts, without running one. */
 export function describeProgram(): Command {
   const program = new Program('mailroom')
     .enablePositionalOptions()
@@ -106,7 +106,7 @@ class Program extends Command {
     return new Program(name)
   }
 
-  /** Overrides the library, which suggests names that have little in common with the given one. */
+  /** Replaces the suggestions of the library, which often have little in common with the given name. */
   unknownCommand(): void {
     const [given = ''] = this.args
     const names = this.createHelp()

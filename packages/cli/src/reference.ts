@@ -8,7 +8,7 @@ import { exitCodes } from '#base/failure.ts'
 
 const page = fileURLToPath(new URL('../../../docs/cli.md', import.meta.url))
 
-/** Prints the reference, or writes it into the page after the mark. */
+/** Prints the reference, or writes it into the page after the marker. */
 export function printReference(program: Command, { write = false }: { write?: boolean }): void {
   const reference = renderReference(program)
   if (!write) {
@@ -20,7 +20,7 @@ export function printReference(program: Command, { write = false }: { write?: bo
   process.stdout.write('wrote docs/cli.md\n')
 }
 
-/** The page above this mark is written by hand. */
+/** The page above this marker is written by hand. */
 export const REFERENCE_MARK =
   '<!-- Generated from the commands: npm run mailroom -- reference --write -->'
 

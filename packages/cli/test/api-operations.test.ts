@@ -82,7 +82,7 @@ test('fields are sent in the place and with the type that the contract gives', a
 test('a missing, unknown or malformed field is refused before a request is sent', async () => {
   const wrong: [string[], RegExp][] = [
     [['messages.get'], /needs id=/],
-    [['messages.get', 'id=x', 'no=y'], /does not take "no=y"/],
+    [['messages.get', 'id=x', 'no=y'], /does not accept "no=y"/],
     [['messages.list', 'id=x', 'limit=many'], /a whole number/],
     [['inboxes.create', 'podId=x', '--body', '{}'], /body is given twice/],
     [['inbox.create'], /Unknown operation/],

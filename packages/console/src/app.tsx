@@ -70,7 +70,7 @@ function Gate() {
       </main>
     )
   }
-  // A new session may belong to another account, so nothing of the old one is kept.
+  // A new session may belong to another account, so all data of the old session is dropped.
   return current === null ? <SignInPage /> : <SignedIn key={current.csrfToken} />
 }
 
@@ -146,7 +146,7 @@ function OthersPage() {
         title="This page needs an API key of the account"
         actions={<ButtonLink href={paths.reviews}>Go to reviews</ButtonLink>}
       >
-        Your token reads mail and decides about what is held, and nothing else.
+        Your token can only read mail and decide about held mail.
       </Empty>
     </Page>
   )

@@ -1,6 +1,6 @@
 // The access of one connection: a client with its key, optionally restricted to one inbox or to
-// reading. Anything outside is reported as not found, in the same words as something that does not
-// exist.
+// reading. Anything outside the restriction is reported in the same words as something that does
+// not exist.
 
 import { type Draft, type Inbox, Mailroom, type Message, type Thread } from '@mailroom/sdk'
 import { isNotFound, orElse, ToolProblem } from './problem.ts'
@@ -13,7 +13,7 @@ export type AccessOptions = {
   /** The token of the claim on the thread of a call. */
   readonly leaseToken?: string
   readonly isSandbox: boolean
-  /** Default: the runtime's own fetch. */
+  /** Replaces the runtime's own fetch. */
   readonly fetch?: typeof fetch
   /** The service's time in milliseconds; default: the Date header of its responses. */
   readonly now?: () => number
@@ -21,7 +21,7 @@ export type AccessOptions = {
   onFault(error: unknown): void
 }
 
-/** Inboxes listed if a call must name one. */
+/** Maximum inboxes in the error text of a call that must name an inbox. */
 const NAMED_MAX = 10
 const SEARCHED_MAX = 5_000
 
@@ -101,7 +101,7 @@ export class Access {
     }
   }
 
-  /** Rejects alike for a thread of another inbox and for one that does not exist. */
+  /** Rejects with the same error for a thread of another inbox and for a nonexistent thread. */
   async thread(id: string): Promise<Thread> {
     const problem = () =>
       new ToolProblem(`No thread ${id}. Call list_unread or search_mail to find a thread's id.`)
@@ -110,7 +110,7 @@ export class Access {
     return thread
   }
 
-  /** Rejects alike for a message of another inbox and for one that does not exist. */
+  /** Rejects with the same error for a message of another inbox and for a nonexistent message. */
   async message(id: string): Promise<Message> {
     const problem = () =>
       new ToolProblem(
@@ -121,7 +121,7 @@ export class Access {
     return message
   }
 
-  /** Rejects alike for a draft of another inbox and for one that does not exist. */
+  /** Rejects with the same error for a draft of another inbox and for a nonexistent draft. */
   async draft(id: string): Promise<Draft> {
     const draft = await orElse(this.client.drafts.get(id), () => noDraft(id))
     if (!(await this.reaches(draft.inboxId))) throw noDraft(id)

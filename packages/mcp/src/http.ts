@@ -35,7 +35,7 @@ export type McpEndpoint = {
   answer(request: Request, message: unknown, caller: McpCaller): Promise<Response>
 }
 
-/** Stateless between requests. */
+/** Handles requests without any state between them. */
 export function openMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { baseUrl, now, onRefused, onFault } = options
   const handler = createMcpHandler(

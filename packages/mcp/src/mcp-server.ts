@@ -31,7 +31,7 @@ import type { Access } from './access.ts'
 import { explain, isExpected } from './problem.ts'
 
 const VERSION = '0.1.0'
-/** Values in the arguments of one call; a message to a hundred recipients has a few hundred. */
+/** Maximum values in the arguments of a call; a message to 100 recipients has a few hundred. */
 const ARGUMENT_VALUES_MAX = 2_000
 
 /** Makes a server for one connection, or for one request if there are no connections. */
@@ -90,7 +90,7 @@ async function carryOut(
   }
 }
 
-/** Tools that change a thread take the token of its claim. */
+/** Tools that change a thread accept the token of its claim. */
 function withLeaseOf(given: unknown, access: Access): Access {
   const { lease_token } = Object(given) as { lease_token?: unknown }
   return typeof lease_token === 'string' ? access.withLease(lease_token) : access
@@ -130,7 +130,7 @@ const ONE_INBOX = 'This connection has one inbox, which is used if inbox is omit
 const SANDBOX =
   'The service is in sandbox mode: sent mail is captured instead of delivered (get_sandbox_mail), and simulate_inbound simulates incoming mail.'
 
-/** Complete for this access; contains no secrets. */
+/** The instructions for this access, which contain no secrets. */
 function instructionsFor({ restriction, isSandbox }: Access): string {
   return [
     GENERAL,

@@ -7,14 +7,14 @@ import type { Mailroom, MessageToSend, SentMessage } from '@mailroom/sdk'
 import type { Access } from './access.ts'
 import { ToolProblem } from './problem.ts'
 
-/** A repeat within this time counts as a mistake, not as a second message. */
+/** A repeat within this time is treated as a retry, so no second message is sent. */
 export const REPEAT_MS = 10 * 60_000
 /** How often the same content may be sent within a day, more than REPEAT_MS apart. */
 export const GENERATIONS_MAX = 16
 
 export type SendOutcome = {
   readonly sent: SentMessage
-  /** True if the message was already sent less than REPEAT_MS ago, and was not sent again. */
+  /** Whether the message was sent less than REPEAT_MS ago and therefore not sent again. */
   readonly isRepeat: boolean
 }
 
@@ -55,7 +55,7 @@ export function rsvpOnce(
   )
 }
 
-/** A draft is sent only once: a repeat gets the first response although the draft is gone. */
+/** Sends a draft once. A repeat gets the first response, even though the draft no longer exists. */
 export async function sendDraftOnce(
   access: Access,
   {

@@ -20,7 +20,7 @@ const PROBE_MS_MAX = 5_000
 
 /**
  * Resolves when the client closes standard input. Standard output carries the protocol, and
- * standard error the errors. If the service is unreachable, the tools say so.
+ * standard error the errors. If the service is unreachable, the tools report it.
  */
 export async function runStdio(options: StdioOptions): Promise<void> {
   const { baseUrl, apiKey, inbox = null, isReadOnly = false } = options

@@ -25,7 +25,7 @@ export class MailroomError extends Error {
 
   constructor(status: number, headers: Headers, text: string) {
     const body = readBody(text)
-    super(stringOf(body.message) ?? `The service answered ${status}.`)
+    super(stringOf(body.message) ?? `The service responded with ${status}.`)
     this.status = status
     this.body = body
     this.code = stringOf(body.error) ?? codeOfStatus(status)
@@ -36,7 +36,7 @@ export class MailroomError extends Error {
   }
 }
 
-/** There was no response, or none that can be parsed; `cause` has the reason. */
+/** There was no response, or the response cannot be parsed; `cause` has the reason. */
 export class MailroomConnectionError extends Error {
   override readonly name = 'MailroomConnectionError'
 }
@@ -59,7 +59,7 @@ function readBody(text: string): Record<string, unknown> {
   }
 }
 
-/** For responses of a gateway, which have no code of the service. */
+/** The code for a response of a gateway, which has no code of the service. */
 function codeOfStatus(status: number): MailroomErrorCode {
   if (status === 401) return 'unauthorized'
   if (status === 404) return 'not_found'

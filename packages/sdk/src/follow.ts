@@ -6,7 +6,7 @@ import { MailroomError } from './error.ts'
 import { backoffMs, pause } from './transport.ts'
 
 export type FollowOptions = {
-  /** Only events of these inboxes, in addition to those of `podIds`. */
+  /** Only events of these inboxes and of the inboxes in `podIds`. */
   inboxIds?: readonly string[]
   /** Only events of the inboxes of these pods. */
   podIds?: readonly string[]
@@ -34,7 +34,7 @@ const BACKOFF_MAX_MS = 30_000
 /** A connection that lasted this long resets the backoff. */
 const GOOD_MS = 10_000
 
-/** Limits the wait to a second. */
+/** Limits the backoff to a second if the broken connection had been subscribed. */
 const SUBSCRIBED_FAILURES_MAX = 2
 
 const UNAUTHORIZED = 4001
@@ -54,7 +54,7 @@ export function follow(
   const WebSocket: WebSocketConstructor | undefined = options.WebSocket ?? globalThis.WebSocket
   if (WebSocket === undefined) {
     throw new TypeError(
-      'This runtime has no WebSocket. Give one in the option WebSocket, such as that of the package ws.',
+      'This runtime has no WebSocket. Pass one in the option WebSocket, such as the one of the package ws.',
     )
   }
   const leaving = new AbortController()
@@ -117,7 +117,7 @@ async function* followWith(
     if (minimumMs === null) continue
     const wasGood = hasTold || (socket.isSubscribed && performance.now() - startMs >= GOOD_MS)
     failures = wasGood ? 0 : failures + 1
-    // The service responded, so the network is at fault, and a long wait would not help.
+    // The service responded before, so only the connection broke, and a long wait would not help.
     if (socket.isSubscribed) failures = Math.min(failures, SUBSCRIBED_FAILURES_MAX)
     const waitMs = Math.max(minimumMs, backoffMs(failures, BACKOFF_MAX_MS))
     await pause(waitMs, over).catch((reason) => {
@@ -192,7 +192,7 @@ export type Subscribe = {
 }
 
 const QUEUE_EVENTS_MAX = 1_000
-/** In UTF-16 units of JSON: a few of the largest events, or many small ones. */
+/** Maximum JSON in UTF-16 units: a few of the largest events, or many small ones. */
 const QUEUE_LENGTH_MAX = 8 * 1024 * 1024
 /** Limits from the first byte sent to `subscribed`, and from a ping to any reply. */
 const OPENING_MS = 30_000

@@ -8,11 +8,11 @@ export type Page<Item> = {
   readonly total: number
   /** In a search: false if there may be more matches than `total`. */
   readonly totalIsExact?: boolean
-  /** In a search or filtered list: false if it ended before the whole inbox was examined. */
+  /** In a search or filtered list: false if it ended before the entire inbox was examined. */
   readonly isComplete?: boolean
 }
 
-/** Identified by their own id or, in search results, by that of the message. */
+/** Items have an id of their own or, in search results, the id of a message. */
 export type Listed = { readonly id: string } | { readonly messageId: string }
 
 export type PageBounds = {
@@ -30,7 +30,7 @@ const COUNTED_MAX = 10_000
 
 /**
  * `await listing.page()` reads one page; `for await (const item of listing)` reads page after page.
- * Items added in the meantime are not repeated; removed items may cause others to be skipped.
+ * Items added during the iteration are not repeated; removed items may cause others to be skipped.
  */
 export class Listing<Item extends Listed> implements AsyncIterable<Item> {
   private readonly read: ReadPage<Item>
@@ -72,8 +72,8 @@ export type EventQuery = Partial<QueryOf<'events.list'>>
 
 /**
  * `await listing.page()` reads one page; `for await (const event of listing)` reads to the end of
- * the log, or with `order: 'desc'` to its beginning. Each page starts after the last event, so none
- * is missed or repeated while the log grows.
+ * the log, or with `order: 'desc'` to its beginning. Each page starts after the last event, so no
+ * event is missed or repeated while the log grows.
  */
 export class EventListing implements AsyncIterable<Event> {
   private readonly read: (query: EventQuery) => Promise<Page<Event>>

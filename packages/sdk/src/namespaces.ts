@@ -22,7 +22,7 @@ import { ANSWER_MS, type WaitOptions, waitForMessage } from './wait.ts'
 
 export function pods(api: Api) {
   return {
-    /** The default pod first, then the newest. */
+    /** Lists the default pod first, then the newest pods. */
     list: (options: ListOptions<'pods.list'> = {}) => api.list('pods.list', {}, options),
     create: (body: BodyOf<'pods.create'> = {}, options?: RequestOptions) =>
       api.call({ id: 'pods.create', body, options }),
@@ -31,7 +31,7 @@ export function pods(api: Api) {
     /** Null clears a field. */
     update: (idOrClientId: string, body: BodyOf<'pods.update'>, options?: RequestOptions) =>
       api.call({ id: 'pods.update', path: { idOrClientId }, body, options }),
-    /** Refused for the default pod, and while the pod has inboxes or domains. */
+    /** Rejects for the default pod, and while the pod has inboxes or domains. */
     delete: (idOrClientId: string, options?: RequestOptions) =>
       api.carryOut({ id: 'pods.delete', path: { idOrClientId }, options }),
   }
@@ -125,13 +125,13 @@ export function inboxes(api: Api) {
     /** Null clears a field. */
     update: (id: string, body: BodyOf<'inboxes.update'>, options?: RequestOptions) =>
       api.call({ id: 'inboxes.update', path: { id }, body, options }),
-    /** Permanently deletes its messages, threads and attachments too. */
+    /** Permanently deletes the inbox with its messages, threads and attachments. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'inboxes.delete', path: { id }, options }),
     /** Scheduled messages, the next one first. */
     scheduled: (id: string, options: ListOptions<'inboxes.scheduled'> = {}) =>
       api.list('inboxes.scheduled', { id }, options),
-    /** One request of up to a minute: `{ message }`, which is null if none matched. */
+    /** Waits up to a minute in one request for `{ message }`, which is null if none matched. */
     wait: (id: string, { signal, timeoutMs, maxRetries, ...query }: WaitQuery = {}) =>
       api.call({
         id: 'inboxes.wait',
@@ -153,7 +153,7 @@ export function inboxes(api: Api) {
     /** The previous secret also signs for another 24 hours. */
     rotateWebhookSecret: (id: string, options?: RequestOptions) =>
       api.call({ id: 'inboxes.rotateWebhookSecret', path: { id }, options }),
-    /** Rejects with `webhook_failed` if the receiver does not accept it. */
+    /** Rejects with `webhook_failed` if the receiver does not accept the event. */
     testWebhook: (id: string, options?: RequestOptions) =>
       api.call({ id: 'inboxes.testWebhook', path: { id }, options }),
   }
@@ -180,15 +180,15 @@ export function threads(api: Api) {
       body: BodyOf<'threads.releaseClaim'> = {},
       options?: RequestOptions,
     ) => api.call({ id: 'threads.releaseClaim', path: { id }, body, options }),
-    /** Moves it to the trash for 30 days, where it can be restored; `permanent` deletes it. */
+    /** Moves the thread to the trash, to be restored within 30 days; `permanent` deletes it. */
     delete: (
       id: string,
       { permanent, ...options }: QueryOf<'threads.delete'> & RequestOptions = {},
     ) => api.carryOut({ id: 'threads.delete', path: { id }, query: { permanent }, options }),
-    /** Restores it from the trash. */
+    /** Restores the thread from the trash. */
     restore: (id: string, options?: RequestOptions) =>
       api.call({ id: 'threads.restore', path: { id }, options }),
-    /** Oldest first; all of them unless `limit` is given. */
+    /** The messages, oldest first: all of them unless `limit` is given. */
     messages: (
       id: string,
       { limit, offset, ...options }: QueryOf<'threads.messages'> & RequestOptions = {},
@@ -211,10 +211,10 @@ export function domains(api: Api) {
     /** Checks DNS now, which may take some seconds. */
     verify: (id: string, options?: RequestOptions) =>
       api.call({ id: 'domains.verify', path: { id }, options }),
-    /** Null as `podId` allows all pods to use it. */
+    /** With null as `podId`, all pods may use the domain. */
     update: (id: string, body: BodyOf<'domains.update'>, options?: RequestOptions) =>
       api.call({ id: 'domains.update', path: { id }, body, options }),
-    /** Refused while the domain has inboxes. */
+    /** Rejects while the domain has inboxes. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'domains.delete', path: { id }, options }),
     /** The records as lines of a zone file. */
@@ -233,7 +233,7 @@ export function messages(api: Api) {
       api.list('messages.search', {}, options),
     get: (id: string, options?: RequestOptions) =>
       api.call({ id: 'messages.get', path: { id }, options }),
-    /** Deletes permanently and immediately. */
+    /** Deletes the message permanently and immediately. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'messages.delete', path: { id }, options }),
     /** Adds and removes labels. */
@@ -258,7 +258,7 @@ export function messages(api: Api) {
     /** Answers the invitation in the message; retries like `inboxes.send`. */
     rsvp: (id: string, body: BodyOf<'messages.rsvp'>, options: SendOptions = {}) =>
       api.call({ id: 'messages.rsvp', path: { id }, body, ...underKey(options) }),
-    /** Possible until the first delivery attempt begins; then rejects with `already_sending`. */
+    /** Rejects with `already_sending` once the first delivery attempt has begun. */
     cancel: (id: string, options?: RequestOptions) =>
       api.call({ id: 'messages.cancel', path: { id }, options }),
     /** The delivery of a sent message to each recipient. */
@@ -330,7 +330,7 @@ export function drafts(api: Api) {
         headers: matching(ifMatch),
         options,
       }),
-    /** Retries without a response, and never sends twice. Accepted drafts are deleted. */
+    /** Retries if there is no response, and never sends twice. Deletes the draft on success. */
     send: (
       id: string,
       { idempotencyKey = crypto.randomUUID(), ifMatch, ...options }: DraftSendOptions = {},
@@ -401,7 +401,7 @@ export function webhooks(api: Api) {
     /** Includes the request and response of each attempt. */
     getDelivery: (id: string, deliveryId: string, options?: RequestOptions) =>
       api.call({ id: 'webhooks.getDelivery', path: { id, deliveryId }, options }),
-    /** Refused while the delivery is pending. */
+    /** Rejects while the delivery is pending. */
     retryDelivery: (id: string, deliveryId: string, options?: RequestOptions) =>
       api.call({ id: 'webhooks.retryDelivery', path: { id, deliveryId }, options }),
   }
@@ -491,7 +491,7 @@ export function reviews(api: Api) {
     /** Sends the message with the given digest. */
     approve: (id: string, body: BodyOf<'reviews.approve'>, options?: RequestOptions) =>
       api.call({ id: 'reviews.approve', path: { id }, body, options }),
-    /** Each has its own result. */
+    /** Each approval has its own result. */
     approveMany: (body: BodyOf<'reviews.approveMany'>, options?: RequestOptions) =>
       api.call({ id: 'reviews.approveMany', body, options }),
     /** The message is never sent. */
@@ -515,7 +515,7 @@ export function suppressions(api: Api) {
     /** Newest first. */
     list: (options: ListOptions<'suppressions.list'> = {}) =>
       api.list('suppressions.list', {}, options),
-    /** An existing entry is unchanged. */
+    /** Leaves an existing entry unchanged. */
     create: (body: BodyOf<'suppressions.create'>, options?: RequestOptions) =>
       api.call({ id: 'suppressions.create', body, options }),
     /** Allows the account to send to the address again. */
@@ -547,7 +547,7 @@ export function policy(api: Api) {
     /** The policy of a pod or an inbox, or of the account if neither is given. */
     get: ({ podId, inboxId, ...options }: QueryOf<'policy.get'> & RequestOptions = {}) =>
       api.call({ id: 'policy.get', query: { podId, inboxId }, options }),
-    /** Replaces each direction in `body` as a whole. */
+    /** Replaces each direction that `body` has. */
     replace: (
       body: BodyOf<'policy.replace'>,
       { podId, inboxId, ifMatch, ...options }: QueryOf<'policy.replace'> & MatchOptions = {},
@@ -582,7 +582,7 @@ export function quarantine(api: Api) {
     /** The message byte for byte. */
     raw: (id: string, options?: RequestOptions) =>
       api.download({ id: 'quarantine.raw', path: { id }, options }),
-    /** Moves it to its inbox and returns the message. */
+    /** Moves the message to its inbox and returns it. */
     release: (id: string, options?: RequestOptions) =>
       api.call({ id: 'quarantine.release', path: { id }, options }),
     /** Deletes the message permanently. */
@@ -597,7 +597,7 @@ export function account(api: Api) {
     get: (options?: RequestOptions) => api.call({ id: 'account.get', options }),
     /** The account and the key of this request. */
     me: (options?: RequestOptions) => api.call({ id: 'account.me', options }),
-    /** Applies to mail that arrives from then on. */
+    /** The change applies to mail that arrives from then on. */
     update: (body: BodyOf<'account.update'>, options?: RequestOptions) =>
       api.call({ id: 'account.update', body, options }),
   }
@@ -616,7 +616,7 @@ export function session(api: Api) {
   }
 }
 
-/** Gives a client without a key one, after a signed-in person approves it. */
+/** Lets a signed-in person give a key to a client. */
 export function pairing(api: Api) {
   return {
     /** Needs no key. */
@@ -687,7 +687,7 @@ export function service(api: Api) {
     llms: (options?: RequestOptions) => api.text({ id: 'service.llms', options }),
     /** The complete reference for language models as Markdown. */
     llmsFull: (options?: RequestOptions) => api.text({ id: 'service.llmsFull', options }),
-    /** In the Prometheus text format; needs the operator's token. */
+    /** Metrics in the Prometheus text format; needs the operator's token. */
     metrics: (options?: RequestOptions) => api.text({ id: 'service.metrics', options }),
   }
 }

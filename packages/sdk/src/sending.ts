@@ -48,8 +48,8 @@ export function withEncodedData({ data, ...file }: FileToSend): BodyOf<'drafts.a
 
 /**
  * The reply as a message of its thread. It goes to the address where the sender wants replies,
- * unless that is the inbox itself; if the inbox was only copied, to the address that the sender
- * wrote to; for an own message, to its recipient.
+ * unless that is the inbox itself. If the inbox was only copied, it goes to the address that the
+ * sender wrote to; for a message of the inbox itself, to its recipient.
  */
 export function replyTo(message: RepliedMessage, reply: ReplyToSend): MessageToSend {
   const to = reply.to ?? (reply.replyAll ? undefined : replyRecipient(message))

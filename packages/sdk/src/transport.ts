@@ -67,7 +67,7 @@ export class Transport {
     this.baseUrl = options.baseUrl.replace(/\/+$/, '')
   }
 
-  /** For WebSockets. */
+  /** The URL and the key, for WebSockets. */
   get service(): { readonly baseUrl: string; readonly apiKey: string } {
     return { baseUrl: this.baseUrl, apiKey: this.options.apiKey }
   }
@@ -91,7 +91,7 @@ export class Transport {
     try {
       return JSON.parse(new TextDecoder().decode(bytes))
     } catch (cause) {
-      throw new MailroomConnectionError('The answer is not JSON.', { cause })
+      throw new MailroomConnectionError('The response is not JSON.', { cause })
     }
   }
 
@@ -115,7 +115,7 @@ export class Transport {
     } catch (cause) {
       if (signal?.aborted) throw signal.reason
       if (cause instanceof MailroomError) throw cause
-      throw new MailroomConnectionError('The service did not answer.', { cause })
+      throw new MailroomConnectionError('The service did not respond.', { cause })
     } finally {
       clearTimeout(timer)
     }
@@ -140,8 +140,8 @@ export class Transport {
     } catch (cause) {
       if (signal?.aborted) throw signal.reason
       const message = deadline.aborted
-        ? 'The service did not answer in time.'
-        : 'The service could not be reached, or its answer was cut off.'
+        ? 'The service did not respond in time.'
+        : 'The service could not be reached, or its response was cut off.'
       return {
         kind: 'failure',
         error: new MailroomConnectionError(message, { cause }),
@@ -197,7 +197,7 @@ type PlainRequest = {
   isSafe: boolean
 }
 
-/** Strings count in UTF-16 units, which is exact for base64, the usual long body. */
+/** Measures strings in UTF-16 units, which is exact for base64, the usual long body. */
 function defaultTimeoutMs(body: Blob | { length: number } = { length: 0 }): number {
   const length = body instanceof Blob ? body.size : body.length
   return TIMEOUT_MS_DEFAULT + Math.floor(length / UPLOAD_BYTES_PER_SECOND) * 1000
@@ -214,7 +214,7 @@ type Outcome =
 
 function refusal(isSafe: boolean, response: Response, bytes: Uint8Array): Outcome {
   const { status, headers } = response
-  // A request that the service answers with 429 or 5xx had no effect. A gateway in front of it does
+  // A request that the service refuses with 429 or 5xx had no effect. A gateway in front of it does
   // not guarantee that; only the service sends X-Request-Id.
   const isRefusal = status === 429 || status === 503
   const isFromService = headers.has('x-request-id')
@@ -223,7 +223,7 @@ function refusal(isSafe: boolean, response: Response, bytes: Uint8Array): Outcom
   return {
     kind: 'failure',
     error,
-    // The only 5xx that is a result: the webhook test ran.
+    // This 5xx is a result and not repeated: the webhook test ran.
     isRepeatable: isRepeatable && error.code !== 'webhook_failed',
     retryAfterSeconds: readRetryAfter(headers),
   }

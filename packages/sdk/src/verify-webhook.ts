@@ -55,7 +55,7 @@ export async function verifyWebhook(
   const secrets = [secret].flat().filter((one) => typeof one === 'string')
   const body = typeof rawBody === 'string' ? encoder.encode(rawBody) : rawBody
   if (!(body instanceof Uint8Array)) {
-    const message = 'The signature is that of the unparsed body: give its text or its octets.'
+    const message = 'The signature covers the unparsed body: pass its text or its bytes.'
     throw new WebhookVerificationError('wrong_signature', message)
   }
   const signed = readStandard(headers) ?? readPlain(headers)
@@ -136,7 +136,10 @@ function isFetchHeaders(
 function checkTime(timestamp: string, options: VerifyWebhookOptions): void {
   const { toleranceSeconds = TOLERANCE_SECONDS_DEFAULT, now = Date.now() } = options
   if (!/^\d{1,12}$/.test(timestamp)) {
-    throw new WebhookVerificationError('bad_timestamp', 'The time of the request is not a number.')
+    throw new WebhookVerificationError(
+      'bad_timestamp',
+      'The timestamp of the request is not a number.',
+    )
   }
   if (Math.abs(now / 1000 - Number(timestamp)) > toleranceSeconds) {
     const message = `The request was made more than ${toleranceSeconds} seconds ago, or the clocks differ.`

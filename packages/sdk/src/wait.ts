@@ -8,7 +8,7 @@ import type { RequestOptions } from './transport.ts'
 export type WaitOptions = {
   /** Maximum wait, rounded up to whole seconds; default 30 seconds. */
   timeoutMs?: number
-  /** A message or event id; messages that arrived after it count too. */
+  /** The id of a message or an event; messages that arrived after it match too. */
   after?: string
   /** Only messages whose sender contains this text, ignoring case. */
   from?: string
@@ -26,19 +26,19 @@ export type WaitOptions = {
 
 const TIMEOUT_MS_DEFAULT = 30_000
 const REQUEST_SECONDS_MAX = 60
-/** One page of messages. */
+/** Messages on one page. */
 const SEARCHED_MAX = 100
-/** Added to the service's wait, for slow networks. */
+/** The timeout of a request is this much longer than the wait, for slow networks. */
 export const ANSWER_MS = 30_000
 
 /**
- * The first matching message, or null. Without `after`, only messages count that arrive after the
+ * The first matching message, or null. Without `after`, only messages match that arrive after the
  * call has read the inbox. If you caused the mail before the call, pass `after`, because the
  * message may already have arrived.
  *
- * A sent message counts once its outcome is known. Without `after`, these are later messages, and
- * those of the newest hundred that were pending at the start; an older one counts only if its
- * outcome becomes known during a request, which is nearly always.
+ * A sent message matches once its outcome is known. Without `after`, this includes later messages
+ * and any of the newest hundred that were pending at the start. An older message matches only if
+ * its outcome becomes known during a request, which is nearly always the case.
  */
 export async function waitForMessage(
   api: Api,
@@ -49,7 +49,7 @@ export async function waitForMessage(
   const { from, subject, threadId, category, direction = 'inbound' } = wanted
   const options: RequestOptions = { signal: wanted.signal, maxRetries: wanted.maxRetries }
   const before = after === undefined ? await readPage(api, inboxId, direction, options) : []
-  // Later messages follow the newest one, but the outcomes of earlier ones do not.
+  // Later messages follow the newest one; outcomes of earlier messages do not.
   let cursor = after ?? (direction === 'inbound' ? before[0]?.id : undefined)
   for (;;) {
     const restSeconds = Math.ceil((endMs - performance.now()) / 1000)
@@ -112,7 +112,7 @@ async function readAdded(
   return added
 }
 
-/** Matches like the service. */
+/** Applies the filters in the same way as the service. */
 function isMatch(
   message: Message,
   { from = '', subject = '', threadId, category, direction = 'inbound' }: WaitOptions,

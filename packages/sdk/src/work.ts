@@ -89,7 +89,6 @@ export async function work<Client extends Worker<Client>>(
   }
 }
 
-/** Whether the error is temporary. */
 function isPassing(error: unknown): boolean {
   if (error instanceof MailroomConnectionError) return true
   return error instanceof MailroomError && (error.status >= 500 || error.status === 429)

@@ -146,7 +146,7 @@ test('a request to a silent service ends at its timeout', async () => {
     async (client) => {
       await assert.rejects(client.pods.get('a', { timeoutMs: 50 }), {
         name: 'MailroomConnectionError',
-        message: 'The service did not answer in time.',
+        message: 'The service did not respond in time.',
       })
     },
     { maxRetries: 0 },

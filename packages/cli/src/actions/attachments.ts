@@ -78,7 +78,7 @@ async function findShown(client: Mailroom, messageId: string, name: string) {
   return names.find((one) => one !== name && plainLine(one) === plainLine(name))
 }
 
-/** A path is used as given; in a given folder the attachment keeps its name. */
+/** Uses a file path as given; in a folder, the attachment keeps its name. */
 async function choosePath(given: string | undefined, name: string): Promise<string> {
   if (given === undefined) return safeName(name)
   const isFolder = given.endsWith('/') || (await stat(given).catch(() => null))?.isDirectory()
@@ -96,7 +96,7 @@ export function safeName(name: string): string {
   const ending = ENDING.exec(plain)?.[0] ?? ''
   const most = NAME_BYTES_MAX - ending.length
   const stem = Buffer.from(plain.slice(0, plain.length - ending.length))
-  // Drops a character that was cut.
+  // Drops a character of which only some bytes are left.
   const kept = new TextDecoder().decode(stem.subarray(0, most)).replace(/\ufffd+$/, '')
   return `${kept}${ending}`.trim() || 'attachment'
 }
@@ -108,7 +108,7 @@ async function writeFileAt(path: string, content: Uint8Array, isForced: boolean)
       await writeFile(path, content, { flag: 'wx' })
       return
     }
-    // Replaces a symbolic link itself, not its target.
+    // Replaces a symbolic link itself instead of its target.
     const temporary = `${path}.${randomUUID()}`
     await writeFile(temporary, content, { flag: 'wx' })
     await rename(temporary, path)

@@ -138,8 +138,8 @@ function putValue(
   const field = fields.find(({ place }) => places[place][name] === undefined) ?? fields[0]
   if (field === undefined) {
     const names = fieldsOf(id).map((one) => one.name)
-    const known = names.length > 0 ? `It takes ${names.join(', ')}.` : 'It takes no values.'
-    throw new Failure('usage', `${id} does not take ${JSON.stringify(text)}.`, known)
+    const known = names.length > 0 ? `It accepts ${names.join(', ')}.` : 'It accepts no values.'
+    throw new Failure('usage', `${id} does not accept ${JSON.stringify(text)}.`, known)
   }
   const read =
     sign === ':='
@@ -151,7 +151,7 @@ function putValue(
 }
 
 function describeHint(id: ClientOperationId): string {
-  return `"mailroom api ${id} --describe" shows what it takes.`
+  return `"mailroom api ${id} --describe" shows the values that it accepts.`
 }
 
 async function readBody(given: string): Promise<Buffer<ArrayBuffer>> {

@@ -122,14 +122,14 @@ function lineOf(output: Output, event: Event, forwarded: Forwarded | null): stri
 
 type Forwarded = {
   readonly isTaken: boolean
-  /** Null without a response. */
+  /** The HTTP status; null without a response. */
   readonly status: number | null
   readonly error: string | null
   readonly latencyMs: number
 }
 
 const WAITS_MS = [500, 2_000]
-/** The service's own time limit for receivers. */
+/** The time limit that the service has for receivers. */
 const ANSWER_MS_MAX = 15_000
 
 type Forwarding = {

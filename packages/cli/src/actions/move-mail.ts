@@ -122,7 +122,7 @@ function hasFailed(kind: string, { error, errorMessage }: Export | Import): Fail
   return new Failure('failed', plainLine(`The ${kind} has failed: ${errorMessage ?? `${error}.`}`))
 }
 
-/** Why it waits; '' if it does not. */
+/** Why the job waits, as text; '' if it does not wait. */
 function waitOf({ errorMessage }: Export | Import | Erasure): string {
   return errorMessage == null ? '' : plainLine(`, will be retried: ${errorMessage}`)
 }

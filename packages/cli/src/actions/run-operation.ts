@@ -95,7 +95,7 @@ async function makeCall(
   }
 }
 
-/** Null if the operation needs none. */
+/** The Idempotency-Key; null if the operation needs none. */
 function keyOf({ operation }: OperationCommand, { idempotencyKey }: GivenOptions, output: Output) {
   if (!operationOf(operation).needsIdempotencyKey) return null
   return chooseKey(output, typeof idempotencyKey === 'string' ? idempotencyKey : undefined)
@@ -156,7 +156,7 @@ function showAnswer(
   }
 }
 
-/** Unchanged in a file or pipe; without control characters on a terminal. */
+/** Writes text unchanged to a file or pipe, and without control characters to a terminal. */
 export function writeContent(output: Output, bytes: Uint8Array): void {
   output.write(output.isTerminal ? plainBlock(new TextDecoder().decode(bytes)) : bytes)
 }

@@ -1,4 +1,4 @@
-// Shows whether the service responds, how fast, and whose key is used.
+// Shows whether and how fast the service responds, and the account of the key.
 
 import { Mailroom, MailroomConnectionError, MailroomError, type OwnAccount } from '@mailroom/sdk'
 import { exitCodes, Failure } from '#base/failure.ts'

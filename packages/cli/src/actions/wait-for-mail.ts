@@ -1,4 +1,4 @@
-// Waits for a message, or for the code in one. Also finds mail that arrives between two requests.
+// Waits for a message, or for a message with a code. Also finds mail that arrives between requests.
 
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import type { Mailroom, Message } from '@mailroom/sdk'
@@ -93,7 +93,7 @@ async function readEarlier(client: Mailroom, inboxId: string, sinceAtMs: number)
   return found
 }
 
-/** Matches like the service. */
+/** Applies the filters in the same way as the service. */
 function isMatch(message: Message, { from = '', subject = '', thread, category }: Wanted): boolean {
   return (
     (category === undefined || message.category === category) &&

@@ -32,7 +32,7 @@ export async function workOnThreads(options: WorkingOptions): Promise<void> {
     throw new Failure('usage', '--concurrency must be a positive integer.')
   }
   const output = openOutput({ isColored: options.color })
-  // The token of another claim would make the service refuse this work.
+  // With the token of another claim, the service would refuse the requests.
   const session = await openSession({ ...options, leaseToken: '' })
   const inboxId = await findInbox(session, options.inbox)
   const stop = new AbortController()

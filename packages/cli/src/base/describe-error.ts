@@ -11,7 +11,7 @@ export type DescribedError = {
   readonly text: string
 }
 
-/** The service that the command called, as far as known. */
+/** The service that the command called, if known. */
 export type Called = { readonly baseUrl: string; readonly keySource: string | null }
 
 export function describeError(error: unknown, called: Called | null): DescribedError {
@@ -69,7 +69,7 @@ function exitOf(status: number, code: string): ExitName {
   return status >= 500 ? 'unavailable' : 'refused'
 }
 
-/** The system error is nested several causes deep. */
+/** Finds the system error, which is nested several causes deep. */
 function reasonOf(error: MailroomConnectionError): string {
   let reason = error.message
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {

@@ -14,7 +14,7 @@ export class Failure extends Error {
 
 export const exitCodes = {
   ok: { code: 0, meaning: 'Success.' },
-  failed: { code: 1, meaning: 'The command failed; the message says why.' },
+  failed: { code: 1, meaning: 'The command failed for the reason in the message.' },
   usage: { code: 2, meaning: 'Wrong usage of the command.' },
   unauthorized: { code: 3, meaning: 'No key, or the service rejects it.' },
   notFound: { code: 4, meaning: 'Not found.' },

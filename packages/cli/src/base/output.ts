@@ -1,6 +1,5 @@
-// Output of a command: results go to standard output, everything else to standard error. On a
-// terminal, tables fit its width; elsewhere rows are complete, separated by tabs, and have no
-// heading.
+// Output of a command: results go to standard output, everything else to standard error. Tables fit
+// the width of a terminal; in files and pipes, rows are complete, tab-separated and have no heading.
 
 import { createColors } from 'picocolors'
 import stringWidth from 'string-width'
@@ -56,7 +55,7 @@ export function openOutput({ isColored }: { isColored: boolean }): Output {
   }
 }
 
-/** Makes the command succeed if the reader of a pipe ends early, as `head` does. */
+/** Makes the command succeed if the reader of a pipe closes it early, as `head` does. */
 export function endWithReader(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -148,7 +147,7 @@ export function truncate(text: string, width: number): string {
   return `${kept}…`
 }
 
-/** `name  value` lines, separated by a tab if not for a terminal. */
+/** Lines with a name and its value, separated by a tab unless they are for a terminal. */
 export function formatPairs(
   pairs: readonly (readonly [string, string])[],
   { isTerminal, colors }: Pick<Output, 'isTerminal' | 'colors'>,

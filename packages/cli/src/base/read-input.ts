@@ -20,7 +20,7 @@ export async function readPathOrInput(path: string): Promise<Buffer<ArrayBuffer>
   }
 }
 
-/** Reads a trimmed line from the terminal; empty at the end of input. */
+/** Reads a trimmed line from the terminal; returns '' at the end of input. */
 export async function readAnswer(prompt: string): Promise<string> {
   const { stdin, stderr } = process
   stderr.write(prompt)

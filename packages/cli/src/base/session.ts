@@ -17,7 +17,7 @@ export type Session = {
   readonly client: Mailroom
 }
 
-/** Rejects without a key. Whether the key is valid shows with the first request. */
+/** Rejects without a key. The key is not validated until the first request. */
 export async function openSession(options: ServiceOptions): Promise<Session> {
   const { baseUrl, apiKey, keySource } = await findService(options)
   if (apiKey === null || keySource === null) throw noKey(baseUrl)
@@ -25,7 +25,7 @@ export async function openSession(options: ServiceOptions): Promise<Session> {
   return { keySource, ...openWith(baseUrl, apiKey, leaseToken) }
 }
 
-/** For operations that need no key; sends the key if there is one. */
+/** A client for operations that need no key. It sends the key if there is one. */
 export async function openAnySession(options: ServiceOptions): Promise<Session> {
   const { baseUrl, apiKey, keySource } = await findService(options)
   return { keySource: keySource ?? 'none', ...openWith(baseUrl, apiKey ?? 'none') }
@@ -52,16 +52,16 @@ export const BASE_URL_DEFAULT = 'http://127.0.0.1:8080'
 export type ServiceOptions = {
   readonly profile?: string
   readonly url?: string
-  /** The token of a claim; by default from the environment. */
+  /** The token of a claim, by default from the environment. */
   readonly leaseToken?: string
 }
 
 export type FoundService = {
-  /** Without a trailing slash. */
+  /** The URL of the service, without a trailing slash. */
   readonly baseUrl: string
-  /** Null if unknown. */
+  /** The key; null if unknown. */
   readonly apiKey: string | null
-  /** Where the key comes from, as text; null without a key. */
+  /** A description of where the key comes from; null without a key. */
   readonly keySource: string | null
 }
 
@@ -132,14 +132,14 @@ export const PROFILE_DEFAULT = 'default'
 const OWNER_ONLY = 0o600
 const OWNER_ONLY_FOLDER = 0o700
 
-/** Follows the XDG Base Directory Specification. */
+/** The path of the profiles, by the XDG Base Directory Specification. */
 export function profilesPath(): string {
   const { XDG_CONFIG_HOME } = process.env
   const isGiven = XDG_CONFIG_HOME?.startsWith('/') === true
   return join(isGiven ? XDG_CONFIG_HOME : join(homedir(), '.config'), 'mailroom', 'config.json')
 }
 
-/** Empty if the file does not exist. */
+/** Reads the profiles; there are none if the file does not exist. */
 export async function readProfiles(): Promise<Profiles> {
   const path = profilesPath()
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -160,7 +160,7 @@ export async function readProfiles(): Promise<Profiles> {
   }
 }
 
-/** Replaces the file atomically, so that no other command reads half of it. */
+/** Replaces the file atomically, so that other commands never read an incomplete one. */
 export async function writeProfiles(profiles: Profiles): Promise<void> {
   const path = profilesPath()
   await mkdir(dirname(path), { recursive: true, mode: OWNER_ONLY_FOLDER })

@@ -55,7 +55,7 @@ export function show(output: Output, shown: Shown | undefined, body: unknown): v
   }
 }
 
-/** Ids are last on a terminal. They are never truncated, because people copy them. */
+/** Columns with ids, which are last on a terminal and never truncated, because people copy them. */
 const ID = /^(id|leaseToken)$|(?<!client)Id$|_id$|\.id$/
 /** Other columns that are never truncated. */
 const WHOLE = /^(status|type|plan|date)$|(At|_at|Count|Read|Threads|Bytes|last4)$/
@@ -84,7 +84,7 @@ function columnsOf(names: readonly string[]): Column[] {
   }))
 }
 
-/** For rows that are wider than the terminal: each value is on its own line. */
+/** Writes rows that are wider than the terminal with each value on its own line. */
 function writeRecords(
   output: Output,
   names: readonly string[],
@@ -126,7 +126,7 @@ function fitting(
 const THREAD_COLUMNS =
   'id lastMessageAt subject messageCount isRead unreadCount participants snippet'.split(' ')
 
-/** Maximum width in cells that benefits a name. */
+/** The width in cells beyond which a name is truncated. */
 const WHO_ROOM_MAX = 40
 
 /** On a terminal each thread has two lines, because an id leaves little room for text. */
@@ -221,7 +221,7 @@ function showFound(output: Output, answer: Fields): void {
   output.note(length === 0 ? 'No matches.' : `${length} of ${answer.total} found.`)
 }
 
-/** The snippet on one line. Highlights count code points, before any character is removed. */
+/** The snippet on one line. Highlights are code points of the original snippet. */
 function highlight(
   { snippet, highlights }: Fields,
   { mark, room }: { mark: (text: string) => string; room: number },
@@ -331,7 +331,7 @@ const DOMAIN_FIELDS = [
 ]
 const RECORD_COLUMNS = ['status', 'purpose', 'type', 'name', 'hint']
 
-/** In a pipe: one line per record, with its value at the end. */
+/** Writes to a pipe one line per record, with the value of the record at the end. */
 function showDomain(output: Output, domain: Fields): void {
   const records = listOf(domain.records)
   if (!output.isTerminal) {

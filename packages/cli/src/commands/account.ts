@@ -72,7 +72,7 @@ function addStatus(program: Command): void {
 
 function addVerify(domains: Command): void {
   const verify = describeBy(domains.command('verify'), 'domains.verify')
-    .argument('<domain>', 'The id of a domain. Its name works too.')
+    .argument('<domain>', 'The id or the name of a domain.')
     .option('--wait', 'Keep checking until the domain is verified. Exits with 124 on timeout.')
     .option('--timeout <time>', 'With --wait: how long to wait.', '15m')
     .option('--interval <time>', 'With --wait: time between two checks.', '10s')
@@ -92,7 +92,7 @@ function addApi(program: Command): void {
     .argument('[operation]', 'The name of the operation, such as inboxes.list.')
     .argument('[values...]', 'name=value or name:=JSON. Repeat it for each entry of a list.')
     .option('--list', 'List the operations.')
-    .option('--describe', 'Show the values of the operation.')
+    .option('--describe', 'Show the values that the operation accepts.')
     .option(
       '--body <body>',
       'The body: JSON, "@" and the path of a file, or "-" for standard input.',

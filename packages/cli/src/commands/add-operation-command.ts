@@ -35,7 +35,7 @@ export function addOperationCommand(parent: Command, spec: OperationCommand): Co
 }
 
 export function addIfMatchOption(command: Command): Command {
-  const sentence = 'Refuse the change unless the ETag is still this one.'
+  const sentence = 'Refuse the change unless the resource still has this ETag.'
   return command.option('--if-match <etag>', sentence, quoted)
 }
 
@@ -127,8 +127,8 @@ export function serviceOptions(): Option[] {
 
 function sentenceOf({ sentence, named, isNullable, isList, place }: Field): string {
   const more = [
-    ...(named === 'inbox' ? ['Its address works too.'] : []),
-    ...(named === 'domain' ? ['Its name works too.'] : []),
+    ...(named === 'inbox' ? ['The address of the inbox is accepted too.'] : []),
+    ...(named === 'domain' ? ['The name of the domain is accepted too.'] : []),
     ...(isList ? ['Can be repeated.'] : []),
     ...(isNullable && !isList && place === 'body' ? ['An empty value means null.'] : []),
   ]

@@ -45,7 +45,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   event_types: 'events',
 }
 
-/** In the order path, query, body. */
+/** The fields of an operation: of the path, then the query, then the body. */
 export function fieldsOf(id: ClientOperationId): Field[] {
   const { path, parameters = {}, query, body } = operationOf(id)
   const ofPath = Object.entries(parameters).map(([name, description]) => {

@@ -72,7 +72,7 @@ function addReply(program: Command): void {
   const command = program
     .command('reply')
     .summary(sentence)
-    .description(`${sentence} It goes to Reply-To, or to the sender.`)
+    .description(`${sentence} The reply goes to Reply-To or, without it, to the sender.`)
     .argument('<thread>', 'The id of a thread.')
     .option('--to <address>', 'Send the reply to this address instead. Can be repeated.', collect)
     .option('--reply-all', 'Also send the reply to the other recipients of that message.')
@@ -237,7 +237,7 @@ function addWork(program: Command): void {
     .command('work')
     .summary(summary)
     .description(
-      `${summary}\n\nClaims the oldest unread thread, or waits for one, and runs the command of --exec for it with MAILROOM_THREAD_ID, MAILROOM_INBOX_ID, MAILROOM_FENCE and MAILROOM_LEASE_TOKEN in its environment, and the claim with its thread as JSON on its standard input. The lease is renewed while the command runs. If the command exits with 0, the thread is marked as read and released; otherwise it is left unchanged and can be claimed again once the lease expires. The first interrupt ends the work after the running commands.`,
+      `${summary}\n\nClaims the oldest unread thread, or waits for one, and runs the command of --exec for it with MAILROOM_THREAD_ID, MAILROOM_INBOX_ID, MAILROOM_FENCE and MAILROOM_LEASE_TOKEN in its environment, and the claim with its thread as JSON on its standard input. The lease is renewed while the command runs. If the command exits with 0, the thread is marked as read and released; otherwise it is left unchanged and can be claimed again once the lease expires. After the first interrupt, the running commands finish and no further threads are claimed.`,
     )
   addInboxOption(command, 'The inbox to process.')
     .requiredOption('--exec <command>', 'The command, run by a shell.')
@@ -343,7 +343,7 @@ function addWait(program: Command): void {
     .command('wait')
     .summary(summary)
     .description(
-      `${summary}\n\nOnly mail that arrives after the call counts unless you give --after or --since. Exits with 124 on timeout.`,
+      `${summary}\n\nIgnores mail that arrived before the call, unless you give --after or --since. Exits with 124 on timeout.`,
     )
   addInboxOption(command, 'The inbox to watch.')
     .option('--from <text>', sentenceOf('from'))

@@ -8,12 +8,12 @@ export function addRepositoryCommands(program: Command): void {
   addReference(program)
 }
 
-/** For contributors; a test fails if the page is out of date. */
+/** A command for contributors. A test fails if the page is out of date. */
 function addReference(program: Command): void {
   const reference = program
     .command('reference', { hidden: true })
     .description('Print the generated part of docs/cli.md.')
-    .option('--write', 'Write it into the page.')
+    .option('--write', 'Write the reference into the page.')
   reference.action(async () => {
     const { printReference } = await import('#reference.ts')
     printReference(program, reference.opts())

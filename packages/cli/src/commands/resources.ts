@@ -7,7 +7,7 @@ import type { Shown } from '#base/show.ts'
 export type OperationCommand = {
   readonly name: string
   readonly operation: ClientOperationId
-  /** Default: all fields of JSON, and other content unchanged. */
+  /** How the response is shown; by default all fields of JSON, or other content unchanged. */
   readonly shown?: Shown
   /** A sentence for a response without content; `{}` is replaced with the last argument. */
   readonly done?: string
@@ -16,9 +16,9 @@ export type OperationCommand = {
   /** The inbox in the path is an option; it defaults to the account's only inbox. */
   readonly isOfInbox?: true
   readonly alias?: string
-  /** Irreversible (always, or with the named option): asks a person, or requires --yes. */
+  /** Irreversible commands (always, or with the named option) ask a person, or need --yes. */
   readonly needsConfirmation?: true | 'permanent'
-  /** Runs if only the group is named. */
+  /** The command runs if the name of the group is used alone. */
   readonly isDefault?: true
 }
 
@@ -155,7 +155,7 @@ export const mailGroups: readonly Group[] = [
   },
   {
     name: 'quarantine',
-    summary: 'Mail quarantined by sender rules.',
+    summary: 'Mail that sender rules quarantined.',
     commands: [
       {
         name: 'list',
@@ -315,7 +315,7 @@ export const accountGroups: readonly Group[] = [
   },
   {
     name: 'suppressions',
-    summary: 'Addresses the account does not send to.',
+    summary: 'Addresses that the account does not send to.',
     commands: [
       { name: 'create', operation: 'suppressions.create', arguments: { address: 'address' } },
       {
@@ -332,7 +332,7 @@ export const accountGroups: readonly Group[] = [
   },
   {
     name: 'reviews',
-    summary: 'Mail held until an approver decides.',
+    summary: 'Mail that is held until an approver decides.',
     arguments: { id: 'review' },
     commands: [
       {

@@ -1,5 +1,5 @@
-// Replaces the commands of the complete repository in the packed program: each says where to run
-// it.
+// Replaces the commands of the complete repository in the packed program with messages that explain
+// where to run them.
 
 import type { Command } from 'commander'
 import { Failure } from '#base/failure.ts'

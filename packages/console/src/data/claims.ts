@@ -16,6 +16,6 @@ export async function nameOwner(error: unknown, threadId: string): Promise<unkno
   const thread = await client.threads.get(threadId).catch(() => null)
   if (!thread?.claim) return error
   return new Error(
-    `${claimWords(thread.claim)}. Until then nobody else can change it or send in it.`,
+    `${claimWords(thread.claim)}. Until then, no one else can change the thread or send in it.`,
   )
 }

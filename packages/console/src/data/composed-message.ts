@@ -7,7 +7,7 @@ import { type Everybody, keyOf, splitRecipients } from './recipients.ts'
 import { client } from './session.ts'
 
 export type ComposedMessage = {
-  /** Addresses as typed. */
+  /** The recipients as typed. */
   readonly to: string
   readonly cc: string
   readonly bcc: string
@@ -18,7 +18,7 @@ export type ComposedMessage = {
   /** Whether the files of the forwarded message are attached. */
   readonly isWithFiles: boolean
   readonly files: readonly Picked[]
-  /** The time as typed, in the person's time zone; null sends at once. */
+  /** The time as typed, in the person's time zone; null to send immediately. */
   readonly sendAt: string | null
 }
 
@@ -88,7 +88,7 @@ export function recipientsOf({ composed, draft: { everybody }, isNewest }: Sendi
   return { to, ...(cc.length > 0 && { cc }) }
 }
 
-/** Whether every original recipient is still there and only copies were added. */
+/** Whether the message has every original recipient, and only Cc and Bcc were added. */
 function reaches(everybody: Everybody, { to, cc }: Everybody): boolean {
   const [typedTo, typedCc] = [new Set(to.map(keyOf)), new Set(cc.map(keyOf))]
   return (

@@ -14,19 +14,19 @@ export type Failure = {
 /** Replaces hints that are meant for programs with what the console offers. */
 const consoleWords: Readonly<Record<string, { message: string; fix: string }>> = {
   delivery_pending: {
-    message: 'It has a message that is being sent, or waits for its time or for approval.',
-    fix: 'Cancel that message, or wait until its delivery is over.',
+    message: 'The thread has a message that is being sent, is scheduled or awaits approval.',
+    fix: 'Cancel that message, or wait until its delivery has finished.',
   },
   thread_trashed: {
     message: 'The thread is in the trash, so nothing can be sent in it.',
     fix: 'Restore the thread first.',
   },
   lease_lost: {
-    message: 'A worker has claimed the thread, so nobody else can change it or send in it.',
-    fix: 'Wait until the worker is done or its time is over.',
+    message: 'A worker has claimed the thread, so no one else can change it or send in it.',
+    fix: 'Wait until the worker is done or its claim expires.',
   },
   organizer_unverified: {
-    message: 'Nothing proves that the organizer wrote this invitation, so it cannot be answered.',
+    message: 'The organizer of this invitation could not be verified, so it cannot be answered.',
     fix: 'If you trust it, reply to the message instead.',
   },
   not_invited: {

@@ -70,12 +70,12 @@ export function formatWhole(iso: string): string {
   return whole.format(new Date(iso))
 }
 
-/** To the minute, with the zone: `Tue, 24 Nov 2026, 08:00 CET`. */
+/** Formats a time to the minute, with the zone: `Tue, 24 Nov 2026, 08:00 CET`. */
 export function formatMoment(at: Date | string): string {
   return moment.format(new Date(at))
 }
 
-/** To the millisecond. The date is included unless it is today. */
+/** Formats a time to the millisecond, with the date unless it is today. */
 export function formatExact(iso: string): string {
   const at = new Date(iso)
   const isToday = at.toDateString() === new Date().toDateString()

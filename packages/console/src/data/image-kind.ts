@@ -2,12 +2,12 @@
 
 type ImageKind = {
   readonly type: string
-  /** In pixels; null if the first bytes do not contain the size. */
+  /** The size in pixels; null if the first bytes do not contain it. */
   readonly width: number | null
   readonly height: number | null
 }
 
-/** Null for anything else. SVG and HTML are documents that can run code or load other files. */
+/** Returns null for other formats, including SVG, which can run code or load other files. */
 export function imageKind(bytes: Uint8Array): ImageKind | null {
   const data = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const begins = (text: string, at = 0) =>
@@ -42,7 +42,7 @@ function sizeOfJpeg(data: DataView): Omit<ImageKind, 'type'> {
   return unknown
 }
 
-/** RFC 9649 §2: the first chunk holds the size, in a different form for each of the three kinds. */
+/** The size is in the first chunk, in a form that depends on its kind (RFC 9649 §2). */
 function sizeOfWebp(bytes: Uint8Array, data: DataView): Omit<ImageKind, 'type'> {
   if (bytes.length < 30) return unknown
   const kind = String.fromCharCode(...bytes.subarray(12, 16))

@@ -5,7 +5,7 @@ import { client } from './session.ts'
 
 const CHOICES_MAX = 100
 
-/** `meant` holds inbox ids. Deleted inboxes are left out. */
+/** `meant` has the ids of inboxes to include. Deleted inboxes are omitted. */
 export async function readInboxChoices(
   meant: readonly string[],
   signal: AbortSignal,

@@ -22,15 +22,15 @@ export const unreadTotal = computed(() => {
 })
 
 const PAGE = 100
-/** An account with more inboxes finds the older ones on the Inboxes page. */
+/** Maximum inboxes in the list; older ones are on the Inboxes page. */
 export const KNOWN_MAX = 1_000
-/** Up to this many inboxes are refreshed one by one; for more, the newest page is reloaded first. */
+/** Up to this many inboxes are refreshed singly; for more, the newest page is reloaded first. */
 const SINGLE_MAX = 3
 /** Limits a stream of new mail to about two requests a second. */
 const GATHER_MS = 1_000
 
 /**
- * Keeps the list current while a person is signed in. After an error the last list stays; pages
+ * Keeps the list current while a person is signed in. After an error, the last list is kept; pages
  * report the error.
  */
 export function useInboxList(): void {
@@ -115,7 +115,7 @@ export function isInboxLike({ address, displayName }: Inbox, words: string): boo
   return `${address} ${displayName ?? ''}`.toLowerCase().includes(words.trim().toLowerCase())
 }
 
-/** Only the local part if most inboxes have this domain, because the column is narrow. */
+/** Shortens an address on the usual domain to its local part, because the column is narrow. */
 export function shortAddress({ address }: Inbox): string {
   const at = address.lastIndexOf('@')
   return address.slice(at) === commonDomain.value ? address.slice(0, at) : address

@@ -92,7 +92,7 @@ function inOneLine(text: string): string {
 
 /**
  * How a later message from the same author changes the event; null if it does not. A message from
- * an unverified author counts only if the original was unverified too.
+ * an unverified author is used only if the original was unverified too.
  */
 export function laterVersion(
   invite: Invite,

@@ -10,7 +10,7 @@ import { type Resource, useGathered, useResource } from './use-resource.ts'
 export type LiveState = 'connecting' | 'live' | 'offline'
 
 export const liveState = signal<LiveState>('connecting')
-/** Newest first. Message texts are cut, because there may be hundreds of events. */
+/** Recent events, newest first, with truncated texts, because there may be hundreds. */
 export const recentEvents = signal<readonly Event[]>([])
 
 const RECENT_MAX = 500
@@ -115,7 +115,7 @@ export function useNewestEvents(
   )
 }
 
-/** Newest first; an event in both lists appears once. */
+/** Merges two lists, newest event first; an event in both lists appears once. */
 export function withOlder(live: readonly Event[], older: readonly Event[] = []): Event[] {
   const seen = new Set(live.map(({ event_id }) => event_id))
   return [...live, ...older.filter(({ event_id }) => !seen.has(event_id))]

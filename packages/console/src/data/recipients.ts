@@ -6,7 +6,7 @@ import { readPerson } from './format.ts'
 /** Matches `Name <address>`, else a word, so that no typed text is dropped. */
 const ENTRY = /(?:"(?:[^"\\]|\\.)*"|[^",;<>@]){0,200}<[^<>]*>|(?:"(?:[^"\\]|\\.)*"|[^,;\s"])+|"/g
 
-/** Separated by commas, semicolons or white space. */
+/** Splits addresses at commas, semicolons and white space. */
 export function splitRecipients(text: string): string[] {
   return [...text.matchAll(ENTRY)].map(([entry]) => entry.trim())
 }
@@ -37,7 +37,7 @@ export function keyOf(entry: string): string {
   return readPerson(entry).address.toLowerCase()
 }
 
-/** The address without its tag. Mail to either reaches the same inbox. */
+/** The address without its tag. Mail with and without the tag reaches the same inbox. */
 function inboxOf(entry: string): string {
   return keyOf(entry).replace(/^([^+]+)\+.*(@[^@]*)$/, '$1$2')
 }

@@ -19,7 +19,7 @@ export async function countPendingReviews(): Promise<void> {
   pendingReviews.value = page.total
 }
 
-/** Keeps the count current while the component is mounted. After an error the last count stays. */
+/** Keeps the count current while the component is mounted. After an error, the last count is kept. */
 export function usePendingReviews(): void {
   const count = () => void countPendingReviews().catch(() => {})
   useEffect(() => {
@@ -80,7 +80,7 @@ export async function neighbourOf(review: Review, by: 1 | -1): Promise<string | 
 
 export type Refusal = { title: string; text: string }
 
-/** Null if it is unknown whether the service decided; then the review is loaded again. */
+/** Returns null if it is unknown whether the review was decided; it is then loaded again. */
 export function describeRefusal(error: unknown): Refusal | null {
   if (!(error instanceof MailroomError) || error.status >= 500) return null
   const { message, fix } = describeFailure(error)
@@ -91,17 +91,17 @@ export function refusalOf(code: string, message: string, fix: string | null): Re
   if (code === 'review_changed') {
     return {
       title: 'The mail has changed since you read it',
-      text: 'The page shows it as it is now. Read it again before you decide.',
+      text: 'The page shows the current version. Read it again before you decide.',
     }
   }
   if (code === 'review_decided') {
     return {
-      title: 'The review is decided already',
-      text: 'Another approver, the sender or its expiry was faster. The page shows the decision.',
+      title: 'The review has already been decided',
+      text: 'Another approver decided, the sender cancelled, or the review expired. The page shows the outcome.',
     }
   }
   return {
     title: `Nothing was decided: ${message}`,
-    text: `${fix === null ? '' : `${fix} `}The review stays as it was.`,
+    text: `${fix === null ? '' : `${fix} `}The review is unchanged.`,
   }
 }

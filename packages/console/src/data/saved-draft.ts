@@ -103,7 +103,7 @@ function useVersions({ saved: first, draft }: OpenedDraft) {
     }
     const failure = describeSendFailure(error, sending)
     const isMarked = !isSend && Object.keys(failure.fields).length > 0
-    const message = isMarked ? 'Not saved: correct what is marked below.' : failure.message
+    const message = isMarked ? 'Not saved: correct the fields marked below.' : failure.message
     return { kind: 'failed', failure: { ...failure, message } }
   }
   /** Each change is based on the version that the previous one returned. */
@@ -171,7 +171,7 @@ export function useSavedDraft(opened: OpenedDraft): Editing {
       await run(({ id, etag }) => client.drafts.update(id, { bodyHtml: null }, { ifMatch: etag }))
     },
     async send() {
-      // Names the recipients that the form shows, even if new mail has arrived in the thread.
+      // Sends the recipients that the form shows, even if new mail has arrived in the thread.
       if (!(await save(true))) return null
       let sent: SentMessage | null = null
       await run(async ({ id, etag }) => {

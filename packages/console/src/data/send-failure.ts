@@ -8,13 +8,13 @@ import { keyOf, splitRecipients } from './recipients.ts'
 
 type Finding = { kind: string; part: string; offset: number; length: number }
 
-/** A different message was sent with the draft's key. */
+/** The service has already sent a different message with the draft's key. */
 export function isSentBefore(error: unknown): boolean {
   return error instanceof MailroomError && error.code === 'idempotency_key_reused'
 }
 
 const sentBefore: Failure = {
-  message: 'Your earlier attempt was sent after all, as it was written then.',
+  message: 'Your earlier attempt was sent after all, with its content at that time.',
   fix: 'Your later changes have not been sent. Check the thread before you send them as another message.',
   fields: {},
   isGone: false,
@@ -33,7 +33,7 @@ export function describeSendFailure(error: unknown, sending: Sending): Failure {
   if (typeof scope === 'string' && typeof resetsAt === 'string') {
     const field = error.code === 'cold_outreach_limit' ? 'to' : 'from'
     const until = `${formatRelative(resetsAt)} (${formatMoment(resetsAt)})`
-    const words = `The limit of the ${scope} is ${limit}. It allows more ${until}.`
+    const words = `The limit of the ${scope} is ${limit}. More can be sent ${until}.`
     return { ...described, fields: { [field]: words } }
   }
   return error.details.length === 0 ? described : describeMistakes(error, sending)
@@ -47,7 +47,7 @@ function describeMistakes(error: MailroomError, sending: Sending): Failure {
     fields[name] = `${name in fields ? `${fields[name]}; ` : ''}${entry}${message}`
   }
   return {
-    message: 'The message was not sent: correct what is marked below.',
+    message: 'The message was not sent: correct the fields marked below.',
     fix: Object.keys(fields).every((name) => name in sending.composed) ? null : error.message,
     fields,
     isGone: false,

@@ -6,7 +6,7 @@ import { computed, effect, signal } from '@preact/signals'
 
 /** Undefined until the service has answered. */
 export const session = signal<Session | null | undefined>(undefined)
-/** An approver's session may read mail and decide reviews, and nothing else. */
+/** An approver's session may only read mail and decide reviews. */
 export const isApprover = computed(() => (session.value?.approver ?? null) !== null)
 /** The reason shown after a sign-out. */
 export const signedOutReason = signal<string | null>(null)
@@ -75,7 +75,7 @@ export async function signOut(): Promise<void> {
   session.value = null
 }
 
-/** Reloads the session that the cookie belongs to now. Without an answer nothing changes. */
+/** Reloads the session that the cookie belongs to now. Without a response, nothing changes. */
 async function refreshSession(): Promise<void> {
   const before = session.value
   const now = await client.session.get().catch(() => null)

@@ -3,7 +3,7 @@
 import { Mailroom } from '@mailroom/sdk'
 import { consoleFetch, noteAnswer, session } from './session.ts'
 
-/** A client that reports the uploaded fraction of a body, 0 to 1. `fetch` cannot. */
+/** A client that reports the uploaded fraction of a body, 0 to 1, which `fetch` cannot do. */
 export function uploadingClient(onProgress: (part: number) => void): Mailroom {
   return new Mailroom({
     baseUrl: location.origin,

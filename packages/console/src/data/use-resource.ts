@@ -4,7 +4,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export type Resource<Value> = {
-  /** The last response; it stays while reloading. */
+  /** The last response, which is kept while reloading. */
   value: Value | undefined
   error: unknown
   isLoading: boolean

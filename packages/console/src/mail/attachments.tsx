@@ -144,7 +144,10 @@ async function readSeen(url: string, signal: AbortSignal): Promise<Seen> {
   }
   const text = textOf(bytes)
   if (text === null) {
-    return { kind: 'neither', why: 'Pictures and text can be seen here. This file is neither.' }
+    return {
+      kind: 'neither',
+      why: 'Only pictures and text can be shown here. This file is neither.',
+    }
   }
   return { kind: 'text', text: text.slice(0, TEXT_CHARS_MAX), isCut: text.length > TEXT_CHARS_MAX }
 }

@@ -99,7 +99,7 @@ export function BulkBar({
                   kind="quiet"
                   icon="clock"
                   label="End snooze"
-                  action={() => update({ snoozedUntil: null }, 'not snoozed any more')}
+                  action={() => update({ snoozedUntil: null }, 'no longer snoozed')}
                 />
               ) : (
                 <Button
@@ -131,9 +131,7 @@ export function BulkBar({
           title={`Assign ${plural(chosen.length, 'thread')}`}
           before={commonAssignee(chosen)}
           onClose={close}
-          submit={(assignee) =>
-            update({ assignee }, assignee === null ? 'assigned to nobody' : 'assigned')
-          }
+          submit={(assignee) => update({ assignee }, assignee === null ? 'unassigned' : 'assigned')}
         />
       )}
       {asked === 'snooze' && (
@@ -157,7 +155,7 @@ export function BulkBar({
   )
 }
 
-/** '' unless all have the same value. */
+/** The assignee of all threads; '' unless it is the same. */
 function commonAssignee(threads: readonly Thread[]): string {
   const [first = ''] = new Set(threads.map(({ assignee }) => assignee ?? ''))
   return threads.every(({ assignee }) => (assignee ?? '') === first) ? first : ''

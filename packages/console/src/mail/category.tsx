@@ -32,7 +32,7 @@ export function categoryWord(category: Category): string {
   return categories[category].word
 }
 
-/** Nothing for personal mail, which is the usual kind. */
+/** Renders nothing for personal mail, which is the usual kind. */
 export function CategoryBadge({ category }: { category: Category | null }) {
   if (category === null || category === 'personal') return null
   const { tone, word } = categories[category]

@@ -59,8 +59,8 @@ export function MessageFields({ composed, draft, errors, onComposed }: FieldsPro
 
 const optional = [
   { name: 'cc', label: 'Cc', hint: undefined },
-  { name: 'bcc', label: 'Bcc', hint: 'They get the message; no other recipient sees them.' },
-  { name: 'replyTo', label: 'Reply-To', hint: 'One address, to which answers go.' },
+  { name: 'bcc', label: 'Bcc', hint: 'These recipients are hidden from all other recipients.' },
+  { name: 'replyTo', label: 'Reply-To', hint: 'One address, which receives the replies.' },
 ] as const
 
 /** Shows To; Cc, Bcc and Reply-To appear on request or if they have text. */
@@ -121,7 +121,7 @@ function AddressFields({ composed, draft, errors, onComposed }: FieldsProps) {
 
 function hintOf({ everybody, replied }: Draft): string {
   if (everybody !== null) {
-    return 'Everybody who got the message. Addresses on the suppression list are left out.'
+    return 'Everyone who received the message, except addresses on the suppression list.'
   }
   return replied?.deliveryRole === 'cc'
     ? `${readPerson(replied.fromAddr).address}, who copied this inbox, gets a copy too.`

@@ -103,7 +103,7 @@ function useLeaving() {
     setHeld,
     stay: () => setIsLeaving(false),
     leave() {
-      // Pressing Escape twice is no confirmation.
+      // A second Escape does not confirm.
       if (isDraftTouched.value) setIsLeaving(!isLeaving)
       else closeCompose()
     },
@@ -124,7 +124,7 @@ function LeavingNotice({ onStay }: { onStay: () => void }) {
         </>
       }
     >
-      It is not saved as a draft.
+      The message is not saved as a draft.
     </Notice>
   )
 }
@@ -156,7 +156,7 @@ function ReplaceDialog({ draft, next }: { draft: Draft; next: Draft }) {
       submit={async () => beginDraft(next)}
     >
       <p>
-        {titleOf(draft)} {quoteSubject(draft)} is not sent, and not saved as a draft.
+        {titleOf(draft)} {quoteSubject(draft)} is neither sent nor saved as a draft.
       </p>
     </ConfirmDialog>
   )
@@ -179,7 +179,7 @@ export function HeldDialog({
   return (
     <Dialog title="Waiting for approval" onClose={onClose} size="wide">
       <div class="form">
-        <Notice tone="warn" title="The message waits for a person">
+        <Notice tone="warn" title="The message awaits approval by a person">
           <HeldWords {...hold} />
         </Notice>
         <div class="form-actions">
@@ -221,7 +221,7 @@ function ComposeForm({
       onHeld({ ...sent, hold })
       return
     }
-    toast(scheduledAt ? `Message leaves on ${formatMoment(scheduledAt)}` : 'Message queued')
+    toast(scheduledAt ? `Message scheduled for ${formatMoment(scheduledAt)}` : 'Message queued')
     closeCompose()
     if (!isInline || threadId !== aboutOf(draft)?.threadId) route(paths.thread(inboxId, threadId))
   })

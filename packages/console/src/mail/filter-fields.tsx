@@ -72,7 +72,7 @@ function Active({ text, onEnd }: { text: string; onEnd: () => void }) {
   return (
     <span class="label">
       <span>{text}</span>
-      <button type="button" aria-label={`End the filter ${text}`} onClick={onEnd}>
+      <button type="button" aria-label={`Remove the filter ${text}`} onClick={onEnd}>
         <Icon name="close" size={12} />
       </button>
     </span>

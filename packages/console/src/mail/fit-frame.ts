@@ -55,7 +55,7 @@ export function keepFitted(frame: HTMLIFrameElement, box: HTMLElement): () => vo
   }
 }
 
-/** Null before loading, and in browsers that do not identify a frame of the service. */
+/** The frame's page; null before loading, and in browsers that deny access to it. */
 function pageOf(frame: HTMLIFrameElement): Document | null {
   const page = frame.contentDocument
   return page?.documentElement == null || page.URL === 'about:blank' ? null : page

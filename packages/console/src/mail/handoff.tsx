@@ -37,7 +37,7 @@ export function AssignDialog({
           value={assignee}
           onValue={setAssignee}
           error={fields.assignee}
-          hint="A person, a team or an agent, in your own words. Leave empty for nobody."
+          hint="A person, a team or an agent, in your own words. Leave empty to unassign the thread."
           maxLength={200}
           autocomplete="off"
           autofocus
@@ -135,7 +135,7 @@ export function useAfter(iso: string | null, call: () => void): void {
 export function ClaimNotice({ claim }: { claim: NonNullable<Thread['claim']> }) {
   return (
     <Notice tone="info" title={claimWords(claim)}>
-      Nobody else can change the thread or send in it until the worker is done or the time is over.
+      No one else can change the thread or send in it until the worker is done or the claim expires.
     </Notice>
   )
 }

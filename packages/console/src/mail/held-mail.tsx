@@ -30,7 +30,7 @@ const parts: Readonly<Record<string, string>> = {
   subject: 'the subject',
   bodyText: 'the text',
   bodyHtml: 'the HTML',
-  headers: 'the further header fields',
+  headers: 'the other header fields',
   from: 'From',
   to: 'To',
   cc: 'Cc',
@@ -122,10 +122,10 @@ function Body({ review: { messageId, content, display } }: { review: WholeReview
       {missed}
       <Notice
         tone="info"
-        title="This message also has a text"
+        title="This message also has a text version"
         actions={<Button onClick={() => setView('text')}>Show the text</Button>}
       >
-        Some recipients read it instead of the HTML. It may say something else.
+        Some recipients read the text instead of the HTML, and the two may differ.
       </Notice>
       <Tabs<View>
         label="Views of the message"
@@ -161,22 +161,23 @@ function Missed({
   const unseen = [
     hidden && `${hidden}.`,
     invisible && `${plural(invisible, 'invisible character')}, shown as [U+…] outside of the HTML.`,
-    unshown && `${plural(unshown, 'character')} of the HTML on no page, such as comments.`,
+    unshown &&
+      `${plural(unshown, 'character')} of the HTML that are never displayed, such as comments.`,
   ].filter(Boolean)
   const actions = showSource && <Button onClick={showSource}>Show the source</Button>
   return (
     <>
       {!isWhole && (
-        <Notice tone="bad" title="The HTML cannot be shown, or not all of it" actions={actions}>
-          It is too large or too complex, has parts that pages leave out, such as forms and
-          drawings, or styles by which recipients may see something else. Read its source: do not
-          approve what you have not read.
+        <Notice tone="bad" title="The HTML cannot be shown completely" actions={actions}>
+          The HTML is too large or too complex, has parts that are not shown, such as forms and
+          drawings, or has styles that may show recipients something else. Read the source before
+          you approve the message.
         </Notice>
       )}
       {unseen.length > 0 && (
         <Notice
           tone={hidden === null && invisible === 0 ? 'info' : 'warn'}
-          title="The message has text that its readers do not see"
+          title="The message has text that readers do not see"
           actions={actions}
         >
           {unseen.join(' ')}
@@ -184,7 +185,7 @@ function Missed({
       )}
       {blockedImages + blockedStyles > 0 && (
         <p class="muted">
-          Images of other hosts in the HTML: {blockedImages}. Style sheets and fonts:{' '}
+          Images from other hosts in the HTML: {blockedImages}. Style sheets and fonts:{' '}
           {blockedStyles}.
         </p>
       )}

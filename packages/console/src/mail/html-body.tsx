@@ -16,7 +16,7 @@ const REMOTE_IMAGE =
 
 type Shown = Pick<Message, 'id' | 'subject' | 'bodyHtml'>
 
-/** Defects that are not hidden text, or might not be. */
+/** Defects other than text that is certainly hidden. */
 const NOT_HIDDEN = new Set(['unread-styles', 'unread-html', 'unclear', 'unseen-part', 'utf-7'])
 
 /** How much of a message's text is hidden from its readers, with a button to show it. */
@@ -49,8 +49,8 @@ export function HiddenText({ message: { id, subject, hiddenTextParts } }: { mess
         }
       >
         {unclear > 0 && <p>It is not known whether readers see {plural(unclear, 'character')}.</p>}
-        {has('unseen-part') && <p>A part that mail programs do not show is among the files.</p>}
-        {has('utf-7') && <p>A text is in UTF-7, which many programs show undecoded.</p>}
+        {has('unseen-part') && <p>The files include a part that mail programs do not show.</p>}
+        {has('utf-7') && <p>Text is encoded in UTF-7, which many programs do not decode.</p>}
         {(has('unread-styles') || has('unread-html')) && (
           <p>Not all HTML and styles were searched for hidden text.</p>
         )}
@@ -81,8 +81,8 @@ export function HtmlBody({ message }: { message: Shown }) {
             </Button>
           }
         >
-          Loading them can tell the sender that you opened the message. This service fetches them
-          for you.
+          Loading images can reveal to the sender that you opened the message. This service fetches
+          them for you.
         </Notice>
       )}
       <MailFrame

@@ -88,7 +88,7 @@ function isIn(path: string, { id }: Inbox): boolean {
 }
 
 /**
- * Sorted by name if there are few, else those with the newest mail. The open inbox is always shown.
+ * All inboxes by name if there are few, else the inboxes with the newest mail and the open one.
  */
 function inOrder(inboxes: readonly Inbox[], isMany: boolean, path: string): Inbox[] {
   const order = isMany

@@ -102,7 +102,7 @@ function EventCard({
       <dl class="facts">
         <Fact name="When">
           {times === null ? (
-            <span class="muted">No time that can be read</span>
+            <span class="muted">No readable time</span>
           ) : (
             <>
               <p>{times.ours}</p>
@@ -159,10 +159,10 @@ function markOf(
 const kinds: Readonly<Record<NonNullable<Invite['method']>, string>> = {
   request: 'Invitation',
   cancel: 'The organizer cancelled this event',
-  reply: 'Answer to an invitation',
+  reply: 'Response to an invitation',
   publish: 'Event',
   add: 'More dates of a series',
-  refresh: 'Asks for the newest version of the event',
+  refresh: 'Request for the newest version of the event',
   counter: 'Proposes another time or place',
   declinecounter: 'Declines a proposed change',
 }
@@ -171,7 +171,7 @@ const replyWords: Readonly<Record<Attendee['status'], string>> = {
   accepted: 'accepted the invitation',
   tentative: 'may come',
   declined: 'declined the invitation',
-  delegated: 'sends somebody else',
+  delegated: 'has delegated the invitation',
   'needs-action': 'has not answered',
 }
 
@@ -249,7 +249,7 @@ const answers: Readonly<Record<InviteResponse, { button: string; done: string }>
   declined: { button: 'Decline', done: 'You declined' },
 }
 
-/** The limit of the API. */
+/** The maximum length in the API. */
 const COMMENT_LENGTH_MAX = 1_000
 
 function Answering({
@@ -280,7 +280,7 @@ function Answering({
       )
       keys.current.clear()
       setWritten('')
-      toast(sent.hold === undefined ? 'Answer queued' : 'Answer waits for approval')
+      toast(sent.hold === undefined ? 'Answer queued' : 'Answer awaits approval')
     } catch (error) {
       toastFailure(error)
     } finally {

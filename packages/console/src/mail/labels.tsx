@@ -66,7 +66,7 @@ export function LabelEditor({
 }: {
   labels: readonly string[]
   hrefOf: (label: string) => string
-  /** Undefined if the labels cannot be changed now. */
+  /** Changes the labels; undefined if they cannot be changed now. */
   change: ((change: LabelChange) => Promise<unknown>) | undefined
 }) {
   const [isAdding, setIsAdding] = useState(false)

@@ -33,7 +33,7 @@ export function MessageCard({
   isOpenAtFirst,
 }: {
   message: Message
-  /** Set if the message was held. */
+  /** The review, if the message was held. */
   review?: Review | undefined
   thread?: Thread
   later?: Later
@@ -191,7 +191,7 @@ function MessageTools({
   const remove = async () => {
     await changeThread({ id: message.threadId, inboxId }, () => client.messages.delete(id))
     setIsAsking(false)
-    toast('Message removed for good')
+    toast('Message permanently removed')
   }
   return (
     <>
@@ -212,7 +212,7 @@ function MessageTools({
       </div>
       {isAsking && (
         <ConfirmDialog
-          title="Remove this message for good?"
+          title="Permanently remove this message?"
           action="Remove message"
           onClose={() => setIsAsking(false)}
           submit={remove}
@@ -221,7 +221,7 @@ function MessageTools({
             {quoteSubject(message)} from {readPerson(message.fromAddr).address} is lost
             {attachments.length > 0 && ` with its ${plural(attachments.length, 'file')}`}
             {thread?.messageCount === 1 && ', and with it this thread, which has no other message'}.
-            It does not go to the trash, and nobody can restore it.
+            It is not moved to the trash and cannot be restored.
           </p>
         </ConfirmDialog>
       )}

@@ -16,12 +16,16 @@ import { HoldReasons } from './held-mail.tsx'
 type Status = { tone: Tone; word: string }
 
 const unsent: Readonly<Record<string, Status & { text: string }>> = {
-  cancelled: { tone: 'calm', word: 'Cancelled', text: 'It was cancelled before it was sent.' },
-  rejected: { tone: 'bad', word: 'Rejected', text: 'An approver decided against it.' },
+  cancelled: {
+    tone: 'calm',
+    word: 'Cancelled',
+    text: 'The message was cancelled before it was sent.',
+  },
+  rejected: { tone: 'bad', word: 'Rejected', text: 'An approver rejected the message.' },
   review_expired: {
     tone: 'bad',
     word: 'Not approved',
-    text: 'Nobody decided in time whether it may be sent.',
+    text: 'The message was not approved in time.',
   },
 }
 
@@ -30,13 +34,13 @@ const refusals: Readonly<Record<string, string>> = {
   recipient_suppressed: 'a recipient is on the suppression list',
   recipient_not_permitted: 'the policy does not permit a recipient',
   content_not_permitted: 'the policy does not permit its content',
-  rate_limit_exceeded: 'a limit of sending was reached',
+  rate_limit_exceeded: 'a send limit was reached',
   cold_outreach_limit: 'the limit of new recipients was reached',
-  loop_suspected: 'two programs seem to be answering each other',
+  loop_suspected: 'two programs seem to be replying to each other',
   invalid_domain: 'the inbox cannot use its domain',
 }
 
-/** Null for received mail. */
+/** The status of a sent message; null for received mail. */
 export function statusOf(message: Message, review: Review | undefined): Status | null {
   const { status, failureReason } = message
   if (status === 'received') return null
@@ -66,7 +70,7 @@ function neverSent({ failureReason }: Message): string | null {
   const known = unsent[code]?.text
   if (known !== undefined) return known
   const refusal = refusals[code]
-  return refusal === undefined ? null : `It was refused when its time had come: ${refusal}.`
+  return refusal === undefined ? null : `The message was refused at its scheduled time: ${refusal}.`
 }
 
 export function StatusNotice({
@@ -82,20 +86,20 @@ export function StatusNotice({
       <Waiting
         message={message}
         tone="warn"
-        title="It waits for the approval of a person"
+        title="The message awaits approval by a person"
         link={<ButtonLink href={paths.review(review.id)}>Show review</ButtonLink>}
       >
         <HeldWords reasons={review.reasons} expiresAt={review.expiresAt} />
         {scheduledAt !== null && (
-          <p>If it is approved, it leaves on {formatMoment(scheduledAt)}.</p>
+          <p>Once approved, the message is sent on {formatMoment(scheduledAt)}.</p>
         )}
       </Waiting>
     )
   }
   if (status === 'pending' && scheduledAt !== null && isScheduled(message)) {
     return (
-      <Waiting message={message} tone="info" title={`It leaves on ${formatMoment(scheduledAt)}`}>
-        Until then it can be cancelled.
+      <Waiting message={message} tone="info" title={`Scheduled for ${formatMoment(scheduledAt)}`}>
+        The message can be cancelled until then.
       </Waiting>
     )
   }
@@ -116,7 +120,7 @@ export function StatusNotice({
     >
       {text}
       {failureReason === 'rejected' && review?.decidedReason && ` “${review.decidedReason}”`}
-      {scheduledAt !== null && ` It was to leave on ${formatMoment(scheduledAt)}.`}
+      {scheduledAt !== null && ` It was scheduled for ${formatMoment(scheduledAt)}.`}
     </Notice>
   )
 }
@@ -125,8 +129,9 @@ export function HeldWords({ reasons, expiresAt }: Pick<Review, 'reasons' | 'expi
   return (
     <div class="stack">
       <p>
-        The policy holds it until an approver decides. Do not send it again: it leaves by itself
-        once it is approved. If nobody decides before {formatMoment(expiresAt)}, it is not sent.
+        The policy holds the message until an approver decides. Do not send it again: it is sent
+        automatically once approved. Without a decision by {formatMoment(expiresAt)}, it is not
+        sent.
       </p>
       <HoldReasons reasons={reasons} />
     </div>
@@ -192,7 +197,7 @@ async function cancel({ id, inboxId }: Message): Promise<void> {
   } catch (error) {
     const isLate = error instanceof MailroomError && error.code === 'already_sending'
     if (!isLate) throw error
-    toastFailure(new Error('It is too late: the message is on its way, or was sent.'))
+    toastFailure(new Error('It is too late: the message is being sent or was sent.'))
   } finally {
     announceMailChange(inboxId)
   }

@@ -1,4 +1,4 @@
-// Confirms permanent removal of threads and says what will be lost.
+// Confirms the permanent removal of threads and lists what will be lost.
 
 import type { Thread } from '@mailroom/sdk'
 import { plural, quoteSubject } from '#data/format.ts'
@@ -18,7 +18,9 @@ export function RemoveDialog({
   const isOne = threads.length === 1 && first !== undefined
   return (
     <ConfirmDialog
-      title={isOne ? 'Remove this thread for good?' : `Remove ${threads.length} threads for good?`}
+      title={
+        isOne ? 'Permanently remove this thread?' : `Permanently remove ${threads.length} threads?`
+      }
       action={isOne ? 'Remove thread' : 'Remove threads'}
       onClose={onClose}
       submit={submit}
@@ -34,7 +36,7 @@ export function RemoveDialog({
             files.
           </>
         )}{' '}
-        Nobody can restore {isOne ? 'it' : 'them'}.
+        {isOne ? 'It' : 'They'} cannot be restored.
       </p>
     </ConfirmDialog>
   )

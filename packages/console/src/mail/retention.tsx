@@ -48,14 +48,14 @@ export function InboxRetention({
     >
       {(fields) => (
         <>
-          <p>{retentionWords(inbox) || 'Messages are kept, and the inbox stays.'}</p>
+          <p>{retentionWords(inbox) || 'Messages and the inbox are kept forever.'}</p>
           <DaysField
             name="retentionDays"
             label="Days that a message is kept"
             value={days}
             onValue={setDays}
             error={fields.retentionDays}
-            hint="Leave empty for what the pod says, or the account."
+            hint="Leave empty to use the setting of the pod or the account."
           />
           <TextField
             label="The inbox deletes itself on"
@@ -64,11 +64,11 @@ export function InboxRetention({
             value={expiresAt}
             onValue={setExpiresAt}
             error={fields.expiresAt && `The time ${fields.expiresAt}.`}
-            hint="Leave empty if it stays."
+            hint="Leave empty to keep the inbox."
           />
           {isShorter && <OlderIsLost />}
           {expiresAt !== '' && (
-            <Notice tone="warn" title="The inbox then goes with all its mail">
+            <Notice tone="warn" title="The inbox is then deleted with all its mail">
               Threads, messages and files are lost, mail to the address is refused, and nobody can
               restore it.
             </Notice>
@@ -117,7 +117,7 @@ export function WiderRetention({
               label="Days in the account"
               value={changes[ACCOUNT] ?? own}
               onValue={put(ACCOUNT)}
-              hint="Leave empty if messages are kept. A pod and an inbox can say otherwise."
+              hint="Leave empty to keep messages. A pod or an inbox can have its own setting."
             />
             {pods.map((pod) => (
               <DaysField
@@ -126,7 +126,7 @@ export function WiderRetention({
                 label={`Days in the pod ${podName(pod)}`}
                 value={changes[pod.id] ?? daysText(pod.retentionDays)}
                 onValue={put(pod.id)}
-                hint="Leave empty for what the account says."
+                hint="Leave empty to use the setting of the account."
               />
             ))}
             {Object.values(changes).some((text) => text !== '') && <OlderIsLost />}
@@ -142,7 +142,7 @@ const ACCOUNT = 'account'
 function OlderIsLost() {
   return (
     <Notice tone="warn" title="Older messages are removed soon after you save">
-      They are lost with their files, also those in the trash, and nobody can restore them.
+      Messages, including those in the trash, are lost with their files and cannot be restored.
     </Notice>
   )
 }

@@ -23,7 +23,7 @@ function judgeSender(authentication: Authentication): Verdict {
     return {
       tone: 'calm',
       word: 'Not verifiable',
-      sentence: 'The sandbox cannot verify senders: mail that is simulated in it has no proof.',
+      sentence: 'The sandbox cannot verify senders of simulated mail.',
     }
   }
   if (dmarc.result === 'fail') {
@@ -71,7 +71,7 @@ const resultWords: Readonly<Record<string, string>> = {
   none: 'Nothing to check.',
   pass: 'Passed.',
   fail: 'Failed.',
-  softfail: 'Probably not authorised, says the domain.',
+  softfail: 'Probably not authorised, according to the domain.',
   neutral: 'The domain makes no statement.',
   policy: 'Not accepted for policy reasons.',
   temperror: 'DNS did not answer in time.',
@@ -80,7 +80,7 @@ const resultWords: Readonly<Record<string, string>> = {
 
 export function SenderTruth({ authentication }: { authentication: Authentication | null }) {
   if (authentication === null) {
-    return <p class="muted">Not checked: this message was sent from here.</p>
+    return <p class="muted">Not checked: this message was sent from an inbox of this service.</p>
   }
   const { tone, word, sentence } = judgeSender(authentication)
   const { spf, dkim, dmarc, arc } = authentication

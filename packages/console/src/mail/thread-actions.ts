@@ -119,7 +119,7 @@ export async function removeThreads(threads: readonly Thread[]) {
   const outcome = await changeThreads(threads, ({ id }) =>
     client.threads.delete(id, { permanent: true }),
   )
-  if (outcome.changed.length > 0) toast(movedWords(outcome.changed, 'removed for good'))
+  if (outcome.changed.length > 0) toast(movedWords(outcome.changed, 'permanently removed'))
   return outcome
 }
 

@@ -76,7 +76,7 @@ function NoThreads({
   if (place === 'trash') {
     return (
       <Empty icon="trash" title="The trash is empty">
-        A thread in the trash is removed for good after 30 days.
+        Threads in the trash are permanently removed after 30 days.
       </Empty>
     )
   }
@@ -177,7 +177,7 @@ export function ThreadRow({
 function ThreadMarks({ thread }: { thread: Thread }) {
   const { labels, assignee, snoozedUntil, claim, trashedAt } = thread
   const words = [
-    trashedAt !== null && `Removed for good on ${formatDay(removedAt(trashedAt))}`,
+    trashedAt !== null && `Permanently removed on ${formatDay(removedAt(trashedAt))}`,
     claim !== null && claimWords(claim),
     assignee !== null && `Assigned to ${assignee}`,
     snoozedUntil !== null && `Snoozed until ${formatMoment(snoozedUntil)}`,
@@ -232,7 +232,7 @@ export function readThreads(
     .page()
 }
 
-/** Unread threads first, then the others, in two requests. */
+/** Reads unread threads first, then read threads, in two requests. */
 async function readUnreadFirst(
   inboxId: string,
   { limit, offset, signal }: PageBounds,
@@ -245,7 +245,7 @@ async function readUnreadFirst(
   const read = await client.threads
     .list(inboxId, {
       is_read: true,
-      // If unread threads fill the page, only the total of the others is needed.
+      // If unread threads fill the page, only the total of read threads is needed.
       limit: Math.max(1, room),
       offset: Math.max(0, offset - unread.total),
       signal,

@@ -55,7 +55,7 @@ export function ThreadTools({
           Restore
         </ActionButton>
         <Button icon="trash" onClick={() => setAsked('remove')}>
-          Remove for good
+          Permanently remove
         </Button>
         {asked === 'remove' && (
           <RemoveDialog
@@ -118,7 +118,7 @@ export function ThreadStatus({ thread, onChanged }: Changing) {
       {trashedAt !== null && (
         <Notice
           tone="warn"
-          title={`In the trash: removed for good on ${formatMoment(removedAt(trashedAt))}`}
+          title={`In the trash: permanently removed on ${formatMoment(removedAt(trashedAt))}`}
         >
           Nothing can be sent in it until it is restored. New mail for it starts a new thread.
         </Notice>

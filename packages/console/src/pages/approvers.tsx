@@ -39,7 +39,7 @@ export function ApproversPage() {
           label="approvers"
           empty={
             <Empty icon="shield" title="No approvers yet">
-              A policy can hold mail once there is somebody who decides about it.
+              A policy can hold mail once there is an approver to decide about it.
             </Empty>
           }
         >
@@ -65,7 +65,7 @@ export function ApproversPage() {
           value={asked.approver.token}
           onClose={close}
         >
-          Keep it away from the agent: whoever has it decides what the agent may send.
+          Do not give the token to the agent: it decides what the agent may send.
         </SecretDialog>
       )}
       {asked?.kind === 'delete' && (
@@ -99,13 +99,13 @@ function ApproverTable({
   remove: (approver: Approver) => void
 }) {
   return (
-    <Table columns={['Name', 'Told by mail', 'Created']} hasTools>
+    <Table columns={['Name', 'Notified by mail', 'Created']} hasTools>
       {approvers.map((approver) => (
         <tr key={approver.id}>
           <td class="main-cell">
             {approver.name} {isOwn(approver) && <Badge tone="info">You</Badge>}
           </td>
-          <td data-label="Told by mail" class="muted text-cell">
+          <td data-label="Notified by mail" class="muted text-cell">
             {approver.email ?? 'No'}
           </td>
           <td data-label="Created" class="nowrap muted">
@@ -168,7 +168,7 @@ function CreateApprover({
             value={email}
             onValue={setEmail}
             error={fields.email}
-            hint="Is told of held mail. It must not be on a domain of this service."
+            hint="Receives a notification of held mail. The address must not be on a domain of this service."
             autocomplete="off"
           />
         </>

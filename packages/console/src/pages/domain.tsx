@@ -155,21 +155,21 @@ function DomainOptions({ domain, show }: { domain: Domain; show: (now: Domain) =
   return (
     <div class="stack">
       <CheckField
-        label="Receive mail for names below the domain"
+        label="Receive mail for subdomains"
         name="subdomainsEnabled"
-        hint={`Mail to name@any.${domain.domain} reaches the inbox name@${domain.domain}. It needs a wildcard MX record.`}
+        hint={`Mail to name@any.${domain.domain} reaches the inbox name@${domain.domain}. This requires a wildcard MX record.`}
         isChecked={subdomainsEnabled}
         onChecked={(isChecked) =>
           void save(
             { subdomainsEnabled: isChecked },
-            isChecked ? 'Names below the domain receive mail' : 'Only the domain receives mail',
+            isChecked ? 'Subdomains receive mail' : 'Only the domain itself receives mail',
           )
         }
       />
       <SelectField
         label="Catch-all inbox"
         name="catchAllInboxId"
-        hint="Gets mail for addresses of the domain that are no inbox."
+        hint="Receives mail for unknown addresses of the domain."
         value={catchAllInboxId ?? ''}
         error={problem ?? undefined}
         options={[{ value: '', text: 'None: refuse such mail' }, ...inboxOptions(usable)]}
@@ -211,12 +211,12 @@ const purposes: Record<DomainRecord['purpose'], { title: string; words: string }
   ownership: { title: 'Ownership', words: 'Proves that the domain is yours.' },
   mx: { title: 'Receiving', words: 'Routes mail for the domain to this service.' },
   subdomains: {
-    title: 'Receiving below the domain',
-    words: 'Routes mail for all names below the domain to this service.',
+    title: 'Receiving for subdomains',
+    words: 'Routes mail for all subdomains to this service.',
   },
   spf: { title: 'SPF', words: 'Authorises this service to send for the domain.' },
   dkim: { title: 'DKIM', words: 'Lets receivers verify the signatures of your mail.' },
-  dmarc: { title: 'DMARC', words: 'Tells receivers what to do with mail that fails both.' },
+  dmarc: { title: 'DMARC', words: 'Publishes how receivers should treat mail that fails both.' },
 }
 
 function Checklist({ domain: { records, lastCheckedAt } }: { domain: Domain }) {

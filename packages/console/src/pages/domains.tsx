@@ -111,7 +111,7 @@ function AddDomain({ onClose }: { onClose: () => void }) {
             onValue={setDomain}
             error={fields.domain}
             placeholder="mail.example.com"
-            hint="A domain whose DNS you can edit. Use a subdomain to leave the mail of your main domain as it is."
+            hint="A domain whose DNS you can edit. Use a subdomain to leave the mail of your main domain unchanged."
             required
             autocomplete="off"
             spellcheck={false}

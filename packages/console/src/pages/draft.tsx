@@ -57,7 +57,7 @@ function OpenDraft({ opened, onClose }: { opened: OpenedDraft; onClose: () => vo
       setHeld({ ...sent, hold })
       return
     }
-    toast(scheduledAt ? `Message leaves on ${formatMoment(scheduledAt)}` : 'Message queued')
+    toast(scheduledAt ? `Message scheduled for ${formatMoment(scheduledAt)}` : 'Message queued')
     onClose()
     route(paths.thread(inboxId, threadId))
   }
@@ -73,7 +73,7 @@ function OpenDraft({ opened, onClose }: { opened: OpenedDraft; onClose: () => vo
           onClose()
         }}
       >
-        <p>Its text and its files are deleted for good.</p>
+        <p>The text and the files of the draft are permanently deleted.</p>
       </ConfirmDialog>
     )
   }
@@ -136,10 +136,10 @@ function DraftForm({
         {saved.bodyHtml !== null && (
           <Notice
             tone="info"
-            title="The draft has an HTML version, which is sent as it is"
+            title="The draft has an HTML version, which is sent unchanged"
             actions={<Button onClick={() => void editing.removeHtml()}>Remove it</Button>}
           >
-            A change of the text does not change it.
+            Editing the text does not change the HTML version.
           </Notice>
         )}
         <ScheduleField
@@ -201,14 +201,14 @@ function ProblemNotice({ problem, editing }: { problem: Problem; editing: Editin
             </>
           }
         >
-          An agent or another person saved it at {formatMoment(problem.theirs.updatedAt)}. What you
-          wrote since is not saved. “Keep mine” overwrites what differs here.
+          An agent or another person saved it at {formatMoment(problem.theirs.updatedAt)}. Your
+          later changes are not saved. “Keep mine” overwrites that version.
         </Notice>
       )
     case 'gone':
       return (
-        <Notice tone="bad" title="The draft is gone">
-          It was sent or deleted elsewhere. Copy what you still need.
+        <Notice tone="bad" title="The draft no longer exists">
+          The draft was sent or deleted elsewhere. Copy any text that you still need.
         </Notice>
       )
   }

@@ -112,7 +112,7 @@ function Pairing({ code }: { code: string }) {
         </dd>
       </dl>
       <p class="hint">
-        It gets its own key with full access to this account, until you revoke the key under{' '}
+        The program gets its own key with full access to this account until you revoke it under{' '}
         <a href={paths.keys}>API keys</a>.
       </p>
       <div class="form-actions">

@@ -59,7 +59,7 @@ export function PolicyPage() {
   return (
     <Page
       title="Policy"
-      intro="Who may write to the inboxes, to whom they may write, and what. The policy of an inbox wins over that of its pod, which wins over that of the account."
+      intro="Who may write to the inboxes, whom they may write to, and what they may send. The policy of an inbox overrides its pod, and a pod overrides the account."
     >
       <div class="stack">
         <div class="policy-place">
@@ -109,7 +109,9 @@ function OtherInbox({
     const byAddress = known.find(({ text: name }) => readPerson(name).address === typed)
     const inboxId = byAddress?.value ?? (typed.startsWith('inb_') ? typed : null)
     setError(
-      inboxId === null ? 'No held mail is from this address. Give the id (inb_…).' : undefined,
+      inboxId === null
+        ? 'No held mail is from this address. Enter the id of the inbox (inb_…).'
+        : undefined,
     )
     if (inboxId !== null) onInbox(inboxId)
   }
@@ -127,7 +129,7 @@ function OtherInbox({
         value={text}
         onValue={setText}
         error={error}
-        hint="An approver cannot list the inboxes. Give the id of one, or the address of one whose mail was held."
+        hint="An approver cannot list the inboxes. Enter the id of an inbox, or the address of an inbox with held mail."
         required
         autocomplete="off"
         spellcheck={false}
@@ -216,7 +218,7 @@ function Editor({
           />
         ))}
         <TextField
-          label="Sends in an hour before each further one is held"
+          label="Sends per hour before further sends are held"
           name="maxPerHour"
           value={draft.guards.maxPerHour === null ? '' : String(draft.guards.maxPerHour)}
           onValue={(text) => {
@@ -228,7 +230,8 @@ function Editor({
               String(effective.outbound.guards.maxPerHour ?? 'no limit'),
               effective.outbound.guardsFrom.maxPerHour,
               place,
-            ) ?? (place === '' ? 'Leave empty for no limit.' : 'Leave empty for the wider policy.')
+            ) ??
+            (place === '' ? 'Leave empty for no limit.' : 'Leave empty to use the wider policy.')
           }
         />
         <div class="form-actions">
@@ -244,15 +247,15 @@ function Editor({
 }
 
 const modeWords = {
-  none: 'Everybody whom no rule blocks',
-  allowlist: 'Only whom a rule allows',
-  inherit: 'As the wider policy',
+  none: 'Everyone except those blocked by a rule',
+  allowlist: 'Only those allowed by a rule',
+  inherit: 'Same as the wider policy',
 }
 const actionWords = {
   allow: 'Allow',
   hold: 'Hold for an approver',
   reject: 'Reject',
-  inherit: 'As the wider policy',
+  inherit: 'Same as the wider policy',
 }
 
 function optionsOf(words: Readonly<Record<string, string>>, place: string) {
@@ -282,22 +285,22 @@ function PolicyFailure({ error }: { error: unknown }) {
   const code = error instanceof MailroomError ? error.code : ''
   if (code === 'no_approver') {
     return (
-      <Notice tone="bad" title="Nobody could decide about held mail">
-        Create an approver <a href={paths.approvers}>on the page Approvers</a> first, then save
+      <Notice tone="bad" title="There is no approver for held mail">
+        Create an approver <a href={paths.approvers}>on the Approvers page</a> first, then save
         again.
       </Notice>
     )
   }
   if (code === 'policy_changed') {
     return (
-      <Notice tone="bad" title="Somebody else has changed this policy">
-        Nothing was saved. Below is the policy as it is now: make your changes again.
+      <Notice tone="bad" title="The policy has been changed elsewhere">
+        Nothing was saved. The current policy is shown below: make your changes again.
       </Notice>
     )
   }
   if (code === 'approver_required') {
     return (
-      <Notice tone="bad" title="Only an approver changes this policy">
+      <Notice tone="bad" title="Only an approver can change this policy">
         The account has an approver, so an API key cannot change it. Sign out, and sign in with the
         token of an approver (mra_…).
       </Notice>

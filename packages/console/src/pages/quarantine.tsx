@@ -47,8 +47,8 @@ export function QuarantinePage() {
       title="Quarantine"
       intro={
         <>
-          Mail that a <a href={paths.rules}>sender rule</a> kept out of the inboxes. Programs learn
-          only that it arrived. It is deleted after 30 days.
+          Mail that a <a href={paths.rules}>sender rule</a> kept out of the inboxes. Programs are
+          notified only of its arrival. It is deleted after 30 days.
         </>
       }
     >
@@ -160,7 +160,7 @@ function Preview({
       <div class="stack">
         {reason === 'malware' && (
           <Notice tone="warn" title="The virus scanner found malware">
-            Open no file of this message.
+            Do not open any file of this message.
           </Notice>
         )}
         <p>

@@ -165,7 +165,7 @@ function State({ review }: { review: WholeReview }) {
       <StatusBadge status={review.status} /> Held <Time at={review.createdAt} />.{' '}
       {review.status === 'pending' && (
         <>
-          Rejected <Time at={review.expiresAt} /> if nobody decides.{' '}
+          Rejected <Time at={review.expiresAt} /> without a decision.{' '}
         </>
       )}
       {review.decidedAt !== null && (
@@ -254,7 +254,7 @@ function RejectDialog({
           value={reason}
           onValue={setReason}
           error={fields.reason}
-          hint="The agent gets to read it. The message is never sent."
+          hint="The agent can read the reason. The message is never sent."
           autocomplete="off"
           maxLength={1000}
           autofocus

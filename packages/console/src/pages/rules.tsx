@@ -40,7 +40,7 @@ export function RulesPage() {
   return (
     <Page
       title="Sender rules"
-      intro="Rules apply to mail that arrives after they were added. A rule for an inbox overrides one for its pod, which overrides one for all inboxes."
+      intro="Rules apply to mail that arrives after they were added. A rule for an inbox overrides a rule for its pod, which overrides a rule for all inboxes."
       actions={
         <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'add' })}>
           New rule
@@ -251,7 +251,7 @@ function AddRule({
             <CheckField
               label="Only if the sender is verified"
               name="requireVerified"
-              hint="Otherwise anyone can get in by putting that address in the From header."
+              hint="Otherwise anyone can bypass the rule with that address in the From header."
               isChecked={isVerifiedOnly}
               onChecked={setIsVerifiedOnly}
             />

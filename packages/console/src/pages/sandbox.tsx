@@ -90,7 +90,7 @@ function Captured() {
             list.reload()
           }}
         >
-          <p>Deletes the captured mail. The messages in your inboxes stay.</p>
+          <p>Deletes the captured mail. The messages in your inboxes are kept.</p>
         </ConfirmDialog>
       )}
     </Page>

@@ -29,7 +29,7 @@ export function ScheduledPage() {
   return (
     <Page
       title="Scheduled"
-      intro="Messages that leave at a later time. Policy, suppressions and limits apply again then."
+      intro="Messages to be sent at a later time. Policy, suppressions and limits are checked again at that time."
       above={
         <a class="way-back" href={paths.inbox(inboxId)}>
           <Icon name="back" size={14} />

@@ -78,7 +78,7 @@ export function SearchPage() {
       </search>
       {words === '' ? (
         <Empty icon="search" title="Search your mail">
-          Messages that contain all of the words are found. Try <code>from:ana</code>,{' '}
+          Finds messages that contain all of the words. Try <code>from:ana</code>,{' '}
           <code>"exact phrase"</code>, <code>-without</code>, <code>this OR that</code>,{' '}
           <code>has:attachment</code>, <code>after:2026-05-31</code> or <code>invo*</code>.
         </Empty>

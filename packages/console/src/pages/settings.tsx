@@ -75,9 +75,9 @@ function AccountSettings() {
           >
             <p>
               {own.retentionDays === null
-                ? 'Messages are kept until somebody deletes them'
+                ? 'Messages are kept until they are deleted'
                 : `Messages are deleted ${plural(own.retentionDays, 'day')} after they were stored`}
-              , unless a pod or an inbox says otherwise.
+              , unless a pod or an inbox has its own setting.
             </p>
           </Section>
           {isOpen && (
@@ -156,7 +156,9 @@ function PodSettings() {
         </Button>
       }
     >
-      <p class="hint">A pod holds inboxes that belong together, such as those of one customer.</p>
+      <p class="hint">
+        A pod contains inboxes that belong together, such as those of one customer.
+      </p>
       <div class="panel below">
         <PagedList list={list} label="pods" empty={<Empty icon="inbox" title="No pods" />}>
           <PodTable pods={list.items} ask={setAsked} />
@@ -203,7 +205,7 @@ function PodTable({ pods, ask }: { pods: readonly Pod[]; ask: (asked: Asked) => 
             {pod.clientId ?? 'None'}
           </td>
           <td data-label="Retention" class="muted nowrap">
-            {pod.retentionDays === null ? 'As the account' : plural(pod.retentionDays, 'day')}
+            {pod.retentionDays === null ? 'Same as the account' : plural(pod.retentionDays, 'day')}
           </td>
           <td data-label="Created" class="muted nowrap">
             <Time at={pod.createdAt} />

@@ -94,7 +94,7 @@ export function SuppressionsPage() {
         >
           <p>
             Messages to <strong>{asked.suppression.address}</strong> will be sent again. If the
-            reason still holds, sending to it harms the reputation of your domain.
+            reason still applies, sending to it harms the reputation of your domain.
           </p>
         </ConfirmDialog>
       )}

@@ -118,7 +118,7 @@ function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) 
         </ActionButton>
       </div>
       <p class="hint">
-        Every message without the trash, as it was received or sent. The file can be downloaded for
+        Every message except the trash, as it was received or sent. The file can be downloaded for
         seven days, or until ten newer exports are done.
       </p>
       <div class="panel below">
@@ -131,7 +131,9 @@ function Exports({ inboxId, podId }: { inboxId: string; podId: string | null }) 
           {own.length === 0 ? (
             <Empty
               icon="download"
-              title={list.total > list.size ? 'None of this inbox on this page' : 'No exports yet'}
+              title={
+                list.total > list.size ? 'No exports of this inbox on this page' : 'No exports yet'
+              }
             />
           ) : (
             <ExportTable exports={own} onDeleted={list.reload} />
@@ -275,12 +277,12 @@ function ImportSection({ inboxId }: { inboxId: string }) {
           />
           <p class="hint" id="import-hint">
             mbox, a tar archive of a Maildir, the JSON lines of an export, or one message (.eml).
-            Dates, threads and read states are kept. A message that the inbox has already is not
-            stored again, and nobody is told of the messages.
+            Dates, threads and read states are kept. A message that the inbox already has is not
+            stored again, and an import emits no events.
           </p>
         </div>
         <CheckField
-          label="Mark messages as read if the file does not say"
+          label="Mark messages without a read flag as read"
           name="isRead"
           isChecked={isRead}
           onChecked={setIsRead}
@@ -340,7 +342,7 @@ function ImportJob({ id, inboxId }: { id: string; inboxId: string }) {
         label="File read"
         done={done}
         total={total}
-        text={`${formatSize(done)} of ${formatSize(total)} read, ${plural(known.imported, 'message')} imported${known.errorMessage === null ? '' : `. It is tried again: ${known.errorMessage}`}`}
+        text={`${formatSize(done)} of ${formatSize(total)} read, ${plural(known.imported, 'message')} imported${known.errorMessage === null ? '' : `. It will be retried: ${known.errorMessage}`}`}
       />
     )
   }
@@ -358,11 +360,11 @@ function ImportResult({ known }: { known: Import }) {
     >
       {errorMessage !== null && <p>{errorMessage}</p>}
       {status === 'failed' && imported > 0 && <p>{plural(imported, 'message')} imported before.</p>}
-      {duplicates > 0 && <p>{plural(duplicates, 'message')} the inbox had already.</p>}
-      {mails > 0 && <p>{plural(mails, 'message')} left out: trash, spam and drafts.</p>}
+      {duplicates > 0 && <p>{plural(duplicates, 'message')} already in the inbox.</p>}
+      {mails > 0 && <p>{plural(mails, 'message')} skipped: trash, spam and drafts.</p>}
       {skipped.unfinished + skipped.otherFile > 0 && (
         <p>
-          {plural(skipped.unfinished + skipped.otherFile, 'file')} left out that are no messages.
+          {plural(skipped.unfinished + skipped.otherFile, 'file')} skipped that are not messages.
         </p>
       )}
       {failed > 0 && <p>{plural(failed, 'message')} could not be imported:</p>}

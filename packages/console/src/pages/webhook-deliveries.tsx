@@ -32,7 +32,7 @@ export const errorWords: Record<NonNullable<WebhookDelivery['error']>, string> =
   webhook_disabled: 'The webhook was disabled',
 }
 
-/** Most deliveries are attempted within this time of their event. */
+/** Most deliveries are attempted within this time after their event. */
 export const TRIED_MS = 1_500
 const PENDING_MS = 4_000
 
@@ -218,7 +218,8 @@ function RequestBody({ body }: { body: string | null }) {
       ) : (
         <>
           <p class="hint">
-            As an attempt would send it now. Bodies are not stored, so that deleted mail is gone.
+            The body as an attempt would send it now. Bodies are not stored, so they contain no
+            deleted mail.
           </p>
           <CodeBlock label="Body of the request" text={indented(body)} />
         </>

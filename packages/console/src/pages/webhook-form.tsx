@@ -74,7 +74,7 @@ export function WebhookForm({
           />
           <Choices
             legend="Kinds of mail"
-            hint="Of received mail, only these kinds. Select none to receive all. Other events are not affected."
+            hint="Limits events of received mail to these kinds. Select none to receive all. Other events are not affected."
             options={categoryChoices}
             chosen={categories}
             onChosen={setCategories}

@@ -100,8 +100,8 @@ function WebhookView({
       <div class="stack">
         {webhook.disabledReason === 'failing' && !enabled && (
           <Notice tone="bad" title="Disabled after five days of failed deliveries">
-            Fix the receiver, send a test, then enable the webhook. Events that happened meanwhile
-            are in the event log.
+            Fix the receiver, send a test, then enable the webhook. Events since then are in the
+            event log.
           </Notice>
         )}
         <div role="status">

@@ -42,7 +42,7 @@ export function WebhooksPage() {
           label="webhooks"
           empty={
             <Empty icon="webhook" title="No webhooks yet" actions={add}>
-              A webhook posts each event to your program as it happens, so that it need not poll.
+              A webhook posts each event to your program as it happens, so it does not have to poll.
             </Empty>
           }
         >

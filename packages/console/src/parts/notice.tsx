@@ -43,7 +43,7 @@ export function Badge({ tone = 'calm', children }: { tone?: Tone; children: Comp
   return <span class={`badge ${tone}`}>{children}</span>
 }
 
-/** Says what will appear here, and how. */
+/** Explains what will appear here, and when. */
 export function Empty({
   icon,
   title,
@@ -76,7 +76,7 @@ export function Trouble({ error, retry }: { error: unknown; retry?: () => void }
         title="Not found"
         actions={<ButtonLink href={paths.overview}>Go to overview</ButtonLink>}
       >
-        It was deleted, belongs to another account, or its address was cut off.
+        It was deleted, belongs to another account, or its address is incomplete.
       </Empty>
     )
   }

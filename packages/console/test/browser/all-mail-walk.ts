@@ -96,7 +96,7 @@ suite('all mail in the console', () => {
     assert.notEqual((await named(care, 'Fifth'))?.snoozedUntil, null)
     await page.getByLabel('Select Fifth').check()
     await page.getByRole('button', { name: 'End snooze' }).click()
-    await page.getByText('1 thread not snoozed any more').waitFor()
+    await page.getByText('1 thread no longer snoozed').waitFor()
     assert.equal((await named(care, 'Fifth'))?.snoozedUntil, null)
   })
 

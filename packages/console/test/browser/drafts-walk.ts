@@ -77,7 +77,7 @@ suite('drafts in the console', () => {
     const { id } = await create('Mistaken')
     await open('Mistaken')
     await field('To').fill('not-an-address')
-    await dialog().getByText('Not saved: correct what is marked below.').waitFor()
+    await dialog().getByText('Not saved: correct the fields marked below.').waitFor()
     await dialog().getByText('“not-an-address” must have a domain after an @').waitFor()
     await examine(world, 'draft-mistaken')
     await field('To').fill('bea@two.example')
@@ -111,7 +111,7 @@ suite('drafts in the console', () => {
 
     await client.drafts.delete(id)
     await field('Message').fill('Too late.')
-    await dialog().getByText('The draft is gone').waitFor()
+    await dialog().getByText('The draft no longer exists').waitFor()
     await world.page.keyboard.press('Escape')
     await dialog().waitFor({ state: 'detached' })
   })

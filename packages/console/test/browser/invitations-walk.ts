@@ -200,7 +200,7 @@ suite('invitations in the console', () => {
     await receive('guest-two', { lines: [`LOCATION:${'x'.repeat(900)}`] }, 'eve@far.example')
     await comment().fill('I am away.')
     await button('Decline').click()
-    await world.page.getByText('Nothing proves that the organizer wrote this invitation').waitFor()
+    await world.page.getByText('The organizer of this invitation could not be verified').waitFor()
     assert.equal(await button('Decline').getAttribute('aria-pressed'), 'false')
     assert.equal(await comment().inputValue(), 'I am away.')
     assert.deepEqual(await answers(), [])
@@ -228,7 +228,7 @@ suite('invitations in the console', () => {
       { inboxId: inbox.id, ifMatch: etag },
     )
     await button('Accept').click()
-    await world.page.getByText('Answer waits for approval').waitFor()
+    await world.page.getByText('Answer awaits approval').waitFor()
     await card().getByText('Held', { exact: true }).waitFor()
     await card().locator('.attendees').getByText('No answer', { exact: true }).waitFor()
     await examine(world, 'invitation-held')

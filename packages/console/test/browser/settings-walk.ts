@@ -92,8 +92,8 @@ suite('settings in the console', () => {
     const [domain] = (await client.domains.list().page()).data
     assert.ok(domain !== undefined)
     await page.reload()
-    await page.getByLabel('Receive mail for names below the domain').check()
-    await page.getByText('Names below the domain receive mail').waitFor()
+    await page.getByLabel('Receive mail for subdomains').check()
+    await page.getByText('Subdomains receive mail').waitFor()
     await page.getByRole('button', { name: 'Copy name of the subdomains record' }).waitFor()
     await page.getByLabel('Catch-all inbox').selectOption({ label: inbox.address })
     await page.getByText('Catch-all inbox saved').waitFor()

@@ -79,7 +79,7 @@ suite('mail that waits, in the console', () => {
     )
     const card = page.getByRole('article', { name: `Message from ${inbox.address}` })
     await card.getByText('Scheduled', { exact: true }).waitFor()
-    await card.getByText(/^It leaves on /).waitFor()
+    await card.getByText(/^Scheduled for /).waitFor()
     assert.equal(await card.getByRole('button', { name: 'Reply' }).count(), 0)
     await examine(world, 'thread-scheduled')
   })
@@ -118,7 +118,9 @@ suite('mail that waits, in the console', () => {
       await page.getByRole('dialog').getByRole('button', { name: 'Cancel message' }).click()
     }
     await cancel()
-    await page.getByText('It was cancelled before it was sent. It was to leave on').waitFor()
+    await page
+      .getByText('The message was cancelled before it was sent. It was scheduled for')
+      .waitFor()
     await page.getByText('Cancelled', { exact: true }).waitFor()
     await examine(world, 'thread-cancelled')
 
@@ -128,7 +130,7 @@ suite('mail that waits, in the console', () => {
       route.fulfill({ status: 409, json: { error: 'already_sending', message: 'No.' } }),
     )
     await cancel()
-    await page.getByText('It is too late: the message is on its way, or was sent.').waitFor()
+    await page.getByText('It is too late: the message is being sent or was sent.').waitFor()
     await page.unroute('**/cancel')
   })
 
@@ -151,13 +153,13 @@ suite('mail that waits, in the console', () => {
     await dialog.waitFor({ state: 'detached' })
     const card = page.getByRole('article', { name: `Message from ${inbox.address}` })
     await card.getByText('Held', { exact: true }).waitFor()
-    await card.getByText('It waits for the approval of a person').waitFor()
+    await card.getByText('The message awaits approval by a person').waitFor()
     await examine(world, 'thread-held')
 
     const { data } = await approver.reviews.list({ status: 'pending' }).page()
     await approver.reviews.reject(data[0]?.id ?? '', { reason: 'Not to them.' })
     await card.getByText('Rejected', { exact: true }).waitFor()
-    await card.getByText('An approver decided against it. “Not to them.”').waitFor()
+    await card.getByText('An approver rejected the message. “Not to them.”').waitFor()
     await examine(world, 'thread-rejected')
   })
 
@@ -214,7 +216,7 @@ suite('mail that waits, in the console', () => {
     }
     while (!(await isFull())) {}
     await dialog.getByRole('button', { name: 'Send', exact: true }).click()
-    await dialog.getByText(/^The limit of the inbox is \d+\. It allows more in /).waitFor()
+    await dialog.getByText(/^The limit of the inbox is \d+\. More can be sent in /).waitFor()
     await examine(world, 'compose-limit')
     assert.deepEqual(foreignRequests(world), [])
   })

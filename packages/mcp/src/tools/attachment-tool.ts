@@ -18,7 +18,7 @@ export const getAttachment = defineTool({
   name: 'get_attachment',
   title: 'Read an attachment',
   description:
-    'Read an attachment of a message. Text, PDF, Office and OpenDocument files, HTML and attached mail are returned as text, with tables as Markdown. Pictures and other files up to 512 KiB are included; for larger ones, a download link that expires is returned.',
+    'Read an attachment of a message. Text, PDF, Office and OpenDocument files, HTML and attached mail are returned as text, with tables as Markdown. Pictures and other files up to 512 KiB are included; for larger files, a temporary download link is returned.',
   input: {
     message_id: id('The id of a message (msg_…).'),
     filename: z
@@ -61,7 +61,7 @@ async function readText(
   try {
     return (await client.attachments.text(messageId, filename, { signal })).text
   } catch (error) {
-    // The file itself may still be useful.
+    // Even without text, the file itself may be useful.
     if (error instanceof MailroomError && UNREAD.has(error.code)) return null
     throw error
   }
@@ -136,7 +136,7 @@ const KNOWN_TYPES =
   /^(?:image\/(?:png|jpeg|gif|webp|avif|heic|tiff|bmp)|audio\/(?:mpeg|mp4|ogg|wav|flac)|video\/(?:mp4|webm|mpeg|quicktime)|application\/(?:pdf|zip|gzip|msword|vnd\.ms-excel|vnd\.ms-powerpoint|vnd\.openxmlformats-officedocument\.(?:wordprocessingml\.document|spreadsheetml\.sheet|presentationml\.presentation)|vnd\.oasis\.opendocument\.(?:text|spreadsheet|presentation)))$/
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
-/** Only known media types and a number are outside the fence; the sender's own words are inside. */
+/** Text by the sender is fenced; only known media types and a number are outside the fence. */
 function whole(content: Uint8Array, file: Attachment, message: Message): Answer {
   const type = mediaType(file.contentType)
   const mimeType = KNOWN_TYPES.test(type) ? type : UNKNOWN_TYPE

@@ -14,7 +14,7 @@ export const claimThread = defineTool({
   name: 'claim_thread',
   title: 'Claim a thread',
   description:
-    'Claim a thread when others work on the same inbox: a given one, or without thread_id the oldest unread unclaimed thread. Pass the lease_token to reply, forward, send_draft, mark_thread and label_thread, and call release_thread when you are done. Others cannot use the thread until then, or until the lease expires.',
+    'Claim a thread when other workers use the same inbox: the given thread or, without thread_id, the oldest unread unclaimed thread. Pass the lease_token to reply, forward, send_draft, mark_thread and label_thread, and call release_thread when you are done. Until you release it or the lease expires, other workers cannot use the thread.',
   input: {
     thread_id: id('The id of a thread (thr_…); the oldest unread one if omitted.').optional(),
     inbox: inbox.describe('Without thread_id: the inbox, by its id or address.'),
@@ -24,7 +24,7 @@ export const claimThread = defineTool({
       .min(LEASE_SECONDS_MIN)
       .max(LEASE_SECONDS_MAX)
       .default(LEASE_SECONDS_DEFAULT)
-      .describe('How long you need it at most, in seconds.'),
+      .describe('How many seconds you need the thread at most.'),
   },
   isReading: false,
   isIdempotent: false,
@@ -54,7 +54,7 @@ export const releaseThread = defineTool({
   name: 'release_thread',
   title: 'Release a thread',
   description:
-    'Release a thread that you claimed. Mark it as read if it is done; an unread one can be claimed by others immediately.',
+    'Release a thread that you claimed. Mark it as read if it is done; an unread thread can be claimed by other workers immediately.',
   input: {
     thread_id: id('The id of the thread (thr_…).'),
     lease_token: leaseToken,

@@ -4,12 +4,12 @@ import type { MessageToSend } from '@mailroom/sdk'
 import { z } from 'zod'
 import { ToolProblem } from '#problem.ts'
 
-/** Includes the display name. */
+/** Maximum length of an address with its display name. */
 const MAILBOX_LENGTH_MAX = 1_000
 const SUBJECT_LENGTH_MAX = 998
 const BODY_LENGTH_MAX = 100_000
 const HTML_LENGTH_MAX = 500_000
-/** Per list; the service allows 50 in total. */
+/** Maximum addresses in a list; the service allows 50 in total. */
 const ADDRESSES_MAX = 50
 const FILES_MAX = 20
 const FILE_LENGTH_MAX = 3_500_000
@@ -20,7 +20,7 @@ export const HELD =
 const address = z.string().min(3).max(MAILBOX_LENGTH_MAX)
 
 export const addresses = z.union([address, z.array(address).min(1).max(ADDRESSES_MAX)])
-export const TO = 'The recipient, or a list of recipients: each one address, or Name <address>.'
+export const TO = 'The recipient or a list of recipients, each as an address or as Name <address>.'
 
 export const subjectText = z.string().min(1).max(SUBJECT_LENGTH_MAX)
 export const bodyText = z.string().max(BODY_LENGTH_MAX)
@@ -52,7 +52,7 @@ const invite = z.strictObject({
   end: z
     .string()
     .max(40)
-    .describe('In the form of start; for whole days, the first day after the event.'),
+    .describe('In the same form as start; for whole days, the first day after the event.'),
   timezone: z.string().max(64).optional().describe('Such as Europe/Berlin.'),
   summary: z.string().max(EVENT_TEXT_LENGTH_MAX).optional().describe('By default the subject.'),
   location: z.string().max(EVENT_TEXT_LENGTH_MAX).optional().describe('The location of the event.'),
@@ -121,7 +121,7 @@ export function fileOf({ filename, content_type: contentType, text, base64 }: Gi
       `The attachment ${JSON.stringify(filename)} needs either text or base64. Nothing was sent; call again with one of them.`,
     )
   }
-  // Bytes in both cases, so that the same file always counts as the same content.
+  // Bytes in both cases, so that the same file is always recognized as the same content.
   const data = base64 === undefined ? new TextEncoder().encode(text) : fromBase64(base64)
   return { filename, contentType, data }
 }

@@ -286,7 +286,7 @@ export const deleteDraft = defineTool({
   name: 'delete_draft',
   title: 'Delete a draft',
   description:
-    'Permanently delete a draft with its files. Only if it is no longer needed: drafts of people are listed here too.',
+    'Permanently delete a draft with its files. Use this only if the draft is no longer needed; it may belong to a person.',
   input: { draft_id: draftId, version },
   isReading: false,
   isOpenWorld: false,

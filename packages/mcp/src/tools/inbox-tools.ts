@@ -82,7 +82,7 @@ export const getLimits = defineTool({
 const LIMITS: readonly { name: keyof InboxLimits; text: string }[] = [
   { name: 'sendsPerMinute', text: 'messages in any minute' },
   { name: 'sendsPerDay', text: 'messages in any 24 hours' },
-  { name: 'coldRecipientsPerDay', text: 'people who never wrote to this inbox, a day' },
+  { name: 'coldRecipientsPerDay', text: 'people per day who have never written to this inbox' },
   { name: 'accountColdRecipientsPerDay', text: 'the same over all inboxes of the account' },
 ]
 

@@ -19,7 +19,7 @@ import {
   pageOffset,
 } from './tool.ts'
 
-/** Inboxes that are read if none is named. */
+/** Maximum inboxes to list mail of if none is named. */
 const SEARCHED_MAX = 20
 /** Threads of several inboxes in one list; equals the service's largest page. */
 const MERGED_MAX = 100
@@ -58,7 +58,7 @@ export const listUnread = defineTool({
     const where = isOne ? ` in ${inboxes[0]?.address}` : ''
     const passedOver =
       inboxTotal > inboxes.length
-        ? `Only the newest ${inboxes.length} of ${inboxTotal} inboxes were read; name another one with inbox.`
+        ? `Only the newest ${inboxes.length} of ${inboxTotal} inboxes are included; choose another one with inbox.`
         : ''
     if (newest.length === 0) {
       const none = total === 0 ? `No ${kind}s${where}.` : `No more ${kind}s${where}.`

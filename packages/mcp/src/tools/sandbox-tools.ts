@@ -7,10 +7,10 @@ import { defineTool, id, inbox, lines, moreOf, pageLimit, pageOffset } from './t
 
 const LIST_MAX = 20
 const LIST_DEFAULT = 5
-/** Captured messages that are searched for those of one inbox. */
+/** Maximum captured messages to search for messages of one inbox. */
 const READ_MAX = 100
 const SHOWN_CHARS = 8_000
-/** For all recipients of a message together. */
+/** Maximum characters for all recipients of a message together. */
 const ADDRESSES_CHARS = 500
 const ADDRESS_LENGTH_MAX = 320
 const SUBJECT_LENGTH_MAX = 998
@@ -32,7 +32,7 @@ export const getSandboxMail = defineTool({
     const own = page.data.filter(({ inboxId }) => only === null || inboxId === only.id)
     const data = only === null ? own : own.slice(offset, offset + limit)
     const total = only === null ? page.total : own.length
-    if (data.length === 0) return 'The sandbox keeps no (more) mail. What you send appears here.'
+    if (data.length === 0) return 'The sandbox has no (more) mail. Mail that you send appears here.'
     const budget = Math.floor(SHOWN_CHARS / data.length)
     const shown = data.map((one) => {
       const head = lines(

@@ -33,7 +33,7 @@ import {
 } from './tool.ts'
 
 const DELIVERIES_MAX = 60
-/** Newest messages of a thread that are searched for the one to answer. */
+/** Maximum newest messages of a thread to search for the message to answer. */
 const ANSWERED_MAX = 20
 const COMMENT_LENGTH_MAX = 1_000
 
@@ -111,7 +111,7 @@ async function replyOf(
   return { inboxId, message: replyTo(answered, told) }
 }
 
-/** The newest message that the thread received, or else its newest. */
+/** The newest received message of the thread, or its newest message if none was received. */
 export async function answeredIn(threadId: string, { access, signal }: Call) {
   const { inboxId, messageCount } = await access.thread(threadId)
   const offset = Math.max(0, messageCount - ANSWERED_MAX)
@@ -126,7 +126,7 @@ export const checkSend = defineTool({
   name: 'check_send',
   title: 'Check a message before sending',
   description:
-    'Check whether a message would be sent, held for approval by a person, or refused, and why. Nothing is sent or stored. Takes the arguments of send_mail or, with thread_id, those of reply.',
+    'Check whether a message would be sent, held for approval by a person, or refused, and why. Nothing is sent or stored. Accepts the arguments of send_mail or, with thread_id, the arguments of reply.',
   input: {
     inbox: inbox.describe('Id or address of the inbox to send from; only for a new message.'),
     thread_id: id('The id of the thread to reply in (thr_…); a new message if omitted.').optional(),
@@ -229,7 +229,7 @@ async function send(
   call: Call,
 ): Promise<string> {
   const { access, signal } = call
-  const to = message.to === undefined ? 'everybody in the last message' : listed(message.to)
+  const to = message.to === undefined ? 'everyone in the last message' : listed(message.to)
   const outcome = await sendOnce(access, { inboxId, message, signal }).catch((thrown) =>
     failFenced(thrown, given === undefined),
   )
@@ -276,7 +276,7 @@ export const listSent = defineTool({
   name: 'list_sent',
   title: 'List sent mail',
   description:
-    'List the messages sent from an inbox, newest first, with the outcome of each; or only scheduled ones (send_at), the next one first.',
+    'List the messages sent from an inbox, newest first, with the outcome of each; or only scheduled messages (send_at), the next one first.',
   input: {
     inbox,
     only_scheduled: z.boolean().default(false).describe('Whether to list only scheduled messages.'),
@@ -322,7 +322,7 @@ export const cancelSend = defineTool({
   name: 'cancel_send',
   title: 'Cancel a message',
   description:
-    'Cancel a message that has not been sent: a scheduled, held or just queued one. Delivered mail cannot be recalled.',
+    'Cancel a message that has not been sent: a scheduled, held or queued message. Delivered mail cannot be recalled.',
   input: { message_id: id('The id of a sent message (msg_…).') },
   isReading: false,
   isIdempotent: true,

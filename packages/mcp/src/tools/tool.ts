@@ -16,7 +16,7 @@ export type Call = {
 export type Answer = string | CallToolResult['content']
 
 type Annotations = {
-  /** Whether it changes nothing. */
+  /** Whether the tool changes nothing. */
   readonly isReading: boolean
   /** Whether calling it twice with the same arguments has the same effect as once. */
   readonly isIdempotent: boolean
@@ -67,7 +67,7 @@ export function defineTool<Shape extends z.ZodRawShape>(definition: Definition<S
 const ID = /^[A-Za-z]+_[A-Za-z0-9]+$/
 const ID_LENGTH_MAX = 100
 const NAME_LENGTH_MAX = 320
-/** Larger than any list. Without it, the schemas contain the largest safe integer. */
+/** Larger than any list. Without a maximum, schemas would contain the largest safe integer. */
 const OFFSET_MAX = 1_000_000_000
 const CHARS_MIN = 500
 const CHARS_DEFAULT = 8_000

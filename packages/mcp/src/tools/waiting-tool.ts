@@ -10,7 +10,7 @@ const SECONDS_MAX = 60
 const SECONDS_DEFAULT = 30
 const PROGRESS_MS = 5_000
 const TEXT_LENGTH_MAX = 200
-/** Messages that are searched for one that arrived before the wait. */
+/** Maximum messages to search for a match that arrived before the wait. */
 const SEARCHED_MAX = 100
 /** Poll interval while the inbox is empty. */
 const POLL_MS = 5_000
@@ -18,14 +18,14 @@ const LINKS_MAX = 10
 const URL_LENGTH_MAX = 2_000
 const BODY_CHARS = 4_000
 
-/** In place of an id; all mail in the inbox counts. */
+/** The value of `after`, in place of an id, that includes all mail in the inbox. */
 const BEGINNING = 'beginning'
 
 export const waitForMail = defineTool({
   name: 'wait_for_mail',
   title: 'Wait for mail',
   description:
-    'Wait up to a minute for a message to arrive in an inbox, instead of polling. Returns the message with its verification codes and links. Only mail that arrives after the call counts unless after is given, so before you do something that causes mail, note the id of the newest message (or "beginning").',
+    'Wait up to a minute for a message to arrive in an inbox, instead of polling. Returns the message with its verification codes and links. Mail that arrived before the call is ignored unless after is given, so before you do something that causes mail, note the id of the newest message (or "beginning").',
   input: {
     inbox,
     from: z
@@ -53,7 +53,7 @@ export const waitForMail = defineTool({
       .union([z.literal(BEGINNING), id('The id of a message (msg_…) or of an event (evt_…).')])
       .optional()
       .describe(
-        'The id of a message: mail that arrived after it counts, even before this call. "beginning": all mail in the inbox.',
+        'The id of a message, to include mail that arrived after it, even before this call; or "beginning", to include all mail in the inbox.',
       ),
     code_wanted: z
       .boolean()
@@ -138,7 +138,7 @@ async function newestOf({ id: inboxId }: Inbox, waiting: Waiting): Promise<strin
   return (await access.client.messages.list(inboxId, asked).page()).data[0]?.id
 }
 
-/** Matches like the service. */
+/** Applies the filters in the same way as the service. */
 function isMatch(
   message: Message,
   { from = '', subject = '', category, threadId }: Filter,

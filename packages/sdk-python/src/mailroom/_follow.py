@@ -19,9 +19,9 @@ SILENCE_SECONDS = 45.0
 """The service sends a comment every 15 seconds."""
 BACKOFF_MAX = 30.0
 GOOD_SECONDS = 10.0
-"""A connection that lasted this long counts as good."""
+"""A connection that lasted this long resets the backoff."""
 OPENED_FAILURES_MAX = 2
-"""Bounds the wait to a second."""
+"""Limits the backoff to a second if the broken connection had been subscribed."""
 EMPTY_LOG_SECONDS = 2.0
 
 
@@ -34,7 +34,7 @@ class SentEvent:
 
 
 class EventStreamParser:
-    """Parses server-sent events (WHATWG HTML §9.2) from arbitrary pieces of octets."""
+    """Parses server-sent events (WHATWG HTML §9.2) from arbitrary pieces of bytes."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -93,7 +93,7 @@ class Follower:
     def begin(self) -> Steps[List[Event]]:
         """Finds the position in the log, so that nothing is lost before the first event.
 
-        Returns events to yield first.
+        Returns the events to yield first.
         """
         if self._after is not None and (yield from self._is_place(self._after)):
             return []
@@ -154,7 +154,7 @@ class Follower:
         is_good = self._has_told or lasted >= GOOD_SECONDS
         self._failures = 0 if is_good else self._failures + 1
         if self._opened_at is not None:
-            # The service responded, so the network is at fault, and a long wait would not help.
+            # The service responded before, so only the connection broke, and a long wait would not help.
             self._failures = min(self._failures, OPENED_FAILURES_MAX)
         asked = failure.retry_after if isinstance(failure, MailroomError) else None
         return max(backoff(self._failures, BACKOFF_MAX), min(float(asked or 0), 60.0))

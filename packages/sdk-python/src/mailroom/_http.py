@@ -63,7 +63,7 @@ class Interrupt:
 
 
 def shut(sock: socket.socket) -> None:
-    """Wakes a thread that waits for the socket. Bypasses the method of TLS sockets, which would not."""
+    """Wakes a thread that waits for the socket. The method of TLS sockets would not wake it."""
     with suppress(OSError):
         socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
@@ -287,7 +287,7 @@ def is_quiet(sock: Any) -> bool:
 
 
 class Failures:
-    """Converts exceptions of sockets to those of this package."""
+    """Converts exceptions of sockets to exceptions of this package."""
 
     def __init__(self, interrupt: Optional[Interrupt]) -> None:
         self._interrupt = interrupt
@@ -302,9 +302,9 @@ class Failures:
         if self._interrupt is not None:
             self._interrupt.check()
         raise MailroomConnectionError(
-            "The service did not answer in time."
+            "The service did not respond in time."
             if isinstance(error, TimeoutError)
-            else f"The service could not be reached, or its answer was cut off: {error!r}"
+            else f"The service could not be reached, or its response was cut off: {error!r}"
         ) from error
 
 

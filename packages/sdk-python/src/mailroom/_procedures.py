@@ -100,7 +100,7 @@ class Wanted:
     direction: str = "inbound"
 
     def matches(self, message: Message) -> bool:
-        """Matches like the service."""
+        """Applies the filters in the same way as the service."""
         return (
             message["direction"] == self.direction
             and self.category in (None, message.get("category"))

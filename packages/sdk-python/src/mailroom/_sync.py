@@ -125,7 +125,7 @@ class ByteStream:
 class Listing(Generic[T]):
     """A list: `for item in listing` reads page after page, `listing.page()` one page.
 
-    Items added in the meantime are not repeated; removed items may cause others to be skipped.
+    Items added during the iteration are not repeated; removed items may cause others to be skipped.
     """
 
     def __init__(self, transport: Transport, call: Call) -> None:
@@ -148,7 +148,7 @@ class Listing(Generic[T]):
 class EventListing(Listing[Event]):
     """The log: `for event in listing` reads to its end, with `order="desc"` to its beginning.
 
-    Each page starts after the last event, so none is missed or repeated while the log grows.
+    Each page starts after the last event, so no event is missed or repeated while the log grows.
     """
 
     def _pager(self) -> EventPager:
@@ -179,7 +179,7 @@ class Following(Iterator[Event]):
 
     def close(self) -> None:
         self._interrupt.set()
-        # A thread that waits in it ends it itself.
+        # A thread that waits in the iterator ends it itself.
         with suppress(ValueError):
             self._events.close()
 
@@ -254,13 +254,13 @@ class MoreOfInboxes(Namespace):
     ) -> Optional[Message]:
         """The first matching message, or None after `timeout` seconds, which may be days.
 
-        Without `after`, only messages count that arrive after the call has read the inbox. If you caused
+        Without `after`, only messages match that arrive after the call has read the inbox. If you caused
         the mail before the call, pass `after`, the id of a message or an event: messages that arrived
-        after it count too. `from_` and `subject` match part of the text, ignoring case.
+        after it match too. `from_` and `subject` match part of the text, ignoring case.
 
-        A sent message counts once its outcome is known. Without `after`, these are later messages, and those
-        of the newest hundred that were pending at the start; an older one counts only if its outcome becomes
-        known during a request, which is nearly always.
+        A sent message matches once its outcome is known. Without `after`, this includes later messages and any
+        of the newest hundred that were pending at the start. An older message matches only if its outcome
+        becomes known during a request, which is nearly always the case.
         """
         wanted = Wanted(inbox_id, after, from_, subject, thread_id, category, direction)
         return self._transport.run(waiting(self._transport.options, wanted, timeout))
@@ -281,7 +281,7 @@ class MoreOfEvents(Namespace):
 
         Never ends, and reconnects when the connection breaks:
         `for event in client.events.follow()`.
-        `inbox_ids` are in addition to the inboxes of `pod_ids`. `categories` limits events of received mail;
+        `inbox_ids` adds inboxes to the inboxes of `pod_ids`. `categories` limits events of received mail;
         other events are not affected. `on_notice` is called once for each part of the request that the service
         ignored, such as an unknown `after` or kind. Raises MailroomError for an invalid or revoked key, or
         for a request that the service refuses.

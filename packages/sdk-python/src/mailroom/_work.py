@@ -12,7 +12,7 @@ from .types import ClaimedThread
 
 WAIT_SECONDS = 60
 RENEWALS_PER_LEASE = 3
-"""A renewal that fails is tried again before the lease runs out."""
+"""A failed renewal is retried before the lease expires."""
 RETRY_SECONDS_MIN = 0.5
 RETRY_SECONDS_MAX = 15.0
 CLAIMED_AT_ONCE_MAX = 50

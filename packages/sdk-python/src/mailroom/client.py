@@ -98,7 +98,7 @@ class Mailroom(Namespaces):
     ) -> None:
         """Claims threads of the inbox and calls `handle` for each, in a thread of its own.
 
-        At most `concurrency` are handled at the same time, and their leases are renewed meanwhile. Afterwards
+        At most `concurrency` are handled at the same time, and their leases are renewed. Afterwards
         a thread is released, and marked as read unless `handle` returns False. If `handle` raises, `on_error`
         is called and the thread is left unchanged: it can be claimed again once the lease expires. Once
         `stop` is set, returns when the current threads are done. Raises if the service refuses to claim
@@ -116,7 +116,7 @@ class WorkContext:
     lost: threading.Event
     """Set when the lease is lost: another worker may have the thread. Stop then.
 
-    The service refuses what comes late.
+    The service refuses late requests.
     """
 
 

@@ -16,15 +16,15 @@ class MailroomError(Exception):
     code: str
     message: str
     request_id: Optional[str]
-    """The request's id in the log of the service; None if a gateway answered."""
+    """The request's id in the log of the service; None if a gateway responded."""
     fix: Optional[str]
     """What to do next, in one sentence."""
     details: List[Dict[str, str]]
     """The invalid fields, each with `path` and `message`."""
     retry_after: Optional[int]
-    """Whole seconds after which a repeat may succeed."""
+    """Whole seconds after which a retry may succeed."""
     body: Mapping[str, Any]
-    """The whole error body, for the further fields of some codes."""
+    """The complete error body, with the additional fields of some codes."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ def _restore(kind: Any, message: str, fields: Dict[str, Any]) -> MailroomError:
 
 
 class MailroomConnectionError(Exception):
-    """There was no response, or none that can be parsed; `__cause__` has the reason."""
+    """There was no response, or the response cannot be parsed; `__cause__` has the reason."""
 
 
 class WebhookVerificationError(Exception):

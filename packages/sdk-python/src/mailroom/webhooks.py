@@ -36,7 +36,7 @@ def verify_webhook(
 ) -> Event:
     """Returns the event of a verified request.
 
-    `raw_body` is the unparsed body, `headers` those of the request; with
+    `raw_body` is the unparsed body and `headers` are the headers of the request. With
     several secrets, any may match. `tolerance` is the maximum difference in seconds between the timestamp of
     the request and `now`, by default the current time. Raises WebhookVerificationError. A request may arrive
     more than once, even within the tolerance, so remember its `event_id`.
@@ -65,7 +65,7 @@ def body_of(raw_body: Any) -> bytes:
     if isinstance(raw_body, bytearray):
         return bytes(raw_body)
     # A framework has already parsed it.
-    message = "The signature is that of the unparsed body: give its text or its octets."
+    message = "The signature covers the unparsed body: pass its text or its bytes."
     raise WebhookVerificationError("wrong_signature", message)
 
 
@@ -87,7 +87,7 @@ def octets_of(text: str) -> bytes:
 class Signed:
     timestamp: str
     prefix: bytes
-    """The signed octets before the body."""
+    """The signed bytes before the body."""
     signatures: List[bytes]
     is_standard: bool
 
@@ -136,7 +136,7 @@ def read(headers: WebhookHeaders, name: str) -> Optional[str]:
 
 
 def text_of(value: Any) -> Optional[str]:
-    """ASGI has octets; anything but octets and text counts as missing."""
+    """ASGI has bytes; anything except bytes and text is treated as missing."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     return value if isinstance(value, str) else None
@@ -144,7 +144,7 @@ def text_of(value: Any) -> Optional[str]:
 
 def check_time(timestamp: str, tolerance: float, now: float) -> None:
     if not re.fullmatch(r"[0-9]{1,12}", timestamp):
-        message = "The time of the request is not a number."
+        message = "The timestamp of the request is not a number."
         raise WebhookVerificationError("bad_timestamp", message)
     if abs(now - int(timestamp)) > tolerance:
         message = f"The request was made more than {tolerance:g} seconds ago, or the clocks differ."
@@ -165,7 +165,7 @@ def is_signed_by_any(text: bytes, signed: Signed, secrets: Sequence[str]) -> boo
 
 
 def decode_base64(text: str) -> bytes:
-    """Empty if malformed; the padding may be missing."""
+    """Decodes base64, with or without padding; returns b"" if malformed."""
     try:
         return base64.b64decode(
             text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), validate=True
