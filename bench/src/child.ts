@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const folder = fileURLToPath(new URL('.', import.meta.url))
 
-/** Runs a module beside this one and returns the JSON it prints. */
+/** Runs a neighbouring module and returns the JSON that it prints. */
 export async function runToEnd<Value>(module: string, input: object): Promise<Value> {
   const child = spawn(process.execPath, [`${folder}${module}`, JSON.stringify(input)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -20,7 +20,10 @@ export async function runToEnd<Value>(module: string, input: object): Promise<Va
   return JSON.parse(text) as Value
 }
 
-/** Starts a server module, with `flags` for the runtime, and waits for the JSON line it prints when it listens. */
+/**
+ * Starts a server module, with `flags` for the runtime, and waits for the line of JSON that it
+ * prints once it is listening.
+ */
 export async function startServer<Value>(
   path: string,
   options: { env?: Record<string, string>; arguments?: string[]; flags?: string[] } = {},

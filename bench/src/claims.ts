@@ -1,4 +1,5 @@
-// How soon a worker that waits for a claim gets the thread of a new message, on both databases.
+// Measures how soon a worker that waits for a claim gets the thread of a new message, on both
+// databases.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -7,7 +8,7 @@ import { describeMachine, quantile, table } from './figures.ts'
 import { type RunningMailroom, startMailroom } from './mailroom.ts'
 import { openPeer } from './smtp-peer.ts'
 
-/** Options: `--rounds 200`, while `--waiting 100` workers wait for other inboxes. */
+/** Options: `--rounds 200`; `--waiting 100` workers that wait for other inboxes. */
 export async function claims(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
@@ -46,10 +47,13 @@ export async function claims(args: string[]): Promise<void> {
 
 const WAIT_SECONDS = 30
 const OTHER_INBOXES = 10
-/** The first rounds of a process are slow. */
+/** The first rounds of a process are slow, so they are not measured. */
 const WARM_UP_ROUNDS = 20
 
-/** Milliseconds from the reply to the message, which follows its commit, to the claim; 0 if the claim was first. */
+/**
+ * Milliseconds from the reply to the message, which follows its commit, to the claim. 0 if the
+ * claim came first.
+ */
 async function measure(
   receiver: RunningMailroom,
   worker: RunningMailroom,

@@ -1,5 +1,6 @@
-// Time to empty a queue into a fast sink, every change of state durable, compared with nodemailer's pooled
-// transport sending the same messages from memory. Runs alternate.
+// Measures the time to empty a queue into a fast sink, with every change of state durable. The
+// yardstick is nodemailer's pooled transport, which sends the same messages from memory. Runs
+// alternate.
 
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
@@ -59,7 +60,7 @@ export async function deliver(args: string[]): Promise<void> {
   )
 }
 
-/** Queues the messages; then the service is started to send them. */
+/** Queues the messages, then starts the service to send them. */
 async function drainQueue(
   env: Record<string, string>,
   messages: number,

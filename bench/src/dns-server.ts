@@ -1,4 +1,5 @@
-// A DNS server for benchmarks: texts under names, and NXDOMAIN for all others. UDP only.
+// A DNS server for benchmarks, over UDP only. Answers with the texts of known names, and with
+// NXDOMAIN for other names.
 
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -13,11 +14,11 @@ const ANSWER = 0x8180
 const NXDOMAIN = 3
 
 export type DnsAnswers = {
-  /** By name in lower case. */
+  /** TXT records by lower-case name. */
   readonly texts: Readonly<Record<string, string>>
-  /** Delay of each answer. */
+  /** Delay of each answer, in milliseconds. */
   readonly delayMs?: number
-  /** Whether NXDOMAIN has an SOA with its TTL (RFC 2308); default true. */
+  /** Whether NXDOMAIN includes an SOA with its TTL (RFC 2308); true by default. */
   readonly hasSoa?: boolean
 }
 
@@ -59,7 +60,7 @@ function readName(query: Buffer): { name: string; end: number } {
   return { name: labels.join('.'), end: at + 1 }
 }
 
-/** A record of the name in the question. */
+/** A record for the name in the question. */
 function record(type: number, data: Buffer): Buffer {
   const head = Buffer.alloc(12)
   head.writeUInt16BE(0xc000 | HEADER_BYTES, 0)
@@ -77,6 +78,6 @@ function textData(text: string): Buffer {
   )
 }
 
-/** The data of an SOA: two root names, and the negative TTL last. */
+/** The data of an SOA: two root names, zeros, and the negative TTL at the end. */
 const NO = Buffer.alloc(22)
 NO.writeUInt32BE(TTL_SECONDS, 18)

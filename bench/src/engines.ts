@@ -1,5 +1,5 @@
-// Receiving on each database: the same messages into a service on SQLite, into one on PostgreSQL, and into two on
-// one PostgreSQL, in alternating runs.
+// Compares receiving on the databases: the same messages into a service on SQLite, into one on
+// PostgreSQL, and into two that share a PostgreSQL, in alternating runs.
 
 import { parseArgs } from 'node:util'
 import { createTestDatabase, startPostgres } from '@mailroom/server/test/peers/postgres.ts'
@@ -12,8 +12,9 @@ import { type RunningMailroom, startMailroom } from './mailroom.ts'
 type Lane = { name: string; ports: number[]; runs: Outcome[] }
 
 /**
- * Options: `--seconds 5` a run, `--rounds 3`, `--sessions 20` in all, `--bytes 2048`, and `--share 0.3` of a
- * processor for each process of the service, so that neither the database nor the machine is what limits.
+ * Options: `--seconds 5` per run, `--rounds 3`, `--sessions 20` in total, `--bytes 2048`. `--share
+ * 0.3` limits each process of the service to a share of a processor, so that neither the database
+ * nor the machine is the bottleneck.
  */
 export async function engines(args: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -78,7 +79,7 @@ export async function engines(args: string[]): Promise<void> {
   }
 }
 
-/** Sums up generators that ran at the same time; takes the worse latency. */
+/** Combines the results of concurrent generators, with the worse latency. */
 function together(parts: Outcome[]): Outcome {
   const sum = (read: (one: Outcome) => number) => parts.reduce((all, one) => all + read(one), 0)
   return {

@@ -1,4 +1,4 @@
-// Mail for an inbox of a benchmark, by SMTP.
+// Fills an inbox of a benchmark by SMTP.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -7,11 +7,12 @@ import type { RunningMailroom } from './mailroom.ts'
 const SESSIONS = 20
 const BATCH = 50
 
-/** A program sends one message of so many. */
+/** One message in this many comes from a program. */
 const RARE_EVERY = 500
 
 /**
- * Sends `count` messages by SMTP, pipelined, with bodies of about `bodyBytes`; every third answers an earlier one.
+ * Sends `count` messages by SMTP, pipelined, with bodies of about `bodyBytes`. Every third message
+ * replies to an earlier one.
  */
 export async function fillInbox(
   mailroom: Pick<RunningMailroom, 'smtpPort'>,

@@ -1,17 +1,18 @@
-// Limits a process, or each of its threads, to a share of a processor with control groups, so that the limit of a
-// service is known, whatever else runs on the machine. Needs root.
+// Limits a process, or each of its threads, to a share of a processor by control groups, so that a
+// service has the same limit whatever else runs on the machine. Needs root.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const PERIOD_US = 100_000
-/** Shorter for threads, which wait for each other. */
+/** Threads wait for each other, so their period is shorter. */
 const THREAD_PERIOD_US = 20_000
 const GROUPS = '/sys/fs/cgroup'
 
 /**
- * Limits the process, with all of its threads, to `share` of one processor (0.5 is half of it). The returned function
- * removes the group and must be called after the process has ended. Throws where control groups are missing.
+ * Limits the process, including all of its threads, to `share` of one processor (0.5 is half a
+ * processor). The returned function removes the group and must be called after the process has
+ * ended. Throws if control groups are not available.
  */
 export function holdToShare(pid: number, share: number): () => void {
   const isFirstVersion = existsSync(join(GROUPS, 'cpu'))
@@ -29,8 +30,9 @@ export function holdToShare(pid: number, share: number): () => void {
 }
 
 /**
- * Limits each thread that runs JavaScript to `share` of one processor, and the threads that it starts later together
- * with it. The same as `holdToShare` otherwise. Throws without control groups of the first version.
+ * Limits each thread that runs JavaScript, together with the threads that it starts later, to
+ * `share` of one processor. Otherwise like `holdToShare`. Throws without control groups of version
+ * 1.
  */
 export function holdThreadsToShare(pid: number, share: number): () => void {
   const folders: string[] = []

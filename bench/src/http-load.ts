@@ -1,5 +1,5 @@
-// The clients of the send benchmarks, in a process of their own: kept HTTP connections that each have one pending
-// request, on plain sockets. Prints the answers as JSON.
+// The clients of the send benchmarks, in a separate process: keep-alive HTTP connections on plain
+// sockets, each with one pending request. Prints the answers as JSON.
 
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
@@ -10,13 +10,13 @@ export type HttpPlan = {
   port: number
   key: string
   connections: number
-  /** Ends after so many seconds or requests, whichever comes first. */
+  /** Ends after this many seconds or requests, whichever comes first. */
   seconds: number
   requests: number
   method: 'GET' | 'POST'
-  /** One path for each connection, in rotation. */
+  /** One path per connection, in rotation. */
   paths: string[]
-  /** `{n}` becomes the number of the request. */
+  /** `{n}` is replaced by the number of the request. */
   body: string | null
 }
 
@@ -76,17 +76,17 @@ function requestText(path: string, body: string): string {
   return `${plan.method} ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${plan.key}\r\n${content}\r\n${body}`
 }
 
-/** A status, or the error instead of one. */
+/** The status of an answer, or an error. */
 type Answer = number | 'closed' | 'no answer'
 
-/** One request at a time; every answer has a Content-Length. */
+/** Sends one request at a time. Every answer must have a Content-Length. */
 function openConnection(): { ask(request: string): Promise<Answer>; close(): void } {
   const socket = connect({ port: plan.port, host: '127.0.0.1', noDelay: true })
   let buffered: Buffer = Buffer.alloc(0)
   let isClosed = false
   let tell: (answer: Answer) => void = () => {}
   socket.on('error', () => {})
-  // Includes answers that the server cuts off.
+  // An answer that the server cuts off also ends here.
   socket.on('close', () => {
     isClosed = true
     tell('closed')

@@ -1,11 +1,11 @@
-// Idle clients in their own process: subscribed WebSockets, and requests that wait for a message. Prints a line
-// when all of them wait, and ends with its input.
+// Idle clients in a separate process: subscribed WebSockets, and requests that wait for a message.
+// Prints a line once all are waiting, and exits when its input ends.
 
 import { request } from 'node:http'
 
 export type IdlePlan = {
   port: number
-  /** The clients use these in rotation. */
+  /** The accounts are used in rotation. */
   accounts: { key: string; inboxId: string }[]
   sockets: number
   waiters: number
@@ -15,7 +15,7 @@ const plan = JSON.parse(process.argv[2] ?? '{}') as IdlePlan
 const sockets: WebSocket[] = []
 for (let index = 0; index < plan.sockets; index++) sockets.push(await openSocket(accountOf(index)))
 for (let index = 0; index < plan.waiters; index++) wait(accountOf(index))
-// The last of them may be in transit; a new request comes after them.
+// The last requests may be in transit; the server handles this new request after them.
 await fetch(`http://127.0.0.1:${plan.port}/health`)
 process.stdout.write('{"waiting":true}\n')
 process.stdin.on('end', () => process.exit(0))
@@ -38,7 +38,7 @@ function openSocket({ key, inboxId }: IdlePlan['accounts'][number]): Promise<Web
   })
 }
 
-/** Repeats until the process ends. */
+/** Repeats the request until the process ends. */
 function wait({ key, inboxId }: IdlePlan['accounts'][number]): void {
   const asked = request(
     {

@@ -1,5 +1,6 @@
-// The cost of a slow resolver for receiving: the same mail into two services, one with immediate DNS, one with a
-// slow resolver that answers NXDOMAIN without SOA. Runs alternate; prints medians and their ratio.
+// Measures the cost of a slow resolver for receiving: the same mail into two services, one with
+// immediate DNS, one with a slow resolver that answers NXDOMAIN without SOA. Runs alternate. Prints
+// medians and their ratio.
 
 import { parseArgs } from 'node:util'
 import { openDnsServer } from './dns-server.ts'
@@ -9,13 +10,16 @@ import { startMailroom } from './mailroom.ts'
 
 type Lane = { readonly port: number; readonly runs: Outcome[] }
 
-/** Options: `--delay-ms 60` of each answer, `--seconds 12` a run, `--rounds 3`, `--sessions 20`, `--bytes 2048`. */
+/**
+ * Options: `--delay-ms 60` per answer, `--seconds 12` per run, `--rounds 3`, `--sessions 20`,
+ * `--bytes 2048`.
+ */
 export async function intakeDns(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
     options: {
       'delay-ms': { type: 'string', default: '60' },
-      // Longer than twice the five seconds that such an answer is cached.
+      // Longer than twice the five seconds for which an answer without SOA is cached.
       seconds: { type: 'string', default: '12' },
       rounds: { type: 'string', default: '3' },
       sessions: { type: 'string', default: '20' },

@@ -1,5 +1,5 @@
-// The common part of the benchmarks of receiving: the generator, its plan and report, its recipient, and the DNS
-// records of its sender.
+// The common part of the receiving benchmarks: the generator, its plan and report, its recipient,
+// and the DNS records of its sender.
 
 import { runToEnd } from './child.ts'
 
@@ -17,7 +17,7 @@ export const MODE_NAMES = { 'one-message': 'one message a connection', kept: 'ke
 
 export const RECIPIENT = 'bench@mailroom.localhost'
 
-/** Records under which the mail of the generator passes SPF and DMARC. */
+/** Records with which the generator's mail passes SPF and DMARC. */
 export const SENDER_RECORDS = {
   'sender.example': 'v=spf1 ip4:127.0.0.1 -all',
   '_dmarc.sender.example': 'v=DMARC1; p=reject',
@@ -30,13 +30,13 @@ export type LoadPlan = {
   mode: Mode
   messageBytes: number
   recipient: string
-  /** Text before every message: a signature field, or nothing. */
+  /** Text before every message: a signature field, or an empty string. */
   signature?: string
-  /** Messages a second over all sessions; as many as possible by default. */
+  /** Messages per second over all sessions; unlimited by default. */
   rate?: number
 }
 
-/** Sends by the plan from another process, and reports acknowledged messages. */
+/** Sends according to the plan from another process, and reports the acknowledged messages. */
 export function load(plan: LoadPlan): Promise<Outcome> {
   return runToEnd<Outcome>('load-generator.ts', plan)
 }

@@ -1,6 +1,7 @@
-// The fields and the body that all messages of the intake benchmark share, so that one signature covers them.
+// The fields and the body that are identical in all messages of the intake benchmark, so that one
+// signature covers them.
 
-/** Whole fields without their line ends. */
+/** Complete fields without their line ends. */
 export function sharedFields(recipient: string): string[] {
   return [
     'From: Bench Sender <bench@sender.example>',
@@ -13,7 +14,7 @@ export function sharedFields(recipient: string): string[] {
 
 const HEAD_BYTES = 300
 
-/** So long that a message with its fields has about `messageBytes`; it ends in CRLF. */
+/** A body that ends in CRLF and, with the fields, makes a message of about `messageBytes`. */
 export function bodyOf(messageBytes: number): string {
   const line = 'The quick brown fox jumps over the lazy dog, and then over the next one.\r\n'
   return line.repeat(Math.max(1, Math.round((messageBytes - HEAD_BYTES) / line.length)))

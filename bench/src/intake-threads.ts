@@ -1,5 +1,5 @@
-// Receiving in one, two and three threads, each thread of the service held to a share of a processor, in alternating
-// runs; and a page of the API while mail floods in. Needs root for the first.
+// Measures receiving in one, two and three threads, each limited to a share of a processor (needs
+// root), and the time of an API page while mail floods in. Runs alternate.
 
 import { Agent, get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,10 +20,13 @@ import { type RunningMailroom, startMailroom } from './mailroom.ts'
 
 const THREADS = [1, 2, 3]
 const MESSAGE_BYTES = 2048
-/** Pages are asked for at this pace, so that the client does not load the machine. */
+/** Pages are requested at this interval, so that the client does not load the machine. */
 const PAGE_GAP_MS = 5
 
-/** Options: `--seconds 4` a run, `--rounds 5`, `--sessions 20`, `--share 0.3` of a processor for each thread. */
+/**
+ * Options: `--seconds 4` per run, `--rounds 5`, `--sessions 20`, `--share 0.3` of a processor per
+ * thread.
+ */
 export async function intakeThreads(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
@@ -52,7 +55,7 @@ export async function intakeThreads(args: string[]): Promise<void> {
         messageBytes: MESSAGE_BYTES,
         recipient: RECIPIENT,
       })
-    // Warm, and all threads are started.
+    // The first run warms up the service and starts all threads.
     for (const mode of MODES) await run(mode, 2)
     return { service, inboxId: id, run }
   }
@@ -111,7 +114,10 @@ async function measureThreads(
   return rows
 }
 
-/** A page of 50 messages, idle and while mail arrives at the highest rate, in alternating runs. */
+/**
+ * Measures a page of 50 messages, idle and while mail arrives at the highest rate, in alternating
+ * runs.
+ */
 async function measurePages(
   { service, inboxId, run }: Started,
   { seconds, rounds }: { seconds: number; rounds: number },

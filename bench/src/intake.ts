@@ -1,5 +1,5 @@
-// Durable messages a second into the running service, compared with the yardstick in the same run, and the cost
-// of authentication. Runs alternate; prints medians and their ratios.
+// Measures durable messages per second into the running service, compared with the yardstick in the
+// same run, and the cost of authentication. Runs alternate. Prints medians and their ratios.
 
 import { parseArgs } from 'node:util'
 import type { Inbox } from '@mailroom/sdk'
@@ -22,7 +22,7 @@ import { makeSignature, type SharedSignature } from './signature.ts'
 /** One side of a comparison: a server and its mail. */
 type Lane = { port: number; recipient: string; signature: string; runs: Outcome[] }
 
-/** Options: `--seconds 5` a run, `--rounds 3`, `--sessions 20`, `--bytes 2048`. */
+/** Options: `--seconds 5` per run, `--rounds 3`, `--sessions 20`, `--bytes 2048`. */
 export async function intake(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,

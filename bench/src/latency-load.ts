@@ -1,5 +1,5 @@
-// The far ends of the latency benchmark in one process with one clock: sessions that send mail at a
-// steady rate, a WebSocket and a webhook's receiver. Prints as JSON how long after the final dot the
+// The load of the latency benchmark, in one process with one clock: sessions that send mail at a
+// steady rate, a WebSocket and a webhook receiver. Prints as JSON how long after the final dot the
 // reply, the frame and the request arrived.
 
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ export type LatencyPlan = {
   perSecond: number
   seconds: number
   messageBytes: number
-  /** Whether a webhook gets the events, too. */
+  /** Whether a webhook also receives the events. */
   hasWebhook: boolean
 }
 
@@ -52,7 +52,7 @@ const webhookId = plan.hasWebhook
   : null
 const socket = await openSocket()
 
-/** Fewer than one address may have. Due messages wait while all are busy. */
+/** Below the limit for one address. Due messages wait while all sessions are busy. */
 const SESSIONS = 40
 const idle: Peer[] = []
 for (let index = 0; index < SESSIONS; index++) idle.push(await openPeer(plan.smtpPort))
@@ -89,7 +89,7 @@ function quantilesOf(values: number[]): Quantiles {
   return { p50Ms: quantile(values, 0.5), p99Ms: quantile(values, 0.99) }
 }
 
-/** A repeated delivery of an event, which at-least-once allows, does not count. */
+/** At-least-once delivery may repeat an event; repetitions are ignored. */
 function note(kind: 'frame' | 'request', text: string, nowMs: number): void {
   const serialText = /"subject":"latency (\d+)"/.exec(text)?.[1]
   const dotMs = serialText === undefined ? undefined : dots.get(`${kind} ${serialText}`)

@@ -1,5 +1,5 @@
-// How soon an agent gets mail: from the client's final dot to the reply, the WebSocket frame and the webhook's
-// request; and the cost of idle clients.
+// Measures how soon an agent gets mail, from the client's final dot to the reply, the WebSocket
+// frame and the webhook request, and the cost of idle clients.
 
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,10 +12,13 @@ import type { LatencyOutcome, LatencyPlan } from './latency-load.ts'
 import { type RunningMailroom, startMailroom } from './mailroom.ts'
 
 const OPERATOR = 'bench-operator-0123456789-0123456789'
-/** As many WebSockets as an account may have. */
+/** The maximum WebSockets per account. */
 const SOCKETS_PER_ACCOUNT = 10
 
-/** Options: `--seconds 10` a rate, `--idle 1000` WebSockets and as many waiters, `--rounds 3`. */
+/**
+ * Options: `--seconds 10` per rate, `--idle 1000` WebSockets and equally many waiting requests,
+ * `--rounds 3`.
+ */
 export async function latency(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
@@ -48,7 +51,7 @@ export async function latency(args: string[]): Promise<void> {
   process.stdout.write(`\n${costs}\n`)
 }
 
-/** Messages a second over kept connections, into an inbox without readers of events. */
+/** Messages per second over kept connections, into an inbox without readers of events. */
 async function measureIntake(mailroom: RunningMailroom, rounds: number): Promise<number> {
   const { address } = await mailroom.client.inboxes.create({})
   const plan = {
@@ -95,7 +98,7 @@ async function measureLatencies(
   return rows
 }
 
-/** On a fresh service, because memory left by other work would hide the difference. */
+/** Uses a fresh service, because memory used by earlier work would hide the difference. */
 async function measureIdle({ idle, rounds }: { idle: number; rounds: number }): Promise<string> {
   const mailroom = await startMailroom({ MAILROOM_ADMIN_TOKEN: OPERATOR })
   try {
@@ -145,7 +148,7 @@ async function makeAccounts(
   return accounts
 }
 
-/** Memory of a process as the kernel counts it; 0 where there is no /proc. */
+/** Resident memory of a process; 0 on systems without /proc. */
 function residentKib(pid: number): number {
   try {
     return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)

@@ -1,5 +1,5 @@
-// Time to read a page of threads and of messages at three sizes of one inbox. Pages are the first
-// ones and pages from anywhere in the list.
+// Measures the time to read a page of threads and of messages at three sizes of an inbox, for first
+// pages and for pages from anywhere in the list.
 
 import { parseArgs } from 'node:util'
 import { seededDice } from '@mailroom/mail/test/seeded-dice.ts'
@@ -11,8 +11,9 @@ import { type RunningMailroom, startMailroom } from './mailroom.ts'
 const SIZES = [1_000, 30_000, 300_000]
 
 /**
- * Options: `--requests 500` a measurement, `--sizes 1000,30000,300000`, `--removed 0.5` of the messages of each inbox,
- * at random. Filling takes long: `--fill FOLDER` only fills a folder, and `--filled FOLDER` measures it.
+ * Options: `--requests 500` per measurement, `--sizes 1000,30000,300000`, `--removed 0.5` of the
+ * messages of each inbox, at random. Filling takes long: `--fill FOLDER` only fills a folder, and
+ * `--filled FOLDER` measures a filled one.
  */
 export async function list(args: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -50,7 +51,7 @@ async function measure(
   const rows = [['page', 'messages', 'p50 ms', 'p99 ms', 'p50 ratio']]
   for (const measured of measurements(mailroom)) {
     await sample(measured, inboxes.slice(0, 1), requests / 5)
-    // Sizes alternate, so that other work on the machine affects all of them.
+    // Sizes alternate, so that other work on the machine affects all of them equally.
     const times = await sample(measured, inboxes, requests)
     const first = quantile(times[0] ?? [], 0.5)
     for (const [index, inbox] of inboxes.entries()) {
@@ -66,7 +67,7 @@ async function measure(
 
 const REMOVALS_AT_ONCE = 16
 
-/** Removes the share of the messages one by one, in a random order that is the same in every run. */
+/** Removes a share of the messages one by one, in a random order that is the same in every run. */
 async function removeSome(
   { client }: RunningMailroom,
   inbox: Inbox,
@@ -134,9 +135,9 @@ async function sample(
   for (let request = 0; request < requests; request++) {
     for (const [index, inbox] of inboxes.entries()) {
       const pages = Math.max(1, Math.floor((totals[index] ?? 0) / 50))
-      // A low-discrepancy walk over all pages: the same ones in every run.
+      // A low-discrepancy sequence over all pages, the same in every run.
       const page = isDeep ? Math.floor(((request * 0.618034) % 1) * pages) : 0
-      // What was read from a message is kept, so the messages of a small inbox would all be known.
+      // Read messages are cached, so all messages of a small inbox would be in memory.
       if (isDeep) await run(inbox, page * 50)
       const startMs = performance.now()
       await run(inbox, page * 50)

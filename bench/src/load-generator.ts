@@ -1,5 +1,5 @@
-// The clients of the intake benchmark, in a process of their own: sessions that each send one message at a time,
-// command by command, on plain sockets. Prints the acknowledged messages as JSON.
+// The clients of the intake benchmark, in a separate process: sessions on plain sockets that each
+// send one message at a time, command by command. Prints the acknowledged messages as JSON.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { LoadPlan } from './intake-load.ts'
@@ -53,7 +53,7 @@ async function runSession(): Promise<void> {
   }
 }
 
-/** The time of the next message at a given rate; late messages are not made up for. */
+/** Waits for the time of the next message at a given rate. Delays are not made up for. */
 async function turn(): Promise<void> {
   if (plan.rate === undefined) return
   const nowMs = performance.now()

@@ -1,5 +1,5 @@
-// The service under test, as a user starts it: its own process, its own data directory, default
-// durability.
+// The service under test, as a user starts it, in a separate process with a data directory and
+// default durability.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -10,7 +10,9 @@ import { Mailroom } from '@mailroom/sdk'
 import { startServer } from './child.ts'
 
 const KEY = 'bench-key-0123456789-0123456789'
-/** The same for a kept folder; without one a service on PostgreSQL begins with a warning. */
+/**
+ * A fixed key, so that a kept folder can be used again, and PostgreSQL starts without a warning.
+ */
 const SECRET_KEY = Buffer.alloc(32, 'bench').toString('base64')
 
 export type RunningMailroom = {
@@ -20,13 +22,13 @@ export type RunningMailroom = {
   smtpPort: number
   dataDir: string
   pid: number
-  /** Ends it, and removes its data unless told to keep them. */
+  /** Stops the service and, unless `keeps` is set, removes its data. */
   stop(options?: { keeps: boolean }): Promise<void>
 }
 
 /**
- * Starts the service on an empty data directory, or on one that an earlier start kept; limits that
- * would stop a benchmark are raised.
+ * Starts the service on an empty data directory, or on the kept directory of an earlier run. Limits
+ * that would stop a benchmark are raised.
  */
 export async function startMailroom(
   env: Record<string, string> = {},
@@ -45,7 +47,7 @@ export async function startMailroom(
       MAILROOM_BOOTSTRAP_API_KEY: KEY,
       MAILROOM_SECRET_KEY: SECRET_KEY,
       MAILROOM_LIMIT_API_PER_MINUTE: '100000000',
-      // Refuses at once, so that the machine's DNS does not count.
+      // Refuses immediately, so that the machine's DNS has no effect.
       MAILROOM_DNS_SERVERS: '127.0.0.1:9',
       ...env,
     },
@@ -64,7 +66,7 @@ export async function startMailroom(
   }
 }
 
-/** The flags of the runtime in `npm start`. */
+/** The runtime flags of `npm start`. */
 function startFlags(): string[] {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   const { scripts } = JSON.parse(text) as { scripts: { start: string } }

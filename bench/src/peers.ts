@@ -1,6 +1,6 @@
-// The service compared with other mail servers: the same generator, messages and disk, alternating runs, medians
-// and their ratios. Needs root, because two of them are unpacked from Debian's packages and started in a mount
-// namespace; nothing is installed.
+// Compares the service with other mail servers: the same generator, messages and disk, alternating
+// runs, medians and their ratios. Needs root, because two servers are unpacked from Debian's
+// packages and started in a mount namespace. Nothing is installed.
 
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -36,8 +36,8 @@ const SETTLE_MS_MAX = 120_000
 const PEERS = { postfix: startPostfix, opensmtpd: startOpenSmtpd, haraka: startHaraka }
 
 /**
- * Options: `--seconds 5` a run, `--rounds 3`, `--sessions 20`, `--bytes 2048`, and
- * `--peers postfix,opensmtpd,haraka`.
+ * Options: `--seconds 5` per run, `--rounds 3`, `--sessions 20`, `--bytes 2048`, `--peers
+ * postfix,opensmtpd,haraka`.
  */
 export async function peers(args: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -51,7 +51,7 @@ export async function peers(args: string[]): Promise<void> {
     },
   })
   const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'bench-peers-'))
-  // Their own users must be able to read it.
+  // The servers' own users must be able to read the folder.
   chmodSync(folder, 0o755)
   const servers: PeerServer[] = []
   const dns = await openDnsServer({ texts: SENDER_RECORDS })
@@ -100,7 +100,7 @@ type Plan = {
   seconds: number
 }
 
-/** Waits for deliveries after the reply, so that they do not slow the next server's run. */
+/** Waits for deliveries that follow the reply, so that they do not slow the next server's run. */
 async function run(lane: Lane, plan: Plan, isMeasured: boolean): Promise<void> {
   const beganMs = performance.now()
   const outcome = await load({ ...plan, port: lane.server.port })

@@ -1,5 +1,5 @@
-// The cost of a long queue for other work: reading and accepting with and without waiting deliveries, and a start
-// with them.
+// Measures the cost of a long queue for other work: reading and accepting with and without waiting
+// deliveries, and starting with them.
 
 import { parseArgs } from 'node:util'
 import { runToEnd } from './child.ts'
@@ -8,7 +8,7 @@ import type { HttpOutcome } from './http-load.ts'
 import { type RunningMailroom, startMailroom } from './mailroom.ts'
 import { NO_SEND_LIMITS, sendPlan } from './send.ts'
 
-/** Options: `--waiting 100000`, `--seconds 5` a run, `--rounds 3`. */
+/** Options: `--waiting 100000`, `--seconds 5` per run, `--rounds 3`. */
 export async function queue(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
@@ -19,7 +19,7 @@ export async function queue(args: string[]): Promise<void> {
     },
   })
   const options = { seconds: Number(values.seconds), rounds: Number(values.rounds) }
-  // Nothing listens there, so each delivery is tried once and waits.
+  // The port is closed, so each delivery is tried once and then waits.
   const env = {
     ...NO_SEND_LIMITS,
     MAILROOM_DELIVERY: 'direct',
@@ -27,7 +27,7 @@ export async function queue(args: string[]): Promise<void> {
     MAILROOM_ALLOW_PRIVATE_EGRESS: 'true',
   }
   const idle = await startMailroom({ ...env, MAILROOM_ROLES: 'http,smtp' })
-  // Pages are full in both measurements.
+  // The first requests fill the pages, which are full in both measurements.
   const some = { seconds: 60, requests: 2_000, to: 'someone@[127.0.0.1]' }
   await runToEnd<HttpOutcome>('http-load.ts', await sendPlan(idle, some))
   const empty = await measure(idle, options)

@@ -1,5 +1,5 @@
-// Mail that arrives while the messages of an inbox end at its retention: p99 of intake at a steady rate before,
-// while they are removed, and after.
+// Measures the p99 latency of intake at a steady rate before, during and after the removal of an
+// inbox's expired messages.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,10 @@ import { Words } from './words.ts'
 
 const RETENTION_DAYS = 30
 
-/** Options: `--messages 1000000` that are too old, `--rate 300` messages a second meanwhile, `--seconds 30` a figure. */
+/**
+ * Options: `--messages 1000000` expired ones, `--rate 300` new messages per second, `--seconds 30`
+ * per figure.
+ */
 export async function retention(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
@@ -89,11 +92,14 @@ export async function retention(args: string[]): Promise<void> {
 
 type Columns = Record<string, SQLInputValue>
 
-/** Different texts, and the words of each: 1.8 KiB. */
+/** Number of different texts, and words per text (1.8 KiB). */
 const TEXTS = 2_000
 const WORDS = 280
 
-/** Copies of the inbox's one message with such texts, each in a thread of its own, stored before the retention. */
+/**
+ * Copies the inbox's only message with different texts, each copy in a separate thread, with a
+ * storage time before the retention.
+ */
 function fill(file: string, inboxId: string, messages: number): void {
   const db = new DatabaseSync(file)
   db.exec('pragma synchronous = off')

@@ -1,19 +1,20 @@
-// Fills the tables of the service with many messages, as if they had come evenly over the time that
-// events are kept: written by the database itself, in its own order, indexes last.
+// Fills the tables of the service with many messages, as if they had arrived evenly over the time
+// for which events are kept. The database itself writes the rows, in its own order, and indexes
+// last.
 
 import { largeRows, type Size, smallRows, TOTALS } from './scale-rows.ts'
 
-/** Runs SQL on a connection of its own. */
+/** Runs SQL on a separate connection. */
 export type Run = (text: string) => Promise<Record<string, unknown>[]>
 
-/** Empties and fills every table. `atOnce` statements run in parallel. */
+/** Empties and fills every table, with `atOnce` statements in parallel. */
 export async function fill(run: Run, size: Size, atOnce = 3): Promise<void> {
   for (const statement of smallRows(size)) await run(statement)
   await run('analyze scale_ticks, scale_inboxes')
   const rows = largeRows(size)
   const { indexes, references } = await dropIndexes(run, Object.keys(rows))
   const filling = Object.entries(rows).map(
-    // In the transaction that empties the table, its rows need not be written to the log.
+    // Rows written in the transaction that empties the table need not be logged.
     ([table, values]) => `begin; truncate ${table}; insert into ${table} ${values}; commit`,
   )
   for (const statements of [filling, indexes, references]) await sideBySide(run, statements, atOnce)
@@ -22,8 +23,8 @@ export async function fill(run: Run, size: Size, atOnce = 3): Promise<void> {
 }
 
 /**
- * Removes the indexes and primary keys of these tables and the foreign keys that refer to them, and returns the
- * statements that make them anew, `references` last.
+ * Removes the indexes and primary keys of these tables and the foreign keys that refer to them.
+ * Returns the statements that recreate them, with `references` last.
  */
 async function dropIndexes(run: Run, tables: string[]) {
   const names = tables.map((table) => `'${table}'`).join(', ')

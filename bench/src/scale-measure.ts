@@ -1,5 +1,6 @@
-// The cost of the service's own queries and transactions on a filled database: time, which depends on the machine's
-// load, and pages and log, which do not. One at a time, on one connection.
+// Measures the cost of the service's own queries and transactions on a filled database: time, which
+// depends on the machine's load, and pages and log, which do not. Operations run one at a time on
+// one connection.
 
 import { listEvents } from '@mailroom/server/events/store/events.ts'
 import { readLog } from '@mailroom/server/events/store/log.ts'
@@ -24,7 +25,7 @@ export type Figures = {
   name: string
   p50Ms: number
   p99Ms: number
-  /** Pages read, and those of them that the server had to read from its files. */
+  /** Pages that were read in total, and pages that the server read from its files. */
   pages: number
   pagesRead: number
   walBytes: number
@@ -41,7 +42,7 @@ type Operation = { name: string; run(round: number): Promise<unknown> }
 
 const WARM_ROUNDS = 100
 
-/** Runs every operation `rounds` times, each time elsewhere in the database. */
+/** Runs every operation `rounds` times, each time in another part of the database. */
 export async function measure(
   db: Db,
   { run, messages, rounds }: { run: Run; messages: number; rounds: number },
@@ -168,7 +169,7 @@ function writes(db: Db, at: (round: number) => Sample): Operation[] {
   ]
 }
 
-/** As the SMTP server does, for a sender who has not written before. */
+/** Receives a message like the SMTP server, from a sender who has not written before. */
 export function receive(db: Db, sample: Sample, parentKeys: string[]): Promise<unknown> {
   const key = `${makeId('msg')}@firm.example`
   const input = arriving(sample, [sample.inboxId], { key, parentKeys })
@@ -196,7 +197,7 @@ async function readCounts(db: Db): Promise<Counts> {
 const SAMPLE_COLUMNS = `account_id as "accountId", pod_id as "podId", inbox_id as "inboxId",
   total::integer as total`
 
-/** Inboxes all over the database, and for each a message from anywhere in it. */
+/** Inboxes from all over the database, each with a random message. */
 export async function drawSamples(run: Run, count: number): Promise<Sample[]> {
   const rows = await run(`
     select ${SAMPLE_COLUMNS.replaceAll(/(\w+_id)/g, 'drawn.$1')}, messages.id as "messageId",

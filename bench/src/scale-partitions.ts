@@ -1,5 +1,5 @@
-// The same tables in partitions: by time (which ids contain) for rows that are read and removed by time, and by
-// account for rows that stay with an account.
+// The same tables in partitions: by time (which ids contain) for rows that are read and removed by
+// time, and by account for other rows.
 
 import { DAY_MS } from '@mailroom/server/platform/units.ts'
 import type { Run } from './scale-fill.ts'
@@ -9,13 +9,13 @@ export type Partitioning = { table: string; column: string } & (
   | { modulus: number }
 )
 
-/** The large tables; the logs of events and of webhooks in parts of so many days. */
+/** The large tables, with the logs of events and of webhooks in partitions of `everyDays` days. */
 export function partitionings(everyDays: number): Partitioning[] {
   return [
     { table: 'events', column: 'id', prefix: 'evt', everyDays },
     { table: 'webhook_deliveries', column: 'id', prefix: 'dlv', everyDays },
     { table: 'deliveries', column: 'id', prefix: 'dlv', everyDays: 7 },
-    // Has no account: several accounts' messages may refer to the same bytes.
+    // The table has no account, because messages of several accounts may refer to the same bytes.
     { table: 'raw_messages', column: 'id', prefix: 'raw', everyDays: 7 },
     { table: 'messages', column: 'account_id', modulus: 16 },
     { table: 'threads', column: 'account_id', modulus: 16 },
@@ -33,7 +33,7 @@ export async function partitionEmpty(
   const method = 'modulus' in partitioning ? 'hash' : 'range'
   await run(`create table ${table}_parts
     (like ${table} including defaults including identity) partition by ${method} (${column})`)
-  // Without the foreign keys that refer to it.
+  // The foreign keys that refer to the table are dropped too.
   await run(`drop table ${table} cascade`)
   await run(`alter table ${table}_parts rename to ${table}`)
   for (const statement of partitionsOf(partitioning, { fromMs, toMs })) await run(statement)
@@ -45,7 +45,7 @@ export async function partitionEmpty(
 
 type Whole = { key: string; keyText: string; indexes: string[] }
 
-/** The primary key of a table and its other indexes, as statements that make them. */
+/** The statements that create the primary key of a table and its other indexes. */
 async function readWhole(run: Run, table: string): Promise<Whole> {
   const [key] = await run(`select conname as name, pg_get_constraintdef(oid) as text
     from pg_constraint where contype = 'p' and conrelid = '${table}'::regclass`)
@@ -83,7 +83,7 @@ function partitionsOf(
   ]
 }
 
-/** The smallest id of this time: the first ten letters of base32 are a UUIDv7's time. */
+/** The smallest id of a time: the first ten base32 characters of a UUIDv7 are its time. */
 function idAt(prefix: string, timeMs: number): string {
   const digits = '0123456789abcdefghjkmnpqrstvwxyz'
   const letters = Array.from({ length: 10 }, (_, index) => {
@@ -92,7 +92,7 @@ function idAt(prefix: string, timeMs: number): string {
   return `${prefix}_${letters.join('')}`
 }
 
-/** A date as in the names of partitions. */
+/** A date in the format of partition names. */
 export function dayOf(timeMs: number): string {
   return new Date(timeMs).toISOString().slice(0, 10).replaceAll('-', '')
 }

@@ -1,7 +1,7 @@
-// The rows of `scale-fill.ts` as SQL: every row is a function of its message's number. Each message has its own
-// time; one in ten goes to the first inbox, the others to the other inboxes in rotation. Two consecutive messages
-// of an inbox make a thread, and two fifths of the second ones were sent. Bodies are short, because rows and
-// indexes are measured, not texts.
+// The rows of `scale-fill.ts` as SQL, each a function of its message's number. Each message has a
+// different time. One in ten goes to the first inbox, and the rest to the other inboxes in
+// rotation. Two consecutive messages of an inbox form a thread, and two fifths of the second ones
+// were sent. Bodies are short, because rows and indexes are measured, not texts.
 
 import { EVENT_MS } from '@mailroom/server/events/model.ts'
 
@@ -9,18 +9,20 @@ export type Size = { messages: number; inboxes: number; endMs: number }
 
 const INBOXES_PER_ACCOUNT = 10
 const LARGE_EVERY = 10
-/** Messages with the same time in their ids, which a counter after it distinguishes. */
+/** Number of messages with the same time in their ids; a counter distinguishes them. */
 const TICK = 1_000
-/** Destinations of pending deliveries, which belong to the last so many sent messages. */
+/** Number of destinations of pending deliveries, which belong to the newest sent messages. */
 const LANES = 200
 const WAITING_SHARE = 20
 
-/** This many messages until now, a thousand for each inbox and ten thousand for each account. */
+/**
+ * The size of a database with this many messages: a thousand per inbox, ten thousand per account.
+ */
 export function sizeOf(messages: number): Size {
   return { messages, inboxes: Math.max(20, Math.round(messages / 1_000)), endMs: Date.now() }
 }
 
-/** Small tables, filled first: accounts and their inboxes, and the prefixes of ids. */
+/** Small tables, filled first: accounts, their inboxes, and the prefixes of ids. */
 export function smallRows({ messages, inboxes, endMs }: Size): string[] {
   const stepMs = stepOf(messages)
   const digits = "'0123456789abcdefghjkmnpqrstvwxyz'"
@@ -28,7 +30,7 @@ export function smallRows({ messages, inboxes, endMs }: Size): string[] {
     .map((shift) => `substr(${digits}, ((ms >> ${shift}) & 31)::integer + 1, 1)`)
     .join(' || ')
   return [
-    // The first ten letters of a UUIDv7 in base32 are the time.
+    // The first ten base32 characters of a UUIDv7 are its time.
     `create or replace function scale_time(ms bigint) returns text language sql immutable
        as $$ select ${letters} $$`,
     `create or replace function scale_id(prefix text, begun text, n bigint) returns text
@@ -64,7 +66,7 @@ export function smallRows({ messages, inboxes, endMs }: Size): string[] {
   ]
 }
 
-/** Large tables, each with the rest of an `insert` of the rows of all messages. */
+/** Large tables, each with the rest of an `insert` for the rows of all messages. */
 export function largeRows(size: Size): Record<string, string> {
   const arrivals = `(${arrivalsOf(size)}) as arrivals`
   const common = { account_id: 'account_id', created_at: 'created_at' }
@@ -166,7 +168,7 @@ export function largeRows(size: Size): Record<string, string> {
   }
 }
 
-/** Columns and their values as SQL. */
+/** A select of values by column, as SQL. */
 function rows(from: string, values: Record<string, string>): string {
   return `(${Object.keys(values).join(', ')}) overriding system value
     select ${Object.values(values).join(', ')} from ${from}`
@@ -184,11 +186,11 @@ export const TOTALS = [
      (select transaction_id, sequence from events order by transaction_id desc, sequence desc limit 1)`,
 ]
 
-/** One row for each message. */
+/** One row per message. */
 function arrivalsOf(size: Size): string {
   const { messages, inboxes } = size
   const others = inboxes - 1
-  // The number of the message of this place and turn.
+  // The number of the message at this index and turn.
   const at = (turn: string) => `${turn} + (${turn}) / ${LARGE_EVERY - 1} + 1`
   return `select placed.*, own.begun, begins.begun as first_begun, scale_inboxes.*,
     ${timeOf('n', size)} as created_at,

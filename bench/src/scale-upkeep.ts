@@ -1,5 +1,5 @@
-// The size and upkeep of a filled database: sizes, the pages that arriving mail keeps in memory, removal of
-// expired rows and partitions, vacuum, and reading everything for a backup.
+// Measures the size and upkeep of a filled database: sizes, the pages that arriving mail keeps in
+// memory, removal of expired rows and partitions, vacuum, and reading everything for a backup.
 
 import { EVENT_MS } from '@mailroom/server/events/model.ts'
 import { DAY_MS } from '@mailroom/server/platform/units.ts'
@@ -12,7 +12,7 @@ import { dayOf, partitionings } from './scale-partitions.ts'
 
 const MIB = 2 ** 20
 
-/** Sizes of the large tables and of each of their indexes, partitions added up. */
+/** Sizes of the large tables and of their indexes, with partitions added up. */
 export async function describeSizes(run: Run, messages: number): Promise<string> {
   const rows = await run(`
     with recursive parts as (
@@ -44,7 +44,10 @@ export async function describeSizes(run: Run, messages: number): Promise<string>
   ])
 }
 
-/** The pages that `count` messages to inboxes all over the database touched, from an empty cache. */
+/**
+ * The pages that `count` messages to inboxes all over the database touch, starting with an empty
+ * cache.
+ */
 export async function describeHotSet(db: Db, run: Run, count: number): Promise<string> {
   const samples = await drawSamples(run, count)
   await run('create extension if not exists pg_buffercache')
@@ -69,7 +72,9 @@ export async function describeHotSet(db: Db, run: Run, count: number): Promise<s
   ])
 }
 
-/** The service's own removal of a day's rows, at most `steps` steps, and the vacuum after it. */
+/**
+ * The service's own removal of a day's rows, in at most `steps` steps, and the vacuum afterwards.
+ */
 export async function describeRemoval(db: Db, run: Run, steps: number): Promise<string> {
   const untilMs = Date.now() - EVENT_MS + DAY_MS / 2
   const count = async () => {
@@ -100,7 +105,7 @@ export async function describeRemoval(db: Db, run: Run, steps: number): Promise<
   return lines.join('\n')
 }
 
-/** The same by partitions: the oldest whole day of both logs is dropped. */
+/** The same removal by partitions: drops the oldest complete day of both logs. */
 export async function describeDrop(run: Run): Promise<string> {
   const lines: string[] = []
   for (const name of ['events', 'webhook_deliveries']) {
@@ -125,7 +130,7 @@ export async function describeDrop(run: Run): Promise<string> {
   return lines.join('\n')
 }
 
-/** Every row as text, as a dump has to read it; nothing is kept. */
+/** Reads every row as text, as a dump does, without keeping any. */
 export async function describeDump(run: Run): Promise<string> {
   let bytes = 0
   const tookS = await timed(async () => {

@@ -1,5 +1,5 @@
-// Many messages in PostgreSQL: the cost of the service's own queries and transactions, in today's tables and in
-// partitions, their size on disk, and the cost of their upkeep.
+// Measures many messages in PostgreSQL: the cost of the service's own queries and transactions, in
+// today's tables and in partitions, their size on disk, and the cost of their upkeep.
 
 import { readFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
@@ -24,13 +24,14 @@ import {
   describeSizes,
 } from './scale-upkeep.ts'
 
-/** The parts of a run, in this order. */
+/** The parts of a run, in order. */
 const PARTS = ['sizes', 'queries', 'hot', 'together', 'removal', 'dump'] as const
 
 /**
- * Options: `--messages 100000,1000000`, `--layouts today,daily,weekly`, `--rounds 500` an operation,
- * `--parts` of a list, `--postgres URL` of a server's superuser where databases `scale_…` are made and
- * those that are there already are used again; without it a server is started and removed.
+ * Options: `--messages 100000,1000000`, `--layouts today,daily,weekly`, `--rounds 500` per
+ * operation, `--parts` as a list, `--postgres URL` of a server's superuser. Databases named
+ * `scale_…` are created on that server, and existing ones are used again. Without the URL, a
+ * temporary server is started.
  */
 export async function scale(args: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -102,7 +103,7 @@ async function examine(
   }
 }
 
-/** False if it exists already. */
+/** Returns false if the database exists already. */
 async function createDatabase(serverUrl: string, name: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: serverUrl })
   await client.connect()
@@ -147,8 +148,9 @@ const TOGETHER = 8
 const TOGETHER_MS = 10_000
 
 /**
- * The rate at which mail is written with several concurrent transactions, each durable, and the processor time, here
- * and of the server if it runs on this machine; load affects processor time less.
+ * The rate at which mail is written in several concurrent, durable transactions, and the processor
+ * time of this process and, if it is local, of the server. Load on the machine affects processor
+ * time less than the rate.
  */
 async function receiveTogether(db: Db, run: Run): Promise<string> {
   const samples = await drawSamples(run, 5_000)
@@ -171,7 +173,7 @@ async function receiveTogether(db: Db, run: Run): Promise<string> {
 
 const TICKS_A_SECOND = 100
 
-/** Octets of the service's connections to this database, as Linux counts them. */
+/** Processor time of the service's connections to this database, as Linux reports it. */
 async function readProcessorMs(run: Run): Promise<number> {
   const rows = await run(`select pid from pg_stat_activity
     where datname = current_database() and application_name = 'mailroom'`)

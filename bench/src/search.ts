@@ -1,6 +1,7 @@
-// Search in an inbox of many messages on both databases: time to index them, size of the index, and time of
-// several kinds of searches and of filtered lists, each for other words, with the longest time in which they blocked
-// the main thread. With SQLite each kind is also run on the main thread, for comparison.
+// Measures search in an inbox of many messages on both databases: the time to index them, the size
+// of the index, and the time of several kinds of searches and of filtered lists. Each search uses
+// other words. Also measures the longest time for which the main thread was blocked. With SQLite,
+// `--compare` runs each kind on the main thread too.
 
 import { existsSync, statSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -28,9 +29,10 @@ import { describeMachine, quantile, table } from './figures.ts'
 import { Words } from './words.ts'
 
 /**
- * Options: `--messages 300000`, `--rounds 20` a kind, `--engines sqlite,postgres`, `--compare` for searches on the main
- * thread too. With `--when <path>` it measures once this file exists, and PostgreSQL makes the index of words after
- * all entries, which is quicker and not how the service works.
+ * Options: `--messages 300000`, `--rounds 20` per kind, `--engines sqlite,postgres`, `--compare`
+ * for searches on the main thread too. With `--when <path>`, measuring starts once this file
+ * exists, and PostgreSQL builds the word index after all entries, which is quicker than in the
+ * service.
  */
 export async function search(args: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -104,7 +106,7 @@ async function measure(
   ].join('\n')
 }
 
-/** Statements that take longer than the service would wait. */
+/** Allows statements that take longer than the service would wait. */
 async function runLong({ place }: TestDatabase, text: string): Promise<void> {
   const { Client } = await import('pg')
   const client = new Client({ connectionString: place })
@@ -218,7 +220,7 @@ async function measureFilter(
 
 type Kind = { q: (round: number) => string; sort?: 'newest' | 'rank'; atOnce?: number }
 
-/** Words by how common they are: number 0 is in nearly every message, number 30,000 in some. */
+/** Words by frequency: number 0 is in nearly every message, number 30,000 in a few. */
 function kinds(words: Words, messages: number): Record<string, Kind> {
   const before = () => `before:${new Date(messages / 100).toISOString()}`
   const common = (round: number) => words.at(round % 5)
@@ -359,7 +361,7 @@ async function insert(
   writing.exec('commit')
 }
 
-/** At full speed, without the pauses of the service. */
+/** Indexes at full speed, without the pauses of the service. */
 async function index(db: Db, inboxId: string): Promise<{ tookMs: number; longestMs: number }> {
   const startMs = performance.now()
   let longestMs = 0
@@ -383,8 +385,9 @@ async function sizeOf({ db, place }: TestDatabase): Promise<number> {
 }
 
 /**
- * The longest time in which the event loop was blocked, and the most processor time that this thread took meanwhile,
- * on which other work on the machine has less influence; ends the measurement.
+ * Measures until the returned function is called: the longest time for which the event loop was
+ * blocked, and the most processor time that this thread used in such a time. Other work on the
+ * machine affects the processor time less.
  */
 function watchStalls(): () => Promise<{ longestMs: number; processorMs: number }> {
   const longest = { longestMs: 0, processorMs: 0 }

@@ -1,5 +1,5 @@
-// Sends accepted by the API a second: composed, signed, committed with their deliveries and synced to
-// disk before the answer.
+// Measures sends per second that the API accepts: composed, signed, committed with their deliveries
+// and synced to disk before the answer.
 
 import { parseArgs } from 'node:util'
 import { runToEnd } from './child.ts'
@@ -7,7 +7,7 @@ import { describeMachine, median, table } from './figures.ts'
 import type { HttpOutcome, HttpPlan } from './http-load.ts'
 import { type RunningMailroom, startMailroom } from './mailroom.ts'
 
-/** Limits that would stop a benchmark. */
+/** Settings that raise the limits that would stop a benchmark. */
 export const NO_SEND_LIMITS = {
   MAILROOM_LIMIT_SENDS_PER_MINUTE: '100000000',
   MAILROOM_LIMIT_SENDS_PER_DAY: '100000000',
@@ -21,7 +21,7 @@ export const SEND_TEXT = 'All work and no play makes a dull agent. '.repeat(25).
 
 const CONNECTIONS = 16
 
-/** The requests of each connection; every connection sends from its own inbox. */
+/** The requests of each connection. Every connection sends from a different inbox. */
 export async function sendPlan(
   mailroom: RunningMailroom,
   bounds: { seconds: number; requests: number; to?: string },
@@ -42,7 +42,7 @@ export async function sendPlan(
   }
 }
 
-/** Options: `--seconds 10` a run, `--rounds 3`. */
+/** Options: `--seconds 10` per run, `--rounds 3`. */
 export async function send(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,

@@ -1,5 +1,5 @@
-// A DKIM signature (RFC 6376) shared by many messages: it covers fields and a body that are equal in all of them,
-// so it costs the load generator nothing.
+// A DKIM signature (RFC 6376) that many messages share. It covers only fields and a body that are
+// identical in all of them, so signing costs the load generator nothing.
 
 import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 
@@ -7,13 +7,15 @@ const DOMAIN = 'sender.example'
 const SELECTOR = 'bench'
 
 export type SharedSignature = {
-  /** The whole field with its line end. */
+  /** The complete field with its line end. */
   readonly field: string
-  /** The name and the text of the DNS record with the key. */
+  /** The name and the text of the DNS record with the public key. */
   readonly record: { readonly name: string; readonly text: string }
 }
 
-/** `fields` as they are, without folding or repeated spaces; `body` with one line end at its end. */
+/**
+ * `fields` must have no folding or repeated spaces, and `body` must end with exactly one line end.
+ */
 export function makeSignature(fields: readonly string[], body: string): SharedSignature {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const names = fields.map((field) => field.slice(0, field.indexOf(':')).toLowerCase())

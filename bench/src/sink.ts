@@ -1,5 +1,5 @@
-// A mail server that accepts everything at once and stores nothing, for the delivery benchmark. Prints its port,
-// then a line of JSON for each `report` on its standard input.
+// A mail server for the delivery benchmark that accepts everything immediately and stores nothing.
+// Prints its port, then a line of JSON for each `report` on its standard input.
 
 import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'

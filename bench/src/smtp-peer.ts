@@ -3,7 +3,7 @@
 import { connect, type Socket } from 'node:net'
 
 export type Peer = {
-  /** Rejects when the reply has another code, or the connection ends. */
+  /** Sends a command. Rejects if the reply has another code or the connection ends. */
   say(text: string, code: number): Promise<void>
   close(): void
 }
@@ -11,7 +11,7 @@ export type Peer = {
 /** A server with a full backlog drops connections that the client considers open. */
 const GREETING_MS_MAX = 2_000
 
-/** Resolves after the reply to EHLO. Rejects when no greeting comes within two seconds. */
+/** Resolves after the reply to EHLO. Rejects if no greeting arrives within two seconds. */
 export async function openPeer(port: number): Promise<Peer> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   const replies = readReplies(socket)

@@ -1,5 +1,6 @@
-// A steady load for a long time, to see whether memory, descriptors and latency stay constant: half of the highest
-// rate just before, together with sends, pages and a webhook.
+// Runs a steady load for a long time, to see whether memory, descriptors and latency stay constant.
+// The rate is half of the highest rate measured just before, together with sends, pages and a
+// webhook.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -22,7 +23,10 @@ type Look = {
 
 const WARM_UP_SECONDS = 60
 
-/** Options: `--minutes 20`, `--sessions 10`, `--bytes 2048`, `--rate` messages a second instead of half. */
+/**
+ * Options: `--minutes 20`, `--sessions 10`, `--bytes 2048`, `--rate` in messages per second instead
+ * of half.
+ */
 export async function soak(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
@@ -73,7 +77,7 @@ export async function soak(args: string[]): Promise<void> {
 }
 
 async function lookAt({ pid }: RunningMailroom): Promise<Pick<Look, 'residentMb' | 'descriptors'>> {
-  // Garbage of the minute is collected when there is time.
+  // The pause gives the runtime time to collect the garbage of the last minute.
   await wait(2_000)
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const residentKb = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1])
@@ -104,7 +108,7 @@ function rowsOf(looks: Look[]): string[][] {
   ]
 }
 
-/** Slope of the best-fitting line through the resident memory, in MB a minute. */
+/** Slope of the best-fitting line through the resident memory, in MB per minute. */
 function slopeOf(looks: Look[]): number {
   const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
   const [x, y] = [

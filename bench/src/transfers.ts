@@ -1,5 +1,6 @@
-// An inbox out of one service and into another, in each format: time, the largest memory of both services, and
-// whether every message came back with its octets, thread, date and flag.
+// Exports an inbox from one service and imports it into another, in each format. Measures the time
+// and the peak memory of both services, and checks that every message kept its octets, thread, date
+// and flag.
 
 import { openAsBlob, readFileSync, writeFileSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
@@ -64,7 +65,7 @@ export async function transfers(args: string[]): Promise<void> {
   }
 }
 
-/** Marks each hundredth thread of the newest ten thousand as read. */
+/** Marks every hundredth thread of the newest ten thousand as read. */
 async function readSome({ client }: RunningMailroom, inboxId: string): Promise<void> {
   for (let offset = 0; offset < 10_000; offset += 100) {
     const { data } = await client.threads.list(inboxId, { limit: 1, offset }).page()
@@ -72,7 +73,7 @@ async function readSome({ client }: RunningMailroom, inboxId: string): Promise<v
   }
 }
 
-/** The time of the work, and by how much the memory of the service rose above what it had. */
+/** The time of the work, and the increase of the service's memory during it. */
 async function measured<Result>({ pid }: RunningMailroom, work: () => Promise<Result>) {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
   const mib = (name: string) => {
@@ -95,7 +96,7 @@ async function save({ client }: RunningMailroom, id: string, path: string): Prom
 
 type Kept = { sha256: string; createdAt: number; isRead: number; thread: number }
 
-/** The messages in their order, each with the position of the first message of its thread. */
+/** The messages in order, each with the position of the first message of its thread. */
 function keptIn({ dataDir }: RunningMailroom, inboxId: string): Kept[] {
   const db = new DatabaseSync(join(dataDir, 'mailroom.db'), { readOnly: true })
   const rows = db
@@ -110,7 +111,7 @@ function keptIn({ dataDir }: RunningMailroom, inboxId: string): Kept[] {
   return rows
 }
 
-/** Messages that are not what they were. An mbox has whole seconds and no flags. */
+/** Number of messages that changed. An mbox has whole seconds and no flags. */
 function differences(before: Kept[], after: Kept[], format: string): number {
   const form = ({ createdAt, isRead, ...kept }: Kept) =>
     JSON.stringify(

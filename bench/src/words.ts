@@ -1,10 +1,12 @@
-// Text for benchmarks, the same in every run.
+// Text for benchmarks that is the same in every run.
 
-/** A vocabulary of 50,000 words, used as words are used: the n-th one about 1/n as often. */
+/**
+ * A vocabulary of 50,000 words with natural frequencies: the n-th word occurs about 1/n as often.
+ */
 export class Words {
   #seed = 1
   next(): number {
-    // Mulberry32: the same words in every run.
+    // Mulberry32, a random number generator that yields the same words in every run.
     this.#seed = (this.#seed + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.#seed ^ (this.#seed >>> 15), this.#seed | 1)
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)

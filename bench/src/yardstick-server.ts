@@ -1,6 +1,6 @@
-// The yardstick of the intake benchmark: bare smtp-server that writes and syncs one file a message
-// before it answers. Its fixed wait of 100 ms before the greeting is removed, or it would measure
-// nothing else.
+// The yardstick of the intake benchmark: bare smtp-server that writes and syncs one file per
+// message before it answers. Its fixed wait of 100 ms before the greeting is removed, because it
+// would dominate the result.
 
 import { mkdtempSync } from 'node:fs'
 import { open } from 'node:fs/promises'

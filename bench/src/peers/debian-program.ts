@@ -1,5 +1,6 @@
-// Mail servers from Debian's packages, unpacked and started in a mount namespace in which their files are at the
-// paths that they expect. Nothing is installed, and packages that exclude each other can run together. Needs root.
+// Mail servers from Debian's packages, unpacked and started in a mount namespace in which their
+// files are at the usual paths. Nothing is installed, and packages that exclude each other can run
+// together. Needs root.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,13 +9,13 @@ import { join } from 'node:path'
 import { programFolder } from './peer-server.ts'
 
 export type DebianProgram = {
-  /** The version in Debian, such as `3.7.11-0+deb12u1`. */
+  /** The Debian version, such as `3.7.11-0+deb12u1`. */
   readonly version: string
-  /** The folder of its files, which are mounted over the machine's. */
+  /** The folder of the package's files, which are mounted over the machine's own. */
   readonly files: string
 }
 
-/** Downloads and unpacks the package, once. Throws where apt-get cannot get it. */
+/** Downloads and unpacks the package once. Throws if apt-get cannot download it. */
 export function unpackDebian(name: string): DebianProgram {
   const root = programFolder(name)
   const packed = () => readdirSync(root).find((entry) => entry.endsWith('.deb'))
@@ -28,14 +29,16 @@ export function unpackDebian(name: string): DebianProgram {
 
 export type Start = {
   program: DebianProgram
-  /** Laid over the machine's /etc: configuration, and accounts beside the machine's own. */
+  /** A folder mounted over the machine's /etc: configuration and accounts. */
   etc: string
-  /** Folders on the disk, each at a path below /var that is made for it. */
+  /** Folders on the disk, by the path below /var at which each is mounted. */
   places?: Record<string, string>
   command: readonly string[]
 }
 
-/** Started in the foreground; its end and that of its children is the end of `stop`. */
+/**
+ * Starts a program in the foreground. `stop` resolves when the program and its children have ended.
+ */
 export function startInNamespace({ program, etc, places = {}, command }: Start): {
   child: ChildProcess
   stop(): Promise<void>
@@ -45,12 +48,12 @@ export function startInNamespace({ program, etc, places = {}, command }: Start):
     `mount -t overlay overlay -o lowerdir=${program.files}/usr:/usr /usr`,
     `mount -t overlay overlay -o lowerdir=${etc}:${program.files}/etc:/etc /etc`,
     'mount -t tmpfs tmpfs /run',
-    // These programs look up their open files there, by their pid in the namespace.
+    // These programs look up their open files in /proc, by their pid in the namespace.
     'mount -t proc proc /proc',
     ...Object.entries(places).map(([path, folder]) => mountBelowVar(path, folder)),
     `exec ${command.join(' ')}`,
   ]
-  // A pid namespace of its own: when its first process ends, the kernel ends all others.
+  // The program gets a pid namespace: when its first process ends, the kernel ends all others.
   const words = ['--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', parts.join('\n')]
   const child = spawn('unshare', words, { stdio: ['ignore', 'ignore', 'inherit'] })
   return {
@@ -58,7 +61,7 @@ export function startInNamespace({ program, etc, places = {}, command }: Start):
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return
       const ended = once(child, 'exit')
-      // unshare ignores SIGTERM, and a program that changes its user outlives it in spite of --kill-child.
+      // unshare ignores SIGTERM, and a program that changes its user survives --kill-child.
       const inside = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
       for (const pid of inside.trim().split(' ')) process.kill(Number(pid), 'SIGKILL')
       await ended
@@ -66,13 +69,13 @@ export function startInNamespace({ program, etc, places = {}, command }: Start):
   }
 }
 
-/** The parent folder becomes an empty one in memory, in which the path can be created. */
+/** Replaces the parent folder with an empty one in memory, in which the path can be created. */
 function mountBelowVar(path: string, folder: string): string {
   const above = path.slice(0, path.lastIndexOf('/'))
   return `mount -t tmpfs tmpfs ${above}\nmkdir ${path}\nmount --bind ${folder} ${path}`
 }
 
-/** An /etc with accounts for the program; the first line of each list is its own group's. */
+/** Makes an /etc with accounts for the program. The first name is also the name of the group. */
 export function makeEtc(folder: string, names: readonly string[]): string {
   mkdirSync(folder, { recursive: true })
   const ids = names.map((name, index) => ({ name, id: FIRST_ID + index }))
@@ -83,7 +86,7 @@ export function makeEtc(folder: string, names: readonly string[]): string {
   return folder
 }
 
-/** The id that `makeEtc` gives to the account at this index of its list. */
+/** The id of the account at this index in the list given to `makeEtc`. */
 export function idOf(index: number): number {
   return FIRST_ID + index
 }

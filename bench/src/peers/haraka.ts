@@ -1,4 +1,5 @@
-// Haraka from npm, in one process as by default. It has no store, so a plugin syncs one file a message.
+// Haraka from npm, in one process as by default. It has no store, so a plugin writes and syncs one
+// file per message.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,7 +8,7 @@ import { join } from 'node:path'
 import { countFiles } from './debian-program.ts'
 import { type PeerServer, programFolder, untilAnswering } from './peer-server.ts'
 
-/** Started in `folder`, which has to lie on the disk that is measured. */
+/** Starts Haraka in `folder`, which must be on the measured disk. */
 export async function startHaraka(folder: string, port: number): Promise<PeerServer> {
   const program = join(install(), 'node_modules/haraka')
   const home = join(folder, 'haraka')
@@ -19,7 +20,8 @@ export async function startHaraka(folder: string, port: number): Promise<PeerSer
   writeFileSync(join(config, 'host_list'), 'mailroom.localhost\n')
   writeFileSync(join(config, 'me'), 'mx.mailroom.localhost\n')
   writeFileSync(join(config, 'log.ini'), 'level=error\n')
-  // Without its file of defaults, which `haraka -i` copies too, it crashes at the first connection.
+  // Without this file of defaults, which `haraka -i` also copies, Haraka crashes at the first
+  // connection.
   copyFileSync(join(program, 'config/connection.ini'), join(config, 'connection.ini'))
   copyFileSync(new URL('haraka-queue.cjs', import.meta.url), join(home, 'plugins/synced_files.js'))
   const { version } = JSON.parse(readFileSync(join(program, 'package.json'), 'utf8')) as {
@@ -43,7 +45,7 @@ export async function startHaraka(folder: string, port: number): Promise<PeerSer
   }
 }
 
-/** Its folder; the first call installs the newest release of its major version. */
+/** Haraka's folder. The first call installs the newest release of its major version. */
 function install(): string {
   const folder = programFolder('haraka')
   if (existsSync(join(folder, 'node_modules/haraka'))) return folder

@@ -1,14 +1,14 @@
-// Debian's OpenSMTPD with local delivery to a maildir by its own agent, defaults otherwise.
+// Debian's OpenSMTPD with local delivery to a maildir by its own agent; otherwise defaults.
 
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { countFiles, idOf, makeEtc, startInNamespace, unpackDebian } from './debian-program.ts'
 import { type PeerServer, untilAnswering } from './peer-server.ts'
 
-/** The first two are built into it. */
+/** The first two accounts are built into OpenSMTPD. */
 const ACCOUNTS = ['opensmtpd', 'opensmtpq', 'vmail']
 
-/** Started in `folder`, which has to lie on the disk that is measured. */
+/** Starts OpenSMTPD in `folder`, which must be on the measured disk. */
 export async function startOpenSmtpd(folder: string, port: number): Promise<PeerServer> {
   const program = unpackDebian('opensmtpd')
   const etc = makeEtc(join(folder, 'opensmtpd-etc'), ACCOUNTS)

@@ -5,20 +5,20 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { openPeer } from '#smtp-peer.ts'
 
-/** A mail server that takes mail for `bench@mailroom.localhost`. */
+/** A mail server that accepts mail for `bench@mailroom.localhost`. */
 export type PeerServer = {
   readonly name: string
   readonly port: number
-  /** Its handling of a message, as one line. */
+  /** A one-line description of how the server handles a message. */
   readonly does: string
-  /** The number of messages at their final place. */
+  /** The number of delivered messages. */
   countDelivered(): Promise<number>
   stop(): Promise<void>
 }
 
 const START_MS_MAX = 120_000
 
-/** Resolves when it answers to EHLO. Throws when it does not within two minutes. */
+/** Resolves when the server answers EHLO. Throws after two minutes. */
 export async function untilAnswering(port: number): Promise<void> {
   const endMs = performance.now() + START_MS_MAX
   for (;;) {

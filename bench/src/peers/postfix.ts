@@ -1,5 +1,5 @@
-// Debian's Postfix with local delivery to a maildir by its own `virtual`. By default it syncs the queue file
-// before the reply and the delivered file afterwards.
+// Debian's Postfix with local delivery to a maildir by its `virtual` agent. By default, Postfix
+// syncs the queue file before the reply and the delivered file afterwards.
 
 import { chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { type PeerServer, untilAnswering } from './peer-server.ts'
 
 const ACCOUNTS = ['postfix', 'postdrop', 'vmail']
 
-/** Started in `folder`, which has to lie on the disk that is measured. */
+/** Starts Postfix in `folder`, which must be on the measured disk. */
 export async function startPostfix(folder: string, port: number): Promise<PeerServer> {
   const program = unpackDebian('postfix')
   const etc = makeEtc(join(folder, 'postfix-etc'), ACCOUNTS)

@@ -240,7 +240,7 @@ function isOneWord(value: string): boolean {
 }
 
 /**
- * The action in the field, or else the one that the status implies. Null if the report has neither.
+ * The action in the field, or else the one that the status implies; `delayed` if both are missing.
  */
 function actionOf(group: RecipientFields, code: string | null): ReportedAction {
   const action = (group.get('action') ?? '').trim().toLowerCase()

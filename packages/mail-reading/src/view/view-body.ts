@@ -187,7 +187,7 @@ function write(
   })
 }
 
-/** Blanks are moved outside the emphasis, and emphasis is never nested in itself. */
+/** Blanks stay outside the delimiters, and a delimiter is never nested in itself. */
 function marked(mark: string, text: string): string {
   const content = text.trim()
   if (content === '' || content.includes(mark)) return text

@@ -418,7 +418,7 @@ export type ViewedMessage = {
   /** A word of the service, never text from the mail. */
   readonly automaticReason: string | null
   readonly attachments: readonly (ParsedAttachment & {
-    /** The beginning of the file's text; absent if there is none or it was not read. */
+    /** The beginning of the file's text; null if the file was not read or has no text. */
     readonly beginning?: { readonly text: string; readonly isCut: boolean } | null
   })[]
   readonly invites: readonly Invite[]

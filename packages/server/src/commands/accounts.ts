@@ -1,4 +1,4 @@
-// Account and key commands. The user of the machine is the operator.
+// Account and key commands. The user of the machine acts as the operator.
 
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import { createAccount, createApprover, deleteApprover } from '#accounts/accounts.ts'
@@ -12,7 +12,7 @@ import { bareAddress, checkEmailAddress } from '#platform/email-address.ts'
 import { CommandFailure, OPERATOR, orFailure, plainText } from './command.ts'
 import { withKeys, withStore } from './with-store.ts'
 
-/** The key is shown only this once. */
+/** The key is shown only this once and cannot be retrieved later. */
 export async function createAccountCommand(options: { name: string; plan: Plan }): Promise<void> {
   checkName(options.name)
   const made = await withStore((store) => createAccount(store, options))
@@ -29,7 +29,7 @@ export async function listAccountsCommand(): Promise<void> {
   )
 }
 
-/** The operator may also use a reserved name. */
+/** The operator may use a reserved name, which API clients may not. */
 export async function createInboxCommand(options: {
   account: string
   name: string
@@ -53,7 +53,7 @@ export async function createInboxCommand(options: {
   print(`inbox    ${inbox.id}`, `address  ${inbox.address}`)
 }
 
-/** The token is shown only this once. */
+/** The token is shown only this once and cannot be retrieved later. */
 export async function createKeyCommand(options: { account: string; name?: string }): Promise<void> {
   if (options.name !== undefined) checkName(options.name)
   const input = { accountId: options.account, name: options.name ?? null }
@@ -72,7 +72,7 @@ export async function revokeKeyCommand(keyId: string): Promise<void> {
   print(`revoked ${keyId}`)
 }
 
-/** The token is shown only this once. */
+/** The token is shown only this once and cannot be retrieved later. */
 export async function createApproverCommand(options: {
   account: string
   name: string
@@ -107,7 +107,7 @@ export async function listApproversCommand(options: { account: string }): Promis
   )
 }
 
-/** The operator may also delete the last approver. */
+/** The operator may delete the last approver, which API clients may not. */
 export async function deleteApproverCommand(approverId: string): Promise<void> {
   await orFailure(
     withStore(async (store) => {
@@ -121,7 +121,7 @@ export async function deleteApproverCommand(approverId: string): Promise<void> {
 
 const NAME_LENGTH_MAX = 200
 
-/** The rule of the API. */
+/** Applies the API's rule for names. */
 function checkName(name: string): void {
   const length = [...name].length
   if (length < 1 || length > NAME_LENGTH_MAX || /[\x00-\x1f\x7f-\x9f]/.test(name)) {

@@ -19,8 +19,8 @@ export type BackUpOptions = {
 }
 
 /**
- * Writes everything that the service needs to start from `folder`, but no key from
- * MAILROOM_SECRET_KEY. Messages of a bucket become files. Uses `pg_dump` for PostgreSQL.
+ * Writes everything that the service needs to start from `folder`, except a key from
+ * MAILROOM_SECRET_KEY. Messages in a bucket become files. Uses `pg_dump` for PostgreSQL.
  */
 export async function backUp(folder: string, { bucket = true }: BackUpOptions = {}): Promise<void> {
   const { settings } = loadSettings()
@@ -39,13 +39,13 @@ export async function backUp(folder: string, { bucket = true }: BackUpOptions = 
   }
   const tls = join(settings.dataDir, 'tls')
   if (existsSync(tls)) cpSync(tls, join(folder, 'tls'), { recursive: true })
-  // After the database: the service writes the key file before any secret that it seals.
+  // The key file is copied last: the service writes it before any secret that it encrypts.
   const key = secretKeyPath(settings)
   if (existsSync(key)) copyFileSync(key, secretKeyPath({ dataDir: folder }))
   process.stdout.write(`Backed up to ${folder}.\n${left > 0 ? leftText(settings, left) : ''}`)
 }
 
-/** Returns how many large messages were left out; null if some were removed during the copy. */
+/** Returns the number of omitted large messages; null if some were removed during the copy. */
 async function copyStored(
   settings: Settings,
   { folder, bucket }: { folder: string; bucket: boolean },

@@ -4,23 +4,23 @@ import { get } from 'node:http'
 import { healthPath } from '#operating/operating.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 
-/** A busy process answers within a second; engines ask again before they act. */
+/** A busy process answers within a second, and engines repeat the check before they act. */
 const ANSWER_MS_MAX = 5_000
 const ANSWER_LENGTH_MAX = 1_000
 
-/** With `ready`, requires that requests and mail are accepted. Throws the reason if not. */
+/** With `ready`, the service must also accept requests and mail. Throws the reason otherwise. */
 export async function checkHealth(options: { ready?: boolean }): Promise<void> {
   const { dataDir } = loadSettings().settings
   await askHealth(dataDir, options)
   process.stdout.write('The service answers.\n')
 }
 
-/** Throws for any answer but 200, and when no service answers. */
+/** Throws for any answer but 200, and if no service answers. */
 export function askHealth(dataDir: string, { ready = false }: { ready?: boolean }): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const path = ready ? '/ready' : '/health'
   const request = get({ socketPath: healthPath({ dataDir }), path, agent: false })
-  // Bounds the whole answer, not only its beginning.
+  // The timer bounds the complete answer, including its body.
   const timer = setTimeout(
     () => request.destroy(new Error('it did not answer in time')),
     ANSWER_MS_MAX,

@@ -1,11 +1,11 @@
-// The commands, which load their modules when called, so that `serve` and `--help` start quickly.
+// The commands. Modules are loaded when called, so that `serve` and `--help` start quickly.
 
 import { type Plan, plans } from '@mailroom/contract/vocabulary.ts'
 import { Command, Option } from 'commander'
 import { CommandFailure } from './command.ts'
 import type { PolicyOptions } from './policy.ts'
 
-/** Sets the exit code: 0 done, 1 failed, 2 wrong usage. */
+/** Sets the exit code: 0 for success, 1 for a failure, 2 for wrong usage. */
 export async function runCommandLine(argv: string[]): Promise<void> {
   try {
     await describeCommands().parseAsync(argv)
@@ -16,7 +16,7 @@ export async function runCommandLine(argv: string[]): Promise<void> {
   }
 }
 
-/** Commands whose files belong to the checkout, which other users may run. */
+/** Commands that write files of the checkout, which other users may run. */
 const FOR_CONTRIBUTORS: ReadonlySet<string> = new Set(['generate', 'warm-up'])
 
 function describeCommands(): Command {

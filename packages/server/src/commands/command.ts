@@ -2,7 +2,7 @@ import { describeMistake, readDotEnv, readSettings } from '#config/read-settings
 import type { Settings } from '#config/settings.ts'
 import { AppError } from '#platform/problem.ts'
 
-/** A failure whose message is all that an operator needs; the command prints no stack. */
+/** A failure whose message is sufficient for an operator, so the command prints no stack. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure'
 }
@@ -33,7 +33,7 @@ export function formatTable(given: readonly (readonly string[])[]): string {
   return lines.map((line) => `${line.trimEnd()}\n`).join('')
 }
 
-/** Reads the environment and `.env`. Throws one failure that names every mistake. */
+/** Reads the environment and `.env`. Throws one failure that lists every error. */
 export function loadSettings(): { settings: Settings; warnings: string[] } {
   const reading = readSettings(process.env, readDotEnv(process.cwd()))
   if (reading.kind === 'mistakes') {

@@ -1,4 +1,4 @@
-// DNS records and DKIM keys for the operator. A running service follows within seconds.
+// DNS records and DKIM keys for the operator. A running service applies changes within seconds.
 
 import { readDomainName } from '@mailroom/mail/address.ts'
 import { isReservedDomain } from '#commands/doctor/check-dns.ts'
@@ -26,7 +26,7 @@ import { openResolver } from '#platform/dns/resolver.ts'
 import { CommandFailure, formatTable, plainText } from './command.ts'
 import { type CommandStore, withKeys, withStore } from './with-store.ts'
 
-/** The keys of the inbox domain exist after the first sent mail or a run of `dns`. */
+/** The keys of the inbox domain are created by the first sent mail or by `dns`. */
 export async function listDkimCommand(): Promise<void> {
   const keys = await withStore(({ db }) => listAllDkimKeys(db))
   const rows = keys.map((key) => [
@@ -46,7 +46,7 @@ export async function listDkimCommand(): Promise<void> {
   }
 }
 
-/** DNS must have had the next key for a day, or with `now` at all; the failure says what to do. */
+/** The next key must have been in DNS for a day (with `now`: any time), or the command fails. */
 export async function rotateDkimCommand(
   domain: string | undefined,
   { now: isUrgent = false }: { now?: boolean } = {},
@@ -159,7 +159,7 @@ function timeText(timeMs: number | null): string {
   return timeMs === null ? '-' : new Date(timeMs).toISOString()
 }
 
-/** Before the first start, this creates the keys that the service then uses. */
+/** Before the first start, this command creates the keys that the service will use. */
 export async function printDns({ zone }: { zone?: boolean }): Promise<void> {
   const { records, settings } = await withStore(
     async (store) => ({

@@ -78,7 +78,7 @@ async function readAndExamine(
   return { findings, isSandbox: settings.delivery === 'sandbox' }
 }
 
-/** `ntp` names a time server. Takes some seconds, and up to `domainsMs` for custom domains. */
+/** `ntp` names a time server. Takes some seconds, plus up to `domainsMs` for custom domains. */
 export async function examine(
   settings: Settings,
   ntp: string | null,
@@ -118,7 +118,7 @@ async function examineClock(
   { known, isSandbox }: { known: Finding[]; isSandbox: boolean },
 ): Promise<Finding[]> {
   if (ntp === null) {
-    // In the sandbox mail stays on this machine, so a wrong clock does no harm.
+    // In the sandbox, mail stays on this machine, so a wrong clock is harmless.
     if (isSandbox || known.some(({ check }) => check === 'clock')) return []
     return [clockUnasked()]
   }
@@ -192,7 +192,7 @@ function dnsAim({ dnsServers }: Settings): Aim {
   return { check: 'DNS', expected: `${servers} answer` }
 }
 
-/** Any answer shows that DNS works, even that the name does not exist. */
+/** Any answer, even that the name does not exist, shows that DNS works. */
 async function checkDns({ settings, resolver }: { settings: Settings; resolver: Resolver }) {
   const aim = dnsAim(settings)
   const answer = await resolver.mx(settings.inboxDomain)

@@ -11,7 +11,7 @@ export async function showPolicyCommand(options: PolicyOptions): Promise<void> {
   await orFailure(withStore((store) => print(store, options)))
 }
 
-/** Prints the resulting policy. The audit names the operator. */
+/** Prints the resulting policy. The audit records the operator as the author. */
 export async function putPolicyCommand(path: string, options: PolicyOptions): Promise<void> {
   const value = readJson(path)
   await orFailure(

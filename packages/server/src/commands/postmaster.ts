@@ -10,7 +10,7 @@ import { withStore } from './with-store.ts'
 
 const PAGE_SIZE = 1_000
 
-/** One line for each message, newest first; standard error names the command for older messages. */
+/** Prints a line per message, newest first, and on standard error the command for older ones. */
 export async function listPostmasterCommand(options: { before?: string }): Promise<void> {
   const page = { limit: PAGE_SIZE, before: options.before ?? null }
   const { messages, next } = await withStore((store) => listPostmasterMessages(store.db, page))

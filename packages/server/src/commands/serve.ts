@@ -7,15 +7,15 @@ import { type Log, type OpenedLog, openLog } from '#platform/log.ts'
 import { openMetrics, silentMetrics } from '#platform/telemetry/metrics.ts'
 import { CommandFailure, loadSettings } from './command.ts'
 
-/** A signal to a process group arrives twice, the second time from npm; both count as one. */
+/** A signal to a process group arrives twice, once from npm, and must not be handled twice. */
 const ONE_SIGNAL_MS = 1_000
 
-/** Time from the signal to the exit. The documentation promises ten seconds. */
+/** Maximum time from the signal to the exit. The documentation promises ten seconds. */
 const EXIT_MS_MAX = DRAIN_MS + 1_500
 
 const SEAMS = { clock: systemClock, buildsConsole: true }
 
-/** Loses nothing: leases expire, and every acknowledged write is on disk. */
+/** Exiting loses nothing: leases expire, and every acknowledged write is on disk. */
 function exitInTime(log: Log, flush: () => void, code: number): void {
   const exit = () => {
     log.warn({}, 'stopped before all work had finished')
@@ -49,17 +49,17 @@ export async function serve(): Promise<void> {
   })
   process.on('SIGTERM', (signal) => void end(signal))
   process.on('SIGINT', (signal) => void end(signal))
-  // The supervisor restarts the program, which exits like this until the newer one replaces it.
+  // The supervisor restarts the old program, which exits again until the newer one replaces it.
   const onOutdated = (text: string) => {
     log.error({ reason: text }, 'a newer program has changed the database')
     void end('schema', 1)
   }
-  // SIGHUP from a closing terminal means shut down. Without a terminal it reloads the certificate.
+  // SIGHUP from a closing terminal means shut down. Otherwise, it reloads the certificate.
   process.on('SIGHUP', (signal) => {
     if (process.stdout.isTTY === true) void end(signal)
     else void app?.reloadCertificate()
   })
-  // After an uncaught error the state is unknown, so the supervisor has to restart the program.
+  // After an uncaught error the state is unknown, so the supervisor must restart the program.
   const fail = (error: unknown) => {
     log.error({ error }, 'the service stopped because of an internal error')
     flush()
@@ -134,7 +134,7 @@ function endingOnce({ log, flush }: OpenedLog, close: () => Promise<void>): Endi
   }
 }
 
-/** Written just before the account is committed, so that a crash never hides the first key. */
+/** Printed just before the account is committed, so that a crash never hides the first key. */
 function describeFirstStart({
   token,
   addresses: { publicUrl, smtp },
@@ -177,7 +177,7 @@ const LISTEN_ERRORS: Readonly<Record<string, string>> = {
   EACCES: 'may not be used by this user. Choose another port with',
 }
 
-/** Names the setting of an address that the service could not listen on. */
+/** Names the setting for an address on which the service could not listen. */
 function explainListenError(error: unknown, settings: Settings): unknown {
   if (!(error instanceof Error && 'code' in error && 'port' in error && 'address' in error)) {
     return error

@@ -1,4 +1,4 @@
-// The forms of setting texts, and their parsers. A parser does not access the file system.
+// The forms of setting texts and their parsers. Parsers do not access the file system.
 
 import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'
@@ -7,7 +7,7 @@ import { domainToASCII } from 'node:url'
 type Reading<T> = { value: T } | { expected: string }
 
 export type Form<T> = {
-  /** Completes "expected …" in a message to the operator. */
+  /** Follows "expected" in a message to the operator. */
   readonly expected: string
   /** `text` is trimmed and not empty. */
   read(text: string): Reading<T>
@@ -18,14 +18,14 @@ const DAYS_MAX = 3_650
 const TOKEN_LENGTH_MAX = 512
 const SECRET_KEY_BYTES = 32
 
-/** Port 0 lets the system choose a free one. */
+/** Port 0 lets the system choose a free port. */
 export const listeningPort: Form<number> = wholeNumber(0, 65_535, 'a port, 0 to 65535')
 
 export const remotePort: Form<number> = wholeNumber(1, 65_535, 'a port, 1 to 65535')
 
 export const count: Form<number> = wholeNumber(1, COUNT_MAX, `a whole number, 1 to ${COUNT_MAX}`)
 
-/** At most 9 PB. */
+/** A whole number up to 9 PB. */
 export const bytes: Form<number> = form('a whole number of bytes, 0 or more', (text) =>
   /^\d{1,15}$/.test(text) ? Number(text) : undefined,
 )
@@ -56,7 +56,7 @@ export const host: Form<string> = form('an IP address or a host name', (text) =>
 
 export const domain: Form<string> = form('a domain name', readDomain)
 
-/** A link that begins with it must fit on a header line of at most 998 characters. */
+/** A link that begins with the URL must fit on a header line of at most 998 characters. */
 const PUBLIC_URL_LENGTH_MAX = 300
 
 export const publicUrl: Form<string> = form(
@@ -64,14 +64,14 @@ export const publicUrl: Form<string> = form(
   (text) => {
     const url = readUrl(text, ['http:', 'https:'])
     if (url === undefined || url.username !== '' || url.password !== '') return undefined
-    // URL.search is '' for a lone '?', so this checks the text itself.
+    // URL.search is '' for a lone '?', so the text itself is checked.
     if (/[?#]/.test(text)) return undefined
     if (url.href.length > PUBLIC_URL_LENGTH_MAX) return undefined
     return url.href.replace(/\/+$/, '')
   },
 )
 
-/** Contains no secret, so that logs may show it. */
+/** The URL contains no secret, so that logs may show it. */
 export const collectorUrl: Form<string> = form(
   'an absolute http or https URL without user, query or fragment',
   (text) => {
@@ -107,7 +107,7 @@ export const clamdUrl: Form<string> = form(
   },
 )
 
-/** The form of `dns.Resolver.setServers`: every entry with its port, IPv6 in brackets. */
+/** The format of `dns.Resolver.setServers`: each entry with its port, IPv6 in brackets. */
 export const dnsServers: Form<readonly string[]> = form(
   'IP addresses with or without a port, separated by commas, such as 192.0.2.1:53 or [2001:db8::1]:53',
   (text) => {
@@ -116,7 +116,7 @@ export const dnsServers: Form<readonly string[]> = form(
   },
 )
 
-/** A lone address is a range of one. Callers compare IPv4-mapped addresses as IPv4. */
+/** A single address is a range of one. Callers compare IPv4-mapped addresses as IPv4. */
 export const addressRanges: Form<BlockList> = form(
   'IP addresses or ranges (CIDR), separated by commas, such as 127.0.0.1,10.0.0.0/8,2001:db8::/32',
   (text) => {
@@ -131,13 +131,13 @@ export const apiKey: Form<string> = form(
   (text) => (/^[A-Za-z0-9_-]{24,128}$/.test(text) ? text : undefined),
 )
 
-/** Kept as text, so that the log can remove it from messages. */
+/** The key remains text, so that the log can remove it from messages. */
 export const secretKey: Form<string> = form(
   `${SECRET_KEY_BYTES} bytes as base64 or as ${2 * SECRET_KEY_BYTES} hexadecimal digits`,
   (text) => (decodeSecretKey(text) === null ? undefined : text),
 )
 
-/** Null if the text has another form. */
+/** Null if the text has a different form. */
 export function decodeSecretKey(text: string): Uint8Array | null {
   const isHex = /^[0-9a-fA-F]{64}$/.test(text)
   // Buffer ignores characters that are not base64, so the bytes must encode to the same text again.
@@ -147,7 +147,7 @@ export function decodeSecretKey(text: string): Uint8Array | null {
   return isHex || key.toString('base64') === `${bare}=` ? key : null
 }
 
-/** A client sends it in an Authorization header, so it has no white space and only ASCII. */
+/** Clients send the token in an Authorization header, so it is ASCII without white space. */
 export const bearerToken: Form<string> = form(
   `up to ${TOKEN_LENGTH_MAX} visible ASCII characters without spaces`,
   (text) => (/^[\x21-\x7e]+$/.test(text) && text.length <= TOKEN_LENGTH_MAX ? text : undefined),
@@ -189,12 +189,12 @@ function readUrl(text: string, protocols: readonly string[]): URL | undefined {
 }
 
 function readDomain(text: string): string | undefined {
-  // domainToASCII takes a URL's host: it would decode percent signs and drop tabs.
+  // domainToASCII parses a URL's host: it would decode percent signs and drop tabs.
   if (/[\s%/\\?#@:[\]]/.test(text)) return undefined
   const ascii = domainToASCII(text.toLowerCase()).replace(/\.$/, '')
   const labels = ascii.split('.')
   const isNumeric = /^\d*$/.test(labels.at(-1) ?? '')
-  // RFC 1035 §2.3.4: 63 octets a label, 255 a name with its length octets.
+  // RFC 1035 §2.3.4: 63 octets per label, 255 per name including its length octets.
   if (isNumeric || ascii.length > 253) return undefined
   return labels.every((label) => /^(?!-)[a-z0-9-]{1,63}(?<!-)$/.test(label)) ? ascii : undefined
 }
@@ -224,13 +224,13 @@ function readDnsServer(text: string): string | undefined {
 
 type S3Settings = Readonly<{
   kind: 's3'
-  /** http or https, without a slash at its end. */
+  /** An http or https URL without a trailing slash. */
   endpoint: string
   region: string
   bucket: string
-  /** Without slashes at its ends; '' for none. */
+  /** A key prefix without leading and trailing slashes; '' for none. */
   prefix: string
-  /** '' before `withCredentials` has added it. */
+  /** Empty until `withCredentials` adds it. */
   accessKeyId: string
   secretAccessKey: string
 }>
@@ -246,7 +246,7 @@ export const CREDENTIALS_EXPECTED =
 const REGION = 'us-east-1'
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html */
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
-/** Names that servers and signatures use without encoding. */
+/** Prefixes that servers and signatures do not need to encode. */
 const PREFIX = /^(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}(?:\/|$)){0,8}$/
 
 /** An `s3:` URL may lack the access key; `withCredentials` adds it. */
@@ -259,7 +259,7 @@ export const blobStore: Form<BlobStoreLocation> = {
   },
 }
 
-/** The given or default location, with the environment's access key if it lacks one. */
+/** The given or default location. A missing access key is taken from the environment. */
 export function withCredentials(
   given: { blobStore: BlobStoreLocation | null; databaseUrl: string | null },
   env: Readonly<Record<string, string | undefined>>,
@@ -280,7 +280,7 @@ export function withCredentials(
   }
 }
 
-/** An access key needs both its id and its secret, and the id has to fit into a header. */
+/** An access key needs both an id and a secret, and the id must fit into a header. */
 export function lacksCredentials(location: BlobStoreLocation): boolean {
   if (typeof location === 'string') return false
   return !/^[!-~]{1,200}$/.test(location.accessKeyId) || location.secretAccessKey === ''

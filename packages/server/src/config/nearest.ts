@@ -1,4 +1,6 @@
-/** Prefers a candidate that begins with `text`, then the smallest Levenshtein distance. */
+/**
+ * Prefers a candidate that begins with `text`, then the one with the smallest Levenshtein distance.
+ */
 export function findNearest(text: string, candidates: readonly string[]): string {
   const ranked = candidates
     .map((candidate) => ({ candidate, distance: distanceOf(text, candidate) }))
@@ -12,7 +14,7 @@ function distanceOf(text: string, candidate: string): number {
   return candidate.startsWith(text) ? 0 : editDistance(text, candidate)
 }
 
-/** Compares COMPARED_LENGTH_MAX characters: time grows with the product of the lengths. */
+/** Compares COMPARED_LENGTH_MAX characters, because time grows with the product of the lengths. */
 export function editDistance(left: string, right: string): number {
   const a = left.slice(0, COMPARED_LENGTH_MAX)
   const b = right.slice(0, COMPARED_LENGTH_MAX)

@@ -1,4 +1,4 @@
-// Reads the settings or lists all mistakes in them. No message contains the value of a secret.
+// Reads the settings, or lists all errors in them. Messages never contain a secret.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
@@ -16,12 +16,12 @@ import {
   withStandardNames,
 } from './settings.ts'
 
-/** A shorter operator token works, with a warning, because it could be guessed. */
+/** A shorter operator token works but is reported, because it could be guessed. */
 const OPERATOR_TOKEN_LENGTH_MIN = 16
 
 export type SettingMistake = {
   name: string
-  /** Null for a secret, or if no value was given. */
+  /** Null for a secret, and for a missing value. */
   given: string | null
   expected: string
 }
@@ -35,9 +35,9 @@ type Environment = Readonly<Record<string, string | undefined>>
 const SHOWN_LENGTH_MAX = 100
 
 /**
- * The environment wins over `dotEnv`, the text of an `.env` file; a setting with _FILE at its end
- * names a file with the secret. An empty value counts as not given, and in the environment it hides
- * the file's. Relative paths start at the working directory.
+ * The environment takes precedence over `dotEnv`, the text of an `.env` file. A setting with the
+ * suffix _FILE names a file with the secret. An empty value means that the setting is missing, and
+ * in the environment it hides the value of the file. Relative paths start at the working directory.
  */
 export function readSettings(env: Environment, dotEnv = ''): SettingsReading {
   const named = withStandardNames({ ...parseEnv(dotEnv), ...withoutUndefined(env) })
@@ -63,7 +63,7 @@ export function readSettings(env: Environment, dotEnv = ''): SettingsReading {
     limits,
     programFolders: env.PATH ?? '',
   })
-  // A setting that could not be read has its default, which is not the operator's configuration.
+  // An invalid setting has its default value, which is not what the operator configured.
   const isRead = (...names: string[]) => !mistakes.some((mistake) => names.includes(mistake.name))
   mistakes.push(...judgeTogether(table, isRead))
   const { blobStore } = SETTINGS
@@ -86,13 +86,13 @@ export function describeMistake(mistake: SettingMistake): string {
   return `${mistake.name}: expected ${mistake.expected}${given}`
 }
 
-/** Names of this service, in lower case: of the API and of the SMTP server. */
+/** Names of this service, in lower case: those of the API and of the SMTP server. */
 export function ownNamesOf({ publicUrl, smtpHostname }: Settings): string[] {
   const apiName = publicUrl === null ? [] : [new URL(publicUrl).hostname]
   return [...apiName, smtpHostname]
 }
 
-/** Fewer saturate SQLite's writer; on PostgreSQL each opens connections. */
+/** This many saturate SQLite's writer; on PostgreSQL each one opens connections. */
 const INTAKE_THREADS_MAX = { sqlite: 8, postgres: 4 }
 
 /** `asked` is null by default. Threads can share a port only on Linux. */
@@ -105,7 +105,7 @@ export function intakeThreadsOn(
   return platform === 'linux' ? threads : Math.min(1, threads)
 }
 
-/** Base of absolute URLs, without a slash at the end. `httpPort` is the actual port. */
+/** Base of absolute URLs, without a trailing slash. `httpPort` is the actual port. */
 export function publicUrlOf(settings: Settings, httpPort: number): string {
   return settings.publicUrl ?? `http://127.0.0.1:${httpPort}`
 }
@@ -245,7 +245,7 @@ function withoutUndefined(env: Environment): Environment {
 }
 
 const ENDING = '_FILE'
-/** A larger file was named by mistake, because a secret is a URL or a key. */
+/** A larger file cannot be a secret, which is a URL or a key. */
 const BYTES_MAX = 64 * 1024
 
 type Mistake = { name: string; given: string; expected: string }
@@ -256,7 +256,7 @@ function secretFileNames(tables: Tables): ReadonlyMap<string, Setting<unknown>> 
   return new Map(secrets.map((setting) => [setting.name + ENDING, setting]))
 }
 
-/** An unreadable, empty or oversized file is a mistake, and so is one given beside its secret. */
+/** A file that is unreadable, empty or too large is an error, as is a file for a given secret. */
 function readSecretFiles(
   given: Environment,
   tables: Tables,

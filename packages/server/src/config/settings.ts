@@ -22,14 +22,14 @@ export type LimitSettings = Readonly<{
   sendsPerMinute: number
   sendsPerDay: number
   inboxesPerDay: number
-  /** Recipients who never wrote to the inbox, for an inbox younger than 30 days. */
+  /** New recipients per day for an inbox younger than 30 days. */
   coldPerDay: number
-  /** For all inboxes of an account; null takes the limit of its plan. */
+  /** New recipients per day for all inboxes of an account; null uses the limit of its plan. */
   coldAccountPerDay: number | null
   heldPerInbox: number
-  /** An unapproved message is rejected after this time. */
+  /** An unapproved message is rejected after this number of days. */
   reviewDays: number
-  /** 0 means no quota. */
+  /** Storage quota per account; 0 means no quota. */
   storedBytesPerAccount: number
   importBytes: number
 }>
@@ -41,25 +41,25 @@ export type Settings = Readonly<{
   blobStore: BlobStoreLocation
   roles: ReadonlySet<Role>
   httpHost: string
-  /** 0 takes any free port, also for SMTP. */
+  /** Port of the API. 0 selects any free port, also for SMTP. */
   httpPort: number
   smtpHost: string
   smtpPort: number
   reusePort: boolean
-  /** Threads that receive mail; 0 uses the main thread. */
+  /** Number of threads that receive mail; 0 uses the main thread. */
   intakeThreads: number
   trustedProxies: BlockList | null
-  /** Null if either header is accepted. */
+  /** The header that a proxy sets; null accepts either header. */
   forwardedHeader: ForwardedHeader | null
-  /** Without a slash at the end; null if not given, see `publicUrlOf`. */
+  /** Without a trailing slash; null if not given, see `publicUrlOf`. */
   publicUrl: string | null
-  /** Lower case and IDNA-encoded, as is `smtpHostname`. */
+  /** Lower case and IDNA-encoded, like `smtpHostname`. */
   inboxDomain: string
   smtpHostname: string
   delivery: Delivery
-  /** Set if `delivery` is `relay`. */
+  /** Required if `delivery` is `relay`. */
   relayUrl: string | null
-  /** `ip:port` each, IPv6 in brackets; empty for the system's. */
+  /** Each as `ip:port`, with IPv6 in brackets; empty for the system's servers. */
   dnsServers: readonly string[]
   mxPort: number
   authenticateInbound: boolean
@@ -68,23 +68,23 @@ export type Settings = Readonly<{
   readAttachments: boolean
   rspamdUrl: string | null
   clamdUrl: string | null
-  /** 0 if keys are never rotated automatically. */
+  /** Days between key rotations; 0 if keys are never rotated automatically. */
   dkimRotationDays: number
   allowPrivateEgress: boolean
   bootstrapApiKey: string | null
   bootstrapPlan: Plan
   firstApprover: 'key' | 'machine'
   adminToken: string | null
-  /** See `decodeSecretKey`. Null for a key file (embedded database) or none (PostgreSQL). */
+  /** The format is that of `decodeSecretKey`. Null for a key file, or for no key on PostgreSQL. */
   secretKey: string | null
-  /** PEM files with absolute paths; null for a self-signed certificate, made at the first start. */
+  /** Absolute paths of PEM files; null for a self-signed certificate from the first start. */
   tlsFiles: Readonly<{ cert: string; key: string }> | null
   logLevel: LogLevel
   limits: LimitSettings
-  /** 0 takes any free port; null leaves metrics and health to the API's port. */
+  /** Port for metrics and health; 0 selects any free port, null uses the API's port. */
   metricsPort: number | null
   metricsHost: string
-  /** Base of a collector's OTLP address over HTTP; null for no traces. */
+  /** Base of a collector's OTLP address over HTTP; null disables traces. */
   otlpEndpoint: string | null
   traceShare: number
   programFolders: string
@@ -406,11 +406,11 @@ export const LIMIT_SETTINGS = {
 export type Setting<T> = Readonly<{
   name: string
   form: Form<T>
-  /** Text as an operator would write it; null for a setting without a default. */
+  /** Text in the form of the setting; null if there is no default. */
   default: string | null
-  /** The documented default, where `default` alone would be unclear. */
+  /** The documented default, if `default` alone is unclear. */
   defaultMeaning: string
-  /** Its value never appears in a message or a log. */
+  /** A secret value never appears in a message or a log. */
   isSecret: boolean
   sentence: string
 }>
@@ -442,7 +442,7 @@ function setting<T>(name: string, form: Form<T>, options: Options, sentence: str
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Takes the collector from OpenTelemetry's own variable if ours is not given. */
+/** Uses OpenTelemetry's own variable for the collector unless ours is given. */
 export function withStandardNames(env: Environment): Environment {
   const { name } = SETTINGS.otlpEndpoint
   const isGiven = (env[name]?.trim() ?? '') !== ''

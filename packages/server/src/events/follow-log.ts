@@ -1,4 +1,4 @@
-// Follows the log of events: does work once for each event, and decides when to read again.
+// Follows the log of events: does work once per event, and decides when to read again.
 
 import { isUnsettledAfter } from '#events/store/log.ts'
 import { findReaderOffset, type LogReaderName } from '#events/store/readers.ts'
@@ -7,23 +7,23 @@ import type { Store } from '#store/store.ts'
 import { compareOffsets, type LogOffset } from './model.ts'
 
 export const LOG_STEP_EVENTS = 100
-/** A reader without work to write stores its offset after so many events, or so much time. */
+/** A reader that finds no work stores its offset after this many events or this much time. */
 export const LOG_UNKEPT_EVENTS_MAX = 1_000
 const LOG_UNKEPT_MS_MAX = 10 * SECOND_MS
 
 export type LogReader = {
-  /** Handles some of the log; true if there may be more. */
+  /** Handles a part of the log. True if there may be more. */
   step(): Promise<boolean>
   readonly found: number
-  /** Null before the first step. */
+  /** The offset that the reader has reached; null before the first step. */
   readonly offset: LogOffset | null
-  /** Whether an event waits for an older transaction to end, of which nothing notifies. */
+  /** Whether an event waits for an older transaction, whose end is not notified. */
   isBehind(): Promise<boolean>
 }
 
 type Progress = { kept: LogOffset; read: LogOffset; unkept: number; keptMs: number }
 
-/** The transaction of `write` moves the offset, so that one process does the work. */
+/** The transaction of `write` moves the offset, so that each work is done by only one process. */
 export function openLogReader<Event extends { readonly offset: LogOffset }, Work>(
   { db, clock }: Store,
   reader: {
@@ -32,11 +32,11 @@ export function openLogReader<Event extends { readonly offset: LogOffset }, Work
     read(after: LogOffset): Promise<readonly Event[]>
     /** `to` is the offset of the last event that `work` covers. */
     match(events: readonly Event[]): Promise<{ work: readonly Work[]; to: LogOffset }>
-    /** False without a write if the reader is no longer at `from`. */
+    /** Returns false without writing if the reader is no longer at `from`. */
     write(step: { from: LogOffset; to: LogOffset; work: readonly Work[] }): Promise<boolean>
   },
 ): LogReader {
-  /** The stored offset, and how far this process has read since without finding work. */
+  /** The stored offset, and how far this process has read beyond it without finding work. */
   let progress: Progress | null = null
   let found = 0
 
@@ -44,7 +44,7 @@ export function openLogReader<Event extends { readonly offset: LogOffset }, Work
     return { kept, read: kept, unkept: 0, keptMs: clock.monotonic() }
   }
   const keep = async (from: LogOffset, to: LogOffset, work: readonly Work[]) => {
-    // If the write fails, another process was first; the next step reads its offset.
+    // If the write fails, another process was first, and the next step reads its offset.
     progress = (await reader.write({ from, to, work })) ? startAt(to) : null
   }
   return {
@@ -56,7 +56,7 @@ export function openLogReader<Event extends { readonly offset: LogOffset }, Work
       const isLate = clock.monotonic() - keptMs >= LOG_UNKEPT_MS_MAX
       const last = events.at(-1)
       if (last === undefined) {
-        // Otherwise events that no reader wants would be counted as a backlog.
+        // Otherwise, events that no reader wants would be counted as a backlog.
         if (unkept > 0 && isLate) await keep(kept, read, [])
         return false
       }
@@ -79,11 +79,11 @@ export function openLogReader<Event extends { readonly offset: LogOffset }, Work
   }
 }
 
-/** The operator is warned after this time without progress. */
+/** The operator is warned after this much time without progress. */
 export const LOG_STALL_MS = 10 * SECOND_MS
-/** The first wait before the next read while events wait for an older transaction. */
+/** The first wait before reading again while events wait for an older transaction. */
 export const LOG_UNSETTLED_MS = 20
-/** Between reads where nothing notifies of events: the cost of a lost wake-up. */
+/** Interval of reads without a notification, which limits the delay after a lost wake-up. */
 export const LOG_POLL_MS = SECOND_MS
 
 export type Stall = {
@@ -92,7 +92,7 @@ export type Stall = {
   end(): void
 }
 
-/** While events wait for an older transaction, reads again soon at first, then less often. */
+/** While events wait for an older transaction, reads again soon at first and then less often. */
 export function openStall({ clock, log }: Store, reader: string): Stall {
   let since: { offset: LogOffset; startMs: number; isReported: boolean } | null = null
   return {

@@ -19,20 +19,20 @@ export type LoggedEvent = {
   readonly inboxId: string | null
   readonly threadId: string | null
   readonly messageId: string | null
-  /** Null unless the event is about received mail. */
+  /** The category of the received message; null for other events. */
   readonly category: MessageCategory | null
   readonly occurredAtMs: number
   readonly details: Readonly<Record<string, unknown>> | null
-  /** A W3C traceparent. */
+  /** W3C traceparent of the trace that caused the event. */
   readonly traceParent: string | null
 }
 
-/** An empty list excludes nothing. */
+/** A filter in which an empty list excludes nothing. */
 export type EventFilter = {
   readonly kinds: readonly EventKind[]
   readonly podIds: readonly string[]
   readonly inboxIds: readonly string[]
-  /** An event without a category passes. */
+  /** Events without a category always pass. */
   readonly categories: readonly MessageCategory[]
 }
 
@@ -41,12 +41,12 @@ export function compareOffsets(one: LogOffset, other: LogOffset): number {
   return one.transactionId - other.transactionId || one.sequence - other.sequence
 }
 
-/** Searching a list of so few entries is as quick as a set. */
+/** Searching a list this short is as fast as a set. */
 const LISTED_MAX = 8
 
 type FilteredEvent = Pick<LoggedEvent, 'kind' | 'podId' | 'inboxId' | 'category'>
 
-/** An event without an inbox passes only if pods and inboxes are empty. */
+/** An event without an inbox passes only if the filter has no pods and no inboxes. */
 export function isWanted(event: FilteredEvent, filter: EventFilter): boolean {
   const { kinds, podIds, inboxIds } = filter
   if (!isOfCategory(event, filter)) return false
@@ -63,7 +63,7 @@ function isOfCategory({ category }: FilteredEvent, { categories }: EventFilter):
 /** Like `isWanted`, but faster for many events and ids. */
 export function makeIsWanted(filter: EventFilter): (event: FilteredEvent) => boolean {
   const { kinds, podIds, inboxIds } = filter
-  // Most filters are short, and idle readers should take little memory.
+  // Most filters are short, and idle readers should use little memory.
   if (kinds.length + podIds.length + inboxIds.length <= LISTED_MAX) {
     return (event) => isWanted(event, filter)
   }
@@ -85,7 +85,7 @@ export function makeIsWanted(filter: EventFilter): (event: FilteredEvent) => boo
 export type AskedFilter = {
   readonly accountId: string
   readonly kinds: readonly string[]
-  /** Ids or `clientId`s. */
+  /** Each entry is an id or a `clientId`. */
   readonly podIds: readonly string[]
   readonly inboxIds: readonly string[]
   readonly categories?: readonly string[]
@@ -95,7 +95,7 @@ export type CheckedFilter =
   | {
       readonly kind: 'filter'
       readonly filter: EventFilter
-      /** Not part of the filter, which has at least one known kind. */
+      /** Unknown kinds are not in the filter, which has at least one known kind. */
       readonly unknownKinds: readonly string[]
     }
   | {

@@ -10,16 +10,18 @@ import { busy, Octets } from './fair-shares.ts'
 const KIB = 1024
 const MIB = 1024 * KIB
 
-/** Unread octets of responses to accounts. */
+/** Maximum unread octets of responses to accounts. */
 const ACCOUNTS = { max: 256 * MIB, eachMax: 128 * MIB }
-/** For callers without a key, by address: the API description, pages, the console's files. */
+/**
+ * Maximum for callers without a key, by address: the API description, pages, the console's files.
+ */
 const STRANGERS = { max: 64 * MIB, eachMax: 16 * MIB }
-/** The kernel buffers smaller responses, so they do not count. */
+/** Smaller responses are ignored, because the kernel buffers them. */
 const SMALL_ANSWER_BYTES = 16 * KIB
 /** A streamed long thread: 20 rows of up to 192 KiB each. */
 export const STREAMED_ANSWER_BYTES = 4 * MIB
 /**
- * A page of long messages holds up to 50 MiB until it is sent. Views have their own slots, because
+ * A page of long messages uses up to 50 MiB until it is sent. Views have separate slots, because
  * they wait for the parser.
  */
 const MADE_AT_ONCE = { limit: 3, limitPerKey: 2, waitMsMax: 30_000 }
@@ -38,7 +40,7 @@ type AnswerHold = {
   readonly owner: string
   readonly octets: Octets
   held: number
-  /** Aborts when the response is sent or the client has left. */
+  /** Aborts when the response is sent or the client has disconnected. */
   readonly leaving: AbortController
   slot: Promise<Release | Refusal> | null
 }
@@ -59,23 +61,23 @@ export class AnswerBudget {
     if (caller?.kind === 'key' && this.#accounts.isOver(caller.accountId)) throw unread()
   }
 
-  /** Holds a slot until the response begins. Rejects with `service_unavailable`. */
+  /** Occupies a slot until the response begins. Rejects with `service_unavailable`. */
   async takeSlot(request: FastifyRequest, reply: FastifyReply, kind: AnswerKind): Promise<void> {
     const hold = this.#holdOf(request, reply)
     const { owner: key, leaving } = hold
     hold.slot ??= this.#slots[kind].acquire({ key, signal: leaving.signal })
     if (typeof (await hold.slot) === 'string') throw busy()
-    // A long message takes some 50 ms. Other requests run in between.
+    // A long message takes some 50 ms, so other requests run in between.
     await nextTurn()
   }
 
-  /** Waits for the slot of the next part of a streamed response; null when the client has left. */
+  /** Waits for the slot of the next part of a streamed response. Null if the client disconnects. */
   async takeTurn(request: FastifyRequest, reply: FastifyReply): Promise<EndTurn | null> {
     const { owner: key, leaving } = this.#holdOf(request, reply)
     for (;;) {
       const slot = await this.#slots.read.acquire({ key, signal: leaving.signal })
       if (typeof slot !== 'string') return () => nextTurn().then(slot)
-      // A response that has begun cannot be refused for a long wait.
+      // A response that has begun can no longer be refused.
       if (slot === 'aborted') return null
     }
   }
@@ -83,13 +85,13 @@ export class AnswerBudget {
   /** Counts octets even if they exceed the budget. */
   force(request: FastifyRequest, reply: FastifyReply, bytes: number): void {
     const hold = this.#holdOf(request, reply)
-    // After the client has left, nothing would release the octets.
+    // After the client has disconnected, the octets would never be released.
     if (hold.leaving.signal.aborted) return
     hold.octets.force(hold.owner, bytes)
     hold.held += bytes
   }
 
-  /** Throws `service_unavailable` without room. */
+  /** Throws `service_unavailable` if there is no room. */
   reserve(request: FastifyRequest, reply: FastifyReply, bytes: number): void {
     const { octets, owner, leaving } = this.#holdOf(request, reply)
     if (!leaving.signal.aborted && !octets.hasRoom(owner, bytes)) throw unread()
@@ -103,13 +105,13 @@ export class AnswerBudget {
   watch(app: FastifyInstance, idleMs: number): void {
     app.decorateRequest('answerHold', null)
     app.addHook('onSend', async (request, reply, payload) => {
-      // Each octet that a slow client reads restarts the timeout.
+      // Every octet that a slow client reads restarts the timeout.
       reply.raw.setTimeout(idleMs, () => reply.raw.destroy())
       const slot = await request.answerHold?.slot
       if (typeof slot === 'function') slot()
       const bytes = request.method === 'HEAD' ? 0 : sizeOf(payload)
       if (bytes <= SMALL_ANSWER_BYTES) return
-      // Neither a completed change nor an error can be refused.
+      // Completed changes and errors cannot be refused.
       if (request.method !== 'GET' || reply.statusCode >= 400) {
         return this.force(request, reply, bytes)
       }
@@ -143,7 +145,7 @@ function unread() {
   return busy('Too many answers are waiting to be read.')
 }
 
-/** Streams count through `reserve`. */
+/** The size of a payload; streams use `reserve` instead. */
 function sizeOf(payload: unknown): number {
   if (typeof payload === 'string') {
     return payload.length <= SMALL_ANSWER_BYTES / 3 ? 0 : Buffer.byteLength(payload)

@@ -63,7 +63,7 @@ function answerBinary(
     }
     return reply.code(status).headers(headers).send(stream)
   }
-  // A Buffer over the same memory; a copy would double large mail.
+  // The Buffer shares the memory, because a copy would double large mail.
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
   return reply.code(status).headers(headers).send(bytes)
 }
@@ -90,7 +90,7 @@ function answerStreamed(
   const parts = writeStreamed(body, () => answers.takeTurn(request, reply))
   const stream = Readable.from(parts, { highWaterMark: 1 })
   stream.once('error', (error) => {
-    // Before the headers are sent, the error becomes the response and is logged with it.
+    // Before the headers are sent, the error becomes the response and is logged there.
     if (!reply.raw.headersSent) return
     const { operationId } = request.routeOptions.config
     log.error({ requestId: request.id, operationId, error }, 'An answer was cut short.')
@@ -105,10 +105,10 @@ function isStreamed(body: unknown): body is StreamedBody {
   return typeof data === 'object' && data !== null && Symbol.asyncIterator in data
 }
 
-/** In characters. */
+/** Minimum characters of a streamed part. */
 const PART_LENGTH_MIN = 16 * 1024
 
-/** Takes a slot for each part, and frees it before the client reads the part. */
+/** Occupies a slot for each part until the client starts to read the part. */
 async function* writeStreamed(
   { data, ...rest }: StreamedBody,
   takeTurn: () => ReturnType<AnswerBudget['takeTurn']>,
@@ -147,7 +147,7 @@ export function isContentWanted(request: FastifyRequest): boolean {
 
 export type Encoding = 'br' | 'gzip'
 
-/** In characters. A shorter response fits into one TCP segment. */
+/** Minimum characters; a shorter response fits into one TCP segment. */
 const COMPRESSED_LENGTH_MIN = 1_400
 
 function sendText(reply: FastifyReply, text: string): FastifyReply {
@@ -161,7 +161,7 @@ function sendText(reply: FastifyReply, text: string): FastifyReply {
 function sendStream(reply: FastifyReply, stream: Readable): FastifyReply {
   if (!mayCompress(reply)) return reply.send(stream)
   const compressed = createGzip()
-  // `pipeline` would emit an error on the stream when the client merely leaves.
+  // `pipeline` would emit an error on the stream when the client merely disconnects.
   stream.once('error', (error) => compressed.destroy(error))
   compressed.once('close', () => stream.destroy())
   stream.pipe(compressed)
@@ -169,9 +169,9 @@ function sendStream(reply: FastifyReply, stream: Readable): FastifyReply {
 }
 
 /**
- * Not for requests with cookies: the console's responses hold both mail from strangers and secrets.
- * An attacker who mails guesses and measures encrypted lengths could find the secrets (BREACH).
- * Brotli would take 4 MiB per response, gzip takes 256 KiB.
+ * Requests with cookies are excluded, because the console's responses contain both mail from
+ * strangers and secrets. An attacker who mails guesses and measures encrypted lengths could find
+ * the secrets (BREACH). Brotli would need 4 MiB per response; gzip needs 256 KiB.
  */
 function mayCompress({ request }: FastifyReply): boolean {
   const { cookie, 'accept-encoding': accepted } = request.headers
@@ -190,7 +190,7 @@ function markCompressed<Content>(reply: FastifyReply, content: Content): Content
 const gzipOnce = promisify(gzip)
 const brotliOnce = promisify(brotliCompress)
 
-/** Makes each encoding once, on first use. */
+/** Computes each encoding once, on first use. */
 export function precompressed(content: string, headers: Readonly<Record<string, string>>) {
   const made = new Map<Encoding, Promise<Uint8Array>>()
   const make = { gzip: () => gzipOnce(content), br: () => brotliOnce(content) }
@@ -207,7 +207,9 @@ export function precompressed(content: string, headers: Readonly<Record<string, 
   }
 }
 
-/** RFC 9110 §12.5.3. The better encoding comes first; a weight of zero excludes one. */
+/**
+ * Follows RFC 9110 §12.5.3. The better encoding comes first; a weight of zero excludes an encoding.
+ */
 export function acceptedEncodings(field: string | string[] | undefined): Encoding[] {
   const accepted = new Map(
     String(field ?? '')
@@ -224,7 +226,7 @@ export function acceptedEncodings(field: string | string[] | undefined): Encodin
   return (['br', 'gzip'] as const).filter(isTaken)
 }
 
-/** For text between tags and within quoted attributes. */
+/** Escapes text for use between tags and within quoted attributes. */
 export function escapeHtml(text: string): string {
   return text
     .replaceAll('&', '&amp;')

@@ -10,11 +10,11 @@ import { type Problem, problemOf } from './problems.ts'
 type ClientErrors = {
   /** Handles the server's `clientError` event. */
   answer(error: Error, socket: Socket): void
-  /** Lets `answer` see whether another response is being written. */
+  /** Records exchanges, so that `answer` can see whether a response is being written. */
   watch(app: FastifyInstance): void
 }
 
-/** One per server; call `watch` before it listens. */
+/** Create one per server and call `watch` before it listens. */
 export function clientErrors(makeRequestId: () => string): ClientErrors {
   const latest = new WeakMap<Socket, Exchange>()
   return {
@@ -36,7 +36,7 @@ export function clientErrors(makeRequestId: () => string): ClientErrors {
       server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
         latest.set(request.socket, { request, response })
       })
-      // RFC 9110 §10.1.1: expectations other than 100-continue may be ignored.
+      // Expectations other than 100-continue may be ignored (RFC 9110 §10.1.1).
       server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
         server.emit('request', request, response)
       })
@@ -65,10 +65,7 @@ export function hangUpWith({ status, body, headers }: Problem, socket: Socket): 
 
 const LINGER_MS = 2 * SECOND_MS
 
-/**
- * Closing over unread octets would reset the connection and might lose the response (RFC 9112
- * §9.6).
- */
+/** Closing with unread octets would reset the connection and lose the response (RFC 9112 §9.6). */
 function linger(socket: Socket): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
   socket.once('close', () => clearTimeout(timer)).resume()
@@ -77,8 +74,8 @@ function linger(socket: Socket): void {
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
 
 /**
- * Whether the client can match an error to the failed request: a complete request must have its
- * response, and an incomplete one no response yet.
+ * Whether the client can match an error to the failed request. A complete request must already have
+ * its response, and an incomplete request must not.
  */
 function canAnswer(latest: Exchange | undefined): boolean {
   if (!latest) return true
@@ -90,7 +87,7 @@ function isReset(error: Error): boolean {
   return 'code' in error && error.code === 'ECONNRESET'
 }
 
-/** Node uses the first of repeated fields; a proxy in front may have used another. */
+/** Node uses the first of repeated fields, but a proxy may have used another. */
 const SINGLE_FIELDS: ReadonlySet<string> = new Set(['authorization', 'host'])
 
 export function refuseRepeatedFields({ rawHeaders }: IncomingMessage): void {

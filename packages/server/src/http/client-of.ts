@@ -9,13 +9,13 @@ const FORWARDED_HEADERS = ['x-forwarded-for', 'forwarded'] as const
 
 export type Proxies = {
   readonly trusted: BlockList
-  /** Null accepts either field. */
+  /** The header with the client's address; null accepts either header. */
   readonly header: ForwardedHeader | null
 }
 
 /**
- * Returns the last address in the chain that is no trusted proxy: earlier ones may be forged. If
- * two fields name different clients, returns the proxy.
+ * Returns the last address in the chain that is not a trusted proxy, because earlier ones may be
+ * forged. If two fields name different clients, returns the proxy.
  */
 export function openClientOf({ trusted, header }: Proxies): ClientOf {
   const fields = header === null ? FORWARDED_HEADERS : [header]
@@ -42,7 +42,7 @@ function clientNamedBy(
   let client = peer
   for (const text of addresses.reverse()) {
     const address = readAddress(text)
-    // The proxy is known, but the client that it names is not.
+    // The proxy is known, but not the client.
     if (address === null) return client
     client = address
     if (!isIn(trusted, client)) return client
@@ -52,7 +52,7 @@ function clientNamedBy(
 
 const noted: Record<ForwardedHeader, (headers: IncomingMessage['headers']) => string[]> = {
   'x-forwarded-for': (headers) => [headers['x-forwarded-for'] ?? []].flat().join(',').split(','),
-  // RFC 7239. An element without "for" hides the client.
+  // In RFC 7239, an element without "for" hides the client.
   forwarded: ({ forwarded = '' }) =>
     elementsOf(forwarded).map((element) => FOR.exec(element)?.[1] ?? ''),
 }
@@ -64,7 +64,7 @@ function elementsOf(forwarded: string): string[] {
   return forwarded.match(/(?:"[^"]*"|[^",])+/g) ?? []
 }
 
-/** Accepts a port, quotes and the brackets of IPv6; null for anything else. */
+/** Accepts a port, quotes and the brackets of IPv6. Returns null for any other text. */
 function readAddress(text: string): string | null {
   const bare = text.trim().replace(/^"(.*)"$/, '$1')
   const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(bare)?.[1]

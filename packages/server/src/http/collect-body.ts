@@ -1,4 +1,4 @@
-// Receives request bodies, with bounds on their memory and on the large bodies processed at once.
+// Receives request bodies. Bounds their memory, and the number of large bodies processed at once.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -10,21 +10,21 @@ import { busy, Octets } from './fair-shares.ts'
 
 const SMALL_BODIES_BYTES_MAX = 128 * 1024 * 1024
 const LARGE_BODIES_BYTES_EACH_MAX = 128 * 1024 * 1024
-/** A body of 24 MB takes some 150 MB until it is on disk. */
+/** A body of 24 MB needs some 150 MB until it is on disk. */
 const LARGE_BODIES_AT_ONCE = 2
 const LARGE_BODY_WAIT_MS_MAX = 30 * SECOND_MS
 
 export type BodyHold = {
-  /** Throws `service_unavailable` without room for `bytes`. */
+  /** Throws `service_unavailable` if there is no room for `bytes`. */
   growTo(bytes: number): void
   /**
-   * Only large bodies wait for a slot; accounts without one come first. Rejects with
+   * Waits for a slot if the body is large; accounts without a slot come first. Rejects with
    * `service_unavailable` after a long wait or after `release`.
    */
   takeSlot(): Promise<void>
-  /** Safe to call without a slot or twice. */
+  /** May be called repeatedly, and without a slot. */
   releaseSlot(): void
-  /** Safe to call twice. Keeps the slot, because the work continues without the client. */
+  /** May be called repeatedly. Keeps the slot, because the work continues without the client. */
   release(): void
 }
 
@@ -77,14 +77,14 @@ export async function collectBody(payload: Readable, options: CollectOptions): P
   const { headers, bytesMax, hold } = options
   const declared = Number(headers['content-length'] ?? 0)
   if (declared > bytesMax) throw tooLarge(bytesMax)
-  // The declared length of a small body takes no room until the octets arrive.
+  // The declared length of a small body is not reserved until its octets arrive.
   if (declared > JSON_BODY_BYTES_MAX) hold.growTo(declared)
   return new Promise((resolve, reject) => {
     let store: Buffer = Buffer.alloc(0)
     let length = 0
     const stop = () => {
       payload.off('data', take).off('end', end).off('error', fail)
-      // A client that is still writing reads no response before the rest is drained.
+      // A client that is still writing does not read the response before the rest is drained.
       payload.on('error', () => {}).resume()
     }
     const fail = (error: unknown) => {
@@ -104,7 +104,7 @@ export async function collectBody(payload: Readable, options: CollectOptions): P
         return fail(error)
       }
       store = roomFor(store, needed, declared)
-      // Copied: many small chunks would hold far more memory than their content.
+      // Chunks are copied, because many small chunks need far more memory than their content.
       length += chunk.copy(store, length)
     }
     payload.on('data', take).on('end', end).on('error', fail)
@@ -113,7 +113,7 @@ export async function collectBody(payload: Readable, options: CollectOptions): P
 
 const FIRST_BYTES = 4_096
 
-/** Allocates the declared length of a large body at once, because it counts already. */
+/** Allocates the declared length of a large body at once, because it is already reserved. */
 function roomFor(store: Buffer, needed: number, declared: number): Buffer {
   if (needed <= store.length) return store
   const doubled = Math.max(needed, store.length * 2, FIRST_BYTES)

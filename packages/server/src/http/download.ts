@@ -39,7 +39,7 @@ export function planDownload(
   return { status: 206, headers: { ...lengthed, 'content-range': contentRange }, part }
 }
 
-/** Makes browsers save a hostile file and never render it. */
+/** Makes browsers save a hostile file instead of rendering it. */
 export function fileHeaders(contentType: string, filename: string): Record<string, string> {
   return {
     'content-type': servedType(contentType),
@@ -63,7 +63,7 @@ function servedType(contentType: string): string {
     : 'application/octet-stream'
 }
 
-/** RFC 6266: an ASCII form for old clients and the exact name in RFC 8187 encoding. */
+/** An ASCII form for old clients and the exact name in RFC 8187 encoding, as in RFC 6266. */
 function contentDisposition(filename: string): string {
   const ascii = filename.replace(/[^\x20-\x7e]|["\\%]/g, '_')
   const exact = encodeURIComponent(filename).replace(
@@ -80,7 +80,7 @@ function isListed(field: string | undefined, etag: string): boolean {
 
 type Range = { first: number; last: number } | 'whole' | 'unsatisfiable'
 
-/** RFC 9110 §14.2: an unknown form or several ranges get the whole content. */
+/** For an unknown form or several ranges, the response is the complete content (RFC 9110 §14.2). */
 function readRange(field: string | undefined, sizeBytes: number): Range {
   const match = /^bytes=\s*(\d*)-(\d*)\s*$/.exec(field ?? '')
   if (match === null || (match[1] === '' && match[2] === '')) return 'whole'

@@ -1,4 +1,4 @@
-// Connections that receive events. They end with their key, their session or the service.
+// Connections that receive events. A connection ends with its key, its session or the service.
 
 import type { HeldSlot, KeyedSlots } from '#limits/limits.ts'
 import { Cache } from '#platform/cache.ts'
@@ -6,7 +6,7 @@ import type { Log } from '#platform/log.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
 const KEY_CHECK_STEP = 1_000
-/** A key revoked by another process or a command ends its connections within this time. */
+/** If a key is revoked elsewhere, its connections end within this time. */
 const KEY_CHECK_MS = SECOND_MS
 
 export type EndReason = 'revoked' | 'closing'
@@ -17,10 +17,10 @@ export type EventReader = {
   readonly accountId: string
   readonly keyId: string
   readonly kind: 'socket' | 'stream' | 'wait'
-  /** Null for a waiting request. Released with the reader. */
+  /** Null for a waiting request. The slot is released with the reader. */
   readonly slot: HeldSlot | null
   readonly session?: CallerSession | null
-  /** Called at most once, after the removal; `add` itself may call it. */
+  /** Called at most once, after the removal and possibly by `add` itself. */
   end(reason: EndReason): void
 }
 
@@ -33,10 +33,10 @@ export type EventReadersOptions = {
   readonly checkMs?: number
 }
 
-/** Revoked keys to remember, for requests that were authenticated just before the revocation. */
+/** Number of revoked keys to remember, for requests authenticated just before the revocation. */
 const REVOKED_KEPT = 1_000
 
-/** One per process. */
+/** There is one instance per process. */
 export class EventReaders {
   readonly #options: EventReadersOptions
   readonly #readers = new Set<EventReader>()
@@ -49,7 +49,7 @@ export class EventReaders {
     this.#options = options
   }
 
-  /** Null when the account has no slot left. Rejects with `service_unavailable`. */
+  /** Null if the account has no free slot. Rejects with `service_unavailable`. */
   takeSlot(
     kind: 'socket' | 'stream',
     accountId: string,
@@ -57,7 +57,7 @@ export class EventReaders {
     return this.#options.slots[kind].take(accountId)
   }
 
-  /** Ends the reader at once if its key was revoked or the service is stopping. */
+  /** Ends the reader immediately if its key was revoked or the service is stopping. */
   add(reader: EventReader): void {
     if (this.#isClosing || this.#revoked.get(reader.keyId) !== null) {
       reader.slot?.release()
@@ -83,7 +83,7 @@ export class EventReaders {
     return count
   }
 
-  /** Also ends readers added later. */
+  /** Also applies to readers that are added later. */
   endReadersOfKey(keyId: string): void {
     this.#revoked.set(keyId, true)
     this.#endWhere((reader) => reader.keyId === keyId, 'revoked')
@@ -93,7 +93,7 @@ export class EventReaders {
     this.#endWhere(({ session }) => session?.id === id, 'revoked')
   }
 
-  /** Ends readers of sessions that are over and of keys revoked elsewhere. Runs by itself. */
+  /** Ends readers of expired sessions and of keys revoked elsewhere. Runs periodically. */
   check(): Promise<void> {
     this.#checking ??= this.#checkAll().finally(() => {
       this.#checking = undefined

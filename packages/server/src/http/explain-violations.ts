@@ -5,7 +5,7 @@ import { AppError, type ErrorDetail } from '#platform/problem.ts'
 
 const ERROR_DETAILS_MAX = 20
 
-/** An error of ajv with `verbose`. */
+/** An error that ajv reports with `verbose`. */
 export type Violation = {
   readonly keyword: string
   readonly instancePath: string
@@ -13,14 +13,14 @@ export type Violation = {
   readonly message?: string
   readonly parentSchema?: unknown
   readonly data?: unknown
-  /** Set for an error about the names of an object's fields. */
+  /** Set if the error is about the names of an object's fields. */
   readonly propertyName?: string
 }
 
 export type Part = 'query' | 'body'
 
 export function explainViolations(found: readonly Violation[], part: Part): AppError {
-  // The keywords within a condition, or about names, have errors of their own.
+  // The keywords within a condition, or for names, report separate errors.
   const violations = found.filter(({ keyword }) => !['if', 'propertyNames'].includes(keyword))
   const details = violations
     .slice(0, ERROR_DETAILS_MAX)
@@ -57,7 +57,7 @@ function detailOf(violation: Violation, part: Part): ErrorDetail {
 
 const PLUS_HINT = ' (write a plus sign in a query as %2B)'
 
-/** A query decodes `+` as a space. */
+/** Queries decode `+` as a space. */
 function isUnescapedPlus({ keyword, data }: Violation): boolean {
   return keyword === MAILBOX && String(data).includes(' ')
 }

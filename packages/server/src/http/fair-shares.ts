@@ -4,7 +4,7 @@ export function busy(message = 'The service is busy with other requests.'): AppE
   return new AppError('service_unavailable', message)
 }
 
-/** Octets held by all owners, up to `max`, and by each, up to `eachMax`. */
+/** Octets in use: up to `max` in total, and up to `eachMax` per owner. */
 export class Octets {
   readonly #bounds: { readonly max: number; readonly eachMax: number }
   readonly #ownedBy = new Map<string, number>()
@@ -19,7 +19,7 @@ export class Octets {
     return this.#held + bytes <= max && (owner === undefined || this.#of(owner) + bytes <= eachMax)
   }
 
-  /** Adds even without room; a negative count releases. */
+  /** Adds octets even if there is no room. A negative count releases octets. */
   force(owner: string | undefined, bytes: number): void {
     const key = owner ?? ''
     const own = this.#of(key) + bytes

@@ -22,7 +22,7 @@ export type AttachedFile = {
   readonly filename: string
   readonly contentType: string
   readonly content: Uint8Array
-  /** Without angle brackets. */
+  /** The Content-ID without angle brackets; null if there is none. */
   readonly contentId: string | null
 }
 
@@ -43,9 +43,9 @@ type WholeMessage<Id extends OperationId> = Operations[Id] extends {
 
 export type Input<Id extends OperationId> = {
   readonly path: PathOf<Id>
-  /** Converted, with defaults; `limit` is at most the page size. */
+  /** Query parameters, converted and with defaults; `limit` is at most the page size. */
   readonly query: QueryOf<Id>
-  /** Attachments are decoded. */
+  /** The body, in which attachments are decoded. */
   readonly body: Operations[Id] extends { readonly upload: object }
     ? Upload
     : WithFiles<BodyOf<Id>> | WholeMessage<Id>
@@ -54,18 +54,18 @@ export type Input<Id extends OperationId> = {
 export type Context = {
   readonly requestId: string
   readonly clientAddress: string
-  /** Without credentials; on HEAD without a range (RFC 9110 §14.2). */
+  /** Header fields without credentials, and on HEAD without a range (RFC 9110 §14.2). */
   readonly headers: Omit<IncomingHttpHeaders, 'authorization' | 'cookie'>
-  /** False on HEAD. */
+  /** False for HEAD requests. */
   readonly wantsContent: boolean
   /**
-   * Call it before loading a large response, which is in memory until it is sent. Rejects with
-   * `service_unavailable`.
+   * Must be called before loading a large response, which stays in memory until it is sent. Rejects
+   * with `service_unavailable`.
    */
   takeSlot(kind?: AnswerKind): Promise<void>
   /**
-   * Calls the listener once, after the response or when the client has left. `wasAnswered`: the
-   * whole response went to the network.
+   * Calls the listener once, after the response or when the client has disconnected. `wasAnswered`
+   * is true if the complete response was sent.
    */
   onGone(listener: (wasAnswered: boolean) => void): void
 }
@@ -81,7 +81,7 @@ type ActorContext = Context & {
   readonly actor: Actor
 }
 
-/** `session` is null for a caller with only a key. */
+/** `session` is null if the caller has only a key. */
 export type KeyContext = ActorContext & {
   readonly keyId: string
   readonly session: CallerSession | null
@@ -91,7 +91,7 @@ type ApproverContext = ActorContext & { readonly approverId: string }
 
 type OnceContext = KeyContext & {
   readonly idempotencyKey: string
-  /** SHA-256 of the request's meaning; encoding does not change it. */
+  /** SHA-256 of the request's meaning, which is independent of encoding. */
   readonly requestHash: Uint8Array
 }
 
@@ -100,8 +100,8 @@ type IsOnce<Id extends OperationId> = Operations[Id] extends { readonly needsIde
   : false
 
 /**
- * Has a credential, or a URL that claims to be signed, which the handler must verify. `expires` or
- * `signature` may be missing.
+ * The request has a credential, or a URL that claims to be signed and that the handler must verify.
+ * `expires` or `signature` may be missing.
  */
 export type SignedContext<Named extends ActorContext = ActorContext> =
   | (Named & { readonly isSigned: false })
@@ -122,17 +122,17 @@ type ContextOf<Id extends OperationId> =
               ? SignedContext<KeyContext>
               : Context
 
-/** `holdsBytes` is reserved until the response ends. Destroying the stream frees what it holds. */
+/** `holdsBytes` is reserved until the response ends. Destroying the stream frees its resources. */
 type StreamedContent = { readonly stream: Readable; readonly holdsBytes: number }
 
 /** Header names are in lower case. */
 export type BinaryResponse = {
-  /** 200 when left out. */
+  /** The default status is 200. */
   readonly status?: number
   readonly headers: Readonly<Record<string, string>>
-  /** Null for no body (304, HEAD). */
+  /** Null for a response without a body (304, HEAD). */
   readonly content: Uint8Array | string | StreamedContent | null
-  /** Called once the response is sent or cannot be. */
+  /** Called once, when the response is sent or cannot be sent. */
   readonly release?: () => void
 }
 
@@ -142,10 +142,10 @@ type Streamed<Body> = Body extends { data: (infer Item)[] }
 
 export type Once<Body> = { readonly isReplay: boolean; readonly body: Body }
 
-/** For an operation with two success statuses, a cookie or an ETag. */
+/** A response with one of several success statuses, a cookie or an ETag. */
 export type Answered<Body> = {
   readonly status: Success['status']
-  /** In lower case. */
+  /** Header fields with lower-case names. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body: Body
 }
@@ -168,7 +168,7 @@ type PlainResult<Id extends OperationId> = Id extends BinaryOperationId
       ? Once<ResponseOf<Id>>
       : Streamed<ResponseOf<Id>>
 
-/** An AppError becomes the response; any other exception becomes 500 internal_error. */
+/** An AppError becomes the response. Any other exception becomes 500 internal_error. */
 type Handler<Id extends OperationId> = (
   input: Input<Id>,
   context: ContextOf<Id>,

@@ -1,4 +1,4 @@
-/** RFC 9110 §13.1.1. A weak tag never matches. */
+/** Evaluates If-Match (RFC 9110 §13.1.1). A weak tag never matches. */
 export function isMatch(field: string | string[] | undefined, etag: string): boolean {
   if (isAnyMatch(field)) return true
   return String(field)

@@ -22,14 +22,14 @@ const HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
   'content-security-policy': `default-src 'none'; style-src 'sha256-${hash('sha256', STYLE, 'base64')}'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
-  // The page's URL is a secret of the mail's reader.
+  // The page's URL is a secret between the service and the mail's reader.
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'x-robots-tag': 'noindex, nofollow',
 }
 
-/** `title` and `body` are HTML. */
+/** `title` and `body` must be HTML. */
 export function linkPage(
   title: string,
   body: string,
@@ -58,7 +58,7 @@ ${body}
   }
 }
 
-/** A page for a browser, `not_found` for a program. */
+/** Returns a page to a browser, and throws `not_found` for a program. */
 export function unknownLink({ headers }: Context): BinaryResponse {
   if (!headers.accept?.includes('text/html')) throw notFound()
   return linkPage(

@@ -19,7 +19,7 @@ export type Problem = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: ErrorBody
-  /** A fault of the service, to be logged with its cause. */
+  /** Whether the service is at fault, so that the cause must be logged. */
   readonly isOurs: boolean
 }
 
@@ -52,7 +52,7 @@ export function rateLimited(
   })
 }
 
-/** Counts uses per minute over all processes. Throws `rate_limit_exceeded`. */
+/** Counts uses per minute in all processes. Throws `rate_limit_exceeded`. */
 export function limiter(
   { budgets, clock }: { budgets: Budgets; clock: Pick<Clock, 'now'> },
   {
@@ -105,7 +105,7 @@ function problem(
 
 type Refusal = { code: ErrorCode; message: string }
 
-/** Keys are codes of the framework and of the HTTP parser. */
+/** Responses by error codes of the framework and of the HTTP parser. */
 const refusals: Readonly<Record<string, Refusal>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: {
     code: 'payload_too_large',
@@ -119,7 +119,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
     code: 'bad_request',
     message: 'The Content-Length of the request does not match its body.',
   },
-  // A path that cannot be decoded names no resource.
+  // A path that cannot be decoded does not name a resource.
   FST_ERR_BAD_URL: { code: 'not_found', message: notFound().message },
   FST_ERR_MAX_PARAM_LENGTH: { code: 'uri_too_long', message: 'A part of the path is too long.' },
   HPE_HEADER_OVERFLOW: {
@@ -136,7 +136,7 @@ const refusals: Readonly<Record<string, Refusal>> = {
 function frameworkRefusal(thrown: unknown): Refusal | null {
   const code = errorCodeOf(thrown)
   if (code === null) return null
-  // A database's socket may also report ECONNRESET; only the request's own error says "aborted".
+  // A database socket may also report ECONNRESET, but only an aborted request says "aborted".
   if (code === 'ECONNRESET' && !(thrown instanceof Error && thrown.message === 'aborted'))
     return null
   const known = Object.hasOwn(refusals, code) ? refusals[code] : undefined
@@ -152,7 +152,7 @@ function errorCodeOf(thrown: unknown): string | null {
   return typeof thrown.code === 'string' ? thrown.code : null
 }
 
-/** Rejects with `rate_limit_exceeded`, or `service_unavailable` when the count is unknown. */
+/** Rejects with `rate_limit_exceeded`, or with `service_unavailable` if the count is unknown. */
 export async function takeRequest(
   { requests, clock }: { requests: RateWindow; clock: Pick<Clock, 'now'> },
   accountId: string,

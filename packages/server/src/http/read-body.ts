@@ -1,4 +1,4 @@
-// Parses JSON, forms and raw messages. An operation without a body accepts any content type.
+// Parses JSON, forms and raw messages. Operations without a body accept any content type.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -13,14 +13,14 @@ import { readStrictJson } from '#platform/strict-json.ts'
 import { type BodyHold, collectBody, JSON_BODY_BYTES_MAX } from './collect-body.ts'
 import { explainViolations } from './explain-violations.ts'
 
-/** Holds 25 MiB of files in base64, and texts. */
+/** Enough for 25 MiB of files in base64, plus texts. */
 export const LARGE_BODY_BYTES_MAX = 36 * 1024 * 1024
 
 export type Upload = { readonly payload: Readable; readonly headers: IncomingHttpHeaders }
 
 export type ReadBody =
   | { readonly kind: 'json'; readonly value: unknown }
-  /** `contents` are the files of `value.attachments`, whose `data` is empty. */
+  /** `contents` are the files of `value.attachments`, in which `data` is empty. */
   | { readonly kind: 'form'; readonly value: unknown; readonly contents: readonly Uint8Array[] }
   | { readonly kind: 'message'; readonly raw: Uint8Array }
   | { readonly kind: 'upload'; readonly upload: Upload }
@@ -66,13 +66,13 @@ async function readBody(
   if (!operation?.body || bodyHold === null) return undefined
   if (!mediaTypesOf(operation).includes(mediaType)) throw wrongMediaType(operation)
   refuseEncoding(request)
-  // The client has its timeout response already. Injected requests have no real socket.
+  // The client has already received a timeout response. Injected requests have no real socket.
   if (request.raw.socket.writable === false) throw problem('request_timeout')
   const bytesMax = bodyBytesMax(operation)
   const bytes = await collectBody(payload, { headers, bytesMax, hold: bodyHold })
   // Processing takes several times a body's size.
   await bodyHold.takeSlot()
-  // Each step over a large body takes some 50 ms. Other requests run in between.
+  // Each step with a large body takes some 50 ms, so other requests run in between.
   if (bytes.length > JSON_BODY_BYTES_MAX) await nextTurn()
   if (mediaType === 'application/json') return readJson(bytes, operation)
   if (mediaType === 'message/rfc822') return { kind: 'message', raw: bytes }
@@ -114,20 +114,20 @@ function unsupportedMediaType(message: string): AppError {
   return new AppError('unsupported_media_type', message)
 }
 
-/** 100 files, 50 copied recipients and the fields that occur once. */
+/** Enough for 100 files, 50 copied recipients and the fields that occur once. */
 export const FORM_PARTS_MAX = 200
 export const FORM_PART_HEAD_BYTES_MAX = 16 * 1024
 
 type Form = {
-  /** Fields as in JSON, without a prototype; the `data` of an attachment is empty. */
+  /** Fields as in JSON, in an object without a prototype; the `data` of an attachment is empty. */
   readonly value: Record<string, unknown>
-  /** Shares the memory of `bytes`. */
+  /** File contents, which share the memory of `bytes`. */
   readonly contents: readonly Uint8Array[]
 }
 
 /**
- * Reads a form with files (RFC 7578) into the fields of a JSON body. Strict, because form libraries
- * skip or cut bad parts, and the sent message would lack them.
+ * Converts a form with files (RFC 7578) to the fields of a JSON body. Strict, because form
+ * libraries skip or cut bad parts, which would be missing in the sent message.
  */
 async function readForm(bytes: Buffer, contentType: string, body: TObject): Promise<Form> {
   const parts = partsOf(bytes, boundaryOf(contentType))
@@ -138,7 +138,7 @@ async function readForm(bytes: Buffer, contentType: string, body: TObject): Prom
     const { name, filename } = head
     const type = fieldType(body, name)
     if (type === 'files') {
-      // A browser sends this when no file was chosen.
+      // Browsers send an empty file if none was chosen.
       if (!filename && content.length === 0) continue
       if (filename === null) throw wrongField(name, 'must be a file, with a filename')
       attachments.push({ filename, contentType: head.contentType ?? FILE_TYPE, data: '' })
@@ -147,7 +147,7 @@ async function readForm(bytes: Buffer, contentType: string, body: TObject): Prom
     }
     if (filename !== null) throw wrongField(name, 'must be text, not a file')
     const text = textOf(content, head)
-    // A browser also sends fields that were not filled in.
+    // Browsers also send empty fields.
     if (text === '' && !(body.required ?? []).includes(name)) continue
     if (type === 'texts' || (type === 'text or texts' && Object.hasOwn(value, name))) {
       value[name] = [value[name] ?? [], text].flat()
@@ -198,11 +198,11 @@ function textOf(content: Uint8Array, { name, charset }: PartHead): string {
     throw wrongField(name, 'must be in UTF-8')
   }
   if (text.includes('\0')) throw wrongField(name, 'must not contain the character U+0000')
-  // Browsers turn every line end of a form into CRLF (HTML, multipart/form-data).
+  // Browsers write every line end of a form as CRLF (HTML, multipart/form-data).
   return text.replaceAll('\r\n', '\n')
 }
 
-// RFC 2046 §5.1.1.
+// Matches a boundary (RFC 2046 §5.1.1).
 const BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
 
 export function boundaryOf(contentType: string): string {
@@ -241,7 +241,7 @@ type PartHead = {
   readonly charset: string | null
 }
 
-/** Returns a mistake as text, to follow "the part". */
+/** Returns an error as text that follows "the part". */
 function readPartHead(header: ReadonlyMap<string, readonly string[]>): PartHead | string {
   for (const [name, label] of singleFields) {
     if ((header.get(name)?.length ?? 0) > 1) return `has ${label} twice`
@@ -250,7 +250,7 @@ function readPartHead(header: ReadonlyMap<string, readonly string[]>): PartHead 
   const type = header.get('content-type')?.[0]
   const encoding = header.get('content-transfer-encoding')?.[0]
   if (disposition === undefined) return 'has no Content-Disposition'
-  // RFC 7578 §4.7: deprecated. Encodings that change nothing are accepted.
+  // Encodings are deprecated (RFC 7578 §4.7); those that change nothing are accepted.
   if (encoding !== undefined && !/^(?:7bit|8bit|binary)$/i.test(encoding)) {
     return `is encoded (${shown(encoding)}); send its bytes unencoded`
   }
@@ -300,8 +300,8 @@ function readParameters(text: string): Map<string, string> | string {
 }
 
 /**
- * Browsers escape a quotation mark as %22, curl with a backslash; other backslashes are literal.
- * Drops line ends, which browsers write as %0D and %0A.
+ * Decodes quotation marks, which browsers escape as %22 and curl with a backslash; other
+ * backslashes are literal. Drops line ends, which browsers write as %0D and %0A.
  */
 function unescaped(quoted: string): string {
   return quoted
@@ -310,7 +310,7 @@ function unescaped(quoted: string): string {
     .replace(/%0[da]/gi, '')
 }
 
-/** RFC 8187 §3.2. RFC 7578 forbids it, but some clients use it. */
+/** Parses RFC 8187 §3.2. RFC 7578 forbids this form, but some clients use it. */
 function readExtended(text: string): string | null {
   const encoded = /^utf-8'[^']*'(.*)$/i.exec(text)?.[1]
   if (encoded === undefined) return null
@@ -330,12 +330,14 @@ function utf8(octets: string): string | null {
 }
 
 type RawPart = {
-  /** A string is a mistake. Names are in lower case; the characters of values are octets. */
+  /** A string is an error. Names are in lower case, and each character of a value is an octet. */
   readonly header: ReadonlyMap<string, readonly string[]> | string
   readonly content: Buffer
 }
 
-/** RFC 2046 §5.1.1. Returns a mistake as text, to follow "the form is malformed". */
+/**
+ * Splits a form (RFC 2046 §5.1.1). Returns an error as text that follows "the form is malformed".
+ */
 function splitParts(bytes: Buffer, boundary: string): RawPart[] | string {
   const parts: RawPart[] = []
   let delimiter = findDelimiter(bytes, boundary, 0)
@@ -344,7 +346,7 @@ function splitParts(bytes: Buffer, boundary: string): RawPart[] | string {
     if (end === 'close') return parts
     if (end === 'wrong') return 'a line begins with the boundary but has other text after it'
     if (parts.length === FORM_PARTS_MAX) return `it has more than ${FORM_PARTS_MAX} parts`
-    // The line end before a delimiter belongs to it; it may also be the previous delimiter's.
+    // The line end before a delimiter is part of it, and may also end the previous delimiter.
     delimiter = findDelimiter(bytes, boundary, end - CRLF.length)
     if (delimiter !== null) parts.push(readPart(bytes.subarray(end, Math.max(end, delimiter.at))))
   }
@@ -353,7 +355,7 @@ function splitParts(bytes: Buffer, boundary: string): RawPart[] | string {
 
 const CRLF = '\r\n'
 
-/** `at` is the line end before the delimiter, `end` the start of the part after it. */
+/** `at` is the line end before the delimiter, and `end` is the start of the part after it. */
 type Delimiter = { readonly at: number; readonly end: number | 'close' | 'wrong' }
 
 function findDelimiter(bytes: Buffer, boundary: string, from: number): Delimiter | null {
@@ -363,7 +365,7 @@ function findDelimiter(bytes: Buffer, boundary: string, from: number): Delimiter
   if (at === -1) return null
   let end = at + (isFirst ? 0 : CRLF.length) + first.length
   if (bytes.toString('latin1', end, end + 2) === '--') return { at, end: 'close' }
-  // A proxy may have added blanks.
+  // A proxy may have added white space.
   while (bytes[end] === 0x20 || bytes[end] === 0x09) end += 1
   const rest = bytes.toString('latin1', end, end + CRLF.length)
   if (rest === CRLF) return { at, end: end + CRLF.length }
@@ -380,7 +382,7 @@ function readPart(part: Buffer): RawPart {
     const header = readHeader(part.toString('latin1', 0, end))
     return { header, content: part.subarray(end + 2 * CRLF.length) }
   }
-  // Without content, the line end after the header may belong to the delimiter.
+  // In a part without content, the line end after the header may belong to the delimiter.
   const isAllHeader = bounded.length === part.length && part.toString('latin1').endsWith(CRLF)
   if (isAllHeader) {
     const header = readHeader(part.toString('latin1', 0, part.length - CRLF.length))

@@ -1,4 +1,4 @@
-// Bodies that are files, streamed as they arrive. A form has one file, in its field `file`.
+// Streams bodies that are files as they arrive. A form has one file, in its field `file`.
 
 import type { Readable } from 'node:stream'
 import { raceAbort } from '#platform/abort.ts'
@@ -14,7 +14,7 @@ import {
 
 type OpenUpload = {
   readonly chunks: AsyncIterable<Uint8Array>
-  /** Final with the first chunk. */
+  /** The type is final once the first chunk has arrived. */
   mediaType(): string | null
 }
 
@@ -57,7 +57,7 @@ async function* inTime(payload: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** A client that is still writing reads no response before the rest is drained. */
+/** A client that is still writing does not read the response before the rest is drained. */
 async function* drained(
   payload: Readable,
   parts: AsyncGenerator<Uint8Array>,
@@ -87,7 +87,7 @@ async function* readFilePart(
   onType: (contentType: string | null) => void,
 ): AsyncGenerator<Uint8Array> {
   const delimiter = `${CRLF}--${boundary}`
-  // The first delimiter has no line end before it.
+  // The first delimiter may lack a line end, so one is added.
   let rest = Buffer.from(CRLF)
   let state: 'before' | 'head' | 'content' | 'after' = 'before'
   let hasFile = false

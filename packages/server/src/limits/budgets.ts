@@ -1,5 +1,5 @@
-// Rate and concurrency limits, of one process or of all on a database. They know names and keys
-// only.
+// Rate and concurrency limits, for one process or for all processes on a database. Limits have
+// names and keys, and no other meaning here.
 
 import type { Clock } from '#platform/clock.ts'
 
@@ -7,13 +7,15 @@ export type Allowance = {
   readonly isAllowed: boolean
   readonly limit: number
   readonly remaining: number
-  /** Whole seconds until a sliding window drops its oldest use, or a fixed one ends. */
+  /** Whole seconds until a sliding window drops its oldest use, or a fixed window ends. */
   readonly resetSeconds: number
 }
 
-/** A sliding window in one process; in several, a fixed one that may be exceeded briefly. */
+/**
+ * A sliding window in one process. Several processes use a fixed one that may briefly be exceeded.
+ */
 export type RateWindow = {
-  /** Rejects with `service_unavailable` when the store is down and its record is needed. */
+  /** Rejects with `service_unavailable` if the store fails while its record is needed. */
   take(key: string): Allowance | Promise<Allowance>
 }
 
@@ -22,7 +24,7 @@ export type HeldSlot = {
 }
 
 export type KeyedSlots = {
-  /** Null when all slots are held. Rejects like `RateWindow`. */
+  /** Null if all slots are occupied. Rejects like `RateWindow`. */
   take(key: string): HeldSlot | null | Promise<HeldSlot | null>
 }
 
@@ -37,16 +39,16 @@ export type SlotOptions = Pick<WindowOptions, 'name' | 'limit'>
 export type Budgets = {
   openWindow(options: WindowOptions): RateWindow
   openSlots(options: SlotOptions): KeyedSlots
-  /** Renews the slots of this process; also runs every few seconds. Never fails. */
+  /** Renews the slots of this process. Also runs every few seconds. Never fails. */
   maintain(): Promise<void>
-  /** Frees all slots, if the store works. */
+  /** Frees all slots if the store is available. */
   close(): Promise<void>
 }
 
-/** Keys that a limit remembers; the least recently used is dropped first. */
+/** Maximum keys that a limit remembers; the least recently used key is dropped first. */
 export const LIMITER_ENTRIES_MAX = 10_000
 
-/** For a process that is alone with its database: exact counts in memory. */
+/** Limits for a process that is alone with its database: exact counts in memory. */
 export function openOwnBudgets(clock: Pick<Clock, 'monotonic'>): Budgets {
   return {
     openWindow: ({ limit, windowMs }) =>
@@ -63,7 +65,7 @@ type SlidingWindowOptions = Omit<WindowOptions, 'name'> & {
 }
 
 export function slidingWindow({ limit, windowMs, entriesMax, clock }: SlidingWindowOptions) {
-  /** In the order of last use. */
+  /** Times of uses by key, in order of last use. */
   const uses = new Map<string, number[]>()
   return {
     take(key: string): Allowance {
@@ -82,7 +84,7 @@ export function slidingWindow({ limit, windowMs, entriesMax, clock }: SlidingWin
         isAllowed,
         limit,
         remaining: limit - times.length,
-        // Sums of fractional times may slightly exceed the window.
+        // Because of rounding, sums of fractional times may slightly exceed the window.
         resetSeconds: Math.ceil(Math.min(waitMs, windowMs) / 1000),
       }
     },
@@ -105,7 +107,7 @@ function countedSlots(limit: number): KeyedSlots {
   }
 }
 
-/** Idempotent. */
+/** Makes `release` idempotent. */
 export function releasedOnce(release: () => void): HeldSlot {
   let isReleased = false
   return {

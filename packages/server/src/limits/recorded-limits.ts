@@ -1,5 +1,5 @@
 // Limits across processes that share a database. Each process counts uses in memory and records
-// them in batches; every held slot is on record.
+// them in batches. Every occupied slot is recorded.
 
 import {
   addUses,
@@ -29,15 +29,14 @@ import {
 } from './budgets.ts'
 
 /**
- * The interval of recording. Together, processes may exceed a limit by the uses that they allow in
- * this time.
+ * The interval of recording. Processes may exceed a limit by the uses that they allow in this time.
  */
 const BATCH_MS = 50
 const KEYS_PER_BATCH = 100
-/** The slots of a process that has not renewed for this time are free. */
+/** If a process has not renewed for this time, its slots are free. */
 const HOLDER_MS = 30 * SECOND_MS
 const RENEW_MS = 5 * SECOND_MS
-/** A client may reconnect to another process before the release of its slot is on record. */
+/** A client may reconnect to another process before the release of its slot is recorded. */
 const SLOT_WAIT_MS = 200
 const SWEEP_MS = MINUTE_MS
 const CLOSE_MS_MAX = SECOND_MS
@@ -78,12 +77,12 @@ function openSharedBudgets(deps: LimitDeps): Budgets {
 
 type Count = {
   readonly name: string
-  /** Recorded uses of all processes; null before the first batch. */
+  /** Uses recorded by all processes; null before the first batch. */
   used: number | null
-  /** Uses in this process that are not on record yet. */
+  /** Uses in this process that have not been recorded yet. */
   added: number
   endsAtMs: number
-  /** The recorded uses before the first batch. */
+  /** The recorded uses before the first batch of this process. */
   readonly found: PromiseWithResolvers<number>
 }
 
@@ -93,7 +92,7 @@ function newCount(name: string): Count {
   return { name, used: null, added: 0, endsAtMs: Infinity, found }
 }
 
-/** Adds this process's uses to the record and reads those of the others. */
+/** Adds this process's uses to the record and reads the uses of other processes. */
 async function recordUses(
   { db, queueClock }: LimitDeps,
   windowMs: number,
@@ -114,7 +113,7 @@ async function recordUses(
 
 function sharedWindow({ name, limit, windowMs }: WindowOptions, deps: LimitDeps): RateWindow {
   const { queueClock } = deps
-  /** In the order of last use. */
+  /** Counts by key, in order of last use. */
   const counts = new Map<string, Count>()
   const due = new Set<Count>()
   let timer: NodeJS.Timeout | undefined
@@ -140,7 +139,7 @@ function sharedWindow({ name, limit, windowMs }: WindowOptions, deps: LimitDeps)
     timer = undefined
     if (isRunning) return
     isRunning = true
-    // Requests of the same moment share a batch.
+    // Requests in the same turn of the event loop share a batch.
     await null
     do {
       const batch = [...due].slice(0, KEYS_PER_BATCH)
@@ -185,7 +184,7 @@ function sharedWindow({ name, limit, windowMs }: WindowOptions, deps: LimitDeps)
 function holdSlots({ db, queueClock, makeId }: LimitDeps) {
   const holder = makeId('job')
   const held = new Set<string>()
-  /** Released slots that could not be freed yet. */
+  /** Released slots that have not been freed in the database yet. */
   const freed = new Set<string>()
   const untilMs = () => queueClock.now() + HOLDER_MS
 
@@ -193,7 +192,7 @@ function holdSlots({ db, queueClock, makeId }: LimitDeps) {
     const id = makeId('job')
     const slot = { id, name, limit, holder, nowMs: queueClock.now(), untilMs: untilMs() }
     const isTaken = await db.write(takeSlot, slot).catch((error) => {
-      // The slot may be on record despite the error.
+      // The slot may have been recorded despite the error.
       freed.add(id)
       throw withStorageProblem(error)
     })

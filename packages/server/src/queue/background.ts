@@ -16,12 +16,12 @@ export function openBackground(
   const workers = work.flatMap(({ jobs = [] }) => jobs.map((kind) => openJobWorker(deps, kind)))
   const tasks = openTasks(deps, { tasks: work.flatMap(({ tasks = [] }) => tasks), isShared })
   return {
-    /** Call it after a commit that added jobs. */
+    /** Must be called after a commit that added jobs. */
     wakeJobs() {
       for (const worker of workers) worker.wake()
     },
     led: () => tasks.led(),
-    /** Aborts the work and resolves once it has ended. */
+    /** Aborts the work and resolves when all of it has ended. */
     async close() {
       await Promise.all([tasks, ...workers].map((each) => each.close()))
     },

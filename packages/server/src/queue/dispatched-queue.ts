@@ -17,21 +17,23 @@ export type Group<Held extends Item> = readonly [Held, ...Held[]]
 export type GroupOutcome = 'reached' | 'unreached' | 'crowded' | 'returned'
 
 export type DispatchedQueue<Held extends Item> = {
-  /** Heads with ready deliveries, ordered by account and lane; at most `lanesEach` per account. */
+  /**
+   * Heads with ready deliveries by account and lane, with at most `lanesEach` lanes per account.
+   */
   listHeads(page: { after: Head; lanesEach: number; limit: number }): Promise<Head[]>
-  /** Requires distinct heads. Leases the most overdue deliveries first. */
+  /** Leases the most overdue deliveries first. The heads must be distinct. */
   lease(shares: readonly Share[]): Promise<Held[]>
   group(held: readonly Held[]): Group<Held>[]
-  /** Makes ready all due items and all with expired leases; calls `onReady` after each step. */
+  /** Makes due items, and those with expired leases, ready. Calls `onReady` after each step. */
   readyDue(onReady?: () => void, signal?: AbortSignal): Promise<void>
-  /** Renews the leases of all items leased here and neither settled nor returned. */
+  /** Renews the leases of all items leased here that are neither settled nor returned. */
   renew(): Promise<void>
   return(held: readonly Held[]): Promise<void>
-  /** Settles or returns the whole group before it resolves. `onAnswer` precedes the outcome. */
+  /** Settles or returns the complete group before it resolves. `onAnswer` precedes the outcome. */
   deliver(group: Group<Held>, signal: AbortSignal, onAnswer?: () => void): Promise<GroupOutcome>
 }
 
-/** Resumes in each attempt the trace that queued the delivery. */
+/** Each attempt continues the trace that queued the delivery. */
 export function traceQueue<Held extends Item & { attempts: number; trace_parent: string | null }>(
   queue: DispatchedQueue<Held>,
   { tracing, name }: { tracing: Tracing; name: string },

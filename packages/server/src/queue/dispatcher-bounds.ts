@@ -1,7 +1,7 @@
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 
-/** A process that stops renewing loses its deliveries after this time. */
+/** If a process stops renewing, it loses its deliveries after this time. */
 export const DELIVERY_LEASE_MS = MINUTE_MS
 export const WEBHOOK_LEASE_MS = MINUTE_MS
 
@@ -11,19 +11,19 @@ const MIB = 1024 * KIB
 export type PoolBounds = { readonly attempts: number; readonly bytes: number }
 
 export type DispatcherBounds = {
-  /** Attempts to answering destinations, during their first second. */
+  /** Bounds on attempts to answering destinations, during their first second. */
   readonly slots: PoolBounds
-  /** Attempts longer than a second, and all attempts to destinations that do not answer. */
+  /** Bounds on attempts longer than a second, and on all attempts to unresponsive destinations. */
   readonly slow: PoolBounds
-  /** Smaller deliveries do not count towards `bytes`. */
+  /** Smaller deliveries are ignored in `bytes`. */
   readonly uncountedBytes: number
   readonly lanes: LaneBounds
 }
 
 export type LaneBounds = {
-  /** Concurrent attempts to an unknown destination. */
+  /** Maximum concurrent attempts to an unknown destination. */
   readonly first: number
-  /** All deliveries have one destination, so no other needs protection from a slow one. */
+  /** Whether all deliveries have one destination, so that no other one must be protected. */
   readonly isRelay: boolean
 }
 
@@ -36,7 +36,7 @@ export const MAIL_BOUNDS: DispatcherBounds = {
 
 export const RELAY_BOUNDS: DispatcherBounds = { ...MAIL_BOUNDS, lanes: { first: 5, isRelay: true } }
 
-/** Endpoints are many, small and mostly quick, but any account may add one that never answers. */
+/** Endpoints are many, small and mostly fast, but any account may add one that never answers. */
 export const WEBHOOK_BOUNDS: DispatcherBounds = {
   slots: { attempts: 1_000, bytes: 64 * MIB },
   slow: { attempts: 2_000, bytes: 96 * MIB },
@@ -73,7 +73,9 @@ export class Pool {
 
 type ShareBounds = { readonly max: number; readonly reserved: number; readonly few: number }
 
-/** An account may use as much as it leaves free, without the reserve for accounts that use few. */
+/**
+ * An account may use as much as it leaves free, except the reserve for accounts that use little.
+ */
 class Share {
   readonly #bounds: ShareBounds
   readonly #usedBy = new Map<string, number>()
@@ -83,7 +85,7 @@ class Share {
     this.#bounds = bounds
   }
 
-  /** Each unit raises `own` and lowers `free`, hence the half. */
+  /** Each unit raises `own` and lowers `free`, so the difference is halved. */
   room(account: string): number {
     const { max, reserved, few } = this.#bounds
     const own = this.#usedBy.get(account) ?? 0

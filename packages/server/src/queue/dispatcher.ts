@@ -9,19 +9,21 @@ import { openWorkerLoop } from './worker-loop.ts'
 
 const SCAN_EVERY_MS = SECOND_MS
 const RENEW_EVERY_MS = MINUTE_MS / 3
-/** Most attempts are shorter. A longer one gives up its slot. */
+/** Most attempts are shorter; a longer one gives up its slot. */
 const SLOW_ATTEMPT_MS = SECOND_MS
 const CROWDED_PAUSE_MS = SECOND_MS / 2
-/** Deliveries leased ahead of their attempts, to answering destinations only. */
+/** Maximum deliveries leased ahead of their attempts, for answering destinations only. */
 const AHEAD_MAX = { attempts: 2_000, bytes: Number.POSITIVE_INFINITY }
 const LANES_MAX = 10_000
 
 export type Dispatcher = {
   wake(): void
   active(): number
-  /** Lanes with a known state or with deliveries under way. */
+  /** Number of lanes with a known state or with running deliveries. */
   lanes(): number
-  /** Returns unstarted deliveries, waits up to `drainMs` for running attempts, aborts the rest. */
+  /**
+   * Returns unstarted deliveries, waits up to `drainMs` for running attempts, and aborts the rest.
+   */
   close(drainMs: number): Promise<void>
 }
 
@@ -86,11 +88,13 @@ class Work<Held extends Item> {
   readonly #ahead = new Pool(AHEAD_MAX)
   readonly #slots: Pool
   readonly #slow: Pool
-  /** Least recently used first. */
+  /** Lanes by name, least recently used first. */
   readonly #lanes = new Map<string, Lane<Held>>()
-  /** Leased items, by account. */
+  /** Number of leased items by account. */
   readonly #held = new Map<string, number>()
-  /** Accounts are served round robin, and so are the lanes of each. */
+  /**
+   * Lanes with waiting attempts. Accounts, and the lanes of each account, are served round robin.
+   */
   readonly #waiting = new Map<string, Set<Lane<Held>>>()
   readonly #cut = new AbortController()
   readonly #returning = new Set<Promise<void>>()
@@ -120,7 +124,7 @@ class Work<Held extends Item> {
     this.#heads.requestScan()
   }
 
-  /** True when there may be more. */
+  /** Returns true if there may be more. */
   async leaseMore(signal: AbortSignal): Promise<boolean> {
     if (this.#heads.hasUnread) await this.#heads.find((head) => this.#roomFor(head) > 0)
     if (signal.aborted) return false
@@ -133,7 +137,7 @@ class Work<Held extends Item> {
     this.#isEnding = true
   }
 
-  /** Call it after the last lease. */
+  /** Must be called after the last lease. */
   async drain(drainMs: number): Promise<void> {
     this.#return([...this.#lanes.values()].flatMap((lane) => lane.removeExcess(0)))
     if (this.active > 0) {
@@ -151,7 +155,7 @@ class Work<Held extends Item> {
     return this.#lanes.get(name) ?? new Lane<Held>(name, this.#bounds.lanes)
   }
 
-  /** A destination that does not answer gets only deliveries whose attempts may start at once. */
+  /** An unresponsive destination gets only deliveries whose attempts may start immediately. */
   #poolOf(lane: Lane<Held>): Pool {
     return lane.isAnswering ? this.#ahead : this.#slow
   }
@@ -162,7 +166,7 @@ class Work<Held extends Item> {
   }
 
   /**
-   * Accounts with few unfinished items come first. Allotted items count in the lane and the pool
+   * Accounts with few unfinished items come first. Allotted items occupy the lane and the pool
    * until the lease is written.
    */
   #allot(): Allotment<Held>[] {
@@ -234,7 +238,7 @@ class Work<Held extends Item> {
       const hasStarted = this.#startOne(account, lanes)
       if (lanes.size > 0 && !hasStarted) continue
       this.#waiting.delete(account)
-      // The loop reaches a re-inserted account again at the end of the map.
+      // A re-inserted account moves to the end of the map, so the loop reaches it again.
       if (lanes.size > 0) this.#waiting.set(account, lanes)
     }
   }
@@ -305,7 +309,7 @@ class Work<Held extends Item> {
       lane.resume()
       this.#onChange(lane, account)
     }
-    // Jitter keeps lanes that paused for one host from resuming together.
+    // Jitter prevents lanes that paused for the same host from resuming together.
     const [part = 0] = systemChance.bytes(1)
     setTimeout(resume, CROWDED_PAUSE_MS * (0.75 + part / 512)).unref()
   }
@@ -322,7 +326,7 @@ class Work<Held extends Item> {
     if (isRoom && (this.#heads.size > 0 || this.#heads.hasUnread)) this.wantMore()
   }
 
-  /** Forgets an empty, unknown lane and, past LANES_MAX, the least recently used empty lane. */
+  /** Forgets an empty, unknown lane and, beyond LANES_MAX, the least recently used empty lane. */
   #forgetLanes(lane: Lane<Held>): void {
     if (lane.isEmpty && !lane.isKnown) this.#lanes.delete(lane.name)
     if (this.#lanes.size <= LANES_MAX) return
@@ -357,9 +361,9 @@ function add(counts: Map<string, number>, key: string, amount: number): void {
 }
 
 const PAGE_HEADS = 200
-/** Lanes of one account per scan, before the scan moves to the next account. */
+/** Maximum lanes of one account per scan, before the scan moves to the next account. */
 const LANES_EACH = 20
-/** Beyond this number only heads with room for a lease are added. */
+/** Above this number, only heads with room for a lease are added. */
 const HEADS_MAX = 5_000
 
 const FIRST: Head = { account: '', lane: '' }
@@ -367,8 +371,8 @@ const FIRST: Head = { account: '', lane: '' }
 type Rest = { after: Head; isWantedAgain: boolean }
 
 /**
- * Heads with ready deliveries, next to serve first. A scan finds some lanes of every account;
- * `#rests` pages through the other lanes of large accounts, round robin.
+ * Heads with ready deliveries, next to be served first. A scan finds some lanes of every account,
+ * and `#rests` pages round robin through the other lanes of large accounts.
  */
 class ReadyHeads {
   readonly #queue: Pick<DispatchedQueue<Item>, 'listHeads'>
@@ -447,7 +451,7 @@ class ReadyHeads {
 
   afterLease(head: Head, mayHaveMore: boolean): void {
     this.#heads.delete(keyOf(head))
-    // The next scan finds the head again, after the skipped ones.
+    // The next scan finds the head again, after the skipped heads.
     if (mayHaveMore && !this.#hasLeftOut) this.add(head)
   }
 

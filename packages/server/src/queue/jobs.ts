@@ -1,4 +1,4 @@
-// Work that one worker at a time does under a lease; `due_at` is the next run or the lease's end.
+// Work that one worker at a time does under a lease. `due_at` is the next run or the lease's end.
 
 import { type ExpressionBuilder, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
@@ -9,24 +9,24 @@ import { addFailure, type Failure, type Trouble, waitAfter } from './trouble.ts'
 
 export type Job = {
   kind: string
-  /** Unique within the kind. */
+  /** A key that is unique within the kind. */
   key: string
-  /** Empty for the service's own work. */
+  /** Empty for the work of the service itself. */
   accountId: string
   payload: Record<string, unknown>
-  /** Failures since the last progress. */
+  /** Failures since the last progress; null if there are none. */
   trouble: Trouble | null
 }
 
-/** The worker may have lost the lease since. */
+/** A job that a worker leased; the worker may have lost the lease since. */
 export type Held = { kind: string; key: string; worker: string; nowMs: number }
 
-/** `again`: it made progress. A failure is retried after a backoff, or at `retryAtMs`. */
+/** `again` means progress. A failure is retried after a backoff, or at `retryAtMs`. */
 export type Outcome = 'done' | 'again' | { failure: Failure; retryAtMs?: number }
 
 type Added = Pick<NewRow<'jobs'>, 'kind' | 'key' | 'account_id' | 'due_at'>
 
-/** Leaves existing jobs unchanged. */
+/** Existing jobs are unchanged. */
 export const insertJobs = forEachRow(
   rowInsert<Tables, Added & { payload: string | null }>(
     'jobs',
@@ -49,10 +49,10 @@ export const addJobs = transaction({
 type Due = {
   kind: string
   keys?: readonly string[] | undefined
-  /** Skips accounts with another leased job of this kind. */
+  /** Whether to skip accounts that have another leased job of this kind. */
   isExclusive?: boolean | undefined
   nowMs: number
-  /** A later time was written before the clock was set back and counts as due. */
+  /** A later time was written before the clock was set back, so the job is due. */
   latestMs?: number | undefined
 }
 
@@ -78,7 +78,7 @@ function leasedOfAccount(row: ExpressionBuilder<Tables, 'jobs'>, nowMs: number) 
     .where('other.due_at', '>', nowMs)
 }
 
-/** Checks with a read, because a lease costs a commit. */
+/** A read is enough to check, while a lease costs a commit. */
 export async function hasDueJob(
   db: ReadDb,
   { exceptAccount, ...due }: Due & { exceptAccount?: string },
@@ -88,7 +88,7 @@ export async function hasDueJob(
   return (await query.executeTakeFirst()) !== undefined
 }
 
-/** Leases jobs of one account. Accounts take turns, starting after `afterAccount`. */
+/** Leases jobs of one account. Accounts are served in turn, starting after `afterAccount`. */
 export const leaseJobs = transaction({
   name: 'leaseJobs',
   accountOf: () => null,
@@ -145,7 +145,7 @@ export const renewJobs = transaction({
   },
 })
 
-/** Locks a job whose lease the transaction needs; null when `worker` has lost it. */
+/** Locks a job whose lease the transaction needs. Null if `worker` has lost the lease. */
 export async function holdJob(tx: Tx, held: Held): Promise<Job | null> {
   const job = tx.query
     .selectFrom('jobs')
@@ -157,7 +157,7 @@ export async function holdJob(tx: Tx, held: Held): Promise<Job | null> {
   return row === undefined ? null : toJob(row)
 }
 
-/** Like `holdJob`, and resets the job's failures. */
+/** Like `holdJob`, but also resets the job's failures. */
 export async function advanceJob(tx: Tx, held: Held): Promise<Job | null> {
   const job = await holdJob(tx, held)
   if (job !== null && job.trouble !== null) await ofJob(tx, held, { trouble: null }).execute()
@@ -174,7 +174,7 @@ export const recordJob = transaction({
 
 /**
  * A job that failed `faultsMax` times stays leased until its worker gives it up. Returns the
- * failures of a failed job; null when there are none or `worker` has lost the lease.
+ * failures of a failed job. Null if the job did not fail or `worker` has lost the lease.
  */
 export const settleJob = transaction({
   name: 'settleJob',
@@ -216,7 +216,7 @@ function ofJob(tx: Tx, { kind, key, worker }: Held, fields: Partial<Row<'jobs'>>
     .where('leased_by', '=', worker)
 }
 
-/** Releases jobs leased by an earlier run of this instance, or by any instance (null). */
+/** Releases jobs that an earlier run of this instance leased, or any instance (null). */
 export const releaseJobs = transaction({
   name: 'releaseJobs',
   accountOf: () => null,
@@ -231,7 +231,7 @@ export const releaseJobs = transaction({
   },
 })
 
-/** Leased by a worker of the instance. */
+/** Whether a worker of the instance leased the job. */
 export function isLeasedBy(instance: string): RawBuilder<SqlBool> {
   // Worker names begin with the instance and a space; `!` follows the space in ASCII.
   return sql`(leased_by > ${`${instance} `} and leased_by < ${`${instance}!`})`

@@ -1,13 +1,13 @@
 import type { Group, GroupOutcome, Item } from './dispatched-queue.ts'
 import type { LaneBounds, Pool } from './dispatcher-bounds.ts'
 
-/** Concurrent connections to one host. */
+/** Maximum concurrent connections to one host. */
 export const LANE_ATTEMPTS_MAX = 20
-/** Hanging attempts that an answering lane leaves out of its limit. */
+/** Hanging attempts that an answering lane ignores in its limit. */
 const HANGING_MAX = 10
-/** A lane with more consecutive failures is not answering. Hanging attempts may fail together. */
+/** With more consecutive failures, a lane is unresponsive. Hanging attempts may fail together. */
 const FAILURES_MAX = 2 * HANGING_MAX
-/** Items that an answering lane holds per attempt, so that leases are rare. */
+/** Items that an answering lane leases per attempt, so that leases are rare. */
 const LANE_AHEAD = 5
 const LANE_HELD_EXTRA = 20
 
@@ -36,7 +36,7 @@ export class Lane<Held extends Item> {
   #failures = 0
   #hasAnswered = false
   #pauses = 0
-  /** Waiting, running and expected items, without hanging attempts. */
+  /** Number of waiting, running and expected items, without hanging attempts. */
   #held = 0
 
   constructor(name: string, bounds: LaneBounds) {
@@ -57,17 +57,17 @@ export class Lane<Held extends Item> {
     return this.#hasAnswered || this.#limit < this.#bounds.first || this.#pauses > 0
   }
 
-  /** Allows the account its even share, even when others exceed theirs. */
+  /** Always allows an account its even share, even if others exceed theirs. */
   roomFor(account: string): number {
     const own = this.#shares.get(account)?.held ?? 0
     const accounts = this.#shares.size + (own > 0 ? 0 : 1)
     const share = Math.max(1, Math.floor(this.#capacity / accounts))
-    // Refilling at half keeps leases rare.
+    // Refilling at half of the share keeps leases rare.
     if (own > (this.isAnswering ? share / 2 : share - 1)) return 0
     return Math.max(0, Math.min(share - own, this.#heldMax - this.#held))
   }
 
-  /** Reserves room before a lease; a negative count releases it. */
+  /** Reserves room before a lease. A negative count releases room. */
   expect(account: string, count: number): void {
     const share = this.#shares.get(account) ?? { waiting: [], held: 0 }
     this.#shares.set(account, share)
@@ -94,7 +94,7 @@ export class Lane<Held extends Item> {
     return attempt
   }
 
-  /** Called on the server's greeting. */
+  /** Must be called when the server's greeting arrives. */
   markAnswered(): void {
     this.#hasAnswered = true
     this.#releaseHanging()
@@ -124,7 +124,7 @@ export class Lane<Held extends Item> {
     if (this.#pauses === 0) this.#limit = Math.max(1, this.#limit)
   }
 
-  /** Removes the newest waiting attempts of the accounts with the most. */
+  /** Removes the newest waiting attempts of the accounts that have most. */
   removeExcess(heldMax = this.#heldMax): Attempt<Held>[] {
     const removed: Attempt<Held>[] = []
     while (this.#held > heldMax) {

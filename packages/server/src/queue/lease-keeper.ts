@@ -1,4 +1,4 @@
-// The delivery leases of one worker, renewed until dropped.
+// The delivery leases of one worker, which are renewed until they are dropped.
 
 import type { Log } from '#platform/log.ts'
 import { storageErrorKind } from '#platform/problem.ts'
@@ -8,7 +8,7 @@ import type { Head, Share } from './dispatched-queue.ts'
 import type { LeasedQueue } from './leased-queue.ts'
 import type { QueueClock } from './queue-clock.ts'
 
-/** A lease with less time left is renewed before anything is sent under it. */
+/** A lease with less time left is renewed before it is used to send anything. */
 const LEASE_LEFT_MS_MIN = 10 * SECOND_MS
 
 type Named = { readonly id: string }
@@ -16,22 +16,22 @@ type Named = { readonly id: string }
 export type LeaseKeeper<Held extends Named> = {
   listHeads(page: { after: Head; lanesEach: number; limit: number }): Promise<Head[]>
   lease(heads: readonly Share[], nowMs?: number): Promise<Held[]>
-  /** Stops renewing these leases, except for deliveries leased again since. */
+  /** Stops renewing these leases, except for deliveries that were leased again. */
   drop(held: readonly Held[]): void
   /**
-   * Makes unattempted deliveries ready at once. A new lease of one is not confirmed before
-   * `withRetries` has made its last try.
+   * Makes unattempted deliveries ready immediately. A new lease of such a delivery is not confirmed
+   * before the last attempt of `withRetries`.
    */
   return(held: readonly Held[], withRetries?: Retrying): Promise<void>
   renew(): Promise<void>
-  /** Keeps the deliveries that are still leased with enough time left to send them. */
+  /** Returns the deliveries that are still leased with enough time left to send them. */
   confirm(held: readonly Held[]): Promise<Held[]>
   readyDue(onReady?: () => void, signal?: AbortSignal): Promise<void>
 }
 
 type Retrying = (run: () => Promise<void>) => Promise<void>
 
-/** A retry delay longer than `backoffMaxMs` is assumed to come from a wrong clock. */
+/** A retry delay longer than `backoffMaxMs` must come from a wrong clock. */
 export function openLeaseKeeper<Held extends Named>(
   { db, queueClock }: { db: Db; queueClock: QueueClock },
   options: { queue: LeasedQueue<Held>; worker: string; leaseMs: number; backoffMaxMs: number },
@@ -71,7 +71,7 @@ export function openLeaseKeeper<Held extends Named>(
     renew: () => renewAfter(0),
     async confirm(group) {
       const ids = group.map(({ id }) => id)
-      // A late retry of an earlier return would end this lease.
+      // A late retry of an earlier return would end the new lease.
       await returns.wait(ids)
       const isShort = ({ leaseUntilMs }: { leaseUntilMs: number }) =>
         leaseUntilMs < queueClock.now() + LEASE_LEFT_MS_MIN
@@ -85,8 +85,8 @@ export function openLeaseKeeper<Held extends Named>(
     },
     async readyDue(onReady = () => {}, signal) {
       await queueClock.check()
-      // After a suspension or a database outage, leases of running attempts look expired. Renewing
-      // first prevents sending twice.
+      // After a suspension or a database outage, leases of running attempts seem expired. Renewing
+      // them first prevents sending twice.
       await renewAfter(leaseMs / 2)
       const due = { queueMs: queueClock.now(), backoffMaxMs, leaseMs }
       if (!(await queue.hasDue(db, due))) return
@@ -119,8 +119,8 @@ function trackReturns() {
 const SETTLE_RETRY_MS = 500
 
 /**
- * Retries `run` until the database is back or `signal` aborts. Losing the outcome of a delivery
- * would send accepted mail again.
+ * Retries `run` until the database is available or `signal` aborts. Losing the outcome of a
+ * delivery would send accepted mail again.
  */
 export async function retryUntilStored<Value>(
   { log }: { log: Log },
@@ -138,7 +138,7 @@ export async function retryUntilStored<Value>(
   }
 }
 
-/** Retries until the database is back or `signal` aborts; then the leases expire. */
+/** Retries until the database is available or `signal` aborts; then the leases expire. */
 export async function returnLeases<Held extends Named>(
   deps: { log: Log },
   held: readonly Held[],

@@ -1,4 +1,4 @@
-// Lease queries shared by the queues of mail and of webhooks. All times come from the queue clock.
+// Lease queries that the queues of mail and webhooks share. All times are from the queue clock.
 
 import { type Kysely, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
@@ -29,29 +29,29 @@ type Rows = SelectQueryBuilder<QueueTables, QueueTable, { id: string }>
 
 type DueInput = { queueMs: number; backoffMaxMs: number; leaseMs: number }
 type HeadsInput = Head & { lanesEach: number; limit: number }
-/** `nowMs` is set for a queue that records the start of an attempt. */
+/** `nowMs` is set if the queue records the start of an attempt. */
 type LeaseInput = { worker: string; heads: Share[]; nowMs?: number; leaseUntilMs: number }
 type HeldInput = { worker: string; ids: string[] }
 type HeldUntil = { id: string; leaseUntilMs: number }
 
 export type LeasedQueue<Held> = {
   /**
-   * Pages by account and lane, at most `lanesEach` per account. Costs grow with accounts and lanes,
-   * not with deliveries.
+   * Pages by account and lane, with at most `lanesEach` lanes per account. The cost grows with
+   * accounts and lanes, but not with deliveries.
    */
   listHeads(db: ReadDb, input: HeadsInput): Promise<Head[]>
   /** Leases the most overdue deliveries of each head and counts an attempt for each. */
   readonly lease: Transaction<Tables, LeaseInput, Held[]>
   findHeld(db: ReadDb, input: HeldInput): Promise<HeldUntil[]>
-  /** Skips locked rows: they are being settled, or the next renewal covers them. */
+  /** Skips locked rows, which are being settled or are renewed the next time. */
   readonly renew: Transaction<Tables, HeldInput & { untilMs: number }, void>
-  /** Returns leased deliveries and takes back the attempts that their leases counted. */
+  /** Returns leased deliveries without counting the attempts that their leases had counted. */
   readonly return: Transaction<Tables, HeldInput, void>
-  /** Makes ready due deliveries and those with expired leases. True when there may be more. */
+  /** Makes due deliveries, and those with expired leases, ready. True if there may be more. */
   readonly readyDue: Transaction<Tables, DueInput, boolean>
-  /** Costs no commit, unlike `readyDue`. */
+  /** Unlike `readyDue`, this read costs no commit. */
   hasDue(db: ReadDb, input: DueInput): Promise<boolean>
-  /** Releases the leases of an earlier run of this instance, or of all instances (null). */
+  /** Releases leases of an earlier run of this instance, or of all instances (null). */
   readonly release: Transaction<Tables, { instance: string | null }, void>
 }
 
@@ -64,16 +64,16 @@ type QueueOptions<Name extends QueueTable, Held> = {
   /** Suffix of transaction names, as in `leaseDeliveries`. */
   noun: string
   columns: readonly (keyof Row<Name> & keyof Held)[]
-  /** Set when a lease expired before the outcome was known. */
+  /** Columns that are set if a lease expires before the outcome is known. */
   takenBack: Partial<Row<Name>>
-  /** Set when an unattempted delivery is returned. */
+  /** Columns that are set when an unattempted delivery is returned. */
   returned: { readonly last_attempt_at?: RawBuilder<number | null> }
-  /** Settles the deliveries that must not be attempted again and returns their ids. */
+  /** Settles the deliveries that must not be attempted again, and returns their ids. */
   endLost?: (tx: Tx, ids: string[]) => Promise<string[]>
   isLiving?: RawBuilder<SqlBool>
-  /** Returns `ready` and any deliveries that must be leased with it. */
+  /** Returns `ready` and any deliveries that must be leased together with it. */
   complete?: (tx: Tx, head: Share, ready: Held[]) => Promise<Held[]>
-  /** Removes deliveries whose inbox was deleted and returns the rest. */
+  /** Removes deliveries whose inbox was deleted, and returns the rest. */
   dropOrphans?: (tx: Tx, held: Held[]) => Promise<Held[]>
 }
 
@@ -105,7 +105,7 @@ function asQueue(query: Kysely<Tables>): Kysely<QueueTables> {
   return query.withTables<QueueTables>()
 }
 
-/** Matches the partial index by account; an index by lane would not find one account's rows. */
+/** Matches the partial index by account; an index by lane cannot find the rows of one account. */
 const IS_READY = sql<SqlBool>`queue_state >= 'ready' and queue_state <= 'ready'`
 
 function headsOf(table: QueueTable) {
@@ -289,7 +289,7 @@ type DueRange = {
 
 /**
  * Times beyond any backoff or lease were written before the clock was set back. The ranges are
- * separate queries: SQLite scans everything between two ends joined by "or".
+ * separate queries, because SQLite scans everything between two ranges joined by "or".
  */
 function dueRanges({ queueMs, backoffMaxMs, leaseMs }: DueInput): DueRange[] {
   const waiting = { state: 'waiting', column: 'next_attempt_at' } as const

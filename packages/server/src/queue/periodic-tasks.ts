@@ -1,4 +1,4 @@
-// Periodic tasks. Processes that share a database elect the leader of a task by its lease.
+// Periodic tasks. For each task, processes that share a database elect a leader by its lease.
 
 import { once } from 'node:events'
 import { CLOCK_SKEW_MS } from '#platform/clock.ts'
@@ -8,29 +8,29 @@ import type { QueueClock } from './queue-clock.ts'
 import { type JobDeps, type JobKind, openJobWorker, type Work } from './work-jobs.ts'
 import { openWorkerLoop } from './worker-loop.ts'
 
-/** Bounds the gap after a leader dies to less than a minute. */
+/** After a leader dies, its tasks pause for less than a minute. */
 const LEADING = {
   leaseMs: 30 * SECOND_MS,
   checkMs: 5 * SECOND_MS,
 }
 const TASK_RETRY_MS = MINUTE_MS
 
-/** Two runs may overlap after a process was suspended. */
+/** A task. Two runs may overlap after a process was suspended. */
 export type Task = {
   readonly name: string
   readonly everyMs: number
-  /** `schedule` runs in one process, whichever leads then, `everyMs` after the last run ended. */
+  /** `schedule` means one process, whichever leads, `everyMs` after the last run ended. */
   readonly by: 'each process' | 'leader' | 'schedule'
   run(signal: AbortSignal): Promise<unknown>
 }
 
 export type Tasks = {
-  /** Empty when no other process shares the database. */
+  /** Names of the led tasks; empty if no other process shares the database. */
   led(): string[]
   close(): Promise<void>
 }
 
-/** Each task has its own loop, because DNS or object storage may delay one. */
+/** Each task has a separate loop, because DNS or object storage may delay one of them. */
 export function openTasks(
   deps: LeaderDeps,
   {

@@ -1,4 +1,4 @@
-// A clock that agrees across the processes of one database. Wall clock changes do not move it.
+// A clock that all processes of a database share. Changes of the wall clock do not affect it.
 
 import type { Clock } from '#platform/clock.ts'
 import { readSharedTime } from '#platform/db/dialect.ts'
@@ -10,13 +10,13 @@ const SHARED_CLOCK_DRIFT_MS = 2 * SECOND_MS
 
 export type QueueClock = {
   now(): number
-  /** Call regularly, so that a suspended process catches up with the others. */
+  /** Must be called regularly, so that a suspended process catches up with the others. */
   check(): Promise<void>
 }
 
 const READS_MAX = 3
 
-/** Rejects when the database cannot be read. */
+/** Rejects if the database cannot be read. */
 export async function openQueueClock({ db, clock }: { db: Db; clock: Clock }): Promise<QueueClock> {
   const readOnce = async () => {
     const startMs = clock.steady()
@@ -25,7 +25,7 @@ export async function openQueueClock({ db, clock }: { db: Db; clock: Clock }): P
     const steadyMs = Math.round((startMs + endMs) / 2)
     return { sharedMs, steadyMs, gapMs: clock.now() - endMs, tookMs: endMs - startMs }
   }
-  // The quickest query is the most precise: its duration bounds the error.
+  // The fastest query is the most precise, because its duration bounds the error.
   const measure = async () => {
     let best = await readOnce()
     for (let reads = 1; reads < READS_MAX && best.sharedMs !== null; reads++) {

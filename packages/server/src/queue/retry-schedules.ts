@@ -1,6 +1,6 @@
 import { HOUR_MS, MINUTE_MS } from '#platform/units.ts'
 
-/** Waits after the first, second and later attempts at mail; the last repeats. */
+/** Waits after the first, second and further attempts to send mail; the last wait repeats. */
 const BACKOFF_MS = [
   MINUTE_MS,
   5 * MINUTE_MS,
@@ -13,7 +13,7 @@ const BACKOFF_MS = [
 
 export const BACKOFF_MS_MAX = 8 * HOUR_MS
 
-/** Null when no attempt is left. The last attempt is made at `expiresAtMs`. */
+/** Null if no attempt is left. The last attempt is at `expiresAtMs`. */
 export function nextAttemptAt(input: {
   attempts: number
   nowMs: number
@@ -40,7 +40,7 @@ const WAITS_MS = [
 
 export const WEBHOOK_WAIT_MS_MAX = 24 * HOUR_MS
 
-/** Null when no attempt is left; `attempts` counts from 1. */
+/** Null if no attempt is left. `attempts` starts at 1. */
 export function nextWebhookAttemptAt(input: { attempts: number; nowMs: number }): number | null {
   const waitMs = WAITS_MS[Math.max(input.attempts, 1) - 1]
   return waitMs === undefined ? null : input.nowMs + waitMs

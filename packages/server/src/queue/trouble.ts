@@ -5,16 +5,16 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 
 export type Trouble = {
   readonly attempts: number
-  /** Failures that were not caused by a temporary problem of the database or the service. */
+  /** Number of failures that were not temporary problems of the database or the service. */
   readonly faults: number
   readonly sinceMs: number
-  /** Shown to the owner of the work. */
+  /** The message is shown to the owner of the work. */
   readonly message: string
 }
 
 export type Failure = { readonly isPassing: boolean; readonly message: string }
 
-/** Hides internal details; only the log has the error. */
+/** Hides internal details; the error itself is only in the log. */
 export function failureOf(error: unknown): Failure {
   const problem = withStorageProblem(error)
   if (!(problem instanceof AppError)) return { isPassing: false, message: FAULT }
@@ -38,7 +38,7 @@ export function addFailure(
 
 const WAIT_MS = 10 * SECOND_MS
 const WAIT_MS_MAX = HOUR_MS
-/** Temporary problems are short, or an operator is at work on them. */
+/** Temporary problems are short, or an operator is already working on them. */
 const PASSING_WAIT_MS_MAX = 5 * MINUTE_MS
 
 export function waitAfter({ attempts }: Trouble, { isPassing }: Failure): number {

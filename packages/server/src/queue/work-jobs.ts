@@ -17,17 +17,17 @@ import { openWorkerLoop } from './worker-loop.ts'
 
 const LEASE_MS = MINUTE_MS
 const POLL_MS = SECOND_MS
-/** Time for one account's job while other accounts wait. */
+/** Maximum time for one account's job while other accounts wait. */
 const TURN_MS = 3 * SECOND_MS
 
 export type JobKind = {
   readonly name: string
-  /** Concurrent jobs in a process; 1 by default. */
+  /** Maximum concurrent jobs in a process; 1 by default. */
   readonly atOnce?: number
   readonly isExclusive?: boolean
-  /** Jobs of one account in one run; 1 by default. */
+  /** Maximum jobs of one account in one run; 1 by default. */
   readonly batch?: number
-  /** Consecutive faults before a job is given up; absent: never. */
+  /** Consecutive faults after which a job is given up; unlimited if absent. */
   readonly faultsMax?: number
   /** Restricts the worker to these keys, and adds missing jobs. */
   readonly keys?: readonly string[]
@@ -36,7 +36,9 @@ export type JobKind = {
   readonly aheadMsMax?: number
   /** Called before renewals and new leases. */
   prepare?(): Promise<void>
-  /** Runs jobs of one account. A rejection fails them all. Must tolerate a rerun from any point. */
+  /**
+   * Runs jobs of one account. A rejection fails all of them. Must tolerate a rerun from any point.
+   */
   run(jobs: readonly [Job, ...Job[]], work: Work): Promise<Outcome>
   /** Called before a job is deleted after `faultsMax` faults. */
   giveUp?(held: Held, trouble: Trouble): Promise<unknown>
@@ -46,14 +48,14 @@ export type Work = {
   /** Aborts when the worker closes or the lease is lost. */
   readonly signal: AbortSignal
   held(job: Job): Held
-  /** True when the job should return: the worker closes or the account's turn is over. */
+  /** True if the job should return, because the worker closes or the account's turn is over. */
   isOver(): Promise<boolean>
-  /** Fails one job of a batch. */
+  /** Fails a single job of a batch. */
   fail(job: Job, error: unknown): Promise<void>
 }
 
 export type JobDeps = Store & {
-  /** Returns a name that no worker has used. */
+  /** Returns a name that no worker has used before. */
   makeWorker(): string
 }
 
@@ -178,7 +180,7 @@ class Worker implements JobWorker {
   async #fail(run: Run, held: Held, { job, error }: { job: Job; error: unknown }): Promise<void> {
     const { log } = this.#deps
     const { kind, key } = held
-    // Logged first, because the write may fail as well.
+    // The failure is logged first, because the write may also fail.
     log.warn({ error, kind, job: key }, 'a job failed and will be retried')
     const trouble = await this.#settle(run, held, { job, outcome: { failure: failureOf(error) } })
     if (trouble === null || trouble.faults < this.#faultsMax) return
@@ -200,7 +202,7 @@ class Worker implements JobWorker {
     return this.#kind.faultsMax ?? Number.MAX_SAFE_INTEGER
   }
 
-  /** Aborts runs whose lease is lost or nearly over. */
+  /** Aborts runs whose lease is lost or nearly expired. */
   async #renew(): Promise<void> {
     const { db, clock } = this.#deps
     const nowMs = clock.monotonic()
@@ -229,7 +231,7 @@ class Worker implements JobWorker {
     return async () => {
       if (run.ending.signal.aborted) return true
       const nowMs = clock.monotonic()
-      // A job that is slow to resume runs at least as long as that took.
+      // A job that takes long to resume runs for at least the same time.
       untilMs ??= nowMs + Math.max(TURN_MS, nowMs - openedMs)
       if (nowMs < untilMs) return false
       return hasDueJob(db, { kind, isExclusive, nowMs: clock.now(), exceptAccount })

@@ -8,15 +8,15 @@ type WorkerLoop = {
 
 export type WorkerLoopOptions = {
   name: string
-  /** Interval of steps without a wake-up; it bounds the delay after a lost one. */
+  /** Interval of steps without a wake-up, which bounds the delay after a lost wake-up. */
   everyMs: number
-  /** Ends early once `signal` aborts. True when there may be more. */
+  /** Ends early once `signal` aborts. True if there may be more. */
   step(signal: AbortSignal): Promise<boolean>
   log: Log
   clock: Pick<Clock, 'every'>
 }
 
-/** A failed step is logged and runs again after `everyMs`. */
+/** A failed step is logged and repeated after `everyMs`. */
 export function openWorkerLoop(options: WorkerLoopOptions): WorkerLoop {
   const closing = new AbortController()
   const { signal } = closing

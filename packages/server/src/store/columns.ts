@@ -3,17 +3,19 @@
 import type { ColumnType } from 'kysely'
 import { presentTimes, type WithTimes } from '#platform/clock.ts'
 
-/** `defaulted`: an insert may omit it. `editable`: clients set it. `internal`: never presented. */
+/**
+ * `defaulted`: inserts may omit it. `editable`: clients may set it. `internal`: never presented.
+ */
 type Trait = 'nullable' | 'defaulted' | 'editable' | 'internal'
 
-/** Null if the value is stored as it is. */
+/** Null if the value is stored unchanged. */
 type Codec<Value, Stored> = { read(stored: Stored): Value; write(value: Value): Stored } | null
 
 type Column<Name extends string, Value, Stored, Traits extends Trait = never> = {
   readonly name: Name
   readonly codec: Codec<Value, Stored>
   readonly traits: readonly Trait[]
-  /** Carries types for the compiler; has no value at run time. */
+  /** Carries types for the compiler; it has no value at run time. */
   readonly of?: { value: Value; stored: Stored; traits: Traits }
   nullable(): Column<Name, Value | null, Stored | null, Traits | 'nullable'>
   defaulted(): Column<Name, Value, Stored, Traits | 'defaulted'>
@@ -90,15 +92,17 @@ type RowOf<Given extends AnyColumns> = {
 
 type Columns<Given extends AnyColumns> = {
   readonly given: Given
-  /** PostgreSQL refuses a prepared `select *` after a column was added; these names avoid it. */
+  /**
+   * PostgreSQL refuses a prepared `select *` after a column was added, so queries name the columns.
+   */
   readonly names: readonly Given[keyof Given]['name'][]
   of<Table extends string>(table: Table): readonly `${Table}.${Given[keyof Given]['name']}`[]
   read(row: RowOf<Given>): FieldsOf<Given>
-  /** Omits undefined values and fields that are not of the noun. */
+  /** Omits undefined values and fields that the noun does not have. */
   write<Values extends Partial<FieldsOf<Given>>>(values: Values): Written<Given, Values>
-  /** Writes editable fields only, so that a body may be passed whole. */
+  /** Writes only editable fields, so that a complete request body may be passed. */
   edit(values: Edits<Given>): Written<Given, Edits<Given>>
-  /** As in the contract, without internal fields. Other fields of the given object are kept. */
+  /** The noun as in the contract, without internal fields. Fields that are not columns are kept. */
   present<Noun extends object>(noun: Noun): WithTimes<Omit<Noun, With<Given, 'internal'>>>
 }
 type Edits<Given extends AnyColumns> = Partial<Pick<FieldsOf<Given>, With<Given, 'editable'>>>

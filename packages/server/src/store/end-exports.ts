@@ -1,6 +1,6 @@
 import type { Tx } from './tables.ts'
 
-/** Ends the exports of a deleted inbox or pod, whose URLs stop working. */
+/** Ends the exports of a deleted inbox or pod, so that their URLs stop working. */
 export async function endExports(
   tx: Tx,
   of: { accountId: string; inboxId: string } | { accountId: string; podId: string },

@@ -47,9 +47,9 @@ export const accounts = columns({
   id: text('id'),
   name: text('name').editable(),
   plan: word<Plan>()('plan').editable(),
-  /** Whether the account's inboxes accept senders without a rule. */
+  /** The mode for senders without a rule. */
   filterMode: word<FilterMode>()('filter_mode').defaulted().internal(),
-  /** Null to keep mail forever. */
+  /** Days until mail is removed; null keeps mail forever. */
   retentionDays: int('retention_days').nullable().internal(),
   createdAtMs: time('created_at'),
 })
@@ -98,9 +98,9 @@ export type RecordCheck = {
 export const domains = columns({
   id: text('id'),
   accountId: text('account_id').internal(),
-  /** Null if inboxes of every pod may be on it. */
+  /** The pod whose inboxes may use the domain; null for all pods. */
   podId: text('pod_id').nullable(),
-  /** In lower-case A-labels. */
+  /** The domain in lower-case A-labels. */
   domain: text('domain'),
   status: word<DomainStatus>()('status'),
   ownershipToken: text('ownership_token').internal(),
@@ -108,11 +108,10 @@ export const domains = columns({
   checks: json<RecordCheck[]>()('checks').defaulted().internal(),
   inboxCount: int('inbox_count').defaulted().internal(),
   /**
-   * Whether mail for the domain goes to this account: true in every status, until another account
-   * verifies the domain.
+   * Whether the account gets the domain's mail: always, until another account verifies the domain.
    */
   isHolder: flag('is_holder').defaulted().internal(),
-  /** Whether MX and SPF name this service, so that return paths may be on this domain. */
+  /** Whether MX and SPF name this service, so that return paths may use the domain. */
   takesBounces: flag('takes_bounces').defaulted().internal(),
   subdomainsEnabled: flag('takes_subdomains').defaulted(),
   /** The inbox for mail to unknown local parts. */
@@ -132,13 +131,13 @@ export const dkimKeys = columns({
   id: text('id'),
   /** A domain's id, or SERVICE_OWNER. */
   ownerId: text('owner_id'),
-  /** In lower-case A-labels. */
+  /** The domain in lower-case A-labels. */
   domain: text('domain'),
   selector: text('selector'),
   state: word<DkimKeyState>()('state'),
-  /** Base64 of its SubjectPublicKeyInfo. */
+  /** The SubjectPublicKeyInfo of the key in base64. */
   publicKey: text('public_key'),
-  /** Whether the domain fails its check without the record. */
+  /** Whether the domain fails its check without this record. */
   isRequired: flag('is_required'),
   publishedAtMs: time('published_at').nullable(),
   activatedAtMs: time('activated_at').nullable(),
@@ -154,12 +153,12 @@ export const inboxes = columns({
   address: text('address'),
   /** Null for the inbox domain of the settings. */
   domainId: text('domain_id').nullable().internal(),
-  /** The address; null when its domain belongs to another account. */
+  /** The address; null if another account receives the domain's mail. */
   receivingAddress: text('receiving_address').nullable().internal(),
   displayName: text('display_name').nullable().editable(),
-  /** Null for the pod's or else the account's retention. */
+  /** Null for the retention of the pod or, if it has none, of the account. */
   retentionDays: int('retention_days').nullable().editable(),
-  /** Null if it never expires. */
+  /** Null if the inbox never expires. */
   expiresAtMs: time('expires_at').nullable().editable(),
   metadata,
   createdAtMs: time('created_at'),
@@ -169,7 +168,7 @@ export type Inbox = Fields<typeof inboxes>
 export const webhooks = columns({
   id: text('id'),
   accountId: text('account_id').internal(),
-  /** The inbox whose `webhookUrl` this is, and whose events alone it gets; otherwise null. */
+  /** The inbox whose `webhookUrl` this is, and whose events it gets exclusively; otherwise null. */
   inboxId: text('inbox_id').nullable(),
   url: text('url'),
   kinds: json<readonly EventKind[]>()('event_types'),
@@ -179,10 +178,12 @@ export const webhooks = columns({
   isEnabled: flag('is_enabled'),
   disabledReason: word<WebhookDisabledReason>()('disabled_reason').nullable(),
   disabledAtMs: time('disabled_at').nullable(),
-  /** The end of the log when the webhook was enabled. It gets the events after this offset. */
+  /**
+   * The end of the log when the webhook was enabled. The webhook gets the events after this offset.
+   */
   enabledAfterTransactionId: int('enabled_after_transaction_id').internal(),
   enabledAfterSequence: int('enabled_after_sequence').internal(),
-  /** The first failure since the last success. */
+  /** The time of the first failure since the last success. */
   failingSinceMs: time('failing_since').nullable(),
   sealedSecrets: bytes('sealed_secrets').internal(),
   createdAtMs: time('created_at'),
@@ -192,14 +193,14 @@ export const suppressions = columns({
   id: text('id'),
   accountId: text('account_id').internal(),
   address: text('address'),
-  /** Equal for equivalent addresses. */
+  /** The key is equal for equivalent addresses. */
   addressKey: text('address_key').internal(),
   type: word<SuppressionType>()('type'),
-  /** For bounces and complaints, the text from the other server. */
+  /** For bounces and complaints, the text from the remote server. */
   reason: text('reason').nullable(),
   createdAtMs: time('created_at'),
 })
-/** An address that an account no longer sends to. */
+/** An address to which an account no longer sends. */
 export type Suppression = Fields<typeof suppressions>
 
 const ruleColumns = {
@@ -221,7 +222,7 @@ export const senderRules = columns({
 })
 export type SenderRule = Fields<typeof senderRules>
 
-/** The parts that the digest covers and the message does not have. */
+/** The parts of the message that the digest covers and the message itself does not store. */
 export type StoredReviewContent = Omit<ReviewContent, 'subject' | 'bodyText' | 'bodyHtml'>
 export type KeptTexts = { subject: string; bodyText: string; bodyHtml: string }
 
@@ -234,7 +235,7 @@ export const reviews = columns({
   status: word<ReviewStatus>()('status'),
   reasons: json<HoldReason[]>()('reasons'),
   digest: text('digest'),
-  /** Equal for reviews of the same text to the same recipients. */
+  /** The key is equal for reviews of the same text to the same recipients. */
   equalKey: text('equal_key').nullable().internal(),
   content: json<StoredReviewContent>()('content').internal(),
   /** Null while the message exists. */
@@ -270,25 +271,25 @@ export const threads = columns({
   subject: text('subject'),
   isRead: flag('is_read'),
   messageCount: int('message_count'),
-  /** Category of the newest received message. */
+  /** Category of the newest received message; null if there is none. */
   category: word<MessageCategory>()('category').nullable(),
-  /** The time of the newest message, by which threads are listed. */
+  /** The time of the newest message, which orders lists of threads. */
   lastMessageAtMs: time('last_message_at'),
-  /** Last writer first. */
+  /** Participants, with the last writer first. */
   participants: json<Participant[]>()('participants'),
   snippet: text('snippet'),
   labels: labels.defaulted(),
   metadata: metadata.defaulted(),
   assignee: text('assignee').nullable().defaulted(),
-  /** May be past. */
+  /** The time until which the thread is snoozed, possibly in the past. */
   snoozedUntilMs: time('snoozed_until').nullable().defaulted(),
   createdAtMs: time('created_at'),
-  /** Null outside the trash, 0 while the thread is being removed. */
+  /** Null outside the trash, and 0 while the thread is being removed. */
   trashedAtMs: time('trashed_at').nullable().defaulted(),
   removedCount: int('removed_count').defaulted().internal(),
 })
 
-/** Mail that a sender rule, or the lack of one, kept out of an inbox. */
+/** Mail that was kept out of an inbox by a sender rule, or because no rule allows it. */
 export const quarantinedMessages = columns({
   id: text('id'),
   accountId: text('account_id').internal(),
@@ -300,7 +301,7 @@ export const quarantinedMessages = columns({
   recipient: text('recipient').nullable().internal(),
   deliveryRole: word<(typeof deliveryRoles)[number]>()('delivery_role'),
   subject: text('subject'),
-  /** '' is the null reverse-path. */
+  /** The empty string is the null reverse-path. */
   reversePath: text('reverse_path').internal(),
   reason: word<QuarantineReason>()('reason'),
   ruleId: text('rule_id').nullable(),
@@ -311,7 +312,7 @@ export const quarantinedMessages = columns({
 })
 export type Quarantined = Fields<typeof quarantinedMessages>
 
-/** The fields of a send, as its body has them; `to` is a list. */
+/** The fields of a send as in its body, except that `to` is a list. */
 export type DraftContent = Omit<BodyOf<'drafts.create'>, 'attachments' | 'clientId' | 'to'> & {
   to?: string[]
 }
@@ -322,7 +323,7 @@ export type DraftFile = {
   contentType: string
   size: number
   contentId: string | null
-  /** The raw message that stores its bytes. */
+  /** The raw message that stores the file's octets. */
   rawId: string
 }
 
@@ -334,7 +335,7 @@ export const drafts = columns({
   version: int('version'),
   content: json<DraftContent>()('content'),
   files: json<DraftFile[]>()('attachments'),
-  /** The content and the files, as counted in inbox_counters. */
+  /** Octets of the content and the files, as counted in inbox_counters. */
   storedBytes: int('stored_bytes').internal(),
   createdAtMs: time('created_at'),
   updatedAtMs: time('updated_at'),

@@ -1,10 +1,10 @@
 // Policies of pods and inboxes, and the counts of an account's rules. The feature `policy` changes
-// them; accounts and inboxes, on a lower floor, use them when a pod or an inbox is removed.
+// them. Accounts and inboxes, on a lower floor, use them when a pod or an inbox is removed.
 
 import { statement } from '#platform/db/statement.ts'
 import type { Tables, Tx } from './tables.ts'
 
-/** The caller has locked the account. */
+/** The caller must have locked the account. */
 export async function deleteRulesOf(
   tx: Tx,
   accountId: string,
@@ -53,7 +53,7 @@ export async function hasPolicy(
   return false
 }
 
-/** Receiving and sending read rules only if the account's total is not 0. */
+/** Receiving and sending read rules only if the account has any. */
 export async function countRules(
   tx: Tx,
   accountId: string,

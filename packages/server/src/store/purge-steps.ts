@@ -9,7 +9,7 @@ export const PURGE_STEP_ROWS = 500
 
 type Column<Table extends keyof Tables> = keyof Row<Table> & string
 
-/** `time` is indexed. With `isRenewed`, a row that gets a later time during the step is kept. */
+/** `time` must be indexed. With `isRenewed`, a row whose time grows during the step is kept. */
 export async function removeOldest<Table extends keyof Tables, Returned extends Column<Table>>(
   tx: Tx,
   table: Table,
@@ -40,20 +40,20 @@ export async function removeOldest<Table extends keyof Tables, Returned extends 
   return rows.map((row) => row[returning])
 }
 
-/** A multiple of a step's time: a purge uses a quarter of the writer's time. */
+/** Pauses are this multiple of a step's time, so a purge uses a quarter of the writer's time. */
 const PURGE_PAUSE_FACTOR = 3
 export const PURGE_PAUSE_MS_MAX = SECOND_MS
 
 type Pace = {
   readonly signal?: AbortSignal
   readonly stepsMax?: number
-  /** Called before each step; false ends the steps. */
+  /** Called before each step; false ends the purge. */
   readonly mayContinue?: (() => Promise<boolean>) | undefined
-  /** False, without pauses, if a caller waits. */
+  /** False, without pauses, if a caller is waiting. */
   readonly isPaced?: boolean
 }
 
-/** False if the steps ended early. */
+/** Returns false if the purge ended early. */
 export async function inSteps(
   { signal, stepsMax = Number.POSITIVE_INFINITY, mayContinue, isPaced = true }: Pace,
   step: () => Promise<{ isDone: boolean }>,
@@ -75,7 +75,7 @@ export async function paced<Step extends { isDone: boolean }>(
   const done = await step()
   const tookMs = systemClock.monotonic() - startMs
   const waitMs = Math.min(tookMs * PURGE_PAUSE_FACTOR, PURGE_PAUSE_MS_MAX)
-  // Timers use whole milliseconds and round down.
+  // Timers round down to whole milliseconds.
   if (!done.isDone) await pause(Math.ceil(waitMs), undefined, { signal }).catch(() => {})
   return done
 }

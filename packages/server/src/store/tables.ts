@@ -1,5 +1,5 @@
-// The columns of every table, as both engines return them. Booleans are 0 or 1, times are
-// milliseconds, lists and objects are JSON text.
+// The columns of every table, as both engines return them. Booleans are 0 or 1, times are in
+// milliseconds, and lists and objects are JSON text.
 
 import type { MessageCategory } from '@mailroom/contract/vocabulary.ts'
 import type { Generated, Insertable, Selectable } from 'kysely'
@@ -60,7 +60,7 @@ export type Tables = {
     outbound_count: Generated<number>
     /** The arrival number of the newest message. */
     last_arrival: Generated<number>
-    /** The number of the last send that counts for the limits. */
+    /** The number of the last send that was counted for the limits. */
     send_count: Generated<number>
     thread_count: Generated<number>
     unread_thread_count: Generated<number>
@@ -75,7 +75,7 @@ export type Tables = {
   released_addresses: {
     address: string
     account_id: string
-    /** The only pod that may have the address again; null for any pod of the account. */
+    /** The only pod that may use the address again; null for any pod of the account. */
     pod_id: string | null
     released_at: number
   }
@@ -102,13 +102,13 @@ export type Tables = {
   }
   threads: TableOf<typeof threads> & {
     account_id: string
-    /** Messages received after `read_arrival`, while the thread is unread. */
+    /** Number of messages received after `read_arrival`, while the thread is unread. */
     unread_count: number
     read_arrival: number
     automatic_sends: Generated<string>
     loop_suspected_at: number | null
     is_moving: Generated<number>
-    /** JSON list of times. */
+    /** A JSON list of times. */
     removed_automatic: Generated<string>
     facet_count: Generated<number>
     claim_owner: Generated<string | null>
@@ -120,7 +120,7 @@ export type Tables = {
   }
   thread_facets: {
     thread_id: string
-    /** A label, metadata or assignee, in the form of facets.ts. */
+    /** A label, metadata or an assignee, in the format of facets.ts. */
     facet: string
     account_id: string
     inbox_id: string
@@ -152,7 +152,7 @@ export type Tables = {
     thread_id: string
     raw_id: string
     direction: string
-    /** The message's number in the inbox: ascending, never reused. */
+    /** The message's number in the inbox; numbers ascend and are never reused. */
     arrival: number
     is_trashed: Generated<number>
     status: string
@@ -178,16 +178,16 @@ export type Tables = {
     judgement: Generated<string | null>
     failure_reason: string | null
     defects: string
-    /** JSON list; null on received messages. */
+    /** A JSON list; null for received messages. */
     to_addrs: Generated<string | null>
-    /** JSON list: hidden recipients of a sent message, Bcc addresses of a received one. */
+    /** A JSON list of a sent message's hidden recipients, or a received message's Bcc addresses. */
     bcc: Generated<string | null>
     scheduled_at: Generated<number | null>
     recipient: string | null
     /** 1 for imported mail, otherwise null. */
     is_imported: Generated<number | null>
     labels: Generated<string | null>
-    /** JSON list of the events of its calendar files; null without such files. */
+    /** A JSON list of the events in its calendar files; null without such files. */
     invites: Generated<string | null>
     created_at: number
   }
@@ -284,9 +284,9 @@ export type Tables = {
   }
   jobs: {
     kind: string
-    /** Unique within the kind. */
+    /** A key that is unique within the kind. */
     key: string
-    /** Empty for the service's own work. */
+    /** Empty for the work of the service itself. */
     account_id: string
     payload: string | null
     /**
@@ -294,7 +294,7 @@ export type Tables = {
      */
     due_at: number
     leased_by: Generated<string | null>
-    /** JSON of `Trouble`. */
+    /** The failures as JSON of `Trouble`. */
     trouble: Generated<string | null>
   }
   service_secrets: { name: string; value: Uint8Array }
@@ -315,7 +315,7 @@ export type Tables = {
     inbox_id: string
     address_key: string
     first_message_id: string | null
-    /** See `SenderProof`. */
+    /** The proof as a number; see `SenderProof`. */
     proof: Generated<number>
   }
   inbox_sends: { inbox_id: string; send_number: number; sent_at: number }
@@ -330,13 +330,13 @@ export type Tables = {
     inbox_id: string | null
     format: string
     status: string
-    /** Messages of an export, octets of an import. */
+    /** Number of exported messages, or of imported octets. */
     done_count: Generated<number>
     total_count: number
     imported_count: Generated<number>
     duplicate_count: Generated<number>
     failed_count: Generated<number>
-    /** JSON of `ExportDetails` or `ImportDetails`, and the `trouble` of one that was given up. */
+    /** JSON of `ExportDetails` or `ImportDetails`, plus the `trouble` of an abandoned transfer. */
     details: string
     size_bytes: Generated<number>
     error: string | null
@@ -349,7 +349,7 @@ export type Tables = {
     start_bytes: number
     size_bytes: number
     id: string
-    /** Null if it is in the blob store. */
+    /** Null if the content is in the blob store. */
     content: Uint8Array | null
   }
   erasures: {
@@ -357,9 +357,9 @@ export type Tables = {
     account_id: string
     status: string
     address_key: string | null
-    /** JSON of `ErasureCounts`. */
+    /** The counts as JSON of `ErasureCounts`. */
     counts: string
-    /** Whether the audit and its reviews stay as they are. */
+    /** Whether the erasure keeps the audit and its reviews unchanged. */
     keeps_audit: Generated<number>
     created_at: number
     completed_at: number | null
@@ -368,15 +368,15 @@ export type Tables = {
     message_id: string
     account_id: string
     inbox_id: string
-    /** Null to send it as soon as it is approved. */
+    /** Null if the message is sent as soon as it is approved. */
     release_at: number | null
-    /** Null once approved, or if it is not held. */
+    /** Null if the message is approved or needs no approval. */
     review_id: string | null
-    /** Null unless it was approved before its time. */
+    /** Null unless the message was approved before its time. */
     approved_at: Generated<number | null>
-    /** 1 if the send limits counted it when it was filed. */
+    /** 1 if the send limits counted the message when it was filed. */
     is_counted: Generated<number>
-    /** JSON of `WaitingEnvelope`. */
+    /** The envelope as JSON of `WaitingEnvelope`. */
     envelope: string
     created_at: number
   }
@@ -441,11 +441,11 @@ export type Tables = {
   }
   mentions: {
     message_id: string
-    /** '' for the message itself. */
+    /** Empty for the message itself. */
     filename: string
     account_id: string
     inbox_id: string
-    /** Null if the message has to be searched, or the file has not been read yet. */
+    /** Null if the message must be searched, or if the file has not been read yet. */
     content: string | null
     copied: string
     proof: number
@@ -465,7 +465,7 @@ export type Tables = {
     account_id: string
     indexed_arrival: Generated<number>
     is_purged: Generated<number>
-    /** Since the last round of erasing began; 0 on PostgreSQL. */
+    /** Number since the last round of erasing began; 0 on PostgreSQL. */
     removed_entries: Generated<number>
   }
 }

@@ -1,4 +1,4 @@
-// Blobs are listed when they lose their last reference, so that no crash leaves one behind.
+// Blobs are listed when they lose their last reference, so that a crash never leaves one behind.
 
 import type { BlobStore } from '#platform/blobs/blob-store.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -23,7 +23,7 @@ const forgetUnreferenced = transaction({
   },
 })
 
-/** Removes listed blobs until none is left. Rejects when the store fails. Runs may overlap. */
+/** Removes listed blobs until the list is empty. Rejects if the store fails. Runs may overlap. */
 export async function removeUnreferenced(
   { db, blobs }: { db: Db; blobs: BlobStore | null },
   signal: AbortSignal,

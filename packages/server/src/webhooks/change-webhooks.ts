@@ -36,7 +36,7 @@ export async function getWebhook({ db }: { db: Db }, input: Named): Promise<Webh
   return webhook
 }
 
-/** `not_found` without the inbox, `no_webhook_url` without a webhook. */
+/** Throws `not_found` without the inbox, and `no_webhook_url` without a webhook. */
 export async function getWebhookOfInbox(
   deps: { db: Db; findInbox: FindInbox },
   input: { accountId: string; inboxId: string },
@@ -49,7 +49,7 @@ export async function getWebhookOfInbox(
 }
 
 /**
- * Only this result has the secret. Errors, in this order: `invalid_webhook_url`, `invalid_pod`,
+ * The secret is only in this result. Errors, in this order: `invalid_webhook_url`, `invalid_pod`,
  * `bad_request` for another account's inbox, `webhook_limit_reached`.
  */
 export async function createWebhook(
@@ -78,18 +78,18 @@ export async function createWebhook(
   return { webhook, secret }
 }
 
-/** A list replaces the former one; an empty list filters nothing out. */
+/** A list replaces the previous one. An empty list excludes nothing. */
 export type UpdateWebhook = Named & {
   url?: string
   kinds?: readonly string[]
   podIds?: readonly string[]
   inboxIds?: readonly string[]
   categories?: readonly string[]
-  /** Enabling skips earlier events. */
+  /** An enabled webhook skips earlier events. */
   isEnabled?: boolean
 }
 
-/** Errors: `not_found`, then those of `createWebhook`. */
+/** Throws `not_found`, or the errors of `createWebhook`. */
 export async function updateWebhook(
   deps: Store & { allowPrivateEgress: boolean; checkFilter: CheckFilter },
   input: UpdateWebhook,
@@ -104,7 +104,7 @@ export async function updateWebhook(
   return changed
 }
 
-/** A running attempt may still arrive. A second call is `not_found`. */
+/** A running attempt may still arrive. A second call throws `not_found`. */
 export async function deleteWebhook(
   deps: Store & { wakeWorker: () => void },
   input: Named,
@@ -167,9 +167,9 @@ const FIELD_NAMES = {
 } as const
 
 /**
- * Only this result has the secret. Concurrent calls all succeed. `rate_limit_exceeded` while
- * WEBHOOK_SECRETS_MAX secrets sign, because receivers rely on each. Drops secrets that cannot be
- * decrypted.
+ * The secret is only in this result. Concurrent calls all succeed. Throws `rate_limit_exceeded`
+ * while WEBHOOK_SECRETS_MAX secrets sign, because receivers may rely on each. Drops secrets that
+ * cannot be decrypted.
  */
 export async function rotateSecret(
   deps: Store & { chance: Chance; sealer: Sealer },
@@ -183,7 +183,7 @@ export async function rotateSecret(
     if (sealed.kind === 'full') throw tooMany(sealed.untilMs - nowMs)
     const { sealedSecrets, isAlone } = sealed
     const kept = webhook.sealedSecrets
-    // Fails only if another call has succeeded, so at least one call always succeeds.
+    // This fails only if another call has succeeded, so at least one call always succeeds.
     const isKept = await deps.db.write(replaceWebhookSecrets, { ...input, kept, sealedSecrets })
     if (!isKept) continue
     if (isAlone) {

@@ -31,10 +31,10 @@ import {
 } from './model.ts'
 import { openSecrets, signWebhook, withoutSignatures } from './webhook-secrets.ts'
 
-/** `size_bytes` estimates the memory of the event. */
+/** `size_bytes` is an estimate of the event's memory. */
 type HeldWebhook = HeldWebhookDelivery & { readonly size_bytes: number }
 
-/** `worker` must be unique over all processes. */
+/** `worker` must be unique among all processes. */
 export function openWebhookQueue(
   deps: DeliverWebhookDeps,
   worker: string,
@@ -76,11 +76,11 @@ export function openWebhookQueue(
   }
 }
 
-/** Text, HTML and a reply's new text, each as a string and as octets. */
+/** Text, HTML and a reply's new text, each both as a string and as octets. */
 const EVENT_BYTES_GUESSED_MAX = 2 * 3 * SHOWN_BODY_BYTES_MAX
 const EVENT_BYTES_MIN = 4 * 1024
 
-/** HTML also becomes text and new text; other charsets may be denser than UTF-8. */
+/** HTML is also converted to text and new text, and other charsets may be denser than UTF-8. */
 function guessBytes(rawBytes: number): number {
   return Math.min(EVENT_BYTES_MIN + 6 * rawBytes, EVENT_BYTES_GUESSED_MAX)
 }
@@ -110,7 +110,7 @@ export type DeliverWebhookDeps = Store & {
   countWebhookDelivery: (status: 'succeeded' | 'deferred' | 'failed') => void
 }
 
-/** `error` is null after a success. */
+/** The field `error` is null after a success. */
 type WebhookAttempt = {
   readonly kind: 'attempted'
   readonly request: WebhookRequest | null
@@ -120,7 +120,9 @@ type WebhookAttempt = {
   readonly error: WebhookError | null
 }
 
-/** `returned`: shut down before a response; to be attempted again. `gone`: nothing left to post. */
+/**
+ * `returned`: a shutdown came first, so the attempt is repeated. `gone`: nothing is left to post.
+ */
 type WebhookOutcome = WebhookAttempt | { readonly kind: 'returned' } | { readonly kind: 'gone' }
 
 type Holding = {
@@ -129,7 +131,9 @@ type Holding = {
   findText?: FindEventText
 }
 
-/** Rejects only if the outcome cannot be recorded until `signal` aborts; the lease then expires. */
+/**
+ * Rejects only if the outcome cannot be recorded before `signal` aborts; the lease then expires.
+ */
 export async function deliverWebhook(
   deps: DeliverWebhookDeps,
   held: HeldWebhookDelivery,
@@ -149,7 +153,7 @@ export async function deliverWebhook(
   return outcome
 }
 
-/** Does not retry during a shutdown; after a failure the lease expires. */
+/** Does not retry during a shutdown. After a failure the lease expires. */
 async function returnOnce(
   { db, log }: DeliverWebhookDeps,
   { fields, ...held }: { worker: string; ids: string[]; fields: object },
@@ -162,7 +166,7 @@ async function returnOnce(
   }
 }
 
-/** A test is not retried, because its caller would not see the second attempt. */
+/** Tests are not retried, because the caller would not see the second attempt. */
 function endTest(held: HeldWebhookDelivery, outcome: WebhookOutcome): WebhookOutcome {
   const isCut = outcome.kind === 'returned' && held.event_kind === 'webhook.test'
   return isCut ? unsent('internal_error') : outcome
@@ -180,7 +184,7 @@ async function attempt(
     request = await untilStored(() => makeRequest(deps, held, findText))
   } catch (error) {
     if (storageErrorKind(error) !== null) throw error
-    // Retried by the schedule; a fault of the service does not count against the webhook.
+    // The schedule retries the delivery. A fault of the service is not held against the webhook.
     deps.log.error(
       { error, webhook: held.lane, event: held.event_id },
       'a webhook request could not be built',
@@ -309,11 +313,11 @@ export const EVENT_TEXTS_BYTES_MAX = 8 * 1024 * 1024
 export const EVENT_TEXT_MS = 10 * SECOND_MS
 
 export type EventText = {
-  /** JSON of the whole envelope. */
+  /** Renders the complete envelope as JSON. */
   render(attempt: { readonly deliveredAtMs: number; readonly attempt: number }): string
 }
 
-/** Keeps the order and omits events whose message is gone. */
+/** Preserves the order and omits events whose message is gone. */
 type ReadEventTexts = (events: readonly LoggedEvent[]) => Promise<EventText[]>
 
 type EventTextDeps = Store & { readEventTexts: ReadEventTexts }
@@ -330,9 +334,7 @@ function findEventTextIn(deps: EventTextDeps): FindEventText {
   }
 }
 
-/**
- * A hundred webhooks of an event cause one query. Each call checks that the event is still shown.
- */
+/** A hundred webhooks of an event share one query. Each call checks that the event still exists. */
 export function openEventTexts(
   deps: EventTextDeps,
   {
@@ -359,7 +361,7 @@ export function openEventTexts(
   }
 }
 
-/** Counts the bodies and their JSON, at up to two octets per character. */
+/** The memory of the bodies and their JSON, at up to two octets per character. */
 function bytesOf(text: EventText): number {
   return 4 * text.render({ deliveredAtMs: 0, attempt: 1 }).length
 }

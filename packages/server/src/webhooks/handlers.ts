@@ -135,7 +135,7 @@ async function presentAll(deps: HandlerDeps, all: readonly Webhook[]): Promise<W
   return all.map((webhook) => presentWebhook(webhook, failures.get(webhook.id)))
 }
 
-/** `failure` is absent for a new webhook. */
+/** A new webhook has no `failure`. */
 function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShape {
   const { kinds, isEnabled, failingSinceMs, ...shown } = webhooks.present(webhook)
   return {
@@ -184,7 +184,7 @@ function presentAttempt(attempt: Row<'webhook_attempts'>): WebhookAttemptShape {
   }
 }
 
-/** No copy of deleted mail is stored. Null if the event or its message is gone. */
+/** No copy of deleted mail is stored, so the result is null if the event or its message is gone. */
 async function renderBody(
   { db, clock, readEventTexts }: HandlerDeps,
   { account_id, event_id, attempts, last_attempt_at }: WebhookDelivery,

@@ -15,24 +15,24 @@ export function enabledAfter(webhook: Webhook): LogOffset {
   return { transactionId, sequence }
 }
 
-/** Without the body and the signatures. */
+/** A request without its body and signatures. */
 export type WebhookRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
 }
 
 export type WebhookFailure = {
-  /** Start of the newest failed attempt; null if it is no longer stored. */
+  /** Start of the newest failed attempt; null if that attempt is no longer stored. */
   readonly lastFailureAtMs: number | null
-  /** Stored failures since the last success, up to `COUNTED_MAX`. */
+  /** Number of stored failures since the last success, up to `COUNTED_MAX`. */
   readonly failures: number
   readonly error: WebhookError | null
   readonly responseStatus: number | null
-  /** Null without a waiting retry. */
+  /** Null if no retry is waiting. */
   readonly nextAttemptAtMs: number | null
 }
 
-/** Throws `invalid_webhook_url`. The message names `field`. */
+/** Throws `invalid_webhook_url` with a message that names `field`. */
 export function requireWebhookUrl(
   deps: { allowPrivateEgress: boolean },
   url: string,
@@ -48,11 +48,11 @@ export function requireWebhookUrl(
 export const WEBHOOK_URL_LENGTH_MAX = 2_000
 
 const BLANK_OR_CONTROL = /[\s\p{Cc}\p{Cf}\p{Z}]/u
-/** Ends at the path: up to there, the `URL` parser would silently correct mistakes. */
+/** Matches up to the path, where the `URL` parser would silently correct errors. */
 const ABSOLUTE = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]+)/i
 
 /**
- * Returns a mistake, to follow `The field "url"`. `allowPrivate` admits private addresses, plain
+ * Returns an error that follows `The field "url"`. `allowPrivate` allows private addresses, plain
  * HTTP and any port. The host's addresses are checked at each connection.
  */
 export function checkWebhookUrl(text: string, options: { allowPrivate: boolean }): string | null {
@@ -78,7 +78,7 @@ export function checkWebhookUrl(text: string, options: { allowPrivate: boolean }
   return isOwnHost(host) ? 'must name a host that the public Internet can reach' : null
 }
 
-/** The `URL` parser has normalized every spelling of an IPv4 address. */
+/** The `URL` parser has already normalized every spelling of an IPv4 address. */
 function isOwnHost(host: string): boolean {
   if (host === 'localhost' || host.endsWith('.localhost')) return true
   return isIP(host) !== 0 && isSpecialAddress(host)

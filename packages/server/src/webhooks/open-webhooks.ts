@@ -28,9 +28,9 @@ import { findEnabledWebhooks } from '#webhooks/store/webhooks.ts'
 import { type DeliverWebhookDeps, openWebhookQueue } from './deliver-webhooks.ts'
 import { enabledAfter, type Webhook } from './model.ts'
 
-/** Longest delay between log queries, so that events that arrive together share a query. */
+/** Maximum delay between log queries, so that events that arrive together share a query. */
 const FAN_OUT_GAP_MS_MAX = 10
-/** After a slow query the delay is twice its duration, up to this. */
+/** After a slow query the delay is twice its duration, up to this maximum. */
 const FAN_OUT_REST_MS_MAX = 50
 
 export type Webhooks = {
@@ -58,9 +58,9 @@ export function openWebhooks(deps: DeliverWebhookDeps & FanOutDeps, instance: st
     name: 'events for webhooks',
     everyMs: LOG_POLL_MS,
     async step() {
-      // A millisecond per event: single events go out at once, many share a query and a commit.
+      // The delay is a millisecond per event: single events are immediate, and many share a query.
       const shareMs = Math.min(fanOut.found, FAN_OUT_GAP_MS_MAX)
-      // Keeps several processes from loading a busy database all the time.
+      // The rest prevents several processes from loading a busy database all the time.
       const restMs = tookMs + Math.min(2 * tookMs, FAN_OUT_REST_MS_MAX)
       const gapMs = readAtMs + Math.max(shareMs, restMs) - deps.clock.monotonic()
       if (gapMs > 0) await pause(gapMs)

@@ -25,7 +25,7 @@ import {
 /** Top-level names that no public DNS serves (RFC 2606, RFC 6761). */
 const RESERVED = /(^|\.)(localhost|test|example|invalid|local)$/
 
-/** Private DNS servers may have such a domain. */
+/** Only private DNS servers can serve such a domain. */
 export function isReservedDomain(domain: string): boolean {
   return RESERVED.test(domain)
 }
@@ -38,7 +38,7 @@ export async function isNowhere({ settings, resolver }: CheckContext): Promise<b
   return answers.every(({ kind }) => kind !== 'found')
 }
 
-/** `db` is null if the database cannot be read; the DKIM keys are unknown then. */
+/** `db` is null if the database cannot be read, so that the DKIM keys are unknown. */
 export async function checkInboxDomain(
   context: CheckContext,
   db: ReadDb | null,
@@ -89,7 +89,7 @@ function isOtherSpf(asked: AskedRecord): asked is CheckedRecord {
   return asked.check.status !== 'valid' && asked.check.found.length === 1
 }
 
-/** If mail leaves through a relay, the SPF record has to name the relay, which is unknown here. */
+/** If mail leaves through a relay, the SPF record must name it, and the name is unknown here. */
 function judgeRelayed(record: DnsRecord, { found }: CheckedRecord['check']): Finding {
   const fix = 'Make sure it has the include that your relay provider names.'
   return unknown(aimOf(record), foundText(record, found), fix)
@@ -108,7 +108,7 @@ function valueText({ type, priority, value }: DnsRecord): string {
   return `${type} ${priority === null ? '' : `${priority} `}${value}`
 }
 
-/** A domain that its account never verified gets advice only. */
+/** A domain that its account has never verified gets only advice. */
 async function checkCustomDomain(
   context: CheckContext,
   db: ReadDb,
@@ -172,7 +172,7 @@ function judgeName(context: CheckContext, aim: Aim, addresses: readonly string[]
   return unknown(aim, found, `Make sure connections from this machine appear to come from ${text}.`)
 }
 
-/** PTR and address records have to match (RFC 1912 §2.1), or many receivers refuse mail. */
+/** PTR and address records must match (RFC 1912 §2.1), or many receivers refuse mail. */
 async function checkReverse(context: CheckContext, address: string): Promise<Finding> {
   const { smtpHostname } = context.settings
   const aim: Aim = {
@@ -192,7 +192,7 @@ async function checkReverse(context: CheckContext, address: string): Promise<Fin
   return bad(aim, `${found}, which does not lead back to ${address}`, fix)
 }
 
-/** RFC 1035 §3.5, RFC 3596 §2.5. */
+/** The name of an address for PTR queries (RFC 1035 §3.5, RFC 3596 §2.5). */
 export function reverseName(address: string): string {
   if (isIPv4(address)) return `${address.split('.').reverse().join('.')}.in-addr.arpa`
   const [head = '', tail] = (address.split('%')[0] ?? '').split('::')
@@ -204,13 +204,13 @@ export function reverseName(address: string): string {
   return `${[...digits].reverse().join('.')}.ip6.arpa`
 }
 
-/** After this time no check of another domain begins. */
+/** No check of another domain starts after this time. */
 export const DOMAINS_MS_MAX = 25_000
 const DOMAINS_AT_ONCE = 20
 const STEP = 100
 const NAMES_LISTED_MAX = 10
 
-/** Checks verified domains first. Takes at most `withinMs` and the time of one domain. */
+/** Checks verified domains first. Takes at most `withinMs` plus the time of one domain. */
 export async function examineDomains(
   context: CheckContext,
   db: ReadDb,

@@ -28,7 +28,7 @@ export function checkMachine(settings: Settings): Finding[] {
   ]
 }
 
-/** Either setting can be right, depending on who gets an account's first key. */
+/** Either setting may be right, depending on who receives an account's first key. */
 function checkFirstApprover({ firstApprover }: Settings): Finding {
   const aim: Aim = {
     check: 'first approver',
@@ -64,7 +64,7 @@ function judgeMode(aim: Aim, path: string, wanted: string): Finding {
   return bad(aim, `${text}: other users can read it`, `Run: chmod ${wanted} ${path}`)
 }
 
-/** The data directory need not exist yet. */
+/** The data directory may not exist yet. */
 function checkDisk(dataDir: string): Finding {
   let folder = dataDir
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder)
@@ -72,7 +72,7 @@ function checkDisk(dataDir: string): Finding {
   return judgeDisk({ folder, freeBytes: bavail * bsize, totalBytes: blocks * bsize })
 }
 
-/** 2 GiB are advised, or a tenth of a smaller disk; below 256 MiB mail is soon refused. */
+/** Advises 2 GiB, or a tenth of a smaller disk. Below 256 MiB, mail will soon be refused. */
 export function judgeDisk(disk: {
   folder: string
   freeBytes: number
@@ -91,7 +91,7 @@ function mib(bytes: number): string {
   return `${Math.round(bytes / MIB).toLocaleString('en')} MiB`
 }
 
-/** Empty without a bucket. Sends no further request once `signal` is aborted. */
+/** Empty without a bucket. Sends no more requests once `signal` is aborted. */
 export async function checkBlobs(settings: Settings, signal: AbortSignal): Promise<Finding[]> {
   const { blobStore } = settings
   if (typeof blobStore === 'string') return []
@@ -111,7 +111,7 @@ export async function checkBlobs(settings: Settings, signal: AbortSignal): Promi
   }
 }
 
-/** Below CHECK_MS_MAX, so that the finding names a silent server. */
+/** Below CHECK_MS_MAX, so that the finding names the unresponsive server. */
 const REQUEST_MS = 4_000
 const RETRY_MS = 500
 
@@ -189,10 +189,10 @@ const NTP_PORT = 123
 const NTP_PACKET_BYTES = 48
 const CLIENT_VERSION_4 = 0x23
 const TRANSMIT_OFFSET = 40
-/** From 1900, the epoch of NTP, to 1970. */
+/** Seconds from 1900, the epoch of NTP, to 1970. */
 const NTP_EPOCH_SECONDS = 2_208_988_800
 
-/** `aheadMs`: how far the other clock is ahead of this machine's. */
+/** `aheadMs` is how far the other clock is ahead of this machine's clock. */
 function judgeClock(which: string, aheadMs: number): Finding {
   const aim: Aim = { check: 'clock', expected: `within ${OFF_MS_ADVISED / 1_000} s of ${which}` }
   const off = (Math.abs(aheadMs) / 1_000).toFixed(1)
@@ -210,7 +210,7 @@ export function clockUnasked(): Finding {
   )
 }
 
-/** `server` is a host with or without a port. Rejects when `signal` is aborted. */
+/** `server` is a host, optionally with a port. Rejects when `signal` is aborted. */
 export async function checkTimeServer(server: string, signal: AbortSignal): Promise<Finding> {
   const [, host = '', port] = /^\[?(.*?)\]?(?::(\d+))?$/.exec(server) ?? []
   const question = Buffer.alloc(NTP_PACKET_BYTES)
@@ -234,7 +234,7 @@ export async function checkTimeServer(server: string, signal: AbortSignal): Prom
   return judgeClock(`the time server ${server}`, Math.round(timeMs - middleMs))
 }
 
-/** Null if the packet is no answer, or the server does not know the time itself (stratum 0). */
+/** Null if the packet is not an answer, or the server is not synchronized (stratum 0). */
 function readTransmitTime(packet: Buffer): number | null {
   const mode = (packet[0] ?? 0) & 0b111
   const stratum = packet[1] ?? 0

@@ -41,7 +41,7 @@ export async function checkListener(settings: Settings, signal: AbortSignal): Pr
   return judgeServer(aim, seen, { hostname, settings })
 }
 
-/** Not every system can connect to a wildcard address. */
+/** Some systems cannot connect to a wildcard address. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '::1' : host
@@ -77,7 +77,7 @@ function judgeServer(
   return good(aim, `it answers as ${seen.name} and STARTTLS works`)
 }
 
-/** Checks the hosts to which others send mail for the inbox domain. */
+/** Checks the hosts to which other servers send mail for the inbox domain. */
 export async function checkMailHosts(
   context: CheckContext,
   signal: AbortSignal,
@@ -136,7 +136,7 @@ type HostSeen = {
   host: string
   hostname: string
   seen: SmtpServerSeen
-  /** Whether this machine has the address itself, without NAT or a proxy in front. */
+  /** Whether the address belongs to this machine, without NAT or a proxy. */
   isOwn: boolean
 }
 
@@ -169,7 +169,7 @@ function judgeHost(aim: Aim, { address, host, hostname, seen, isOwn }: HostSeen)
 /** If none of these large receivers can be reached, the port is closed. */
 const RECEIVERS = ['gmail.com', 'outlook.com', 'yahoo.com']
 
-/** Opens and closes a connection to each, without a command. */
+/** Opens and closes a connection to each receiver, without sending a command. */
 export async function checkPortOut(context: CheckContext, signal: AbortSignal): Promise<Finding> {
   const { delivery, mxPort } = context.settings
   const aim: Aim = {
@@ -216,7 +216,7 @@ async function tryReceiver(
   }
 }
 
-/** Checks the greeting of the relay, but not the password: that would take a login. */
+/** Checks the greeting of the relay. The password is not checked, because that needs a login. */
 export async function checkRelay(
   { settings, resolver, addressesOf }: CheckContext,
   signal: AbortSignal,
@@ -240,7 +240,7 @@ export async function checkRelay(
   return bad(aim, found, `${fix} The service does not send the password in clear text.`)
 }
 
-/** Uses the configured resolvers if there are any, as the service does. */
+/** Uses the configured resolvers, if any, as the service does. */
 async function findRelay(
   {
     settings,
@@ -271,10 +271,10 @@ type ProbeOptions = {
   readonly signal: AbortSignal
 }
 
-/** Time limit of each step; `signal` bounds the whole. */
+/** Time limit of each step; `signal` bounds the complete probe. */
 const STEP_MS_MAX = 4_000
 
-/** Never rejects because of a server's behaviour. */
+/** Server errors never reject. */
 async function probeSmtp(options: ProbeOptions): Promise<SmtpServerSeen> {
   let socket: Socket
   try {
@@ -308,7 +308,7 @@ function connectTo(options: { host: string; port: number; signal: AbortSignal })
     }
     const late = new Error(`no connection within ${STEP_MS_MAX / 1_000} seconds`)
     const timer = setTimeout(() => end(late), STEP_MS_MAX)
-    // Never removed: an error without a listener would end the process.
+    // The listener is never removed: an error without a listener would end the process.
     socket.on('error', end)
     socket.once('close', () => clearTimeout(timer))
     socket.once('connect', () => {
@@ -370,10 +370,10 @@ function handshake(plain: Socket, { host, signal }: ProbeOptions) {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1_000
-/** Automatic renewal happens earlier than this. */
+/** Automatic renewal happens earlier. */
 const DAYS_LEFT_ADVISED = 14
 
-/** The operator's certificate, or the self-signed one of the first start; null before that. */
+/** The operator's certificate, or the self-signed one; null before the first start. */
 function readCertificate(settings: Pick<Settings, 'tlsFiles' | 'dataDir'>): X509Certificate | null {
   const file = settings.tlsFiles?.cert ?? join(settings.dataDir, 'tls', 'self-signed.pem')
   return existsSync(file) ? new X509Certificate(readFileSync(file)) : null

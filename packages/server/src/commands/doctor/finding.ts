@@ -40,7 +40,7 @@ export function notNeeded(aim: Aim, why: string): Finding {
 
 const CHECK_MS_MAX = 5_000
 
-/** A check that is late is unknown; one that throws is wrong. Aborts `signal` at the end. */
+/** A late check is `unknown`, and one that throws is `wrong`. Aborts `signal` at the end. */
 export async function within(
   aim: Aim,
   check: (signal: AbortSignal) => Promise<Finding[]>,
@@ -57,10 +57,10 @@ export async function within(
   }
 }
 
-/** Wrong findings come last, where a terminal shows them. */
+/** Wrong findings come last, so that they are visible in a terminal. */
 const ORDER: readonly Verdict[] = ['not needed', 'ok', 'unknown', 'advice', 'wrong']
 
-/** In the sandbox most findings would be about DNS, certificates and ports that it does not use. */
+/** In the sandbox, most findings would be about unused DNS, certificates and ports. */
 const SANDBOX_NOTE =
   'MAILROOM_DELIVERY is sandbox. "MAILROOM_DELIVERY=direct mailroom doctor" (or relay) checks what real delivery needs.\n'
 
@@ -86,7 +86,7 @@ export function findingsJson(findings: readonly Finding[]): string {
   return `${JSON.stringify(report, null, 2)}\n`
 }
 
-/** In the sandbox no mail leaves, so advice on the records of a domain is left out. */
+/** In the sandbox no mail leaves, so advice on the records of a domain is omitted. */
 function concernsSandbox({ check, verdict }: Finding): boolean {
   if (/^(?:custom domains$|domain )/.test(check)) return verdict === 'wrong'
   return verdict !== 'not needed'
@@ -116,7 +116,7 @@ function summarise(findings: readonly Finding[]): string {
 
 type Addresses = {
   readonly addresses: readonly string[]
-  /** The DNS fault that may hide more addresses; null if DNS answered for both address families. */
+  /** The DNS error that may hide more addresses; null if both address families were answered. */
   readonly fault: string | null
 }
 
@@ -127,7 +127,7 @@ export type CheckContext = {
   isOwnAddress(address: string): boolean
 }
 
-/** The caller closes `resolver`. */
+/** The caller must close `resolver`. */
 export function openCheckContext(settings: Settings, resolver: Resolver): CheckContext {
   const own = new Set(listOwnAddresses().map(plainAddress))
   return {

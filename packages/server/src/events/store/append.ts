@@ -1,13 +1,13 @@
-// Adds events to the log. No event is ever added before an offset that was read. An erased
-// event keeps only its offset.
+// Adds events to the log, never before an offset that was already read. Erased events keep their
+// offset.
 
 import { forEachRow, rowInsert } from '#platform/db/statement.ts'
 import type { NewRow, Tables, Tx } from '#store/tables.ts'
 
-/** An event without content. With an inbox, it reports that threads were added to its list. */
+/** An event without content. An erased event of an inbox reports that its list gained threads. */
 export const ERASED = 'erased'
 
-/** Reports threads that are added without an event; claims that wait in the inbox look for them. */
+/** Reports threads that were added without an event, so that waiting claims look for them. */
 export async function reportAddedThreads(
   tx: Tx,
   report: { id: string; accountId: string; inboxId: string; nowMs: number },

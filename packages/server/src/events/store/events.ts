@@ -10,15 +10,15 @@ import type { ReadDb, Tables } from '#store/tables.ts'
 import { ERASED } from './append.ts'
 import { offsetBefore, offsetOf, readLogHead, toEvent } from './log.ts'
 
-/** Events that one query scans for those that pass a filter. */
+/** Maximum events that a query scans for those that pass a filter. */
 export const LOG_WINDOW_EVENTS = 2_000
 
-/** Events after a full page that are scanned for its total if there is a filter. */
+/** Maximum events after a full page that are scanned for the total of a filtered list. */
 export const LOG_COUNT_EVENTS_MAX = 10 * LOG_WINDOW_EVENTS
 
 const NO_FILTER: EventFilter = { kinds: [], podIds: [], inboxIds: [], categories: [] }
 
-/** Must match the condition of the index. */
+/** The text must match the condition of the index. */
 const IS_NOT_ERASED = sql<SqlBool>`kind <> 'erased'`
 
 export async function findEvent(
@@ -30,7 +30,7 @@ export async function findEvent(
   return row === undefined || row.kind === ERASED ? null : toEvent(row)
 }
 
-/** The event may be erased. */
+/** Also finds erased events. */
 export async function findEventOffset(
   db: ReadDb,
   accountId: string,
@@ -40,10 +40,10 @@ export async function findEventOffset(
   return row === undefined ? null : offsetOf(row)
 }
 
-/** Clocks differ between processes, and an event is written shortly after its id was made. */
+/** Clocks differ between processes, and an event is written shortly after its id was generated. */
 const ID_ORDER_SLACK_MS = 60_000
 
-/** `eventId` is not in the log. Without a later event, the end of the settled log. */
+/** The offset for an unknown `eventId`. Without a later event, the end of the settled log. */
 export async function findOffsetOfId(
   db: ReadDb,
   accountId: string,
@@ -76,11 +76,11 @@ function findRow(db: ReadDb, accountId: string, eventId: string) {
 export type EventRange = {
   readonly accountId: string
   readonly after: LogOffset
-  /** Inclusive; to the end if omitted. */
+  /** The last offset, inclusive; the end of the log if omitted. */
   readonly until?: LogOffset
-  /** The inboxes and pods of the filter must belong to the account. */
+  /** The inboxes and pods in the filter must belong to the account. */
   readonly filter: EventFilter
-  /** 'asc', oldest first, is the default. */
+  /** The default is 'asc', oldest first. */
   readonly order?: EventOrder
 }
 
@@ -95,7 +95,7 @@ export function unreadOf<Range extends EventRange>(range: Range, reached: LogOff
 export type LogScan = {
   readonly events: LoggedEvent[]
   readonly reached: LogOffset
-  /** Whether `reached` is the end of the range or of its settled part. */
+  /** Whether `reached` is the end of the range, or of its settled part. */
   readonly isEnd: boolean
 }
 
@@ -134,7 +134,7 @@ export async function listEvents(
   }
 }
 
-/** Ignores events whose message or thread was removed. Ends early if `signal` is aborted. */
+/** Ignores events whose message or thread was removed. Stops early if `signal` is aborted. */
 export async function countEvents(
   db: ReadDb,
   { max = COUNTED_MAX, signal, ...range }: EventRange & { max?: number; signal?: AbortSignal },
@@ -159,7 +159,7 @@ export async function countEvents(
   return counted
 }
 
-/** Searches up to and including `until`. */
+/** Includes the event at `until`. */
 export async function findNewestEventId(
   db: ReadDb,
   { accountId, until }: { accountId: string; until: LogOffset },
@@ -170,7 +170,7 @@ export async function findNewestEventId(
   return (await newest.executeTakeFirst())?.id ?? null
 }
 
-/** Of the account, or of the filter's only inbox; up to and including `until` if given. */
+/** Searches the account or the filter's only inbox, up to and including `until` if given. */
 export async function findNewestUnsettled(
   db: ReadDb,
   {
@@ -188,7 +188,7 @@ export async function findNewestUnsettled(
   return row === undefined ? null : offsetOf(row)
 }
 
-/** The only inbox of a filter, which has an index of its own; otherwise null. */
+/** The only inbox of a filter, which has a separate index; otherwise null. */
 function onlyInboxOf({ podIds, inboxIds }: EventFilter): string | null {
   const [inboxId = null] = inboxIds
   return podIds.length === 0 && inboxIds.length === 1 ? inboxId : null
@@ -232,7 +232,7 @@ function eventsIn(db: ReadDb, range: EventRange, end: LogOffset | null) {
   )
 }
 
-/** The event's message exists, or its thread if it has no message. */
+/** The event's message exists or, for an event without a message, its thread. */
 const IS_SHOWN = sql<SqlBool>`(
   case when message_id is not null
     then not exists (select 1 from removed_messages where removed_messages.id = message_id)
@@ -275,7 +275,7 @@ function windowOf(range: EventRange, end: LogOffset): EventRange {
   return range.order === 'desc' ? { ...range, after: offsetBefore(end) } : { ...range, until: end }
 }
 
-/** Null if the scan may continue to the end of the range. */
+/** Null if the scan can continue to the end of the range. */
 async function findWindowEnd(db: ReadDb, range: EventRange): Promise<LogOffset | null> {
   const { kinds, podIds, inboxIds, categories } = range.filter
   const isSparse =

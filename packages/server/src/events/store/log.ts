@@ -13,12 +13,14 @@ import { inLog, inLogOrder, logOrder, selectOffsets } from '#platform/db/log-ord
 import type { ReadDb, Row } from '#store/tables.ts'
 import { ERASED } from './append.ts'
 
-/** No event is between this offset and that one, because sequences are integers. */
+/** No event is between the two offsets, because sequences are integers. */
 export function offsetBefore({ transactionId, sequence }: LogOffset): LogOffset {
   return { transactionId, sequence: sequence - 1 }
 }
 
-/** Settled events of all accounts; `includesAddedThreads` adds those of `reportAddedThreads`. */
+/**
+ * Settled events of all accounts. `includesAddedThreads` includes those of `reportAddedThreads`.
+ */
 export async function readLog(
   db: ReadDb,
   {
@@ -52,17 +54,19 @@ function selectHead(db: ReadDb) {
   return inLogOrder(db, selectOffsets(db, query), 'desc').limit(1)
 }
 
-/** True while an older transaction runs. Readers poll, because nothing notifies of its end. */
+/**
+ * True while an older transaction is running. Readers must poll, because its end is not notified.
+ */
 export async function isUnsettledAfter(db: ReadDb, after: LogOffset): Promise<boolean> {
   const { isSettled, isAfter } = logOrder(db.reading)
   if (isSettled === null) return false
   const query = db.read.selectFrom('events').where(isAfter(after))
-  // This order uses the index even while the table has no statistics and a scan seems to end soon.
+  // This order makes the planner use the index even if the table has no statistics.
   const first = query.select('sequence').orderBy('transaction_id').orderBy('sequence').limit(1)
   return (await first.executeTakeFirst()) !== undefined
 }
 
-/** One statement reads both, so that no event is in neither. */
+/** A single statement reads both lists, so that no event is missing from both. */
 export async function readLogHeadOf(
   db: ReadDb,
   inboxId: string,
@@ -92,7 +96,7 @@ export async function findUnsettledSince(db: ReadDb): Promise<number | null> {
     .selectFrom('events')
     .select('occurred_at')
     .where(condition)
-    // The index in this order begins with that event; by time all events would be read.
+    // In this order the index begins with the event; ordered by time, all events would be read.
     .orderBy('transaction_id')
     .orderBy('sequence')
     .limit(1)

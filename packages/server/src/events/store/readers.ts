@@ -1,4 +1,4 @@
-// How far each reader of the whole log has come.
+// The offset of each reader that follows the complete log.
 
 import type { LogOffset } from '#events/model.ts'
 import type { ReadDb, Tx } from '#store/tables.ts'

@@ -1,6 +1,6 @@
 // The order of the log in a database that was restored from another server. Events may have
-// transaction numbers that this server has not reached yet, and readers would wait for those to
-// end.
+// transaction numbers that this server has not reached yet, so readers would wait for these
+// transactions.
 
 import { compareOffsets, type LogOffset } from '#events/model.ts'
 import { transaction } from '#platform/db/db.ts'
@@ -13,8 +13,8 @@ const STEP_ROWS = 10_000
 
 /**
  * Gives events of foreign transactions this transaction's number, and moves readers and webhooks
- * with them: unread events stay unread, some earlier ones may be read again. Returns the number of
- * events. Runs when a service starts.
+ * accordingly. Unread events stay unread, and some earlier ones may be read again. Returns the
+ * number of events. Runs when a service starts.
  */
 export const settleEventOrder = transaction({
   name: 'settleEventOrder',
@@ -60,7 +60,9 @@ type Move = { from: LogOffset; sequence: number }
 type Numbers = NonNullable<ReturnType<typeof logOrder>['numbers']>
 type OffsetColumns = Pick<Row<'event_readers'>, 'transaction_id' | 'sequence'>
 
-/** A webhook enabled before a reader's offset takes it; only the others need a query each. */
+/**
+ * A webhook enabled before a reader's offset takes over that offset; other webhooks need a query.
+ */
 async function settleWebhooks(tx: Tx, { own, isForeign }: Numbers, readers: Move[]) {
   const offsets = tx.query
     .selectFrom('webhooks')
@@ -85,7 +87,7 @@ async function settleWebhooks(tx: Tx, { own, isForeign }: Numbers, readers: Move
   }
 }
 
-/** The last sequence before the first event that a reader at this offset had not read. */
+/** The last sequence before the first event that a reader at this offset has not read. */
 async function findSequence(tx: Tx, reader: OffsetColumns): Promise<number> {
   const { numbers, isAfter } = logOrder(tx)
   if (numbers === null) return reader.sequence

@@ -1,5 +1,5 @@
-// Limits that processes share on PostgreSQL: a row per window and key, and one per held slot. All
-// times come from the queue clock.
+// Limits that processes share on PostgreSQL: a row per window and key, and a row per occupied slot.
+// All times are from the queue clock.
 
 import { sql } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
@@ -10,13 +10,13 @@ type Uses = { nowMs: number; windowMs: number; uses: readonly { name: string; us
 
 export type RecordedUses = { used: number; endsAtMs: number }
 
-/** The names are distinct. Returns the uses of all processes, in the order of `uses`. */
+/** The names must be distinct. Returns the uses of all processes, in the order of `uses`. */
 export const addUses = transaction({
   name: 'addUses',
   accountOf: () => null,
   async run(tx: Tx, { nowMs, windowMs, uses }: Uses): Promise<RecordedUses[]> {
     const window = { ends_at: nowMs + windowMs }
-    // Rows are locked in one order, so that concurrent transactions do not deadlock.
+    // Rows are always locked in the same order, so that concurrent transactions do not deadlock.
     const values = uses.map((each) => ({ ...each, ...window }))
     values.sort((a, b) => (a.name < b.name ? -1 : 1))
     const isOver = sql`rate_windows.ends_at <= ${nowMs}`
@@ -41,13 +41,13 @@ export const addUses = transaction({
 
 type Slot = { id: string; name: string; limit: number; holder: string }
 
-/** Returns false when live processes hold `limit` slots of `name`. */
+/** Returns false if live processes occupy `limit` slots of `name`. */
 export const takeSlot = transaction({
   name: 'takeSlot',
   accountOf: () => null,
   async run(tx: Tx, slot: Slot & { nowMs: number; untilMs: number }): Promise<boolean> {
     const { id, name, limit, holder, nowMs } = slot
-    // Serializes transactions that count slots of one name.
+    // Serializes transactions that count slots of the same name.
     await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(tx.query)
     await extendHolder(tx, slot)
     const { rows } = await sql`
@@ -63,7 +63,7 @@ export const takeSlot = transaction({
   },
 })
 
-/** Extends the life of a holder and frees slots that it no longer uses. */
+/** Extends the life of a process's slots and frees those that it no longer uses. */
 export const keepSlots = transaction({
   name: 'keepSlots',
   accountOf: () => null,
@@ -88,7 +88,7 @@ export const endHolder = transaction({
   },
 })
 
-/** Removes some expired windows, and slots of dead processes; true when there may be more. */
+/** Removes some expired windows, and slots of dead processes. True if there may be more. */
 export const sweepLimits = transaction({
   name: 'sweepLimits',
   accountOf: () => null,

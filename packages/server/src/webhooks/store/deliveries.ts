@@ -12,13 +12,13 @@ export type WebhookDelivery = Row<'webhook_deliveries'>
 
 type OfWebhook = { accountId: string; webhookId: string }
 
-/** Lists at most the newest COUNTED_MAX; `total` counts no further. */
+/** Lists at most the newest COUNTED_MAX deliveries, and `total` is at most that number. */
 export async function listWebhookDeliveries(
   db: ReadDb,
   input: OfWebhook & { limit: number; offset: number },
 ): Promise<{ deliveries: WebhookDelivery[]; total: number }> {
   const { accountId, webhookId, offset } = input
-  // All columns are in one index, so rows before the page are not fetched.
+  // One index contains all columns, so rows before the page are not fetched.
   const all = db.read
     .selectFrom('webhook_deliveries')
     .where('lane', '=', webhookId)
@@ -47,7 +47,7 @@ export async function listWebhookDeliveries(
   return { deliveries: rows, total }
 }
 
-/** Costs two index lookups per failing webhook and a bounded count. */
+/** Takes two index lookups per failing webhook and a bounded count. */
 export async function findWebhookFailures(
   db: ReadDb,
   webhooks: readonly Webhook[],
@@ -104,7 +104,7 @@ export async function findWebhookFailures(
       return [
         id,
         {
-          // `webhook_disabled` has overwritten the error of the attempt.
+          // The error `webhook_disabled` has replaced the error of the attempt.
           error: error === 'webhook_disabled' ? null : error,
           responseStatus: last?.response_status ?? null,
           nextAttemptAtMs: next_attempt_at,
@@ -141,7 +141,7 @@ export async function findWebhookDelivery(
   return (await query.executeTakeFirst()) ?? null
 }
 
-/** Newest first. */
+/** The attempts of a delivery, newest first. */
 export async function listWebhookAttempts(
   db: ReadDb,
   deliveryId: string,
@@ -154,7 +154,9 @@ export async function listWebhookAttempts(
     .execute()
 }
 
-/** `pending`: not settled yet. `disabled`: the webhook is, and the event is no test. */
+/**
+ * `pending`: the delivery is not settled. `disabled`: the webhook is disabled and this is no test.
+ */
 export const retryWebhookDelivery = transaction({
   name: 'retryWebhookDelivery',
   accountOf: ({ accountId }) => accountId,
@@ -209,7 +211,7 @@ export const dropWebhookDeliveries = transaction({
   },
 })
 
-/** Call until `isDone`. */
+/** Must be called until `isDone`. */
 export const purgeWebhookStep = transaction({
   name: 'purgeWebhookStep',
   accountOf: () => null,
@@ -226,7 +228,7 @@ export const purgeWebhookStep = transaction({
   },
 })
 
-/** Removes up to `PURGE_STEP_ROWS` and returns their number. */
+/** Removes up to `PURGE_STEP_ROWS` deliveries and returns their number. */
 export async function purgeDeliveriesOfEvents(tx: Tx, eventIds: string[]): Promise<number> {
   if (eventIds.length === 0) return 0
   const rows = await tx.query
@@ -239,7 +241,7 @@ export async function purgeDeliveriesOfEvents(tx: Tx, eventIds: string[]): Promi
   return rows.length
 }
 
-/** Removes up to `PURGE_STEP_ROWS` deliveries and returns their number. Skips locked ones. */
+/** Removes up to `PURGE_STEP_ROWS` deliveries and returns their number. Skips locked rows. */
 export async function purgeWebhookDeliveries(tx: Tx, nowMs: number): Promise<number> {
   const old = tx.query
     .selectFrom('webhook_deliveries')

@@ -1,4 +1,4 @@
-// The queue of webhook deliveries. A lane is a webhook.
+// The queue of webhook deliveries, with one lane per webhook.
 
 import { sql } from 'kysely'
 import type { LogOffset } from '#events/model.ts'
@@ -12,7 +12,7 @@ import { idsOf, leasedQueue } from '#queue/leased-queue.ts'
 import type { NewRow, ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 import type { WebhookDeliveryStatus, WebhookError, WebhookRequest } from '#webhooks/model.ts'
 
-/** A row has some ten values; a statement may have 32,766. */
+/** A row has some ten values, and a statement may have 32,766. */
 const ROWS_AT_ONCE = 500
 
 export type NewWebhookDelivery = {
@@ -25,8 +25,8 @@ export type NewWebhookDelivery = {
 }
 
 /**
- * Moves the log reader and adds deliveries, ready at once. False, without changes, if another
- * process has moved the reader from `from`.
+ * Moves the log reader and adds deliveries that are immediately ready. Returns false without
+ * changes if another process has moved the reader from `from`.
  */
 export const addWebhookDeliveries = transaction({
   name: 'addWebhookDeliveries',
@@ -137,7 +137,7 @@ export const webhookQueue = leasedQueue({
   table: 'webhook_deliveries',
   noun: 'WebhookDeliveries',
   columns: HELD_COLUMNS,
-  // The receiver may have the event already and gets it again.
+  // The receiver may already have the event and gets it again.
   takenBack: {},
   returned: {},
   endLost: endTests,
@@ -182,29 +182,29 @@ export async function findEventSizes(db: ReadDb, eventIds: string[]): Promise<Ma
   return new Map(rows.map((row) => [row.id, row.size_bytes]))
 }
 
-/** Disables a webhook that has failed for this time without a success. */
+/** A webhook that has failed for this time without a success is disabled. */
 const WEBHOOK_FAILING_MS_MAX = 5 * DAY_MS
 
 export type SettledWebhookDelivery = {
   worker: string
   accountId: string
   id: string
-  /** The count at the lease. */
+  /** The number of attempts when the delivery was leased. */
   attempts: number
   attemptAtMs: number
   status: WebhookDeliveryStatus
-  /** In queue time; null: the outcome is final. */
+  /** The next attempt in queue time; null if the outcome is final. */
   nextAttemptAtMs: number | null
-  /** Null when nothing was posted. */
+  /** Null if nothing was posted. */
   request: WebhookRequest | null
   responseStatus: number | null
   responseBody: string | null
   latencyMs: number | null
-  /** `webhook_disabled` and `internal_error` do not count against the receiver. */
+  /** `webhook_disabled` and `internal_error` are not held against the receiver. */
   error: WebhookError | null
   nowMs: number
   queueMs: number
-  /** The id of the event to emit if the webhook is disabled. */
+  /** The id of the event that is emitted if the webhook is disabled. */
   eventId: string
 }
 
