@@ -106,7 +106,7 @@ class Program extends Command {
     return new Program(name)
   }
 
-  /** Replaces the suggestions of the library, which often have little in common with the given name. */
+  /** Replaces the suggestions of the library, which often have little in common with the name. */
   unknownCommand(): void {
     const [given = ''] = this.args
     const names = this.createHelp()

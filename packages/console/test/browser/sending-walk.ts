@@ -86,7 +86,7 @@ suite('sending in the console', () => {
     const shownTo = await dialog.getByLabel('To', { exact: true }).inputValue()
     const shownCc = await dialog.getByLabel('Cc', { exact: true }).inputValue()
     assert.equal(shownTo, 'desk@one.example')
-    await dialog.getByText('Everyone who received the message.').waitFor()
+    await dialog.getByText('Everyone who received the message,').waitFor()
     await examine(world, 'compose-all')
     await dialog.getByLabel('Cc', { exact: true }).fill(`${shownCc}, gil@six.example`)
     await dialog.getByLabel('Message', { exact: true }).fill('To everybody.')
