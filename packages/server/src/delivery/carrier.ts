@@ -219,7 +219,7 @@ export function readRelayUrl(text: string): Relay {
   const isTlsImplicit = url?.protocol === 'smtps:'
   const host = hostOf(url?.hostname ?? '')
   if (url === null || host === '' || (!isTlsImplicit && url.protocol !== 'smtp:')) {
-    throw new Error('The relay is not given as smtp[s]://user:password@host:port.')
+    throw new Error('The relay URL must have the form smtp[s]://user:password@host:port.')
   }
   const user = decode(url.username)
   return {

@@ -521,7 +521,7 @@ function settledOf(deps: OutcomeDeps, attempted: Attempted): SettledDelivery {
   }
 }
 
-const EXPIRED = 'Given up: its 48 hours were over before it could be tried again'
+const EXPIRED = 'Given up: 48 hours passed before it could be tried again'
 
 type Words = { code: number | null; enhanced: string | null; text: string }
 
@@ -568,7 +568,7 @@ function ambiguous(deps: OutcomeDeps, attempted: Attempted, why: string): Settle
   return { ...settled, ambiguous_attempts: 1 }
 }
 
-const NO_ANSWER = 'The server took the message and gave no answer to it'
+const NO_ANSWER = 'The server received the message but sent no reply'
 
 function textOf(failure: Extract<CarryOutcome, { kind: 'ambiguous' }>['failure']): string {
   if (failure.kind !== 'reply') return failure.text

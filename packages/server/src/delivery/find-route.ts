@@ -187,7 +187,7 @@ async function routeToDomain(
   const enforced = policy?.mode === 'enforce' ? policy : null
   const hosts = list.hosts.filter((host) => enforced === null || isHostInPolicy(enforced, host))
   if (hosts.length === 0) {
-    return defer(`no mail host of ${destination} is named by its MTA-STS policy`)
+    return defer(`the MTA-STS policy of ${destination} allows none of its mail hosts`)
   }
   return routeToHosts(destination, { ...list, hosts }, { ...options, enforced })
 }

@@ -58,30 +58,30 @@ async function checkAudit(
   if (!(await db.readLong(isAudited, { engine, ...asked }, untilGone(context)))) return
   throw problem(
     'approver_required',
-    'The audit names this address, so an approver has to erase it.',
+    'The audit contains this address, so an approver must erase it.',
   )
 }
 
 const LEFT = [
   {
     place: 'backups',
-    note: 'Backups that were made before hold the mail until they are deleted.',
+    note: 'Earlier backups contain the mail until they are deleted.',
   },
   {
     place: 'other mailboxes',
-    note: 'Mail that was delivered elsewhere, what webhooks received and what was downloaded before is outside the service.',
+    note: 'Mail delivered elsewhere, webhook deliveries and earlier downloads are outside the service.',
   },
   {
     place: 'rules and suppressions',
-    note: 'Rules that name the address and its suppression stay, because they protect its owner and the account. Delete them one by one.',
+    note: 'Rules for the address and its suppression remain, because they protect its owner and the account. Delete them one by one.',
   },
   {
     place: 'text of other mail',
-    note: 'Mail between others stays, also where its text quotes the address, or a field such as Reply-To names it.',
+    note: 'Mail between other people remains, even if its text or a field such as Reply-To contains the address.',
   },
   {
     place: 'logs',
-    note: 'Logs of the operator, and mail to the postmaster of the service, are the operator’s to delete.',
+    note: 'Logs of the operator, and mail to the postmaster of the service, must be deleted by the operator.',
   },
 ]
 

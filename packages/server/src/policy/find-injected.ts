@@ -117,7 +117,7 @@ class Search {
       const raw = await readRawBytes(this.#deps, rawId)
       const texts = hasFiles ? await listWholeTexts(this.#deps.db, id) : []
       const mentioned = await parser.findMentions(raw, { addresses, texts })
-      if (mentioned === null) throw new CannotExamine(`Message ${id} could not be read whole.`)
+      if (mentioned === null) throw new CannotExamine(`Message ${id} could not be read completely.`)
       for (const key of mentioned) {
         if (!isReceived) repeated.add(key)
         else {

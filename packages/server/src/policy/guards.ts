@@ -78,7 +78,7 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
       }),
     ])
     const all = found.flatMap((findings) => {
-      if (findings === null) throw new Error('The message was not read whole.')
+      if (findings === null) throw new Error('The message was not read completely.')
       return findings
     })
     if (all.length === 0) return []

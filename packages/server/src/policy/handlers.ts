@@ -182,7 +182,7 @@ async function readReplacement(deps: Deps, { inbound, outbound }: ReplacePolicy)
       const value = await readRuleValue(rule.value)
       if (value.kind === 'defect') defect('value', value.message)
       if (requireVerified === true && (type === 'block' || path === 'outbound')) {
-        defect('requireVerified', 'is only for allow rules for senders')
+        defect('requireVerified', 'is only allowed for sender rules of type allow')
       }
       if (value.kind === 'defect') continue
       const needs_verified = type === 'allow' && requireVerified !== false ? 1 : 0

@@ -73,7 +73,10 @@ export async function judgeApproved(
 
 function failureOf(guard: GuardName, error: unknown): HoldReason {
   const why = error instanceof CannotExamine ? ` ${error.message}` : ''
-  return { guard, detail: `The guard could not examine the message, so a person has to.${why}` }
+  return {
+    guard,
+    detail: `The guard could not examine the message, so a person must review it.${why}`,
+  }
 }
 
 async function judgeAddresses(

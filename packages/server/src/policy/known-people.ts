@@ -23,7 +23,7 @@ export async function readThread(
 ): Promise<ThreadMessage[]> {
   const asked = { accountId, threadId, limit: THREAD_MESSAGES_MAX }
   const thread = await readThreadMessages(db, asked)
-  if (thread === null) throw new CannotExamine('The thread is too long to be read whole.')
+  if (thread === null) throw new CannotExamine('The thread is too long to be examined.')
   return thread
 }
 

@@ -30,7 +30,7 @@ export async function readDocuments(
     } else if (isRead(deps, file)) {
       const { text, why, isTruncated } = await deps.fileReader.read(file, { key: accountId })
       if (why !== null || isTruncated) {
-        const reason = why ?? 'It is too long to be read whole.'
+        const reason = why ?? 'It is too long to be read completely.'
         throw new CannotExamine(`The file "${file.filename}" cannot be examined. ${reason}`)
       }
       documents.push({ part, text })

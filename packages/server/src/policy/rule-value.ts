@@ -15,7 +15,7 @@ export async function readRuleValue(text: string): Promise<RuleValue> {
   if (read.kind === 'defect') return read
   // As an address, this value would match no sender at all.
   if (read.value.startsWith('*@')) {
-    return { kind: 'defect', message: 'must be the domain alone for all of its addresses' }
+    return { kind: 'defect', message: 'must be only the domain, to match all of its addresses' }
   }
   if (read.value.includes('@')) return read
   const domain = read.value.replace(WILDCARD, '')

@@ -66,7 +66,7 @@ function accepted<Outcome extends object>(outcome: Refusal | Outcome): Outcome {
 }
 
 const SENDING =
-  'A message is being sent, or waits for its time or for approval. Cancel it, or wait until it is sent.'
+  'A message is being sent, is scheduled, or is awaiting approval. Cancel it, or wait until it is sent.'
 
 type Move = OfThread & { trashedAtMs: number | null }
 

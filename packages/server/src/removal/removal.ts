@@ -36,7 +36,7 @@ import { type ExpiryDeps, expireInboxes, removeOverdue } from './retention.ts'
 const PURGE_STEPS_AT_ONCE = 4
 
 const POLICY_LEFT =
-  'The inbox has a policy of its own. An approver has to remove that first: a new inbox could have the same address without it.'
+  'The inbox has its own policy. An approver must remove it first, because a new inbox at this address would not have it.'
 
 /** A second call throws `not_found`. */
 async function deleteInbox(

@@ -29,7 +29,7 @@ export function reviewLinkHandlers(deps: Deps): Pick<Handlers, LinkOperation> {
   const limitUses = limiter(deps, {
     name: 'review links',
     perMinute: LINK_USES_PER_MINUTE_MAX,
-    message: 'Too many uses of links from this address.',
+    message: 'Too many requests from this address.',
   })
   const open = async (token: string, { clientAddress }: Context): Promise<OpenLink | null> => {
     await limitUses(clientGroup(clientAddress))

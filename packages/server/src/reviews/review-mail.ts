@@ -100,7 +100,7 @@ function reviewMailJobs(deps: ReviewMailDeps): JobKind {
       let failure = { isPassing: false, message: 'The mail was not accepted.' }
       try {
         if (await attempt(deps, job, signal)) return 'done'
-        deps.log.info(fields, 'mail to an approver was not taken')
+        deps.log.info(fields, 'mail to an approver was not accepted')
       } catch (error) {
         deps.log.error({ ...fields, error }, 'mail to an approver failed within the service')
         failure = failureOf(error)
@@ -163,7 +163,8 @@ async function compose(
   const shown = groups.toReversed().slice(0, REVIEWS_SHOWN_MAX)
   const entries = shown.map((equal) => entryOf(deps, equal, approverId))
   const more = groups.length - shown.length
-  const count = pending.length === 1 ? 'One message waits' : `${pending.length} messages wait`
+  const count =
+    pending.length === 1 ? 'One message is waiting' : `${pending.length} messages are waiting`
   const text = [
     `${count} for your decision. Nothing is sent without approval.`,
     ...entries,
@@ -205,7 +206,7 @@ function entryOf(
   const { to, cc, bcc } = content
   const recipients = [...to, ...cc, ...bcc].map(withoutWords)
   const guards = [...new Set(review.reasons.map(({ guard }) => guard))]
-  const equal = `This message waits ${others.length + 1} times. The link is for the newest one.`
+  const equal = `${others.length + 1} equal messages are waiting. The link is for the newest one.`
   return [
     ...(others.length === 0 ? [] : [equal]),
     `To ${recipients.slice(0, 5).join(', ')}${recipients.length > 5 ? ` and ${recipients.length - 5} more` : ''}`,

@@ -78,17 +78,17 @@ function noticesOf(display: ReviewDisplay): string[] {
   const { isWhole, hidden, invisible, unshown, blockedImages, blockedStyles } = display
   return [
     isWhole ? '' : HTML_NOT_WHOLE,
-    hidden === null ? '' : `The HTML has text that its readers do not see: ${hidden}.`,
+    hidden === null ? '' : `The HTML contains text that readers cannot see: ${hidden}.`,
     invisible === 0
       ? ''
       : `The message has ${characters(invisible)} that readers cannot see. They are shown here as [U+…], but not within the page of the HTML.`,
     unshown === 0
       ? ''
       : `The HTML has ${characters(unshown)} that no page shows, such as comments and attributes. They are in its source.`,
-    blockedImages === 0 ? '' : `Images of other hosts that are left out here: ${blockedImages}.`,
+    blockedImages === 0 ? '' : `Images from other hosts not shown here: ${blockedImages}.`,
     blockedStyles === 0
       ? ''
-      : `Style sheets and fonts of other hosts that are left out here: ${blockedStyles}.`,
+      : `Style sheets and fonts from other hosts not loaded here: ${blockedStyles}.`,
   ]
 }
 
@@ -100,10 +100,10 @@ const HTML_NOT_WHOLE =
   'The HTML cannot be shown, or not all of it: it is too large or too complex, has parts that pages leave out, such as forms and drawings, or has styles by which its recipients may see something else. Below is its source: do not approve what you have not read.'
 
 const OUTCOMES = {
-  pending: 'It still waits for a decision.',
+  pending: 'It is still waiting for a decision.',
   approved: 'It was approved.',
-  rejected: 'It was rejected and is not sent.',
-  expired: 'It expired without a decision and is not sent.',
+  rejected: 'It was rejected and will not be sent.',
+  expired: 'It expired without a decision and will not be sent.',
 } as const
 
 /** `isByThis` is false if an earlier request decided. */
@@ -111,7 +111,7 @@ export function decidedPage(
   { status }: Review,
   { isByThis, status: httpStatus }: { isByThis: boolean; status?: number },
 ): BinaryResponse {
-  const title = isByThis ? 'Done' : 'This message is decided already'
+  const title = isByThis ? 'Done' : 'This message has already been decided'
   const body = `<p>${OUTCOMES[status]}</p>\n<p>You can close this page.</p>`
   return linkPage(title, body, { status: httpStatus })
 }

@@ -158,7 +158,7 @@ async function readEnvelope(
   }
   for (const path of ['from', 'to'] as const) {
     if (query[path] === undefined) continue
-    const message = 'belongs to a body of message/rfc822; in JSON it is a field'
+    const message = 'is only for a body of message/rfc822; JSON has a field for it'
     throw problem('bad_request', `The query parameter "${path}" ${message}.`, {
       details: [{ path, message }],
     })

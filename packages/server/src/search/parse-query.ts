@@ -320,7 +320,7 @@ function readLabel(value: string): SearchNode | QueryDefect {
 
 function readHas(value: string): SearchNode | QueryDefect {
   if (/^attachments?$/i.test(value)) return { kind: 'attachment' }
-  return wrongValue(`has "has:${shown(value)}"; only has:attachment is known`)
+  return wrongValue(`has "has:${shown(value)}"; only has:attachment is supported`)
 }
 
 const TIME =

@@ -348,6 +348,6 @@ export function releaseClaims(
         changeEventId: deps.makeId('evt'),
       })
       .then(() => deps.wakeEvents())
-      .catch((error) => deps.log.debug({ error }, 'a claim was not given back'))
+      .catch((error) => deps.log.debug({ error }, 'a claim could not be released'))
   }
 }

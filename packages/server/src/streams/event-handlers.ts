@@ -153,7 +153,7 @@ async function openFeed(
   const { accountId, keyId, session } = context
   const slot = await readers.takeSlot('stream', accountId)
   if (slot === null) {
-    const most = `The account has ${SOCKETS_PER_ACCOUNT_MAX} event streams, which is the most.`
+    const most = `The account has ${SOCKETS_PER_ACCOUNT_MAX} event streams, which is the limit.`
     throw problem('rate_limit_exceeded', most, { retryAfterSeconds: RETRY_AFTER_SECONDS })
   }
   let isOver = false

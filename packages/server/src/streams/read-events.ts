@@ -260,7 +260,7 @@ const KINDS_NAMED_MAX = 5
 export function describeUnknownKinds(unknownKinds: readonly string[]): string {
   const named = unknownKinds.slice(0, KINDS_NAMED_MAX).map(quoted).join(', ')
   const more = unknownKinds.length > KINDS_NAMED_MAX ? ' and more' : ''
-  return `"event_types" names unknown kinds of events, ${named}${more}: the others are subscribed`
+  return `"event_types" contains unknown event types, ${named}${more}; the other types are subscribed`
 }
 
 const QUOTED_LENGTH_MAX = 100

@@ -96,7 +96,7 @@ export function transferHandlers(deps: HandlerDeps): HandlersOf<'exports'> & Han
       const { part, ...plan } = planDownload(named, context.headers)
       if (part === null || !context.wantsContent) return { ...plan, content: null }
       const release = downloads.tryAcquire({ key: found.accountId })
-      if (release === null) throw busy('Too many downloads of exports are under way.')
+      if (release === null) throw busy('Too many exports are being downloaded.')
       const bytes = readForClient(deps, { transferId: found.id, ...part })
       const stream = Readable.from(bytes, { highWaterMark: 1 })
       return { ...plan, content: { stream, holdsBytes: DOWNLOAD_HOLDS_BYTES }, release }
@@ -168,7 +168,7 @@ async function scopeOf(
   asked: { inboxId?: string; podId?: string },
 ): Promise<Scope> {
   if (asked.inboxId !== undefined && asked.podId !== undefined) {
-    throw wrongField('podId', 'must be left out with inboxId')
+    throw wrongField('podId', 'must be omitted with inboxId')
   }
   if (asked.inboxId !== undefined) {
     const { inboxId } = asked
@@ -300,12 +300,12 @@ const GO_ON =
   'Those before are complete; import the file again to go on, which imports nothing twice.'
 
 const SENTENCES: Record<Exclude<TransferError, 'internal_error'>, string> = {
-  inbox_deleted: 'Its inbox or pod was deleted.',
+  inbox_deleted: 'The inbox or pod was deleted.',
   file_unreadable:
-    'The file cannot be read to its end. The messages before that place are imported.',
+    'The file cannot be read to the end. The messages before the unreadable part are imported.',
   storage_quota_reached:
-    'The storage of the account is full. Repeat it once there is room; nothing is imported twice.',
-  address_erased: 'An erasure ended it, because its file may hold the erased address.',
+    'The storage of the account is full. Repeat the import once there is room; nothing is imported twice.',
+  address_erased: 'An erasure ended it, because its file may contain the erased address.',
 }
 
 /** Stores the file during the upload, then queues the import. */
@@ -369,7 +369,7 @@ function formatOf(start: Uint8Array, mediaType: string | null): ImportRow['forma
   if (format !== null) return format
   throw wrongFile(
     mediaType === 'application/mbox'
-      ? 'is no mbox: it does not begin with a line "From "'
-      : 'is neither mbox, nor a tar archive, nor jsonl, nor a message',
+      ? 'is not an mbox, because it does not begin with a "From " line'
+      : 'is not an mbox, tar archive, jsonl file or message',
   )
 }

@@ -321,7 +321,7 @@ async function* readEntry(
   const isSparse = Object.keys(header.pax ?? {}).some((key) => key.startsWith('GNU.sparse'))
   if ((type !== 'file' && type !== 'directory') || isSparse) {
     await body.cancel()
-    const reason = isSparse ? 'Sparse files cannot be read.' : `It is no file, but a ${type}.`
+    const reason = isSparse ? 'Sparse files cannot be read.' : `It is a ${type}, not a file.`
     yield { kind: 'failure', name: shownName(name), reason, end: end() }
     return
   }
@@ -367,7 +367,7 @@ function skippedByName(name: string): SkipReason | null {
 function faultOf(raw: Uint8Array): string | null {
   if (raw.length === 0) return 'The file is empty.'
   const { fields } = readHeaderSection(raw)
-  return fields.some(({ name }) => FIELDS_OF_MAIL.has(name)) ? null : 'The file is no message.'
+  return fields.some(({ name }) => FIELDS_OF_MAIL.has(name)) ? null : 'The file is not a message.'
 }
 
 const FIELDS_OF_MAIL = new Set(

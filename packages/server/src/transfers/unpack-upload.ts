@@ -56,7 +56,7 @@ async function* gunzipped(
     }
   } catch (error) {
     if (!isOfZlib(error)) throw error
-    throw wrongFile('is damaged: gzip cannot read it to its end')
+    throw wrongFile('is damaged: gzip cannot read it to the end')
   }
 }
 

@@ -114,7 +114,7 @@ onEachEngine('the text of an attachment', (engine) => {
     ['data.bin', Buffer.from([0, 1, 2]), 'unsupported', /kind that is not read/],
     ['broken.pdf', Buffer.from('%PDF-1.7 cut'), 'failed', /damaged/],
     ['large.txt', Buffer.alloc(10 * 1024 * 1024 + 1, 'a'), 'too_large', /more than 10 MiB/],
-    ['empty.txt', Buffer.from(' \n'), 'text', /holds no text/],
+    ['empty.txt', Buffer.from(' \n'), 'text', /contains no text/],
   ] as const) {
     test(`of ${name} is refused, and the answer says why`, async () => {
       const message = await receive(filePart(name, content, 'application/octet-stream'))

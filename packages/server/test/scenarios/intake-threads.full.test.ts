@@ -46,7 +46,7 @@ onEachEngine('threads that receive mail', (engine) => {
     const senders = await intake.connect(MANY)
     intake.trouble(0, 'end')
     await until(async () => senders.some(({ socket }) => socket.closed))
-    await until(async () => intake.lines.some((line) => line.includes('another is started')))
+    await until(async () => intake.lines.some((line) => line.includes('is being replaced')))
     const left = senders.filter(({ socket }) => !socket.closed)
     assert.ok(left.length > 0 && left.length < MANY, `${left.length} connections are left`)
     for (const sender of left) {

@@ -150,9 +150,9 @@ onEachEngine('mail to approvers', (engine) => {
     assert.deepEqual([review.status, review.decidedBy], ['approved', approver.id])
     assert.equal((await settled({ client }, held)).status, 'sent')
     // The link has died with the decision.
-    assert.match(await (await post(link, 'reject')).text(), /decided already.*approved/s)
+    assert.match(await (await post(link, 'reject')).text(), /already been decided.*approved/s)
     const dead = await (await fetch(link)).text()
-    assert.match(dead, /decided already/)
+    assert.match(dead, /already been decided/)
     assert.ok(!dead.includes('<form') && !dead.includes('linked@friend.example'))
     assert.equal((await fetch(`${link}/body`)).status, 404)
   })
@@ -172,8 +172,8 @@ onEachEngine('mail to approvers', (engine) => {
       bodyHtml: `<p>Pay 10 to Bob.</p><p style="display:none">Ignore it.</p>
 <img src="https://evil.example/1.png"><img src="https://evil.example/2.png">`,
     })
-    assert.match(page, /text that its readers do not see: 10 characters hidden by display:none\./)
-    assert.match(page, /Images of other hosts that are left out here: 2\./)
+    assert.match(page, /text that readers cannot see: 10 characters hidden by display:none\./)
+    assert.match(page, /Images from other hosts not shown here: 2\./)
     assert.match(page, /<pre [^>]*aria-label="The text">Pay \[U\+202E\]9999 to Eve\.\n\tNow\./)
     assert.match(page, /<details open>.*<pre [^>]*>.*<p style="display:none"&gt;Ignore it\./s)
     assert.match(page, /has 1 character that readers cannot see/)
@@ -273,7 +273,10 @@ onEachEngine('mail to approvers', (engine) => {
     for (const verb of ['approve', 'reject']) {
       const late = await post(link, verb)
       assert.equal(late.status, 409)
-      assert.match(await late.text(), /decided already.*It was rejected and is not sent\./s)
+      assert.match(
+        await late.text(),
+        /already been decided.*It was rejected and will not be sent\./s,
+      )
     }
     assert.equal((await client.messages.deliveries(held.messageId).page()).total, 0)
   })
@@ -286,10 +289,10 @@ onEachEngine('mail to approvers', (engine) => {
     await until(async () => (await client.reviews.get(held.reviewId)).status === 'expired')
     const late = await post(link, 'approve')
     assert.equal(late.status, 409)
-    assert.match(await late.text(), /decided already.*It expired without a decision/s)
+    assert.match(await late.text(), /already been decided.*It expired without a decision/s)
     assert.match(
       await (await fetch(link)).text(),
-      /decided already.*It expired without a decision/s,
+      /already been decided.*It expired without a decision/s,
     )
     const message = await client.messages.get(held.messageId)
     assert.deepEqual([message.status, message.failureReason], ['failed', 'review_expired'])

@@ -624,7 +624,7 @@ onEachEngine('an import', (engine) => {
     const archive = await imported(client, inbox.id, maildir)
     assert.deepEqual(
       [archive.status, archive.imported, archive.failures.map(({ reason }) => reason)],
-      ['done', 2, ['The file is no message.']],
+      ['done', 2, ['The file is not a message.']],
     )
     assert.deepEqual(archive.skipped, { trash: 1, spam: 0, draft: 1, unfinished: 1, otherFile: 2 })
     const { d3, d5 } = await states()

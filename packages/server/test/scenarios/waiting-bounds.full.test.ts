@@ -53,7 +53,7 @@ onEachEngine('what waits in an inbox', (engine) => {
     assert.equal(refused.length, 4)
     for (const { status, code, body, message } of refused) {
       assert.deepEqual([status, code], [429, 'rate_limit_exceeded'])
-      assert.match(message, /10000 messages of the inbox wait/)
+      assert.match(message, /10000 messages of the inbox are scheduled/)
       const { scope, limit, resetsAt } = body
       assert.deepEqual(
         [scope, limit, resetsAt],

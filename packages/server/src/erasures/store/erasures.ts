@@ -179,7 +179,8 @@ function change(tx: Tx, { key }: Held, fields: Partial<Row<'erasures'>>): Promis
 }
 
 async function readHeld(tx: Tx, held: Held): Promise<ErasureRow> {
-  if ((await holdJob(tx, held)) === null) throw new Error('Another worker holds the erasure.')
+  if ((await holdJob(tx, held)) === null)
+    throw new Error('Another worker has the lease of the erasure.')
   const row = await tx.query
     .selectFrom('erasures')
     .selectAll()

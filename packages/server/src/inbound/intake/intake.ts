@@ -177,7 +177,7 @@ export class IntakeThreads {
   #replace(index: number, intake: IntakeOptions, reason: unknown): void {
     new PortCounts(this.#counts, index).clear()
     if (this.#isEnding) return
-    intake.log.error({ error: reason }, 'a thread that receives mail ended; another is started')
+    intake.log.error({ error: reason }, 'a receiving thread ended and is being replaced')
     const pauseMs = Math.min(RESTART_MS * 2 ** this.#failures, RESTART_MS_MAX)
     this.#failures += 1
     const start = () => {

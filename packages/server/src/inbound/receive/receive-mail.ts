@@ -438,7 +438,7 @@ function isSubjectToPolicy(recipient: AcceptedRecipient): boolean {
 /** Applies the policy of the author's domain (RFC 9989 §5.4). */
 function policyRefusal({ dmarc }: Authentication): string | null {
   if (dmarc.result !== 'fail' || dmarc.policy !== 'reject') return null
-  return `The DMARC policy of ${dmarc.domain} has mail refused that it did not authenticate`
+  return `The DMARC policy of ${dmarc.domain} requires refusing unauthenticated mail`
 }
 
 function ownMail(raw: Uint8Array, headers: ParsedHeaders | null): Authentication {

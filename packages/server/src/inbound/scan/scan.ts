@@ -50,11 +50,11 @@ function guarded(
   return async (mail) => {
     try {
       const answer = await ask(mail, AbortSignal.timeout(SCAN_MS_MAX))
-      if (isFailing) log.info({ scanner: rule }, 'a scanner of mail answers again')
+      if (isFailing) log.info({ scanner: rule }, 'a mail scanner is responding again')
       isFailing = false
       return answer
     } catch (error) {
-      if (!isFailing) log.warn({ scanner: rule, error }, 'a scanner of mail does not answer')
+      if (!isFailing) log.warn({ scanner: rule, error }, 'a mail scanner is not responding')
       isFailing = true
       return { verdict: null, spamScore: null, reason: { rule, detail: describe(error) } }
     }

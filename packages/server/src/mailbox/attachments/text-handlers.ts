@@ -15,7 +15,7 @@ export function attachmentTextHandlers(
       await takeSlot()
       const { method, text, pages, isTruncated, why } = read
       if (text.trim() === '') {
-        const message = `No text can be read from "${path.filename}". ${why ?? 'It holds no text.'}`
+        const message = `No text can be read from "${path.filename}". ${why ?? 'It contains no text.'}`
         throw problem('no_text', message, { fields: { extractionMethod: method } })
       }
       return {

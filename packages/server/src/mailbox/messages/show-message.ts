@@ -110,7 +110,7 @@ export async function fetchImage(
 const FAILURE_TEXTS = {
   timeout: 'The image did not arrive in time.',
   forbidden_address: 'The address of the image is not public.',
-  dns_failed: 'DNS has no address for the host of the image.',
+  dns_failed: 'The host name of the image has no address in DNS.',
   connection_failed: 'The host of the image could not be reached.',
   tls_failed: 'The host of the image has no trusted certificate.',
   status: 'The host of the image refused the request.',

@@ -125,7 +125,7 @@ function notesOf(view: {
   const { threadId, after, messages } = view
   const newest = messages.at(-1)
   const older = `The oldest ${after} are not in this view: GET /v1/threads/${threadId}/messages.`
-  const last = `Oldest first. The newest alone: GET /v1/messages/${newest?.id}/view`
+  const last = `Messages are oldest first. For the newest only, use GET /v1/messages/${newest?.id}/view`
   return [...(after > 0 ? [older] : []), ...(messages.length > 1 ? [last] : [])]
 }
 

@@ -106,7 +106,7 @@ export async function readReplied(
 }
 
 export function noThread() {
-  const fix = 'Use the id of a thread of this inbox, or leave threadId out to start one.'
+  const fix = 'Use the id of a thread of this inbox, or omit threadId to start a thread.'
   return problem('not_found', 'The inbox has no thread with this threadId.', { fix })
 }
 
@@ -143,7 +143,7 @@ export async function addressSend(
   // If the inbox wrote to itself, the message has no other author.
   const to = input.to ?? (all.to.length > 0 ? all.to : others)
   if (to.length === 0)
-    throw wrongField('to', 'cannot be left out: the answered message has no other address')
+    throw wrongField('to', 'is required, because the message being answered has no other address')
   const named = new Set([...to, ...input.cc, ...input.bcc, inbox.address].map(addressKey))
   const copier = replied?.copiedBy ?? null
   const cc = [...input.cc]

@@ -69,7 +69,8 @@ function checkFiles({ attachments }: Message): void {
   )
 }
 
-const WITHOUT_FILES = 'Forward it with includeAttachments false, and send the files that matter.'
+const WITHOUT_FILES =
+  'Forward it with includeAttachments false, and attach the files that you need.'
 
 function encodedLength(bytes: number): number {
   return Math.ceil(bytes / 3) * 4

@@ -29,7 +29,7 @@ export function readInvite(invite: InviteToSend | undefined): SentInvite | null 
     )
   }
   const [start, end] = [readTime('start', invite, timezone), readTime('end', invite, timezone)]
-  if (start.form !== end.form) throw wrongField('invite.end', 'must have the form of start')
+  if (start.form !== end.form) throw wrongField('invite.end', 'must have the same form as start')
   if (end.orderMs <= start.orderMs) {
     const rule = start.form === 'day' ? ': it is the first day after the event' : ''
     throw wrongField('invite.end', `must be after start${rule}`)
@@ -54,7 +54,7 @@ function readTime(name: 'start' | 'end', invite: InviteToSend, zone: string | nu
   const localMs = localMsOf(local)
   if (isWholeDay && localMs !== null) {
     if (zone === null) return { form: 'day', time: { day: text }, orderMs: localMs }
-    throw wrongField('invite.timezone', 'must be left out for whole days')
+    throw wrongField('invite.timezone', 'must be omitted for all-day events')
   }
   if (localMs !== null && zone === null) {
     return { form: 'local', time: { local }, orderMs: localMs }

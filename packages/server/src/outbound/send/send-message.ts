@@ -483,7 +483,10 @@ function checkUnsubscribe(input: SendMessage, recipients: string[]): void {
   const isAsked = (addresses: readonly string[] | null) =>
     addresses?.some((address) => addressKey(address) === addressKey(other)) === true
   if (isAsked(input.to)) {
-    throw wrongField('to', 'must be one address with unsubscribe, because the link is for one')
+    throw wrongField(
+      'to',
+      'must be one address with unsubscribe, because the link is for one recipient',
+    )
   }
   const named = (['cc', 'bcc'] as const).find((name) => isAsked(input[name]))
   const reason =
@@ -534,7 +537,7 @@ function problemOf(deps: RefusalDeps, outcome: Settled): unknown {
     case 'waiting':
     case 'replay':
     case 'checked':
-      return new Error(`${outcome.kind} is no refusal`)
+      return new Error(`${outcome.kind} is not a refusal`)
     default:
       return refusalOf(deps, outcome)
   }

@@ -55,19 +55,19 @@ export function refusalOf(
     case 'too_many_waiting':
       return problem(
         'rate_limit_exceeded',
-        `${outcome.limit} messages of the inbox wait for their time or for approval.`,
+        `${outcome.limit} messages of the inbox are scheduled or awaiting approval, which is the limit.`,
         {
           ...limited('inbox', outcome.limit, outcome.retryAtMs),
-          fix: 'Cancel messages that wait, or repeat the request after the number of seconds in Retry-After.',
+          fix: 'Cancel some of these messages, or repeat the request after the number of seconds in Retry-After.',
         },
       )
     case 'too_many_held':
       return problem(
         'rate_limit_exceeded',
-        `${outcome.limit} messages of the inbox wait for approval, as many as may.`,
+        `${outcome.limit} messages of the inbox are awaiting approval, which is the limit.`,
         {
           ...limited('held', outcome.limit, outcome.retryAtMs),
-          fix: 'Wait until an approver decides, or cancel messages that wait for approval.',
+          fix: 'Wait until an approver decides, or cancel messages that are awaiting approval.',
         },
       )
     case 'too_many_per_hour':
@@ -84,7 +84,7 @@ export function storageFull({ clock, storageQuota }: RefusalDeps): AppError {
   const limit = storageQuota.limitBytes ?? 0
   return problem(
     'rate_limit_exceeded',
-    `The account stores ${limit} bytes or more: its messages can be sent now, but not wait for their time or for approval.`,
+    `The account stores ${limit} bytes or more. It can send messages immediately, but not schedule them or hold them for approval.`,
     {
       ...limitedUntil({ clock, scope: 'account', limit, resetsAtMs }),
       fix: 'Delete inboxes that are no longer needed.',

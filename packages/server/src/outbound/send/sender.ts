@@ -68,7 +68,7 @@ export async function findSendingDomain(
     const name = domain?.domain ?? domainOf(inbox.address)
     const reason =
       domain?.isHolder === false
-        ? `another account has verified ${name} in the meantime`
+        ? `another account has since verified ${name}`
         : `${name} has failed its DNS checks`
     throw problem('invalid_domain', `The inbox cannot send: ${reason}.`, {
       fix: 'Publish the records that GET /v1/domains/{id} lists and verify the domain again.',

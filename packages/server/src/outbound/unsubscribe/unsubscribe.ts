@@ -19,7 +19,7 @@ export function unsubscribeHandlers(
   const limitUses = limiter(deps, {
     name: 'unsubscribes',
     perMinute: UNSUBSCRIBES_PER_MINUTE_MAX,
-    message: 'Too many uses of links from this address.',
+    message: 'Too many requests from this address.',
   })
   return {
     'unsubscribe.show': async ({ path }, context) => {
@@ -45,7 +45,7 @@ async function unsubscribe(
   const { accountId, address, messageId } = found
   // Links are often used twice, and a read does not wait for the writer.
   if ((await findSuppressed(deps.db, accountId, [addressKey(address)])) !== null) return found
-  const reason = `Unsubscribed by the link in ${messageId}.`
+  const reason = `Unsubscribed through the link in ${messageId}.`
   const why = { accountId, address, type: 'unsub', reason } as const
   await deps.db.write(insertSuppression, newSuppression(deps, why))
   return found

@@ -98,7 +98,10 @@ async function releaseDue(deps: SendDeps, waiting: WaitingSend): Promise<void> {
     if (!(await releaseSend(deps, { waiting, approval: null }))) await postpone(deps, waiting)
   } catch (error) {
     if (!isRefusal(error)) {
-      deps.log.warn({ error, message: messageId }, 'a scheduled message could not be sent yet')
+      deps.log.warn(
+        { error, message: messageId },
+        'a scheduled message could not be sent and will be retried',
+      )
       await postpone(deps, waiting)
       return
     }

@@ -321,7 +321,7 @@ async function removeEntries(tx: Tx, number: number, arrivals: readonly number[]
 async function lockForChange(tx: Tx, inboxId: string): Promise<SearchInbox> {
   for (;;) {
     const inbox = await lockSearchInbox(tx, inboxId, false)
-    if (inbox === 'gone') throw new Error('The inbox of a message is gone.')
+    if (inbox === 'gone') throw new Error('The inbox of a message was deleted.')
     if (inbox !== 'locked') return inbox
   }
 }

@@ -135,7 +135,7 @@ export const storeReleased = transaction({
     // The message now owns the quarantine's reference to the raw message.
     if (result?.kind === 'stored') return { messageId, isNew: true, blobIds: [] }
     if (result?.kind !== 'duplicate' || result.messageId === null) {
-      throw new Error('An inbox with mail in quarantine is not there.')
+      throw new Error('An inbox with quarantined mail does not exist.')
     }
     const blobIds = await dropRawReferences(tx, [rawId])
     return { messageId: result.messageId, isNew: false, blobIds }

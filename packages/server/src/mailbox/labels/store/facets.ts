@@ -47,7 +47,7 @@ export function requireClearLabels({ addLabels = [], removeLabels = [] }: LabelC
   const index = removeLabels.findIndex((label) => addLabels.includes(label))
   if (index < 0) return
   const label = JSON.stringify(removeLabels[index])
-  throw wrongField(`removeLabels[${index}]`, `is ${label}, which addLabels has too`)
+  throw wrongField(`removeLabels[${index}]`, `is ${label}, which is also in addLabels`)
 }
 
 const LABEL = new RegExp(LABEL_PATTERN)

@@ -36,7 +36,7 @@ export const deliveryQueue = leasedQueue({
   takenBack: {
     response_code: null,
     enhanced_code: null,
-    response: 'The service stopped during an attempt, which is made again.',
+    response: 'The service stopped during an attempt and will retry it.',
   },
   // The lease has overwritten the time of an earlier attempt, so that time is lost.
   returned: {
