@@ -273,7 +273,7 @@ class Work<Held extends Item> {
     let outcome: GroupOutcome = 'unreached'
     try {
       outcome = await this.#queue.deliver(group, this.#cut.signal, () => {
-        lane.markAnswered()
+        lane.noteAnswer()
         this.#onChange(lane, account)
       })
     } catch (error) {
@@ -299,7 +299,7 @@ class Work<Held extends Item> {
       attempt.pool = this.#slow
       this.#slow.add(account, 1, bytes)
     }
-    lane.markSlow(attempt)
+    lane.noteSlow(attempt)
     this.#onChange(lane, account)
   }
 

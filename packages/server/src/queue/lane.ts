@@ -95,12 +95,12 @@ export class Lane<Held extends Item> {
   }
 
   /** Must be called when the server's greeting arrives. */
-  markAnswered(): void {
+  noteAnswer(): void {
     this.#hasAnswered = true
     this.#releaseHanging()
   }
 
-  markSlow(attempt: Attempt<Held>): void {
+  noteSlow(attempt: Attempt<Held>): void {
     attempt.isSlow = true
     this.#releaseHanging()
   }

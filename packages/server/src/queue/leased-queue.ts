@@ -111,14 +111,14 @@ const IS_READY = sql<SqlBool>`queue_state >= 'ready' and queue_state <= 'ready'`
 function headsOf(table: QueueTable) {
   const from = sql.table(table)
   // Each step moves to the account's next lane, the end of its lanes (null), or the next account.
-  const selectHeads = statement<Tables, HeadsInput, Head>((query, place, engine) => {
-    const given = (name: 'account' | 'lane') =>
-      byBytes(engine, sql<string>`cast(${place(name)} as text)`)
+  const selectHeads = statement<Tables, HeadsInput, Head>((query, given, engine) => {
+    const textOf = (name: 'account' | 'lane') =>
+      byBytes(engine, sql<string>`cast(${given(name)} as text)`)
     return {
       compile: () =>
         sql<Head>`
         with recursive heads (account, lane, lanes) as (
-          select ${given('account')}, ${given('lane')}, 0
+          select ${textOf('account')}, ${textOf('lane')}, 0
           union all
           select
             case
@@ -128,14 +128,14 @@ function headsOf(table: QueueTable) {
             end,
             case
               when heads.lane is null then ''
-              when heads.lanes < ${place('lanesEach')} then (select min(${from}.lane) from ${from}
+              when heads.lanes < ${given('lanesEach')} then (select min(${from}.lane) from ${from}
                 where ${IS_READY} and account_id = heads.account and ${from}.lane > heads.lane)
             end,
             case when heads.lane is null then 0 else heads.lanes + 1 end
           from heads where heads.account is not null
         )
         select account, lane from heads where lanes > 0 and lane is not null
-        limit ${place('limit')}
+        limit ${given('limit')}
       `.compile(query),
     }
   })
@@ -147,18 +147,18 @@ function leaseOf<Name extends QueueTable, Held extends Delivery>(
 ) {
   const { table, columns } = options
   const { complete = (_tx, _head, ready) => ready, dropOrphans = (_tx, ready) => ready } = options
-  const selectReady = statement<Tables, Share, Held>((query, place, engine) =>
+  const selectReady = statement<Tables, Share, Held>((query, given, engine) =>
     lockRows(
       { engine },
       asQueue(query)
         .selectFrom<QueueTable>(table)
         .select(columns as readonly QueueColumn[])
         .where(IS_READY)
-        .where('account_id', '=', place('account'))
-        .where('lane', '=', place('lane'))
+        .where('account_id', '=', given('account'))
+        .where('lane', '=', given('lane'))
         .orderBy('next_attempt_at')
         .orderBy('id')
-        .limit(place('limit'))
+        .limit(given('limit'))
         .$castTo<Held>(),
       { skipLocked: true },
     ),
@@ -190,8 +190,8 @@ function heldOf({ table, isLiving }: { table: QueueTable; isLiving?: RawBuilder<
       .select(['id', sql<number>`coalesce(lease_until, 0)`.as('leaseUntilMs')])
       .where('leased_by', '=', worker)
       .where(isLiving ?? sql<SqlBool>`true`)
-  const selectOne = statement<Tables, { worker: string; id: string }, HeldUntil>((query, place) =>
-    selectHeld(query, place('worker')).where('id', '=', place('id')),
+  const selectOne = statement<Tables, { worker: string; id: string }, HeldUntil>((query, given) =>
+    selectHeld(query, given('worker')).where('id', '=', given('id')),
   )
   return async (db: ReadDb, { worker, ids }: HeldInput): Promise<HeldUntil[]> => {
     const [id = '', ...more] = ids

@@ -66,12 +66,12 @@ const addToRuleCounts = statement<
   Tables,
   { accountId: string; inbound: number; outbound: number },
   never
->((query, place) =>
+>((query, given) =>
   query
     .updateTable('accounts')
     .set((row) => ({
-      sender_rule_count: row('sender_rule_count', '+', place('inbound')),
-      recipient_rule_count: row('recipient_rule_count', '+', place('outbound')),
+      sender_rule_count: row('sender_rule_count', '+', given('inbound')),
+      recipient_rule_count: row('recipient_rule_count', '+', given('outbound')),
     }))
-    .where('id', '=', place('accountId')),
+    .where('id', '=', given('accountId')),
 )

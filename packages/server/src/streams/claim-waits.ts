@@ -271,8 +271,8 @@ class InboxQueue {
     try {
       await queueClock.check()
       const now = { queueMs: queueClock.now(), nowMs: clock.now() }
-      const place = { accountId: this.#accountId, inboxId: this.#inboxId }
-      outcome = await db.write(claimOldest, { ...place, requests, ...now })
+      const inbox = { accountId: this.#accountId, inboxId: this.#inboxId }
+      outcome = await db.write(claimOldest, { ...inbox, requests, ...now })
     } catch (error) {
       this.#fail(batch, error)
       this.#wakeIn(RETRY_MS)

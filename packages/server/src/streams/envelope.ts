@@ -83,13 +83,13 @@ async function readMessages(
     messageIds: [...new Set(about.map(({ messageId }) => messageId))],
     bodyLengthMax: CUT_READ_LENGTH,
   })
-  for await (const { message: whole, sentAtMs, ...place } of found) {
+  for await (const { message: whole, sentAtMs, ...arrival } of found) {
     const { message, isTruncated } = cutBodies(whole)
     // The extraction uses the entire message.
     const reading = await presentReading(whole, deps)
     const files = await withParsedTexts(deps.db, message)
     const presented = presentMessage(deps, message, { ...reading, isTruncated, files, sentAtMs })
-    messages.set(message.id, { ...place, message, isTruncated, presented })
+    messages.set(message.id, { ...arrival, message, isTruncated, presented })
   }
   return messages
 }

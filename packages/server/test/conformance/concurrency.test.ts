@@ -112,8 +112,8 @@ onBothEngines('concurrent transactions', (engine) => {
     await reading
   })
 
-  test('a due job is claimed by one worker only, and again when its lease has ended', async () => {
-    const claim = (worker: string, nowMs: number) =>
+  test('a due job is leased by one worker only, and again when its lease has ended', async () => {
+    const lease = (worker: string, nowMs: number) =>
       db.write(leaseJobs, {
         kind: 'test',
         worker,
@@ -125,7 +125,7 @@ onBothEngines('concurrent transactions', (engine) => {
     const drain = async (worker: string, nowMs: number) => {
       const keys: string[] = []
       for (;;) {
-        const jobs = await claim(worker, nowMs)
+        const jobs = await lease(worker, nowMs)
         if (jobs.length === 0) return keys
         keys.push(...jobs.map(({ key }) => key))
       }

@@ -38,15 +38,15 @@ export function stillClock(startMs: number): StillClock {
   }
 }
 
-/** Claims what is ready, up to 100 of each account in each of 100 lanes. */
-export async function claimReady<Held extends Item>(queue: DispatchedQueue<Held>): Promise<Held[]> {
+/** Leases what is ready, up to 100 of each account in each of 100 lanes. */
+export async function leaseReady<Held extends Item>(queue: DispatchedQueue<Held>): Promise<Held[]> {
   const after = { account: '', lane: '' }
   const heads = await queue.listHeads({ after, lanesEach: 100, limit: 100 })
   return queue.lease(heads.map((head) => ({ ...head, limit: 100 })))
 }
 
-/** Claims one delivery of the account in the lane; the group that it makes. */
-export async function claimGroup<Held extends Item>(
+/** Leases one delivery of the account in the lane; the group that it makes. */
+export async function leaseGroup<Held extends Item>(
   queue: DispatchedQueue<Held>,
   account: string,
   lane: string,

@@ -15,10 +15,10 @@ import type { Db } from '#store/tables.ts'
 import {
   ACCEPTED,
   AMBIGUOUS,
-  claimReady,
   deliverDeps,
   deliveriesOf,
   type FarEnd,
+  leaseReady,
   openFarEnd,
   refused,
   type StillClock,
@@ -66,7 +66,7 @@ onEachEngine('the lease of a delivery', (engine) => {
     return row
   }
 
-  test('a delivery claimed by another worker is not sent by the former one', async () => {
+  test('a delivery leased by another worker is not sent by the former one', async () => {
     await send('bob@far.example')
     const [first, second] = [answering(ACCEPTED), answering(ACCEPTED)]
     const slow = openQueue('slow', first)
@@ -173,7 +173,7 @@ onEachEngine('the lease of a delivery', (engine) => {
     while ((await only(id)).queue_state !== 'ready') await sleep(5)
     const [second] = queue.group(await queue.lease(ofFar()))
     assert.ok(second)
-    // The second return is of this claim, whose attempt has not begun.
+    // The second return is of this lease, whose attempt has not begun.
     const outcomes = await Promise.all([returning, queue.deliver(second, NEVER)])
     assert.deepEqual(outcomes, ['crowded', 'returned'])
     assert.deepEqual(await deliverAll(queue), ['reached'])
@@ -236,7 +236,7 @@ onEachEngine('the reverse-path of an attempt', (engine) => {
     const deps = { ...deliverDeps(db, clock, farEnd), laneOf: () => 'relay' }
     const queue = openDeliveryQueue(deps, 'worker')
     await queue.readyDue()
-    const held = await claimReady(queue)
+    const held = await leaseReady(queue)
     const never = AbortSignal.any([])
     await Promise.all(queue.group(held).map((group) => queue.deliver(group, never)))
     const envelopes = farEnd.seen.map(({ reversePath, recipients }) => [reversePath, ...recipients])

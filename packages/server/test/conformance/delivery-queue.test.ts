@@ -13,9 +13,9 @@ import { DELIVERY_LEASE_MS } from '#queue/dispatcher-bounds.ts'
 import type { Db, Tables, Tx } from '#store/tables.ts'
 import {
   ACCEPTED,
-  claimGroup,
   deliverDeps,
   deliveriesOf,
+  leaseGroup,
   openFarEnd,
   type StillClock,
   stillClock,
@@ -49,7 +49,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     const [messageId] = await queueAll(db, [input])
     return messageId ?? ''
   }
-  const claim = (worker: string, lane: string, limit = 100, on = db) =>
+  const lease = (worker: string, lane: string, limit = 100, on = db) =>
     on.write(deliveryQueue.lease, {
       worker,
       heads: [{ account: owner.accountId, lane, limit }],
@@ -63,7 +63,7 @@ onBothEngines('the queue of deliveries', (engine) => {
   }
   const stateOf = async (messageId: string) => (await rowOf(messageId)).queue_state
   const defer = async (messageId: string, nextAttemptAtMs: number) => {
-    const [held] = await claim('deferring', 'far.example')
+    const [held] = await lease('deferring', 'far.example')
     assert.equal(held?.message_id, messageId)
     await db.write(settleDeliveries, {
       worker: 'deferring',
@@ -136,13 +136,13 @@ onBothEngines('the queue of deliveries', (engine) => {
       const expected = sorted.slice(start, start + 2).map((lane) => ({ account, lane }))
       assert.deepEqual(plain(await deliveryQueue.listHeads(db, page)), expected)
     }
-    await claim('worker', 'b.example')
+    await lease('worker', 'b.example')
     const page = { after: { account, lane: 'a.example' }, lanesEach: 9, limit: 9 }
     const left = sorted.slice(-1).map((lane) => ({ account, lane }))
     assert.deepEqual(plain(await openQueue('worker').listHeads(page)), left)
   })
 
-  test('workers that claim at the same moment never hold the same delivery', async () => {
+  test('workers that lease at the same moment never hold the same delivery', async () => {
     const id = await send('1@far.example')
     for (const lane of ['a', 'b']) await copyDelivery(database, id, 101, `'${lane}'`)
     const lanes = ['a', 'b'].map((lane) => ({ account: owner.accountId, lane, limit: 4 }))
@@ -158,7 +158,7 @@ onBothEngines('the queue of deliveries', (engine) => {
       }),
     )
     // Workers that skipped rows locked by others may have left the last ones.
-    for (const lane of lanes) seen.push(...(await claim('last', lane.lane)).map(({ id }) => id))
+    for (const lane of lanes) seen.push(...(await lease('last', lane.lane)).map(({ id }) => id))
     assert.equal(seen.length, 200)
     assert.equal(new Set(seen).size, 200)
   })
@@ -171,7 +171,7 @@ onBothEngines('the queue of deliveries', (engine) => {
       try {
         await client.query('begin')
         await client.query('select from deliveries where message_id = $1 for update', [locked])
-        const held = await claim('worker', 'far.example')
+        const held = await lease('worker', 'far.example')
         assert.deepEqual(
           held.map(({ message_id }) => message_id),
           [free],
@@ -210,7 +210,7 @@ onBothEngines('the queue of deliveries', (engine) => {
 
   test('a delivery that its worker forgot is not renewed and returns, while the worker runs', async () => {
     const lost = await send('1@far.example')
-    await claim('worker', 'far.example')
+    await lease('worker', 'far.example')
     const kept = await send('2@far.example')
     const queue = openQueue('worker')
     await queue.lease([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
@@ -237,7 +237,7 @@ onBothEngines('the queue of deliveries', (engine) => {
       openFarEnd(() => ACCEPTED),
       broken,
     )
-    const group = await claimGroup(queue, owner.accountId, 'far.example')
+    const group = await leaseGroup(queue, owner.accountId, 'far.example')
     await assert.rejects(queue.deliver(group, NEVER), /cannot be written/)
     for (let step = 0; step < 3; step++) {
       clock.advance(DELIVERY_LEASE_MS / 3)
@@ -263,7 +263,7 @@ onBothEngines('the queue of deliveries', (engine) => {
 
     test(`a clock set ${what} three days neither ends the lease of another process nor extends it`, async () => {
       const id = await send('1@far.example')
-      await claim('dead', 'far.example')
+      await lease('dead', 'far.example')
       clock.step(stepMs)
       const queue = openQueue('next')
       await queue.readyDue()
@@ -279,7 +279,7 @@ onBothEngines('the queue of deliveries', (engine) => {
         'worker',
         openFarEnd(() => UNSENT),
       )
-      const group = await claimGroup(queue, owner.accountId, 'far.example')
+      const group = await leaseGroup(queue, owner.accountId, 'far.example')
       await queue.deliver(group, NEVER)
       clock.step(stepMs)
       clock.advance(MINUTE_MS - 1)
@@ -302,7 +302,7 @@ onBothEngines('the queue of deliveries', (engine) => {
 
   test('a start takes back the deliveries of the process before it', async () => {
     const [leased, over] = [await send('1@far.example'), await send('1@other.example')]
-    await claim('dead', 'far.example')
+    await lease('dead', 'far.example')
     await db.write(deliveryQueue.release, { instance: null })
     const row = await rowOf(leased)
     assert.deepEqual([row.queue_state, row.leased_by, row.attempts], ['ready', null, 1])
@@ -322,7 +322,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     const ids: string[] = []
     for (const worker of workers) {
       ids.push(await send('1@far.example'))
-      await claim(worker, 'far.example')
+      await lease(worker, 'far.example')
     }
     await db.write(deliveryQueue.release, { instance: 'host-1' })
     const states = await Promise.all(ids.map(stateOf))
@@ -332,7 +332,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     )
   })
 
-  test('a returned delivery is as it was before the claim, even after an attempt', async () => {
+  test('a returned delivery is as it was before the lease, even after an attempt', async () => {
     const id = await send('1@far.example')
     const queue = openQueue(
       'worker',
@@ -362,7 +362,7 @@ onBothEngines('the queue of deliveries', (engine) => {
     const held = await queue.lease([{ account: owner.accountId, lane: 'far.example', limit: 1 }])
     clock.advance(DELIVERY_LEASE_MS)
     await openQueue('other').readyDue()
-    await claim('quick', 'far.example')
+    await lease('quick', 'far.example')
     const { lease_until: before } = await rowOf(id)
     clock.advance(1)
     await queue.renew()

@@ -35,8 +35,8 @@ onBothEngines('jobs', (engine) => {
   const newKind = () => `kind ${++kinds}`
   const add = (kind: string, account_id: string, ...keys: string[]) =>
     db.write(addJobs, { jobs: keys.map((key) => ({ kind, key, account_id, due_at: NOW_MS })) })
-  type Claim = Partial<Parameters<typeof leaseJobs.run>[1]>
-  const claim = async (kind: string, more: Claim = {}) => {
+  type Lease = Partial<Parameters<typeof leaseJobs.run>[1]>
+  const lease = async (kind: string, more: Lease = {}) => {
     const usual = { worker: 'w', nowMs: NOW_MS, leaseMs: MINUTE_MS, limit: 1, afterAccount: '' }
     return (await db.write(leaseJobs, { kind, ...usual, ...more })).map(({ key }) => key)
   }
@@ -55,7 +55,7 @@ onBothEngines('jobs', (engine) => {
     await add(kind, 'acc_3', 'd')
     const keys: string[] = []
     for (const afterAccount of ['', 'acc_1', 'acc_2', 'acc_3', 'acc_1']) {
-      keys.push(...(await claim(kind, { afterAccount })))
+      keys.push(...(await lease(kind, { afterAccount })))
     }
     assert.deepEqual(keys, ['a', 'c', 'd', 'b'])
   })
@@ -64,8 +64,8 @@ onBothEngines('jobs', (engine) => {
     const kind = newKind()
     await add(kind, 'acc_1', 'e', 'f')
     const own = { isExclusive: true }
-    assert.deepEqual(await claim(kind, own), ['e'])
-    assert.deepEqual(await claim(kind, own), [])
+    assert.deepEqual(await lease(kind, own), ['e'])
+    assert.deepEqual(await lease(kind, own), [])
     assert.equal(await hasDueJob(db, { kind, nowMs: NOW_MS, ...own }), false)
     await add(kind, 'acc_2', 'g')
     const except = (exceptAccount: string) =>
@@ -74,14 +74,14 @@ onBothEngines('jobs', (engine) => {
     const held = { kind, key: 'e', worker: 'w', nowMs: NOW_MS }
     const outcome = { failure: failureOf(new Error('secret')) }
     await db.write(settleJob, { ...held, outcome, faultsMax: 9 })
-    assert.deepEqual(await claim(kind, own), ['f'])
+    assert.deepEqual(await lease(kind, own), ['f'])
   })
 
   test('a worker that lost the lease can neither settle nor renew the job', async () => {
     const kind = newKind()
     await add(kind, 'acc_1', 'h')
-    await claim(kind, { worker: 'slow' })
-    await claim(kind, { worker: 'quick', nowMs: NOW_MS + MINUTE_MS })
+    await lease(kind, { worker: 'slow' })
+    await lease(kind, { worker: 'quick', nowMs: NOW_MS + MINUTE_MS })
     const before = await rowOf('h')
     const slow = { kind, key: 'h', worker: 'slow', nowMs: NOW_MS }
     const renewal = { kind, workers: ['slow'], untilMs: NOW_MS + HOUR_MS }
@@ -98,7 +98,7 @@ onBothEngines('jobs', (engine) => {
     await add(kind, 'acc_1', 'i')
     const held = { kind, key: 'i', worker: 'w', nowMs: NOW_MS }
     const settle = async (error: Error) => {
-      await claim(kind, { nowMs: Number.MAX_SAFE_INTEGER - MINUTE_MS })
+      await lease(kind, { nowMs: Number.MAX_SAFE_INTEGER - MINUTE_MS })
       const outcome = { failure: failureOf(error) }
       return db.write(settleJob, { ...held, outcome, faultsMax: 3 })
     }
@@ -111,7 +111,7 @@ onBothEngines('jobs', (engine) => {
       [(await settle(new Error()))?.faults, (await settle(new Error()))?.faults],
       [1, 2],
     )
-    await claim(kind, { nowMs: NOW_MS + HOUR_MS })
+    await lease(kind, { nowMs: NOW_MS + HOUR_MS })
     await db.write(settleJob, { ...held, outcome: 'again', faultsMax: 3 })
     for (let fault = 1; fault <= 3; fault++)
       assert.equal((await settle(new Error()))?.faults, fault)
@@ -122,13 +122,13 @@ onBothEngines('jobs', (engine) => {
   test('an instance that starts again frees its own jobs and no others', async () => {
     const kind = newKind()
     await add(kind, 'acc_1', 'j')
-    await claim(kind, { worker: 'server job_1' })
+    await lease(kind, { worker: 'server job_1' })
     for (const instance of ['serve', 'server2', 'job_1']) await db.write(releaseJobs, { instance })
-    assert.deepEqual(await claim(kind), [])
+    assert.deepEqual(await lease(kind), [])
     await db.write(releaseJobs, { instance: 'server' })
-    assert.deepEqual(await claim(kind), ['j'])
+    assert.deepEqual(await lease(kind), ['j'])
     await db.write(releaseJobs, { instance: null })
-    assert.deepEqual(await claim(kind), ['j'])
+    assert.deepEqual(await lease(kind), ['j'])
   })
 
   test('a job that takes longer than its lease stays with its worker', async () => {
@@ -160,7 +160,7 @@ onBothEngines('jobs', (engine) => {
       name: kind,
       leaseMs: 600,
       async run([job], { signal, held }) {
-        await claim(kind, { worker: 'thief', nowMs: held(job).nowMs + HOUR_MS, leaseMs: HOUR_MS })
+        await lease(kind, { worker: 'thief', nowMs: held(job).nowMs + HOUR_MS, leaseMs: HOUR_MS })
         await new Promise((resolve) => signal.addEventListener('abort', resolve))
         aborted.resolve()
         return 'again'
@@ -186,7 +186,7 @@ onBothEngines('jobs', (engine) => {
         givenUp.push(`${key} ${faults}`)
       },
     })
-    await until(async () => (await claim(kind)).length === 0 && (await rowOf('n')) === undefined)
+    await until(async () => (await lease(kind)).length === 0 && (await rowOf('n')) === undefined)
     await until(async () => (await rowOf('m')) === undefined)
     await worker.close()
     assert.deepEqual(givenUp, ['m 1'])

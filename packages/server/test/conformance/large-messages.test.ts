@@ -24,9 +24,9 @@ import {
 } from '#test/conformance/blob-places.ts'
 import {
   ACCEPTED,
-  claimGroup,
   deliverDeps,
   deliveriesOf,
+  leaseGroup,
   openFarEnd,
 } from '#test/conformance/delivering.ts'
 import {
@@ -239,15 +239,15 @@ test('an attempt ends with the service while the bytes of its message cannot be 
   const farEnd = openFarEnd(() => ACCEPTED)
   const deps = { ...deliverDeps(db, systemClock, farEnd), blobs: place.blobs }
   const queue = openDeliveryQueue(deps, 'worker')
-  const claim = async () => {
-    const group = await claimGroup(queue, owner.accountId, 'far.example')
+  const lease = async () => {
+    const group = await leaseGroup(queue, owner.accountId, 'far.example')
     return group
   }
   const ending = new AbortController()
   s3.mood = 'silent'
   try {
     s3.requests.length = 0
-    const delivering = queue.deliver(await claim(), ending.signal)
+    const delivering = queue.deliver(await lease(), ending.signal)
     await until(() => Promise.resolve(s3.requests.length > 0))
     ending.abort()
     await delivering
@@ -256,7 +256,7 @@ test('an attempt ends with the service while the bytes of its message cannot be 
   }
   const [row] = await deliveriesOf(db, [messageId ?? ''])
   assert.deepEqual([row?.queue_state, row?.status, row?.attempts], ['ready', 'queued', 0])
-  assert.equal(await queue.deliver(await claim(), NEVER), 'reached')
+  assert.equal(await queue.deliver(await lease(), NEVER), 'reached')
   assert.ok(LARGE.equals(farEnd.seen[0]?.raw ?? Buffer.alloc(0)))
 })
 

@@ -59,8 +59,8 @@ suite('periodic tasks', () => {
     const job = { kind: 'task', key: 'figures', due_at: 0, account_id: '' }
     await db.write(addJobs, { jobs: [job] })
     const nowMs = Date.now()
-    const claim = { kind: 'task', limit: 1, afterAccount: '', nowMs, leaseMs: LEASE_MS }
-    await db.write(leaseJobs, { ...claim, worker: 'dead job_1' })
+    const lease = { kind: 'task', limit: 1, afterAccount: '', nowMs, leaseMs: LEASE_MS }
+    await db.write(leaseJobs, { ...lease, worker: 'dead job_1' })
     await leads(await start(t, 'alive', {}))
     assert.ok(Date.now() - nowMs >= LEASE_MS - 300, `after ${Date.now() - nowMs} ms`)
   })
@@ -68,8 +68,8 @@ suite('periodic tasks', () => {
   test('a start takes back the tasks of its former run at once', async (t) => {
     const job = { kind: 'task', key: 'figures', due_at: 0, account_id: '' }
     await db.write(addJobs, { jobs: [job] })
-    const claim = { kind: 'task', limit: 1, afterAccount: '', nowMs: Date.now(), leaseMs: DAY_MS }
-    await db.write(leaseJobs, { ...claim, worker: 'server job_1' })
+    const lease = { kind: 'task', limit: 1, afterAccount: '', nowMs: Date.now(), leaseMs: DAY_MS }
+    await db.write(leaseJobs, { ...lease, worker: 'server job_1' })
     await db.write(releaseJobs, { instance: 'server' })
     await leads(await start(t, 'server', {}))
   })

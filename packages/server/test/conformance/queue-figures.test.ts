@@ -158,7 +158,7 @@ onEachEngine('figures of the queues', (engine) => {
     assert.equal((await read()).dueAtMs, 3_500)
   })
 
-  test('jobs are due until they are claimed, and again when the lease has ended', async () => {
+  test('jobs are due until they are leased, and again when the lease has ended', async () => {
     for (const [index, runAtMs] of [1_000, 2_000, 90_000].entries()) {
       await runSql(
         database,

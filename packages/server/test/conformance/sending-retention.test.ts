@@ -8,7 +8,7 @@ import { DAY_MS } from '#platform/units.ts'
 import { leaseJobs, settleJob } from '#queue/jobs.ts'
 import { CAPTURED_MS, purgeExpiredStep, purgeInboxStep } from '#removal/store/purge.ts'
 import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
-import { claimGroup, deliverDeps, stillClock } from '#test/conformance/delivering.ts'
+import { deliverDeps, leaseGroup, stillClock } from '#test/conformance/delivering.ts'
 import {
   addAccount,
   addInbox,
@@ -117,7 +117,7 @@ onEachEngine('rows that sending leaves', (engine) => {
       const inboxId = await addInbox(db, owner)
       await queueAll(db, [sending(owner, inboxId, { nowMs: NOW_MS })])
       const queue = openDeliveryQueue(deliverDeps(db, stillClock(NOW_MS), null), 'worker')
-      const group = await claimGroup(queue, owner.accountId, 'far.example')
+      const group = await leaseGroup(queue, owner.accountId, 'far.example')
       await queue.deliver(group, NEVER)
       const left = async (nowMs: number) => {
         await db.write(purgeExpiredStep, { nowMs })

@@ -13,10 +13,10 @@ import type { Db } from '#store/tables.ts'
 import {
   ACCEPTED,
   AMBIGUOUS,
-  claimGroup,
-  claimReady,
   deliverDeps,
   deliveriesOf,
+  leaseGroup,
+  leaseReady,
   openFarEnd,
   refused,
   type StillClock,
@@ -61,7 +61,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
   const attempt = async (answer: Answer, worker = 'worker') => {
     const queue = queueWith(answer, { worker })
     await queue.readyDue()
-    const groups = queue.group(await claimReady(queue))
+    const groups = queue.group(await leaseReady(queue))
     await Promise.all(groups.map((group) => queue.deliver(group, NEVER)))
     return groups.length
   }
@@ -192,7 +192,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
   test('a worker that lost the lease settles nothing, and the worker that has it settles all', async () => {
     const id = await send('bob@far.example')
     const slow = queueWith(refused('rcpt', '550 5.1.1 No'), { worker: 'slow' })
-    const group = await claimGroup(slow, owner.accountId, 'far.example')
+    const group = await leaseGroup(slow, owner.accountId, 'far.example')
     clock.advance(DELIVERY_LEASE_MS)
     const quick = queueWith(ACCEPTED, { worker: 'quick', on: others })
     await quick.readyDue()
@@ -228,7 +228,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     }
     const measured = measureWrites(noting, systemClock)
     const queue = queueWith(ACCEPTED, { on: measured.db })
-    const group = await claimGroup(queue, owner.accountId, 'far.example')
+    const group = await leaseGroup(queue, owner.accountId, 'far.example')
     await queue.deliver(group, NEVER)
     assert.deepEqual(seen, [1])
     assert.equal((await messageOf(id)).status, 'sent')
@@ -237,7 +237,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
   test('an outcome for a message deleted meanwhile removes the delivery without an event', async () => {
     const id = await send('bob@far.example')
     const queue = queueWith(ACCEPTED)
-    const group = await claimGroup(queue, owner.accountId, 'far.example')
+    const group = await leaseGroup(queue, owner.accountId, 'far.example')
     await db.write(removeInbox, {
       actor: { kind: 'operator' },
       ...owner,
@@ -258,7 +258,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     const id = await send('bob@far.example')
     const farEnd = openFarEnd(() => ACCEPTED)
     const queue = openDeliveryQueue(deliverDeps(db, clock, farEnd), 'worker')
-    const group = await claimGroup(queue, owner.accountId, 'far.example')
+    const group = await leaseGroup(queue, owner.accountId, 'far.example')
     await runSql(database, `delete from raw_messages where id = '${group[0].raw_id}'`)
     await queue.deliver(group, NEVER)
     assert.equal(farEnd.seen.length, 0)
@@ -270,7 +270,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
     await send('bob@far.example')
     const farEnd = openFarEnd(() => ACCEPTED)
     const queue = openDeliveryQueue(deliverDeps(db, clock, farEnd), 'worker')
-    const [group] = queue.group(await claimReady(queue))
+    const [group] = queue.group(await leaseReady(queue))
     assert.ok(group)
     await db.write(removeInbox, {
       actor: { kind: 'operator' },

@@ -12,8 +12,8 @@ import { purgeExpiredStep, purgeInboxStep } from '#removal/store/purge.ts'
 import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
 import type { Db } from '#store/tables.ts'
 import {
-  claimGroup,
-  claimReady,
+  leaseGroup,
+  leaseReady,
   type StillClock,
   stillClock,
 } from '#test/conformance/delivering.ts'
@@ -95,7 +95,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
   const attempt = async (answer: Answer, signal = NEVER) => {
     const queue = queueWith(answer)
     await queue.readyDue()
-    const groups = queue.group(await claimReady(queue))
+    const groups = queue.group(await leaseReady(queue))
     await Promise.all(groups.map((group) => queue.deliver(group, signal)))
     return groups.length
   }
@@ -172,7 +172,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
       { ...other, sealer: { seal: other.sealer.seal, open: () => null } },
       'host job',
     )
-    const group = await claimGroup(queue, owner.accountId, webhookId)
+    const group = await leaseGroup(queue, owner.accountId, webhookId)
     assert.equal(await queue.deliver(group, NEVER), 'returned')
     const { status, error } = await rowOf()
     assert.deepEqual([status, error], ['pending', 'internal_error'])
@@ -229,7 +229,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     await happen()
     const stalled = { status: 200, body: 'half of' }
     const queue = queueWith({ kind: 'failed', error: 'timeout', answer: stalled, latencyMs: 9 })
-    const group = await claimGroup(queue, owner.accountId, webhookId)
+    const group = await leaseGroup(queue, owner.accountId, webhookId)
     assert.equal(await queue.deliver(group, NEVER), 'unreached')
     const { status, error, response_status, response_body } = await rowOf()
     assert.deepEqual(
@@ -273,7 +273,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
       webhookDeps(measured.db, clock, () => Promise.resolve(ANSWERED)),
       'job',
     )
-    const group = await claimGroup(queue, owner.accountId, webhookId)
+    const group = await leaseGroup(queue, owner.accountId, webhookId)
     await queue.deliver(group, NEVER)
     assert.deepEqual(seen, [1])
     assert.equal((await rowOf()).status, 'succeeded')
@@ -282,11 +282,11 @@ onBothEngines('deliveries of webhooks', (engine) => {
   test('a delivery whose lease was lost is settled by its new worker', async () => {
     await happen()
     const slow = queueWith(ANSWERED, 'slow job')
-    const group = await claimGroup(slow, owner.accountId, webhookId)
+    const group = await leaseGroup(slow, owner.accountId, webhookId)
     clock.advance(WEBHOOK_LEASE_MS + 1)
     const quick = queueWith(answered(500), 'quick job')
     await quick.readyDue()
-    const taken = await claimGroup(quick, owner.accountId, webhookId)
+    const taken = await leaseGroup(quick, owner.accountId, webhookId)
     assert.equal(await slow.deliver(group, NEVER), 'returned')
     await quick.deliver(taken, NEVER)
     const { status, attempts, response_status } = await rowOf()
@@ -304,7 +304,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
         (await quick.lease([{ account: owner.accountId, lane: webhookId, limit: 1 }])).length === 1
       return ANSWERED
     }, 'slow job')
-    const group = await claimGroup(slow, owner.accountId, webhookId)
+    const group = await leaseGroup(slow, owner.accountId, webhookId)
     await slow.deliver(group, NEVER)
     assert.ok(isTaken)
     const { status, leased_by } = await rowOf()
@@ -319,7 +319,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
       await other.readyDue()
       return ANSWERED
     }, 'slow job')
-    const group = await claimGroup(slow, owner.accountId, webhookId)
+    const group = await leaseGroup(slow, owner.accountId, webhookId)
     await slow.deliver(group, NEVER)
     const { status, queue_state } = await rowOf()
     assert.deepEqual([status, queue_state], ['succeeded', null])
@@ -331,7 +331,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
     const slow = queueWith(async () => {
       clock.advance(WEBHOOK_LEASE_MS + 1)
       await other.readyDue()
-      const group = await claimGroup(other, owner.accountId, webhookId)
+      const group = await leaseGroup(other, owner.accountId, webhookId)
       await other.deliver(group, NEVER)
       await runSql(database, `update webhook_deliveries set status = 'failed', queue_state = null`)
       const { accountId } = owner
@@ -344,7 +344,7 @@ onBothEngines('deliveries of webhooks', (engine) => {
       assert.equal(await db.write(retryWebhookDelivery, retry), 'retried')
       return ANSWERED
     }, 'slow job')
-    const group = await claimGroup(slow, owner.accountId, webhookId)
+    const group = await leaseGroup(slow, owner.accountId, webhookId)
     await slow.deliver(group, NEVER)
     const { status, queue_state, response_status } = await rowOf()
     assert.deepEqual([status, queue_state, response_status], ['pending', 'ready', 500])

@@ -15,7 +15,7 @@ import { listWebhookDeliveries } from '#webhooks/store/deliveries.ts'
 import * as store from '#webhooks/store/queue.ts'
 
 onBothEngines('the queue of webhooks', (engine) => {
-  test('a claim estimates the size of its events, rather too high, up to the limit of an event', async () => {
+  test('a lease estimates the size of its events, rather too high, up to the limit of an event', async () => {
     await using database = await openDatabase(engine)
     const { db } = database
     const owner = await addAccount(db)

@@ -18,8 +18,8 @@ import type { Db, Tables } from '#store/tables.ts'
 import {
   ACCEPTED,
   AMBIGUOUS,
-  claimReady,
   deliverDeps,
+  leaseReady,
   openFarEnd,
   refused,
   UNSENT,
@@ -385,7 +385,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     }) as Db['write']
     const farEnd = openFarEnd((recipient) => OUTCOMES[recipient.split('@')[0] ?? ''] ?? ACCEPTED)
     const queue = openDeliveryQueue(deliverDeps({ ...db, write }, systemClock, farEnd), 'worker')
-    const groups = queue.group(await claimReady(queue))
+    const groups = queue.group(await leaseReady(queue))
     for (const group of groups) await queue.deliver(group, AbortSignal.any([]))
     const [, , , , , , deleted = '', stolen = '', twice = ''] = ids
     const [theirs] = inputs.filter(({ messageId }) => messageId === stolen)
@@ -394,7 +394,7 @@ suite('writes in groups', { timeout: 120_000 }, () => {
     const [orphan] = inputs.filter(({ messageId }) => messageId === deleted)
     assert.ok(orphan !== undefined)
     orphan.accountId = 'acc_of_nobody'
-    // Its lease was lost and claimed here again: its first outcome stands.
+    // Its lease was lost and taken here again: its first outcome stands.
     const [settled] = inputs.filter(({ messageId }) => messageId === twice)
     assert.ok(settled !== undefined)
     const again = settled.deliveries.map((delivery) => ({

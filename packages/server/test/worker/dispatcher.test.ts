@@ -261,7 +261,7 @@ test(
   },
 )
 
-test('a store that is down during claims costs only time', LIMIT, async () => {
+test('a store that is down during leases costs only time', LIMIT, async () => {
   let failures = 1
   await dispatching(
     () => ACCEPTED,

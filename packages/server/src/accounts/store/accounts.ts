@@ -54,8 +54,8 @@ export async function findAccount(db: ReadDb, accountId: string): Promise<Accoun
   return row === undefined ? null : accounts.read(row)
 }
 
-const selectAccount = statement<Tables, { id: string }, Row<'accounts'>>((query, place) =>
-  query.selectFrom('accounts').selectAll().where('id', '=', place('id')),
+const selectAccount = statement<Tables, { id: string }, Row<'accounts'>>((query, given) =>
+  query.selectFrom('accounts').selectAll().where('id', '=', given('id')),
 )
 
 /** Newest first. Counts the total, which only operators may ask for. */
@@ -118,13 +118,13 @@ export async function readAccountCounters(db: ReadDb, accountId: string): Promis
   return row ?? { suppression_count: 0, captured_count: 0 }
 }
 
-const upsertCounters = statement<Tables, Row<'account_counters'>, never>((query, place) =>
+const upsertCounters = statement<Tables, Row<'account_counters'>, never>((query, given) =>
   query
     .insertInto('account_counters')
     .values({
-      account_id: place('account_id'),
-      suppression_count: place('suppression_count'),
-      captured_count: place('captured_count'),
+      account_id: given('account_id'),
+      suppression_count: given('suppression_count'),
+      captured_count: given('captured_count'),
     })
     .onConflict((conflict) =>
       conflict.column('account_id').doUpdateSet({

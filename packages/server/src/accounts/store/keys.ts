@@ -103,12 +103,12 @@ export async function findKeyWithAccount(
 }
 
 const selectActiveKey = statement<Tables, { accountId: string; keyId: string }, Row<'api_keys'>>(
-  (query, place) =>
+  (query, given) =>
     query
       .selectFrom('api_keys')
       .selectAll()
-      .where('id', '=', place('keyId'))
-      .where('account_id', '=', place('accountId'))
+      .where('id', '=', given('keyId'))
+      .where('account_id', '=', given('accountId'))
       .where('revoked_at', 'is', null),
 )
 

@@ -78,11 +78,11 @@ function toServing(row: HolderRow): ServingDomain {
   }
 }
 
-const selectHolders = statement<Tables, { domains: string }, HolderRow>((query, place, engine) =>
+const selectHolders = statement<Tables, { domains: string }, HolderRow>((query, given, engine) =>
   query
     .selectFrom('domains')
     .select(['id', 'account_id', 'domain', 'takes_subdomains', 'catch_all_inbox_id'])
-    .where(isInList(engine, 'domain', place('domains')))
+    .where(isInList(engine, 'domain', given('domains')))
     .where('is_holder', '=', 1),
 )
 
@@ -117,12 +117,12 @@ export async function findDomain(
 }
 
 const selectById = statement<Tables, { accountId: string; domainId: string }, Row<'domains'>>(
-  (query, place) =>
+  (query, given) =>
     query
       .selectFrom('domains')
       .selectAll()
-      .where('account_id', '=', place('accountId'))
-      .where('id', '=', place('domainId')),
+      .where('account_id', '=', given('accountId'))
+      .where('id', '=', given('domainId')),
 )
 
 export async function findDomainsNamed(db: ReadDb, domain: string): Promise<Domain[]> {

@@ -182,12 +182,12 @@ export async function findReachedInbox(
 type InboxRow = StoredOf<typeof inboxes>
 
 const selectById = statement<Tables, { accountId: string; inboxId: string }, InboxRow>(
-  (query, place) =>
+  (query, given) =>
     query
       .selectFrom('inboxes')
       .select(inboxes.names)
-      .where('account_id', '=', place('accountId'))
-      .where('id', '=', place('inboxId')),
+      .where('account_id', '=', given('accountId'))
+      .where('id', '=', given('inboxId')),
 )
 
 const REACHED_COLUMNS = [
@@ -206,25 +206,25 @@ type ReachedRow = InboxRow & {
 }
 
 const selectByAddress = statement<Tables, { address: string }, ReachedRow>(
-  (query, place) =>
+  (query, given) =>
     query
       .selectFrom('inboxes')
       .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
       .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
       .select(REACHED_COLUMNS)
-      .where('inboxes.receiving_address', '=', place('address')),
+      .where('inboxes.receiving_address', '=', given('address')),
   { isPrepared: true },
 )
 
 const selectReached = statement<Tables, { accountId: string; inboxId: string }, ReachedRow>(
-  (query, place) =>
+  (query, given) =>
     query
       .selectFrom('inboxes')
       .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
       .innerJoin('pods', 'pods.id', 'inboxes.pod_id')
       .select(REACHED_COLUMNS)
-      .where('inboxes.account_id', '=', place('accountId'))
-      .where('inboxes.id', '=', place('inboxId')),
+      .where('inboxes.account_id', '=', given('accountId'))
+      .where('inboxes.id', '=', given('inboxId')),
 )
 
 function toReached(row: ReachedRow): ReachedInbox {

@@ -37,7 +37,7 @@ type Given<Input> = <Name extends keyof Input & string>(name: Name) => RawBuilde
  * suits all values on PostgreSQL.
  */
 export function statement<Schema, Input extends Parameters, Row>(
-  build: (query: Kysely<Schema>, place: Given<Input>, engine: Engine) => Compilable<Row>,
+  build: (query: Kysely<Schema>, given: Given<Input>, engine: Engine) => Compilable<Row>,
   { isPrepared = false }: { isPrepared?: boolean } = {},
 ): (tx: Tx<Schema>, input: Input) => Promise<Row[]> {
   const compiled = new Map<Engine, CompiledQuery<Row>>()

@@ -208,7 +208,7 @@ class OutageDetector {
     this.#probedAtMs = nowMs
     const answersBefore = this.#answers
     const judge = () => {
-      if (this.#answers === answersBefore) this.#markDown()
+      if (this.#answers === answersBefore) this.#startOutage()
     }
     const timer = setTimeout(judge, PROBE_MS)
     void this.#askProbe().then((answer) => {
@@ -219,7 +219,7 @@ class OutageDetector {
     })
   }
 
-  #markDown(): void {
+  #startOutage(): void {
     if (this.#isDown) return
     this.#isDown = true
     for (const finish of this.#waiting) finish(NO_ANSWER)

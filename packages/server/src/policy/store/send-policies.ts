@@ -39,7 +39,7 @@ type PolicyRow = {
 }
 
 const selectPolicies = statement<Tables, { accountId: string; inboxId: string }, PolicyRow>(
-  (query, place) =>
+  (query, given) =>
     query
       .selectFrom('inboxes')
       .innerJoin('accounts', 'accounts.id', 'inboxes.account_id')
@@ -50,8 +50,8 @@ const selectPolicies = statement<Tables, { accountId: string; inboxId: string },
         'pods.outbound_policy as of_pod',
         'inboxes.outbound_policy as of_inbox',
       ])
-      .where('inboxes.account_id', '=', place('accountId'))
-      .where('inboxes.id', '=', place('inboxId')),
+      .where('inboxes.account_id', '=', given('accountId'))
+      .where('inboxes.id', '=', given('inboxId')),
 )
 
 export async function findRecipientRules(

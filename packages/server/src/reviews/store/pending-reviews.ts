@@ -105,16 +105,16 @@ const selectPending = statement<
   Tables,
   { inboxId: string; offset: number },
   { expires_at: number }
->((query, place) =>
+>((query, given) =>
   query
     .selectFrom('reviews')
     .select('expires_at')
-    .where('inbox_id', '=', place('inboxId'))
+    .where('inbox_id', '=', given('inboxId'))
     // The partial index of pending reviews applies only if the value is a literal.
     .where('status', '=', sql.lit('pending'))
     .orderBy('expires_at')
     .limit(sql.lit(1))
-    .offset(place('offset')),
+    .offset(given('offset')),
 )
 
 export async function countPending(

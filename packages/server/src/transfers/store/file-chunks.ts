@@ -12,12 +12,12 @@ export async function findChunk(
 }
 
 const selectChunk = statement<Tables, { transferId: string; startBytes: number }, NewChunk>(
-  (query, place) =>
+  (query, given) =>
     query
       .selectFrom('transfer_chunks')
       .select(['id', 'start_bytes', 'size_bytes', 'content'])
-      .where('transfer_id', '=', place('transferId'))
-      .where('start_bytes', '<=', place('startBytes'))
+      .where('transfer_id', '=', given('transferId'))
+      .where('start_bytes', '<=', given('startBytes'))
       .orderBy('start_bytes', 'desc')
       .limit(1),
 )

@@ -264,22 +264,22 @@ async function recordAttempt(
 }
 
 /** The first outcome wins when a returned attempt is repeated with its number. */
-const insertAttempt = statement<Tables, Row<'webhook_attempts'>, never>((query, place) =>
+const insertAttempt = statement<Tables, Row<'webhook_attempts'>, never>((query, given) =>
   query
     .insertInto('webhook_attempts')
     .values({
-      delivery_id: place('delivery_id'),
-      number: place('number'),
-      lane: place('lane'),
-      attempted_at: place('attempted_at'),
-      settled_at: place('settled_at'),
-      is_failure: place('is_failure'),
-      request_url: place('request_url'),
-      request_headers: place('request_headers'),
-      response_status: place('response_status'),
-      response_body: place('response_body'),
-      latency_ms: place('latency_ms'),
-      error: place('error'),
+      delivery_id: given('delivery_id'),
+      number: given('number'),
+      lane: given('lane'),
+      attempted_at: given('attempted_at'),
+      settled_at: given('settled_at'),
+      is_failure: given('is_failure'),
+      request_url: given('request_url'),
+      request_headers: given('request_headers'),
+      response_status: given('response_status'),
+      response_body: given('response_body'),
+      latency_ms: given('latency_ms'),
+      error: given('error'),
     })
     .onConflict((conflict) => conflict.doNothing()),
 )
@@ -343,31 +343,31 @@ const updateDelivery = statement<
   Tables,
   SettledWebhookDelivery & { queueState: string | null },
   Pick<Row<'webhook_deliveries'>, 'lane' | 'event_kind'>
->((query, place) =>
+>((query, given) =>
   query
     .updateTable('webhook_deliveries')
     .set({
-      queue_state: place('queueState'),
-      status: place('status'),
-      last_attempt_at: place('attemptAtMs'),
-      next_attempt_at: place('nextAttemptAtMs'),
+      queue_state: given('queueState'),
+      status: given('status'),
+      last_attempt_at: given('attemptAtMs'),
+      next_attempt_at: given('nextAttemptAtMs'),
       leased_by: null,
       lease_until: null,
-      response_status: place('responseStatus'),
-      response_body: place('responseBody'),
-      latency_ms: place('latencyMs'),
-      error: place('error'),
+      response_status: given('responseStatus'),
+      response_body: given('responseBody'),
+      latency_ms: given('latencyMs'),
+      error: given('error'),
     })
-    .where('id', '=', place('id'))
-    .where('account_id', '=', place('accountId'))
+    .where('id', '=', given('id'))
+    .where('account_id', '=', given('accountId'))
     .where((row) =>
       row.or([
-        row('leased_by', '=', place('worker')),
+        row('leased_by', '=', given('worker')),
         // The lease expired and the delivery was not leased again. Recording the outcome prevents a
         // second post. A test that is ready was retried manually.
         row.and([
           row('queue_state', '=', sql.lit('ready')),
-          row('attempts', '=', place('attempts')),
+          row('attempts', '=', given('attempts')),
           row('event_kind', '!=', sql.lit('webhook.test')),
         ]),
       ]),
@@ -377,12 +377,12 @@ const updateDelivery = statement<
 
 type OneWebhook = { webhookId: string; accountId: string }
 
-const clearFailing = statement<Tables, OneWebhook, never>((query, place) =>
+const clearFailing = statement<Tables, OneWebhook, never>((query, given) =>
   query
     .updateTable('webhooks')
     .set({ failing_since: null })
-    .where('id', '=', place('webhookId'))
-    .where('account_id', '=', place('accountId'))
+    .where('id', '=', given('webhookId'))
+    .where('account_id', '=', given('accountId'))
     .where('failing_since', 'is not', null),
 )
 
@@ -390,10 +390,10 @@ const selectFailing = statement<
   Tables,
   OneWebhook,
   Pick<Row<'webhooks'>, 'is_enabled' | 'failing_since'>
->((query, place) =>
+>((query, given) =>
   query
     .selectFrom('webhooks')
     .select(['is_enabled', 'failing_since'])
-    .where('id', '=', place('webhookId'))
-    .where('account_id', '=', place('accountId')),
+    .where('id', '=', given('webhookId'))
+    .where('account_id', '=', given('accountId')),
 )

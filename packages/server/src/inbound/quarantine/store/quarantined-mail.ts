@@ -217,13 +217,13 @@ const addToCount = statement<
   Tables,
   { inboxId: string; by: number; bytes: number },
   { inbox_id: string }
->((query, place) =>
+>((query, given) =>
   query
     .updateTable('inbox_counters')
     .set((row) => ({
-      quarantined_count: row('quarantined_count', '+', place('by')),
-      quarantined_bytes: row('quarantined_bytes', '+', place('bytes')),
+      quarantined_count: row('quarantined_count', '+', given('by')),
+      quarantined_bytes: row('quarantined_bytes', '+', given('bytes')),
     }))
-    .where('inbox_id', '=', place('inboxId'))
+    .where('inbox_id', '=', given('inboxId'))
     .returning('inbox_id'),
 )

@@ -127,14 +127,14 @@ const selectDelivery = statement<
   Tables,
   { id: string; messageId: string },
   Pick<Row<'deliveries'>, 'status' | 'queue_state'>
->((query, place, engine) =>
+>((query, given, engine) =>
   lockRows(
     { engine },
     query
       .selectFrom('deliveries')
       .select(['status', 'queue_state'])
-      .where('id', '=', place('id'))
-      .where('message_id', '=', place('messageId')),
+      .where('id', '=', given('id'))
+      .where('message_id', '=', given('messageId')),
   ),
 )
 
@@ -143,25 +143,25 @@ type Bounce = Pick<
   'id' | 'bounce_class' | 'response_code' | 'enhanced_code' | 'response'
 >
 
-const updateBounced = statement<Tables, Bounce, { recipient: string }>((query, place) =>
+const updateBounced = statement<Tables, Bounce, { recipient: string }>((query, given) =>
   query
     .updateTable('deliveries')
     .set({
       status: 'bounced',
-      bounce_class: place('bounce_class'),
-      response_code: place('response_code'),
-      enhanced_code: place('enhanced_code'),
-      response: place('response'),
+      bounce_class: given('bounce_class'),
+      response_code: given('response_code'),
+      enhanced_code: given('enhanced_code'),
+      response: given('response'),
     })
-    .where('id', '=', place('id'))
+    .where('id', '=', given('id'))
     .returning('recipient'),
 )
 
 const updateComplained = statement<Tables, { id: string; response: string }, { recipient: string }>(
-  (query, place) =>
+  (query, given) =>
     query
       .updateTable('deliveries')
-      .set({ status: 'complained', response: place('response') })
-      .where('id', '=', place('id'))
+      .set({ status: 'complained', response: given('response') })
+      .where('id', '=', given('id'))
       .returning('recipient'),
 )

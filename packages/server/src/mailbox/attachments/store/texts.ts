@@ -14,11 +14,11 @@ export async function listParsedTexts(db: ReadDb, messageId: string): Promise<Pa
   return selectParsedTexts(db.reading, { messageId })
 }
 
-const selectParsedTexts = statement<Tables, { messageId: string }, ParsedText>((query, place) =>
+const selectParsedTexts = statement<Tables, { messageId: string }, ParsedText>((query, given) =>
   query
     .selectFrom('attachment_texts')
     .select(['filename', 'text', sql<ExtractionMethod>`method`.as('method')])
-    .where('message_id', '=', place('messageId')),
+    .where('message_id', '=', given('messageId')),
 )
 
 export async function findAttachmentText(

@@ -239,16 +239,16 @@ export async function listMessageHeads(db: ReadDb, input: HeadsAfter): Promise<M
   return (await selectHeadsAfter(db.reading, input)).map(toHead)
 }
 
-const selectHeadsAfter = statement<Tables, HeadsAfter, HeadRow>((query, place) =>
+const selectHeadsAfter = statement<Tables, HeadsAfter, HeadRow>((query, given) =>
   selectHeads(query)
-    .where('account_id', '=', place('accountId'))
-    .where('inbox_id', '=', place('inboxId'))
-    .where('direction', '=', place('direction'))
+    .where('account_id', '=', given('accountId'))
+    .where('inbox_id', '=', given('inboxId'))
+    .where('direction', '=', given('direction'))
     .where('status', '!=', 'pending')
     .where('is_imported', 'is', null)
-    .where('arrival', '>', place('after'))
+    .where('arrival', '>', given('after'))
     .orderBy('arrival')
-    .limit(place('limit')),
+    .limit(given('limit')),
 )
 
 /** The result omits missing ids and has no defined order. */
@@ -410,13 +410,13 @@ const selectCounters = statement<
   Tables,
   { accountId: string; inboxId: string },
   Row<'inbox_counters'>
->((query, place) =>
+>((query, given) =>
   query
     .selectFrom('inbox_counters')
     .innerJoin('inboxes', 'inboxes.id', 'inbox_counters.inbox_id')
     .selectAll('inbox_counters')
-    .where('inboxes.id', '=', place('inboxId'))
-    .where('inboxes.account_id', '=', place('accountId')),
+    .where('inboxes.id', '=', given('inboxId'))
+    .where('inboxes.account_id', '=', given('accountId')),
 )
 
 function toMessage(row: Row<'messages'>): Message {

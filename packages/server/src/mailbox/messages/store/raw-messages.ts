@@ -19,11 +19,11 @@ export async function findRawMessage(db: ReadDb, rawId: string): Promise<RawMess
   return raw
 }
 
-const selectRaw = statement<Tables, { id: string }, RawMessage>((query, place) =>
+const selectRaw = statement<Tables, { id: string }, RawMessage>((query, given) =>
   query
     .selectFrom('raw_messages')
     .select(['id', 'size_bytes as sizeBytes', 'sha256', 'reverse_path as reversePath', 'content'])
-    .where('id', '=', place('id')),
+    .where('id', '=', given('id')),
 )
 
 /** Returns the ids that exist. Blobs of the other ids are orphans. */

@@ -22,7 +22,7 @@ const selectStored = statement<
   Tables,
   { accountId: string },
   { stored: number | string | null; kept: number | string | null; exceeded_at: number | null }
->((query, place) =>
+>((query, given) =>
   query
     .selectFrom('accounts')
     .leftJoin('inboxes', 'inboxes.account_id', 'accounts.id')
@@ -40,7 +40,7 @@ const selectStored = statement<
         .as('kept'),
       'accounts.quota_exceeded_at as exceeded_at',
     ])
-    .where('accounts.id', '=', place('accountId'))
+    .where('accounts.id', '=', given('accountId'))
     .groupBy(['accounts.id', 'accounts.quota_exceeded_at']),
 )
 
@@ -50,11 +50,11 @@ export async function readFileBytes(db: ReadDb, accountId: string): Promise<numb
 }
 
 const selectFileBytes = statement<Tables, { accountId: string }, { bytes: number | string | null }>(
-  (query, place) =>
+  (query, given) =>
     query
       .selectFrom('transfers')
       .select(({ fn }) => fn.sum<number | string | null>('size_bytes').as('bytes'))
-      .where('account_id', '=', place('accountId'))
+      .where('account_id', '=', given('accountId'))
       .where('kind', 'in', ['export', 'import'])
       .where(({ eb, or, and }) =>
         or([

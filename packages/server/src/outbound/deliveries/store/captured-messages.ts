@@ -77,13 +77,13 @@ export const removeCaptured = transaction({
   },
 })
 
-const insertCaptured = statement<Tables, NewCaptured, never>((query, place) =>
+const insertCaptured = statement<Tables, NewCaptured, never>((query, given) =>
   query.insertInto('captured_messages').values({
-    id: place('id'),
-    account_id: place('account_id'),
-    message_id: place('message_id'),
-    recipients: place('recipients'),
-    reverse_path: place('reverse_path'),
-    created_at: place('created_at'),
+    id: given('id'),
+    account_id: given('account_id'),
+    message_id: given('message_id'),
+    recipients: given('recipients'),
+    reverse_path: given('reverse_path'),
+    created_at: given('created_at'),
   }),
 )

@@ -111,18 +111,18 @@ export async function findSent(db: ReadDb, messageId: string): Promise<SentMessa
   return { accountId: first.account_id, inboxId: first.inbox_id, messageId, deliveries }
 }
 
-const selectMessageId = statement<Tables, { id: string }, { message_id: string }>((query, place) =>
-  query.selectFrom('deliveries').select('message_id').where('id', '=', place('id')),
+const selectMessageId = statement<Tables, { id: string }, { message_id: string }>((query, given) =>
+  query.selectFrom('deliveries').select('message_id').where('id', '=', given('id')),
 )
 
 const selectRecipients = statement<
   Tables,
   { messageId: string },
   Pick<Row<'deliveries'>, 'id' | 'account_id' | 'inbox_id' | 'recipient'>
->((query, place) =>
+>((query, given) =>
   query
     .selectFrom('deliveries')
     .select(['id', 'account_id', 'inbox_id', 'recipient'])
-    .where('message_id', '=', place('messageId'))
+    .where('message_id', '=', given('messageId'))
     .orderBy('id'),
 )

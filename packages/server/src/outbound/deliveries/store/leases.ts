@@ -75,15 +75,15 @@ async function dropOrphans(tx: Tx, held: HeldDelivery[]): Promise<HeldDelivery[]
 }
 
 const selectSiblings = statement<Tables, { lane: string; messageId: string }, HeldDelivery>(
-  (query, place, engine) =>
+  (query, given, engine) =>
     lockRows(
       { engine },
       query
         .selectFrom('deliveries')
         .select(HELD_COLUMNS)
-        .where('message_id', '=', place('messageId'))
+        .where('message_id', '=', given('messageId'))
         .where('queue_state', '=', sql.lit('ready'))
-        .where('lane', '=', place('lane'))
+        .where('lane', '=', given('lane'))
         .orderBy('id')
         .limit(sql.lit(MESSAGE_RECIPIENTS_MAX)),
       { skipLocked: true },

@@ -433,30 +433,30 @@ export async function hasWritten(
 }
 
 export const lockCounters = statement<Tables, { inboxId: string }, Counters>(
-  (query, place, engine) =>
+  (query, given, engine) =>
     lockRows(
       { engine },
       query
         .selectFrom('inbox_counters')
         .select(['last_arrival', 'send_count'])
-        .where('inbox_id', '=', place('inboxId')),
+        .where('inbox_id', '=', given('inboxId')),
     ),
 )
 
-export const readCounters = statement<Tables, { inboxId: string }, Counters>((query, place) =>
+export const readCounters = statement<Tables, { inboxId: string }, Counters>((query, given) =>
   query
     .selectFrom('inbox_counters')
     .select(['last_arrival', 'send_count'])
-    .where('inbox_id', '=', place('inboxId')),
+    .where('inbox_id', '=', given('inboxId')),
 )
 
 const threadSelection = (access: Access) =>
-  statement<Tables, { id: string; inboxId: string }, FoundThread>((query, place, engine) => {
+  statement<Tables, { id: string; inboxId: string }, FoundThread>((query, given, engine) => {
     const thread = query
       .selectFrom('threads')
       .select(THREAD_COLUMNS)
-      .where('id', '=', place('id'))
-      .where('inbox_id', '=', place('inboxId'))
+      .where('id', '=', given('id'))
+      .where('inbox_id', '=', given('inboxId'))
     // Claims wait for the row instead of for the counters of the inbox.
     return access === 'lock' ? lockRows({ engine }, thread) : thread
   })
@@ -466,15 +466,15 @@ const selectThread = { lock: threadSelection('lock'), read: threadSelection('rea
 type CountedRange = { threadId: string; afterMs: number; latestMs: number }
 
 const countAutomatic = statement<Tables, CountedRange, { count: number | string | bigint }>(
-  (query, place) =>
+  (query, given) =>
     query
       .selectFrom((newest) =>
         newest
           .selectFrom('messages')
           .select('messages.id')
-          .where('messages.thread_id', '=', place('threadId'))
-          .where('messages.created_at', '>', place('afterMs'))
-          .where('messages.created_at', '<=', place('latestMs'))
+          .where('messages.thread_id', '=', given('threadId'))
+          .where('messages.created_at', '>', given('afterMs'))
+          .where('messages.created_at', '<=', given('latestMs'))
           .orderBy('messages.created_at', 'desc')
           .orderBy('messages.id', 'desc')
           .limit(sql.lit(AUTOMATIC_SEARCHED_MAX))
@@ -494,35 +494,35 @@ const countAutomatic = statement<Tables, CountedRange, { count: number | string 
 )
 
 const selectInbox = statement<Tables, { id: string }, { account_id: string; pod_id: string }>(
-  (query, place) =>
-    query.selectFrom('inboxes').select(['account_id', 'pod_id']).where('id', '=', place('id')),
+  (query, given) =>
+    query.selectFrom('inboxes').select(['account_id', 'pod_id']).where('id', '=', given('id')),
 )
 
-const updateTimes = statement<Tables, { threadId: string; times: string }, never>((query, place) =>
+const updateTimes = statement<Tables, { threadId: string; times: string }, never>((query, given) =>
   query
     .updateTable('threads')
-    .set({ automatic_sends: place('times') })
-    .where('id', '=', place('threadId')),
+    .set({ automatic_sends: given('times') })
+    .where('id', '=', given('threadId')),
 )
 
 const updateSuspected = statement<Tables, { threadId: string; nowMs: number }, never>(
-  (query, place) =>
+  (query, given) =>
     query
       .updateTable('threads')
-      .set({ loop_suspected_at: place('nowMs') })
-      .where('id', '=', place('threadId')),
+      .set({ loop_suspected_at: given('nowMs') })
+      .where('id', '=', given('threadId')),
 )
 
 const selectInboxSends = statement<
   Tables,
   { inboxId: string; minute: number; day: number; hour: number; last: number },
   { send_number: number; sent_at: number }
->((query, place) =>
+>((query, given) =>
   query
     .selectFrom('inbox_sends')
     .select(['send_number', 'sent_at'])
-    .where('inbox_id', '=', place('inboxId'))
-    .where('send_number', 'in', [place('minute'), place('day'), place('hour'), place('last')]),
+    .where('inbox_id', '=', given('inboxId'))
+    .where('send_number', 'in', [given('minute'), given('day'), given('hour'), given('last')]),
 )
 
 const numberSend = together<
@@ -539,42 +539,42 @@ const numberSend = together<
 })
 
 const deleteInboxSend = statement<Tables, { inboxId: string; number: number }, never>(
-  (query, place) =>
+  (query, given) =>
     query
       .deleteFrom('inbox_sends')
-      .where('inbox_id', '=', place('inboxId'))
-      .where('send_number', '=', place('number')),
+      .where('inbox_id', '=', given('inboxId'))
+      .where('send_number', '=', given('number')),
 )
 
 const selectCorrespondent = statement<
   Tables,
   { inboxId: string; addressKey: string },
   { address_key: string }
->((query, place) =>
+>((query, given) =>
   query
     .selectFrom('correspondents')
     .select('address_key')
-    .where('inbox_id', '=', place('inboxId'))
-    .where('address_key', '=', place('addressKey')),
+    .where('inbox_id', '=', given('inboxId'))
+    .where('address_key', '=', given('addressKey')),
 )
 
 export const selectCold = statement<
   Tables,
   { inboxId: string; utcDay: number },
   { address_key: string }
->((query, place) =>
+>((query, given) =>
   query
     .selectFrom('cold_recipients')
     .select('address_key')
-    .where('inbox_id', '=', place('inboxId'))
-    .where('utc_day', '=', place('utcDay')),
+    .where('inbox_id', '=', given('inboxId'))
+    .where('utc_day', '=', given('utcDay')),
 )
 
-const insertCold = statement<Tables, NewRow<'cold_recipients'>, never>((query, place) =>
+const insertCold = statement<Tables, NewRow<'cold_recipients'>, never>((query, given) =>
   query.insertInto('cold_recipients').values({
-    inbox_id: place('inbox_id'),
-    utc_day: place('utc_day'),
-    address_key: place('address_key'),
+    inbox_id: given('inbox_id'),
+    utc_day: given('utc_day'),
+    address_key: given('address_key'),
   }),
 )
 
@@ -582,22 +582,22 @@ export const selectColdDay = statement<
   Tables,
   { accountId: string; utcDay: number },
   { recipient_count: number }
->((query, place) =>
+>((query, given) =>
   query
     .selectFrom('account_cold_days')
     .select('recipient_count')
-    .where('account_id', '=', place('accountId'))
-    .where('utc_day', '=', place('utcDay')),
+    .where('account_id', '=', given('accountId'))
+    .where('utc_day', '=', given('utcDay')),
 )
 
 const openColdDay = statement<Tables, NewRow<'account_cold_days'>, { recipient_count: number }>(
-  (query, place) =>
+  (query, given) =>
     query
       .insertInto('account_cold_days')
       .values({
-        account_id: place('account_id'),
-        utc_day: place('utc_day'),
-        recipient_count: place('recipient_count'),
+        account_id: given('account_id'),
+        utc_day: given('utc_day'),
+        recipient_count: given('recipient_count'),
       })
       .onConflict((conflict) =>
         conflict.columns(['account_id', 'utc_day']).doUpdateSet((row) => ({

@@ -51,28 +51,28 @@ const selectAnswer = statement<
   Tables,
   { accountId: string; hash: string; since: number },
   { request_hash: Uint8Array; answer: string }
->((query, place) =>
+>((query, given) =>
   query
     .selectFrom('idempotency_keys')
     .select(['request_hash', 'answer'])
-    .where('account_id', '=', place('accountId'))
-    .where('idempotency_key', '=', place('hash'))
-    .where('created_at', '>', place('since')),
+    .where('account_id', '=', given('accountId'))
+    .where('idempotency_key', '=', given('hash'))
+    .where('created_at', '>', given('since')),
 )
 
 const upsertAnswer = statement<
   Tables,
   NewRow<'idempotency_keys'> & { expired: number },
   { account_id: string }
->((query, place) =>
+>((query, given) =>
   query
     .insertInto('idempotency_keys')
     .values({
-      account_id: place('account_id'),
-      idempotency_key: place('idempotency_key'),
-      request_hash: place('request_hash'),
-      answer: place('answer'),
-      created_at: place('created_at'),
+      account_id: given('account_id'),
+      idempotency_key: given('idempotency_key'),
+      request_hash: given('request_hash'),
+      answer: given('answer'),
+      created_at: given('created_at'),
     })
     .onConflict((conflict) =>
       conflict
@@ -82,7 +82,7 @@ const upsertAnswer = statement<
           answer: row.ref('excluded.answer'),
           created_at: row.ref('excluded.created_at'),
         }))
-        .where('idempotency_keys.created_at', '<=', place('expired')),
+        .where('idempotency_keys.created_at', '<=', given('expired')),
     )
     .returning('account_id'),
 )

@@ -136,10 +136,10 @@ const selectSuppression = statement<
   Tables,
   { accountId: string; key: string },
   Row<'suppressions'>
->((query, place) =>
+>((query, given) =>
   query
     .selectFrom('suppressions')
     .selectAll()
-    .where('account_id', '=', place('accountId'))
-    .where('address_key', '=', place('key')),
+    .where('account_id', '=', given('accountId'))
+    .where('address_key', '=', given('key')),
 )

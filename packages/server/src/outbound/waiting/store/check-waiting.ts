@@ -55,23 +55,23 @@ const selectWaiting = statement<
   Tables,
   { inboxId: string; offset: number },
   { message_id: string }
->((query, place) =>
+>((query, given) =>
   query
     .selectFrom('waiting_sends')
     .select('message_id')
-    .where('inbox_id', '=', place('inboxId'))
+    .where('inbox_id', '=', given('inboxId'))
     .orderBy('release_at')
     .orderBy('message_id')
     .limit(sql.lit(1))
-    .offset(place('offset')),
+    .offset(given('offset')),
 )
 
 const selectNextRelease = statement<Tables, { inboxId: string }, { release_at: number | null }>(
-  (query, place) =>
+  (query, given) =>
     query
       .selectFrom('waiting_sends')
       .select('release_at')
-      .where('inbox_id', '=', place('inboxId'))
+      .where('inbox_id', '=', given('inboxId'))
       .where('release_at', 'is not', null)
       .orderBy('release_at')
       .limit(sql.lit(1)),

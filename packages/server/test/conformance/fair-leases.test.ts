@@ -27,7 +27,7 @@ const FIRST: Head = { account: '', lane: '' }
 const READY = "queue_state >= 'ready' and queue_state <= 'ready'"
 const QUEUED = sizeOf('TEST_MAILROOM_QUEUED', { usual: 1_000, long: 50_000 })
 
-onEachEngine('claims of accounts', (engine) => {
+onEachEngine('leases of accounts', (engine) => {
   const database = opened(() => openDatabase(engine))
   const db = prepared(() => database.db)
   const large = prepared(() => addAccount(db))
@@ -113,7 +113,7 @@ onEachEngine('claims of accounts', (engine) => {
     }
   })
 
-  test('scans and claims of an account read its own rows by an index', async (t) => {
+  test('scans and leases of an account read its own rows by an index', async (t) => {
     const other = await sendTo('1@far.example')
     for (const table of ['deliveries', 'webhook_deliveries']) {
       for (const text of [
