@@ -19,7 +19,7 @@ export type NewAccount = { account: Account; key: Key; token: string }
 
 type CreateDeps = Store & { chance: Chance }
 
-/** The token of the first key is only in this result. */
+/** Only this result contains the token of the first key. */
 export async function createAccount(
   deps: CreateDeps,
   input: { name: string; plan: Plan },

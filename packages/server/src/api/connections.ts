@@ -10,7 +10,7 @@ import { SECOND_MS } from '#platform/units.ts'
 
 const HTTP_CONNECTIONS_MAX = 20_000
 
-/** Longer silence after connecting may cost a client its connection. */
+/** A connection that stays silent longer may be closed to make room. */
 const SILENT_MS = SECOND_MS
 
 export type ConnectionOptions = {
@@ -24,14 +24,14 @@ export function watchConnections(
   server: Server,
   { clock, trustedProxies, connectionsMax = HTTP_CONNECTIONS_MAX }: ConnectionOptions,
 ): { end(): void } {
-  /** By client, oldest first. */
+  /** Connections by client, oldest first. */
   const groups = new Map<string, Set<Socket>>()
   /** With start times. A connection that has sent something is removed late. */
   const silent = new Map<Socket, number>()
   let count = 0
   server.on('connection', (socket: Socket) => {
     const address = plainAddress(socket.remoteAddress)
-    // A proxy brings requests of many clients and has limits of its own.
+    // A proxy forwards requests of many clients and has its own limits.
     const group = isIn(trustedProxies, address) ? '' : clientGroup(address)
     const own = groups.get(group) ?? new Set()
     groups.set(group, own.add(socket))

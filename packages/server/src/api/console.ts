@@ -48,7 +48,7 @@ declare module 'fastify' {
   }
 }
 
-/** Call it once, before the server listens. */
+/** Must be called once, before the server listens. */
 export function addConsole(app: FastifyInstance, port: ConsolePort): void {
   const method = ['GET', 'HEAD']
   app.route({
@@ -137,7 +137,7 @@ type BuiltFile = {
   /** A hash of the encoded content. */
   readonly etag: string
   readonly encoding: Encoding | null
-  /** True if its name changes with its content. */
+  /** Whether the file's name changes with its content. */
   readonly isImmutable: boolean
 }
 
@@ -166,7 +166,7 @@ const PATH = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/
 const HASHED = /[-.][A-Za-z0-9_]{8,}\.\w+$/
 const NO_LINKS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)
 const PATH_LENGTH_MAX = 200
-/** Fits the whole console. */
+/** Large enough for the complete console. */
 const KEPT_BYTES_MAX = 4 * 1024 * 1024
 
 function openBuiltFiles(folder: string): BuiltFiles {

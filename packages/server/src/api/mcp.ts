@@ -30,7 +30,7 @@ type McpOptions = {
   readonly log: Log
 }
 
-/** Call it once, before the server listens. */
+/** Must be called once, before the server listens. */
 export function addMcpPath(app: FastifyInstance, options: McpOptions): void {
   const fetchFrom = injectFetch(app)
   let opening: Promise<OpenedEndpoint> | undefined
@@ -161,7 +161,7 @@ function restrictionOf(
   })
 }
 
-/** Without a credential. Aborts when the client disconnects. */
+/** The request without its credential. Aborts when the client disconnects. */
 function webRequest(request: FastifyRequest, reply: FastifyReply, publicUrl: string): Request {
   const gone = new AbortController()
   reply.raw.once('close', () => {

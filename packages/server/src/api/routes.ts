@@ -47,7 +47,7 @@ declare module 'fastify' {
   }
 }
 
-/** Call it once, before the server listens. */
+/** Must be called once, before the server listens. */
 export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
   const compile = schemaCompiler()
   app.decorateRequest('caller', null)
@@ -199,7 +199,7 @@ function contextOf(
   const context: Context = {
     requestId: request.id,
     clientAddress: request.clientAddress,
-    // Few handlers use them, and many requests wait.
+    // Few handlers use the headers, and many requests wait.
     get headers() {
       // No handler can log credentials.
       const { authorization: _, cookie: __, ...headers } = request.headers

@@ -52,13 +52,13 @@ const ANSWER_IDLE_MS_MAX = 30 * SECOND_MS
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** IPv4-mapped IPv6 is reduced to IPv4. */
+    /** The client's address, with IPv4-mapped IPv6 reduced to IPv4. */
     clientAddress: string
   }
 }
 
 export type RequestSeen = {
-  /** With `{name}` for parameters; `unknown` when no route matched. */
+  /** The route with `{name}` for parameters, or `unknown` if no route matched. */
   readonly route: string
   readonly method: string
   readonly status: number
@@ -67,7 +67,7 @@ export type RequestSeen = {
 
 export type HttpServerOptions = {
   readonly host: string
-  /** 0 takes a free port. */
+  /** Port 0 selects a free port. */
   readonly port: number
   /** Lets other processes listen on the same port. */
   readonly reusePort?: boolean
@@ -82,7 +82,7 @@ export type HttpServerOptions = {
   readonly console: ConsolePort | null
   /** Protects `/admin` and `/metrics`; undefined hides them. */
   readonly operatorToken: string | undefined
-  /** Final once the server listens. */
+  /** The URL is final once the server listens. */
   readonly publicUrl: () => string
   readonly clock: Clock
   readonly makeRequestId: () => string
@@ -107,16 +107,14 @@ export type HttpServerOptions = {
 export type HttpServer = {
   readonly address: string
   readonly port: number
-  /**
-   * Lets requests finish for up to `drainMs`, then destroys the connections. Can be called twice.
-   */
+  /** Lets requests finish for up to `drainMs`, then destroys the connections. Idempotent. */
   close(drainMs: number): Promise<void>
-  /** Ends connections whose key was revoked elsewhere. Runs by itself every KEY_CHECK_MS. */
+  /** Ends connections whose key was revoked elsewhere. Runs every KEY_CHECK_MS. */
   checkKeys(): Promise<void>
   readonly app: FastifyInstance
 }
 
-/** Rejects when the port cannot be bound. */
+/** Rejects if the port cannot be bound. */
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const state: ServerState = { isClosing: false }
   const { trustedProxies = new BlockList(), forwardedHeader = null } = options
@@ -276,7 +274,6 @@ function addCommonHooks(
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
     if (state.isClosing) throw new AppError('service_unavailable', 'The service is shutting down.')
     if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) {
-      // RFC 9112 §3.2.
       throw new AppError('bad_request', 'The request has no Host header.')
     }
     refuseRepeatedFields(request.raw)

@@ -45,7 +45,7 @@ export type Seams = {
 }
 
 export type Addresses = {
-  /** Without a slash at the end. */
+  /** The URL has no trailing slash. */
   readonly publicUrl: string
   readonly smtp: string | null
 }
@@ -54,7 +54,7 @@ export type App = {
   /** Null unless this start created the account. */
   readonly firstAccount: NewAccount | null
   readonly database: string
-  /** Without a slash at the end. */
+  /** The URL has no trailing slash. */
   readonly publicUrl: string
   readonly http: { readonly address: string; readonly port: number } | null
   readonly smtp: { readonly host: string; readonly port: number } | null
@@ -62,9 +62,9 @@ export type App = {
   /** For tests and commands; features get only the groups that they name. */
   readonly deps: AllParts
   findObstacle(): Promise<string | null>
-  /** Runs by itself every CERTIFICATE_CHECK_MS. */
+  /** Also runs every CERTIFICATE_CHECK_MS. */
   reloadCertificate(): Promise<void>
-  /** Ends connections whose key was revoked elsewhere. Runs by itself every KEY_CHECK_MS. */
+  /** Ends connections whose key was revoked elsewhere. Also runs every KEY_CHECK_MS. */
   checkKeys(): Promise<void>
   /** Lets work finish for up to `drainMs`, then aborts it. A second call waits for the first. */
   close(drainMs?: number): Promise<void>

@@ -24,7 +24,7 @@ type StoreSettings = Pick<Settings, 'dataDir' | 'databaseUrl' | 'blobStore'>
 
 export type OpenStore = {
   db: Db
-  /** The same after a restart, unless another process holds the data directory. */
+  /** The name stays the same after a restart, unless another process holds the data directory. */
   instance: string
   blobs: BlobStore | null
   /** Wakes the event readers of all processes. */
@@ -95,7 +95,7 @@ async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Pr
 
 type ThreadStoreOptions = Pick<OpenStoreOptions, 'settings' | 'observer' | 'onError'> & {
   instance: string
-  /** Without the main thread. */
+  /** Number of threads besides the main thread. */
   threads: number
   /** From `shareWriter` in the main thread; null where threads have connections of their own. */
   writer: MessagePort | null

@@ -26,7 +26,7 @@ import {
 
 export type PartsOptions = ReceivingOptions & {
   readonly keys: Keys
-  /** Without a slash at the end. Final once the HTTP server listens. */
+  /** The URL has no trailing slash and is final once the HTTP server listens. */
   readonly publicUrl: () => string
   readonly makeKey?: (() => Promise<KeyObject>) | undefined
 }

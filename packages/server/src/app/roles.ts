@@ -62,7 +62,7 @@ type ServerOptions = {
   settings: Settings
   metrics: Metrics
   console: ConsolePort
-  /** Null when this thread receives mail. */
+  /** Null if this thread receives mail. */
   intake: IntakeThreads | null
   instance: string
   tls: Promise<ServerTls> | null

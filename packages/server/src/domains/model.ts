@@ -46,7 +46,7 @@ export function nextStatus(
   return state.status === 'verified' && isSure ? 'degraded' : state.status
 }
 
-/** Never after the deadline of a domain with wrong records, and never in the past. */
+/** The time is never after the deadline of a domain with wrong records, and never in the past. */
 export function nextCheckAt(state: DomainState, nowMs: number): number {
   const isNew = state.status === 'pending' && nowMs < state.createdAtMs + NEW_DOMAIN_MS
   const regular = nowMs + (isNew ? NEW_DOMAIN_CHECK_EVERY_MS : DOMAIN_CHECK_EVERY_MS)

@@ -54,7 +54,7 @@ export function presentRecord(
   }
 }
 
-/** Checks of a former value do not count. */
+/** Ignores checks of a former value. */
 export function findCheck(
   { purpose, name, value }: Pick<DnsRecord, 'purpose' | 'name' | 'value'>,
   checks: readonly RecordCheck[],

@@ -32,7 +32,7 @@ export function makeMailboxName(chance: Chance): string {
   return randomText(chance, LOWER_ALPHANUMERIC, 8)
 }
 
-/** `name+tag@domain` reaches `name@domain` (RFC 5233). Lower case, with the domain in A-labels. */
+/** Mail for `name+tag@domain` reaches `name@domain` (RFC 5233). Lower case, domain in A-labels. */
 export function inboxAddressOf(localPart: string, domain: string): string {
   const plus = localPart.indexOf('+')
   const name = plus > 0 ? localPart.slice(0, plus) : localPart

@@ -23,7 +23,7 @@ import type { Db } from '#store/tables.ts'
 import type { EventHub } from '#streams/streams.ts'
 import type { Webhooks } from '#webhooks/webhooks.ts'
 
-/** For all queries of one scrape together. */
+/** Time limit for all queries of one scrape together. */
 const FIGURES_MS_MAX = 5 * SECOND_MS
 
 type Watched = {
@@ -43,7 +43,7 @@ export function watchQueues(metrics: Metrics, watched: Watched): void {
   const { db, storePressure: pressure, smtp, dispatcher, webhooks, background } = watched
   metrics.watch('smtpConnections', () => smtp?.stats().connections ?? 0)
   metrics.watch('intakeBytes', () => smtp?.stats().heldBytes ?? 0)
-  // Includes the threads that receive mail.
+  // The threads that receive mail are included.
   const loads = () => {
     const own = { ...pressure.load(), isStrained: pressure.isStrained() }
     const others = smtp !== null && 'loads' in smtp ? smtp.loads() : []

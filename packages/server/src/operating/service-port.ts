@@ -19,7 +19,7 @@ const SERVICE_SILENCE_MS_MAX = 15 * SECOND_MS
 
 export type ServicePortOptions = {
   readonly host: string
-  /** 0 takes a free one. */
+  /** Port 0 selects a free port. */
   readonly port: number
   /** Gives access to `/metrics`; null hides it. */
   readonly operatorToken: string | null
@@ -31,7 +31,7 @@ export type ServicePortOptions = {
 
 export type ServicePort = {
   readonly port: number
-  /** Closes at once, without waiting for requests. */
+  /** Closes immediately, without waiting for requests. */
   close(): Promise<void>
 }
 
@@ -77,7 +77,7 @@ function listen(server: Server, { host, port }: ServicePortOptions): Promise<voi
 type Answer = {
   status: number
   headers?: Record<string, string>
-  /** Text is sent as it is, anything else as JSON. */
+  /** Text is sent unchanged, and any other value as JSON. */
   body: string | object
 }
 

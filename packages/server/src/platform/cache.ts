@@ -9,7 +9,7 @@ type CacheOptions = {
 
 type Entry<Value> = { readonly value: Value; readonly untilMs: number; readonly size: number }
 
-/** Our own, because ages follow the clock seam and sizes are limited. */
+/** A custom cache, because ages follow the clock seam and sizes are limited. */
 export class Cache<Value> {
   readonly #entries = new Map<string, Entry<Value>>()
   readonly #options: Required<CacheOptions>

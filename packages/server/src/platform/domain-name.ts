@@ -8,7 +8,7 @@ export const CUSTOM_DOMAIN_LENGTH_MAX = 213
 
 type NamedDomain =
   | { readonly kind: 'domain'; readonly domain: string }
-  /** A sentence without a full stop. */
+  /** The reason is a sentence without a full stop. */
   | { readonly kind: 'invalid'; readonly reason: string }
 
 /** Such a name could be read as an IP address (RFC 3696 §2). */

@@ -50,7 +50,7 @@ export function writtenAddress(text: string): string {
 const NAMED_ADDRESS =
   /^(?:[^\p{Cc}\u2028\u2029()<>[\]:;@\\,"]|"(?:[^\p{Cc}\u2028\u2029"\\]|\\[^\p{Cc}\u2028\u2029])*")*<([^<>]*)> *$/u
 
-/** In UTF-16 units. */
+/** Maximum UTF-16 units. */
 const NAMED_LENGTH_MAX = 10_000
 
 /** The address in `Name <address>`; any other text unchanged. */

@@ -82,7 +82,7 @@ export function lowestIdAt(prefix: IdPrefix, timeMs: number): string {
 
 const ID_FORM = /^[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}$/
 
-/** Checks the form only. */
+/** Checks only the form of an id. */
 export function isIdOf(prefix: IdPrefix, text: string): boolean {
   return text.startsWith(`${prefix}_`) && ID_FORM.test(text)
 }

@@ -14,7 +14,7 @@ export type AppErrorOptions = {
   fix?: string
   details?: ErrorDetail[]
   retryAfterSeconds?: number
-  /** Names are in lower case. */
+  /** Header names are in lower case. */
   headers?: Record<string, string>
   fields?: Record<string, string | number | readonly object[]>
   cause?: unknown

@@ -49,7 +49,7 @@ export function sealer(key: Uint8Array, chance: Chance = systemChance): Sealer {
   }
 }
 
-/** In characters. The longest are links with an address, about 600. */
+/** Maximum characters. The longest texts are links with an address, about 600. */
 const SEALED_TEXT_LENGTH_MAX = 1_000
 
 export function sealText(sealer: Sealer, plain: string, context: string): string {

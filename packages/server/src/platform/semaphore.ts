@@ -4,7 +4,7 @@ export type SemaphoreOptions = {
   readonly limitPerKey?: number
   readonly waitingMax?: number
   readonly waitingPerKeyMax?: number
-  /** Null, the default, for no limit. */
+  /** Null, the default, means no limit. */
   readonly waitMsMax?: number | null
   /** A key that gets every second slot while it waits, whatever others hold. */
   readonly preferredKey?: string
@@ -14,7 +14,6 @@ export type SemaphoreOptions = {
 /** Too many callers wait, the wait was too long, or the caller's signal was aborted. */
 export type Refusal = 'full' | 'timeout' | 'aborted'
 
-/** Idempotent. */
 export type Release = () => void
 
 export type Acquire = {
@@ -53,7 +52,7 @@ export class Semaphore {
     return this.#heldBy.get(key) ?? 0
   }
 
-  /** Null when the caller would have to wait. */
+  /** Null if the caller would have to wait. */
   tryAcquire({ key = '', weight = 1, signal }: Acquire = {}): Release | null {
     const slots = this.#bounded(weight)
     if (signal?.aborted === true || this.#queues.has(key)) return null

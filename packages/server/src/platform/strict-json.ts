@@ -25,7 +25,7 @@ type StrictJson =
       readonly kind: 'fault'
       readonly rule: JsonFaultRule
       readonly message: string
-      /** Such as `attachments[0].filename`; empty for the whole body. */
+      /** A path such as `attachments[0].filename`; empty for the complete body. */
       readonly path: string
     }
 

@@ -20,7 +20,7 @@ export type Keys = {
   urlKey: Uint8Array
   /** 32 octets, always the same for a purpose such as `return-path`. */
   deriveKey(purpose: string): Uint8Array
-  /** For the start log; null if the keys are stored safely. */
+  /** A warning for the start log; null if the keys are stored safely. */
   warning: string | null
 }
 
@@ -72,7 +72,6 @@ function unseal(sealer: Sealer, name: string, kept: Uint8Array): Uint8Array {
 
 export type DataKeyState = 'absent' | 'plain' | 'sealed' | 'not here'
 
-/** Changes nothing. */
 export async function inspectDataKey(
   options: Pick<OpenKeysOptions, 'settings'> & { db: ReadDb },
 ): Promise<DataKeyState> {

@@ -122,7 +122,7 @@ export class Identifier {
     return admitted(auth, identity, null)
   }
 
-  /** A refusal makes the browser drop its cookie. */
+  /** After a refusal, the browser drops its cookie. */
   async #requireSession(presented: Presented): Promise<Caller> {
     try {
       if (this.#cookieOf(presented.headers) === '') throw problem('unauthorized', NO_SESSION)
@@ -188,7 +188,7 @@ function admitted(
   return { kind: 'key', accountId, keyId: actor.keyId, session }
 }
 
-/** Approvers have a share of their own, which an agent cannot use up. Null if unidentified. */
+/** Approvers have a separate share, which an agent cannot use up. Null if unidentified. */
 export function payerOf(caller: Caller | null): string | null {
   if (caller?.kind === 'key') return caller.accountId
   return caller?.kind === 'approver' ? caller.approverId : null

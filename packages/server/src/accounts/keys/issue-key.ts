@@ -118,7 +118,6 @@ export function makeAuthenticate(deps: Store): Authenticate {
   }
 }
 
-/** Never rejects. */
 export function makeTouch(deps: {
   db: Db
   clock: Clock

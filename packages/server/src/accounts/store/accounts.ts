@@ -58,7 +58,7 @@ const selectAccount = statement<Tables, { id: string }, Row<'accounts'>>((query,
   query.selectFrom('accounts').selectAll().where('id', '=', given('id')),
 )
 
-/** Newest first. Counts the total, which only operators may ask for. */
+/** Lists the newest accounts first. Only operators may request the total. */
 export async function listAccounts(
   db: ReadDb,
   input: { limit: number; offset: number },

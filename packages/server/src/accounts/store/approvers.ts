@@ -118,7 +118,6 @@ async function noteChange(
   })
 }
 
-/** Newest first. */
 export async function listApprovers(
   db: ReadDb,
   input: { accountId: string; limit: number; offset: number },
@@ -186,7 +185,7 @@ export async function lockApprover(
   return (await lockRows(tx, active).executeTakeFirst()) !== undefined
 }
 
-/** Not scoped by account: operators use it and name none. */
+/** Searches all accounts, because operators do not name one. */
 export async function findApproverAccount(db: ReadDb, approverId: string): Promise<string | null> {
   const row = await db.read
     .selectFrom('approvers')

@@ -20,7 +20,7 @@ export function isAllowed(actor: Actor, active: readonly string[]): boolean {
   }
 }
 
-/** Whose share of the writes a change uses. Approvers have their own, as for requests. */
+/** The share of the writes that a change uses. Approvers have a separate share, as for requests. */
 export function payerOfChange({ accountId, actor }: { accountId: string; actor: Actor }): string {
   return actor.kind === 'approver' ? actor.approverId : accountId
 }

@@ -1,5 +1,3 @@
-// Keys of accounts in the database.
-
 import { transaction } from '#platform/db/db.ts'
 import { statement } from '#platform/db/statement.ts'
 import { type Account, apiKeys, type Key } from '#store/nouns.ts'
@@ -60,7 +58,6 @@ export const touchKeys = transaction({
   },
 })
 
-/** Newest first. */
 export async function listKeys(
   db: ReadDb,
   input: { accountId: string; limit: number; offset: number },
@@ -76,7 +73,7 @@ export async function listKeys(
   return { keys: page.map(apiKeys.read), total: rows.length }
 }
 
-/** Active keys only. */
+/** Finds only active keys. */
 export function findKey(db: ReadDb, tokenHash: Uint8Array) {
   return db.read
     .selectFrom('api_keys')
@@ -91,7 +88,7 @@ export function findKey(db: ReadDb, tokenHash: Uint8Array) {
     .executeTakeFirst()
 }
 
-/** Active keys only. */
+/** Finds only active keys. */
 export async function findKeyWithAccount(
   db: ReadDb,
   { accountId, keyId }: { accountId: string; keyId: string },
@@ -124,7 +121,7 @@ export async function findActiveKeys(db: ReadDb, keyIds: readonly string[]): Pro
   return rows.map(({ id }) => id)
 }
 
-/** Not scoped by account: operators use it and name none. */
+/** Searches all accounts, because operators do not name one. */
 export async function findKeyAccount(db: ReadDb, keyId: string): Promise<string | null> {
   const row = await db.read
     .selectFrom('api_keys')

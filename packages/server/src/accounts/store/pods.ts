@@ -111,7 +111,7 @@ export const removePod = transaction({
   },
 })
 
-/** Default pod first, then newest first. */
+/** The default pod is first, followed by the newest pods. */
 export async function listPods(
   db: ReadDb,
   input: { accountId: string; limit: number; offset: number },

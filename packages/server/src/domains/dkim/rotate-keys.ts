@@ -33,7 +33,7 @@ const DKIM_QUERY_MS_MAX = 5 * SECOND_MS
 type DueKeysDeps = RotateDeps & ServiceKeyDeps
 
 type RotationSchedule = {
-  /** 0: keys change only by `mailroom dkim rotate`. */
+  /** If 0, keys are changed only by `mailroom dkim rotate`. */
   rotationDays: number
   /** Whether mail of the service's own domain leaves the machine and needs its DNS records. */
   usesServiceKeys: boolean

@@ -67,7 +67,7 @@ function checkOwnership({ name, value }: DnsRecord, found: readonly string[]): V
   return { status: 'invalid', found: [...found], hint }
 }
 
-/** RFC 7208 §4.5: with more than one record, none counts. */
+/** If there is more than one record, receivers use none (RFC 7208 §4.5). */
 function checkSpf({ name, value }: DnsRecord, found: readonly string[]): Verdict {
   // Includes malformed SPF records that receivers would ignore.
   const records = found.filter((text) => /^\s*v=spf1(?:\s|$)/i.test(text))
@@ -123,7 +123,7 @@ function keyHint(name: string, defect: KeyDefect): string {
   }
 }
 
-/** RFC 7489 §6.6.3: with more than one policy, none counts. */
+/** If there is more than one policy, receivers use none (RFC 7489 §6.6.3). */
 function checkDmarc({ name }: DnsRecord, found: readonly string[]): Verdict {
   const policies = found.filter((text) => /^v\s*=\s*DMARC1\s*(?:;|$)/.test(text))
   const [policy, ...others] = policies

@@ -6,7 +6,7 @@ import type { LogFields } from '#platform/log.ts'
 
 export type DnsRecord = {
   type: 'MX' | 'TXT'
-  /** Absolute, without the final dot. */
+  /** The absolute name without the final dot. */
   name: string
   value: string
   priority: number | null
@@ -35,7 +35,7 @@ const ZONE_TTL_SECONDS = 3600
 /** RFC 1035 §3.3: a character-string has one octet for its length. */
 const STRING_OCTETS_MAX = 255
 
-/** In the order in which an operator should publish them. */
+/** Records are in the order in which an operator should publish them. */
 export function serviceDnsRecords({ inboxDomain, smtpHostname, keys }: ServiceDns): DnsRecord[] {
   const records = mailRecords(inboxDomain, smtpHostname, keys)
   // Bounces have no sender: receivers check the name of EHLO instead (RFC 7208 §2.4).
@@ -134,7 +134,7 @@ export function formatDnsTable(records: readonly DnsRecord[]): string {
   return lines.map((line) => `${line}\n`).join('')
 }
 
-/** RFC 1035 §5.1, with absolute names and strings of at most 255 octets. */
+/** A zone file (RFC 1035 §5.1) with absolute names and strings of at most 255 octets. */
 export function formatZone(records: readonly DnsRecord[]): string {
   const lines = records.map((record) => {
     const data = record.type === 'TXT' ? quoteText(record.value) : `${fullValue(record)}.`

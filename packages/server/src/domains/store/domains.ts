@@ -135,7 +135,7 @@ export async function findDomainsNamed(db: ReadDb, domain: string): Promise<Doma
   return rows.map(domains.read)
 }
 
-/** Newest first; limited to the pod if one is given. */
+/** Lists the newest domains first, limited to the pod if one is given. */
 export async function listDomains(
   db: ReadDb,
   input: { accountId: string; podId: string | null; limit: number; offset: number },
@@ -252,7 +252,7 @@ export const insertDomain = transaction({
   },
 })
 
-/** Whose domain prevents this account from adding the name; null if it is free. */
+/** Returns whose domain prevents this account from adding the name; null if the name is free. */
 export function findTaker(
   rows: readonly Pick<Domain, 'accountId' | 'isHolder' | 'status'>[],
   accountId: string,
@@ -397,7 +397,6 @@ export async function lockDomain(
   return row === undefined ? null : domains.read(row)
 }
 
-/** Ordered by id. */
 export async function lockDomainsNamed(tx: Tx, domain: string): Promise<Domain[]> {
   const query = tx.query
     .selectFrom('domains')

@@ -41,7 +41,7 @@ type DomainSettling = {
 
 export type DomainSettled =
   | { kind: 'settled'; domain: Domain; hasEvent: boolean }
-  /** Another account has verified the domain. */
+  /** Another account has already verified the domain. */
   | { kind: 'taken'; domain: Domain; hasEvent: boolean }
   /** Another check finished first; nothing was written. */
   | { kind: 'changed'; domain: Domain; isTaken: boolean }

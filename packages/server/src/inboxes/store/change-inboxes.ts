@@ -38,10 +38,10 @@ export const RELEASED_ADDRESS_MS = 30 * DAY_MS
 type NewInbox = EditsOf<typeof inboxes> & {
   accountId: string
   inboxId: string
-  /** Pod id or `clientId`; null for the default pod. */
+  /** A pod id or `clientId`; null for the default pod. */
   pod: string | null
   address: string
-  /** A custom domain; null for the service's own. */
+  /** A custom domain; null for the service's own domain. */
   domain: string | null
   webhook: InboxWebhook | null
   metadata?: Readonly<Record<string, string>>

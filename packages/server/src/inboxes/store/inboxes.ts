@@ -45,7 +45,7 @@ export async function listInboxes(
   return { inboxes: shown, total: total?.inbox_count ?? 0 }
 }
 
-/** Counts up to COUNTED_MAX. */
+/** Counts at most COUNTED_MAX inboxes. */
 async function countWithFacets(
   db: ReadDb,
   input: { accountId: string; podId: string | null; facets: readonly string[] },
@@ -133,7 +133,6 @@ export async function findInboxIds(
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Oldest first. */
 export async function listInboxIds(
   db: ReadDb,
   accountId: string,

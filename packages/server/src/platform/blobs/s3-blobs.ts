@@ -18,7 +18,7 @@ const S3_REQUEST_MS_MAX = 30 * SECOND_MS
 export const S3_TRIES_MAX = 3
 /** No try starts after this time, because a sender waits for all tries. */
 const S3_RETRY_MS_MAX = 10 * SECOND_MS
-/** Before the second try; four times as long before the third. */
+/** The pause before the second try; it is four times as long before the third. */
 const S3_RETRY_PAUSE_MS = 200
 /** The most names that S3 returns in one page. */
 const S3_PAGE_NAMES = 1_000
@@ -35,7 +35,7 @@ export type S3Blobs = BlobStore & {
   findObstacle(options: { writes: boolean }): Promise<S3Obstacle | null>
 }
 
-/** Sends no request. */
+/** Opens the store without sending a request. */
 export async function openS3Blobs(
   location: S3Location,
   {
@@ -229,7 +229,7 @@ function s3ObstacleOf(location: S3Location, fault: S3Fault): S3Obstacle {
 type ServerError = {
   /** Null if the server did not respond. */
   readonly status: number | null
-  /** Such as `NoSuchBucket`. */
+  /** An S3 error code, such as `NoSuchBucket`. */
   readonly code: string | null
 }
 

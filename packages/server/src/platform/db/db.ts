@@ -102,7 +102,7 @@ export type AnyLongRead<Schema> = LongRead<Schema, never, unknown>
 
 export type Db<Schema> = Reading<Schema> & {
   readonly engine: Engine
-  /** For the log, without credentials. */
+  /** Describes the database for the log, without credentials. */
   readonly description: string
   /** Does not block this thread, and rejects with a `StorageError` when the store cannot answer. */
   readLong<Input, Value>(
@@ -131,7 +131,7 @@ export type Db<Schema> = Reading<Schema> & {
    * PostgreSQL.
    */
   overwriteUnused?(): Promise<void>
-  /** Waits for pending writes first. Idempotent. */
+  /** Waits for pending writes. Idempotent. */
   close(): Promise<void>
 }
 

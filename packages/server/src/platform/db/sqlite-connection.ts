@@ -131,7 +131,6 @@ function adapt(statement: StatementSync) {
   }
 }
 
-/** SQLITE_NOTADB */
 const NOT_A_DATABASE = 26
 
 /**

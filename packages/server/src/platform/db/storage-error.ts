@@ -2,7 +2,7 @@
 
 export type StorageErrorKind =
   | 'full'
-  /** Locked by another process, or too many writes are waiting. */
+  /** The database is locked by another process, or too many writes are waiting. */
   | 'busy'
   | 'unavailable'
 

@@ -20,7 +20,7 @@ export type TextEntry = {
 type TextPhrase = {
   readonly kind: 'phrase'
   readonly words: readonly string[]
-  /** Null for any field. */
+  /** Null searches all fields. */
   readonly fields: readonly TextField[] | null
   readonly isPrefix: boolean
 }
@@ -39,7 +39,7 @@ export type TextSearch = {
   readonly scope: string
   /** At least one mark is required. */
   readonly marks: readonly string[]
-  /** Null for all entries with the marks. */
+  /** Null finds all entries with the marks. */
   readonly query: TextQuery | null
   readonly filter: TextFilter | null
   readonly until: number
@@ -51,7 +51,6 @@ export const WORD_CHARACTERS = '!#$%&*+-./:=?^_{|}~@'
 
 type AnyTx = { readonly engine: Engine; readonly query: QueryExecutorProvider }
 
-/** The ids must be new. */
 export async function addTextEntries(tx: AnyTx, entries: readonly TextEntry[]): Promise<void> {
   if (tx.engine === 'sqlite') {
     for (const { id, scope, marks, fields } of entries) {
@@ -69,7 +68,6 @@ export async function addTextEntries(tx: AnyTx, entries: readonly TextEntry[]): 
   await sql`insert into search_index (id, words) values ${sql.join(rows)}`.execute(tx.query)
 }
 
-/** Ignores unknown ids. */
 export async function removeTextEntries(tx: AnyTx, ids: readonly number[]): Promise<void> {
   if (tx.engine === 'sqlite') {
     for (const id of ids)

@@ -22,7 +22,7 @@ export type Answer<Record> =
       readonly kind: 'none'
       /** NXDOMAIN: the name or its alias does not exist at all. */
       readonly isNameMissing: boolean
-      /** By RFC 2308 §5; 0 when the server sent none. */
+      /** The TTL by RFC 2308 §5; 0 if the server sent none. */
       readonly ttlMs: number
     }
   | {
@@ -32,7 +32,6 @@ export type Answer<Record> =
       readonly isTimeout?: true
     }
 
-/** RFC 6698 §2.1. */
 export type TlsaRecord = {
   readonly usage: number
   readonly selector: number
@@ -55,7 +54,7 @@ export type RecordOf = {
 export type QuestionType = keyof RecordOf
 
 export type Question<Type extends QuestionType = QuestionType> = {
-  /** Lower case, without a trailing dot. */
+  /** The name in lower case, without a trailing dot. */
   readonly name: string
   readonly type: Type
 }

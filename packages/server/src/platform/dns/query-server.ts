@@ -163,7 +163,7 @@ function untilReply<Reply>(
   })
 }
 
-/** Null for a message that is not an answer to this query. */
+/** Null if the message is not an answer to this query. */
 function readReply(message: Buffer, query: Query, { isUdp }: { isUdp: boolean }): UdpReply | null {
   if (message.length < HEADER_BYTES || message.readUInt16BE(0) !== query.id) {
     return null

@@ -20,9 +20,9 @@ import {
 
 /** Half of the longest time of a lookup, over all tries and servers. */
 const DNS_TRY_MS_MAX = 5 * SECOND_MS
-/** Concurrent questions, each with up to five sockets; further questions wait. */
+/** Maximum concurrent questions, each with up to five sockets; further questions wait. */
 export const DNS_QUERIES_AT_ONCE = 256
-/** Concurrent questions about one registered domain, whose servers may all be down. */
+/** Maximum concurrent questions about one registered domain, whose servers may all be down. */
 export const DNS_QUERIES_OF_DOMAIN = 32
 /** Shorter with many servers, so that their first round ends within half of the time. */
 const DNS_FIRST_TRY_MS = 400
@@ -32,7 +32,7 @@ export type { Answer, MxRecord } from './answer.ts'
 export type QuestionOptions = {
   /** An aborted question ends with a fault. A cache may ignore the signal. */
   readonly signal?: AbortSignal
-  /** Sent at once, before all waiting questions. */
+  /** An urgent question is sent immediately, before all waiting questions. */
   readonly isUrgent?: boolean
   onSent?(): void
 }
@@ -46,7 +46,7 @@ export type Resolver = {
   /** The strings of a record are joined (as RFC 7208 §3.3 does). */
   txt(name: string, options?: QuestionOptions): Promise<Answer<string>>
   tlsa(name: string, options?: QuestionOptions): Promise<Answer<TlsaRecord>>
-  /** For a name under in-addr.arpa or ip6.arpa. */
+  /** The name is under in-addr.arpa or ip6.arpa. */
   ptr(name: string, options?: QuestionOptions): Promise<Answer<string>>
   /** Pending and later questions end with a fault. */
   close(): void

@@ -32,7 +32,7 @@ type HttpGetterOptions = Pick<
   readonly headers: Readonly<Record<string, string>>
   readonly bytesMax: number
   readonly redirectsMax: number
-  /** For the whole request, redirects included. */
+  /** Time limit for the complete request, including redirects. */
   readonly totalMs: number
 }
 

@@ -22,7 +22,7 @@ const WEBHOOK_IDLE_MS_MAX = 3 * SECOND_MS
 const WEBHOOK_CONNECTIONS_KEPT_MAX = 200
 const WEBHOOK_HEADER_BYTES_MAX = 32 * 1024
 const WEBHOOK_ANSWER_BYTES_MAX = 64 * 1024
-/** The octets of an answer that are kept with the attempt. */
+/** Maximum octets of an answer that are kept with the attempt. */
 export const WEBHOOK_ANSWER_BYTES_KEPT = 4 * 1024
 
 type HttpPostRequest = {
@@ -51,7 +51,7 @@ export type HttpPostOutcome =
 
 type PostFault = ConnectFault | 'protocol_error' | 'cut'
 
-/** Never rejects. */
+/** Posts a request. Never rejects. */
 export type HttpPost = (request: HttpPostRequest) => Promise<HttpPostOutcome>
 
 export type HttpPoster = {

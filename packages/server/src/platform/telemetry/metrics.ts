@@ -15,9 +15,9 @@ export type Metrics = {
   countStoreRefusal(): void
   countWebhookDelivery(status: string): void
   observeCommit(commit: { size: number; durationMs: number }): void
-  /** From the call of a transaction until it is on disk or refused. */
+  /** The time from the call of a transaction until it is on disk or refused. */
   observeWrite(durationMs: number): void
-  /** From the final dot of a message to the reply. */
+  /** The time from the final dot of a message to the reply. */
   observeReceive(durationMs: number): void
   observeParse(parse: { thread: 'main' | 'intake' | 'worker'; durationMs: number }): void
   /** A later reader of a gauge replaces an earlier one; a reader that fails gives NaN. */

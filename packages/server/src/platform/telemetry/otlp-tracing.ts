@@ -49,7 +49,7 @@ export const TRACE_CALLERS_PER_SECOND_MAX = 100
 const TRACE_TROUBLE_LOG_MS = MINUTE_MS
 
 type OtlpOptions = {
-  /** Such as `http://collector:4318`. */
+  /** A URL such as `http://collector:4318`. */
   readonly endpoint: string
   /** The share of traces started here that are sent: 0 to 1. */
   readonly share: number

@@ -1,7 +1,7 @@
 import { transaction } from '#platform/db/db.ts'
 import { type ReadDb, readIn, type Tx } from '#store/tables.ts'
 
-/** Returns the existing value if there is one. */
+/** Returns the existing value, if any. */
 export const ensureSecret = transaction({
   name: 'ensureSecret',
   accountOf: () => null,

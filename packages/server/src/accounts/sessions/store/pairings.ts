@@ -19,7 +19,7 @@ export type Pairing = {
   expiresAtMs: number
 }
 
-/** For all addresses together. */
+/** Maximum pending pairings of all addresses together. */
 const PAIRINGS_PENDING_MAX = 10_000
 
 /** `taken` if another pairing has this code; `too_many` if PAIRINGS_PENDING_MAX are pending. */
@@ -101,7 +101,7 @@ export const markPairingApproved = transaction({
   },
 })
 
-/** Also ends an approved pairing whose key was not fetched yet. False if there is none. */
+/** Also ends an approved pairing whose key was not fetched. False if there is no such pairing. */
 export const markPairingDenied = transaction({
   name: 'denyPairing',
   accountOf: ({ accountId }) => accountId,

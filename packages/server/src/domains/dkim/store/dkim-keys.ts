@@ -28,7 +28,7 @@ export async function deleteDkimKeys(tx: Tx, ownerId: string): Promise<void> {
   await tx.query.deleteFrom('dkim_keys').where('owner_id', '=', ownerId).execute()
 }
 
-/** Ordered by selector; at most one is active. */
+/** Keys are ordered by selector; at most one is active. */
 export async function listDkimKeys(db: ReadDb, owner: DkimOwner): Promise<DkimKey[]> {
   const rows = await db.read
     .selectFrom('dkim_keys')
