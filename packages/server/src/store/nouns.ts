@@ -260,10 +260,15 @@ export const auditEntries = columns({
 })
 
 /** An empty list is stored as null. */
-const labels = coded('labels', {
-  read: (stored: string | null): string[] => (stored === null ? [] : JSON.parse(stored)),
-  write: (value) => (value.length === 0 ? null : JSON.stringify(value)),
-})
+/** An empty list is stored as null. */
+const labels = coded(
+  'labels',
+  {
+    read: (stored: string | null): string[] => (stored === null ? [] : JSON.parse(stored)),
+    write: (value) => (value.length === 0 ? null : JSON.stringify(value)),
+  },
+  ['nullable'],
+)
 
 export const threads = columns({
   id: text('id'),

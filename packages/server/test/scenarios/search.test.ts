@@ -272,8 +272,8 @@ onEachEngine('searching an inbox', (engine) => {
 
   test("the inbox's own address is found as a whole and no word of it is, sent or received", async () => {
     const desk = await world.client.inboxes.create({
-      mailboxName: 'support',
-      displayName: 'Support Desk',
+      mailboxName: 'concierge',
+      displayName: 'Concierge Desk',
     })
     const from = (sender: string, subject: string, to = desk.address, cc?: string) =>
       world.send({
@@ -290,21 +290,21 @@ onEachEngine('searching an inbox', (engine) => {
     const [local, domain] = desk.address.split('@')
     await from('ann@firm.example', 'plain')
     await from('ann@firm.example', 'tagged', `${local}+orders@${domain}`)
-    await from('ann@firm.example', 'copied', desk.address, `Support <support@other.example>`)
-    await from('support@third.example', 'sender')
-    await from('ann@firm.example', 'wanted support')
+    await from('ann@firm.example', 'copied', desk.address, `Concierge <concierge@other.example>`)
+    await from('concierge@third.example', 'sender')
+    await from('ann@firm.example', 'wanted concierge')
     const sent = { to: 'bob@friend.example', subject: 'outbound', body: 'Hello.' }
     await world.client.inboxes.send(desk.id, sent)
     const subjects = async (q: string) => {
       const { data } = await world.client.inboxes.search(desk.id, { q }).page()
       return data.map(({ subject }) => subject)
     }
-    const received = ['wanted support', 'sender', 'copied', 'tagged', 'plain']
+    const received = ['wanted concierge', 'sender', 'copied', 'tagged', 'plain']
     for (const [q, expected] of [
-      ['support', ['wanted support', 'sender', 'copied']],
-      ['supp*', ['wanted support', 'sender', 'copied']],
-      ['to:support', ['copied']],
-      ['from:support', ['sender']],
+      ['concierge', ['wanted concierge', 'sender', 'copied']],
+      ['conci*', ['wanted concierge', 'sender', 'copied']],
+      ['to:concierge', ['copied']],
+      ['from:concierge', ['sender']],
       ['desk', []],
       [`to:${domain}`, []],
       [domain ?? '', []],
