@@ -37,7 +37,7 @@ const renewedClaim = {
   inboxId: text('The inbox of the thread.'),
   owner: text('The owner in the claim.'),
   fence: count(
-    'The number of the claim. Each claim on a thread has a higher number than the claims before it, so a system that remembers the highest number can refuse late requests from earlier workers.',
+    'The number of the claim. Each claim on a thread has a higher number than those before it, so other systems can refuse requests from earlier workers.',
   ),
   expiresAt: time('When the lease expires unless it is renewed.'),
 }
@@ -136,7 +136,7 @@ export const claimOperations = {
     tag: 'Claims',
     summary: 'Claim the oldest unread threads of an inbox, or wait for one.',
     notes:
-      'A work queue in one call: claims threads that are unread, not snoozed and not claimed, starting with the one whose newest message is oldest. If no thread is available, the request waits up to waitSeconds for new mail, a thread that is released or becomes unread, an expired lease or the end of a snooze. Waiting requests are served in order of arrival. If the inbox is deleted during the wait, the response is 404. A claim for a client that has disconnected is released.',
+      'A work queue in one call: claims threads that are unread, not snoozed and not claimed, starting with the one whose newest message is oldest. If there is none, the request waits up to waitSeconds for one; waiting requests are served in order of arrival. If the inbox is deleted during the wait, the response is 404. A claim for a client that has disconnected is released.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },

@@ -68,7 +68,7 @@ export const erasureOperations = {
     tag: 'Exports and imports',
     summary: 'Erase everything about an address.',
     notes:
-      'Permanently removes every message from, to, cc or bcc the address in all inboxes of the account, including the trash, quarantine, drafts, and scheduled and held messages, and everything the service has recorded about it. Rules and suppressions for the address are kept. The receipt lists what was removed and where the address may still exist. This cannot be undone. In an account with an approver, only an approver can erase an address in the audit log.',
+      'Permanently removes every message from, to, cc or bcc the address in all inboxes of the account, including the trash, quarantine, drafts, scheduled and held messages, and all records about it. Rules and suppressions for the address are kept. The receipt lists what was removed and where the address may still exist. This cannot be undone. In an account with an approver, only an approver can erase an address in the audit log.',
     auth: 'key-or-approver',
     isRateLimited: true,
     body: CreateErasure,

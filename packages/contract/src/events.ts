@@ -332,7 +332,7 @@ export const eventOperations = {
     tag: 'Events',
     summary: 'Stream events as server-sent events.',
     notes:
-      'Each server-sent event has the event_id as its id, the event type as its event and the event as its data. After a disconnect, Last-Event-ID (or after) resumes after that event without gaps or repeats; without either, the stream begins with new events. If the event is no longer in the log, the stream resumes at its time; if Last-Event-ID is not an event id, the stream begins with new events. A comment line reports both cases. Unknown event_types are ignored if at least one type is known, and also reported in a comment line. An account may have ten streams at once. A stream whose client reads nothing for 30 seconds is closed.',
+      'Each server-sent event has the event_id as its id, the event type as its event and the event as its data. After a disconnect, Last-Event-ID (or after) resumes after that event without gaps or repeats; without either, the stream begins with new events. If the event is no longer in the log, the stream resumes at its time; if Last-Event-ID is not an event id, the stream begins with new events. Comment lines report both cases, and unknown event_types, which are ignored if at least one type is known. An account may have ten streams at once. A stream whose client reads nothing for 30 seconds is closed.',
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({

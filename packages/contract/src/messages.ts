@@ -234,7 +234,7 @@ export type HiddenTextPart = Static<typeof HiddenTextPart>
 /** Descriptions shared by messages and events. */
 export const HIDDEN_TEXTS = {
   hiddenText:
-    'Whether the inbound message has text that a person cannot see, text that may or may not be visible, or HTML or styles that were not searched for hidden text. Hidden text may be in the HTML body, in a text body written by the sender, and in attachments that mail programs do not show. Text converted from HTML excludes hidden text, except for the kind unclear, unless the HTML is too large or too deeply nested to be parsed.',
+    'Whether the inbound message has text that a person cannot see, text that may or may not be visible, or HTML or styles that were not searched for hidden text. Hidden text may be in the HTML body, in a text body written by the sender, and in attachments that mail programs do not show. Text converted from HTML excludes hidden text, except for the kind unclear and in HTML too large or deep to be parsed.',
   parts: 'Hidden text by kind. Empty if there is none, and always empty for outbound mail.',
 } as const
 
@@ -250,12 +250,12 @@ export type CategoryReason = Static<typeof CategoryReason>
 /** Descriptions shared by messages and events. */
 export const KIND_TEXTS = {
   category:
-    'The category of the mail, which is personal in case of doubt. Null on outbound mail. It is determined once, on arrival, from the header and envelope, and by a spam and virus scanner if the operator has configured one.',
+    'The category of the mail, which is personal in case of doubt. Null on outbound mail. Determined once, on arrival, from the header, the envelope and the operator’s scanner, if any.',
   reasons: 'The rules that matched; empty for mail without signs of a program or a list.',
   autoReplyable:
     'Whether a program may answer without causing a loop: false for mail from programs and lists, for reports and spam, whenever automatic is true, and on outbound mail.',
   verdict:
-    'The verdict of scanners and relaying servers; clean unless one of them reported a problem. Null if a configured scanner did not answer, and on outbound mail.',
+    'The verdict of scanners and relaying servers; clean unless one of them reported a problem. Null on outbound mail and if the scanner did not answer.',
   spamScore: 'The score of the spam scanner; null if there is none, or if it did not answer.',
 } as const
 
@@ -511,7 +511,7 @@ export const messageOperations = {
     tag: 'Messages',
     summary: 'Render a message as safe HTML.',
     notes:
-      'For display in a sandboxed frame. Scripts, forms and other active content are removed; styles are kept. A message without HTML is rendered from its text. If the HTML is too large or too complex, the text is rendered with a note. The page loads nothing from other hosts: remote images are removed or, with images=show, fetched through this service. The header X-Blocked-Images has the number of removed images. Links open in a new window where the frame allows it. The page shows the target of a suspicious link after it: one whose text names another host, whose address has a user name, or whose host mixes scripts. An outbound message looks the same in every window: it keeps only the styles that the service checks for hidden text, evaluated for a wide screen in a light theme.',
+      'For display in a sandboxed frame. Scripts, forms and other active content are removed; styles are kept. A message without HTML is rendered from its text. If the HTML is too large or too complex, the text is rendered with a note. The page loads nothing from other hosts: remote images are removed or, with images=show, fetched through this service. X-Blocked-Images is the number of removed images. Links open in a new window where the frame allows it. The page shows the target of a suspicious link after it: one whose text names another host, whose address has a user name, or whose host mixes scripts. An outbound message keeps only the styles that the service checks for hidden text, evaluated for a wide screen in a light theme.',
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters,

@@ -12,7 +12,7 @@ export const pageProperties = {
   limit: Type.Integer({
     minimum: 1,
     default: PAGE_SIZE_DEFAULT,
-    description: `Entries to return; values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
+    description: `Page size, capped at ${PAGE_SIZE_MAX}.`,
   }),
   offset: Type.Integer({
     minimum: 0,

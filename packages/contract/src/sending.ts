@@ -440,7 +440,7 @@ export const sendingOperations = {
     tag: 'Messages',
     summary: 'Forward a message to other recipients.',
     notes:
-      'A send from the inbox of the message, with the same response, limits and use of the Idempotency-Key. The new message starts a thread, and its subject is "Fwd:" followed by the original subject. The original, received or sent, follows the body with its From, Date, Subject, To and Cc lines. Its files are attached, and images in its HTML are still displayed. While a worker has claimed the thread of the message, the header Lease-Token of its claim is required.',
+      'A send from the inbox of the message, with the same response, limits and use of the Idempotency-Key. It starts a thread, with "Fwd:" before the original subject. The original follows the body with its From, Date, Subject, To and Cc lines. Its files are attached, and images in its HTML are still displayed. While a worker has claimed the thread of the message, the header Lease-Token of its claim is required.',
     auth: 'key',
     isRateLimited: true,
     parameters: { id: 'The id of a message.' },

@@ -225,12 +225,12 @@ class InboxesMethods(MoreOfInboxes):
         capitals) between two parts finds messages with either, and parentheses group parts: `a b
         OR c` means a, and b or c. `from:`, `to:` (with cc) and `subject:` before a word, a
         phrase or a parenthesis search only that field. `invo*` finds words that begin with invo.
-        `has:attachment` finds messages with attachments. `before:2026-05-31` finds messages from
-        before that day, and `after:2026-05-31` finds messages from that day or later, in UTC;
-        both also accept an ISO 8601 time. Everything else in q is treated as words; `C++`, `C#`
-        and `.NET` are words with their signs. An address matches as a whole, by its local part,
-        by its domain or by a part of its domain; the address of the inbox itself matches only as
-        a whole. A message can be found as soon as it has been received or accepted for sending.
+        `has:attachment` finds messages with attachments. `before:2026-05-31` and
+        `after:2026-05-31` limit the time: before that day, or from that day on, in UTC; both
+        also accept an ISO 8601 time. Everything else in q is treated as words; `C++`, `C#` and
+        `.NET` are words with their signs. An address matches as a whole, by its local part, by
+        its domain or by a part of its domain; the address of the inbox itself matches only as a
+        whole. A message can be found as soon as it has been received or accepted for sending.
         Only the first 64 KiB of its text are searched. With sort=rank, the newest 10,000 matches
         are ranked. Quarantined mail is not searched.
 
@@ -289,11 +289,10 @@ class InboxesMethods(MoreOfInboxes):
         """Claim the oldest unread threads of an inbox, or wait for one.
 
         A work queue in one call: claims threads that are unread, not snoozed and not claimed,
-        starting with the one whose newest message is oldest. If no thread is available, the
-        request waits up to waitSeconds for new mail, a thread that is released or becomes
-        unread, an expired lease or the end of a snooze. Waiting requests are served in order of
-        arrival. If the inbox is deleted during the wait, the response is 404. A claim for a
-        client that has disconnected is released.
+        starting with the one whose newest message is oldest. If there is none, the request waits
+        up to waitSeconds for one; waiting requests are served in order of arrival. If the inbox
+        is deleted during the wait, the response is 404. A claim for a client that has
+        disconnected is released.
         """
         return await self._json("inboxes.claimThreads", path={"id": inbox_id}, body={"owner": owner,
             "leaseSeconds": lease_seconds, "max": max, "waitSeconds": wait_seconds,
@@ -849,12 +848,12 @@ class MessagesMethods(Namespace):
         capitals) between two parts finds messages with either, and parentheses group parts: `a b
         OR c` means a, and b or c. `from:`, `to:` (with cc) and `subject:` before a word, a
         phrase or a parenthesis search only that field. `invo*` finds words that begin with invo.
-        `has:attachment` finds messages with attachments. `before:2026-05-31` finds messages from
-        before that day, and `after:2026-05-31` finds messages from that day or later, in UTC;
-        both also accept an ISO 8601 time. Everything else in q is treated as words; `C++`, `C#`
-        and `.NET` are words with their signs. An address matches as a whole, by its local part,
-        by its domain or by a part of its domain; the address of the inbox itself matches only as
-        a whole. A message can be found as soon as it has been received or accepted for sending.
+        `has:attachment` finds messages with attachments. `before:2026-05-31` and
+        `after:2026-05-31` limit the time: before that day, or from that day on, in UTC; both
+        also accept an ISO 8601 time. Everything else in q is treated as words; `C++`, `C#` and
+        `.NET` are words with their signs. An address matches as a whole, by its local part, by
+        its domain or by a part of its domain; the address of the inbox itself matches only as a
+        whole. A message can be found as soon as it has been received or accepted for sending.
         Only the first 64 KiB of its text are searched. With sort=rank, the newest 10,000 matches
         are ranked. Quarantined mail is not searched. Across several inboxes, pages end after the
         first 1,000 matches.
@@ -941,12 +940,12 @@ class MessagesMethods(Namespace):
         For display in a sandboxed frame. Scripts, forms and other active content are removed;
         styles are kept. A message without HTML is rendered from its text. If the HTML is too
         large or too complex, the text is rendered with a note. The page loads nothing from other
-        hosts: remote images are removed or, with images=show, fetched through this service. The
-        header X-Blocked-Images has the number of removed images. Links open in a new window
-        where the frame allows it. The page shows the target of a suspicious link after it: one
-        whose text names another host, whose address has a user name, or whose host mixes
-        scripts. An outbound message looks the same in every window: it keeps only the styles
-        that the service checks for hidden text, evaluated for a wide screen in a light theme.
+        hosts: remote images are removed or, with images=show, fetched through this service.
+        X-Blocked-Images is the number of removed images. Links open in a new window where the
+        frame allows it. The page shows the target of a suspicious link after it: one whose text
+        names another host, whose address has a user name, or whose host mixes scripts. An
+        outbound message keeps only the styles that the service checks for hidden text, evaluated
+        for a wide screen in a light theme.
         """
         return await self._text("messages.html", path={"id": message_id}, query={"images": images,
             "text": text})
@@ -984,11 +983,10 @@ class MessagesMethods(Namespace):
         """Forward a message to other recipients.
 
         A send from the inbox of the message, with the same response, limits and use of the
-        Idempotency-Key. The new message starts a thread, and its subject is "Fwd:" followed by
-        the original subject. The original, received or sent, follows the body with its From,
-        Date, Subject, To and Cc lines. Its files are attached, and images in its HTML are still
-        displayed. While a worker has claimed the thread of the message, the header Lease-Token
-        of its claim is required.
+        Idempotency-Key. It starts a thread, with "Fwd:" before the original subject. The
+        original follows the body with its From, Date, Subject, To and Cc lines. Its files are
+        attached, and images in its HTML are still displayed. While a worker has claimed the
+        thread of the message, the header Lease-Token of its claim is required.
 
         Specific error codes: missing_idempotency_key, idempotency_key_reused,
         recipient_not_permitted, content_not_permitted, feature_requires_paid_plan,
@@ -1390,11 +1388,10 @@ class ErasuresMethods(MoreOfErasures):
         """Erase everything about an address.
 
         Permanently removes every message from, to, cc or bcc the address in all inboxes of the
-        account, including the trash, quarantine, drafts, and scheduled and held messages, and
-        everything the service has recorded about it. Rules and suppressions for the address are
-        kept. The receipt lists what was removed and where the address may still exist. This
-        cannot be undone. In an account with an approver, only an approver can erase an address
-        in the audit log.
+        account, including the trash, quarantine, drafts, scheduled and held messages, and all
+        records about it. Rules and suppressions for the address are kept. The receipt lists what
+        was removed and where the address may still exist. This cannot be undone. In an account
+        with an approver, only an approver can erase an address in the audit log.
 
         Specific error codes: approver_required, transfer_limit_reached.
         """
@@ -1746,10 +1743,9 @@ class EventsMethods(MoreOfEvents):
         event as its data. After a disconnect, Last-Event-ID (or after) resumes after that event
         without gaps or repeats; without either, the stream begins with new events. If the event
         is no longer in the log, the stream resumes at its time; if Last-Event-ID is not an event
-        id, the stream begins with new events. A comment line reports both cases. Unknown
-        event_types are ignored if at least one type is known, and also reported in a comment
-        line. An account may have ten streams at once. A stream whose client reads nothing for 30
-        seconds is closed.
+        id, the stream begins with new events. Comment lines report both cases, and unknown
+        event_types, which are ignored if at least one type is known. An account may have ten
+        streams at once. A stream whose client reads nothing for 30 seconds is closed.
         """
         return await self._stream("events.stream", query={"order": order, "after": after,
             "event_types": event_types, "inbox_id": inbox_id, "categories": categories})

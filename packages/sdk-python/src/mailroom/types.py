@@ -465,9 +465,8 @@ class Claim(TypedDict):
     owner: str
     """The owner in the claim."""
     fence: int
-    """The number of the claim. Each claim on a thread has a higher number than the claims before
-    it, so a system that remembers the highest number can refuse late requests from earlier
-    workers.
+    """The number of the claim. Each claim on a thread has a higher number than those before it, so
+    other systems can refuse requests from earlier workers.
     """
     expiresAt: str
     """When the lease expires unless it is renewed."""
@@ -487,9 +486,8 @@ class ClaimedThread(TypedDict):
     owner: str
     """The owner in the claim."""
     fence: int
-    """The number of the claim. Each claim on a thread has a higher number than the claims before
-    it, so a system that remembers the highest number can refuse late requests from earlier
-    workers.
+    """The number of the claim. Each claim on a thread has a higher number than those before it, so
+    other systems can refuse requests from earlier workers.
     """
     expiresAt: str
     """When the lease expires unless it is renewed."""
@@ -1034,8 +1032,8 @@ class _EventMessageRequired(_EventMessageWords):
     """Whether the inbound message has text that a person cannot see, text that may or may not be
     visible, or HTML or styles that were not searched for hidden text. Hidden text may be in the
     HTML body, in a text body written by the sender, and in attachments that mail programs do not
-    show. Text converted from HTML excludes hidden text, except for the kind unclear, unless the
-    HTML is too large or too deeply nested to be parsed.
+    show. Text converted from HTML excludes hidden text, except for the kind unclear and in HTML
+    too large or deep to be parsed.
     """
     hidden_text_parts: List[HiddenTextPart]
     """Hidden text by kind. Empty if there is none, and always empty for outbound mail."""
@@ -1056,15 +1054,15 @@ class _EventMessageRequired(_EventMessageWords):
     for reports and spam, whenever automatic is true, and on outbound mail.
     """
     category: MessageCategory | None
-    """The category of the mail, which is personal in case of doubt. Null on outbound mail. It is
-    determined once, on arrival, from the header and envelope, and by a spam and virus scanner if
-    the operator has configured one.
+    """The category of the mail, which is personal in case of doubt. Null on outbound mail.
+    Determined once, on arrival, from the header, the envelope and the operator’s scanner, if
+    any.
     """
     category_reasons: List[CategoryReason]
     """The rules that matched; empty for mail without signs of a program or a list."""
     verdict: Literal["clean", "spam", "malicious", None]
     """The verdict of scanners and relaying servers; clean unless one of them reported a problem.
-    Null if a configured scanner did not answer, and on outbound mail.
+    Null on outbound mail and if the scanner did not answer.
     """
     spam_score: float | None
     """The score of the spam scanner; null if there is none, or if it did not answer."""
@@ -1102,15 +1100,15 @@ class EventQuarantined(_EventQuarantinedWords):
     auto_replyable: bool
     """Always false, because a message outside any inbox cannot be answered."""
     category: MessageCategory | None
-    """The category of the mail, which is personal in case of doubt. Null on outbound mail. It is
-    determined once, on arrival, from the header and envelope, and by a spam and virus scanner if
-    the operator has configured one.
+    """The category of the mail, which is personal in case of doubt. Null on outbound mail.
+    Determined once, on arrival, from the header, the envelope and the operator’s scanner, if
+    any.
     """
     category_reasons: List[CategoryReason]
     """The rules that matched; empty for mail without signs of a program or a list."""
     verdict: Literal["clean", "spam", "malicious", None]
     """The verdict of scanners and relaying servers; clean unless one of them reported a problem.
-    Null if a configured scanner did not answer, and on outbound mail.
+    Null on outbound mail and if the scanner did not answer.
     """
     spam_score: float | None
     """The score of the spam scanner; null if there is none, or if it did not answer."""
@@ -1774,8 +1772,8 @@ class Message(TypedDict):
     """Whether the inbound message has text that a person cannot see, text that may or may not be
     visible, or HTML or styles that were not searched for hidden text. Hidden text may be in the
     HTML body, in a text body written by the sender, and in attachments that mail programs do not
-    show. Text converted from HTML excludes hidden text, except for the kind unclear, unless the
-    HTML is too large or too deeply nested to be parsed.
+    show. Text converted from HTML excludes hidden text, except for the kind unclear and in HTML
+    too large or deep to be parsed.
     """
     hiddenTextParts: List[HiddenTextPart]
     """Hidden text by kind. Empty if there is none, and always empty for outbound mail."""
@@ -1804,9 +1802,9 @@ class Message(TypedDict):
     automaticReason: str | None
     """Why the message is considered automatic."""
     category: MessageCategory | None
-    """The category of the mail, which is personal in case of doubt. Null on outbound mail. It is
-    determined once, on arrival, from the header and envelope, and by a spam and virus scanner if
-    the operator has configured one.
+    """The category of the mail, which is personal in case of doubt. Null on outbound mail.
+    Determined once, on arrival, from the header, the envelope and the operator’s scanner, if
+    any.
     """
     categoryReasons: List[CategoryReason]
     """The rules that matched; empty for mail without signs of a program or a list."""
@@ -1816,7 +1814,7 @@ class Message(TypedDict):
     """
     verdict: Literal["clean", "spam", "malicious", None]
     """The verdict of scanners and relaying servers; clean unless one of them reported a problem.
-    Null if a configured scanner did not answer, and on outbound mail.
+    Null on outbound mail and if the scanner did not answer.
     """
     spamScore: float | None
     """The score of the spam scanner; null if there is none, or if it did not answer."""
@@ -2406,9 +2404,8 @@ class RenewedClaim(TypedDict):
     owner: str
     """The owner in the claim."""
     fence: int
-    """The number of the claim. Each claim on a thread has a higher number than the claims before
-    it, so a system that remembers the highest number can refuse late requests from earlier
-    workers.
+    """The number of the claim. Each claim on a thread has a higher number than those before it, so
+    other systems can refuse requests from earlier workers.
     """
     expiresAt: str
     """When the lease expires unless it is renewed."""
