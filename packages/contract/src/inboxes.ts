@@ -142,7 +142,7 @@ export const inboxOperations = {
     path: '/v1/inboxes',
     tag: 'Inboxes',
     summary: 'List inboxes.',
-    notes: `Newest first. With metadata, total counts up to ${COUNTED_MAX}.`,
+    notes: `Newest first. With metadata, total is at most ${COUNTED_MAX}.`,
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({

@@ -29,7 +29,7 @@ export function filterProperties(of: { from: string; since: string; files: strin
 const MailFilters = Type.Object(filterProperties({ from: '', since: '', files: '' }))
 export type MailFilters = Static<typeof MailFilters>
 
-export const FILTER_NOTES = `The filters from, to, subject, since, until and has_attachment must all match, and total then counts up to ${COUNTED_MAX}. A filtered list takes at most 5 seconds; isComplete is false if it ended before the entire inbox was examined. In a large inbox, a word search is faster than a filter with few matches.`
+export const FILTER_NOTES = `The filters from, to, subject, since, until and has_attachment must all match, and total is then at most ${COUNTED_MAX}. A filtered list takes at most 5 seconds; isComplete is false if it ended before the entire inbox was examined. In a large inbox, a word search is faster than a filter with few matches.`
 
 export function filteredListOf<Item extends TSchema>(item: Item, description: string) {
   const { data, total } = listOf(item, description).properties

@@ -384,7 +384,7 @@ export const messageOperations = {
     path: '/v1/inboxes/{id}/messages',
     tag: 'Messages',
     summary: 'List messages of an inbox.',
-    notes: `${FILTER_NOTES} With labels, total counts up to ${COUNTED_MAX} too. ${LISTED_BODIES_NOTE}`,
+    notes: `${FILTER_NOTES} With labels, total is also at most ${COUNTED_MAX}. ${LISTED_BODIES_NOTE}`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -416,7 +416,7 @@ export const messageOperations = {
     path: '/v1/search',
     tag: 'Messages',
     summary: 'Search the mail of all inboxes.',
-    notes: `${SEARCH_NOTES} Across several inboxes, pages end after the first 1,000 matches.`,
+    notes: `${SEARCH_NOTES} Across several inboxes, only the first 1,000 matches can be paged through.`,
     auth: 'key-or-approver',
     isRateLimited: true,
     query: Type.Object({

@@ -118,7 +118,7 @@ export const pairingOperations = {
     tag: 'Console',
     summary: 'Poll a pairing by URL.',
     notes:
-      'Prefer POST: proxies log URLs, and anyone who reads the requestId there first can obtain the key.',
+      'Prefer POST: proxies log URLs, and anyone who finds the requestId in a log before you poll can obtain the key.',
     auth: 'none',
     isRateLimited: false,
     query: PollPairingByUrl,

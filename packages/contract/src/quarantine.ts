@@ -118,7 +118,7 @@ export const quarantineOperations = {
     tag: 'Senders',
     summary: 'Release a quarantined message.',
     notes:
-      'Delivers the message to the inbox, with its thread and a message.received event. If the inbox already has the same message, the existing message is returned. Sender rules are unchanged and apply to the next message of the sender. A message with malware can be released too, so check it first.',
+      'Delivers the message to the inbox, adds it to a thread, and emits a message.received event. If the inbox already has the same message, the existing message is returned. Sender rules are unchanged and apply to the next message of the sender. A message with malware can be released too, so check it first.',
     auth: 'key',
     isRateLimited: true,
     parameters: quarantined,

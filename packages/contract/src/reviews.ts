@@ -336,7 +336,7 @@ export const reviewOperations = {
     method: 'POST',
     path: '/reviews/{token}/approve',
     tag: 'Reviews',
-    summary: 'Approve the held message of a link.',
+    summary: 'Approve a held message by link.',
     notes:
       'The link is bound to the review, its digest and the approver, and works until the review is decided. The request body is ignored.',
     auth: 'none',
@@ -349,7 +349,7 @@ export const reviewOperations = {
     method: 'POST',
     path: '/reviews/{token}/reject',
     tag: 'Reviews',
-    summary: 'Reject the held message of a link.',
+    summary: 'Reject a held message by link.',
     notes:
       'Like the approval link, this link works until the review is decided. The request body is ignored.',
     auth: 'none',

@@ -498,7 +498,7 @@ export const sendingOperations = {
     path: '/v1/inboxes/{id}/scheduled',
     tag: 'Messages',
     summary: 'List scheduled messages of an inbox.',
-    notes: `Ordered by scheduled time, the next one first. ${LISTED_BODIES_NOTE}`,
+    notes: `Ordered by scheduled time, soonest first. ${LISTED_BODIES_NOTE}`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },

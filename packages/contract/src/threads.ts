@@ -136,7 +136,7 @@ export const threadOperations = {
     path: '/v1/inboxes/{id}/threads',
     tag: 'Threads',
     summary: 'List threads of an inbox.',
-    notes: `Ordered by newest message, newest first. With labels, metadata, assignee or snoozed, total counts up to ${COUNTED_MAX}. A thread matches from, to, subject and has_attachment if one of its messages matches all of them. ${FILTER_NOTES}`,
+    notes: `Ordered by newest message, newest first. With labels, metadata, assignee or snoozed, total is at most ${COUNTED_MAX}. A thread matches from, to, subject and has_attachment if one of its messages matches all of them. ${FILTER_NOTES}`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },

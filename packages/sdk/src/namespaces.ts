@@ -128,7 +128,7 @@ export function inboxes(api: Api) {
     /** Permanently deletes the inbox with its messages, threads and attachments. */
     delete: (id: string, options?: RequestOptions) =>
       api.carryOut({ id: 'inboxes.delete', path: { id }, options }),
-    /** Scheduled messages, the next one first. */
+    /** Scheduled messages, soonest first. */
     scheduled: (id: string, options: ListOptions<'inboxes.scheduled'> = {}) =>
       api.list('inboxes.scheduled', { id }, options),
     /** Waits up to a minute in one request for `{ message }`, which is null if none matched. */
@@ -180,7 +180,10 @@ export function threads(api: Api) {
       body: BodyOf<'threads.releaseClaim'> = {},
       options?: RequestOptions,
     ) => api.call({ id: 'threads.releaseClaim', path: { id }, body, options }),
-    /** Moves the thread to the trash, to be restored within 30 days; `permanent` deletes it. */
+    /**
+     * Moves the thread to the trash, where it can be restored for 30 days; `permanent` deletes it
+     * instead.
+     */
     delete: (
       id: string,
       { permanent, ...options }: QueryOf<'threads.delete'> & RequestOptions = {},

@@ -78,7 +78,7 @@ export function FormDialog({
   title: string
   /** Label of the submit button. */
   action: string
-  /** Label of the button that cancels. */
+  /** Label of the cancel button. */
   dismiss?: string
   submit: () => Promise<unknown>
   onClose: () => void

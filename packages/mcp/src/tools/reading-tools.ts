@@ -216,7 +216,7 @@ export const deleteThread = defineTool({
   name: 'delete_thread',
   title: 'Move a thread to the trash',
   description:
-    'Move a thread with all its messages to the trash, which lists and searches exclude. A person can restore it for 30 days. Only for mail that is not needed; call mark_thread for mail that is handled.',
+    'Move a thread with all its messages to the trash, which lists and searches exclude. A person can restore it for 30 days. Use only for mail that is no longer needed; for mail that has been handled, call mark_thread.',
   input: { thread_id: id('The id of a thread (thr_…).') },
   isReading: false,
   isIdempotent: true,

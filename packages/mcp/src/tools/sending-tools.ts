@@ -240,7 +240,7 @@ async function send(
   )
 }
 
-/** Rethrows, fenced if an address in the text comes from the original message. */
+/** Rethrows the error, with its text fenced if it contains an address from the original message. */
 export function failFenced(thrown: unknown, isOfMail: boolean): never {
   if (!isOfMail || !(thrown instanceof MailroomError)) throw thrown
   const told = explain(thrown)

@@ -195,7 +195,7 @@ class InboxesMethods(MoreOfInboxes):
     ) -> Listing[Inbox]:
         """List inboxes.
 
-        Newest first. With metadata, total counts up to 10000.
+        Newest first. With metadata, total is at most 10000.
         """
         return self._list("inboxes.list", query={"podId": pod_id, "metadata": metadata,
             "limit": limit, "offset": offset})
@@ -452,7 +452,7 @@ class InboxesMethods(MoreOfInboxes):
     ) -> Listing[Message]:
         """List scheduled messages of an inbox.
 
-        Ordered by scheduled time, the next one first. Bodies are truncated at 256 KiB, and
+        Ordered by scheduled time, soonest first. Bodies are truncated at 256 KiB, and
         isTruncated is then true; GET /v1/messages/{id} returns them in full.
         """
         return self._list("inboxes.scheduled", path={"id": inbox_id}, query={"limit": limit,
@@ -645,11 +645,11 @@ class ThreadsMethods(Namespace):
         """List threads of an inbox.
 
         Ordered by newest message, newest first. With labels, metadata, assignee or snoozed,
-        total counts up to 10000. A thread matches from, to, subject and has_attachment if one of
+        total is at most 10000. A thread matches from, to, subject and has_attachment if one of
         its messages matches all of them. The filters from, to, subject, since, until and
-        has_attachment must all match, and total then counts up to 10000. A filtered list takes
-        at most 5 seconds; isComplete is false if it ended before the entire inbox was examined.
-        In a large inbox, a word search is faster than a filter with few matches.
+        has_attachment must all match, and total is then at most 10000. A filtered list takes at
+        most 5 seconds; isComplete is false if it ended before the entire inbox was examined. In
+        a large inbox, a word search is faster than a filter with few matches.
         """
         return self._list("threads.list", path={"id": inbox_id}, query={"is_read": is_read,
             "category": category, "from": from_, "to": to, "subject": subject, "since": since,
@@ -816,9 +816,9 @@ class MessagesMethods(Namespace):
         """List messages of an inbox.
 
         The filters from, to, subject, since, until and has_attachment must all match, and total
-        then counts up to 10000. A filtered list takes at most 5 seconds; isComplete is false if
-        it ended before the entire inbox was examined. In a large inbox, a word search is faster
-        than a filter with few matches. With labels, total counts up to 10000 too. Bodies are
+        is then at most 10000. A filtered list takes at most 5 seconds; isComplete is false if it
+        ended before the entire inbox was examined. In a large inbox, a word search is faster
+        than a filter with few matches. With labels, total is also at most 10000. Bodies are
         truncated at 256 KiB, and isTruncated is then true; GET /v1/messages/{id} returns them in
         full.
         """
@@ -853,8 +853,8 @@ class MessagesMethods(Namespace):
         its domain or by a part of its domain; the address of the inbox itself matches only as a
         whole. A message can be found as soon as it has been received or accepted for sending.
         Only the first 64 KiB of its text are searched. With sort=rank, the newest 10,000 matches
-        are ranked. Quarantined mail is not searched. Across several inboxes, pages end after the
-        first 1,000 matches.
+        are ranked. Quarantined mail is not searched. Across several inboxes, only the first
+        1,000 matches can be paged through.
 
         Specific error codes: invalid_query.
         """
@@ -1274,8 +1274,9 @@ class ExportsMethods(MoreOfExports):
         """Export an inbox or a pod as a file.
 
         Set either inboxId or podId. The file is written in the background: GET /v1/exports/{id}
-        returns its progress and then the signed url. It contains every message in the inbox at
-        the time it is written, except the trash, with the raw bytes as received or sent.
+        returns its progress and then the signed url. The file contains every message that is in
+        the inbox when the file is written, except those in the trash, with the raw bytes as
+        received or sent.
 
         Specific error codes: not_found, invalid_pod, storage_quota_reached,
         transfer_limit_reached.
@@ -1684,10 +1685,10 @@ class QuarantineMethods(Namespace):
     ) -> Message:
         """Release a quarantined message.
 
-        Delivers the message to the inbox, with its thread and a message.received event. If the
-        inbox already has the same message, the existing message is returned. Sender rules are
-        unchanged and apply to the next message of the sender. A message with malware can be
-        released too, so check it first.
+        Delivers the message to the inbox, adds it to a thread, and emits a message.received
+        event. If the inbox already has the same message, the existing message is returned.
+        Sender rules are unchanged and apply to the next message of the sender. A message with
+        malware can be released too, so check it first.
         """
         return self._json("quarantine.release", path={"id": quarantine_id})
 
@@ -2120,7 +2121,7 @@ class ReviewsMethods(Namespace):
         self,
         token: str,
     ) -> str:
-        """Approve the held message of a link.
+        """Approve a held message by link.
 
         The link is bound to the review, its digest and the approver, and works until the review
         is decided. The request body is ignored.
@@ -2133,7 +2134,7 @@ class ReviewsMethods(Namespace):
         self,
         token: str,
     ) -> str:
-        """Reject the held message of a link.
+        """Reject a held message by link.
 
         Like the approval link, this link works until the review is decided. The request body is
         ignored.
@@ -2211,8 +2212,8 @@ class PairingMethods(Namespace):
     ) -> PairingPollByUrlAnswer | PairingPollByUrlAnswer2:
         """Poll a pairing by URL.
 
-        Prefer POST: proxies log URLs, and anyone who reads the requestId there first can obtain
-        the key.
+        Prefer POST: proxies log URLs, and anyone who finds the requestId in a log before you
+        poll can obtain the key.
 
         Specific error codes: not_found, api_key_limit_reached, rate_limit_exceeded.
         """

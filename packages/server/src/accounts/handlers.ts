@@ -103,7 +103,7 @@ function podHandlers(deps: Deps): HandlersOf<'pods'> {
 }
 
 const POLICY_LEFT =
-  'The pod has a policy. An approver has to remove that first: a new pod could have the same clientId without it.'
+  'The pod has a policy. An approver has to remove the policy first: otherwise the pod could be created again with the same clientId but without the policy.'
 
 async function getPod({ db }: { db: Db }, accountId: string, pod: string): Promise<Pod> {
   const found = await findPod(db, accountId, pod)

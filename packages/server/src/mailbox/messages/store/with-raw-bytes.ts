@@ -29,7 +29,8 @@ export async function withRawBytes<Outcome>(
   if (isBlob) await deps.blobs?.put(id, raw)
   try {
     // If the machine was suspended for long, the blob may have been removed as an orphan.
-    if (isBlob && !isInTime()) throw new StorageError('busy', 'The bytes were stored too long ago.')
+    if (isBlob && !isInTime())
+      throw new StorageError('busy', 'Too much time has passed since the raw message was stored.')
     const outcome = await steps.write({
       id,
       sha256,
