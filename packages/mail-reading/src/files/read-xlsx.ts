@@ -218,7 +218,7 @@ type Cell = { column: number; type: string; style: number; text: string; hasForm
 
 /** The file format allows at most this many columns. */
 const COLUMNS_MAX = 16_384
-/** Maximum UTF-16 units of one sheet; the text of a file is shorter. */
+/** Maximum UTF-16 code units read from one sheet; higher than FILE_TEXT_LENGTH_MAX. */
 const SHEET_LENGTH_MAX = 1_200_000
 
 class Sheet implements XmlReader {

@@ -217,13 +217,13 @@ function hasNoSize(styles: Styles, fontPx: number): boolean {
     /^(?:hidden|clip|scroll|auto)/.test(styles.get(`overflow-${axis}`) ?? '') ||
     /strict|paint|content/.test(contained)
   if (isLow(1) && isNarrow(1) && !/^inline/.test(styles.get('display') ?? '')) return true
-  // A quarter of a letter is unreadable.
+  // A letter of which only a quarter is visible is unreadable.
   const little = Math.max(1, fontPx / 4)
   const hasNoLines = isAtMost('line-height', 0) && !styles.has('height')
   return (hides('y') && (isLow(little) || hasNoLines)) || (hides('x') && isNarrow(little))
 }
 
-/** More pixels than the width of any box in mail. */
+/** More pixels than any box in mail is wide. */
 const AWAY_PX = 500
 
 function isAway(styles: Styles, fontPx: number): boolean {

@@ -185,7 +185,8 @@ function fromSpace([space = '', ...parts]: readonly string[]): Colour | null {
 }
 
 /**
- * Always mixes in sRGB, in which similar colours stay similar. light-dark() means the light colour.
+ * Always mixes in sRGB, in which similar colours stay similar. Uses the light colour of
+ * light-dark().
  */
 function fromColours(name: string, parts: readonly string[]): Colour | null {
   if (name === 'light-dark') return readColour(parts[0] ?? '')

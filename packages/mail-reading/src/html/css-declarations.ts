@@ -128,14 +128,14 @@ export function resolve(declaration: Declaration, variables: Variables): Declara
 /** Values of variables by name; undefined for an unset variable. */
 export type Variables = { readonly get: (name: string) => string | undefined }
 
-/** Real mail has two substitutions per value. */
+/** Maximum substitutions per value; real mail has two. */
 const SUBSTITUTIONS_MAX = 16
 /** Replaces a value that is not evaluated, whose effect is therefore unclear. */
 const UNREAD = 'if()'
 
 /**
- * Substitutes the variables in a value. Null if one is unset and has no fallback. Screen insets are
- * zero, as on a desktop.
+ * Substitutes the variables in a value. Returns null if a variable is unset and has no fallback.
+ * Safe-area insets are zero, as on a desktop.
  */
 export function substitute(value: string, variables: Variables): string | null {
   let text = value

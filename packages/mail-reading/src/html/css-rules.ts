@@ -53,7 +53,7 @@ export class StyleSheet {
   readonly #byKey = new Map<string, readonly StyleRule[]>()
   #names: ReadonlySet<string> | null = null
 
-  /** Only the first STYLE_LENGTH_MAX characters and RULES_MAX rules are used. */
+  /** Uses only the first STYLE_LENGTH_MAX characters and RULES_MAX rules. */
   constructor(sheets: SheetTexts, tree: HtmlParent) {
     this.#rules = rulesOf(sheets)
     this.#tree = tree
@@ -495,7 +495,7 @@ function endOfString(text: string, at: number): number {
   return end === -1 ? text.length : end
 }
 
-/** The index after the bracket, of any kind, that matches the one before `from`. */
+/** The index just past the bracket, of any kind, that closes the one before `from`. */
 function closingOf(text: string, from: number): number {
   let depth = 1
   for (let at = from; at < text.length; at++) {

@@ -52,7 +52,7 @@ const SYNTAX: Readonly<Record<string, string>> = {
   '-webkit-text-security': 'none | disc | circle | square',
   'mix-blend-mode': `normal | multiply | screen | overlay | darken | lighten | color-dodge | color-burn | hard-light
     | soft-light | difference | exclusion | hue | saturation | color | luminosity | plus-darker | plus-lighter`,
-  // Only Word and Outlook have this property.
+  // Only Word and Outlook support this property.
   'mso-hide': 'all | none | screen | no',
 }
 
@@ -175,9 +175,7 @@ function withoutMath(value: string): string | null {
 
 const MATH = /(?<![\w-])(?:calc|min|max|clamp|round|mod|rem|abs|sign|hypot|sqrt|pow|exp|log)\(/
 
-/**
- * The index after the bracket that closes the call. `at` is the index after the opening bracket.
- */
+/** The index just past the bracket that closes the call. `at` is just past the opening bracket. */
 export function endOfCall(text: string, at: number): number {
   let depth = 1
   let end = at

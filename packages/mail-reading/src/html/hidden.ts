@@ -230,7 +230,7 @@ function isPixel(element: HtmlElement, styles: Styles, fontPx: number): boolean 
   })
 }
 
-/** The text of a form control becomes text of the document. */
+/** Turns the text of a form control into text of the document. */
 function keepValue(element: HtmlElement, value: string, boxes: Boxes, walk: Walk): void {
   const node = { nodeName: '#text' as const, value, parentNode: element }
   if (!isKept(node, boxes, walk)) return

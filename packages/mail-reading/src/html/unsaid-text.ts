@@ -16,7 +16,7 @@ import { drawnValue, NO_TEXT } from './undrawn.ts'
 const COMPARED_LENGTH_MAX = 256 * 1024
 
 /**
- * Number of code points in the sections of `text` that are missing in `html`. Hidden text in the
+ * Number of code points in the sections of `text` that are missing from `html`. Hidden text in the
  * HTML is not missing, because it is reported separately. Link addresses, quotation marks, pictures
  * and layout are ignored. Returns 0 for HTML that cannot be parsed. Runs in linear time.
  */

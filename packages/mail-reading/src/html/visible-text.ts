@@ -3,8 +3,8 @@ import { RemovalTally, stripInvisible } from '#view/removal.ts'
 import { mayHide, removeHidden } from './hidden.ts'
 
 /**
- * Converts HTML to plain text without hidden content. HTML beyond a bound of `readHtml` only loses
- * its tags. Never throws; too slow for the main thread.
+ * Converts HTML to plain text without hidden content. If the HTML exceeds a bound of `readHtml`,
+ * only its tags are removed. Never throws. Too slow for the main thread.
  */
 export function visibleTextOf(html: string): string {
   return stripInvisible(textFromHtml(html, pruneHidden(html)), new RemovalTally())

@@ -11,7 +11,7 @@ import { BASE62, type Chance, randomText } from '#platform/chance.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { Store } from '#store/store.ts'
 
-/** An API key, or only the operator on the machine, may create an account's first approver. */
+/** Whether any API key may create an account's first approver, or only the operator. */
 export type FirstApprover = { readonly firstApprover: 'key' | 'machine' }
 
 export type OwnDomains = {
@@ -19,7 +19,7 @@ export type OwnDomains = {
   isDomainHere(domain: string): Promise<boolean>
 }
 
-/** The token is only in this result. `bad_request` if an inbox could read the address's mail. */
+/** Only this result contains the token. `bad_request` if an inbox could read the address's mail. */
 export async function createApprover(
   deps: Store & { chance: Chance } & OwnDomains & FirstApprover,
   input: { accountId: string; name: string; email: string | null; actor: Actor },
@@ -55,7 +55,7 @@ export async function createApprover(
   )
 }
 
-/** Takes effect on the next request. A second call is `not_found`. */
+/** Takes effect on the next request. A second call throws `not_found`. */
 export async function deleteApprover(
   { db, clock, makeId }: Store,
   input: { accountId: string; approverId: string; actor: Actor },

@@ -30,14 +30,14 @@ export async function createAccount(
 }
 
 /**
- * Null if an account exists. Calls `announce` before the write: a crash in between leaves a token
- * without an account, but never a key that was not announced.
+ * Returns null if an account exists. Calls `announce` before the write, so that a crash may leave a
+ * token without an account, but never a key that was not announced.
  */
 export async function createFirstAccount(
   deps: CreateDeps,
   input: { plan: Plan; token: string | null; announce?(account: NewAccount): void },
 ): Promise<NewAccount | null> {
-  // Reads first, because a service that starts on a full disk cannot write.
+  // Reads first, because a service on a full disk must be able to start.
   const { total } = await listAccounts(deps.db, { limit: 1, offset: 0 })
   if (total > 0) return null
   const { plan, token, announce } = input

@@ -1,4 +1,4 @@
-// Whether an account's audit names an address. Erasing that address would remove evidence.
+// Whether an account's audit log names an address. Erasing that address would remove evidence.
 
 import { sql } from 'kysely'
 import { replaceAddress } from '#platform/address-text.ts'
@@ -10,7 +10,7 @@ const STEP_ENTRIES = 500
 
 type Asked = { engine: Engine; accountId: string; addressKey: string }
 
-/** Also true if the search ended early, because the answer is then unknown. */
+/** Also true if the search was aborted, because the answer is then unknown. */
 export const isAudited: LongRead<Tables, Asked, boolean> = {
   name: 'isAudited',
   async run(db, { engine, accountId, addressKey }, signal) {

@@ -1,5 +1,5 @@
-// When all connections are used, a new one replaces a silent one, or one of the address with the
-// most. So a few clients cannot lock out the others.
+// When all connections are in use, a new one replaces a silent connection, or one of the client
+// with the most. A few clients therefore cannot lock out others.
 
 import type { Server } from 'node:http'
 import type { BlockList, Socket } from 'node:net'
@@ -26,7 +26,7 @@ export function watchConnections(
 ): { end(): void } {
   /** Connections by client, oldest first. */
   const groups = new Map<string, Set<Socket>>()
-  /** With start times. A connection that has sent something is removed late. */
+  /** Silent connections with start times. A connection that has sent data is removed later. */
   const silent = new Map<Socket, number>()
   let count = 0
   server.on('connection', (socket: Socket) => {

@@ -89,7 +89,7 @@ async function answer(
   const encodings = acceptedEncodings(request.headers['accept-encoding'])
   const file = path === '' ? null : await files.find(path, encodings)
   if (file !== null) return sendFile(request, reply, file)
-  // A page instead of a script would hide that the script is missing.
+  // Sending the page instead of a script would hide that the script is missing.
   if (path.startsWith('assets/')) throw problem('not_found')
   const page = await files.find(PAGE, encodings)
   if (page !== null) return sendFile(request, reply, page)
@@ -111,7 +111,7 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: BuiltFile)
   return reply.send(Buffer.from(content.buffer, content.byteOffset, content.byteLength))
 }
 
-/** A browser gets a page that reloads itself, a program an error. */
+/** Sends a browser a page that reloads itself, and a program an error. */
 function sendAbsence(request: FastifyRequest, reply: FastifyReply, why: string): FastifyReply {
   if (!request.headers.accept?.includes('text/html')) {
     throw problem('service_unavailable', why, { retryAfterSeconds: 1 })
@@ -134,7 +134,6 @@ function isListed(field: string | undefined, etag: string): boolean {
 type BuiltFile = {
   readonly content: Uint8Array
   readonly contentType: string
-  /** A hash of the encoded content. */
   readonly etag: string
   readonly encoding: Encoding | null
   /** Whether the file's name changes with its content. */
@@ -142,7 +141,7 @@ type BuiltFile = {
 }
 
 type BuiltFiles = {
-  /** Finds the first existing encoding of the current file; null without such a file. */
+  /** Finds the first existing encoding of the current file; null if there is no such file. */
   find(path: string, encodings: readonly Encoding[]): Promise<BuiltFile | null>
 }
 

@@ -65,7 +65,7 @@ export function hashRequest({ operationId, path, body }: HashedRequest): Uint8Ar
   return hash.digest()
 }
 
-/** Values of sends that mean the same as a missing field. Null does for every field. */
+/** Values that mean the same as a missing field of a send, besides null. */
 const defaults: Readonly<Record<string, (value: unknown) => boolean>> = {
   includeQuote: (value) => value === true,
   includeAttachments: (value) => value === true,
@@ -97,7 +97,7 @@ function withContents({ value, contents }: Extract<ReadBody, { kind: 'form' }>):
   return { ...fields, attachments: whole }
 }
 
-/** Each value begins with its type and length, so that no two hash the same text. */
+/** Each value begins with its type and length, so that different values hash different texts. */
 function writeValue(hash: Hash, value: unknown): void {
   if (typeof value === 'string') {
     writeText(hash, 's', value)

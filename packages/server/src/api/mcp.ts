@@ -113,7 +113,7 @@ async function countOne(
   await takeRequest(limits, request.caller.accountId, (name, value) => reply.header(name, value))
 }
 
-/** Older clients send several messages in one request. Each counts as a request. */
+/** Older clients send several messages in one request. Each is rate-limited as a request. */
 async function takeBatch(
   request: FastifyRequest,
   reply: FastifyReply,

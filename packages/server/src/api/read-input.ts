@@ -1,4 +1,4 @@
-// Converts and checks path, query and body. Compiles validators on first use, for a quick start.
+// Converts and checks path, query and body. Validators are compiled on first use.
 
 import { Readable } from 'node:stream'
 import type { Operation } from '@mailroom/contract/operation.ts'
@@ -54,7 +54,7 @@ function readBody(
 ): unknown {
   const { body: shown, checkedBody: schema = shown, method } = operation
   if (operation.upload !== undefined) {
-    // Without a body the file is empty, which the handler refuses once it has found the resource.
+    // Without a body, the file is empty; the handler refuses it after it has found the resource.
     return body?.kind === 'upload' ? body.upload : { payload: Readable.from([]), headers: {} }
   }
   if (schema === undefined) return undefined
@@ -79,10 +79,7 @@ function readBody(
     : value
 }
 
-/**
- * Changes the value in place: trims texts, drops mailbox names and, with `dropsNulls`, optional
- * nulls.
- */
+/** In place, trims texts, drops names of mailboxes and, with `dropsNulls`, optional nulls. */
 function prepared(schema: TSchema, value: unknown, options: { dropsNulls: boolean }): unknown {
   if (typeof value === 'string') {
     if (MAILBOX in schema) return writtenAddress(value)
@@ -109,7 +106,7 @@ type JsonSchema = {
   readonly required: readonly string[]
 }
 
-// Excludes control characters: dropping a line end would hide it from the schema.
+// Excludes control characters, because the schema has to see and refuse line ends.
 const BLANK = /[\p{Zs}\ufeff]/u
 
 function trimBlanks(text: string): string {
@@ -170,7 +167,7 @@ function queryValue(
   throw wrongQuery(name, `${REPEATED_MESSAGE}, ${spelled}`)
 }
 
-/** Each field is `name.field` or `name[field]`. */
+/** Accepts `name.field` and `name[field]`. */
 function queryFields(raw: Readonly<Record<string, unknown>>, name: string): unknown {
   if (name in raw) return raw[name]
   const fields = Object.entries(raw).flatMap(([key, value]) => {
@@ -189,7 +186,7 @@ const NUL_MESSAGE = 'must not contain the character U+0000'
 const REPEATED_MESSAGE = 'is given more than once'
 const WHOLE_NUMBER = /^-?\d+$/
 
-/** The schema rejects any text that is not in a plain form. */
+/** Any other text is left unchanged, and the schema rejects it. */
 function converted(value: unknown, property: { type?: unknown }): unknown {
   if (property.type === 'array') return [value].flat()
   if (typeof value !== 'string') return value
@@ -258,7 +255,7 @@ function decodedLength({ data }: Pick<CheckedAttachment, 'data'>): number {
 const OTHER_ALPHABET = /[-_]/
 
 /**
- * Null unless encoding the result gives `text` again, so that no two texts mean the same octets.
+ * Null unless encoding the result yields `text` again, so that no two texts mean the same octets.
  * Node's decoder skips unknown characters, accepts `-` and `_`, misreads non-ASCII and ignores
  * unused last bits.
  */

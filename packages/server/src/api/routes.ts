@@ -22,7 +22,7 @@ import type { EventPorts } from '#streams/streams.ts'
 import { hashRequest, readIdempotencyKey } from './idempotency.ts'
 import { type CheckedInput, type CompileSchema, readInput, type Validator } from './read-input.ts'
 
-/** Only a handler's own route knows its argument types. Some handlers also compile schemas. */
+/** Only a handler's own route has its argument types. Some handlers also compile schemas. */
 export type AnyHandler = (input: never, context: never, compile: CompileSchema) => unknown
 
 export type RouteOptions = {
@@ -61,9 +61,9 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
       url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { operationId, operation },
       onRequest: async (request, reply) => {
-        // Drops the media type of a body that the operation ignores.
+        // The operation ignores a body, so its media type must not be refused.
         if (!operation.body && !operation.upload) delete request.raw.headers['content-type']
-        // Comes before any query or count.
+        // Checked before any query and any rate limit.
         if (operation.method !== 'GET') options.ports.requireRoom?.()
         await admit(operation, options, request, reply)
         options.answers.requireRoom(request)
@@ -114,7 +114,7 @@ type Earlier = {
   readonly replay: unknown
 }
 
-/** Runs before the body is checked. Null for an operation without idempotency keys. */
+/** Called before the body is checked. Null for an operation without idempotency keys. */
 async function findEarlier(
   request: FastifyRequest,
   operationId: OperationId,
@@ -127,7 +127,7 @@ async function findEarlier(
   if (body?.kind === 'upload') return null
   if (idempotencyKey === null || caller?.kind !== 'key' || !hasBody) return null
   const path = request.params as Record<string, string>
-  // Parsing and hashing a large body take long. Other requests run in between.
+  // Other requests run between parsing and hashing, because both take long for a large body.
   await yieldToOthers()
   const requestHash = hashRequest({ operationId, path, body: body ?? NO_BODY })
   const { accountId } = caller
@@ -183,7 +183,7 @@ function inputOf(
     return readInput(operationId, raw, compile)
   } catch (error) {
     const isMalformed = error instanceof AppError && error.code === 'bad_request'
-    // The service signs no malformed URL.
+    // The service never signs a malformed URL.
     if (isMalformed && request.caller?.kind === 'signed') throw problem('invalid_signature')
     throw error
   }
@@ -199,7 +199,7 @@ function contextOf(
   const context: Context = {
     requestId: request.id,
     clientAddress: request.clientAddress,
-    // Few handlers use the headers, and many requests wait.
+    // Built on use, because few handlers use the headers and many requests may wait.
     get headers() {
       // No handler can log credentials.
       const { authorization: _, cookie: __, ...headers } = request.headers
@@ -243,20 +243,15 @@ function schemaCompiler(): (request: FastifyRequest, schema: TObject) => Validat
   }
 }
 
-/** Called before the body is received, and for WebSockets. */
+/** Must be called before the body is received, and for WebSockets. */
 export type RequestPorts = EventPorts & {
-  /**
-   * Null without an earlier request. Rejects with `idempotency_key_reused` when it was different.
-   */
+  /** Null without an earlier request. Rejects with `idempotency_key_reused` if it was different. */
   findReplay(asked: {
     readonly accountId: string
     readonly key: string
     readonly requestHash: Uint8Array
   }): Promise<unknown>
-  /**
-   * Called for changes. Throws `service_unavailable` when writes of all accounts, or of this payer,
-   * are too slow.
-   */
+  /** Called for changes. Throws `service_unavailable` if writes, or this payer's, are too slow. */
   requireRoom?(payer?: string): void
   isSandbox(): boolean
 }

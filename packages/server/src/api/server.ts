@@ -36,16 +36,16 @@ import { sessionHandlers } from './session-handlers.ts'
 import { type PathVisibility, unknownRoute } from './unknown-route.ts'
 import { VALIDATION } from './validation.ts'
 
-/** Bodies over JSON_BODY_BYTES_MAX that arrive or wait for a slot. Beyond it, requests get 503. */
+/** Total of bodies over JSON_BODY_BYTES_MAX that are in memory. Further requests get 503. */
 const LARGE_BODIES_BYTES_MAX = 256 * 1024 * 1024
-/** Counters slow-loris clients: a request head fits into one or two packets. */
+/** Stops slow-loris clients; a request head fits into one or two packets. */
 const REQUEST_HEAD_MS_MAX = 20 * SECOND_MS
 const SLOW_CLIENT_CHECK_MS = SECOND_MS
 const KEEP_ALIVE_MS = 30 * SECOND_MS
-/** Existing clients put file names of any length into paths. The router's default is 100. */
+/** Higher than the router's default of 100, because clients put long file names into paths. */
 export const PATH_PARAMETER_LENGTH_MAX = 4 * 1024
 const REQUEST_MS_MAX = 60 * SECOND_MS
-/** For a body that is a file; such a client may be slow but not idle. */
+/** Time limit for a body that is a file. The client may be slow, but not idle. */
 const UPLOAD_MS_MAX = 6 * 60 * MINUTE_MS
 
 const ANSWER_IDLE_MS_MAX = 30 * SECOND_MS
@@ -80,7 +80,7 @@ export type HttpServerOptions = {
   readonly authenticate: Authenticate
   readonly sessions: Sessions
   readonly console: ConsolePort | null
-  /** Protects `/admin` and `/metrics`; undefined hides them. */
+  /** Required for `/admin` and `/metrics`; if undefined, both are hidden. */
   readonly operatorToken: string | undefined
   /** The URL is final once the server listens. */
   readonly publicUrl: () => string
@@ -173,7 +173,7 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
     genReqId: () => makeRequestId(),
     requestIdHeader: false,
     bodyLimit: JSON_BODY_BYTES_MAX,
-    // Fastify's HEAD routes build the whole body to learn its length.
+    // Fastify's HEAD routes build the complete body to find its length.
     exposeHeadRoutes: false,
     requestTimeout: UPLOAD_MS_MAX,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -286,8 +286,8 @@ function addCommonHooks(
       await restOf(raw)
       reply.header('connection', 'close')
     }
-    // Fastify would close after a refused body and reset a client that is still writing. The rest
-    // is drained within the request's time limit.
+    // After a refused body, Fastify would close and reset a client that is still writing. The rest
+    // of the body is drained within the request's time limit.
     else if (reply.getHeader('connection') === 'close') reply.removeHeader('connection')
   })
   app.addHook('onResponse', async (request, reply) => {
@@ -351,9 +351,7 @@ async function drain(
   }
 }
 
-/**
- * After a suspension, timers run before sockets: a request may have arrived on the idle connection.
- */
+/** After a suspension, timers run before sockets: an idle connection may have a request. */
 function closeIdleConnections(server: Server): void {
   server.on('timeout', (socket: Socket) => {
     const { bytesRead } = socket

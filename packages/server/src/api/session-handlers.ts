@@ -1,4 +1,4 @@
-// Belongs to the server, which limits failed attempts and must not pass on the key.
+// Sign-in is part of the server, because it limits failed attempts and must not pass on the key.
 
 import type { CreateSession, Session as SessionShape } from '@mailroom/contract/sessions.ts'
 import { requireOwnOrigin, type SignIn } from '#accounts/keys/keys.ts'

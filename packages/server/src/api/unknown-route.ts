@@ -52,7 +52,7 @@ function methodsOf(url: string, visibility: PathVisibility): string[] {
   return [...methods].sort()
 }
 
-/** Decodes like the router. A segment that cannot be decoded matches nothing. */
+/** Decodes a segment like the router. A segment that cannot be decoded matches nothing. */
 function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment)

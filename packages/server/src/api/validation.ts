@@ -24,7 +24,7 @@ export const VALIDATION: NonNullable<FastifyServerOptions['ajv']> = {
   },
 }
 
-/** Throws `bad_request` as a request does. */
+/** Throws `bad_request` like a request with an invalid body. */
 export async function readBodyOf(id: OperationId, value: unknown): Promise<unknown> {
   const app = fastify({ ajv: VALIDATION })
   const { promise, resolve } = Promise.withResolvers<unknown>()

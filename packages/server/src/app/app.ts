@@ -27,7 +27,7 @@ import { openStore, releaseOwnLeases, settleLog } from './open-store.ts'
 import { openParts, type Parts } from './parts.ts'
 import { openServers, openWork, type Servers } from './roles.ts'
 
-/** Less than the ten seconds promised for a shutdown. */
+/** Less than the ten seconds that are documented for a shutdown. */
 export const DRAIN_MS = 8 * SECOND_MS
 
 export type Seams = {
@@ -38,7 +38,7 @@ export type Seams = {
   makeKey?: () => Promise<KeyObject>
   consoleFolder?: string
   buildsConsole?: boolean
-  /** Called when a newer program has made the schema incompatible. */
+  /** Called when a newer version has made the schema incompatible. */
   onOutdated?(text: string): void
   /** Called on the first start, before the account is committed. */
   announceFirstAccount?(made: NewAccount, addresses: Addresses): void
@@ -83,14 +83,14 @@ async function start(settings: Settings, seams: Seams, opened: AsyncDisposableSt
     : null
   opened.defer(async () => (await tls?.catch(() => null))?.close())
   tls?.catch(() => {})
-  // Other threads would not use the clock and the randomness of a test.
+  // A test's clock and randomness are not available in other threads.
   const mayThread = clock === systemClock && chance === systemChance
   const intake = mayThread ? startIntake(settings) : null
   opened.defer(() => intake?.end())
   const store = await openOwnStore(settings, { log, metrics })
   opened.defer(() => store.close())
   const servers: Servers = { smtp: null, http: null, service: null }
-  // Closes late, so that health checks are answered until the end.
+  // Closed late, so that health checks are answered until the end.
   opened.defer(() => servers.service?.close())
   const keys = await openKeys({ settings, db: store.db, chance })
   if (keys.warning !== null) log.warn({}, keys.warning)

@@ -1,5 +1,3 @@
-// Entry point of a thread that receives mail.
-
 import type { SecureContext } from 'node:tls'
 import { parentPort, workerData } from 'node:worker_threads'
 import { PortCounts } from '@mailroom/smtp/server/port-counts.ts'
@@ -17,7 +15,7 @@ import { openMailServer, openReceivingParts } from './receiving-parts.ts'
 
 if (parentPort === null) throw new Error('This module is started as a worker thread.')
 const port = parentPort
-/** Metrics may be this old. */
+/** Metrics of this thread may be outdated by this much. */
 const FIGURES_MS = 250
 
 const post = (message: FromIntakeThread) => port.postMessage(message)
@@ -44,7 +42,7 @@ function toPlain(fields: LogFields): LogFields {
 
 const signals = openOwnSignals()
 let isWakeDue = false
-// One wake-up for the messages of an iteration of the event loop.
+// Sends one wake-up for all messages of an iteration of the event loop.
 signals.listen(() => {
   if (isWakeDue) return
   isWakeDue = true

@@ -48,7 +48,7 @@ export function databasePath({ dataDir }: Pick<Settings, 'dataDir'>): string {
   return join(dataDir, 'mailroom.db')
 }
 
-/** Throws when another process serves the data directory. */
+/** Throws if another process serves the data directory. */
 export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
   const { settings, as, onBlobsAway: warn = () => {} } = options
   makePrivateFolder(settings.dataDir)
@@ -59,7 +59,7 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
     opened.defer(() => db.close())
     const signals = await openSignals(options)
     opened.defer(() => signals.close())
-    // Closes first, so that pending requests fail while the database is still open.
+    // Closed first, so that pending requests fail while the database is still open.
     const blobs = await openBlobs(settings, { as, warn })
     opened.defer(() => blobs?.close())
     return { db, instance, blobs, signals, close: () => opened.disposeAsync() }
@@ -76,7 +76,7 @@ export async function openToRead(settings: StoreSettings): Promise<ReadingDb<Tab
 
 async function openDb({ settings, as, observer, onError }: OpenStoreOptions): Promise<Db> {
   if (settings.databaseUrl !== null) {
-    // Loading it costs 10 MB and part of the start.
+    // Loaded only if needed, because it takes 10 MB and delays the start.
     const { openPostgres, nameServer } = await import('#platform/db/postgres.ts')
     const url = settings.databaseUrl
     return openPostgres<Tables>({ url, observer, onError }).catch((error: unknown) => {
@@ -113,7 +113,7 @@ export function openThreadStore(options: ThreadStoreOptions): Promise<OpenStore>
   })
 }
 
-/** PostgreSQL connections of all threads together, unless each would have too few. */
+/** PostgreSQL connections of all threads together; more if each thread would have too few. */
 const THREADS_POOL_MAX = 10
 const THREAD_POOL_MIN = 5
 

@@ -116,7 +116,7 @@ export function openMailServer(
   })
 }
 
-/** Decides by name and type, so that no work is done for pictures that cannot be read. */
+/** Decides by name and type, so that pictures are skipped if they cannot be read. */
 function readsFilesOf(
   { readAttachments }: Settings,
   images: ImageReader | null,
@@ -126,7 +126,7 @@ function readsFilesOf(
   return (attachments) => attachments.some((one) => isReadOnArrival(one, { readsImages }))
 }
 
-/** Wake-ups follow a commit and carry no data; a lost one only costs time. */
+/** Wake-ups follow a commit and carry no data, so losing one only causes a delay. */
 async function openBase(
   { store, log, clock, chance, metrics }: ReceivingOptions,
   tracing: Tracing,
@@ -180,7 +180,7 @@ export function openPressure(
   db: Db,
   { observeWrite, countStoreRefusal }: Metrics,
 ): { db: Db; storePressure: StorePressure } {
-  // Uses the real clock, because tests move the other one.
+  // Uses the system clock, because tests change the other one.
   const loads = measureWrites(db, systemClock, observeWrite)
   const options = { loads, clock: systemClock, onRefused: countStoreRefusal }
   return { db: loads.db, storePressure: openStorePressure(options) }

@@ -66,13 +66,13 @@ type ServerOptions = {
   intake: IntakeThreads | null
   instance: string
   tls: Promise<ServerTls> | null
-  /** Requests and recipients wait for the writes of the start. */
+  /** Requests and recipients are delayed until the start has written its data. */
   started: Promise<void>
   findObstacle(): Promise<string | null>
 }
 
 /**
- * Listens before it writes, so that a port in use leaves no account behind. `servers` holds the
+ * Listens before it writes, so that a port in use leaves no account behind. `servers` contains the
  * open servers even after a failure.
  */
 export async function openServers(
@@ -229,7 +229,7 @@ export function openWork(
 ) {
   const { roles } = settings
   const { wakes } = parts.own
-  // Unique to this process; the instance survives a restart, so that leases are taken back at once.
+  // Unique to this process. The instance stays the same, to release leases after a restart.
   const makeWorker = () => `${instance} ${parts.service.makeId('job')}`
   const background = startBackground(parts, settings, makeWorker)
   wakes.worker.listen(background.wakeJobs)

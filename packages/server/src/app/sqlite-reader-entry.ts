@@ -1,5 +1,3 @@
-// Entry point of the thread for long reads of the embedded database.
-
 import { parentPort, workerData } from 'node:worker_threads'
 import { type ReaderData, runSqliteReader } from '#platform/db/sqlite-reader.ts'
 import { loadLongReads } from '#search/search.ts'

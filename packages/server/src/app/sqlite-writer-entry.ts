@@ -1,5 +1,3 @@
-// Entry point of the writer thread of the embedded database.
-
 import { parentPort, workerData } from 'node:worker_threads'
 import type { WriterData } from '#platform/db/sqlite.ts'
 import { runSqliteWriter } from '#platform/db/sqlite-writer.ts'

@@ -28,8 +28,8 @@ type DomainNamed = { accountId: string; domainId: string }
 
 /**
  * Concurrent calls share one check. If DNS does not answer, nothing changes and the record's hint
- * says so. Errors: `domain_taken` if another account has verified the domain; `rate_limit_exceeded`
- * if too many checks of the account are waiting.
+ * says so. Throws `domain_taken` if another account has verified the domain, and
+ * `rate_limit_exceeded` if too many checks of the account are waiting.
  */
 export async function verifyDomain(deps: VerifyDeps, named: DomainNamed): Promise<DomainShape> {
   const outcome = await deps.domainChecks.runRequested(named, () => checkDomain(deps, named))
@@ -60,7 +60,7 @@ function presentAsked(one: AskedRecord, checks: readonly RecordCheck[]) {
 /** True if more domains may be due. */
 export async function checkDueDomains(deps: VerifyDeps, signal: AbortSignal): Promise<boolean> {
   const nowMs = deps.clock.now()
-  // Most calls find nothing and should not cost a write.
+  // Most calls find nothing, and then need no write.
   if (!(await hasDueDomains(deps.db, nowMs))) return false
   const due = await deps.db.write(claimDomainChecks, { limit: DOMAIN_CHECKS_AT_ONCE, nowMs })
   const checks = due.map(async (named) => {
@@ -74,14 +74,14 @@ export async function checkDueDomains(deps: VerifyDeps, signal: AbortSignal): Pr
   return due.length === DOMAIN_CHECKS_AT_ONCE
 }
 
-/** The queries of due and requested checks together stay below DNS_QUERIES_AT_ONCE. */
+/** Keeps the queries of due and requested checks together below DNS_QUERIES_AT_ONCE. */
 const DOMAIN_CHECKS_AT_ONCE = 20
 export const DOMAIN_CHECKS_PER_ACCOUNT_MAX = 4
 export const DOMAIN_CHECKS_WAITING_MAX = 16
 
-/** The running checks of this process: one at a time for a domain. */
+/** The running checks of this process, at most one per domain. */
 export type DomainChecks = {
-  /** Joins or starts a check. `rate_limit_exceeded` if too many of the account are waiting. */
+  /** Joins or starts a check. Throws `rate_limit_exceeded` if too many are waiting. */
   runRequested(named: DomainNamed, check: () => Promise<CheckedDomain>): Promise<CheckedDomain>
   runDue(named: DomainNamed, check: () => Promise<CheckedDomain>): Promise<void>
 }
@@ -116,7 +116,7 @@ export function openDomainChecks(): DomainChecks {
   }
 }
 
-/** Another process may finish a check first. After the last attempt its outcome counts. */
+/** If another process finishes first, the check is repeated. The last attempt is final. */
 const ATTEMPTS_MAX = 3
 
 type CheckedDomain =
@@ -221,7 +221,7 @@ export type AskedRecord =
   | { readonly kind: 'check'; readonly record: DnsRecord; readonly check: RecordCheck }
   | { readonly kind: 'fault'; readonly record: DnsRecord; readonly text: string }
 
-/** No answer after DOMAIN_CHECK_MS_MAX, or once `signal` is aborted, is a fault. */
+/** No answer by DOMAIN_CHECK_MS_MAX, or an aborted `signal`, is a fault. */
 export async function askRecords(
   { resolver }: { resolver: Resolver },
   records: readonly DnsRecord[],

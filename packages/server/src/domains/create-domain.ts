@@ -18,7 +18,7 @@ import type { Domain } from './model.ts'
 export const DOMAIN_CREATIONS_AT_ONCE = 1
 export const DOMAIN_CREATIONS_WAITING_MAX = 100
 
-/** Too long to guess, but fits in one string of a TXT record. */
+/** Too long to guess, and short enough for one string of a TXT record. */
 const TOKEN_LENGTH = 32
 
 export type CreateDomain = {
@@ -45,14 +45,14 @@ export type CreateDomainDeps = MakeKeyDeps & {
 }
 
 /**
- * Errors: `invalid_domain`, `invalid_pod`, `domain_taken`, `domain_limit_reached`,
+ * Throws `invalid_domain`, `invalid_pod`, `domain_taken`, `domain_limit_reached`, or
  * `rate_limit_exceeded` if too many creations of the account are waiting.
  */
 export async function createDomain(deps: CreateDomainDeps, input: CreateDomain): Promise<Domain> {
   const named = await readCustomDomain(input.domain, deps.inboxDomain)
   if (named.kind === 'invalid') throw problem('invalid_domain', `${capitalised(named.reason)}.`)
   const { domain } = named
-  // Checked before the wait, to refuse at once, and again after it, to generate no keys in vain.
+  // Checked before the wait, to refuse early, and after it, to avoid generating keys in vain.
   await requireRoom(deps, input, domain)
   return deps.domainCreations.run({ key: input.accountId }, async () => {
     await requireRoom(deps, input, domain)

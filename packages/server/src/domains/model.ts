@@ -4,7 +4,7 @@ import type { Domain, RecordCheck } from '#store/nouns.ts'
 
 export type { Domain, DomainStatus, RecordCheck }
 
-/** Mail for a failed domain leaves: an account cannot hold mail of a domain that it has lost. */
+/** Mail for a failed domain is sent out, because the account may have lost the domain. */
 export function isLocal(domain: Pick<Domain, 'status' | 'isHolder' | 'checks'>): boolean {
   if (isUsable(domain)) return true
   return (
@@ -17,7 +17,7 @@ export function isUsable({ status, isHolder }: Pick<Domain, 'status' | 'isHolder
 }
 
 const DOMAIN_PENDING_MS_MAX = 14 * DAY_MS
-/** A degraded domain fails after this time. From then on, no mail is sent from it. */
+/** A degraded domain fails after this time, and can then no longer send mail. */
 const DOMAIN_DEGRADED_MS_MAX = 72 * HOUR_MS
 export const DOMAIN_CHECK_EVERY_MS = 6 * HOUR_MS
 /** A new domain is checked more often on its first day, while its owner publishes the records. */

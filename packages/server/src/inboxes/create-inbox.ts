@@ -17,7 +17,7 @@ import { makeNewSecret, requireWebhookUrl } from '#webhooks/webhooks.ts'
 import { inboxAddressOf, isMailboxName, makeMailboxName, type ShownInbox } from './model.ts'
 import { isReservedName, isServiceName } from './service-names.ts'
 
-/** Random names collide once in 10^12; more attempts than this mean that something is broken. */
+/** Random names collide once in 10^12, so more attempts than this indicate a fault. */
 const RANDOM_NAME_ATTEMPTS_MAX = 5
 
 type CreateInbox = EditsOf<typeof inboxes> & {
@@ -47,7 +47,7 @@ export type ChangedInbox = {
 }
 
 /**
- * The inbox receives mail at once. Errors, checked in this order except for reserved names and
+ * The inbox receives mail immediately. Errors, checked in this order except for reserved names and
  * domains of other pods: `invalid_mailbox_name`, `invalid_domain`, `invalid_webhook_url`,
  * `invalid_pod`, `address_taken`, `inbox_limit_reached`, `rate_limit_exceeded`.
  */
@@ -109,7 +109,7 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
   }
 }
 
-/** `bad_request` for a name that could pass for the service itself. */
+/** Throws `bad_request` if the name could be mistaken for the service itself. */
 export function checkDisplayName(displayName: string | null | undefined): void {
   if (displayName == null || !isServiceName(displayName)) return
   throw wrongField('displayName', 'must not look like the name of the service')
@@ -124,7 +124,7 @@ export function makeInboxWebhook(
   return { webhook: { id, url, sealedSecrets }, secret }
 }
 
-/** The name of the custom domain; null for the service's domain. Throws `invalid_domain`. */
+/** Returns the custom domain's name, or null for the service's domain. Throws `invalid_domain`. */
 async function requireDomain(
   deps: { db: Db; inboxDomain: string },
   { accountId, domain: text }: CreateInbox,

@@ -77,7 +77,7 @@ export function inboxHandlers(
   }
 }
 
-/** Documented in the API, so it is not a setting. */
+/** Not a setting, because the API documents it. */
 const EXPIRES_MS_MAX = 36_500 * DAY_MS
 
 function readExpiry(
@@ -101,7 +101,7 @@ type UpdateInbox = EditsOf<typeof inboxes> & {
   metadata?: MetadataChange
 }
 
-/** Errors: `invalid_webhook_url`, `not_found`, `metadata_limit_reached`. */
+/** Throws `invalid_webhook_url`, `not_found` or `metadata_limit_reached`. */
 async function updateInbox(
   deps: Deps,
   { webhookUrl, ...input }: UpdateInbox,

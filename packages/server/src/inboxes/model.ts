@@ -39,7 +39,7 @@ export function inboxAddressOf(localPart: string, domain: string): string {
   return `${name.toLowerCase()}@${asciiDomain(domain)}`
 }
 
-/** The sub-address after the `+`. Null if there is none, or if the address is a return path. */
+/** The sub-address after the `+`; null without one, and for a return path. */
 export function tagOf(address: string): string | null {
   const at = address.lastIndexOf('@')
   const localPart = unquote(at < 0 ? address : address.slice(0, at))

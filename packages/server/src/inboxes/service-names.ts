@@ -13,7 +13,7 @@ const RESERVED = [
   // hostmaster or postmaster proves control of a domain, which is enough for a certificate.
   'admin',
   'administrator',
-  // Common names of administrators; certificates were issued to the contact ssladmin, too.
+  // Common names of administrators; certificates have also been issued to ssladmin.
   'root',
   'sysadmin',
   'ssladmin',
@@ -34,7 +34,7 @@ const RESERVED = [
 /** Return paths are `b+<id>.<mac>@`, so an inbox of this name would receive them all. */
 export const RETURN_PATH_NAME = 'b'
 
-/** Only the operator may assign these names on the service's own domain. Ignores punctuation. */
+/** On the service's own domain, only the operator may assign these names. Ignores punctuation. */
 export function isReservedName(name: string): boolean {
   return RESERVED.includes(withoutSigns(name)) || isServiceName(name) || name === RETURN_PATH_NAME
 }
@@ -95,7 +95,7 @@ export function isServiceName(displayName: string): boolean {
   return OF_SERVICE.includes(skeleton) || skeleton.includes(skeletonOf(HELD_MAIL))
 }
 
-/** Equal for names that look alike: without case, punctuation, spaces and invisible characters. */
+/** Equal for names that look alike. Ignores case, punctuation, spaces and invisible characters. */
 function skeletonOf(name: string): string {
   const plain = name
     .normalize('NFKD')

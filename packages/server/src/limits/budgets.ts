@@ -12,7 +12,8 @@ export type Allowance = {
 }
 
 /**
- * A sliding window in one process. Several processes use a fixed one that may briefly be exceeded.
+ * A sliding window in one process. With several processes, the window is fixed, and its limit may
+ * briefly be exceeded.
  */
 export type RateWindow = {
   /** Rejects with `service_unavailable` if the store fails while its record is needed. */

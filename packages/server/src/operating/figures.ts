@@ -43,7 +43,7 @@ export function watchQueues(metrics: Metrics, watched: Watched): void {
   const { db, storePressure: pressure, smtp, dispatcher, webhooks, background } = watched
   metrics.watch('smtpConnections', () => smtp?.stats().connections ?? 0)
   metrics.watch('intakeBytes', () => smtp?.stats().heldBytes ?? 0)
-  // The threads that receive mail are included.
+  // Includes the threads that receive mail.
   const loads = () => {
     const own = { ...pressure.load(), isStrained: pressure.isStrained() }
     const others = smtp !== null && 'loads' in smtp ? smtp.loads() : []
@@ -69,7 +69,7 @@ export function watchQueues(metrics: Metrics, watched: Watched): void {
   metrics.watch('periodicTasks', () =>
     Object.fromEntries(background.led().map((task) => [task, 1])),
   )
-  // Only the leading process knows the lag; the others have outdated values.
+  // Only the leading process has the current lag; other processes have outdated values.
   const isIndexing = () => db.engine === 'sqlite' || background.led().includes('search index')
   const searchLag = () => (isIndexing() ? background.indexer.lag() : { inboxes: 0, waitedMs: 0 })
   metrics.watch('searchInboxesWaiting', () => searchLag().inboxes)
@@ -158,7 +158,7 @@ function ageOf(sinceMs: number | null, nowMs: number): number {
   return sinceMs === null ? 0 : Math.max(0, nowMs - sinceMs) / 1000
 }
 
-/** Callers during one read share its result; rejects when it takes longer than FIGURES_MS_MAX. */
+/** Concurrent callers share one read. Rejects if it takes longer than FIGURES_MS_MAX. */
 function shared<Value extends object>(read: () => Promise<Value>): () => Promise<Value> {
   let reading: Promise<Value> | null = null
   return async () => {

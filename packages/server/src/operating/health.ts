@@ -1,5 +1,5 @@
-// Health and readiness as operations of the API, and at a socket in the data directory, because a
-// process may share its ports or have none.
+// Health and readiness as API operations, and at a socket in the data directory for processes that
+// share a port or have none.
 
 import { rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'

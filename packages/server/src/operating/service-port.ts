@@ -1,5 +1,4 @@
-// The operators' port: health, readiness and metrics, available even without the API. It serves no
-// accounts.
+// The operators' port, which serves only health, readiness and metrics, even without the API.
 
 import { timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -11,17 +10,16 @@ import type { Log } from '#platform/log.ts'
 import { AppError, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
-/** Enough for a few probes and scrapers. */
 const SERVICE_CONNECTIONS_MAX = 50
 const SERVICE_REQUEST_MS_MAX = 5 * SECOND_MS
-/** Time limit of a connection without traffic; longer than the metrics take. */
+/** Time limit of a connection without traffic; longer than a scrape of the metrics takes. */
 const SERVICE_SILENCE_MS_MAX = 15 * SECOND_MS
 
 export type ServicePortOptions = {
   readonly host: string
   /** Port 0 selects a free port. */
   readonly port: number
-  /** Gives access to `/metrics`; null hides it. */
+  /** The token for `/metrics`; null hides the path. */
   readonly operatorToken: string | null
   readonly failures: RateWindow
   readonly findObstacle: () => Promise<string | null>
@@ -134,7 +132,7 @@ async function answerMetrics(
 }
 
 function answerTo(error: unknown, log: Log): Answer {
-  // Wrong tokens cannot be counted while the database is away.
+  // While the database is down, wrong tokens cannot be limited.
   if (error instanceof AppError && error.code === 'service_unavailable') {
     return unavailable(error.message)
   }

@@ -9,7 +9,7 @@ const SCHEMA_CHECK_MS = 10 * SECOND_MS
 
 export type SchemaWatch = { close(): Promise<void> }
 
-/** Checks now and every SCHEMA_CHECK_MS. Calls `onOutdated` at most once. */
+/** Checks immediately and every SCHEMA_CHECK_MS. Calls `onOutdated` at most once. */
 export function watchSchema(
   { db, log, clock }: { db: Db; log: Log; clock: Clock },
   onOutdated: (text: string) => void,

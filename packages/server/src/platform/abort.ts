@@ -1,11 +1,11 @@
-/** Calls `listener` on abort, immediately if already aborted, until the result is disposed. */
+/** Calls `listener` on abort, or immediately if already aborted, until the result is disposed. */
 export function onAbort(signal: AbortSignal | undefined, listener: () => void): Disposable {
   if (signal?.aborted === true) listener()
   else signal?.addEventListener('abort', listener, { once: true })
   return { [Symbol.dispose]: () => signal?.removeEventListener('abort', listener) }
 }
 
-/** Null after an abort or `timeoutMs`. The work continues, and its outcome is dropped. */
+/** Resolves to null after an abort or `timeoutMs`. The work continues; its outcome is ignored. */
 export async function raceAbort<Value>(
   promise: Promise<Value>,
   { signal, timeoutMs }: { signal?: AbortSignal; timeoutMs?: number },

@@ -2,10 +2,10 @@
 
 export const ERASED_ADDRESS = 'erased@erased.invalid'
 
-/** Not within a longer address or an escape such as "\n". */
+/** The address must not be part of a longer address or follow an escape such as "\n". */
 const BEGINNING = String.raw`(?:(?<![\w.+\\-])|(?<=(?<!\\)(?:\\\\)*\\[bfnrt"\\]))`
 
-/** Ignores case. Null when the text does not contain the address. */
+/** Ignores case. Returns null if the text does not contain the address. */
 export function replaceAddress(
   text: string,
   addressKey: string,

@@ -40,7 +40,7 @@ export class Cache<Value> {
     return null
   }
 
-  /** Stores nothing when `ttlMs` is 0 or `size` exceeds `sizeMax`. */
+  /** Stores nothing if `ttlMs` is 0 or `size` exceeds `sizeMax`. */
   set(
     key: string,
     value: Value,

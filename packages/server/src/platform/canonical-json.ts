@@ -1,4 +1,4 @@
-// Canonical JSON (RFC 8785): equal values have equal texts, and so equal digests.
+// Canonical JSON (RFC 8785): equal values have equal texts and therefore equal digests.
 
 export type JsonValue =
   | string

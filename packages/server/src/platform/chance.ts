@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 
 export type Chance = {
-  /** Cryptographically strong random bytes. */
+  /** Returns cryptographically strong random bytes. */
   bytes(length: number): Uint8Array
 }
 
@@ -28,7 +28,7 @@ function pooledChance(): Chance {
   }
 }
 
-/** Drops bytes that would favour the first characters. `alphabet` has 2 to 256 of them. */
+/** Drops bytes that would favour the first characters. `alphabet` has 2 to 256 characters. */
 export function randomText(chance: Chance, alphabet: string, length: number): string {
   const usable = 256 - (256 % alphabet.length)
   let text = ''

@@ -1,17 +1,16 @@
-// The clock seam. All code reads the time here, so that a test's clock controls timers, SQL and
-// signatures alike.
+// The clock seam. A test can control the time of timers, SQL and signatures.
 
 import { MINUTE_MS } from './units.ts'
 
-/** Clocks of processes differ by up to this; a later timestamp is from a wrong clock. */
+/** Clocks of processes may differ by this much; timestamps further ahead are wrong. */
 export const CLOCK_SKEW_MS = 5 * MINUTE_MS
 
 export type Clock = {
   /** Wall-clock time in integer milliseconds since the Unix epoch; it may step back. */
   now(): number
-  /** Milliseconds from an arbitrary origin; for durations and deadlines. */
+  /** Milliseconds from an arbitrary origin, for durations and deadlines. */
   monotonic(): number
-  /** Milliseconds since the epoch, unaffected by setting the wall clock; for measuring waits. */
+  /** Milliseconds since the epoch, unaffected by changes of the wall clock, for measuring waits. */
   steady(): number
   /** Calls at this interval until the returned function is called. Does not keep the process running. */
   every(ms: number, call: () => void): () => void
@@ -27,17 +26,17 @@ export const systemClock: Clock = {
   },
 }
 
-/** ISO 8601 UTC with milliseconds. */
+/** Formats a time as ISO 8601 in UTC with milliseconds. */
 export function presentTime(timeMs: number): string {
   return new Date(timeMs).toISOString()
 }
 
 const INSTANT = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)$/
 
-/** Follows the name of a field that `parseInstant` refuses. */
+/** The text of an error after the name of a field that `parseInstant` refuses. */
 export const INSTANT_RULE = 'must be a time of ISO 8601 with its zone, such as 2026-11-20T07:19:00Z'
 
-/** Null for any text but an ISO 8601 time with its zone. */
+/** Returns null for any text that is not an ISO 8601 time with its zone. */
 export function parseInstant(text: string): number | null {
   const timeMs = INSTANT.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(timeMs) ? null : timeMs

@@ -3,7 +3,7 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 
-/** Such a domain with the longest return path fills 254 octets (RFC 5321 §4.5.3.1.3). */
+/** Longest domain whose return paths fit in 254 octets (RFC 5321 §4.5.3.1.3). */
 export const CUSTOM_DOMAIN_LENGTH_MAX = 213
 
 type NamedDomain =
@@ -11,7 +11,7 @@ type NamedDomain =
   /** The reason is a sentence without a full stop. */
   | { readonly kind: 'invalid'; readonly reason: string }
 
-/** Such a name could be read as an IP address (RFC 3696 §2). */
+/** A name that ends in a number could be read as an IP address (RFC 3696 §2). */
 const NUMBER_AT_END = /[.。．｡](?:\d+|0x[\da-f]*)[.。．｡]?$/i
 const LABEL = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
 
@@ -72,7 +72,7 @@ export async function isPublicSuffix(
   domain: string,
   options: { ofRegistries?: true } = {},
 ): Promise<boolean> {
-  // Loaded on use, because the list takes memory that most services never need.
+  // Loaded on first use, because the list needs memory and most services never use it.
   const { getPublicSuffix } = await import('tldts')
   const allowPrivateDomains = options.ofRegistries !== true
   return getPublicSuffix(domain, { allowPrivateDomains, validateHostname: false }) === domain

@@ -25,7 +25,7 @@ export function checkEmailAddress(text: string): string | null {
   if (/^@[^:]*$/.test(text)) return 'must have a name before the @'
   const parsed = parseMailbox(text)
   if (parsed.kind === 'defect') return expectations[parsed.defect]
-  // Valid within quotes, but careless readers take it for the end of the address.
+  // Valid within quotes, but careless parsers mistake it for the end of the address.
   if (/[<>]/.test(text)) return expectations.syntax
   // A domain without A-labels cannot be looked up (RFC 5891 §4.4).
   if (!parsed.isAddressLiteral && !isDomainName(asciiDomain(parsed.domain))) {
@@ -41,7 +41,7 @@ export function checkWrittenAddress(text: string): string | null {
   return `must not have the character ${unseen}, which is not visible`
 }
 
-/** A text whose name has an invisible character is returned whole, and then refused. */
+/** Returns a text unchanged if its name has an invisible character; the text is then refused. */
 export function writtenAddress(text: string): string {
   return findUnseen(text, { isName: true }) === null ? bareAddress(text) : text
 }
@@ -50,10 +50,9 @@ export function writtenAddress(text: string): string {
 const NAMED_ADDRESS =
   /^(?:[^\p{Cc}\u2028\u2029()<>[\]:;@\\,"]|"(?:[^\p{Cc}\u2028\u2029"\\]|\\[^\p{Cc}\u2028\u2029])*")*<([^<>]*)> *$/u
 
-/** Maximum UTF-16 units. */
 const NAMED_LENGTH_MAX = 10_000
 
-/** The address in `Name <address>`; any other text unchanged. */
+/** Returns the address in `Name <address>`, and any other text unchanged. */
 export function bareAddress(text: string): string {
   if (text.length > NAMED_LENGTH_MAX) return text
   return NAMED_ADDRESS.exec(text)?.[1] ?? text

@@ -73,7 +73,7 @@ export function derivedId(prefix: IdPrefix, of: string, digest: Uint8Array): str
   return TypeID.fromUUIDBytes(prefix, bytes).toString()
 }
 
-/** All identifiers of earlier times are lower. */
+/** Higher than every identifier of an earlier time. */
 export function lowestIdAt(prefix: IdPrefix, timeMs: number): string {
   const bytes = new Uint8Array(16)
   new DataView(bytes.buffer).setBigUint64(0, BigInt(Math.max(0, timeMs)) << 16n)
@@ -82,7 +82,6 @@ export function lowestIdAt(prefix: IdPrefix, timeMs: number): string {
 
 const ID_FORM = /^[a-z]{3}_[0-7][0-9a-hjkmnp-tv-z]{25}$/
 
-/** Checks only the form of an id. */
 export function isIdOf(prefix: IdPrefix, text: string): boolean {
   return text.startsWith(`${prefix}_`) && ID_FORM.test(text)
 }

@@ -9,7 +9,7 @@ import { LOWER_ALPHANUMERIC, randomText, systemChance } from './chance.ts'
 import { takeProcessLock } from './db/sqlite-connection.ts'
 
 type Instance = {
-  /** The same after a restart, unless another process holds the data directory. */
+  /** Remains the same after a restart, unless another process holds the data directory. */
   readonly instance: string
   unlock(): void
 }
@@ -58,7 +58,7 @@ function readName(path: string): string {
   try {
     writeFileSync(path, `${made}\n`, { mode: 0o600 })
   } catch {
-    // The disk is full.
+    // For example, the disk is full.
   }
   return made
 }

@@ -4,7 +4,7 @@
 import { type DestinationStream, destination, pino, stdSerializers } from 'pino'
 import { type Clock, systemClock } from './clock.ts'
 
-/** Log lines held for a slow reader of standard output; further lines are dropped. */
+/** Maximum bytes buffered for a slow reader of standard output; further lines are dropped. */
 const LOG_BUFFER_BYTES_MAX = 8 * 1024 * 1024
 /** Shorter secrets are not hidden, because they may be parts of other words. */
 const LOG_SECRET_LENGTH_MIN = 8
@@ -23,7 +23,7 @@ export type Log = {
 type LogOptions = {
   level: string
   isTerminal: boolean
-  /** Configured secrets that are hidden in every line from LOG_SECRET_LENGTH_MIN characters on. */
+  /** Secrets of at least LOG_SECRET_LENGTH_MIN characters are hidden in every line. */
   secrets?: readonly string[]
   /** Standard output when absent. */
   output?: { write(text: string): unknown }
@@ -36,7 +36,7 @@ export type OpenedLog = {
   flush(): void
 }
 
-/** A slow reader of standard output loses lines and costs no memory. */
+/** If the reader of standard output is slow, lines are dropped instead of using more memory. */
 export async function openLog(options: LogOptions): Promise<OpenedLog> {
   const clock = options.clock ?? systemClock
   const output = options.isTerminal ? await openReadable(options) : openLines(options)

@@ -32,7 +32,6 @@ export class AppError extends Error {
   }
 }
 
-/** The text defaults to the code's sentence. */
 export function problem(
   code: ErrorCode,
   message?: string,
@@ -50,7 +49,6 @@ export function wrongField(
   return problem(code, `The field "${path}" ${message}.`, { details: [{ path, message }] })
 }
 
-/** `message` follows the parameter's name. */
 export function wrongQuery(path: string, message: string): AppError {
   return problem('bad_request', `The query parameter "${path}" ${message}.`, {
     details: [{ path, message }],

@@ -8,7 +8,7 @@ import { type Chance, systemChance } from './chance.ts'
 export type Sealer = {
   /** Opening needs the same `context`, such as `dkim:example.com`. */
   seal(plain: Uint8Array, context: string): Uint8Array
-  /** Null when the octets were changed, or sealed with another key or context. */
+  /** Null if the octets were changed, or sealed with another key or context. */
   open(sealed: Uint8Array, context: string): Uint8Array | null
 }
 
@@ -19,7 +19,7 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const CIPHER = 'aes-256-gcm'
 
-/** Throws unless the key has 32 octets. Safe for 2^32 secrets (SP 800-38D §8.3). */
+/** Throws unless the key has 32 octets. One key is safe for 2^32 secrets (SP 800-38D §8.3). */
 export function sealer(key: Uint8Array, chance: Chance = systemChance): Sealer {
   if (key.length !== SEALING_KEY_BYTES) throw new RangeError('A sealing key has 32 octets.')
   // Creating the key object costs more than opening a secret.

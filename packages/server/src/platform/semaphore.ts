@@ -19,14 +19,14 @@ export type Release = () => void
 export type Acquire = {
   /** Callers without a key share one. */
   readonly key?: string
-  /** Limited to the most that the caller may hold. */
+  /** Reduced to the maximum that the caller may hold. */
   readonly weight?: number
   readonly signal?: AbortSignal
 }
 
 type Waiter = { readonly weight: number; admit(release: Release): void }
 
-/** Keys that hold no slot come first, then the others in turn, so that none blocks the rest. */
+/** Serves keys that hold no slot first, then the other keys in turn. */
 export class Semaphore {
   readonly #options: SemaphoreOptions
   readonly #limit: number

@@ -51,7 +51,7 @@ export function readStrictJson(
   return readText(text, valuesMax)
 }
 
-/** In lossy text, U+FFFD replaces invalid UTF-8. */
+/** In lossy text, U+FFFD has replaced invalid UTF-8. */
 function readText(text: string, valuesMax: number, { isLossy = false } = {}): StrictJson {
   const found = findInText(text, valuesMax)
   if (found !== null) return found

@@ -1,5 +1,5 @@
-// Finds recipients that come from inside received mail, the sign of an injected instruction.
-// Searches the send's thread and threads that may mention a recipient.
+// Finds recipients whose addresses were taken from received mail, a sign of an injected
+// instruction. Searches the send's thread and other threads that may mention a recipient.
 
 import { indexPiecesOf } from '@mailroom/mail-reading/mentions/mention-index.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'

@@ -20,7 +20,10 @@ import type { Db } from '#store/tables.ts'
 type OfThread = { accountId: string; threadId: string }
 type Leased = { lease?: ClaimToken }
 
-/** Throws `not_found`, `delivery_pending` before it is sent, or `lease_lost` if it is claimed. */
+/**
+ * Throws `not_found`, `delivery_pending` if the message has not been sent yet, or `lease_lost` if
+ * another worker has claimed the thread.
+ */
 export async function deleteMessage(
   deps: Store,
   message: { accountId: string; messageId: string } & Leased,
@@ -31,7 +34,7 @@ export async function deleteMessage(
   await removeBlobs(deps, removed.blobIds)
 }
 
-/** If interrupted, `purgeTrash` continues the removal. */
+/** If the process is interrupted, `purgeTrash` continues the removal. */
 export async function deleteThread(deps: Store, thread: OfThread & Leased): Promise<void> {
   const input = { ...thread, nowMs: deps.clock.now() }
   let removed = accepted(await deps.db.write(removeThread, input))
@@ -42,7 +45,7 @@ export async function deleteThread(deps: Store, thread: OfThread & Leased): Prom
   }
 }
 
-/** Idempotent, with the errors of `deleteThread`. If interrupted, `finishMoves` continues. */
+/** Idempotent. Throws the errors of `deleteThread`. `finishMoves` continues an interrupted move. */
 export async function moveToTrash(deps: Store, thread: OfThread & Leased): Promise<void> {
   const { moving } = accepted(
     await deps.db.write(trashThread, { ...thread, nowMs: deps.clock.now() }),

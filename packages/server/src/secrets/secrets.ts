@@ -16,9 +16,8 @@ import type { Db, ReadDb } from '#store/tables.ts'
 
 export type Keys = {
   sealer: Sealer
-  /** Signs attachment URLs. */
   urlKey: Uint8Array
-  /** 32 octets, always the same for a purpose such as `return-path`. */
+  /** Returns 32 octets, always the same for a purpose such as `return-path`. */
   deriveKey(purpose: string): Uint8Array
   /** A warning for the start log; null if the keys are stored safely. */
   warning: string | null
@@ -34,7 +33,7 @@ const DATA_KEY = 'data-key'
 const SERVICE_KEY = 'service-key'
 const URL_KEY = 'attachment-urls'
 const SECRET_BYTES = 32
-/** First octet of a data key in the clear. */
+/** First octet of a data key that is stored in the clear. */
 const PLAIN = 0
 
 /**
@@ -86,7 +85,7 @@ export async function inspectDataKey(
 
 const PLAIN_WARNING = `anyone who can read the database can read the keys that sign mail; set ${SETTINGS.secretKey.name} to seal them`
 
-/** Its key seals the data key of an embedded database if MAILROOM_SECRET_KEY is not set. */
+/** The file's key seals the data key of an embedded database if MAILROOM_SECRET_KEY is not set. */
 export function secretKeyPath({ dataDir }: Pick<Settings, 'dataDir'>): string {
   return join(dataDir, 'secret.key')
 }
@@ -97,12 +96,12 @@ type DataKey = { key: Uint8Array; isPlain: boolean }
 
 /**
  * Creates the data key, or seals it again if the settings contain another key. Processes that write
- * at once all continue with the stored value.
+ * at the same time all continue with the stored value.
  */
 async function openDataKey(options: OpenKeysOptions): Promise<DataKey> {
   const { settings, db, chance } = options
   const found = await findSecret(db, DATA_KEY)
-  // A new file could not open an existing data key, and would hide that the right file is missing.
+  // A new file could not open an existing data key and would hide that the original is missing.
   const mayMake = found === null
   const wrapper = givenSealer(options) ?? (await fileSealer(options, { mayMake }))
   const wrap = (key: Uint8Array): Uint8Array =>
@@ -171,7 +170,7 @@ async function placeOnce(draft: string, file: string): Promise<void> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') return
-    // The file system has no hard links; two first starts at the same time are unlikely.
+    // The file system has no hard links, but two first starts at the same time are unlikely.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(String(code))) throw error
     await rename(draft, file)
   }

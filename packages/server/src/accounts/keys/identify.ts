@@ -1,5 +1,5 @@
-// Identifies the caller of a request. Failed attempts are limited for each address, but a valid key
-// is never refused because of them: other clients may share the address, as behind a proxy.
+// Identifies the caller of a request. Failed attempts are limited for each address. They never
+// block a valid key, because several clients may share an address behind a proxy.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -41,9 +41,9 @@ type Sender = {
 type Presented = Sender & {
   readonly authorization: string | undefined
   readonly isSigned: boolean
-  /** Needs no CSRF token: it changes nothing, and other origins cannot see the answer. */
+  /** Needs no CSRF token, because it changes nothing and other origins cannot see the answer. */
   readonly isReading: boolean
-  /** Pages of any origin can read a WebSocket, so the request has to name its origin. */
+  /** Pages of any origin can read a WebSocket, so the request must include its origin. */
   readonly isSocket?: boolean
 }
 
@@ -58,13 +58,13 @@ type IdentifyOptions = {
   readonly authenticate: Authenticate
   readonly sessions: Sessions
   readonly publicUrl: () => string
-  /** Undefined hides the operator's routes. */
+  /** If undefined, the operator's routes are hidden. */
   readonly operatorToken: string | undefined
   readonly failures: RateWindow
   readonly clock: Clock
 }
 
-/** One instance for each server, because it counts failures over all requests. */
+/** One instance per server, because it counts failures across all requests. */
 export class Identifier {
   readonly #options: IdentifyOptions
   readonly #operatorDigest: Buffer | null
@@ -76,9 +76,9 @@ export class Identifier {
   }
 
   /**
-   * Throws `unauthorized`, `rate_limit_exceeded` or, on hidden routes, `not_found`; `forbidden` for
-   * an approver where a key is required, and `approver_required` for the reverse; with a session
-   * also `forbidden_origin` and `invalid_csrf_token`.
+   * Throws `unauthorized`, `rate_limit_exceeded` or, on hidden routes, `not_found`. Throws
+   * `forbidden` for an approver where a key is required, and `approver_required` for a key where an
+   * approver is. With a session, also throws `forbidden_origin` and `invalid_csrf_token`.
    */
   readonly identify: Identify = async (auth, presented) => {
     const { authorization, isSigned, headers } = presented
@@ -142,7 +142,7 @@ export class Identifier {
     const { sessions, publicUrl } = this.#options
     requireOwnOrigin(headers, { publicUrl: publicUrl(), isOriginRequired: isSocket })
     const found = await sessions.find(this.#cookieOf(headers))
-    // Not a counted failure: a sealed cookie cannot be guessed, and an open page sends it often.
+    // Not limited, because a sealed cookie cannot be guessed and an open page sends it often.
     if (found === null) throw problem('unauthorized', SESSION_OVER)
     if (!isReading) requireCsrfToken(headers, found.session.csrfToken)
     return found
@@ -152,7 +152,7 @@ export class Identifier {
     return readSessionCookie(headers, this.#options.publicUrl())
   }
 
-  /** Counts other sites' pages apart, or a page could lock out the agents at its address. */
+  /** Pages of other sites have a separate limit, so they cannot lock out agents at the address. */
   #groupOf({ clientAddress, headers }: Sender): string {
     const group = clientGroup(clientAddress)
     return isForeignPage(headers, this.#options.publicUrl()) ? `page ${group}` : group
@@ -188,7 +188,7 @@ function admitted(
   return { kind: 'key', accountId, keyId: actor.keyId, session }
 }
 
-/** Approvers have a separate share, which an agent cannot use up. Null if unidentified. */
+/** Approvers have a separate share, which an agent cannot use up. Null without a caller. */
 export function payerOf(caller: Caller | null): string | null {
   if (caller?.kind === 'key') return caller.accountId
   return caller?.kind === 'approver' ? caller.approverId : null
@@ -210,14 +210,14 @@ export function bearerToken(authorization: string | undefined): string | null {
   return BEARER.exec(authorization ?? '')?.[1] ?? null
 }
 
-/** Digests have one length, so comparing them does not reveal the length of the token. */
+/** Digests have equal lengths, so a comparison does not reveal the length of the token. */
 export function digest(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
 /**
- * Throws `forbidden_origin` for a page of another site, recognised by `Sec-Fetch-Site` (W3C Fetch
- * Metadata §2.3) or `Origin` (RFC 6454 §7). Programs and old browsers send neither, and are allowed
+ * Throws `forbidden_origin` for a page of another site, by `Sec-Fetch-Site` (W3C Fetch Metadata
+ * §2.3) or `Origin` (RFC 6454 §7). Programs and old browsers send neither field and are allowed
  * unless the origin is required.
  */
 export function requireOwnOrigin(
@@ -243,8 +243,8 @@ function requireCsrfToken(headers: IncomingHttpHeaders, csrfToken: string): void
 }
 
 /**
- * Accepts either scheme, because TLS may end at a proxy. If the public URL is https, a page over
- * plain http at its name is foreign.
+ * Accepts either scheme, because TLS may end at a proxy. If the public URL is https, a page that
+ * was loaded by plain http is foreign.
  */
 function isOwn(origin: string, host: string | undefined, publicUrl: string): boolean {
   if (!URL.canParse(origin) || !/^https?:\/\//i.test(origin)) return false

@@ -20,7 +20,7 @@ import { notFound, problem } from '#platform/problem.ts'
 import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 
-/** The token is only in this result. `api_key_limit_reached` past ACTIVE_KEYS_MAX. */
+/** Only this result contains the token. Throws `api_key_limit_reached` above ACTIVE_KEYS_MAX. */
 export async function createKey(
   deps: Store & { chance: Chance },
   { accountId, name }: { accountId: string; name: string | null },
@@ -84,10 +84,10 @@ export type Identity = {
   readonly actor: Exclude<Actor, { kind: 'operator' }>
 }
 
-/** Of all API keys, only MAILROOM_BOOTSTRAP_API_KEY may begin with it. */
+/** No generated API key begins with this prefix; MAILROOM_BOOTSTRAP_API_KEY may. */
 export const APPROVER_TOKEN_PREFIX = 'mra_'
 
-/** Null for a token that is unknown or revoked. */
+/** Resolves to null if the token is unknown or revoked. */
 export type Authenticate = (token: string) => Promise<Identity | null>
 
 /** Writing a key's last use for each request would be too expensive. */
@@ -95,8 +95,8 @@ const TOUCH_EVERY_MS = 60_000
 const TOUCHED_KEYS_MAX = 10_000
 
 /**
- * Looks up each token in the database, so that a revoked key stops working at once. Waits until a
- * key's first use is recorded.
+ * Looks up each token in the database, so that a revoked key stops working immediately. Waits until
+ * a key's first use is recorded.
  */
 export function makeAuthenticate(deps: Store): Authenticate {
   const touch = makeTouch(deps)

@@ -1,5 +1,5 @@
 // Pairing a client with an account (RFC 8628). The client requests a code, shows it and polls; a
-// signed-in person compares the code and decides; the client fetches a key of its own.
+// signed-in person compares the code and decides; the client then fetches its own key.
 
 import { hash } from 'node:crypto'
 import { clientGroup } from '@mailroom/smtp/client-address.ts'
@@ -25,7 +25,7 @@ type PairingDeps = Store & { chance: Chance }
 /** A client polls every two to five seconds, and several clients may share an address. */
 const PAIRING_STARTS_PER_MINUTE_MAX = 10
 const PAIRING_POLLS_PER_MINUTE_MAX = 60
-/** A person types a few codes; an attacker would have to guess billions. */
+/** Enough for a person, who types a few codes; an attacker would have to guess billions. */
 export const PAIRING_LOOKUPS_PER_MINUTE_MAX = 20
 
 export function pairingHandlers(
@@ -96,7 +96,7 @@ const CODES_TRIED_MAX = 5
 
 const REQUEST_ID_BYTES = 32
 
-/** `rate_limit_exceeded` if too many clients are waiting, from all addresses. */
+/** Throws `rate_limit_exceeded` if too many pairings are pending in total. */
 async function startPairing(
   { db, clock, chance }: PairingDeps,
   client: { clientName: string | null; clientAddress: string },
@@ -118,8 +118,8 @@ async function startPairing(
 }
 
 /**
- * Returns the token of an approved pairing only once; null while undecided. `not_found` if the
- * pairing has expired, was denied or fetched; `api_key_limit_reached`.
+ * Returns the token of an approved pairing only once, and null while undecided. Throws
+ * `api_key_limit_reached`, or `not_found` if the pairing has expired, was denied or was fetched.
  */
 async function pollPairing(deps: PairingDeps, requestId: string): Promise<string | null> {
   const { stored: key, token } = newKey(deps, { name: null })
@@ -137,12 +137,12 @@ async function pollPairing(deps: PairingDeps, requestId: string): Promise<string
   return token
 }
 
-/** The request id has 256 random bits and needs no salt. */
+/** No salt is needed, because the request id has 256 random bits. */
 function hashRequestId(requestId: string): Uint8Array {
   return hash('sha256', requestId, 'buffer')
 }
 
-/** Consonants, which form no words, and digits that look like no letter (RFC 8628 §6.1). */
+/** Consonants, which form no words, and digits that do not look like letters (RFC 8628 §6.1). */
 const CODE_ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ3479'
 const CODE_LENGTH = 8
 

@@ -1,4 +1,4 @@
-// Sessions of the console, sealed in the cookie. Only the ids of ended sessions are stored.
+// Console sessions, sealed in a cookie. Only the ids of ended sessions are stored.
 
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -31,7 +31,7 @@ export type SignedIn = {
 export type Sessions = {
   /** Null if the token is unknown or revoked. */
   create(token: string): Promise<(SignedIn & { readonly cookie: string }) | null>
-  /** Null if the cookie is not ours, the session is over, or its key or approver is gone. */
+  /** Null if the cookie is not valid, the session has ended, or its key or approver was removed. */
   find(cookie: string): Promise<SignedIn | null>
   end(session: Session): Promise<void>
 }
@@ -39,7 +39,7 @@ export type Sessions = {
 const SESSION_MS = 12 * HOUR_MS
 const CSRF_TOKEN_BYTES = 24
 
-/** Queries the key or approver at each use: revoking or deleting it ends the session at once. */
+/** Each use checks the key or approver, so revoking or deleting it ends the session immediately. */
 export function openSessions(
   deps: {
     db: Db
@@ -91,7 +91,7 @@ async function findHolder(
   return account && { account, key: null, approver }
 }
 
-/** Identifies a session in the database and in memory; it cannot be used to sign in. */
+/** Identifies a session in the database and in memory. The id cannot be used to sign in. */
 export function sessionId({ csrfToken }: Session): string {
   return hash('sha256', csrfToken, 'base64url')
 }
@@ -107,7 +107,7 @@ function sealSession(sealer: Sealer, session: Session): string {
   return Buffer.from(sealer.seal(plain, CONTEXT)).toString('base64url')
 }
 
-/** Null for a text that was not sealed with this key. Expired sessions are returned. */
+/** Null if the text was not sealed with this key. Expired sessions are returned. */
 function openSession(sealer: Sealer, text: string): Session | null {
   if (text.length > COOKIE_LENGTH_MAX || !SEALED.test(text)) return null
   const plain = sealer.open(Buffer.from(text, 'base64url'), CONTEXT)
@@ -121,7 +121,7 @@ function openSession(sealer: Sealer, text: string): Session | null {
   return { accountId, actor, csrfToken, expiresAtMs: Number(expiresAt) }
 }
 
-/** A value for Set-Cookie (RFC 6265), restricted to https if the public URL is https. */
+/** A Set-Cookie value (RFC 6265), restricted to https if the public URL is https. */
 export function sessionCookie(value: string, publicUrl: string): string {
   return cookie(value, SESSION_MS / 1000, publicUrl)
 }
@@ -144,8 +144,8 @@ function isSecure(publicUrl: string): boolean {
 }
 
 /**
- * '' without a cookie. Two different cookies count as none: a sibling host can add its own (RFC
- * 6265 §8.6), so that a victim would write mail in the attacker's account.
+ * Returns '' without a cookie, or with two different ones: a sibling host can add its own (RFC 6265
+ * §8.6), so that a victim would write mail in the attacker's account.
  */
 export function readSessionCookie(
   { cookie: field = '' }: IncomingHttpHeaders,

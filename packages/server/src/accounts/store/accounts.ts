@@ -1,5 +1,3 @@
-// Accounts, with their totals, in the database.
-
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
 import { sql } from 'kysely'
 import { transaction } from '#platform/db/db.ts'
@@ -77,7 +75,7 @@ export async function listAccounts(
   return { accounts: rows.map(accounts.read), total }
 }
 
-/** Locks the account for guards that count; null if it does not exist. */
+/** Locks the account, so that limits hold; null if it does not exist. */
 export async function lockAccount(tx: Tx, accountId: string): Promise<Row<'accounts'> | null> {
   const query = tx.query.selectFrom('accounts').selectAll().where('id', '=', accountId)
   return (await lockRows(tx, query).executeTakeFirst()) ?? null

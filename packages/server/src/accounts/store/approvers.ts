@@ -49,7 +49,7 @@ export const insertApprover = transaction({
   },
 })
 
-/** Only the operator may delete the last one. A second call returns `not_found`. */
+/** Only the operator may delete the last approver. A second call returns `not_found`. */
 export const markApproverDeleted = transaction({
   name: 'deleteApprover',
   accountOf: payerOfChange,

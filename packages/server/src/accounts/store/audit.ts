@@ -1,5 +1,5 @@
-// The audit: decisions of policies and approvers, and changes to both. Entries are only removed by
-// age; an erasure replaces the address in them.
+// The audit log: decisions of policies and approvers, and changes to both. Entries are removed only
+// by age; an erasure replaces the address in entries.
 
 import type { PolicyChange } from '@mailroom/contract/policy.ts'
 import type { HoldReason } from '@mailroom/contract/sending.ts'
@@ -44,14 +44,14 @@ export async function insertAudit(tx: Tx, entries: readonly NewAuditEntry[]): Pr
   await insertRows(tx, entries.map(auditEntries.write))
 }
 
-/** The audit entry is the only trace of a refused send. */
+/** The audit entry is the only record of a refused send. */
 export const noteRejection = transaction({
   name: 'noteRejection',
   accountOf: ({ accountId }) => accountId,
   run: (tx: Tx, entry: NewAuditEntry): Promise<void> => insertAudit(tx, [entry]),
 })
 
-/** Removes some of the expired entries; returns their number. */
+/** Removes one batch of expired entries and returns its size. */
 export async function purgeAudit(tx: Tx, nowMs: number): Promise<number> {
   const removed = await removeOldest(tx, 'policy_audit', {
     key: ['id'],

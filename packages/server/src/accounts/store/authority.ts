@@ -2,8 +2,8 @@ import type { Tx } from '#store/tables.ts'
 import type { Actor } from './actor.ts'
 
 /**
- * Whether a change of an agent's restrictions needs an approver: the account has one, and the actor
- * is a key or a deleted approver. The caller has locked the account, so that none is added.
+ * Whether only an approver may change an agent's restrictions: the account has an approver, and the
+ * actor is a key or a deleted approver. The caller has locked the account.
  */
 export async function needsApprover(tx: Tx, accountId: string, actor: Actor): Promise<boolean> {
   return !isAllowed(actor, await activeApprovers(tx, accountId))
@@ -20,7 +20,7 @@ export function isAllowed(actor: Actor, active: readonly string[]): boolean {
   }
 }
 
-/** The share of the writes that a change uses. Approvers have a separate share, as for requests. */
+/** The share of writes that a change uses. Approvers have a separate share, as for requests. */
 export function payerOfChange({ accountId, actor }: { accountId: string; actor: Actor }): string {
   return actor.kind === 'approver' ? actor.approverId : accountId
 }

@@ -11,14 +11,14 @@ type NewAccount = Pick<Account, 'id' | 'name' | 'plan'> & {
   isFirst: boolean
 }
 
-/** Includes its default pod and first key. With `isFirst`, false if an account exists. */
+/** Also inserts the default pod and the first key. With `isFirst`, false if an account exists. */
 export const insertAccount = transaction({
   name: 'createAccount',
   accountOf: () => null,
   async run(tx: Tx, input: NewAccount): Promise<boolean> {
     const { id, name, plan, nowMs } = input
     if (input.isFirst) {
-      // Processes that start together check one after the other.
+      // Processes that start at the same time check one after the other.
       await lockTable(tx, 'accounts')
       const any = await tx.query.selectFrom('accounts').select('id').limit(1).executeTakeFirst()
       if (any !== undefined) return false

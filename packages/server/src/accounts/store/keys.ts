@@ -22,7 +22,7 @@ export const insertKey = transaction({
   },
 })
 
-/** The last active key stays. A second call returns `not_found`. */
+/** Never revokes the last active key. A second call returns `not_found`. */
 export const markKeyRevoked = transaction({
   name: 'revokeKey',
   accountOf: ({ accountId }) => accountId,
@@ -73,7 +73,6 @@ export async function listKeys(
   return { keys: page.map(apiKeys.read), total: rows.length }
 }
 
-/** Finds only active keys. */
 export function findKey(db: ReadDb, tokenHash: Uint8Array) {
   return db.read
     .selectFrom('api_keys')
@@ -88,7 +87,6 @@ export function findKey(db: ReadDb, tokenHash: Uint8Array) {
     .executeTakeFirst()
 }
 
-/** Finds only active keys. */
 export async function findKeyWithAccount(
   db: ReadDb,
   { accountId, keyId }: { accountId: string; keyId: string },
@@ -109,7 +107,7 @@ const selectActiveKey = statement<Tables, { accountId: string; keyId: string }, 
       .where('revoked_at', 'is', null),
 )
 
-/** Searches the keys of all accounts. */
+/** Returns which of the keys are active, in any account. */
 export async function findActiveKeys(db: ReadDb, keyIds: readonly string[]): Promise<string[]> {
   const rows = await db.read
     .selectFrom('api_keys')

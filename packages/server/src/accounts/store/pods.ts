@@ -41,7 +41,7 @@ export const insertPod = transaction({
   },
 })
 
-/** Changes the given fields; null clears. `pod` is an id or a `clientId`. */
+/** Changes the given fields; null clears a field. `pod` is an id or a `clientId`. */
 export const changePod = transaction({
   name: 'updatePod',
   accountOf: ({ accountId }) => accountId,
@@ -111,7 +111,7 @@ export const removePod = transaction({
   },
 })
 
-/** The default pod is first, followed by the newest pods. */
+/** Lists the default pod first, then the newest pods. */
 export async function listPods(
   db: ReadDb,
   input: { accountId: string; limit: number; offset: number },
@@ -138,7 +138,7 @@ export async function findPod(db: ReadDb, accountId: string, pod: string): Promi
   return row === null ? null : pods.read(row)
 }
 
-/** The result is keyed by the name as given, an id or `clientId`. */
+/** The keys of the result are the ids or `clientId`s as given. */
 export async function findPodIds(
   db: ReadDb,
   accountId: string,

@@ -1,4 +1,4 @@
-// DKIM keys and their generation. Private keys leave this file sealed.
+// DKIM keys and their generation. Private keys leave this file only sealed.
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { formatKeyRecord, publicKeyOf } from '@mailroom/mail/dkim.ts'
@@ -18,8 +18,8 @@ export type DkimOwner = { readonly ownerId: string; readonly domain: string }
 export const SERVICE_OWNER = 'service'
 
 /**
- * One key signs while the other is published, so that they can be switched without a gap. Custom
- * domains add a random suffix, because accounts with the same domain share its DNS.
+ * One key signs while the next key is published, so that they can be switched without a gap. Custom
+ * domains have a random suffix, because accounts with the same domain share its DNS.
  */
 const DKIM_SELECTORS = { first: 'mr1', second: 'mr2' } as const
 
@@ -46,7 +46,7 @@ export type MakeKeyDeps = Store & { makeDkimKey: () => Promise<KeyObject>; seale
 
 const SELECTOR_SUFFIX_LENGTH = 6
 
-/** Takes 15 to 500 ms for each key. A DNS name may have one key only (RFC 6376 §3.6.2.2). */
+/** Takes 15 to 500 ms per key. A DNS name may have only one key (RFC 6376 §3.6.2.2). */
 export async function makeDomainKeys(
   deps: MakeKeyDeps & { chance: Chance },
   owner: DkimOwner,
@@ -110,7 +110,7 @@ export function unsealKey(sealer: Sealer, sealed: Uint8Array, context: string): 
   return createPrivateKey({ key: Buffer.from(plain), format: 'der', type: 'pkcs8' })
 }
 
-/** Null if unknown. A future time, written before the clock was set back, is unknown. */
+/** Null if unknown. Ignores a future time, written before the clock was set back. */
 export function publishedSince({ publishedAtMs }: DkimKey, nowMs: number): number | null {
   return publishedAtMs !== null && publishedAtMs <= nowMs + CLOCK_SKEW_MS ? publishedAtMs : null
 }

@@ -1,4 +1,4 @@
-// Rotates DKIM keys. A key signs only once DNS has it, so that recipients can always verify mail.
+// Rotates DKIM keys. A key signs only once it is in DNS, so that recipients can always verify mail.
 
 import { recordsHoldKey } from '@mailroom/mail/dkim.ts'
 import {
@@ -23,7 +23,7 @@ import {
   SERVICE_OWNER,
 } from './dkim-key.ts'
 
-/** Mail waits up to 48 hours here and at relays, and some recipients verify it when opened. */
+/** Mail may wait 48 hours here and at relays, and some recipients verify it when it is opened. */
 export const DKIM_RETIRING_MS = 7 * DAY_MS
 const DKIM_ROTATION_STEP = 100
 const KEYS_AT_ONCE = 32
@@ -35,13 +35,13 @@ type DueKeysDeps = RotateDeps & ServiceKeyDeps
 type RotationSchedule = {
   /** If 0, keys are changed only by `mailroom dkim rotate`. */
   rotationDays: number
-  /** Whether mail of the service's own domain leaves the machine and needs its DNS records. */
+  /** Whether mail from the service's own domain leaves the machine and needs DNS records. */
   usesServiceKeys: boolean
 }
 
 const NAMES_LOGGED_MAX = 10
 
-/** Several processes may run at once; each step is done by one of them. */
+/** Several processes may run this at once; each step is then done by one of them. */
 export async function rotateDueKeys(
   { resolver, ...others }: DueKeysDeps,
   schedule: RotationSchedule,
@@ -54,7 +54,7 @@ export async function rotateDueKeys(
     replaceRetired(deps, key),
   )
   if (schedule.rotationDays === 0) return
-  // Keys are checked early, so that a record published in time has settled when the key is due.
+  // Keys are checked early, so that a record published in time has settled by the due time.
   const dueMs = deps.clock.now() - schedule.rotationDays * DAY_MS
   const overdue: string[] = []
   await forEachDue(
@@ -173,7 +173,7 @@ type TxtResolverDeps = {
 
 export type KeyRotation =
   | { readonly kind: 'switched'; readonly retired: DkimKey; readonly active: DkimKey }
-  /** DNS has no record of the standby key, or a wrong one. The active key stays. */
+  /** DNS has no record of the standby key, or a wrong one. The active key is not replaced. */
   | { readonly kind: 'unpublished'; readonly standby: DkimKey }
   /** DNS has the record, but caches may still have the former one. */
   | { readonly kind: 'settling'; readonly standby: DkimKey; readonly settledAtMs: number }
@@ -208,13 +208,13 @@ export async function rotateKey(
   return switchKeys(deps, { active, standby })
 }
 
-/** When a key that DNS has now is settled; null if it already is. */
+/** When a key that is in DNS now will be settled; null if it already is. */
 export function settledAt(key: DkimKey, nowMs: number): number | null {
   const settledAtMs = (publishedSince(key, nowMs) ?? nowMs) + DKIM_SETTLING_MS
   return settledAtMs <= nowMs ? null : settledAtMs
 }
 
-/** Does not query DNS: the caller has just found the standby key in DNS. */
+/** Does not query DNS, because the caller has just found the standby key there. */
 async function switchKeys(
   { db, clock }: Store,
   { active, standby }: { active: DkimKey; standby: DkimKey },
@@ -234,7 +234,7 @@ type DnsPresence =
   | { readonly kind: 'absent' }
   | { readonly kind: 'fault'; readonly text: string }
 
-/** True if DNS has this key's record now, and no other beside it. */
+/** Whether DNS currently has this key's record and no other for the same name. */
 async function findInDns({ resolver }: TxtResolverDeps, key: DkimKey): Promise<DnsPresence> {
   const answer = await resolver.txt(dkimKeyName(key))
   if (answer.kind === 'fault') return answer

@@ -1,10 +1,10 @@
-// Compares DNS answers with the records of a custom domain, and says what to change. Pure.
+// Compares DNS answers with the records of a custom domain, and describes what to change. Pure.
 
 import { findKeyDefect, type KeyDefect } from '@mailroom/mail/dkim.ts'
 import type { RecordCheck } from '#domains/model.ts'
 import type { DnsRecord } from './dns-records.ts'
 
-/** Bounds for foreign records that are stored: number, and characters of each. */
+/** Maximum number of foreign records that are stored, and maximum characters of each. */
 export const FOUND_RECORDS_MAX = 20
 export const FOUND_TEXT_LENGTH_MAX = 1_000
 const RIVALS_NAMED_MAX = 3

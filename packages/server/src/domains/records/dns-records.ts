@@ -32,7 +32,7 @@ type DomainDns = {
 
 const MX_PRIORITY = 10
 const ZONE_TTL_SECONDS = 3600
-/** RFC 1035 §3.3: a character-string has one octet for its length. */
+/** A character-string has one octet for its length (RFC 1035 §3.3). */
 const STRING_OCTETS_MAX = 255
 
 /** Records are in the order in which an operator should publish them. */
@@ -60,7 +60,7 @@ export function domainDnsRecords(of: DomainDns): DnsRecord[] {
   ]
 }
 
-/** Applies to every name below the domain that has no records of its own (RFC 4592). */
+/** Applies to every name below the domain without its own records (RFC 4592). */
 function wildcardRecord(domain: string, smtpHostname: string): DnsRecord {
   return {
     type: 'MX',
@@ -73,7 +73,7 @@ function wildcardRecord(domain: string, smtpHostname: string): DnsRecord {
 }
 
 function spfMechanism(smtpHostname: string): string {
-  // Names the host instead of `mx`: mail is sent from here even if the MX is another server.
+  // Refers to the host instead of `mx`, because mail is sent from here even if the MX is elsewhere.
   return `a:${smtpHostname}`
 }
 

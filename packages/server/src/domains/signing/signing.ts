@@ -18,12 +18,12 @@ import { Cache } from '#platform/cache.ts'
 import { problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
-/** A process may sign this long with a key that another has retired; it is still published. */
+/** How long a process may use a key that another has retired; the key is still published. */
 export const DKIM_KEY_REREAD_MS = 10 * SECOND_MS
 const DKIM_SIGNERS_KEPT_MAX = 500
 
 export type Signers = {
-  /** May generate the service's own key. `invalid_domain` if the domain was removed. */
+  /** May generate the service's own key. Throws `invalid_domain` if the domain was removed. */
   sign(owner: DkimOwner, raw: Uint8Array, nowMs: number): Promise<Uint8Array>
 }
 
@@ -92,14 +92,14 @@ async function ensureFirstKey(deps: ServiceKeyDeps): Promise<void> {
   await deps.db.write(ensureDkimKeys, { rows: [row] })
 }
 
-/** Both keys of the service's own domain. Missing keys are generated in 15 to 500 ms each. */
+/** Returns both keys of the service's own domain. Generating a missing key takes 15 to 500 ms. */
 export async function ensureServiceKeys(deps: ServiceKeyDeps): Promise<DkimKey[]> {
   await ensureFirstKey(deps)
   const owner = serviceOwner(deps)
   const keys = await listDkimKeys(deps.db, owner)
   if (keys.length !== 1) return keys
   const privateKey = await deps.makeDkimKey()
-  // Optional in DNS until it signs.
+  // The record is optional until the key signs.
   const row = keyRow(deps, owner, { ...SECOND_KEY, isRequired: false, privateKey })
   await deps.db.write(ensureDkimKeys, { rows: [row] })
   return listDkimKeys(deps.db, owner)

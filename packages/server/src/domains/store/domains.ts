@@ -1,4 +1,4 @@
-// Custom domains. Writes lock the account, then the domain's rows ordered by id, as `settleDomain`.
+// Custom domains. Like `settleDomain`, writes lock the account, then the domain's rows by id.
 
 import { readDomainName } from '@mailroom/mail/address.ts'
 import { changeAccountTotal, lockAccount } from '#accounts/store/accounts.ts'
@@ -86,7 +86,7 @@ const selectHolders = statement<Tables, { domains: string }, HolderRow>((query, 
     .where('is_holder', '=', 1),
 )
 
-/** Whether inboxes here receive mail for the domain, or could be made to. Lower-case A-labels. */
+/** Whether inboxes here receive, or could receive, mail for the domain (in lower-case A-labels). */
 export async function isDomainHere(
   { db, inboxDomain }: { db: ReadDb; inboxDomain: string },
   domain: string,
@@ -135,7 +135,7 @@ export async function findDomainsNamed(db: ReadDb, domain: string): Promise<Doma
   return rows.map(domains.read)
 }
 
-/** Lists the newest domains first, limited to the pod if one is given. */
+/** Newest first, limited to the pod if one is given. */
 export async function listDomains(
   db: ReadDb,
   input: { accountId: string; podId: string | null; limit: number; offset: number },
@@ -273,7 +273,7 @@ type DomainChange =
   | { kind: 'invalid_inbox' }
   | { kind: 'in_use' }
 
-/** A null `pod` removes the limit. `in_use` if an inbox of the domain is in another pod. */
+/** A null `pod` removes the limit. Returns `in_use` if an inbox of the domain is in another pod. */
 export const changeDomain = transaction({
   name: 'changeDomain',
   accountOf: ({ accountId }) => accountId,
@@ -328,7 +328,7 @@ export const changeDomain = transaction({
   },
 })
 
-/** True without an inbox; otherwise the inbox must be in a pod that may use the domain. */
+/** Whether the inbox, if there is one, is in a pod that may use the domain. */
 async function mayCatchAll(
   tx: Tx,
   {

@@ -21,14 +21,14 @@ import { isHeld, lockDomainsNamed } from './domains.ts'
 
 /** A check without an outcome (no DNS answer, or the process died) is repeated after this time. */
 const DOMAIN_CHECK_RETRY_MS = 10 * MINUTE_MS
-/** Due checks considered for one run, because the first many may belong to one account. */
+/** Due checks considered in one run; large, because many may belong to one account. */
 const DOMAIN_CHECKS_SEEN_MAX = 5_000
 
 type DomainSettling = {
   accountId: string
   domainId: string
   domain: string
-  /** Status before DNS was queried, so that the outcome of a later check is not overwritten. */
+  /** The status before DNS was queried, so that the outcome of a later check is not overwritten. */
   status: DomainStatus
   lastCheckedAtMs: number | null
   checks: RecordCheck[]
@@ -122,7 +122,7 @@ async function takeOver(tx: Tx, domain: Domain, others: readonly Domain[]): Prom
     .execute()
 }
 
-/** Waits for mail being stored for these domains, and blocks further mail until the commit. */
+/** Waits until current mail for these domains is stored; blocks further mail until the commit. */
 async function holdMail(tx: Tx, domains: readonly Domain[]): Promise<void> {
   const ids = domains.map(({ id }) => id)
   // Arriving mail locks the same rows in the same order.
@@ -167,7 +167,7 @@ async function addEvent(
   return true
 }
 
-/** Includes times so far in the future that they were written before the clock was set back. */
+/** Includes times too far in the future, which were written before the clock was set back. */
 function dueIn(tx: Pick<ReadDb, 'read'>, nowMs: number) {
   return tx.read
     .selectFrom('domains')
@@ -184,7 +184,7 @@ export async function hasDueDomains(db: ReadDb, nowMs: number): Promise<boolean>
   return (await dueIn(db, nowMs).limit(1).executeTakeFirst()) !== undefined
 }
 
-/** Leases due domains. Accounts take turns, so that one's silent DNS servers delay no other. */
+/** Leases due domains. Accounts take turns, so that silent DNS servers of one delay no other. */
 export const claimDomainChecks = transaction({
   name: 'claimDomainChecks',
   accountOf: () => null,

@@ -32,7 +32,7 @@ import {
 import { findInbox, findInboxByAddress, findShownInbox } from './inboxes.ts'
 import { changedMetadata, type MetadataChange, metadataFacets, metadataOf } from './metadata.ts'
 
-/** The address of a deleted inbox is reserved for its account this long. */
+/** How long the address of a deleted inbox remains reserved for its account. */
 export const RELEASED_ADDRESS_MS = 30 * DAY_MS
 
 type NewInbox = EditsOf<typeof inboxes> & {
@@ -57,7 +57,7 @@ type InboxCreation =
   | { kind: 'limit_reached'; limit: number }
   | { kind: 'too_many'; retryAtMs: number }
 
-/** A refused creation does not count against the creation limit. */
+/** A refused creation does not use up the creation limit. */
 export const insertInbox = transaction({
   name: 'createInbox',
   accountOf: ({ accountId }) => accountId,
@@ -142,7 +142,7 @@ type InboxChange = EditsOf<typeof inboxes> & {
   nowMs: number
 }
 
-/** Changes all the named fields or none. Null if the account has no such inbox. */
+/** Changes all given fields or none. Null if the account has no such inbox. */
 export const changeInbox = transaction({
   name: 'updateInbox',
   accountOf: ({ accountId }) => accountId,
@@ -152,7 +152,7 @@ export const changeInbox = transaction({
   ): Promise<{ inbox: ShownInbox; isWebhookNew: boolean } | 'metadata_limit_reached' | null> {
     const { accountId, inboxId, webhook, metadata } = input
     if (webhook !== undefined) {
-      // Deletions take the same lock, so a webhook is never made for a deleted inbox.
+      // Deletions take the same lock, so a webhook is never created for a deleted inbox.
       await lockAccount(tx, accountId)
       if ((await findInbox(readIn(tx), accountId, inboxId)) === null) return null
     }
@@ -215,7 +215,7 @@ async function replaceFacets(
     .execute()
 }
 
-/** Reserves the address. A job removes the mail, which may be too much for one transaction. */
+/** Reserves the address. A job removes the mail, because one transaction could take too long. */
 export const removeInbox = transaction({
   name: 'deleteInbox',
   accountOf: ({ accountId }) => accountId,
@@ -224,7 +224,7 @@ export const removeInbox = transaction({
     tx: Tx,
     input: { accountId: string; inboxId: string; actor: Actor; nowMs: number },
   ): Promise<'deleted' | 'not_found' | 'approver_required'> {
-    // Locks the account first, as creations do, to avoid deadlocks.
+    // Locks the account first, like creations, to avoid deadlocks.
     await lockAccount(tx, input.accountId)
     const inbox = await findInbox(readIn(tx), input.accountId, input.inboxId)
     if (inbox === null) return 'not_found'
@@ -276,7 +276,7 @@ export const removeInbox = transaction({
   },
 })
 
-/** Removes an expired inbox and adds an event. `not_found` if its expiry has changed. */
+/** Removes an expired inbox and adds an event. Returns `not_found` if the expiry has changed. */
 export const expireInbox = transaction({
   name: 'expireInbox',
   accountOf: ({ accountId }) => accountId,
@@ -289,7 +289,7 @@ export const expireInbox = transaction({
     await lockAccount(tx, accountId)
     const inbox = await findShownInbox(readIn(tx), accountId, inboxId)
     if (inbox?.expiresAtMs == null || inbox.expiresAtMs > nowMs) return 'not_found'
-    // Any key may set the expiry, so removing the inbox needs no more than a key.
+    // Any key may set the expiry, so the authority of a key is enough to remove the inbox.
     const actor: Actor = { kind: 'key', keyId: '' }
     const outcome = await removeInbox.run(tx, { ...input, actor })
     if (outcome !== 'deleted') return outcome
@@ -332,7 +332,7 @@ export async function findExpired(
 
 type ExpiredInbox = { accountId: string; inboxId: string; expiresAtMs: number }
 
-/** Only the same pod may reuse the address if a key could evade the pod's policy elsewhere. */
+/** Only the same pod may reuse the address if a key could otherwise evade the pod's policy. */
 async function holderOf(
   tx: Tx,
   { id, accountId, podId }: Inbox,
@@ -377,7 +377,7 @@ async function isAddressTaken(tx: Tx, input: NewInbox, podId: string): Promise<b
   return input.domain === null
 }
 
-/** When the account may create its next inbox. Creations count for a day. */
+/** When the account may create its next inbox. A creation uses up the limit for a day. */
 async function creationAllowedAt(tx: Tx, input: NewInbox): Promise<number> {
   const recent = await tx.query
     .selectFrom('inbox_creations')
@@ -409,7 +409,7 @@ export async function findInboxDomain(
   const all = await findDomainsNamed(db, domain)
   const own = all.find((one) => one.accountId === accountId)
   if (own === undefined) {
-    // Accounts that have not verified the domain are not revealed.
+    // Does not reveal accounts that have not verified the domain.
     const isForeign = all.some(({ isHolder }) => isHolder)
     return refuse(isForeign ? { kind: 'foreign' } : { kind: 'unknown' })
   }
@@ -422,7 +422,7 @@ function refuse(reason: DomainDefect): InboxDomain {
   return { kind: 'invalid_domain', reason }
 }
 
-/** The webhook behind `webhookUrl`. It gets only its inbox's events and is deleted with it. */
+/** The webhook of `webhookUrl`, which receives its inbox's events and is deleted with the inbox. */
 export type InboxWebhook = { id: string; url: string; sealedSecrets: Uint8Array }
 
 type OfInbox = { accountId: string; inboxId: string; nowMs: number }
@@ -438,7 +438,7 @@ async function addInboxWebhook(
   await insertWebhookRow(tx, made)
 }
 
-/** True if created. Enables a disabled webhook. The caller has locked the account. */
+/** Enables a disabled webhook. Returns true if created. The caller has locked the account. */
 async function changeInboxWebhook(
   tx: Tx,
   of: OfInbox,

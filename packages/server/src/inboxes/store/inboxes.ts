@@ -13,7 +13,7 @@ import type { StoredOf } from '#store/columns.ts'
 import { inboxes } from '#store/nouns.ts'
 import type { ReadDb, Tables } from '#store/tables.ts'
 
-/** Newest first; only inboxes of the given pod and with all of the metadata. */
+/** Newest first. Lists only inboxes of the given pod that have all of the metadata. */
 export async function listInboxes(
   db: ReadDb,
   input: {
@@ -230,7 +230,7 @@ function toReached(row: ReachedRow): ReachedInbox {
   return { ...inboxes.read(row), screening: screeningOf(row) }
 }
 
-/** Null if no sender is blocked, which saves most mail another query. */
+/** Null if no sender is blocked, so that most mail needs no further query. */
 function screeningOf(row: ReachedRow): Screening | null {
   const filterMode = row.filter_mode ?? row.pod_filter_mode ?? row.account_filter_mode
   if (filterMode === 'none' && row.sender_rule_count === 0) return null

@@ -2,7 +2,7 @@ import { METADATA_KEYS_MAX } from '@mailroom/contract/labels.ts'
 
 export type MetadataRow = { metadata: string | null }
 
-/** Null removes one key, or everything if it replaces the object (RFC 7396). */
+/** Null as a value removes the key; null instead of the object removes all keys (RFC 7396). */
 export type MetadataChange = Readonly<Record<string, string | null>> | null
 
 export function metadataOf({ metadata }: MetadataRow): Record<string, string> {

@@ -11,9 +11,9 @@ import type { QueueState, QueueTable } from '#queue/leased-queue.ts'
 import { TRASH_MS } from '#removal/store/trash.ts'
 import type { ReadDb, Tables } from '#store/tables.ts'
 
-/** Rows of a queue that a query counts one by one, which takes a few milliseconds. */
+/** Maximum rows of a queue that a query counts, which takes a few milliseconds. */
 export const QUEUE_COUNT_MAX = 10_000
-/** Lanes whose oldest delivery is read for the age of a longer queue. */
+/** For the age of a longer queue, the oldest delivery of this many lanes is read. */
 const QUEUE_AGE_LANES_MAX = 500
 const LOG_LAG_EVENTS_MAX = 10_000
 
@@ -24,7 +24,7 @@ export type QueueFigures = {
   ready: number
   waiting: number
   leased: number
-  /** When the longest-waiting delivery, or else the next one, is due, in queue time. */
+  /** When the longest-waiting delivery was due, or else when the next one is, in queue time. */
   dueAtMs: number | null
 }
 
@@ -41,12 +41,12 @@ export async function readQueueFigures(db: ReadDb, table: QueueTable): Promise<Q
     ready: ready.count,
     waiting: waiting.count,
     leased: leased.count,
-    // Due deliveries count even if no process has made them ready or taken them over.
+    // Includes due deliveries that no process has made ready or taken over.
     dueAtMs: earliest([ready.oldestAtMs, ofLanes, waiting.oldestAtMs, leased.oldestAtMs]),
   }
 }
 
-/** Due and leased purges among the first QUEUE_COUNT_MAX. */
+/** Counts due and leased purges among the first QUEUE_COUNT_MAX. */
 export async function readJobFigures(
   db: ReadDb,
   nowMs: number,
@@ -122,7 +122,7 @@ const WORK_STATES = {
 
 type WorkFigures = { states: Record<string, number>; oldestAtMs: number | null }
 
-/** Unfinished exports, imports and erasures; of each table the first QUEUE_COUNT_MAX. */
+/** Counts unfinished exports, imports and erasures, each up to QUEUE_COUNT_MAX. */
 export async function readWorkFigures(
   db: ReadDb,
   nowMs: number,
@@ -175,7 +175,7 @@ function countStates<Unfinished extends { kind: string; status: string; created_
     .groupBy(['unfinished.kind', 'unfinished.status'])
 }
 
-/** Expired inboxes, and threads due for removal from the trash, each up to QUEUE_COUNT_MAX. */
+/** Counts expired inboxes, and trashed threads due for removal, each up to QUEUE_COUNT_MAX. */
 export async function readRetentionFigures(
   db: ReadDb,
   nowMs: number,
@@ -218,7 +218,7 @@ async function readState(db: ReadDb, of: StateOf): Promise<Waiting> {
   return { ...found, count: Math.max(QUEUE_COUNT_MAX, rows[0]?.rows ?? 0) }
 }
 
-/** In the order of the state's index, so that an engine reads the index up to the limit. */
+/** Ordered like the state's index, so that an engine reads the index only up to the limit. */
 function timesOf(db: ReadDb, { table, state, column }: StateOf) {
   const rows = db.read
     .selectFrom(table as 'deliveries')

@@ -246,8 +246,8 @@ async function findOwnAddresses(
 }
 
 /**
- * The limit exceeds RECIPIENTS_MAX, because suppressed recipients are omitted. There must be one,
- * because the sender of a hostile message chooses the number.
+ * Higher than RECIPIENTS_MAX, because suppressed recipients are dropped before that limit applies.
+ * A limit is needed, because the sender of a hostile message chooses the number.
  */
 const ANSWERED_MAX = 4 * RECIPIENTS_MAX
 

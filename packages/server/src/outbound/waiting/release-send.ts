@@ -143,8 +143,8 @@ export async function approveHeld(
 }
 
 /**
- * Queues a waiting send, or lets an approved one wait for its time. Returns false if it no longer
- * waits. Throws the refusals of a new send, and `review_changed`.
+ * Queues a waiting send, or lets an approved one wait for its time. Returns false if the send no
+ * longer waits. Throws `review_changed`, and every error that a new send can throw.
  */
 async function releaseSend(
   deps: SendDeps,

@@ -1,11 +1,10 @@
-// The store of large raw messages. Ids are the service's own, never text from outside.
+// The store of large raw messages. The service generates the ids; they never come from outside.
 
 import { raceAbort } from '#platform/abort.ts'
 import { storageErrorKind } from '#platform/problem.ts'
 
 /** Raw messages up to this size are stored in the database, in the message's transaction. */
 export const ROW_BLOB_BYTES_MAX = 128 * 1024
-/** Concurrent removals, or copies for a backup. */
 export const BLOBS_AT_ONCE_MAX = 8
 
 export type BlobStore = {
@@ -14,7 +13,7 @@ export type BlobStore = {
   get(id: string): Promise<Uint8Array | null>
   /** Ignores absent ids. */
   remove(ids: readonly string[]): Promise<void>
-  /** Time between two sweeps, by the cost of listing everything. */
+  /** Time between two sweeps; longer for a store where listing everything is expensive. */
   readonly sweepEveryMs: number
   list(): AsyncIterable<StoredBlob[]>
   /** Aborts pending calls and refuses later ones. */
@@ -24,11 +23,11 @@ export type BlobStore = {
 export type StoredBlob = {
   /** Other programs may have stored objects under other names. */
   readonly id: string
-  /** By the clock of the store; 0 when unknown. */
+  /** The age by the store's clock; 0 if unknown. */
   readAgeMs(): Promise<number>
 }
 
-/** A path on disk and in a bucket. Throws when the id could be a path. */
+/** The blob's path on disk and in a bucket. Throws if the id itself could be a path. */
 export function blobName(id: string): string {
   if (!/^[a-z0-9_]{5,64}$/.test(id))
     throw new Error('A blob id is letters, digits and underscores.')
@@ -36,10 +35,10 @@ export function blobName(id: string): string {
   return `${id.slice(-2)}/${id}`
 }
 
-/** Callers wait: a sender, a deletion, a leased job, the shutdown. */
+/** Short, because a sender, a deletion, a leased job or the shutdown waits for it. */
 const WAIT_MS = 5_000
 
-/** Continues in the background after `waitMs`. The sweep removes what a failing store keeps. */
+/** Continues in the background after `waitMs`. If removals fail, the sweep repeats them. */
 export async function removeBlobs(
   { blobs }: { blobs: BlobStore | null },
   ids: readonly string[],

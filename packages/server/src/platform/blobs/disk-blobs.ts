@@ -1,4 +1,4 @@
-// Blobs as files: written elsewhere, synced and renamed, so that a blob's file is always whole.
+// Blobs as files. Each is written elsewhere, synced and renamed, so no file is ever incomplete.
 
 import {
   copyFile,
@@ -18,7 +18,7 @@ import { HOUR_MS } from '#platform/units.ts'
 import { BLOBS_AT_ONCE_MAX, type BlobStore, blobName } from './blob-store.ts'
 import { makePrivateFolder, syncFolder } from './durable-folder.ts'
 
-/** Reading folders is free, unlike listing a bucket. */
+/** More often than in a bucket, because reading folders costs nothing. */
 const DISK_SWEEP_MS = HOUR_MS
 /** Unfinished files older than this were left behind by a crash. */
 const DRAFT_MS_MAX = HOUR_MS
@@ -92,7 +92,7 @@ function draftPath(unfinished: string, name: string): string {
   return join(unfinished, `${name}.${randomText(systemChance, LOWER_ALPHANUMERIC, 8)}`)
 }
 
-/** The clock of the file system, because machines that share one have different clocks. */
+/** Reads the file system's clock, because machines that share files have different clocks. */
 async function timeOf(unfinished: string): Promise<number> {
   const file = draftPath(unfinished, 'clock')
   await writeFile(file, '', { flag: 'wx', mode: 0o600 })
@@ -152,7 +152,7 @@ type BlobCopy = {
 
 const ATTEMPTS_MAX = 5
 
-/** Copies the database again if a blob was deleted in between; false if that did not help. */
+/** Copies the database again if a blob was deleted in between. False if all attempts fail. */
 export async function copyBlobs({ from, to, copyDatabase }: BlobCopy): Promise<boolean> {
   const copied = new Set<string>()
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {

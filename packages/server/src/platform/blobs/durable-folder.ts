@@ -8,7 +8,7 @@ const PRIVATE = 0o700
 const OTHERS = 0o077
 const STICKY = 0o1000
 
-/** Keeps the mode of an existing folder that is sticky, as /tmp, or belongs to another user. */
+/** Does not change a folder that is sticky, such as /tmp, or belongs to another user. */
 export function makePrivateFolder(path: string): void {
   const folder = resolve(path)
   if (!makeFolder(folder)) makePrivate(folder)
@@ -34,7 +34,6 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-/** Makes new and renamed files durable. */
 export async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {

@@ -1,5 +1,3 @@
-// Opens the blob store that the settings name.
-
 import { join } from 'node:path'
 import type { Settings } from '#config/settings.ts'
 import { raceAbort } from '#platform/abort.ts'
@@ -8,9 +6,9 @@ import { openDiskBlobs } from './disk-blobs.ts'
 import type { S3Obstacle } from './s3-blobs.ts'
 
 type OpenBlobsOptions = {
-  /** The service checks that it may write; a command notices when it writes. */
+  /** The service checks at the start that it may write; a command does not. */
   as: 'service' | 'command'
-  /** Called for a store that is unreachable but may recover. */
+  /** Called if the store is unreachable but may recover. */
   warn(text: string): void
   startMs?: number
 }
@@ -22,8 +20,8 @@ export function blobsPath({ dataDir }: Pick<Settings, 'dataDir'>): string {
 }
 
 /**
- * Null when the database holds large messages. Throws when the server refuses the bucket; an
- * unreachable server only causes a warning.
+ * Returns null if large messages are stored in the database. Throws if the server refuses access to
+ * the bucket; an unreachable server only causes a warning.
  */
 export async function openBlobs(
   settings: Pick<Settings, 'dataDir' | 'blobStore'>,
@@ -44,7 +42,7 @@ export async function openBlobs(
   return blobs
 }
 
-/** An unanswered check counts as unreachable; its later refusal is a warning. */
+/** A server that does not answer in time is considered unreachable. Logs a later refusal. */
 async function findObstacleIn(
   ms: number,
   finding: Promise<S3Obstacle | null>,

@@ -1,4 +1,4 @@
-// Blobs as objects in an S3 bucket. Their names are those on disk, so any S3 tool can move them.
+// Blobs as objects in an S3 bucket, named as on disk, so that any S3 tool can move them.
 
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
@@ -16,11 +16,11 @@ const S3_SWEEP_MS = DAY_MS
 /** Allows 30 MiB at 1 MiB a second, including the wait for a connection. */
 const S3_REQUEST_MS_MAX = 30 * SECOND_MS
 export const S3_TRIES_MAX = 3
-/** No try starts after this time, because a sender waits for all tries. */
+/** No retry starts after this time, because a sender waits for all tries. */
 const S3_RETRY_MS_MAX = 10 * SECOND_MS
-/** The pause before the second try; it is four times as long before the third. */
+/** The pause before the second try. The pause before the third is four times as long. */
 const S3_RETRY_PAUSE_MS = 200
-/** The most names that S3 returns in one page. */
+/** Maximum names that S3 returns in one page. */
 const S3_PAGE_NAMES = 1_000
 
 type S3Bounds = {
@@ -31,7 +31,7 @@ type S3Bounds = {
 }
 
 export type S3Blobs = BlobStore & {
-  /** Null when the bucket can be listed, read and, with `writes`, written to. */
+  /** Null if the bucket can be listed, read and, with `writes`, written to. */
   findObstacle(options: { writes: boolean }): Promise<S3Obstacle | null>
 }
 
@@ -95,7 +95,7 @@ export async function openS3Blobs(
         await list(1)
         const key = `${folder}mailroom-probe`
         if (writes) await trying(() => putOnce(s3, { key, content: Buffer.from('x') }))
-        // Another starting process may have removed it.
+        // Another starting process may have removed the object.
         await trying(() => unlessAbsent(() => s3.getObjectRaw(key)))
         if (writes) await trying(() => unlessAbsent(() => s3.deleteObject(key)))
         return null
@@ -107,7 +107,7 @@ export async function openS3Blobs(
   }
 }
 
-/** Retries faults that may pass, until S3_RETRY_MS_MAX. Rejects with an `S3Fault`. */
+/** Retries temporary faults until S3_RETRY_MS_MAX. Rejects with an `S3Fault`. */
 async function withTries<Value>(
   run: () => Promise<Value>,
   { retryMs, pauseMs, closing }: { retryMs: number; pauseMs: number; closing: AbortSignal },
@@ -131,7 +131,7 @@ type Put = { key: string; content: Uint8Array; sum?: Record<string, string> }
 
 async function putOnce(s3: S3mini, { key, content, sum }: Put): Promise<void> {
   const { headers } = await s3.putObject(key, content, undefined, undefined, sum)
-  // A plain web server answers without a tag and has stored nothing.
+  // A web server that is not an S3 server answers without a tag and has stored nothing.
   if (!headers.has('etag')) throw new Error('what answered is no S3 server')
 }
 
@@ -144,7 +144,7 @@ async function md5Of(content: Uint8Array): Promise<{ 'content-md5': string }> {
   return { 'content-md5': hash.digest('base64') }
 }
 
-/** Null when the object is absent; an absent bucket is an error. */
+/** Returns null if the object is absent. An absent bucket is an error. */
 async function unlessAbsent<Value>(run: () => Promise<Value>): Promise<Value | null> {
   try {
     return await run()
@@ -185,7 +185,7 @@ function blobsOf(name: string, ageMs: number): StoredBlob[] {
   return isBlob ? [{ id, readAgeMs: () => Promise.resolve(ageMs) }] : []
 }
 
-/** `refused`: the operator has to change something; waiting does not help. */
+/** `refused`: the operator has to change the settings or the bucket; waiting does not help. */
 export type S3Obstacle = { readonly kind: 'refused' | 'away'; readonly text: string }
 
 const CREDENTIALS = new Set([
@@ -202,7 +202,7 @@ const REGION = new Set([
   'TemporaryRedirect',
 ])
 
-/** Names the setting to check; never contains a secret. */
+/** The text names the setting to check and never contains a secret. */
 function s3ObstacleOf(location: S3Location, fault: S3Fault): S3Obstacle {
   const where = `the S3 server ${location.endpoint}`
   const { status, code, message } = fault
@@ -259,7 +259,7 @@ function noBucketFault(): S3Fault {
   return answered(404, 'NoSuchBucket')
 }
 
-/** Only the error code of the server's text is kept, because the text may repeat signed values. */
+/** Of the server's text, only the error code is kept, because the text may repeat signed values. */
 function s3FaultOf(error: unknown): S3Fault {
   if (error instanceof S3Fault) return error
   if (error instanceof S3ServiceError) {
@@ -287,7 +287,7 @@ function kindOf(status: number, code: string | null): StorageErrorKind {
   return status === 429 || code === 'SlowDown' ? 'busy' : 'unavailable'
 }
 
-/** Errors of several addresses are in `errors`, the cause of an error of the client in `cause`. */
+/** Errors for several addresses are in `errors`; the reason for a client's error is in `cause`. */
 function messageOf(error: Error): string {
   const inner = error instanceof AggregateError ? error.errors[0] : error.cause
   if (inner instanceof Error) return messageOf(inner)

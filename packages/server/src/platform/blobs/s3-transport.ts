@@ -6,26 +6,26 @@ import { systemClock } from '#platform/clock.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
 export type S3Location = {
-  /** http or https, without a trailing slash; the bucket is the first part of the path. */
+  /** An http or https URL without a trailing slash. The bucket is the first part of the path. */
   readonly endpoint: string
   readonly region: string
   readonly bucket: string
-  /** A prefix of each name, without slashes at its ends; '' for none. */
+  /** A prefix for each name, without leading or trailing slash; '' for none. */
   readonly prefix: string
   readonly accessKeyId: string
   readonly secretAccessKey: string
 }
 
 const S3_CONNECT_MS_MAX = 5 * SECOND_MS
-/** Connections of one process; further requests wait. */
+/** Maximum connections of one process; further requests wait. */
 export const S3_CONNECTIONS_MAX = 32
 /** No stored message is larger than MESSAGE_BYTES_MAX. */
 export const S3_ANSWER_BYTES_MAX = 64 * 1024 * 1024
 
 type S3Transport = {
-  /** Rejects when no complete answer comes in time. */
+  /** Rejects if no complete answer arrives in time. */
   readonly fetch: (input: unknown, init?: RequestInit) => Promise<Response>
-  /** The server's clock, from its last answer; null before one. */
+  /** The server's time, from its last answer; null before the first answer. */
   serverNowMs(): number | null
   readonly closing: AbortSignal
   close(): Promise<void>
@@ -41,7 +41,6 @@ export class S3Answer extends Response {
   }
 }
 
-/** Opens no connection before the first request. */
 export async function openS3Transport({ requestMs }: { requestMs: number }): Promise<S3Transport> {
   const { Agent } = await import('undici')
   const agent = new Agent({

@@ -11,21 +11,21 @@ export type Tx<Schema> = {
   readonly query: Kysely<Schema>
   /** Runs compiled SQL directly on the embedded engine; null on PostgreSQL. */
   readonly runSql: RunSql | null
-  /** A W3C traceparent; absent when the transaction is not traced. */
+  /** A W3C traceparent; absent if the transaction is not traced. */
   readonly traceParent?: string
 }
 
 export type RunSql = (sql: string, parameters: readonly unknown[]) => unknown[]
 
 /**
- * A write without I/O, clock or randomness of its own. SQLite runs it in another thread by its
- * `name`, so its input and result must survive a structured clone.
+ * A write without I/O, clock or randomness of its own. SQLite runs the write in another thread by
+ * its `name`, so its input and result must survive a structured clone.
  */
 export type Transaction<Schema, Input, Value> = {
   readonly name: string
   /** The account or approver whose share it uses; null for the service or several accounts. */
   readonly accountOf: (input: Input) => string | null
-  /** Removes data that must not remain in the database or its log. */
+  /** Whether the write removes data that must not remain in the database or its log. */
   readonly erasing: boolean
   /**
    * Whether the write runs even on a full disk, because it frees space or helps to free it. Erasing
@@ -77,7 +77,7 @@ export function groupTransaction<Schema, Input, Value>({
 }
 
 type GroupForm<Schema, Input, Value> = {
-  /** Approximate octets that the input sends to the server; null if it must run alone. */
+  /** Approximate octets that the input sends to the server; null if the write must run alone. */
   sizeOf(input: Input): number | null
   run(tx: Tx<Schema>, writes: readonly GroupedInput<Input>[]): Promise<Value[]>
 }
@@ -90,8 +90,8 @@ export type Reading<Schema> = {
 }
 
 /**
- * A read that may take long. When `signal` aborts, `run` returns its result so far. SQLite runs it
- * in another thread by its `name`, so its input and result must survive a structured clone.
+ * A read that may take long. If `signal` aborts, `run` returns its result so far. SQLite runs it in
+ * another thread by its `name`, so its input and result must survive a structured clone.
  */
 export type LongRead<Schema, Input, Value> = {
   readonly name: string
@@ -104,7 +104,7 @@ export type Db<Schema> = Reading<Schema> & {
   readonly engine: Engine
   /** Describes the database for the log, without credentials. */
   readonly description: string
-  /** Does not block this thread, and rejects with a `StorageError` when the store cannot answer. */
+  /** Does not block this thread. Rejects with a `StorageError` if the store cannot answer. */
   readLong<Input, Value>(
     read: LongRead<Schema, Input, Value>,
     input: NoInfer<Input>,
@@ -112,7 +112,7 @@ export type Db<Schema> = Reading<Schema> & {
   ): Promise<Value>
   /**
    * Resolves once the commit is on disk. Waiting writes share commits, but a failing one does not
-   * fail the others. Rejects with a `StorageError` when the store cannot accept the write; nothing
+   * fail the others. Rejects with a `StorageError` if the store cannot accept the write. Nothing
    * was stored then, unless the connection was lost during the commit.
    */
   write<Input, Value>(

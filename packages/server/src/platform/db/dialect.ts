@@ -27,7 +27,7 @@ export function foldCase(text: string): string {
   return text.toLowerCase().toUpperCase()
 }
 
-/** The databases fold only ASCII alike, so every text with other characters is included. */
+/** Lower case differs between databases except for ASCII, so any other text is included. */
 export function mayContain(
   engine: Engine,
   text: RawBuilder<string>,
@@ -51,7 +51,7 @@ export async function lockTable<Schema>(
   await sql`lock table ${sql.table(table)} in exclusive mode`.execute(tx.query)
 }
 
-/** The database clock; null on SQLite, where one process uses its own clock. */
+/** The database's time; null on SQLite, where one process uses its own clock. */
 export async function readSharedTime<Schema>({
   engine,
   query,
@@ -75,7 +75,7 @@ export function keepsFreeSpace(engine: Engine): boolean {
   return engine === 'postgres'
 }
 
-/** Compares by bytes, as SQLite does by default. */
+/** Makes PostgreSQL compare by bytes, as SQLite does by default. */
 export function byBytes(engine: Engine, text: RawBuilder<string>): RawBuilder<string> {
   return engine === 'sqlite' ? text : sql`${text} collate "C"`
 }

@@ -1,12 +1,13 @@
 // The order of a log with the columns `transaction_id` and `sequence`. PostgreSQL assigns sequences
-// before commits, so it orders by transaction first, and readers stop at the oldest open one.
+// before commits. There, the order is by transaction first, and readers stop at the oldest open
+// transaction.
 
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { Engine } from './db.ts'
 
 type Offset = { readonly transactionId: number; readonly sequence: number }
 
-/** Committed rows are settled once no row can appear before them. */
+/** A committed row is settled once no row can appear before it. */
 type LogOrder = {
   readonly columns: { transaction_id: RawBuilder<number>; sequence: RawBuilder<number> }
   readonly by: readonly RawBuilder<number>[]

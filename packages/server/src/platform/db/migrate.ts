@@ -1,5 +1,5 @@
-// Applies numbered migrations in order. Each is recorded with a checksum, which detects later edits
-// of the file, and with the oldest schema version whose programs can still use the database.
+// Applies numbered migrations in order. Each is recorded with a checksum, to detect later edits of
+// the file, and with the oldest schema version whose programs can still use the database.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ export type Migration = {
   checksum: string
   /** Programs that know at least this version can use the migrated database. */
   compatibleFrom: number
-  /** False if PostgreSQL commits the statements one by one; they can then be repeated. */
+  /** False if PostgreSQL commits the statements one by one. Such statements can be repeated. */
   isAtomic: boolean
 }
 
@@ -27,7 +27,7 @@ export type AppliedMigration = {
 
 export type MigrationTarget = {
   applied(): Promise<AppliedMigration[]>
-  /** Applies and records the migration; false if another process has already done so. */
+  /** Applies and records the migration. Returns false if another process has already done so. */
   run(migration: Migration): Promise<boolean>
 }
 
@@ -49,8 +49,8 @@ export function readMigrations(engine: Engine): Migration[] {
 
 /**
  * Migrations only add, so older programs work with them, unless a comment says `-- Needs programs
- * of schema N.` With the comment `-- Without a transaction.` PostgreSQL commits each statement by
- * itself, as an index that is built `:online` requires.
+ * of schema N.` With the comment `-- Without a transaction.`, PostgreSQL commits each statement
+ * separately, as building an index `:online` requires.
  */
 export function parseMigration(engine: Engine, file: string, text: string): Migration {
   const needed = /^-- Needs programs of schema (\d+)\.$/m.exec(text)?.[1]
@@ -156,7 +156,7 @@ export function toApplied(row: Record<string, unknown>): AppliedMigration {
   }
 }
 
-/** Throws when this program cannot use the database, or when a recorded file has changed. */
+/** Throws if this program cannot use the database, or if a recorded file has changed. */
 export async function migrate(
   target: MigrationTarget,
   migrations: readonly Migration[],

@@ -6,7 +6,7 @@ import { SECOND_MS } from '#platform/units.ts'
 import type { Db } from './db.ts'
 import { asStorageError, isRefusal } from './storage-error.ts'
 
-/** Under strain, no more writes wait than ended within this time. */
+/** While writes are slow, at most as many may wait as ended within this time. */
 const WRITES_COUNTED_MS = 5 * SECOND_MS
 /** After this time without a failure, the store is presumed to work again. */
 export const STORE_AWAY_MS = 10 * SECOND_MS
@@ -17,8 +17,8 @@ export type WriteLoad = {
   /** Writes that ended within the last WRITES_COUNTED_MS while others were waiting. */
   readonly endedLately: number
   /**
-   * A success, an error of the write itself, or STORE_AWAY_MS without a failure resets the count.
-   * Failures of a single account count for that account only.
+   * Consecutive failures. A success, an error of the write itself, or STORE_AWAY_MS without a
+   * failure resets the number. Failures of a single account affect only that account.
    */
   readonly failures: number
 }
@@ -26,7 +26,7 @@ export type WriteLoad = {
 type WriteLoads = {
   load(): WriteLoad
   loadOf(accountId: string): WriteLoad
-  /** Writes of one account alone may just be waiting for each other. */
+  /** False if only writes of one account are slow, because they may be waiting for each other. */
   isSlowForSeveral(ms: number): boolean
 }
 
@@ -151,16 +151,16 @@ function openRecentCount() {
 }
 
 export const STRAINED_WRITE_MS = 3 * SECOND_MS
-/** Waiting writes that are accepted even under strain, to absorb a burst. */
+/** Writes that may always wait, even while writes are slow, to absorb a burst. */
 export const STRAINED_WRITES_MIN = 32
-/** Consecutive failures after which the store counts as down and is probed every STORE_PROBE_MS. */
+/** After this many consecutive failures, the store is only probed, every STORE_PROBE_MS. */
 export const STORE_FAILURES_MAX = 3
 export const STORE_PROBE_MS = SECOND_MS / 2
 
 export type StorePressure = {
-  /** `underWay`: operations that will write. While the store is down, true for rare probes. */
+  /** `underWay`: operations that will write. While the store is down, only probes are allowed. */
   mayTake(underWay?: number): boolean
-  /** Like `mayTake`, but for an operation that was already accepted, before an expensive step. */
+  /** Like `mayTake`, but for an expensive step of an operation that was already accepted. */
   mayContinue(underWay: number): boolean
   mayTakeOf(accountId: string): boolean
   /** Throws `service_unavailable` with a retry time. */
@@ -169,7 +169,7 @@ export type StorePressure = {
   load(): WriteLoad
 }
 
-/** An account whose writes wait only for each other is refused alone. */
+/** If only writes of one account are slow, only that account is refused. */
 export function openStorePressure(options: {
   loads: WriteLoads
   clock: Pick<Clock, 'monotonic'>

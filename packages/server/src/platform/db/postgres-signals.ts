@@ -16,7 +16,7 @@ type PostgresSignalsOptions = {
 
 const CHANNEL = 'mailroom_events'
 const CONNECT_MS_MAX = 2_000
-/** May be lost, so it need not wait for the disk. `true` limits the setting to this statement. */
+/** Notifications need not wait for the disk. `true` limits the setting to this statement. */
 const NOTIFY = "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)"
 
 /** Reconnects when the connection is lost, and then notifies the listeners of this process. */

@@ -26,9 +26,9 @@ import { WriteGroups } from './write-groups.ts'
 import { openWriteSlots, WRITE_WAIT_MS_MAX } from './write-slots.ts'
 
 const POSTGRES_POOL_MAX = 10
-/** Connections that writes leave to readers, because writes wait for each other's rows. */
+/** Connections reserved for reads; writes that wait for rows may occupy all others. */
 const READERS_MIN = 3
-/** A connection replans its statements after this time, because a new table grows quickly. */
+/** Maximum age of a statement's plan on a connection, because a new table grows quickly. */
 const PLANS_MS_MAX = SECOND_MS
 
 type PostgresOptions = {
@@ -43,20 +43,20 @@ type PostgresOptions = {
 
 const CONNECT_MS_MAX = 2_000
 const INSPECT_MS_MAX = 4_000
-/** No statement here scans a mailbox. */
+/** Enough, because no statement scans a complete mailbox. */
 const STATEMENT_MS_MAX = 10_000
-/** A machine that dies within a transaction holds its locks for this time. */
+/** If a machine dies within a transaction, its locks are held for this time. */
 const IDLE_IN_TRANSACTION_MS_MAX = 20_000
 const ATTEMPTS_MAX = 5
 
-/** Throws with the cause when the server cannot be reached. */
+/** Throws with the cause if the server cannot be reached. */
 export async function openPostgres<Schema>(options: PostgresOptions): Promise<Db<Schema>> {
   if (options.migrates !== false) await migratePostgres(options.url)
   const { connectionsMax = POSTGRES_POOL_MAX } = options
   const pool = openPool(options.url, connectionsMax)
   // Without this listener, the process would end when the server closes an idle connection.
   pool.on('error', (error) => options.onError(error))
-  // The same holds for a connection in use; its next statement fails.
+  // The same applies to a connection in use; its next statement fails.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('connect', preparing)
   const dialect = new PostgresDialect({ pool, onReserveConnection: renewingPlans() })
@@ -266,7 +266,7 @@ function describeUrl(url: string): string {
 
 /** Longer than deadlock_timeout, after which PostgreSQL cancels an autovacuum in the way. */
 export const MIGRATION_LOCK_MS_MAX = 1.5 * SECOND_MS
-/** The attempts together take a few minutes. */
+/** Pause between attempts, which take a few minutes in total. */
 const MIGRATION_RETRY_MS = 2 * SECOND_MS
 const MIGRATION_TRIES_MAX = 100
 const MIGRATION_POLL_MS = 100
@@ -276,7 +276,6 @@ type Session = {
 }
 
 const DEADLOCK = '40P01'
-/** Lock timeout and deadlock. */
 const IS_LOCKED: ReadonlySet<string> = new Set(['55P03', DEADLOCK])
 
 const SETTINGS = [
@@ -290,7 +289,7 @@ const SETTINGS = [
 
 const MIGRATION_LOCK = 727_265
 
-/** Throws also when a migration would break connected processes, or a table stays locked. */
+/** Also throws if a migration would break connected processes, or if a table stays locked. */
 async function migrateSession(
   session: Session,
   migrations: readonly Migration[],
@@ -430,13 +429,13 @@ async function dropInvalidIndex(session: Session, name: string): Promise<void> {
   if (rows.length > 0) await session.query(`drop index concurrently ${name}`)
 }
 
-/** Returns the ids of the raw messages whose bytes, in the snapshot, are in the blob store. */
+/** Returns the ids of the raw messages whose bytes are in the blob store. */
 export function backUpPostgres(
   url: string,
   dump: (snapshot: string) => Promise<void>,
 ): Promise<string[]> {
   return onConnection(url, async (query) => {
-    // The snapshot lasts as long as the transaction that exported it.
+    // The snapshot exists as long as the transaction that exported it.
     await query('begin isolation level repeatable read read only')
     const [exported] = await query('select pg_export_snapshot() as name')
     const rows = await query('select id from raw_messages where content is null')

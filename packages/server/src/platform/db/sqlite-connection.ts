@@ -31,8 +31,8 @@ type SqliteConnectionOptions = {
 }
 
 /**
- * WAL with `synchronous=FULL` syncs the log before a commit returns. `secure_delete` keeps deleted
- * mail out of free pages.
+ * WAL with `synchronous=FULL` syncs the log before a commit returns. `secure_delete` overwrites
+ * deleted mail.
  */
 export function openSqliteConnection(options: SqliteConnectionOptions): SqliteConnection {
   const raw = new DatabaseSync(options.mode === 'look' ? urlToRead(options.path) : options.path, {
@@ -63,7 +63,7 @@ export function openSqliteConnection(options: SqliteConnectionOptions): SqliteCo
 }
 
 /**
- * SQLite creates a log even for reading, and a reader does not remove it. Without a log the file
+ * SQLite creates a log even for reading, and a reader does not remove it. Without a log, the file
  * alone is complete.
  */
 function urlToRead(path: string): string | URL {
@@ -85,7 +85,7 @@ export function queriesOn<Schema>(connection: SqliteConnection): {
   const prepare = (sql: string) => {
     let statement = prepared.get(sql)
     if (statement === undefined) {
-      // Lists of varying length produce new texts without end, so the cache needs a bound.
+      // Lists of varying length produce ever new texts, so the cache needs a bound.
       if (prepared.size >= PREPARED_MAX) prepared.clear()
       statement = adapt(connection.raw.prepare(sql))
       prepared.set(sql, statement)
@@ -134,13 +134,13 @@ function adapt(statement: StatementSync) {
 const NOT_A_DATABASE = 26
 
 /**
- * Throws when another process holds the lock, which ends with the process even after kill -9.
+ * Throws if another process holds the lock. The lock ends with the process, even after kill -9.
  * Returns a function that releases it.
  */
 export function takeProcessLock(path: string): () => void {
   const connection = openSqliteConnection({ path, mode: 'bare', busyTimeoutMs: 0 })
   try {
-    // A journal on disk would need free space.
+    // The lock must work on a full disk, where a journal could not be written.
     connection.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
   } catch (error) {
     connection.close()

@@ -89,7 +89,7 @@ export class ReaderThread {
     return await answer
   }
 
-  /** Terminates the thread; pending reads fail. */
+  /** Pending reads fail. */
   async close(): Promise<void> {
     this.#isClosed = true
     const worker = this.#leave()

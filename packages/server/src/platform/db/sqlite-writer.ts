@@ -30,7 +30,7 @@ type WriteAnswer = { id: number; value: unknown } | { id: number; failure: Failu
 type PortRequest = WriteRequest & { readonly port: MessagePort }
 type Outcome = { readonly request: PortRequest } & ({ value: unknown } | { failure: Failure })
 
-/** Only one of the threads that shared a commit receives its size and duration. */
+/** Only one of the threads that shared a commit gets the report. */
 export type GroupReport = {
   answers: WriteAnswer[]
   commit: { groupSize: number; durationMs: number } | null
@@ -54,7 +54,7 @@ type WriterOptions<Schema> = {
 /** Delay before the next try to empty the log, after a reader prevented it. */
 const ERASE_RETRY_MS = 250
 
-/** Waiting on this value sleeps, because it never changes. */
+/** Never changes, so that waiting for a change means sleeping. */
 const PAUSE = new Int32Array(new SharedArrayBuffer(4))
 
 /** Serves the port until it is closed. Posts `'ready'` first. */
@@ -259,7 +259,7 @@ class Ports {
   }
 }
 
-/** False when a reader or a full disk prevents it. */
+/** Returns false if a reader or a full disk prevents it. */
 function truncateLog(connection: SqliteConnection): boolean {
   connection.exec('PRAGMA busy_timeout = 0')
   try {
@@ -377,7 +377,7 @@ async function inTransaction<Schema>(
   }
 }
 
-/** Runs the first request, together with following ones that share its statements. */
+/** Runs the first request, together with the following requests that share its statements. */
 async function runNext<Schema>(
   { tx, transactions }: Writer<Schema>,
   requests: PortRequest[],
@@ -411,7 +411,7 @@ const RESERVE_BYTES = 16 * 1024 * 1024
 type DiskReserve = {
   readonly isWhole: boolean
   giveUp(): void
-  /** Returns whether the file is complete. Needs twice its size free. */
+  /** Returns whether the file is complete. Needs free space of twice the file's size. */
   restore(): boolean
 }
 

@@ -39,15 +39,15 @@ type SqliteOptions = {
   writerEntry: URL
   /** A module that calls `runSqliteReader` with all long reads; its data is `ReaderData`. */
   readerEntry: URL
-  /** Null for short-lived writers, which leave the reserve to the service. */
+  /** Null for short-lived writers; only the service manages the reserve. */
   reservePath: string | null
   observer: DbObserver
-  /** Called when the reader thread ends unexpectedly. The next read starts another. */
+  /** Called when the reader thread ends unexpectedly. The next read starts a new thread. */
   onError(error: Error): void
   readerIdleMs?: number
 }
 
-/** Throws with the cause when the file cannot be opened. */
+/** Throws with the cause if the file cannot be opened. */
 export async function openSqlite<Schema>(options: SqliteOptions): Promise<Db<Schema>> {
   if (options.reservePath !== null) giveUpReserveOnFullDisk(options.reservePath)
   await migrateSqlite(options.path)
@@ -130,7 +130,7 @@ export function openSqliteToRead<Schema>(path: string): ReadingDb<Schema> {
   }
 }
 
-/** Creates the file when absent. Returns the names of the applied migrations. */
+/** Creates the file if it is absent. Returns the names of the applied migrations. */
 export async function migrateSqlite(
   path: string,
   migrations: readonly Migration[] = readMigrations('sqlite'),
@@ -230,7 +230,7 @@ class PortWrites {
     port.on('message', (report: GroupReport) => this.#settle(report))
   }
 
-  /** Rejects pending writes, which may have been committed: their outcome is unknown. */
+  /** Rejects pending writes. Their outcome is unknown, because some may have been committed. */
   lose(reason?: unknown): void {
     this.#port = null
     this.#outbox = []
@@ -297,7 +297,7 @@ class PortWrites {
   }
 }
 
-/** One account can fill the next commit but leaves one commit to the others. */
+/** One account can fill the next commit, but then leaves one commit to other accounts. */
 function sharedBy<Schema>(writes: PortWrites): Db<Schema>['write'] {
   const limit = 4 * COMMIT_GROUP_MAX
   const limitPerKey = limit - COMMIT_GROUP_MAX

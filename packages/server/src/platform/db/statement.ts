@@ -49,7 +49,7 @@ export function statement<Schema, Input extends Parameters, Row>(
       if (tx.engine === 'postgres' && (isPrepared || isPlainInsert(query))) prepare(query.sql)
     }
     const parameters = valuesFor(query, input)
-    // Running through Kysely costs three times what SQLite needs for the statement.
+    // Running the statement through Kysely takes three times as long as SQLite itself.
     if (tx.runSql !== null) return tx.runSql(query.sql, parameters) as Row[]
     const result = await tx.query.executeQuery<Row>({ ...query, parameters })
     return result.rows
@@ -93,7 +93,7 @@ type RowStatement<Schema, Row extends Parameters, Found> = {
     rows: (table: string) => RawBuilder<object>,
     engine: Engine,
   ): OperationNodeSource
-  /** For the compiler only; never set. */
+  /** Never set; carries types for the compiler. */
   readonly of?: { row: Row; found: Found }
 }
 

@@ -83,7 +83,7 @@ const SYSTEM_KINDS: Record<string, StorageErrorKind> = {
 const LOST_CONNECTION =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client (has encountered a connection error|was closed) and is not queryable|Query read timeout|Postgres connection has been discarded|Cannot use a pool after calling end on the pool|driver has already been destroyed)/
 
-/** Null when the error is a fault of the program. */
+/** Returns null if the error is a fault of the program. */
 export function asStorageError(error: unknown): StorageError | null {
   if (error instanceof StorageError) return error
   if (!(error instanceof Error)) return null

@@ -1,4 +1,4 @@
-// The full-text index: FTS5 or tsvector. Nothing in a caller's words is read as query syntax.
+// The full-text index: FTS5 or tsvector. A caller's words are never interpreted as query syntax.
 
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import type { Engine } from './db.ts'
@@ -84,7 +84,7 @@ export async function findTextEntries(db: AnyTx, search: TextSearch): Promise<nu
   return (await found.execute(db.query)).rows.map(({ id }) => id)
 }
 
-/** A higher `worth` is a better match. It is comparable only within one search. */
+/** A higher `worth` is a better match. Values are comparable only within one search. */
 export async function rankTextEntries(
   db: AnyTx,
   search: TextSearch,
@@ -142,7 +142,7 @@ async function addOwnPart(tx: AnyTx): Promise<void> {
   await sql`delete from search_index where rowid = ${sql.lit(ROUND_ID)}`.execute(tx.query)
 }
 
-/** True once no words are left of entries removed before the first step. PostgreSQL keeps none. */
+/** True once no word remains of entries removed before the first step, or on PostgreSQL. */
 export async function eraseTextStep(
   tx: AnyTx,
   { pages, isFirst }: { pages: number; isFirst: boolean },
@@ -197,7 +197,7 @@ function matchOf({ scope, marks }: TextSearch, query: TextQuery | null): string 
     return `${columns}${part.words.map(quote).join(' + ')}${part.isPrefix ? ' *' : ''}`
   }
   const parts = query === null ? [] : query.kind === 'all' ? query.parts : [query]
-  // The marks come first, so that the rest is matched only in their entries.
+  // The marks come first, so that the rest is matched only in entries with these marks.
   return all(parts, [mark, ...furtherMarks])
 }
 

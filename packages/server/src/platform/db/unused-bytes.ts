@@ -11,15 +11,15 @@ import { closeSync, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs
 import type { SqliteConnection } from './sqlite-connection.ts'
 import { asStorageError } from './storage-error.ts'
 
-/** 4 MiB, which take some ten milliseconds. */
+/** 4 MiB, which takes about ten milliseconds. */
 const STEP_PAGES = 512
 /** Overflow pages begin with a page number, which in a larger file could look like a page type. */
 const PAGES_MAX = 2 ** 25
 
 export type UnusedBytesPass = {
-  /** `blocked` when a reader or another process prevents it for now. */
+  /** `blocked` if a reader or another process currently prevents the step. */
   step(): 'done' | 'more' | 'blocked'
-  /** Called when pages may have been freed without being overwritten. */
+  /** Must be called when pages may have been freed without being overwritten. */
   beginAgain(): void
 }
 
@@ -28,7 +28,7 @@ type Target = {
   path: string
   /** Stays open with the connections: closing it would release SQLite's locks (fcntl(2)). */
   file: number
-  /** False if a reader or another process prevents it. */
+  /** Returns false if a reader or another process prevents it. */
   emptyLog(): boolean
 }
 
@@ -106,7 +106,7 @@ function beginWrite(connection: SqliteConnection): boolean {
 const LOG_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 
-/** The salts of the log, which change whenever it restarts; null for an empty log. */
+/** The salts of the log, which change whenever the log restarts; null for an empty log. */
 function logSalts(path: string): string | null {
   return readLog(path, (read) => {
     const header = read(0, LOG_HEADER_BYTES)

@@ -7,9 +7,9 @@ import { asStorageError, isLockTimeout, tooManyWrites } from './storage-error.ts
 import { WRITE_QUEUE_MAX, WRITE_WAIT_MS_MAX } from './write-slots.ts'
 
 const WRITE_GROUP_MAX = 50
-/** The most octets that a group sends, unless its first write alone sends more. */
+/** Maximum octets that a group sends, unless its first write alone sends more. */
 export const WRITE_GROUP_BYTES_MAX = 2 * 1024 * 1024
-/** Larger writes are not grouped, because a group is sent as one text in memory. */
+/** Larger writes are not grouped, because a group is built as one text in memory. */
 export const WRITE_GROUPED_BYTES_MAX = 8 * 1024 * 1024
 const SHARED_LOCK_WAIT_MS_MAX = SECOND_MS / 2
 
@@ -32,7 +32,7 @@ type Queue<Schema> = {
   readonly transaction: AnyTransaction<Schema>
   /** In the order in which accounts are served. */
   readonly waiting: Map<string | null, Set<Waiting>>
-  /** Accounts whose writes run apart from the others. Their further writes wait. */
+  /** Accounts whose writes currently run separately. Further writes of these accounts wait. */
   readonly apart: Set<string | null>
   isUnderWay: boolean
 }
@@ -117,7 +117,7 @@ export class WriteGroups<Schema> {
       }
       // After a lost connection the outcome is unknown, so nothing may be retried.
       if (storage !== null || group.length === 1) for (const { done } of group) done.reject(error)
-      // They would wait for each other's rows.
+      // Run one after the other, because they would wait for each other's rows.
       else for (const one of group) await this.#run(queue, [one], { isShared: false })
     }
   }
@@ -158,7 +158,7 @@ function leave<Schema>({ waiting }: Queue<Schema>, one: Waiting): void {
   if (own?.size === 0) waiting.delete(one.accountId)
 }
 
-/** Takes one write of each account in turn, oldest first. */
+/** Takes one write from each account in turn, oldest first. */
 function takeGroup<Schema>(queue: Queue<Schema>): Waiting[] {
   const group: Waiting[] = []
   let bytes = 0

@@ -6,7 +6,7 @@ import { tooManyWrites } from './storage-error.ts'
 export const WRITE_QUEUE_MAX = 5_000
 export const WRITE_WAIT_MS_MAX = 7 * SECOND_MS
 
-/** The service itself, with the key '', gets every second slot. */
+/** The service itself has the key '' and gets every second slot. */
 export function openWriteSlots(bounds: {
   limit: number
   limitPerKey: number

@@ -4,7 +4,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import type { DecodedPacket, Answer as ResourceRecord } from 'dns-packet'
 
-/** Common resolvers stop at 8 to 16. */
+/** Maximum aliases followed; common resolvers follow 8 to 16. */
 const DNS_ALIASES_MAX = 8
 
 export type Answer<Record> =
@@ -20,9 +20,9 @@ export type Answer<Record> =
     }
   | {
       readonly kind: 'none'
-      /** NXDOMAIN: the name or its alias does not exist at all. */
+      /** NXDOMAIN: the name, or the name at the end of its aliases, does not exist. */
       readonly isNameMissing: boolean
-      /** The TTL by RFC 2308 §5; 0 if the server sent none. */
+      /** The TTL according to RFC 2308 §5; 0 if the server sent none. */
       readonly ttlMs: number
     }
   | {
@@ -73,7 +73,7 @@ function readRcode(packet: DecodedPacket): number {
   return ((packet.flags ?? 0) & 0xf) | (extended << 4)
 }
 
-/** Servers without EDNS answer FORMERR (RFC 6891 §7) or NOTIMP; with another version, BADVERS. */
+/** FORMERR (RFC 6891 §7) and NOTIMP mean no EDNS; BADVERS means another version of EDNS. */
 export function isRefusalOfEdns(packet: DecodedPacket): boolean {
   return [FORMERR, NOTIMP, BADVERS].includes(readRcode(packet))
 }
@@ -82,7 +82,7 @@ function nameRcode(rcode: number): string {
   return RCODES[rcode] ?? `error ${rcode}`
 }
 
-/** A loop of aliases is a fault, because it is usually a mistake that will be corrected. */
+/** A loop of aliases is a fault, because it is usually an error that will be corrected. */
 export function readAnswer<Type extends QuestionType>(
   packet: DecodedPacket,
   question: Question<Type>,
@@ -98,7 +98,7 @@ export function readAnswer<Type extends QuestionType>(
   const own = records.filter((record) => record.type === question.type && isAt(record, path.name))
   const values = own.flatMap((record) => readRecord(question.type, record) ?? [])
   if (rcode === NXDOMAIN || own.length === 0) {
-    // A referral is no answer: the server does not recurse.
+    // The answer is a referral, because the server does not recurse.
     if (!packet.flag_ra && !packet.flag_aa) {
       return { kind: 'fault', text: 'the DNS server does not resolve foreign names' }
     }
@@ -169,7 +169,7 @@ function negativeTtlMs(packet: DecodedPacket): number {
   return Math.min(ttlMsOf(authority), (authority.data.minimum ?? 0) * 1000)
 }
 
-/** RFC 2181 §8: a TTL with its highest bit set counts as 0. */
+/** RFC 2181 §8: a TTL with its highest bit set is treated as 0. */
 function ttlMsOf(record: ResourceRecord): number {
   const seconds = record.type === 'OPT' ? 0 : (record.ttl ?? 0)
   return seconds > 0x7fffffff ? 0 : seconds * 1000

@@ -1,5 +1,5 @@
-// A caching resolver (RFC 9520). Equal questions share one query; while DNS is known to be down,
-// none is sent. A recently expired answer replaces one that fails (RFC 8767).
+// A caching resolver (RFC 9520). Equal questions share one query. While DNS is down, no queries are
+// sent. If a query fails, a recently expired answer is used (RFC 8767).
 
 import { raceAbort } from '#platform/abort.ts'
 import { Cache } from '#platform/cache.ts'
@@ -8,11 +8,11 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { Answer, QuestionType, RecordOf } from './answer.ts'
 import { isQuestionName, type QuestionOptions, questionName, type Resolver } from './resolver.ts'
 
-/** Answers are kept no longer, whatever their TTL, because keys and policies change. */
+/** Maximum time that an answer is kept, whatever its TTL, because keys and policies change. */
 const DNS_KEPT_MS_MAX = HOUR_MS
-/** RFC 2308 §5 allows hours, but an operator who has just published a record waits for this. */
+/** Shorter than RFC 2308 §5 allows, because an operator may just have published the record. */
 const DNS_NONE_KEPT_MS_MAX = 5 * MINUTE_MS
-/** Answers kept for one record type, and their total characters. */
+/** Maximum answers kept for one record type, and their total characters. */
 const DNS_KEPT_MAX = 20_000
 const DNS_KEPT_CHARACTERS_MAX = 8_000_000
 
@@ -21,12 +21,12 @@ const DNS_KEPT_CHARACTERS_MAX = 8_000_000
  * of 0 is queried again.
  */
 const KEPT_MS_MIN = 5_000
-/** How long an expired answer may replace one that failed (RFC 8767). */
+/** How long an expired answer may be used if the query fails (RFC 8767). */
 const STALE_MS = 60_000
-/** How long to wait for a fresh answer when there is an expired one. */
+/** How long to wait for a fresh answer if there is an expired one. */
 const STALE_PATIENCE_MS = 300
 
-/** Every server has this name or refuses it at once. */
+/** Every server can resolve this name or refuses it immediately. */
 const PROBE_NAME = 'a.root-servers.net'
 
 /** TTLs in answers are remaining times. Callers share questions, so none can abort one. */
@@ -58,7 +58,7 @@ class AnswerCache<Type extends QuestionType> {
   readonly #type: Type
   readonly #query: Query<Type>
   readonly #outages: OutageDetector
-  /** Kept for STALE_MS longer than they are valid. */
+  /** Answers are kept for STALE_MS longer than they are valid. */
   readonly #answers: Cache<Answer<RecordOf[Type]>>
   readonly #faults: Cache<Answer<RecordOf[Type]>>
   readonly #pending = new Map<string, Promise<Answer<RecordOf[Type]>>>()
@@ -83,7 +83,7 @@ class AnswerCache<Type extends QuestionType> {
   find(name: string): Promise<Answer<RecordOf[Type]>> {
     const special = answerSpecial(name, this.#type)
     if (special !== null) return Promise.resolve(special)
-    // Checked before storing, because such a text may have any length.
+    // Checked before storing, because an invalid name may have any length.
     if (!isQuestionName(name)) return Promise.resolve(NO_NAME)
     const kept = this.#answers.find(name)
     if (kept !== null && kept.leftMs > STALE_MS) {
@@ -124,7 +124,7 @@ class AnswerCache<Type extends QuestionType> {
   }
 }
 
-/** The stale answer if the fresh one is a fault or too late. */
+/** Returns the stale answer if the fresh one is a fault or too late. */
 async function preferred<Record>(
   pending: Promise<Answer<Record>>,
   stale: Answer<Record>,
@@ -163,13 +163,13 @@ class OutageDetector {
   #answers = 0
   #probedAtMs = Number.NEGATIVE_INFINITY
 
-  /** `askProbe` asks a question that every working server answers at once. */
+  /** `askProbe` asks a question that every working server answers immediately. */
   constructor(askProbe: () => Promise<Answer<unknown>>, clock: Clock) {
     this.#askProbe = askProbe
     this.#clock = clock
   }
 
-  /** NO_ANSWER once DNS is known to be down. Time before the question is sent does not count. */
+  /** Returns NO_ANSWER once DNS is known to be down. Time before the query is sent is ignored. */
   wait<Value>(query: (onSent: () => void) => Promise<Answer<Value>>): Promise<Answer<Value>> {
     if (this.#isDown) {
       this.#probe()
@@ -200,7 +200,7 @@ class OutageDetector {
     this.#isDown = false
   }
 
-  /** Any answer counts, because packets of the probe may be lost. */
+  /** Any answer shows that DNS works, because packets of the probe may be lost. */
   #probe(): void {
     const nowMs = this.#clock.monotonic()
     if (this.#isProbing || nowMs - this.#probedAtMs < PROBE_MS) return
@@ -226,7 +226,7 @@ class OutageDetector {
   }
 }
 
-/** Names with a fixed meaning are not queried (RFC 6761 §6.3 and §6.4); null for other names. */
+/** Answers special names without a query (RFC 6761 §6.3 and §6.4); null for other names. */
 function answerSpecial<Type extends QuestionType>(
   name: string,
   type: Type,

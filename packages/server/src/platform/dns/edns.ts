@@ -1,18 +1,18 @@
-// DNS servers without EDNS (RFC 6891) are asked without it, and give no DNSSEC verdict.
+// DNS servers that lack EDNS (RFC 6891) are queried without it and give no DNSSEC verdict.
 
 import type { Clock } from '#platform/clock.ts'
 import { SECOND_MS } from '#platform/units.ts'
 
-/** A server that has never answered with EDNS is asked without it after this many rounds. */
+/** A server that has never answered with EDNS is queried without it after this many rounds. */
 const EDNS_ROUNDS_MAX = 2
-/** How long a server is asked without EDNS once it has answered only so. */
+/** How long a server is queried without EDNS once it has answered only without it. */
 const EDNS_FORGOTTEN_MS = 600 * SECOND_MS
 
 export class EdnsMemory {
   readonly #clock: Clock
-  /** Servers that have answered with EDNS; a later silence has another cause. */
+  /** Servers that have answered with EDNS; if they stop answering, EDNS is not the cause. */
   readonly #known = new Set<number>()
-  /** The end of the time without EDNS, by server. */
+  /** When EDNS is tried again, by server. */
   readonly #withoutUntilMs = new Map<number, number>()
 
   constructor(clock: Clock) {

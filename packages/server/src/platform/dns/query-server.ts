@@ -1,4 +1,4 @@
-// Asks one DNS server by UDP from a fresh port, then by TCP if the answer was truncated or its
+// Queries one DNS server by UDP from a fresh port, then by TCP if the answer was truncated or its
 // sender is in doubt. Packets that do not answer exactly this question are ignored (RFC 5452 §9).
 
 import { createSocket } from 'node:dgram'
@@ -8,7 +8,7 @@ import { onAbort } from '#platform/abort.ts'
 import type { Chance } from '#platform/chance.ts'
 import type { Question } from './answer.ts'
 
-/** Fits every path unfragmented (DNS flag day 2020). Larger answers use TCP. */
+/** Not fragmented on any path (DNS flag day 2020). Larger answers use TCP. */
 const DNS_UDP_BYTES_MAX = 1_232
 
 export type ServerReply =
@@ -16,7 +16,7 @@ export type ServerReply =
   | { readonly kind: 'timeout' }
   | { readonly kind: 'failed'; readonly text: string }
 
-/** `retry-tcp`: the answer by UDP was truncated or is in doubt. */
+/** `retry-tcp`: the UDP answer was truncated or is in doubt. */
 type UdpReply = ServerReply | { readonly kind: 'retry-tcp' }
 
 type Query = { readonly id: number; readonly name: string; readonly question: Question }
@@ -25,7 +25,7 @@ const RESPONSE = 1 << 15
 const OPCODE = 0xf << 11
 const HEADER_BYTES = 12
 
-/** An aborted `signal` is a timeout. Never rejects. Without EDNS there is no DNSSEC verdict. */
+/** Never rejects. An aborted `signal` is a timeout. Without EDNS, there is no DNSSEC verdict. */
 export async function queryServer(
   server: ServerAddress,
   question: Question,
@@ -61,7 +61,7 @@ function encodeQuery({ id, name, question }: Query, hasEdns: boolean): Buffer {
   if (!hasEdns) return dnsPacket.encode(packet)
   return dnsPacket.encode({
     ...packet,
-    // RFC 6840 §5.7: AD asks for AD in the answer; DO asks the same of older resolvers.
+    // AD requests the AD flag in the answer (RFC 6840 §5.7). DO requests it from older resolvers.
     flags: dnsPacket.RECURSION_DESIRED | dnsPacket.AUTHENTIC_DATA,
     additionals: [
       {
@@ -141,7 +141,7 @@ function queryTcp(
   })
 }
 
-/** `start` returns a function that closes. An aborted `deadline` is a timeout. */
+/** `start` returns a function that closes the socket. An aborted `deadline` is a timeout. */
 function untilReply<Reply>(
   deadline: AbortSignal,
   start: (finish: (reply: Reply | ServerReply) => void) => () => void,

@@ -18,11 +18,11 @@ import {
   type ServerReply,
 } from './query-server.ts'
 
-/** Half of the longest time of a lookup, over all tries and servers. */
+/** Half of the time limit for a lookup, over all tries and servers. */
 const DNS_TRY_MS_MAX = 5 * SECOND_MS
-/** Maximum concurrent questions, each with up to five sockets; further questions wait. */
+/** Maximum concurrent queries, each using up to five sockets; further queries wait. */
 export const DNS_QUERIES_AT_ONCE = 256
-/** Maximum concurrent questions about one registered domain, whose servers may all be down. */
+/** Maximum concurrent queries for one registered domain, whose servers may all be down. */
 export const DNS_QUERIES_OF_DOMAIN = 32
 /** Shorter with many servers, so that their first round ends within half of the time. */
 const DNS_FIRST_TRY_MS = 400
@@ -30,36 +30,36 @@ const DNS_FIRST_TRY_MS = 400
 export type { Answer, MxRecord } from './answer.ts'
 
 export type QuestionOptions = {
-  /** An aborted question ends with a fault. A cache may ignore the signal. */
+  /** An aborted query ends with a fault. A cache may ignore the signal. */
   readonly signal?: AbortSignal
-  /** An urgent question is sent immediately, before all waiting questions. */
+  /** An urgent query is sent immediately, before all waiting queries. */
   readonly isUrgent?: boolean
   onSent?(): void
 }
 
-/** A text that cannot be a name counts as a missing name. */
+/** A text that cannot be a name is treated as a missing name. */
 export type Resolver = {
   /** In the server's order. The exchange of a null MX (RFC 7505) is `.`. */
   mx(name: string, options?: QuestionOptions): Promise<Answer<MxRecord>>
   a(name: string, options?: QuestionOptions): Promise<Answer<string>>
   aaaa(name: string, options?: QuestionOptions): Promise<Answer<string>>
-  /** The strings of a record are joined (as RFC 7208 §3.3 does). */
+  /** The strings of a record are joined, as in RFC 7208 §3.3. */
   txt(name: string, options?: QuestionOptions): Promise<Answer<string>>
   tlsa(name: string, options?: QuestionOptions): Promise<Answer<TlsaRecord>>
   /** The name is under in-addr.arpa or ip6.arpa. */
   ptr(name: string, options?: QuestionOptions): Promise<Answer<string>>
-  /** Pending and later questions end with a fault. */
+  /** Pending and later queries end with a fault. */
   close(): void
 }
 
 export type ResolverOptions = {
   /** `ip`, `ip:port` or `[v6]:port`; empty for the system's servers. */
   readonly servers: readonly string[]
-  /** A lookup takes at most twice as long, over all its tries and servers. */
+  /** A lookup takes at most twice this time, over all its tries and servers. */
   readonly timeoutMs?: number
   /** Time until the next try, doubled with each round of the servers. */
   readonly firstTryMs?: number
-  /** `loopback`, the default, excludes Docker's forwarder; with `all` the operator vouches. */
+  /** `loopback`, the default, excludes Docker's forwarder. `all` is the operator's decision. */
   readonly trusts?: 'loopback' | 'all' | 'none'
   readonly chance?: Chance
   readonly clock?: Clock
@@ -83,12 +83,12 @@ export function openResolver({
   const edns = new EdnsMemory(clock)
   const lookups = { edns, servers, wholeMs, firstTryMs, chance, isTrusted }
   const closing = new AbortController()
-  // Senders of mail choose names whose servers may be down, so each domain has a limit.
+  // Mail may name domains whose servers are down, so each domain has a limit.
   const semaphore = new Semaphore({
     limit: DNS_QUERIES_AT_ONCE,
     limitPerKey: DNS_QUERIES_OF_DOMAIN,
   })
-  // The server that answered last is queried first, so that a dead one delays one lookup only.
+  // The server that answered last is queried first, so that a dead server delays only one lookup.
   let firstServer = 0
 
   async function resolve<Type extends QuestionType>(
@@ -189,7 +189,7 @@ type LookupOptions = {
   isTrusted(server: ServerAddress): boolean
 }
 
-/** Tries servers in order, and again after growing times. The first answer to any try counts. */
+/** Tries servers in order, and again after growing pauses. The first answer to any try is used. */
 async function lookUp<Type extends QuestionType>(
   question: Question<Type>,
   { edns, servers, firstServer, wholeMs, firstTryMs, chance, signal, isTrusted }: LookupOptions,
@@ -246,7 +246,7 @@ async function lookUp<Type extends QuestionType>(
       lastFault = answer.text
     } else lastFault = reply.text
     faulty.add(index)
-    // After one server has replied, the others get half of the time at most.
+    // After one server has replied, the others get at most half of the time.
     if (isHalfOver) giveUp()
     else if (index === current) query()
   }

@@ -1,4 +1,4 @@
-// Decides which addresses may be connected to when a stranger chose the target.
+// Decides to which addresses connections are allowed if a stranger chose the target.
 
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -6,17 +6,14 @@ import { plainAddress } from '@mailroom/smtp/client-address.ts'
 
 export type AddressGuard = (address: string) => boolean
 
-/** A public address that a router translates is not among them. */
+/** Does not include a public address that a router translates. */
 export function listOwnAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses) =>
     (addresses ?? []).map(({ address }) => address),
   )
 }
 
-/**
- * A service on one of the `own` addresses need not be public, and a proxy there would take this
- * process for its client.
- */
+/** Refuses `own` addresses too: a service there may not be public, and may trust this process. */
 export function makeAddressGuard(options: {
   allowPrivate: boolean
   own: readonly string[]
@@ -70,7 +67,7 @@ global.addSubnet(...IPV6_GLOBAL, 'ipv6')
 const mapped = new BlockList()
 mapped.addSubnet('::ffff:0:0', 96, 'ipv6')
 
-/** Mapped addresses count as IPv4. NAT64, 6to4, IPv4-compatible and invalid ones are special. */
+/** Treats mapped addresses as IPv4. NAT64, 6to4, IPv4-compatible and invalid ones are special. */
 export function isSpecialAddress(address: string): boolean {
   if (isIP(address) === 0) return true
   if (isIPv4(address)) return special.check(address, 'ipv4')

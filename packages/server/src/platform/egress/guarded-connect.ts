@@ -40,7 +40,7 @@ type Target = {
   /** A name, or an IP address without brackets. */
   readonly hostname: string
   readonly protocol: string
-  /** Empty for the default of the protocol. */
+  /** Empty for the protocol's default port. */
   readonly port: string
 }
 
@@ -68,7 +68,7 @@ export class GuardedConnector {
     this.#requests.set(socket, { count, bytesRead: socket.bytesRead })
   }
 
-  /** Whether a reused connection failed without an answer; it may have been closed as idle. */
+  /** Whether a reused connection failed without an answer; it may have timed out as idle. */
   isOfIdleConnection(error: Error): boolean {
     return this.#errorsOfIdle.has(error)
   }
@@ -154,7 +154,7 @@ export class GuardedConnector {
   }
 }
 
-/** The share of the time to connect that each address but the last gets. */
+/** Each address except the last gets this share of the time to connect. */
 const ATTEMPT_SHARE = 0.3
 
 const LOOPBACK = [

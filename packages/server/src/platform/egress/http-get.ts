@@ -1,5 +1,4 @@
-// A GET request for a URL that a stranger chose. It reveals nothing about who asked: no cookie, no
-// referrer, nothing from earlier answers.
+// A GET request for a URL that a stranger chose. Sends no cookie or referrer.
 
 import type { Agent, Dispatcher } from 'undici'
 import {
@@ -13,7 +12,7 @@ type HttpGetOutcome =
   | { readonly kind: 'answered'; readonly content: Uint8Array }
   | { readonly kind: 'failed'; readonly error: GetFault }
 
-/** `status`: not 200. `redirect`: too many, or to something other than HTTP. */
+/** `status`: not 200. `redirect`: too many redirects, or one to a URL that is not HTTP. */
 type GetFault = ConnectFault | 'status' | 'redirect' | 'too_large' | 'protocol_error' | 'cut'
 
 /** Accepts http and https URLs. Never rejects. */
@@ -36,7 +35,7 @@ type HttpGetterOptions = Pick<
   readonly totalMs: number
 }
 
-/** Loads nothing before the first request; uses no connection twice. */
+/** Loads undici on the first request, and never reuses a connection. */
 export function openHttpGetter(options: HttpGetterOptions): HttpGetter {
   const connector = new GuardedConnector({ ...options, connectMs: options.totalMs })
   const closing = new AbortController()
@@ -100,7 +99,7 @@ async function follow(
   return failed('redirect')
 }
 
-/** Null for a URL that strangers may not request. Its addresses are checked later. */
+/** Null for a URL that strangers may not request. The host's addresses are checked later. */
 function readTarget(text: string, allowPrivate: boolean): URL | null {
   if (!URL.canParse(text)) return null
   const url = new URL(text)

@@ -16,13 +16,13 @@ import {
 const WEBHOOK_CONNECT_MS_MAX = 5 * SECOND_MS
 /** The time from the DNS lookup to the end of the response. */
 export const WEBHOOK_MS_MAX = 15 * SECOND_MS
-/** Shorter than the idle time that receivers usually allow. */
+/** Shorter than the usual idle timeout of receivers. */
 const WEBHOOK_IDLE_MS_MAX = 3 * SECOND_MS
-/** Past this number of open connections none is kept after its answer. */
+/** Above this number of open connections, a connection is closed after its answer. */
 const WEBHOOK_CONNECTIONS_KEPT_MAX = 200
 const WEBHOOK_HEADER_BYTES_MAX = 32 * 1024
 const WEBHOOK_ANSWER_BYTES_MAX = 64 * 1024
-/** Maximum octets of an answer that are kept with the attempt. */
+/** Maximum octets of an answer that are stored with the attempt. */
 export const WEBHOOK_ANSWER_BYTES_KEPT = 4 * 1024
 
 type HttpPostRequest = {
@@ -64,7 +64,7 @@ export type HttpPosterOptions = Pick<
   GuardedConnectOptions,
   'resolver' | 'allowPrivate' | 'ownAddresses' | 'ownNames' | 'ca'
 > & {
-  /** Replaces the limits that receivers are promised. */
+  /** Replaces the documented time limits. */
   readonly patience?: { readonly connectMs?: number; readonly totalMs?: number }
   readonly idleMs?: number
 }
@@ -73,7 +73,7 @@ export type HttpPosterOptions = Pick<
 const REQUESTS = 'undici:client:sendHeaders'
 type Sent = Pick<DiagnosticsChannel.ClientSendHeadersMessage, 'socket'>
 
-/** Loads nothing before the first post. */
+/** Loads undici on the first post. */
 export function openHttpPoster(options: HttpPosterOptions): HttpPoster {
   const { patience, idleMs: keepAliveTimeout = WEBHOOK_IDLE_MS_MAX } = options
   const connectMs = patience?.connectMs ?? WEBHOOK_CONNECT_MS_MAX
@@ -133,7 +133,7 @@ export function openHttpPoster(options: HttpPosterOptions): HttpPoster {
   }
 }
 
-/** `fresh` uses no connection twice. */
+/** `fresh` never reuses a connection. */
 async function loadAgents(connector: GuardedConnector, keepAliveTimeout: number) {
   const { Agent } = await import('undici')
   const options: Agent.Options = {
@@ -170,7 +170,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#resolve = resolve
   }
 
-  /** Earlier work does not count towards the receiver's time. */
+  /** Time spent on earlier work is not deducted from the receiver's time. */
   start(totalMs: number): void {
     if (this.isOver) return
     this.#startedMs = systemClock.monotonic()
@@ -219,7 +219,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settleFailed(errorOf(error))
   }
 
-  /** Keeps a partial answer. Informational answers (1xx) do not count. */
+  /** Reports a partial answer with the failure, but no informational one (1xx). */
   #settleFailed(error: PostFault): void {
     const answer = this.#status < 200 ? {} : { answer: this.#answer() }
     this.#settle({ kind: 'failed', error, ...answer, latencyMs: this.#latencyMs() })

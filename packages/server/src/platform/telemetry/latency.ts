@@ -1,6 +1,6 @@
 // Histograms of durations, whose classes are narrow enough for percentiles within ten percent.
 
-/** Counts by class; empty classes are absent. */
+/** Number of durations in each class; empty classes are absent. */
 export type Latencies = Readonly<Record<string, number>>
 
 const CLASSES_PER_DOUBLING = 4
@@ -18,7 +18,7 @@ export function addLatencies(one: Latencies, other: Latencies): Latencies {
   return sum
 }
 
-/** `share` is between 0 and 1. In whole milliseconds; null when empty. */
+/** Returns whole milliseconds; null if there are no durations. `share` is between 0 and 1. */
 export function latencyAt(latencies: Latencies, share: number): number | null {
   const classes = Object.entries(latencies)
     .map(([name, count]) => ({ index: Number(name), count }))

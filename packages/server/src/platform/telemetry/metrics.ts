@@ -1,5 +1,3 @@
-// Metrics in the Prometheus text format.
-
 export type Metrics = {
   /** `route` is the route's template, never the path, because labels must have few values. */
   countHttpRequest(request: {
@@ -180,7 +178,7 @@ async function readGauge(read: GaugeReader | undefined): Promise<GaugeValue> {
   }
 }
 
-/** From a cached read to the time limits of a request and of a parse. */
+/** Buckets from a cached read up to the time limits of a request and of a parse. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const SIZES = [1, 2, 5, 10, 20, 50, 100]
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -330,5 +328,5 @@ const GAUGES = {
 
 export type GaugeName = keyof typeof GAUGES
 
-/** One value, or one for each value of the label, which are constants of the program. */
+/** One value, or one per label value. Label values are constants of the program. */
 export type GaugeValue = number | Readonly<Record<string, number>>

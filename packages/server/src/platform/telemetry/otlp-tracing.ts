@@ -1,5 +1,5 @@
-// Sends traces to an OpenTelemetry collector by OTLP over HTTP. Spans that it does not accept in
-// time are dropped. Loaded only when a collector is configured.
+// Sends traces to an OpenTelemetry collector by OTLP over HTTP. Spans that the collector does not
+// accept in time are dropped. Loaded only when a collector is configured.
 
 import {
   type Context,
@@ -44,7 +44,7 @@ const TRACE_BATCH_MS = SECOND_MS
 const TRACE_SEND_MS_MAX = 5 * SECOND_MS
 const TRACE_ATTRIBUTE_LENGTH_MAX = 200
 const TRACE_END_MS_MAX = SECOND_MS
-/** Callers per second whose sampled traces are followed; other requests are sampled by `share`. */
+/** Sampled traces of callers continued per second; other requests are sampled by `share`. */
 export const TRACE_CALLERS_PER_SECOND_MAX = 100
 const TRACE_TROUBLE_LOG_MS = MINUTE_MS
 
@@ -81,7 +81,7 @@ export function openOtlpTracing(options: OtlpOptions): Tracing {
 }
 
 function openExporter({ endpoint }: OtlpOptions): SpanExporter {
-  // Base URLs get the path of the protocol (OTLP §"Endpoint URLs for OTLP/HTTP").
+  // The protocol's path is added to a base URL (OTLP §"Endpoint URLs for OTLP/HTTP").
   const base = endpoint.replace(/\/+$/, '')
   const url = base.endsWith('/v1/traces') ? base : `${base}/v1/traces`
   return new OTLPTraceExporter({ url, timeoutMillis: TRACE_SEND_MS_MAX })
@@ -172,8 +172,7 @@ class OtlpTracing implements Tracing {
 
   step<Value>(name: string, options: SpanOptions, work: (span: Span) => Promise<Value>) {
     const context = this.#contexts.active()
-    // Timers and loops that started within a span may outlive it, and are then no longer part of
-    // it.
+    // Timers and loops that started within a span may outlive it, and then no longer belong to it.
     const lifetime = context.getValue(LIFETIME) as Lifetime | undefined
     if (lifetime === undefined || lifetime.isOver) return work(NO_SPAN)
     return run(this.#start(name, options, context), work)

@@ -7,7 +7,7 @@ export type Span = {
   set(attributes: Attributes): void
   /** `kind` is a constant of the program, never a message from outside. */
   fail(kind: string): void
-  /** A `traceparent` header (W3C Trace Context §3.2); '' when nothing is traced. */
+  /** A `traceparent` header (W3C Trace Context §3.2); '' if nothing is traced. */
   readonly traceParent: string
 }
 
@@ -26,26 +26,26 @@ export type SpanOptions = {
 }
 
 export type ParentOptions = SpanOptions & {
-  /** A traceparent; a malformed one counts as none. */
+  /** A traceparent; a malformed one is ignored. */
   readonly parent: string | null
 }
 
 export type Tracing = {
   readonly isOn: boolean
   open(name: string, options: ParentOptions): OpenSpan
-  /** Like `open`, around `work`, whose rejection it passes on. */
+  /** Like `open`, but ends the span after `work`. Rejects with the error of `work`. */
   begin<Value>(
     name: string,
     options: ParentOptions,
     work: (span: Span) => Promise<Value>,
   ): Promise<Value>
-  /** Continues a stored trace; without one `work` is not traced. */
+  /** Continues a stored trace. Without one, `work` is not traced. */
   resume<Value>(
     name: string,
     options: ParentOptions,
     work: (span: Span) => Promise<Value>,
   ): Promise<Value>
-  /** A step of the current span; without one `work` is not traced. */
+  /** Traces `work` as a step of the current span. Without one, `work` is not traced. */
   step<Value>(
     name: string,
     options: SpanOptions,
@@ -75,7 +75,7 @@ export const silentTracing: Tracing = {
   close: async () => {},
 }
 
-/** Traces calls of the methods in `steps`, with the size of their bytes. */
+/** Traces calls of the methods in `steps`, with the size of byte arguments. */
 export function traceMethods<Port extends object>(
   port: Port,
   tracing: Tracing,

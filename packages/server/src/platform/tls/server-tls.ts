@@ -15,7 +15,6 @@ import { LOWER_ALPHANUMERIC, randomText, systemChance } from '#platform/chance.t
 import type { Log } from '#platform/log.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 
-/** Certificates are renewed weeks before they expire. */
 const CERTIFICATE_CHECK_MS = MINUTE_MS
 
 type CertificateSettings = Pick<Settings, 'tlsFiles' | 'dataDir' | 'smtpHostname'>
@@ -161,7 +160,7 @@ function digestOf({ certificatePem, privateKeyPem }: Certificate): string {
     .digest('hex')
 }
 
-/** Certificate and key are one file, so that two processes that start at once leave a pair. */
+/** Certificate and key are in one file, so that they match even if two processes start at once. */
 async function ownCertificate(settings: CertificateSettings, nowMs: number): Promise<Certificate> {
   const folder = join(settings.dataDir, 'tls')
   const file = join(folder, 'self-signed.pem')

@@ -22,14 +22,14 @@ const READ_MS_MAX = 10 * SECOND_MS
 /** The process has a low priority, so it mostly waits while all processors are busy. */
 const WALL_FACTOR = 6
 const READ_MEMORY_MIB_MAX = 256
-/** The rest of the memory is for the program and for file contents outside of the heap. */
+/** The remaining memory is for the program and for file contents outside the heap. */
 const READ_HEAP_MIB_MAX = 160
 const READS_WAITING_MAX = 100
 const READ_WAIT_MS_MAX = 30 * SECOND_MS
 const START_MS_MAX = 60 * SECOND_MS
-/** A process that needed more is replaced, so that the next file has all of the memory. */
+/** A process that used more is replaced, so that the next file can use all memory. */
 const KEPT_MEMORY_MIB_MAX = 160
-/** An idle process ends and frees its memory. */
+/** An idle process is ended after this time to free its memory. */
 const IDLE_MS = 30 * SECOND_MS
 
 export type FileRequest = NamedFile
@@ -39,7 +39,7 @@ export type FileReader = {
   /** Callers with different keys take turns. Rejects only with `service_unavailable`. */
   read(file: NamedFile, options: { key: string }): Promise<FileText>
   readonly readsImages: boolean
-  /** A file that was not read is read again by a reader of another name. */
+  /** Files that could not be read are read again when the reader's name changes. */
   readonly name: string
   close(): Promise<void>
 }
@@ -57,7 +57,7 @@ export function openFileReader(options: Options = {}): FileReader {
   return new ProcessReader(options)
 }
 
-/** Raise it when more kinds of files are read. */
+/** Must be raised when more kinds of files can be read. */
 const VERSION = '2'
 
 class ProcessReader implements FileReader {

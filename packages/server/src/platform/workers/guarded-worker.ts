@@ -60,7 +60,7 @@ export class GuardedWorker<Request, Answer> {
     return this.#isAlive
   }
 
-  /** Failures before the worker has loaded say nothing about the request. */
+  /** A failure before the worker has loaded is not caused by the request. */
   get isReady(): boolean {
     return this.#isReady
   }

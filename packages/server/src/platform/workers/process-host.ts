@@ -1,5 +1,5 @@
-// A guarded worker in a process without environment, and so without secrets. It can read only the
-// program, and cannot write files or start processes.
+// A guarded worker in a process without environment variables, and therefore without secrets. It
+// can read only the program, and cannot write files or start processes.
 
 import { fork, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
@@ -78,7 +78,7 @@ export function openProcessHost<Request extends { readonly content: Uint8Array }
   }
 }
 
-/** Kills the process once this one is gone: a shell waits until the kernel closes a pipe. */
+/** Kills the process once this process has ended. A shell waits until the kernel closes a pipe. */
 function guardProcess(pid: number): () => void {
   const guard = spawn('/bin/sh', ['-c', 'read -r _; kill -KILL "$0"', String(pid)], {
     env: {},

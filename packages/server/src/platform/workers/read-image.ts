@@ -22,7 +22,7 @@ export type ImageReader = {
   close(): void
 }
 
-/** Null if the PATH `path` has no program `tesseract`. */
+/** Returns null if there is no program `tesseract` in the PATH `path`. */
 export function openImageReader(
   path: string,
   { timeoutMs = READ_MS_MAX }: { timeoutMs?: number } = {},
@@ -52,7 +52,6 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** Returns a function that ends the process. */
 function readWith(
   program: string,
   given: {
@@ -70,7 +69,7 @@ function readWith(
   try {
     if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // A failure is ignored, because the lower priority is only a courtesy.
+    // A failure is harmless, because the lower priority is only a courtesy.
   }
   const pieces: Buffer[] = []
   let length = 0

@@ -10,7 +10,7 @@ export function serveCalls(functions: Functions): void {
   if (port === null) throw new Error('This module is started as a worker thread.')
   port.on('message', async ({ name, args }: Call) => {
     const answer = await functions[name]?.(...(args as never[]))
-    // Freed at once, because an idle thread collects no garbage and this is as large as a message.
+    // Freed immediately, because an idle thread collects no garbage.
     for (const arg of args) if (arg instanceof Uint8Array) (arg.buffer as ArrayBuffer).transfer(0)
     port.postMessage(answer, contentsOf(answer))
   })

@@ -6,7 +6,6 @@ import type { WorkerHost } from './guarded-worker.ts'
 
 const COPY_SLICE_BYTES = 1024 * 1024
 
-/** `heapMib` bounds the JavaScript heap of the thread. */
 export function openThreadHost<Request extends object>(
   entry: URL,
   heapMib: number,

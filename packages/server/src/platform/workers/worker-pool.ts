@@ -9,7 +9,7 @@ import { openThreadHost } from './thread-host.ts'
 
 /** Wall-clock time as a multiple of the processor time, because the machine does other work. */
 const WALL_FACTOR = 5
-/** A thread loads its modules in 100 ms, on a busy machine in many times that. */
+/** A thread loads its modules in 100 ms, but on a busy machine this takes many times longer. */
 const THREAD_START_MS_MAX = 20 * SECOND_MS
 
 export type Call = { readonly name: string; readonly args: readonly unknown[] }
@@ -19,7 +19,7 @@ export type WorkerPoolOptions = {
   readonly entry: URL
   readonly workersMax: number
   readonly heapMib: number
-  /** Calls that may wait for a thread. */
+  /** Maximum calls that may wait for a thread. */
   readonly queueMax: number
 }
 
@@ -75,7 +75,7 @@ export class WorkerPool {
     return this.#slots.waiting
   }
 
-  /** Pending and waiting calls reject. */
+  /** Rejects pending and waiting calls. */
   async close(): Promise<void> {
     this.#closing.abort()
     await Promise.all([...this.#threads].map((thread) => thread.close()))

@@ -1,4 +1,4 @@
-// Pairings. The transaction that creates a key returns it once, so that no token is stored.
+// Pairings. The transaction that creates a key returns the token once, so that none is stored.
 
 import {
   ACTIVE_KEYS_MAX,
@@ -19,10 +19,10 @@ export type Pairing = {
   expiresAtMs: number
 }
 
-/** Maximum pending pairings of all addresses together. */
+/** Maximum pending pairings, over all addresses. */
 const PAIRINGS_PENDING_MAX = 10_000
 
-/** `taken` if another pairing has this code; `too_many` if PAIRINGS_PENDING_MAX are pending. */
+/** Returns `taken` if another pairing has this code, `too_many` at PAIRINGS_PENDING_MAX. */
 export const insertPairing = transaction({
   name: 'startPairing',
   accountOf: () => null,
@@ -79,7 +79,7 @@ export async function findPendingPairing(
 
 type Decision = { userCode: string; accountId: string; keyId: string; nowMs: number }
 
-/** Idempotent for the same account. `limit_reached` if the account may have no further key. */
+/** Idempotent for the same account. Returns `limit_reached` if the account has too many keys. */
 export const markPairingApproved = transaction({
   name: 'approvePairing',
   accountOf: ({ accountId }) => accountId,
@@ -101,7 +101,7 @@ export const markPairingApproved = transaction({
   },
 })
 
-/** Also ends an approved pairing whose key was not fetched. False if there is no such pairing. */
+/** Also ends an approved pairing if its key was not fetched. False if there is no such pairing. */
 export const markPairingDenied = transaction({
   name: 'denyPairing',
   accountOf: ({ accountId }) => accountId,
@@ -120,7 +120,7 @@ type Taken =
   | { outcome: 'not_found' }
   | { outcome: 'limit_reached' }
 
-/** Creates the pairing's key. `not_found` if the approving key was revoked. */
+/** Creates the pairing's key. Returns `not_found` if the key that approved it was revoked. */
 export const takePairing = transaction({
   name: 'takePairing',
   accountOf: () => null,

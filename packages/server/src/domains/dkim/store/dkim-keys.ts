@@ -79,7 +79,7 @@ export async function listAllDkimKeys(db: ReadDb): Promise<DkimKey[]> {
   return rows.map(dkimKeys.read)
 }
 
-/** Ordered by id. Excludes active keys of unverified domains, which sign no mail. */
+/** Ordered by id. Excludes active keys of unverified domains, because they sign no mail. */
 export async function listDkimKeysDue(
   db: ReadDb,
   due: { state: 'active' | 'retiring'; untilMs: number; afterId: string; limit: number },
@@ -110,7 +110,7 @@ export async function listDkimKeysDue(
   return rows.map(dkimKeys.read)
 }
 
-/** Skips taken selectors, so that processes that start together agree on one set. */
+/** Skips taken selectors, so that processes that start at the same time agree on one set. */
 export const ensureDkimKeys = transaction({
   name: 'ensureDkimKeys',
   accountOf: () => null,
@@ -208,6 +208,6 @@ export async function noteKeysSeen(
     } else if (publishedSince(key, nowMs) === null) seen.push(key.id)
   }
   await markPublished.run(tx, { keyIds: seen, nowMs })
-  // Caches keep the current answer, so a key that returns later has to settle again.
+  // Caches keep the negative answer, so a key that returns later has to settle again.
   await markPublished.run(tx, { keyIds: gone, nowMs: null })
 }

@@ -314,7 +314,7 @@ const PAGE_MESSAGES = 100
 /** Bounds the memory used while a slow client reads; a row may have 192 KiB. */
 const THREAD_STEP_MESSAGES = 20
 
-/** Lists messages oldest first, in steps. The caller must have found the thread in its account. */
+/** Lists messages oldest first, in batches. The caller has checked the account of the thread. */
 export async function* listThreadMessages(
   db: ReadDb,
   input: {

@@ -187,8 +187,8 @@ const updateDeliveries = forEachRow(
         .where((row) =>
           row.or([
             row('deliveries.leased_by', '=', given('leased_by')),
-            // An outcome may be recorded after its lease expired and before a new one, to avoid a
-            // second send.
+            // To avoid sending twice, an outcome is still recorded after the lease has expired,
+            // unless the delivery has been leased again.
             row('deliveries.queue_state', '=', sql.lit('ready')),
           ]),
         )
