@@ -75,7 +75,7 @@ function mountBelowVar(path: string, folder: string): string {
   return `mount -t tmpfs tmpfs ${above}\nmkdir ${path}\nmount --bind ${folder} ${path}`
 }
 
-/** Makes an /etc with accounts for the program. The first name is also the name of the group. */
+/** Makes an /etc with accounts for the program, each with a group of the same name. */
 export function makeEtc(folder: string, names: readonly string[]): string {
   mkdirSync(folder, { recursive: true })
   const ids = names.map((name, index) => ({ name, id: FIRST_ID + index }))
