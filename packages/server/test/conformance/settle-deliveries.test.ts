@@ -184,7 +184,7 @@ onBothEngines('outcomes of deliveries', (engine) => {
       ['unknown', null, 5, 3],
     )
     assert.equal((await messageOf(id)).status, 'failed')
-    assert.match((await messageOf(id)).failure_reason ?? '', /bob@far\.example: .*no answer/)
+    assert.match((await messageOf(id)).failure_reason ?? '', /bob@far\.example: .*sent no reply/)
     assert.deepEqual(await eventsOf(id), ['message.failed'])
     assert.equal(await attempt(ACCEPTED), 0)
   })
