@@ -109,7 +109,7 @@ onEachEngine('a deferred delivery', (engine) => {
       [message.status, delivery.status, delivery.attempts, delivery.nextAttemptAt],
       ['failed', 'unknown', 3, null],
     )
-    assert.match(message.failureReason ?? '', /^unsure@friend\.example: .*no answer/)
+    assert.match(message.failureReason ?? '', /^unsure@friend\.example: .*sent no reply/)
     const copies = world.mta.received.filter(({ raw }) => raw.includes(sent.providerMessageId))
     assert.equal(copies.length, 3)
     const { content } = await world.client.messages.raw(sent.messageId)
