@@ -61,7 +61,10 @@ function schedule(world: SendingWorld, inbox: Inbox, aheadMs: number): Promise<S
 }
 
 async function untilSent(world: SendingWorld, sent: Sent[]): Promise<void> {
-  for (const one of sent) assert.equal((await settled(world, one)).status, 'sent')
+  for (const one of sent) {
+    const { status, failureReason } = await settled(world, one)
+    assert.deepEqual([status, failureReason], ['sent', null])
+  }
   assert.equal(copiesOf(world, sent), sent.length)
 }
 
