@@ -242,8 +242,14 @@ export async function openSecond(
   changes: Partial<Settings> = {},
 ): Promise<App & AsyncDisposable> {
   const dataDir = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
-  const seams = { log: silentLog, clock, makeKey: testKey }
+  // The queue's clock is set by the database, which a test does not advance: without this it would be
+  // behind that of the first process by the time that earlier suites advanced.
+  const advancedMs = clock.steady() - systemClock.steady()
+  let isOpening = true
+  const steady = () => clock.steady() - (isOpening ? advancedMs : 0)
+  const seams = { log: silentLog, clock: { ...clock, steady }, makeKey: testKey }
   const app = await openApp({ ...settings, dataDir, ...changes }, seams)
+  isOpening = false
   const close = async (drainMs = 1_000) => {
     await app.close(drainMs)
     await rm(dataDir, { recursive: true, force: true })
