@@ -21,7 +21,7 @@ export function failureOf(error: unknown): Failure {
   return { isPassing: problem.code === 'service_unavailable', message: problem.message }
 }
 
-const FAULT = 'The service made an error, which is in its log.'
+const FAULT = "An internal error occurred; the service's log has the details."
 
 export function addFailure(
   before: Trouble | null,

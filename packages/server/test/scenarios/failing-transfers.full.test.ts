@@ -69,7 +69,7 @@ onEachEngine('work on files that always fails', (engine) => {
     await until(async () => (await client.imports.get(id)).nextAttemptAt !== null)
     const waiting = await client.imports.get(id)
     assert.deepEqual([waiting.status, waiting.error, waiting.imported], ['running', null, 50])
-    assert.match(waiting.errorMessage ?? '', /made an error/)
+    assert.match(waiting.errorMessage ?? '', /internal error occurred/)
     const other = await imported(client, inbox.id, file('good'))
     assert.deepEqual([other.status, other.imported, other.errorMessage], ['done', 60, null])
 
@@ -126,7 +126,7 @@ onEachEngine('work on files that always fails', (engine) => {
     const job = await passAttempts(get, (_, waitMs) => waitMs > 55 * MINUTE_MS)
     assert.ok(Date.parse(job.nextAttemptAt ?? '') <= world.clock.now() + 60 * MINUTE_MS)
     assert.equal(job.status, 'running')
-    assert.match(job.errorMessage ?? '', /made an error/)
+    assert.match(job.errorMessage ?? '', /internal error occurred/)
     await mend()
     world.clock.advance(60 * MINUTE_MS)
     world.app.deps.wakeWorker()
