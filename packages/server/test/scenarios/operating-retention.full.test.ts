@@ -59,7 +59,8 @@ onEachEngine('retention', (engine) => {
     assert.equal(await count(world, 'events'), 700)
     world.clock.advance(431 * DAY_MS)
     await purgeExpired(world.app.deps, AbortSignal.any([]))
-    assert.equal(await count(world, 'events'), 0)
+    // The service's own task may have part of the rows under way.
+    await until(async () => (await count(world, 'events')) === 0)
   })
 
   test('a removal interrupted by the end of the service is finished after the next start', async (t) => {
