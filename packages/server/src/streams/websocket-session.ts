@@ -20,7 +20,7 @@ import { describeUnknownKinds, quoted } from './read-events.ts'
 
 /** A frame may contain subscriptions to a few hundred inboxes. */
 export const SOCKET_FRAME_BYTES_MAX = 64 * 1024
-export const SOCKET_FRAMES_MAX = 30
+const SOCKET_FRAMES_MAX = 30
 const SOCKET_FRAMES_WINDOW_MS = 10 * SECOND_MS
 
 /** Codes below 4000 are from RFC 6455 §7.4; the rest are ours. */

@@ -1,5 +1,5 @@
 export { type RawReader, readRawBytes, readReceivedRaw } from '#mailbox/messages/read-content.ts'
-export { type Downloads, openDownloads } from './downloads.ts'
+export { openDownloads } from './downloads.ts'
 export { openAttachmentTexts } from './extract-text.ts'
 export {
   attachmentUrl,

@@ -21,7 +21,7 @@ export const CANCELLED = 'cancelled'
 
 export type Direction = 'inbound' | 'outbound'
 type MessageStatus = 'pending' | 'sent' | 'received' | 'failed'
-export type DeliveryRole = 'to' | 'cc'
+type DeliveryRole = 'to' | 'cc'
 
 export type Message = KindFields & {
   id: string

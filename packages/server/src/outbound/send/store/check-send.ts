@@ -14,7 +14,7 @@ import { findReplay, type KeyUse, type Replay } from './idempotency-keys.ts'
 
 /** Sends in a thread that may answer programs within AUTOMATIC_SENDS_MS. */
 export const AUTOMATIC_SENDS_MAX = 10
-export const AUTOMATIC_SENDS_MS = HOUR_MS
+const AUTOMATIC_SENDS_MS = HOUR_MS
 /** The limit covers a burst of automatic messages and the replies to it. */
 const AUTOMATIC_SEARCHED_MAX = 64
 
