@@ -242,7 +242,7 @@ suite('reviews in the console', () => {
     await page.getByText('The HTML cannot be shown completely').waitFor()
     await page.getByLabel('Source of the HTML').getByText('LIST').waitFor()
     await page.getByText('3 invisible characters, shown as [U+…]').waitFor()
-    await page.getByText('9 characters of the HTML on no page').waitFor()
+    await page.getByText('9 characters of the HTML that are never displayed').waitFor()
     await page.getByText('7[U+E0042]').waitFor()
     await page.getByRole('button', { name: 'Show the text' }).click()
     await page.getByText('A text[U+3164].').waitFor()

@@ -163,7 +163,7 @@ suite('removing and sharing mail in the console', () => {
     await received.getByRole('button', { name: /Ann Other/ }).click()
     await received.getByRole('button', { name: 'Remove', exact: true }).click()
     const asked = page.getByRole('dialog', { name: 'Permanently remove this message?' })
-    await asked.getByText('nobody can restore it').waitFor()
+    await asked.getByText('cannot be restored').waitFor()
     await asked.getByRole('button', { name: 'Remove message' }).click()
     await received.waitFor({ state: 'detached' })
     assert.equal((await client.threads.get(echo)).messageCount, 1)
