@@ -33,6 +33,7 @@ import { addMcpPath } from './mcp.ts'
 import { addRoutes, type RequestPorts, type RouteOptions } from './routes.ts'
 import { batchHandlers } from './send-batch.ts'
 import { sessionHandlers } from './session-handlers.ts'
+import { addSiteFiles, SITE_PATHS } from './site-files.ts'
 import { type PathVisibility, unknownRoute } from './unknown-route.ts'
 import { VALIDATION } from './validation.ts'
 
@@ -82,6 +83,8 @@ export type HttpServerOptions = {
   readonly console: ConsolePort | null
   /** Required for `/admin` and `/metrics`; if undefined, both are hidden. */
   readonly operatorToken: string | undefined
+  /** The address of the operator, in security.txt. */
+  readonly postmaster: string
   /** The URL is final once the server listens. */
   readonly publicUrl: () => string
   readonly clock: Clock
@@ -205,6 +208,7 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
   addRoutes(app, routes)
   addWebSocketPath(app)
   addMcpPath(app, { ...routes, publicUrl: options.publicUrl })
+  addSiteFiles(app, options)
   if (options.console !== null) addConsole(app, options.console)
   return app
 }
@@ -278,7 +282,9 @@ function addCommonHooks(
     }
     refuseRepeatedFields(request.raw)
     if (request.is404) throw unknownRoute(request.raw.url ?? '', reply, visibility)
-    if (!request.routeOptions.config.operationId?.startsWith('service.')) await options.started
+    const { operationId, shownPath } = request.routeOptions.config
+    const isOfSite = SITE_PATHS.some((path) => path === shownPath)
+    if (!isOfSite && !operationId?.startsWith('service.')) await options.started
   })
   app.addHook('onSend', async ({ raw }, reply) => {
     // A kept-alive connection would delay the shutdown.
@@ -362,7 +368,7 @@ function closeIdleConnections(server: Server): void {
 }
 
 /** Probes request these every few seconds. */
-const UNTRACED: ReadonlySet<string> = new Set(['/health', '/ready', '/metrics'])
+const UNTRACED: ReadonlySet<string> = new Set(['/health', '/healthz', '/ready', '/metrics'])
 
 function routeOf({ routeOptions: { config } }: FastifyRequest): string {
   return config.operation?.path ?? config.shownPath ?? 'unknown'

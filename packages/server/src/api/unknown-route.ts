@@ -1,6 +1,7 @@
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { MCP_PATH, WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 import { AppError, notFound } from '#platform/problem.ts'
+import { SITE_PATHS } from './site-files.ts'
 
 type HeaderWriter = { header(name: string, value: string): unknown }
 
@@ -23,9 +24,14 @@ const operations = operationIds.map((id) => {
 })
 
 const others = [
-  { method: 'GET', segments: WEB_SOCKET_PATH.split('/'), isOperators: false, isOfSandbox: false },
-  { method: 'POST', segments: MCP_PATH.split('/'), isOperators: false, isOfSandbox: false },
-]
+  ['POST', MCP_PATH] as const,
+  ...[WEB_SOCKET_PATH, ...SITE_PATHS].map((path) => ['GET', path] as const),
+].map(([method, path]) => ({
+  method,
+  segments: path.split('/'),
+  isOperators: false,
+  isOfSandbox: false,
+}))
 const templates = [...operations, ...others]
 
 const CONSOLE = 'console'

@@ -18,6 +18,7 @@ const root = new URL('../../../../', import.meta.url).pathname
 const read = (path: string) => readFileSync(root + path, 'utf8')
 const stages = readDockerfile(read('Dockerfile'))
 const compose = readCompose(read('compose.yaml'))
+const single = readCompose(read('compose.sqlite.yaml'))
 const context = listContext(root, read('.dockerignore'))
 const example = read('deploy/mailroom.env.example')
 const manifest = JSON.parse(read('package.json')) as {
@@ -78,7 +79,7 @@ test('the last stage is the service, which runs as a user unknown to the host', 
   )
 })
 
-test('each service of compose.yaml has settings that the program accepts', () => {
+test('each service of the compose files has settings that the program accepts', () => {
   const env = stages
     .flatMap(({ instructions }) => instructions)
     .filter(({ keyword }) => keyword === 'ENV')
@@ -89,8 +90,10 @@ test('each service of compose.yaml has settings that the program accepts', () =>
     database_url: 'postgres://mailroom:secret@postgres:5432/mailroom',
     secret_key: 'a'.repeat(64),
     admin_token: 'x'.repeat(48),
+    api_key: `mr_${'k'.repeat(48)}`,
   }
-  for (const [name, service] of Object.entries(compose.services)) {
+  const services = [compose, single].flatMap((file) => Object.entries(file.services))
+  for (const [name, service] of services) {
     if (service.image?.startsWith('mailroom') !== true || service.entrypoint !== undefined) continue
     const given = Object.entries(environmentOf(service, folder)).map(([key, value]) => {
       const secret = /^\/run\/secrets\/(\w+)$/.exec(value)?.[1]
@@ -101,6 +104,57 @@ test('each service of compose.yaml has settings that the program accepts', () =>
     const all = { ...Object.assign({}, ...env), ...Object.fromEntries(given) }
     assert.deepEqual(objections(all), [], name)
   }
+})
+
+test('a container writes at most 100 MB of logs, and no log has the first API key', () => {
+  for (const file of [compose, single]) {
+    for (const [name, service] of Object.entries(file.services)) {
+      const { driver, options } = service.logging ?? {}
+      assert.deepEqual([driver, options], ['local', { 'max-size': '20m', 'max-file': '5' }], name)
+      if (service.environment?.MAILROOM_SECRET_KEY_FILE === undefined) continue
+      assert.equal(service.environment.MAILROOM_BOOTSTRAP_API_KEY_FILE, '/run/secrets/api_key')
+    }
+  }
+})
+
+test('compose.sqlite.yaml differs from a service of compose.yaml only in its database', () => {
+  const { mailroom } = single.services
+  const { 'http-a': other } = compose.services
+  assert.ok(mailroom && other)
+  const { build, ports, volumes, secrets, environment, ...hardened } = mailroom
+  for (const [key, value] of Object.entries(hardened))
+    assert.deepEqual(other[key as 'image'], value, key)
+  assert.deepEqual(
+    secrets,
+    other.secrets?.filter((name) => name !== 'database_url'),
+  )
+  assert.ok(volumes?.includes('mailroom:/var/lib/mailroom'))
+  assert.equal(environment?.MAILROOM_DATABASE_URL_FILE, undefined)
+})
+
+test('the image needs nothing of one processor architecture but Node.js', () => {
+  const { packages } = JSON.parse(read('package-lock.json')) as {
+    packages: Record<string, { cpu?: unknown; dev?: boolean; hasInstallScript?: boolean }>
+  }
+  const native = Object.entries(packages)
+    .filter(([path, one]) => path !== '' && one.dev !== true && (one.cpu || one.hasInstallScript))
+    .map(([path]) => path.replace('node_modules/', ''))
+  // The build stage removes these.
+  assert.deepEqual(
+    native.filter((name) => !/^(@esbuild\/.*|esbuild|node-(bin-)?\w+-\w+)$/.test(name)),
+    [],
+  )
+})
+
+test('the address of the repository is written once', () => {
+  const files = globSync(
+    '{*.md,docs/**/*.md,packages/*/README.md,packages/*/package.json,package.json}',
+    {
+      cwd: root,
+    },
+  )
+  const lines = files.flatMap((path) => read(path).match(/git\.example\.com/g) ?? [])
+  assert.equal(lines.length, 1)
 })
 
 test('compose.yaml refers only to its own parts, and every role has more than one process', () => {

@@ -1,4 +1,4 @@
-// Parses compose.yaml into its services. Throws at keys that ours does not use, so that nothing is ignored.
+// Parses a compose file into its services. Throws at keys that ours does not use, so that nothing is ignored.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,6 +22,7 @@ export type ComposeService = {
   readonly network_mode?: string
   readonly read_only?: boolean
   readonly restart?: string
+  readonly logging?: { readonly driver: string; readonly options: Readonly<Record<string, string>> }
   readonly healthcheck?: { readonly test?: readonly string[]; readonly disable?: boolean }
 }
 
@@ -35,7 +36,16 @@ export type Compose = {
 const KNOWN_KEYS = new Set([
   ...['image', 'build', 'command', 'entrypoint', 'environment', 'env_file', 'volumes', 'secrets'],
   ...['ports', 'profiles', 'depends_on', 'network_mode', 'read_only', 'restart'],
-  ...['healthcheck', 'init', 'tmpfs', 'cap_drop', 'security_opt', 'stop_grace_period', 'shm_size'],
+  ...[
+    'healthcheck',
+    'init',
+    'logging',
+    'tmpfs',
+    'cap_drop',
+    'security_opt',
+    'stop_grace_period',
+    'shm_size',
+  ],
 ])
 
 /** Throws at a key of a service that it does not know. */

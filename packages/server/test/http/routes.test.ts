@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { PATH_PARAMETER_LENGTH_MAX } from '#api/server.ts'
+import { DAY_MS } from '#platform/units.ts'
 import {
   errorOf,
   GOOD_KEY,
@@ -118,6 +119,31 @@ test('a page beyond every list is requested with a number that databases accept'
   const response = await server.request(`/v1/pods?limit=${'9'.repeat(30)}&offset=${'9'.repeat(30)}`)
   const { input } = (await response.json()) as { input: { query: unknown } }
   assert.deepEqual(input.query, { limit: 100, offset: Number.MAX_SAFE_INTEGER })
+})
+
+test('probes, crawlers and researchers find what they expect of any web server', async () => {
+  const text = async (path: string) => {
+    const response = await server.request(path, { token: null })
+    assert.equal(response.status, 200, path)
+    assert.match(response.headers.get('content-type') ?? '', /^text\/plain/)
+    return response.text()
+  }
+  assert.equal(await text('/healthz'), 'ok\n')
+  assert.match(await text('/robots.txt'), /^Disallow: \/$/m)
+  const security = await text('/.well-known/security.txt')
+  assert.match(security, /^Contact: mailto:postmaster@mailroom\.example$/m)
+  const [, expires = ''] = /^Expires: (.*)$/m.exec(security) ?? []
+  const days = (Date.parse(expires) - Date.now()) / DAY_MS
+  assert.ok(days > 30 && days < 365, expires)
+  const refused = await server.request('/healthz', { method: 'POST', token: null })
+  assert.equal(refused.status, 405)
+  await refused.arrayBuffer()
+})
+
+test('a probe is answered before the service has started', async () => {
+  await using starting = await openTestServer({ started: new Promise(() => {}) })
+  const response = await starting.request('/healthz', { token: null })
+  assert.equal(await response.text(), 'ok\n')
 })
 
 const missing = [
