@@ -1,4 +1,4 @@
-// Runs the services of compose.yaml as processes and does the main task through its two ports: an inbox, a message
+// Runs the services of a compose file as processes and does the main task through its two ports: an inbox, a message
 // that arrives, one that is sent to it and back; then one process after the other is replaced.
 
 import assert from 'node:assert/strict'
@@ -35,27 +35,27 @@ const READY_MS_MAX = 120_000
 const PORTS = { http: 8080, smtp: 2525 }
 
 /** Throws at the first step that fails. */
-export async function checkCompose(options: CheckOptions): Promise<void> {
-  const folder = join(options.scratch, 'compose')
+export async function checkCompose(options: CheckOptions, file: string): Promise<void> {
+  const folder = join(options.scratch, file)
   mkdirSync(folder)
   cpSync(join(options.root, 'deploy'), join(folder, 'deploy'), {
     recursive: true,
     filter: (path) => !/\/(secrets|tls|mailroom\.env)$/.test(path),
   })
   execFileSync('sh', ['deploy/make-secrets.sh'], { cwd: folder })
-  const compose = readCompose(readFileSync(join(options.root, 'compose.yaml'), 'utf8'))
+  const compose = readCompose(readFileSync(join(options.root, file), 'utf8'))
   const project = new Project(compose, folder, options)
-  const postgres = await standInForPostgres(compose, folder)
+  const postgres = compose.services.postgres ? await standInForPostgres(compose, folder) : null
   try {
     await project.up()
     await doMainTask(project, options)
-    await replaceEach(project, options)
+    if (postgres !== null) await replaceEach(project, options)
   } catch (error) {
     for (const { name, output } of project.running) options.tell(`${name}:\n${output()}`)
     throw error
   } finally {
     await project.down()
-    await postgres.stop()
+    await postgres?.stop()
   }
 }
 
@@ -72,6 +72,12 @@ class Project {
     this.#options = options
   }
 
+  get client(): Mailroom {
+    const { file = '' } = this.#compose.secrets.api_key ?? {}
+    const apiKey = readFileSync(join(this.#folder, file), 'utf8').trim()
+    return new Mailroom({ baseUrl: `http://${ADDRESSES.front}:${PORTS.http}`, apiKey })
+  }
+
   async up(): Promise<void> {
     for (const name of startOrder(this.#compose)) {
       const service = this.#compose.services[name]
@@ -84,7 +90,7 @@ class Project {
   async start(name: string): Promise<Container> {
     const service = this.#compose.services[name]
     if (service === undefined) throw new Error(`no service ${name}`)
-    const container = startContainer(name, this.#optionsOf(name, service))
+    const container = startContainer(name, this.#optionsOf(service))
     this.running.push(container)
     if (service.restart === 'no') {
       assert.equal(await container.ended, 0, `${name}: ${container.output()}`)
@@ -106,12 +112,13 @@ class Project {
     await Promise.all(this.running.map(({ ended }) => ended))
   }
 
-  #optionsOf(name: string, service: ComposeService): Parameters<typeof startContainer>[1] {
+  #optionsOf(service: ComposeService): Parameters<typeof startContainer>[1] {
     const { image, scratch } = this.#options
     const id = this.#count++
-    const network = service.network_mode === 'service:front' || name === 'front'
+    const network = service.network_mode === 'service:front' || service.ports !== undefined
     const address = network ? ADDRESSES.front : `127.77.1.${id + 1}`
-    const state = join(scratch, `volume-${id}`)
+    // A named volume is the one of the image.
+    const state = join(this.#folder, `volume-${id}`)
     mkdirSync(state)
     execFileSync('chown', [image.user, state])
     const hosts = Object.entries(ADDRESSES).map(([host, ip]) => `${ip} ${host}\n`)
@@ -127,9 +134,10 @@ class Project {
         to: `/run/secrets/${secret}`,
         isReadOnly: true,
       })),
-      ...(service.volumes ?? []).map((volume) => {
+      ...(service.volumes ?? []).flatMap((volume) => {
         const [from = '', to = '', mode] = volume.split(':')
-        return { from: join(this.#folder, from), to, isReadOnly: mode === 'ro' }
+        if (!from.startsWith('./')) return []
+        return [{ from: join(this.#folder, from), to, isReadOnly: mode === 'ro' }]
       }),
     ]
     return {
@@ -200,23 +208,6 @@ async function standInForPostgres(compose: Compose, folder: string) {
   }
 }
 
-async function clientOf(project: Project): Promise<Mailroom> {
-  const outputs = project.running.map(({ output }) => output()).join('\n')
-  const tokens = [...outputs.matchAll(/^ +API key +(mr_\w+)$/gm)].map(([, token]) => token ?? '')
-  for (const apiKey of tokens) {
-    const client = new Mailroom({ baseUrl: `http://${ADDRESSES.front}:${PORTS.http}`, apiKey })
-    const isGood = await client.inboxes
-      .list()
-      .page()
-      .then(
-        () => true,
-        () => false,
-      )
-    if (isGood) return client
-  }
-  throw new Error(`no log shows a key that opens anything, of ${tokens.length}`)
-}
-
 async function arrive(address: string, subject: string): Promise<void> {
   const sender = await openSender(PORTS.smtp, ADDRESSES.front)
   const { code, lines } = await sender.send({
@@ -233,23 +224,23 @@ async function subjectsOf(client: Mailroom, inboxId: string): Promise<string[]> 
 }
 
 async function doMainTask(project: Project, { tell }: CheckOptions): Promise<void> {
-  const client = await clientOf(project)
+  const { client } = project
   const [one, two] = [await client.inboxes.create(), await client.inboxes.create()]
   await arrive(one.address, 'received')
   assert.deepEqual(await subjectsOf(client, one.id), ['received'])
-  tell(`a message to ${one.address} was received by one process and read from another`)
+  tell(`a message to ${one.address} was received and read`)
   await client.inboxes.send(two.id, { to: one.address, subject: 'sent', body: 'A body.' })
   const deadlineMs = performance.now() + READY_MS_MAX
   while ((await subjectsOf(client, one.id)).length < 2) {
     assert.ok(performance.now() < deadlineMs, 'the message that was sent did not arrive')
     await sleep(100)
   }
-  tell('a message was sent by the third kind of process and arrived')
+  tell('a message was sent and arrived')
 }
 
 /** As in an upgrade: one after the other, while another of the same kind answers. */
 async function replaceEach(project: Project, { tell }: CheckOptions): Promise<void> {
-  const client = await clientOf(project)
+  const { client } = project
   const inbox = await client.inboxes.create()
   const old = project.running.filter(({ name }) => name !== 'front')
   for (const [index, container] of old.entries()) {

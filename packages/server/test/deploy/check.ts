@@ -1,4 +1,4 @@
-// The entry of `npm run check:deploy`: runs Dockerfile, compose.yaml and the units on this machine without a
+// The entry of `npm run check:deploy`: runs Dockerfile, the compose files and the units on this machine without a
 // container engine. Needs Linux and root for mounts, and npm's cache or the network for installing.
 
 import { execFileSync, spawn } from 'node:child_process'
@@ -70,7 +70,7 @@ async function check(scratch: string): Promise<void> {
   const size = execFileSync('du', ['-sm', ...image.layers], { encoding: 'utf8' })
   tell(`MB above the base image: ${size.trim().split('\n').map(Number.parseFloat).join(' + ')}`)
   const options = { root, scratch, image, tell }
-  await checkCompose(options)
+  for (const file of ['compose.sqlite.yaml', 'compose.yaml']) await checkCompose(options, file)
   await checkUnit(options)
   tell('All of it works.')
 }
