@@ -6,8 +6,11 @@ import { routes } from './routes.ts'
 export type MailroomOptions = {
   /** The URL of the service, such as `https://mail.example.com`. */
   baseUrl: string
-  /** An account's key, or the operator's token for `admin` and `service.metrics`. */
-  apiKey: string
+  /**
+   * An account's key, or the operator's token for `admin` and `service.metrics`. The client throws
+   * an error if the key is undefined, because its environment variable is not set.
+   */
+  apiKey: string | undefined
   /** Replaces the runtime's own `fetch`. */
   fetch?: typeof fetch
   /** Maximum number of retries of a request; default 4, 0 for none. */
@@ -60,16 +63,21 @@ const RETRY_AFTER_SECONDS_MAX = 60
 
 export class Transport {
   private readonly options: MailroomOptions
+  private readonly apiKey: string
   private readonly baseUrl: string
 
   constructor(options: MailroomOptions) {
+    if (options.apiKey === undefined) {
+      throw new Error('The API key is missing. Set the environment variable MAILROOM_API_KEY.')
+    }
     this.options = options
+    this.apiKey = options.apiKey
     this.baseUrl = options.baseUrl.replace(/\/+$/, '')
   }
 
   /** The URL and the key, for WebSockets. */
   get service(): { readonly baseUrl: string; readonly apiKey: string } {
-    return { baseUrl: this.baseUrl, apiKey: this.options.apiKey }
+    return { baseUrl: this.baseUrl, apiKey: this.apiKey }
   }
 
   /** Rejects with MailroomError, MailroomConnectionError, or the reason of the caller's signal. */
@@ -153,7 +161,7 @@ export class Transport {
   }
 
   private requestOf(call: Call): PlainRequest {
-    const headers = new Headers({ authorization: `Bearer ${this.options.apiKey}` })
+    const headers = new Headers({ authorization: `Bearer ${this.apiKey}` })
     const leaseToken = call.options?.leaseToken ?? this.options.leaseToken
     if (leaseToken !== undefined) headers.set('lease-token', leaseToken)
     for (const [name, value] of Object.entries(call.headers ?? {})) {

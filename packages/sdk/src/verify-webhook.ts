@@ -4,6 +4,8 @@
 import type { Event } from '@mailroom/contract/events.ts'
 
 export type WebhookVerificationErrorCode =
+  /** The secret is undefined, because its environment variable is not set. */
+  | 'missing_secret'
   /** The signature, timestamp or id is missing. */
   | 'missing_header'
   /** The timestamp is not a number of seconds. */
@@ -48,10 +50,14 @@ const encoder = new TextEncoder()
 export async function verifyWebhook(
   rawBody: string | Uint8Array,
   headers: WebhookHeaders,
-  secret: string | readonly string[],
+  secret: string | readonly string[] | undefined,
   options: VerifyWebhookOptions = {},
 ): Promise<Event> {
-  // A framework may have parsed the body, and the secret may be missing in the environment.
+  if (secret === undefined) {
+    const message = 'The secret is missing. Set the environment variable that contains it.'
+    throw new WebhookVerificationError('missing_secret', message)
+  }
+  // Callers in JavaScript may pass a parsed body, or null as the secret.
   const secrets = [secret].flat().filter((one) => typeof one === 'string')
   const body = typeof rawBody === 'string' ? encoder.encode(rawBody) : rawBody
   if (!(body instanceof Uint8Array)) {

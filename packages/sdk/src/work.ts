@@ -39,7 +39,8 @@ export type OptionsOfWork<Client> = Pick<BodyOf<'inboxes.claimThreads'>, 'catego
   handle(
     claim: ClaimedThread,
     context: ContextOfWork<Client>,
-  ): Promise<{ isRead?: boolean } | undefined>
+    // biome-ignore lint/suspicious/noConfusingVoidType: the type of a function without `return`
+  ): Promise<{ isRead?: boolean } | undefined | void>
   /** Called when `handle` rejects; the loop continues. */
   onError?(error: unknown, claim: ClaimedThread): void
 }

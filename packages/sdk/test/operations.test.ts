@@ -96,3 +96,8 @@ test('a value that cannot stand in a path is refused before the request', async 
     await assert.rejects(client.pods.delete(id), TypeError)
   }
 })
+
+test('a client without a key says at once which environment variable is missing', () => {
+  const options = { baseUrl: 'http://a.example', apiKey: undefined }
+  assert.throws(() => new Mailroom(options), { message: /Set .* MAILROOM_API_KEY\.$/ })
+})

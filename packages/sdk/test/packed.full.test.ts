@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { guidesOf } from '@mailroom/contract/guides.ts'
 import { oldestNode } from './oldest-node.ts'
 import { packCopy } from './pack-copy.ts'
 import { openPeer } from './peer.ts'
 
 const run = promisify(execFile)
-const TYPESCRIPT = new URL('../../../node_modules/typescript', import.meta.url).pathname
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const TYPESCRIPT = join(ROOT, 'node_modules/typescript')
 /** Folders of further versions of TypeScript, separated by colons. */
 const { TEST_MAILROOM_TYPESCRIPT: given = '' } = process.env
 const compilers = [TYPESCRIPT, ...given.split(':').filter((folder) => folder !== '')]
@@ -126,6 +129,58 @@ test("strict compilers accept the package's types in each resolution, and find m
       const checked = await run(process.execPath, args).catch((error) => error)
       assert.equal(checked.stdout, '', `${compiler} ${moduleResolution}`)
     }
+  }
+})
+
+/** What the fragments in the documentation leave out. */
+const SURROUNDINGS = `
+declare const mailroom: import('@mailroom/sdk').Mailroom
+declare const message: import('@mailroom/sdk').Message
+declare const request: Request
+declare const rawBody: string
+declare const secret: string | undefined
+declare function answer(message: import('@mailroom/sdk').Message): Promise<void>
+declare function enter(code: string): Promise<void>
+`
+
+/** The programs and fragments in TypeScript in the documentation, by the path of a file. */
+function documentedCode(): Map<string, string> {
+  const code = new Map<string, string>()
+  const pages = ['README.md', 'docs/*.md', 'packages/sdk/README.md', 'skills/*/*.md']
+  for (const page of globSync(pages, { cwd: ROOT })) {
+    const text = readFileSync(join(ROOT, page), 'utf8')
+    for (const [, block = ''] of text.matchAll(/^```ts\n(.*?)^```$/gms)) {
+      code.set(`${page.replaceAll('/', '-')}-${code.size}.ts`, block)
+    }
+  }
+  for (const { id, sample = '' } of guidesOf('http://a.example')) {
+    if (!sample.startsWith('curl')) code.set(`reference-${id}.ts`, sample)
+  }
+  return code
+}
+
+test('strict compilers accept every program in the documentation as it is printed', async () => {
+  const code = documentedCode()
+  assert.ok(code.size > 12)
+  const folder = join(project, 'documented')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'surroundings.d.ts'), SURROUNDINGS)
+  for (const [name, text] of code) writeFileSync(join(folder, name), `${text}\nexport {}\n`)
+  const compilerOptions = {
+    target: 'es2022',
+    module: 'nodenext',
+    lib: ['es2023', 'esnext.disposable', 'dom', 'dom.iterable'],
+    typeRoots: [join(ROOT, 'node_modules/@types')],
+    types: ['node'],
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+  }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+  for (const compiler of compilers) {
+    const args = [`${compiler}/bin/tsc`, '-p', folder]
+    const checked = await run(process.execPath, args).catch((error) => error)
+    assert.equal(checked.stdout, '', compiler)
   }
 })
 

@@ -138,6 +138,10 @@ test('a request without a signature is refused', async () => {
   }
 })
 
+test('a secret that the environment lacks is reported as missing', async () => {
+  await refuses(verifyWebhook(body, standard(), undefined, { now }), 'missing_secret')
+})
+
 test('signatures of other forms and versions are skipped without an exception', async () => {
   for (const list of [
     '',
