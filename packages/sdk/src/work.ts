@@ -39,8 +39,7 @@ export type OptionsOfWork<Client> = Pick<BodyOf<'inboxes.claimThreads'>, 'catego
   handle(
     claim: ClaimedThread,
     context: ContextOfWork<Client>,
-    // biome-ignore lint/suspicious/noConfusingVoidType: the type of a function without `return`
-  ): Promise<{ isRead?: boolean } | undefined | void>
+  ): Promise<{ isRead?: boolean } | undefined> | Promise<void>
   /** Called when `handle` rejects; the loop continues. */
   onError?(error: unknown, claim: ClaimedThread): void
 }
