@@ -146,6 +146,11 @@ export const inboxOperations = {
     auth: 'key',
     isRateLimited: true,
     query: Type.Object({
+      address: Type.Optional(
+        text(
+          'Only the inbox that receives mail for this address, or an empty list if the account has none.',
+        ),
+      ),
       podId: Type.Optional(
         text(
           'Only inboxes in the pod with this id or clientId. For an unknown pod, the list is empty.',

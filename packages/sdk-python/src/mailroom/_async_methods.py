@@ -188,6 +188,7 @@ class InboxesMethods(MoreOfInboxes):
     def list(
         self,
         *,
+        address: str | None = None,
         pod_id: str | None = None,
         metadata: Mapping[str, str] | None = None,
         limit: int | None = None,
@@ -197,8 +198,8 @@ class InboxesMethods(MoreOfInboxes):
 
         Newest first. With metadata, total is at most 10000.
         """
-        return self._list("inboxes.list", query={"podId": pod_id, "metadata": metadata,
-            "limit": limit, "offset": offset})
+        return self._list("inboxes.list", query={"address": address, "podId": pod_id,
+            "metadata": metadata, "limit": limit, "offset": offset})
 
     async def get(
         self,

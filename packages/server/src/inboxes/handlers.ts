@@ -3,7 +3,7 @@ import { refuseScopedKey } from '#accounts/keys/keys.ts'
 import { findPod } from '#accounts/store/pods.ts'
 import type { HandlersOf } from '#http/handler.ts'
 import { changeInbox } from '#inboxes/store/change-inboxes.ts'
-import { findShownInbox, listInboxes } from '#inboxes/store/inboxes.ts'
+import { findOwnInbox, findShownInbox, listInboxes } from '#inboxes/store/inboxes.ts'
 import { type MetadataChange, metadataFacets } from '#inboxes/store/metadata.ts'
 import { type Clock, INSTANT_RULE, parseInstant } from '#platform/clock.ts'
 import { notFound, problem, wrongField, wrongQuery } from '#platform/problem.ts'
@@ -46,17 +46,20 @@ export function inboxHandlers(
       return presentChanged(await createInbox(deps, { accountId, ...given, ...expiring }))
     },
     'inboxes.list': async ({ query }, { accountId }) => {
-      const { podId: name, metadata = {}, ...page } = query
+      const { address, podId: name, metadata = {}, ...page } = query
       const facets = metadataFacets(metadata)
       if (facets.length > FACETS_MAX) {
         throw wrongQuery('metadata', `must have at most ${FACETS_MAX} keys`)
       }
       const pod = name === undefined ? null : await findPod(deps.db, accountId, name)
       if (name !== undefined && pod === null) return { data: [], total: 0 }
+      const inbox = address === undefined ? null : await findOwnInbox(deps.db, accountId, address)
+      if (address !== undefined && inbox === null) return { data: [], total: 0 }
       const podId = pod?.id ?? null
       const { inboxes: shown, total } = await listInboxes(deps.db, {
         accountId,
         podId,
+        inboxId: inbox?.id,
         facets,
         ...page,
       })

@@ -279,6 +279,29 @@ onEachEngine('inboxes', (engine) => {
     }
   })
 
+  test('an inbox is found by an address for which it receives mail, in its own account only', async () => {
+    const own = await world.newAccount()
+    const inbox = await own.client.inboxes.create({ mailboxName: 'looked-up' })
+    await own.client.inboxes.create()
+    const found = { data: [inbox], total: 1 }
+    for (const address of [inbox.address, 'Looked-Up+news@mailroom.localhost']) {
+      assert.deepEqual(await own.client.inboxes.list({ address }).page(), found, address)
+    }
+    const second = await own.client.inboxes.list({ address: inbox.address, offset: 1 }).page()
+    assert.deepEqual(second, { data: [], total: 1 })
+    const pod = await own.client.pods.create({ clientId: 'other' })
+    const none = { data: [], total: 0 }
+    for (const query of [
+      { address: 'looked@mailroom.localhost' },
+      { address: 'looked-up' },
+      { address: inbox.address, podId: pod.id },
+      { address: inbox.address, metadata: { tenant: 'a' } },
+    ]) {
+      assert.deepEqual(await own.client.inboxes.list(query).page(), none, JSON.stringify(query))
+    }
+    assert.deepEqual(await client.inboxes.list({ address: inbox.address }).page(), none)
+  })
+
   test('a released address is available at once to its account', async () => {
     const inbox = await client.inboxes.create({ mailboxName: 'recycled' })
     await client.inboxes.delete(inbox.id)

@@ -13,20 +13,22 @@ import type { StoredOf } from '#store/columns.ts'
 import { inboxes } from '#store/nouns.ts'
 import type { ReadDb, Tables } from '#store/tables.ts'
 
+type InboxFilter = {
+  readonly accountId: string
+  readonly podId: string | null
+  readonly inboxId?: string | undefined
+  readonly facets?: readonly string[]
+}
+
 /** Newest first. Lists only inboxes of the given pod that have all of the metadata. */
 export async function listInboxes(
   db: ReadDb,
-  input: {
-    accountId: string
-    podId: string | null
-    facets?: readonly string[]
-    limit: number
-    offset: number
-  },
+  input: InboxFilter & { limit: number; offset: number },
 ): Promise<{ inboxes: ShownInbox[]; total: number }> {
-  const { facets = [] } = input
+  const { facets = [], inboxId } = input
   let query = selectShown(db).where('inboxes.account_id', '=', input.accountId)
   if (input.podId !== null) query = query.where('inboxes.pod_id', '=', input.podId)
+  if (inboxId !== undefined) query = query.where('inboxes.id', '=', inboxId)
   for (const facet of facets) query = query.where('inboxes.id', 'in', withFacet(db, input, facet))
   const rows = await query
     .orderBy('inboxes.id', 'desc')
@@ -34,8 +36,8 @@ export async function listInboxes(
     .offset(input.offset)
     .execute()
   const shown = rows.map(toShownInbox)
-  if (facets.length > 0) {
-    return { inboxes: shown, total: await countWithFacets(db, { ...input, facets }) }
+  if (facets.length > 0 || inboxId !== undefined) {
+    return { inboxes: shown, total: await countMatches(db, input) }
   }
   const counted =
     input.podId === null
@@ -46,13 +48,12 @@ export async function listInboxes(
 }
 
 /** Counts at most COUNTED_MAX inboxes. */
-async function countWithFacets(
-  db: ReadDb,
-  input: { accountId: string; podId: string | null; facets: readonly string[] },
-): Promise<number> {
+async function countMatches(db: ReadDb, input: InboxFilter): Promise<number> {
   let query = db.read.selectFrom('inboxes').where('account_id', '=', input.accountId)
   if (input.podId !== null) query = query.where('pod_id', '=', input.podId)
-  for (const facet of input.facets) query = query.where('id', 'in', withFacet(db, input, facet))
+  if (input.inboxId !== undefined) query = query.where('id', '=', input.inboxId)
+  for (const facet of input.facets ?? [])
+    query = query.where('id', 'in', withFacet(db, input, facet))
   const row = await db.read
     .selectFrom(query.select('id').limit(COUNTED_MAX).as('counted'))
     .select(({ fn }) => fn.countAll<number>().as('count'))
