@@ -268,7 +268,8 @@ export const Message = Type.Object(
     fromAddr: text('The sender, "Name <address>" or the bare address.'),
     toAddr: text('Inbound: the address of the inbox. Outbound: the first recipient of to.'),
     to: Type.Array(Type.String(), {
-      description: 'The addresses of the To field. Outbound: all recipients without cc and bcc.',
+      description:
+        'Inbound: the addresses of the To field. Outbound: all recipients without cc and bcc, each as "Name <address>" or as the bare address.',
     }),
     recipient: nullableText(
       'Inbound only: the address from the RCPT command, as the sending server spelled it. It differs from toAddr for sub-addresses, subdomains and a catch-all.',
@@ -278,10 +279,12 @@ export const Message = Type.Object(
       'Inbound only: the addresses in the To field, joined by ", ". If deliveryRole is cc, replies go here.',
     ),
     deliveryRole: nullableOneOf(deliveryRoles, 'Inbound only: cc means that the inbox was copied.'),
-    cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
+    cc: Type.Array(Type.String(), {
+      description: 'Copied recipients. Inbound: addresses. Outbound: with names, like to.',
+    }),
     bcc: Type.Array(Type.String(), {
       description:
-        'Outbound only: hidden recipients, who are not named in the message. Empty for inbound mail.',
+        'Outbound only: the addresses of hidden recipients, who are not named in the message. Empty for inbound mail.',
     }),
     replyTo: nullableText(
       'The addresses to which the sender wants replies, without names and joined by ", ".',

@@ -5,7 +5,7 @@ import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import { attachmentsToSend, SUBJECT_LENGTH_MAX } from './sending.ts'
-import { emailAddress, line, MAILBOX, nullableText, RULE, text, time } from './text.ts'
+import { emailAddress, line, mailbox, mailboxes, nullableText, RULE, text, time } from './text.ts'
 
 const RECIPIENTS_MAX = 100
 const TEXT_LENGTH_MAX = 500_000
@@ -27,7 +27,9 @@ export const CapturedMessage = Type.Object(
     reversePath: text(
       'The envelope sender: the address that receives delivery reports for these recipients.',
     ),
-    cc: Type.Array(Type.String(), { description: 'Addresses copied on the message.' }),
+    cc: Type.Array(Type.String(), {
+      description: 'Copied recipients, each as "Name <address>" or as the bare address.',
+    }),
     replyTo: nullableText('The address to which the sender wants replies.'),
     subject: text('The subject.'),
     text: text('The text body.'),
@@ -48,22 +50,12 @@ export const CapturedMessage = Type.Object(
 )
 export type CapturedMessage = Static<typeof CapturedMessage>
 
-const address = emailAddress('One address, or Name <address>.')
-
-// A union would make validators report the errors of both alternatives.
-const recipients = Type.Unsafe<string | string[]>({
-  type: ['string', 'array'],
-  [MAILBOX]: true,
-  items: address,
-  minItems: 1,
-  maxItems: RECIPIENTS_MAX,
-  description: 'One or several inbox addresses.',
-})
-
 export const InboundMail = Type.Object(
   {
-    from: emailAddress('The sender: one address, or Name <address>.'),
-    to: recipients,
+    from: mailbox('The sender: one address, or Name <address>.'),
+    to: mailboxes('One or several inbox addresses, each alone or as Name <address>.', {
+      maxItems: RECIPIENTS_MAX,
+    }),
     subject: line({ maxLength: SUBJECT_LENGTH_MAX, description: 'The subject.' }),
     text: Type.Optional(Type.String({ maxLength: TEXT_LENGTH_MAX, description: 'A text body.' })),
     html: Type.Optional(Type.String({ maxLength: TEXT_LENGTH_MAX, description: 'An HTML body.' })),

@@ -9,9 +9,9 @@ import { listOf, PageQuery } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import {
   count,
-  emailAddress,
-  emailAddresses,
   line,
+  mailbox,
+  mailboxes,
   nullableCount,
   nullableOneOf,
   nullableText,
@@ -85,10 +85,10 @@ export const attachmentsToSend = Type.Array(AttachmentToSend, {
 })
 
 const HIDDEN =
-  'Hidden recipients, who receive the message without being visible to other recipients.'
+  'Hidden recipients, who receive the message without being visible to other recipients. Their names are not used.'
 
 function copied(description: string) {
-  return Type.Array(emailAddress('One address, or Name <address>.'), {
+  return Type.Array(mailbox('One mailbox: an address, or Name <address>.'), {
     maxItems: RECIPIENTS_MAX,
     description,
   })
@@ -116,8 +116,8 @@ const needsSubject = {
 export const SendMessage = Type.Object(
   {
     to: Type.Optional(
-      emailAddresses(
-        'The recipient or a list of recipients, each as an address or as Name <address>. Only the address is used. Required without replyAll. to, cc and bcc may have at most 50 addresses in total.',
+      mailboxes(
+        'The recipient or a list of recipients, each as an address or as Name <address>. Names of up to 200 characters are part of the message; longer ones are left out. Required without replyAll. to, cc and bcc may have at most 50 addresses in total.',
         { maxItems: RECIPIENTS_MAX },
       ),
     ),
@@ -149,7 +149,7 @@ export const SendMessage = Type.Object(
       }),
     ),
     replyTo: Type.Optional(
-      emailAddress(
+      mailbox(
         'Where replies go: one address, or Name <address>. On the free plan this must be an inbox of the account; on other plans, any address.',
       ),
     ),
@@ -223,7 +223,7 @@ const CheckedBatch = Type.Object(
 
 const ForwardMessage = Type.Object(
   {
-    to: emailAddresses(
+    to: mailboxes(
       'The recipient or a list of recipients, each as an address or as Name <address>. to, cc and bcc may have at most 50 addresses in total.',
       { maxItems: RECIPIENTS_MAX },
     ),

@@ -8,7 +8,10 @@ export const RULE = 'x-rule'
 
 export const TRIMMED = 'x-trimmed'
 
-/** Schema annotation: the text has one mailbox, and only its address is used. */
+/**
+ * Schema annotation: the text has one mailbox. With `address` only its address is used, with `named`
+ * its name as well.
+ */
 export const MAILBOX = 'x-mailbox'
 
 // C0, DEL, C1 and the Unicode line ends: everything that may end a line.
@@ -137,15 +140,20 @@ export function retentionDays(description: string): TUnsafe<number | null> {
  * `email`, because generated clients would reject the second form. The server validates the address.
  */
 export function emailAddress(description: string) {
-  return Type.String({ [MAILBOX]: true, description })
+  return Type.String({ [MAILBOX]: 'address', description })
 }
 
-/** One address or an array of up to `maxItems`, each like `emailAddress`. */
-export function emailAddresses(
+/** One mailbox like `emailAddress`, with its name. */
+export function mailbox(description: string) {
+  return Type.String({ [MAILBOX]: 'named', description })
+}
+
+/** One mailbox or an array of up to `maxItems`. */
+export function mailboxes(
   description: string,
   { maxItems }: { maxItems: number },
 ): TUnsafe<string | string[]> {
-  const items = emailAddress('One address, or Name <address>.')
+  const items = mailbox('One mailbox: an address, or Name <address>.')
   const list = { items, minItems: 1, maxItems }
-  return Type.Unsafe({ type: ['string', 'array'], [MAILBOX]: true, ...list, description })
+  return Type.Unsafe({ type: ['string', 'array'], [MAILBOX]: 'named', ...list, description })
 }

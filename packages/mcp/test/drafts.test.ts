@@ -30,7 +30,7 @@ onEachTransport('a draft', (open, connect) => {
     const draft_id = draftIn(saved)
     assert.match(saved, /Nothing was sent/)
     const first = await world.client.drafts.get(draft_id)
-    assert.deepEqual(first.to, ['ann@firm.example', 'bob@firm.example'])
+    assert.deepEqual(first.to, ['ann@firm.example', 'Bob <bob@firm.example>'])
     const [file] = first.attachments
 
     const changed = await tools.call('save_draft', {
@@ -43,7 +43,10 @@ onEachTransport('a draft', (open, connect) => {
     })
     const shown = splitFences(await tools.call('list_drafts', { draft_id }))
     assert.match(shown.outside, new RegExp(`^Draft ${draft_id}, version ${versionIn(changed)},`))
-    assert.match(shown.inside, /^To: ann@firm\.example, bob@firm\.example\nSubject: Minutes\nfile /)
+    assert.match(
+      shown.inside,
+      /^To: ann@firm\.example, Bob <bob@firm\.example>\nSubject: Minutes\nfile /,
+    )
     assert.match(shown.inside, /b\.txt \(text\/plain, 1 bytes\)\n\nBetter words\.$/)
     const row = `- ${draft_id} · version ${versionIn(changed)} · changed \\S+ · to ann@.* · Minutes`
     assert.match(splitFences(await tools.call('list_drafts')).inside, new RegExp(row))
@@ -62,7 +65,7 @@ onEachTransport('a draft', (open, connect) => {
       message.attachments.map(({ filename }) => filename),
       ['b.txt'],
     )
-    assert.equal(splitFences(sent).inside, 'To: ann@firm.example, bob@firm.example')
+    assert.equal(splitFences(sent).inside, 'To: ann@firm.example, Bob <bob@firm.example>')
     const again = await tools.call('send_draft', current)
     assert.match(again, new RegExp(`as message ${message.id}; not sent again`))
     assert.equal(await sentTotal(), before + 1)

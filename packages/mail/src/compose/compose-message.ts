@@ -41,9 +41,9 @@ type OutgoingAttachment = {
 
 export type OutgoingMessage = {
   readonly from: OutgoingMailbox
-  readonly to: readonly string[]
-  readonly cc: readonly string[]
-  readonly replyTo: string | null
+  readonly to: readonly OutgoingMailbox[]
+  readonly cc: readonly OutgoingMailbox[]
+  readonly replyTo: OutgoingMailbox | null
   readonly subject: string
   readonly text: string
   readonly html: string
@@ -89,8 +89,9 @@ export async function composeMessage(outgoing: OutgoingMessage): Promise<Compose
   // Receivers remove the last line end as part of the protocol, so one is added.
   pieces.push(LINE_END)
   const { from, to, cc, replyTo } = outgoing
-  const addresses = [from.address, ...to, ...cc, replyTo ?? '']
-  return { raw: await joinPieces(pieces), needsSmtpUtf8: addresses.some(isInternational) }
+  const mailboxes = [from, ...to, ...cc, ...(replyTo === null ? [] : [replyTo])]
+  const needsSmtpUtf8 = mailboxes.some(({ address }) => isInternational(address))
+  return { raw: await joinPieces(pieces), needsSmtpUtf8 }
 }
 
 /** Octets ready to send, or an attachment's octets, encoded when the pieces are joined. */
@@ -135,10 +136,9 @@ let composer: Composer | null = null
 function writeFields(outgoing: OutgoingMessage): string[] {
   const { from, to, cc, replyTo, subject, inReplyTo, references } = outgoing
   const { hopMark, unsubscribeUrl } = outgoing
-  const bare = (address: string) => ({ name: null, address })
-  const fields = [addressField('From', [from]), addressField('To', to.map(bare))]
-  if (cc.length > 0) fields.push(addressField('Cc', cc.map(bare)))
-  if (replyTo !== null) fields.push(addressField('Reply-To', [bare(replyTo)]))
+  const fields = [addressField('From', [from]), addressField('To', to)]
+  if (cc.length > 0) fields.push(addressField('Cc', cc))
+  if (replyTo !== null) fields.push(addressField('Reply-To', [replyTo]))
   if (singleLine(subject) !== '') fields.push(textField('Subject', subject))
   pushIds(fields, 'In-Reply-To', inReplyTo === null ? [] : [inReplyTo])
   pushIds(fields, 'References', references)

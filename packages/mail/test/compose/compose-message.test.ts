@@ -8,7 +8,7 @@ import { textFromHtml } from '#html/text.ts'
 import { parseMime, readAttachment } from '#mime/mime-message.ts'
 import { signer, splitSigned, tag, verdicts } from '#test/dkim-samples.ts'
 import { sizeOf } from '#test/size-of.ts'
-import { compose, fieldNames, headerOf, outgoing } from './outgoing.ts'
+import { bare, compose, fieldNames, headerOf, outgoing } from './outgoing.ts'
 
 const MESSAGES = sizeOf('TEST_MAILROOM_COMPOSED_MESSAGES', { quick: 100, usual: 500 })
 
@@ -30,8 +30,8 @@ const asRead = (text: string) =>
 
 test('a plain message has these octets', async () => {
   const raw = await compose({
-    cc: ['c@peer.example'],
-    replyTo: 'r@peer.example',
+    cc: [bare('c@peer.example')],
+    replyTo: bare('r@peer.example'),
     inReplyTo: '<p@peer.example>',
     references: ['<o@peer.example>', '<p@peer.example>'],
   })
@@ -126,17 +126,20 @@ test('a body that holds the delimiters of its own message is unchanged', async (
 
 test('a local part outside ASCII is written as UTF-8, its domain as A-labels', async () => {
   const { raw, needsSmtpUtf8 } = await composeMessage(
-    outgoing({ to: ['jürgen@bücher.example'], cc: ['a@bücher.example'] }),
+    outgoing({ to: [bare('jürgen@bücher.example')], cc: [bare('a@bücher.example')] }),
   )
   assert.equal(needsSmtpUtf8, true)
   assert.match(headerOf(raw), /^To: jürgen@xn--bcher-kva\.example\r$/m)
   assert.match(headerOf(raw), /^Cc: a@xn--bcher-kva\.example\r$/m)
-  assert.equal((await composeMessage(outgoing({ to: ['a@bücher.example'] }))).needsSmtpUtf8, false)
+  assert.equal(
+    (await composeMessage(outgoing({ to: [bare('a@bücher.example')] }))).needsSmtpUtf8,
+    false,
+  )
 })
 
 test('an address or Message-ID that fits no line is refused', async () => {
   const long = 'x'.repeat(1_000)
-  await assert.rejects(composeMessage(outgoing({ to: [`${long}@peer.example`] })), RangeError)
+  await assert.rejects(composeMessage(outgoing({ to: [bare(`${long}@peer.example`)] })), RangeError)
   await assert.rejects(composeMessage(outgoing({ messageId: `<${long}@x>` })), RangeError)
 })
 
@@ -284,12 +287,13 @@ const FIELDS: Readonly<Record<string, (text: string) => Partial<OutgoingMessage>
   fromName: (text) => ({ from: { name: `Ada${text}`, address: 'ada@mailroom.example' } }),
   fromAddress: (text) => ({ from: { name: null, address: `ada@mailroom.example${text}` } }),
   fromNamedAddress: (text) => ({ from: { name: 'Ada', address: `ada${text}@mailroom.example` } }),
-  to: (text) => ({ to: [`bob@peer.example${text}`] }),
-  toLocalPart: (text) => ({ to: [`bob${text}@peer.example`] }),
-  toQuoted: (text) => ({ to: [`"bob${text}"@peer.example`] }),
-  toLiteral: (text) => ({ to: [`bob@[127.0.0.1${text}]`] }),
-  cc: (text) => ({ cc: ['c@peer.example', `d@peer.example${text}`] }),
-  replyTo: (text) => ({ replyTo: `r@peer.example${text}` }),
+  toName: (text) => ({ to: [{ name: `Bob${text}`, address: 'bob@peer.example' }] }),
+  to: (text) => ({ to: [bare(`bob@peer.example${text}`)] }),
+  toLocalPart: (text) => ({ to: [bare(`bob${text}@peer.example`)] }),
+  toQuoted: (text) => ({ to: [bare(`"bob${text}"@peer.example`)] }),
+  toLiteral: (text) => ({ to: [bare(`bob@[127.0.0.1${text}]`)] }),
+  cc: (text) => ({ cc: [bare('c@peer.example'), bare(`d@peer.example${text}`)] }),
+  replyTo: (text) => ({ replyTo: bare(`r@peer.example${text}`) }),
   subject: (text) => ({ subject: `Hi${text}` }),
   subjectInternational: (text) => ({ subject: `Grüße${text}` }),
   inReplyTo: (text) => ({ inReplyTo: `<p@peer.example${text}>` }),
@@ -369,19 +373,28 @@ const body = fc
 test('header fields parse back to the given values', async () => {
   const fields = fc.record({
     name: fc.option(line),
+    names: fc.array(fc.option(line), { minLength: 8, maxLength: 8 }),
     addresses: fc.array(address, { minLength: 3, maxLength: 8 }),
     subject: line,
     ids: fc.array(id, { minLength: 2, maxLength: 30 }),
   })
   await fc.assert(
-    fc.asyncProperty(fields, async ({ name, addresses, subject, ids }) => {
+    fc.asyncProperty(fields, async ({ name, names, addresses, subject, ids }) => {
       const [from = '', to = '', replyTo = '', ...cc] = addresses
       const [messageId = '', inReplyTo = '', ...references] = ids
+      const named = (written: string) => ({
+        name: names[addresses.indexOf(written)] ?? null,
+        address: written,
+      })
+      const read = (written: string) => ({
+        ...named(written),
+        name: singleLine(named(written).name ?? ''),
+      })
       const raw = await compose({
         from: { name, address: from },
-        to: [to],
-        cc,
-        replyTo,
+        to: [named(to)],
+        cc: cc.map(named),
+        replyTo: named(replyTo),
         subject,
         messageId,
         inReplyTo,
@@ -389,12 +402,9 @@ test('header fields parse back to the given values', async () => {
       })
       const { headers } = parseMime(raw)
       assert.deepEqual(headers.from, { name: singleLine(name ?? ''), address: from })
-      assert.deepEqual(headers.to, [{ name: '', address: to }])
-      assert.deepEqual(
-        headers.cc,
-        cc.map((address) => ({ name: '', address })),
-      )
-      assert.deepEqual(headers.replyTo, [{ name: '', address: replyTo }])
+      assert.deepEqual(headers.to, [read(to)])
+      assert.deepEqual(headers.cc, cc.map(read))
+      assert.deepEqual(headers.replyTo, [read(replyTo)])
       assert.equal(headers.subject, singleLine(subject))
       assert.equal(headers.messageId, messageId)
       assert.deepEqual(headers.inReplyTo, [inReplyTo])

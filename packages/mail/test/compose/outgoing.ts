@@ -2,11 +2,16 @@
 
 import assert from 'node:assert/strict'
 import { composeMessage, type OutgoingMessage } from '#compose/compose-message.ts'
+import type { OutgoingMailbox } from '#compose/header-text.ts'
+
+export function bare(address: string): OutgoingMailbox {
+  return { name: null, address }
+}
 
 export function outgoing(changes: Partial<OutgoingMessage> = {}): OutgoingMessage {
   return {
     from: { name: 'Ada', address: 'ada@mailroom.example' },
-    to: ['bob@peer.example'],
+    to: [bare('bob@peer.example')],
     cc: [],
     replyTo: null,
     subject: 'Sample',

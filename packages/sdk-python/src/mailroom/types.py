@@ -383,7 +383,7 @@ class CapturedMessage(_CapturedMessageWords):
     reversePath: str
     """The envelope sender: the address that receives delivery reports for these recipients."""
     cc: List[str]
-    """Addresses copied on the message."""
+    """Copied recipients, each as "Name <address>" or as the bare address."""
     replyTo: str | None
     """The address to which the sender wants replies."""
     subject: str
@@ -609,7 +609,7 @@ class Draft(TypedDict):
     bcc: List[str]
     """Hidden recipients."""
     replyTo: str | None
-    """The address for replies."""
+    """Where replies go: an address, or Name <address>."""
     subject: str | None
     """The subject; ignored with threadId."""
     body: str | None
@@ -1543,9 +1543,9 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     leaseToken: str
     """Like the header Lease-Token of a send. The header itself does not apply to a batch."""
     to: str | Sequence[str]
-    """The recipient or a list of recipients, each as an address or as Name <address>. Only the
-    address is used. Required without replyAll. to, cc and bcc may have at most 50 addresses in
-    total.
+    """The recipient or a list of recipients, each as an address or as Name <address>. Names of up
+    to 200 characters are part of the message; longer ones are left out. Required without
+    replyAll. to, cc and bcc may have at most 50 addresses in total.
     """
     subject: str
     """Required without threadId. With threadId it is validated and ignored: a reply has the subject
@@ -1564,7 +1564,9 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     cc: Sequence[str]
     """Copied recipients."""
     bcc: Sequence[str]
-    """Hidden recipients, who receive the message without being visible to other recipients."""
+    """Hidden recipients, who receive the message without being visible to other recipients. Their
+    names are not used.
+    """
     replyAll: bool
     """With threadId: also sends to the other recipients of the newest received message. Without to,
     the message goes to its Reply-To, or to its From if Reply-To is missing or is the inbox
@@ -1736,7 +1738,9 @@ class Message(TypedDict):
     toAddr: str
     """Inbound: the address of the inbox. Outbound: the first recipient of to."""
     to: List[str]
-    """The addresses of the To field. Outbound: all recipients without cc and bcc."""
+    """Inbound: the addresses of the To field. Outbound: all recipients without cc and bcc, each as
+    "Name <address>" or as the bare address.
+    """
     recipient: str | None
     """Inbound only: the address from the RCPT command, as the sending server spelled it. It differs
     from toAddr for sub-addresses, subdomains and a catch-all.
@@ -1750,9 +1754,10 @@ class Message(TypedDict):
     deliveryRole: Literal["to", "cc", None]
     """Inbound only: cc means that the inbox was copied."""
     cc: List[str]
-    """Addresses copied on the message."""
+    """Copied recipients. Inbound: addresses. Outbound: with names, like to."""
     bcc: List[str]
-    """Outbound only: hidden recipients, who are not named in the message. Empty for inbound mail.
+    """Outbound only: the addresses of hidden recipients, who are not named in the message. Empty
+    for inbound mail.
     """
     replyTo: str | None
     """The addresses to which the sender wants replies, without names and joined by ", "."""
@@ -2474,13 +2479,13 @@ class ReviewContent(_ReviewContentWords):
     inboxId: str
     """The inbox that sends the message."""
     to: List[str]
-    """The recipients."""
+    """The recipients, each as "Name <address>" or as the bare address."""
     cc: List[str]
-    """Copied recipients."""
+    """Copied recipients, like to."""
     bcc: List[str]
-    """Hidden recipients."""
+    """The addresses of hidden recipients."""
     replyTo: str | None
-    """The Reply-To address; null if replies go to the sender."""
+    """Where replies go, "Name <address>" or the bare address; null if they go to the sender."""
     subject: str
     """The subject."""
     bodyText: str

@@ -2,6 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { OperationId } from '@mailroom/contract/operations.ts'
 import type { ReadBody } from '#http/read-body.ts'
+import { bareAddress } from '#platform/email-address.ts'
 import { AppError, problem } from '#platform/problem.ts'
 
 const IDEMPOTENCY_KEY_LENGTH_MAX = 255
@@ -87,7 +88,16 @@ function withoutDefaults(value: unknown): unknown {
     ([name, field]) =>
       field !== null && !(Object.hasOwn(defaults, name) && defaults[name]?.(field)),
   )
-  return Object.fromEntries(fields)
+  return Object.fromEntries(fields.map(([name, field]) => [name, withoutNames(name, field)]))
+}
+
+const MAILBOX_FIELDS = new Set(['to', 'cc', 'bcc', 'replyTo'])
+
+/** A request that only names its recipients in another way is the same request. */
+function withoutNames(field: string, value: unknown): unknown {
+  if (!MAILBOX_FIELDS.has(field)) return value
+  if (Array.isArray(value)) return value.map((entry) => withoutNames(field, entry))
+  return typeof value === 'string' ? bareAddress(value) : value
 }
 
 function withContents({ value, contents }: Extract<ReadBody, { kind: 'form' }>): unknown {

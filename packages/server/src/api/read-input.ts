@@ -10,7 +10,7 @@ import { MAILBOX, TRIMMED } from '@mailroom/contract/text.ts'
 import { explainViolations, type Part, type Violation } from '#http/explain-violations.ts'
 import type { AttachedFile } from '#http/handler.ts'
 import type { ReadBody } from '#http/read-body.ts'
-import { writtenAddress } from '#platform/email-address.ts'
+import { writtenAddress, writtenMailbox } from '#platform/email-address.ts'
 import { AppError, notFound, wrongQuery } from '#platform/problem.ts'
 
 /** Fills in defaults and reports violations in `errors`. */
@@ -79,10 +79,10 @@ function readBody(
     : value
 }
 
-/** In place, trims texts, drops names of mailboxes and, with `dropsNulls`, optional nulls. */
+/** In place, trims texts, normalizes mailboxes and, with `dropsNulls`, drops optional nulls. */
 function prepared(schema: TSchema, value: unknown, options: { dropsNulls: boolean }): unknown {
   if (typeof value === 'string') {
-    if (MAILBOX in schema) return writtenAddress(value)
+    if (MAILBOX in schema) return writtenMailboxOf(schema, value)
     return TRIMMED in schema ? trimBlanks(value) : value
   }
   const { properties, items, required = [] } = schema as Partial<JsonSchema>
@@ -98,6 +98,10 @@ function prepared(schema: TSchema, value: unknown, options: { dropsNulls: boolea
     } else Reflect.set(value, name, prepared(property, field, options))
   }
   return value
+}
+
+function writtenMailboxOf(schema: TSchema, value: string): string {
+  return Reflect.get(schema, MAILBOX) === 'named' ? writtenMailbox(value) : writtenAddress(value)
 }
 
 type JsonSchema = {

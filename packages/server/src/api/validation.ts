@@ -1,7 +1,7 @@
 import type { OperationId } from '@mailroom/contract/operations.ts'
 import { MAILBOX } from '@mailroom/contract/text.ts'
 import fastify, { type FastifyServerOptions } from 'fastify'
-import { checkWrittenAddress } from '#platform/email-address.ts'
+import { checkMailbox } from '#platform/email-address.ts'
 import { readInput } from './read-input.ts'
 
 export const VALIDATION: NonNullable<FastifyServerOptions['ajv']> = {
@@ -19,7 +19,7 @@ export const VALIDATION: NonNullable<FastifyServerOptions['ajv']> = {
       keyword: MAILBOX,
       type: 'string',
       errors: false,
-      validate: (_: unknown, text: string) => checkWrittenAddress(text) === null,
+      validate: (_: unknown, text: string) => checkMailbox(text) === null,
     })
   },
 }

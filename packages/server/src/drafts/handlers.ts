@@ -34,6 +34,7 @@ import {
 } from '#outbound/send/send.ts'
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { presentTime } from '#platform/clock.ts'
+import { bareAddress } from '#platform/email-address.ts'
 import { type AppError, notFound, problem } from '#platform/problem.ts'
 import { drafts } from '#store/nouns.ts'
 import { etagOf, getDraft, sendStoredDraft } from './send-draft.ts'
@@ -170,7 +171,7 @@ async function checkChange(
   if (change.replyTo) {
     const account = await findAccount(deps.db, accountId)
     if (account === null) throw notFound()
-    await checkReplyTo(deps, account, change.replyTo)
+    await checkReplyTo(deps, account, bareAddress(change.replyTo))
   }
 }
 

@@ -1,6 +1,6 @@
 import { MAILBOX, RULE } from '@mailroom/contract/text.ts'
 import { INSTANT_RULE } from '#platform/clock.ts'
-import { checkWrittenAddress } from '#platform/email-address.ts'
+import { checkMailbox } from '#platform/email-address.ts'
 import { AppError, type ErrorDetail } from '#platform/problem.ts'
 
 const ERROR_DETAILS_MAX = 20
@@ -84,7 +84,7 @@ function expectationOf({ keyword, params, message, parentSchema, data }: Violati
     case 'maximum':
       return `must be at most ${limit}`
     case MAILBOX:
-      return checkWrittenAddress(String(data)) ?? message ?? 'has the wrong format'
+      return checkMailbox(String(data)) ?? message ?? 'has the wrong format'
     case 'format':
       return params.format === 'date-time' ? INSTANT_RULE : 'has the wrong format'
     case 'pattern':

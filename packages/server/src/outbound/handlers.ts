@@ -21,6 +21,7 @@ import type { SendDeps } from '#outbound/send/sender.ts'
 import { cancelMessage } from '#outbound/waiting/release-send.ts'
 import { listScheduled } from '#outbound/waiting/store/waiting-sends.ts'
 import { INSTANT_RULE, parseInstant, presentTime } from '#platform/clock.ts'
+import { bareAddress, namesOf, readMailbox } from '#platform/email-address.ts'
 import { notFound, wrongField } from '#platform/problem.ts'
 import type { QueueClock } from '#queue/queue-clock.ts'
 import type { Store } from '#store/store.ts'
@@ -85,8 +86,8 @@ function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | '
       { path, body },
       { accountId, headers, idempotencyKey, requestHash, takeSlot },
     ) => {
-      const { to, cc = [], bcc = [], body: text = '', includeAttachments = true } = body
-      const { isAutomatic = false } = body
+      const { body: text = '', includeAttachments = true, isAutomatic = false } = body
+      const { replyTo: _, ...recipients } = readRecipients(body)
       const { isReplay, response } = await forwardMessage(
         deps,
         {
@@ -95,9 +96,7 @@ function responseHandlers(deps: SendDeps): Pick<Handlers, 'messages.forward' | '
           idempotencyKey,
           requestHash,
           leaseTokenHash: hashOfLeaseToken(headers['lease-token']),
-          to: [to].flat(),
-          cc,
-          bcc,
+          ...recipients,
           body: text,
           includesFiles: includeAttachments,
           isAutomatic,
@@ -140,7 +139,6 @@ export function messageOf(body: Input<'inboxes.checkSend'>['body']) {
     subject: body.subject ?? null,
     threadId: body.threadId ?? null,
     includeQuote: body.includeQuote ?? true,
-    replyTo: body.replyTo ?? null,
     attachments: [...body.attachments],
     invite: readInvite(body.invite),
     hasUnsubscribe: body.unsubscribe ?? false,
@@ -148,12 +146,38 @@ export function messageOf(body: Input<'inboxes.checkSend'>['body']) {
   }
 }
 
-type Recipients = Pick<BodyOf<'inboxes.send'>, 'to' | 'cc' | 'bcc' | 'replyAll' | 'threadId'>
+type Recipients = Pick<
+  BodyOf<'inboxes.send'>,
+  'to' | 'cc' | 'bcc' | 'replyTo' | 'replyAll' | 'threadId'
+>
 
-function recipientsOf({ to, cc = [], bcc = [], replyAll = false, threadId }: Recipients) {
+function recipientsOf({ to, replyAll = false, threadId, ...fields }: Recipients) {
   if (replyAll && threadId === undefined) throw wrongField('replyAll', 'needs threadId')
   if (to === undefined && !replyAll) throw wrongField('to', 'is required')
-  return { to: to === undefined ? null : [to].flat(), cc, bcc, replyAll }
+  const read = readRecipients({ ...fields, to: to ?? [] })
+  return { ...read, to: to === undefined ? null : read.to, replyAll }
+}
+
+/** Separates names from addresses. Hidden recipients have no names, which others could see. */
+function readRecipients({
+  to,
+  cc = [],
+  bcc = [],
+  replyTo = null,
+}: {
+  to: string | readonly string[]
+  cc?: readonly string[]
+  bcc?: readonly string[]
+  replyTo?: string | null
+}) {
+  const shown = [[to].flat(), cc, replyTo === null ? [] : [replyTo]]
+  return {
+    to: [to].flat().map(bareAddress),
+    cc: cc.map(bareAddress),
+    bcc: bcc.map(bareAddress),
+    replyTo: replyTo === null ? null : bareAddress(replyTo),
+    names: namesOf(shown.flat().flatMap((mailbox) => readMailbox(mailbox) ?? [])),
+  }
 }
 
 const EXTRA_HEADERS_MAX = 20

@@ -6,7 +6,9 @@ import {
   type MailboxDefect,
   parseMailbox,
 } from '@mailroom/mail/address.ts'
-import { ADDRESS_TEXT_LENGTH_MAX } from '@mailroom/mail/address-list.ts'
+import { ADDRESS_TEXT_LENGTH_MAX, formatMailbox } from '@mailroom/mail/address-list.ts'
+import { decodeWords } from '@mailroom/mail/encoded-word.ts'
+import type { Mailbox } from '@mailroom/mail/mime/parsed-message.ts'
 import { findUnseen } from '@mailroom/mail/unseen.ts'
 
 const expectations: Readonly<Record<MailboxDefect, string>> = {
@@ -41,21 +43,81 @@ export function checkWrittenAddress(text: string): string | null {
   return `must not have the character ${unseen}, which is not visible`
 }
 
+/** Like `checkWrittenAddress`, and also allows `Name <address>`. */
+export function checkMailbox(text: string): string | null {
+  return checkWrittenAddress(readMailbox(text)?.address ?? text)
+}
+
 /** Returns a text unchanged if its name has an invisible character; the text is then refused. */
 export function writtenAddress(text: string): string {
-  return findUnseen(text, { isName: true }) === null ? bareAddress(text) : text
+  return readMailbox(text)?.address ?? text
+}
+
+/** Like `writtenAddress`, but keeps the name, written in one way. */
+export function writtenMailbox(text: string): string {
+  const mailbox = readMailbox(text)
+  return mailbox === null ? text : formatMailbox(mailbox)
 }
 
 // RFC 5322 §3.2.5 with the dots of §4.1; no comments, groups, lists or control characters.
 const NAMED_ADDRESS =
-  /^(?:[^\p{Cc}\u2028\u2029()<>[\]:;@\\,"]|"(?:[^\p{Cc}\u2028\u2029"\\]|\\[^\p{Cc}\u2028\u2029])*")*<([^<>]*)> *$/u
+  /^((?:[^\p{Cc}\u2028\u2029()<>[\]:;@\\,"]|"(?:[^\p{Cc}\u2028\u2029"\\]|\\[^\p{Cc}\u2028\u2029])*")*)<([^<>]*)> *$/u
 
 const NAMED_LENGTH_MAX = 10_000
 
 /** Returns the address in `Name <address>`, and any other text unchanged. */
 export function bareAddress(text: string): string {
   if (text.length > NAMED_LENGTH_MAX) return text
-  return NAMED_ADDRESS.exec(text)?.[1] ?? text
+  return NAMED_ADDRESS.exec(text)?.[2] ?? text
+}
+
+/** In code points. Longer names are left out, so that 50 of them fit into a header. */
+const NAME_LENGTH_MAX = 200
+
+/**
+ * Returns the parts of `Name <address>`, or a text without a name as its address. Null if the name
+ * has an invisible character. Encoded words (RFC 2047) are decoded, except in quotation marks.
+ */
+export function readMailbox(text: string): Mailbox | null {
+  const found = text.length > NAMED_LENGTH_MAX ? null : NAMED_ADDRESS.exec(text)
+  if (findUnseen(text, { isName: true }) !== null) return null
+  if (found === null) return { name: '', address: text }
+  const words = (found[1] ?? '').match(QUOTED_OR_PLAIN) ?? []
+  const name = words
+    .map((word) => (word.startsWith('"') ? unquote(word) : decodeWords(word)))
+    .join('')
+    .trim()
+  if (findUnseen(name, { isName: true }) !== null) return null
+  return { name: isNameKept(name) ? name : '', address: found[2] ?? '' }
+}
+
+const QUOTED_OR_PLAIN = /"(?:[^"\\]|\\.)*"|[^"]+/gsu
+
+function isNameKept(name: string): boolean {
+  return name.length <= NAME_LENGTH_MAX || [...name].length <= NAME_LENGTH_MAX
+}
+
+/** Display names by `addressKey`. */
+export type Names = ReadonlyMap<string, string>
+
+/** Leaves out names that no request could have: too long, or with invisible characters. */
+export function namesOf(mailboxes: readonly Mailbox[]): Names {
+  const names = new Map<string, string>()
+  for (const { name, address } of mailboxes) {
+    if (name === '' || !isNameKept(name) || findUnseen(name, { isName: true }) !== null) continue
+    const key = addressKey(address)
+    if (!names.has(key)) names.set(key, name)
+  }
+  return names
+}
+
+export function mailboxOf(names: Names, address: string): Mailbox {
+  return { name: names.get(addressKey(address)) ?? '', address }
+}
+
+/** Returns `Name <address>`, or the address if it has no name. */
+export function withName(names: Names, address: string): string {
+  return formatMailbox(mailboxOf(names, address))
 }
 
 /** Equal for all spellings of one mailbox. Other texts get a key that no address has. */

@@ -4,7 +4,7 @@ import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { GuardName } from '@mailroom/contract/vocabulary.ts'
 import { hasDataUri } from '@mailroom/mail-reading/content/data-uris.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
-import { addressKey } from '#platform/email-address.ts'
+import { addressKey, withName } from '#platform/email-address.ts'
 import { findWriters, findWrittenTo, SENDER_PROOFS } from '#policy/store/send-policies.ts'
 import { findInjected } from './find-injected.ts'
 import type { GuardDeps, JudgedAddress, JudgedMessage } from './judged-message.ts'
@@ -111,16 +111,17 @@ function filesOf({ attachments }: JudgedMessage) {
 
 function fieldTexts(
   { displayName, address }: Inbox,
-  { to, cc, bcc, replyTo, headers, attachments }: JudgedMessage,
+  { to, cc, bcc, replyTo, names, headers, attachments }: JudgedMessage,
 ): { part: string; text: string }[] {
+  const named = (address: string) => withName(names, address)
   const lines = headers.map(({ name, value }) => `${name.replace(/^(?:x|list)-/i, '')}\n${value}`)
   return [
     { part: 'headers', text: lines.join('\n') },
     { part: 'from', text: `${displayName ?? ''} <${address}>` },
-    { part: 'to', text: to.join(', ') },
-    { part: 'cc', text: cc.join(', ') },
+    { part: 'to', text: to.map(named).join(', ') },
+    { part: 'cc', text: cc.map(named).join(', ') },
     { part: 'bcc', text: bcc.join(', ') },
-    { part: 'replyTo', text: replyTo ?? '' },
+    { part: 'replyTo', text: replyTo === null ? '' : named(replyTo) },
     ...(attachments ?? []).flatMap(({ contentType, contentId }, index) => [
       { part: `attachment:${index}/contentType`, text: contentType },
       { part: `attachment:${index}/contentId`, text: contentId ?? '' },

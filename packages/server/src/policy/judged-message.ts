@@ -1,7 +1,7 @@
 import { parseAddressList } from '@mailroom/mail/address-list.ts'
 import { decodeWords } from '@mailroom/mail/encoded-word.ts'
 import type { Parser } from '#parser/parser.ts'
-import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
+import { addressKey, checkEmailAddress, type Names } from '#platform/email-address.ts'
 import type { FileReader } from '#platform/workers/file-reader.ts'
 import type { Store } from '#store/store.ts'
 
@@ -18,6 +18,7 @@ export type JudgedMessage = {
   cc: readonly string[]
   bcc: readonly string[]
   replyTo: string | null
+  names: Names
   subject: string
   text: string
   html: string

@@ -11,7 +11,7 @@ import { isDomainHere } from '#domains/store/domains.ts'
 import { SERVICE_NAME } from '#inboxes/inboxes.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { presentTime } from '#platform/clock.ts'
-import { domainOf } from '#platform/email-address.ts'
+import { bareAddress, domainOf } from '#platform/email-address.ts'
 import type { Sealer } from '#platform/seal.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
@@ -173,7 +173,7 @@ async function compose(
   ].join('\n\n')
   const composed = await composeMessage({
     from: { name: SERVICE_NAME, address: `${SENDER_NAME}@${inboxDomain}` },
-    to: [email],
+    to: [{ name: null, address: email }],
     cc: [],
     replyTo: null,
     subject: `${count} for your decision`,
@@ -204,7 +204,7 @@ function entryOf(
   if (review === undefined) return ''
   const { accountId, id: reviewId, digest, content, expiresAtMs } = review
   const { to, cc, bcc } = content
-  const recipients = [...to, ...cc, ...bcc].map(withoutWords)
+  const recipients = [...to, ...cc, ...bcc].map((mailbox) => withoutWords(bareAddress(mailbox)))
   const guards = [...new Set(review.reasons.map(({ guard }) => guard))]
   const equal = `${others.length + 1} equal messages are waiting. The link is for the newest one.`
   return [

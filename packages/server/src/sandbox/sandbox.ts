@@ -24,6 +24,7 @@ import {
   type Extractions,
   presentAttachments,
   presentListed,
+  presentRecipients,
 } from '#mailbox/messages/messages.ts'
 import { findMessage, type Message } from '#mailbox/messages/store/messages.ts'
 import type { StorageQuota } from '#mailbox/messages/store/storage-quota.ts'
@@ -33,7 +34,7 @@ import {
   removeCaptured,
 } from '#outbound/deliveries/store/captured-messages.ts'
 import { presentTime } from '#platform/clock.ts'
-import { checkEmailAddress, domainOf } from '#platform/email-address.ts'
+import { checkEmailAddress, domainOf, readMailbox } from '#platform/email-address.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { PURGE_STEP_ROWS } from '#store/purge-steps.ts'
 
@@ -91,7 +92,7 @@ async function presentCaptured(
     from: message.fromAddr,
     to: recipients,
     reversePath,
-    cc: message.cc,
+    cc: presentRecipients(message).cc,
     replyTo: message.replyTo,
     subject: message.subject,
     text: message.bodyText,
@@ -163,12 +164,13 @@ async function readEnvelope(
       details: [{ path, message }],
     })
   }
-  const { from, subject, text = '', html = '', inReplyTo = null, attachments } = body
-  const to = [body.to].flat()
+  const { subject, text = '', html = '', inReplyTo = null, attachments } = body
+  const author = checkedMailbox(body.from)
+  const recipients = [body.to].flat().map(checkedMailbox)
   const id = deps.makeId('msg').slice('msg_'.length)
   const { raw } = await composeMessage({
-    from: { name: null, address: from },
-    to,
+    from: author,
+    to: recipients,
     cc: [],
     replyTo: null,
     subject,
@@ -176,7 +178,7 @@ async function readEnvelope(
     html,
     inReplyTo,
     references: inReplyTo === null ? [] : [inReplyTo],
-    messageId: `<${id}@${domainOf(from)}>`,
+    messageId: `<${id}@${domainOf(author.address)}>`,
     dateMs: deps.clock.now(),
     attachments: attachments.map((attachment) => ({
       ...attachment,
@@ -186,7 +188,12 @@ async function readEnvelope(
     unsubscribeUrl: null,
     extraFields: [],
   })
-  return { raw, from, to }
+  return { raw, from: author.address, to: recipients.map(({ address }) => address) }
+}
+
+/** The text was checked. */
+function checkedMailbox(text: string): Mailbox {
+  return readMailbox(text) ?? { name: '', address: text }
 }
 
 /** Uses the sender and recipients of the header if the query has none. */

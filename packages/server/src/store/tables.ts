@@ -165,6 +165,8 @@ export type Tables = {
     delivery_role: string | null
     cc: string
     reply_to: string | null
+    /** JSON: names by address key. */
+    recipient_names: string | null
     reference_ids: string
     subject: string
     body_length: number

@@ -173,6 +173,7 @@ export function arriving(
       cc: '[]',
       bcc: '[]',
       reply_to: null,
+      recipient_names: null,
       reference_ids: '[]',
       subject: 'hello',
       body_length: 0,

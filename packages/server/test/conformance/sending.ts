@@ -107,6 +107,7 @@ function contentOf(messageId: string): SendInput['content'] {
     cc: '[]',
     bcc: null,
     reply_to: null,
+    recipient_names: null,
     reference_ids: '[]',
     subject: 'hi',
     body_length: 2,

@@ -23,7 +23,7 @@ onEachEngine('a draft', (engine) => {
       to: 'Bob <bob@friend.example>',
       subject: 'One',
     })
-    assert.deepEqual([changed.to, changed.subject], [['bob@friend.example'], 'One'])
+    assert.deepEqual([changed.to, changed.subject], [['Bob <bob@friend.example>'], 'One'])
     const whole = await drafts.update(empty.id, { body: 'Text', cc: ['ann@friend.example'] })
     const cleared = await drafts.update(empty.id, { cc: null })
     assert.deepEqual([whole.cc, cleared.cc, cleared.body], [['ann@friend.example'], [], 'Text'])
@@ -46,6 +46,7 @@ onEachEngine('a draft', (engine) => {
     const sent = await drafts.send(empty.id, { idempotencyKey })
     const { raw } = await arrived(world, sent)
     assert.ok(raw.includes('Subject: One') && raw.includes('filename=a.bin'))
+    assert.ok(raw.includes('To: Bob <bob@friend.example>\r\n'))
     assert.deepEqual(await drafts.send(empty.id, { idempotencyKey }), sent)
     await assert.rejects(drafts.send(empty.id), { code: 'not_found' })
     await assert.rejects(drafts.get(empty.id), { code: 'not_found' })

@@ -116,7 +116,7 @@ onEachEngine('a forwarded message', (engine) => {
       'From: "Bob, the friend" <bob@friend.example>',
       `Date: ${date}`,
       'Subject: Figures',
-      `To: ${inbox.address}, ${ANN}`,
+      `To: ${inbox.address}, Ann <${ANN}>`,
       `Cc: ${CAT}`,
       '',
       'Hello [logo]',

@@ -50,9 +50,9 @@ onEachEngine('the digest of a held send', (engine) => {
         body: text.map((any) => `A ${any}`),
         subject: text.map((any) => `A ${any.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '')}`),
         bodyHtml: text.map((any) => `<p>${any}</p>`),
-        cc: fc.constant(['cat@copied.example']),
+        cc: fc.constantFrom(['cat@copied.example'], ['"Lee, Cat" <cat@copied.example>']),
         bcc: fc.constant(['dan@hidden.example']),
-        replyTo: fc.constant('desk@friend.example'),
+        replyTo: fc.constant('Desk <desk@friend.example>'),
         headers: fc.constant({ 'X-b': '1', 'X-A': 'Zürich' }),
         threadId: fc.constant(threadId),
         isAutomatic: fc.boolean(),
@@ -71,7 +71,13 @@ onEachEngine('the digest of a held send', (engine) => {
         const message = await client.messages.get(messageId)
         assert.deepEqual(
           [content.to, content.cc, content.bcc, content.subject, content.bodyText],
-          [['bob@friend.example'], message.cc, fields.bcc ?? [], message.subject, message.bodyText],
+          [
+            ['bob@friend.example'],
+            fields.cc ?? [],
+            fields.bcc ?? [],
+            message.subject,
+            message.bodyText,
+          ],
         )
         // The files that the recipient finds, under the names by which they can be fetched.
         const files = message.attachments.map(async ({ filename, contentType, url }) => {

@@ -19,12 +19,12 @@ const CASES: [
   [
     'a group of members',
     ['Cc: Team: ann@far.example, Carl <carl@far.example>;, dan@far.example'],
-    { to: [BOB], cc: ['ann@far.example', 'carl@far.example', 'dan@far.example'] },
+    { to: [BOB], cc: ['ann@far.example', 'Carl <carl@far.example>', 'dan@far.example'] },
   ],
   [
     'names of other alphabets',
     ['Cc: "Jürgen" <jurgen@xn--bcher-kva.example>'],
-    { to: [BOB], cc: ['jurgen@xn--bcher-kva.example'] },
+    { to: [BOB], cc: ['Jürgen <jurgen@xn--bcher-kva.example>'] },
   ],
   [
     'a quoted local part',
@@ -57,6 +57,11 @@ const CASES: [
   [
     'an encoded word that ends the line',
     ['Cc: =?utf-8?Q?Ann=0D=0ABcc:_eve=40far.example?= <ann@far.example>'],
+    { to: [BOB], cc: ['"_eve=40far.example?=" <ann@far.example>'] },
+  ],
+  [
+    'a name that turns the address around',
+    ['Cc: =?utf-8?Q?=E2=80=AEAnn?= <ann@far.example>'],
     { to: [BOB], cc: ['ann@far.example'] },
   ],
   [

@@ -161,7 +161,7 @@ onBothEngines('a reply', (engine) => {
     const fields = { to: received.fromAddr, subject: 'Re: Re: Something else' }
     const { sent, raw, recipients } = await reply(inbox, received, fields)
     assert.deepEqual(recipients, ['bob@friend.example'])
-    assert.equal(fieldOf(raw, 'to'), 'bob@friend.example')
+    assert.equal(fieldOf(raw, 'to'), 'Bob <bob@friend.example>')
     assert.equal(fieldOf(raw, 'subject'), 'Re: A question')
     const { subject, toAddr } = await world.client.messages.get(sent.messageId)
     assert.deepEqual([subject, toAddr], ['Re: A question', 'bob@friend.example'])
@@ -216,9 +216,10 @@ onBothEngines('a reply', (engine) => {
     for (const [fields, cc] of table) {
       const { sent, raw, recipients } = await reply(inbox, message, fields)
       assert.deepEqual(recipients, [fields.to, ...cc])
-      assert.equal(fieldOf(raw, 'cc'), cc.length === 0 ? null : cc.join(', '))
+      const named = cc.map((address) => (/^carol/i.test(address) ? `Carol <${address}>` : address))
+      assert.equal(fieldOf(raw, 'cc'), cc.length === 0 ? null : named.join(', '))
       const { toAddr, cc: shown } = await world.client.messages.get(sent.messageId)
-      assert.deepEqual([toAddr, shown], [fields.to, cc])
+      assert.deepEqual([toAddr, shown], [fields.to, named])
     }
     const later = await receive(inbox, { inReplyTo: message.rfcMessageId ?? '' })
     assert.equal(later.deliveryRole, 'to')

@@ -71,6 +71,23 @@ onEachEngine('the sandbox', (engine) => {
     )
   })
 
+  test('gives received mail the names of its author and recipient', async () => {
+    const inbox = await world.inbox()
+    const { data } = await world.client.sandbox.receive({
+      from: '"Example, Ann" <ann@sender.example>',
+      to: `The Desk <${inbox.address}>`,
+      subject: 'Hello',
+      text: 'Hello',
+    })
+    const [{ id = '', fromAddr, to } = {}] = data
+    assert.deepEqual([fromAddr, to], ['"Example, Ann" <ann@sender.example>', [inbox.address]])
+    const { content } = await world.client.messages.raw(id)
+    assert.match(
+      Buffer.from(content).toString(),
+      new RegExp(`^To: The Desk <${inbox.address}>`, 'm'),
+    )
+  })
+
   test('lists the newest first, page by page, and clears the list on request', async () => {
     const account = await world.newAccount()
     const own = await account.client.inboxes.create()

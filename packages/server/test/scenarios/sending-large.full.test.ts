@@ -94,6 +94,7 @@ onEachEngine('a large send', (engine) => {
         to: [PLAIN.to],
         cc: [],
         bcc: [],
+        names: new Map(),
         replyAll: false,
         headers: [],
         sendAtMs: null,

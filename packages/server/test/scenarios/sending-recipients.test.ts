@@ -28,15 +28,15 @@ onEachEngine('the recipients of a message', (engine) => {
       bcc: [DAN, CAT.toUpperCase()],
     })
     const { raw } = await arrived(world, sent)
-    assert.equal(fieldOf(raw, 'to'), `${PLAIN.to}, ${ANN}`)
-    assert.equal(fieldOf(raw, 'cc'), `${CAT}, ${ANN}`)
+    assert.equal(fieldOf(raw, 'to'), `${PLAIN.to}, Ann <${ANN}>`)
+    assert.equal(fieldOf(raw, 'cc'), `${CAT}, Ann <${ANN}>`)
     assert.ok(!raw.toString('latin1').toLowerCase().includes('dan@'))
     const recipients = (await deliveriesOf(world, sent)).map(({ recipient }) => recipient)
     assert.deepEqual(recipients, [PLAIN.to, ANN, CAT, DAN])
     const message = await settled(world, sent)
     assert.deepEqual(
       [message.toAddr, message.to, message.cc, message.bcc],
-      [PLAIN.to, [PLAIN.to, ANN], [CAT, ANN], [DAN, CAT.toUpperCase()]],
+      [PLAIN.to, [PLAIN.to, `Ann <${ANN}>`], [CAT, `Ann <${ANN}>`], [DAN, CAT.toUpperCase()]],
     )
     const { participants } = await world.client.threads.get(sent.threadId)
     assert.deepEqual(

@@ -16,8 +16,9 @@ import { isCalendarFile } from '@mailroom/mail-reading/invites/calendar-file.ts'
 import type { ReceivedContent } from '#inbound/receive/store/plan.ts'
 import type { ReceivedMentions } from '#mailbox/messages/store/mentions.ts'
 import { kindColumns, type ScanResult } from '#mailbox/messages/store/message-kind.ts'
+import { namesColumn } from '#mailbox/messages/store/recipient-names.ts'
 import { ownBytes } from '#mailbox/messages/store/with-raw-bytes.ts'
-import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
+import { addressKey, checkEmailAddress, namesOf } from '#platform/email-address.ts'
 import { DAY_MS, MINUTE_MS } from '#platform/units.ts'
 
 export function contentOf(
@@ -47,6 +48,7 @@ export function contentOf(
     cc: addressesColumn(headers.cc),
     bcc: addressesColumn(headers.bcc),
     reply_to: joinAddresses(headers.replyTo),
+    recipient_names: namesColumn(namesOf([...headers.to, ...headers.cc, ...headers.replyTo])),
     reference_ids: JSON.stringify(headers.references),
     subject: headers.subject,
     body_length: parsed.text.length + parsed.html.length,

@@ -7,6 +7,7 @@ export {
   presentListed,
   presentMessage,
   presentReading,
+  presentRecipients,
   withParsedTexts,
 } from './present-message.ts'
 export { openImageFetches, showMessage } from './show-message.ts'

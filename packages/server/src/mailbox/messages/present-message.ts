@@ -12,6 +12,7 @@ import { attachmentUrl, type UrlSigner } from '#mailbox/attachments/signed-url.t
 import { listParsedTexts } from '#mailbox/attachments/store/texts.ts'
 import type { Message } from '#mailbox/messages/store/messages.ts'
 import { presentTime } from '#platform/clock.ts'
+import { withName } from '#platform/email-address.ts'
 import type { ReadDb } from '#store/tables.ts'
 import type { Extractions } from './extractions.ts'
 
@@ -43,10 +44,12 @@ async function presentBodies(
   presenter: MessagePresenter,
   nowMs: number,
 ): Promise<MessageShape> {
-  const { authentication, createdAtMs, scheduledAtMs, rawId: _, invites: __, ...rest } = message
+  const { rawId: _, invites: __, names: ___, ...shown } = message
+  const { authentication, createdAtMs, scheduledAtMs, ...rest } = shown
   const { extracted, hiddenTextParts } = await presentReading(read, presenter)
   return {
     ...rest,
+    ...presentRecipients(message),
     tag: rest.recipient === null ? null : tagOf(rest.recipient),
     isTruncated,
     attachments: await presentAttachments(message, presenter, nowMs),
@@ -58,6 +61,18 @@ async function presentBodies(
     scheduledAt: scheduledAtMs === null ? null : presentTime(scheduledAtMs),
     createdAt: presentTime(createdAtMs),
   }
+}
+
+/** Fields of received mail have bare addresses, which clients compare with their own. */
+export function presentRecipients({
+  direction,
+  to,
+  cc,
+  names,
+}: Pick<Message, 'direction' | 'to' | 'cc' | 'names'>) {
+  if (direction === 'inbound') return { to, cc }
+  const named = (address: string) => withName(names, address)
+  return { to: to.map(named), cc: cc.map(named) }
 }
 
 export async function presentReading(

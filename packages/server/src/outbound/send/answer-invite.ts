@@ -5,7 +5,7 @@ import type { InviteAnswer, InviteReply } from '@mailroom/mail-reading/invites/w
 import { findInbox } from '#inboxes/store/inboxes.ts'
 import { readRawBytes } from '#mailbox/attachments/attachments.ts'
 import { findMessage, type Message } from '#mailbox/messages/store/messages.ts'
-import { addressKey, checkEmailAddress } from '#platform/email-address.ts'
+import { addressKey, checkEmailAddress, namesOf } from '#platform/email-address.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import type { SendMessage } from './compose-send.ts'
 import { calendarFile } from './invite-to-send.ts'
@@ -48,6 +48,7 @@ export async function answerInvite(
     to: [reply.organizer],
     cc: [],
     bcc: [],
+    names: namesOf(parseAddressList(message.fromAddr)),
     replyAll: false,
     headers: [],
     subject: null,

@@ -10,7 +10,7 @@ import type { Addressees, Composition } from './compose-send.ts'
 
 export function judgedMessageOf(
   { outgoing }: Composition,
-  { to, cc, bcc }: Addressees,
+  { to, cc, bcc, names }: Addressees,
   threads: Pick<JudgedMessage, 'threadId' | 'forwardedThreadId'>,
 ): JudgedMessage {
   const { replyTo, subject, text, html, extraFields = [], attachments } = outgoing
@@ -18,7 +18,8 @@ export function judgedMessageOf(
     to,
     cc,
     bcc,
-    replyTo,
+    replyTo: replyTo === null ? null : replyTo.address,
+    names,
     subject,
     text,
     html,

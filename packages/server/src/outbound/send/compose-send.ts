@@ -6,6 +6,7 @@ import {
   replySubject,
   trimReferences,
 } from '@mailroom/mail/compose/header-text.ts'
+import type { Mailbox } from '@mailroom/mail/mime/parsed-message.ts'
 import type { Forwarded } from '@mailroom/mail-reading/quote/body-parts.ts'
 import { findServingDomains } from '#domains/store/domains.ts'
 import { type Inbox, inboxAddressOf } from '#inboxes/inboxes.ts'
@@ -22,7 +23,15 @@ import {
 import { findSuppressed } from '#outbound/suppressions/store/suppressions.ts'
 import type { Parser } from '#parser/parser.ts'
 import type { Clock } from '#platform/clock.ts'
-import { addressKey, checkWrittenAddress, domainOf, unquote } from '#platform/email-address.ts'
+import {
+  addressKey,
+  checkWrittenAddress,
+  domainOf,
+  mailboxOf,
+  type Names,
+  namesOf,
+  unquote,
+} from '#platform/email-address.ts'
 import { problem, wrongField } from '#platform/problem.ts'
 import type { Db } from '#store/tables.ts'
 import { calendarOf, type SentInvite } from './invite-to-send.ts'
@@ -52,6 +61,8 @@ export type SendMessage = {
   to: string[] | null
   cc: string[]
   bcc: string[]
+  /** Names of recipients in To and Cc, and of `replyTo`. */
+  names: Names
   /** Requires `threadId`. The reply also goes to the other recipients of its last message. */
   replyAll: boolean
   headers: readonly HeaderField[]
@@ -84,7 +95,7 @@ export type Replied = {
    */
   rfcMessageIds: string[]
   /** The author who wrote to others and copied the inbox, unless suppressed. */
-  copiedBy: string | null
+  copiedBy: Mailbox | null
 }
 
 /** Returns null if the send starts a thread. Throws `not_found` or `thread_trashed`. */
@@ -114,11 +125,11 @@ async function findCopier(
   deps: { db: Db },
   accountId: string,
   fromAddr: string | null,
-): Promise<string | null> {
-  const address = fromAddr === null ? undefined : parseAddressList(fromAddr)[0]?.address
-  if (address === undefined || checkWrittenAddress(address) !== null) return null
-  const suppressed = await findSuppressed(deps.db, accountId, [addressKey(address)])
-  return suppressed === null ? address : null
+): Promise<Mailbox | null> {
+  const [author] = parseAddressList(fromAddr ?? '')
+  if (author === undefined || checkWrittenAddress(author.address) !== null) return null
+  const suppressed = await findSuppressed(deps.db, accountId, [addressKey(author.address)])
+  return suppressed === null ? author : null
 }
 
 export type Addressees = {
@@ -128,6 +139,10 @@ export type Addressees = {
   cc: string[]
   bcc: string[]
   recipients: string[]
+  /** A reply keeps the names in the message that it answers. */
+  names: Names
+  /** Null if the send starts a thread. */
+  answered: Answered | null
 }
 
 /** Adds recipients from the thread. Throws `bad_request` if there are none or too many. */
@@ -147,7 +162,7 @@ export async function addressSend(
   const named = new Set([...to, ...input.cc, ...input.bcc, inbox.address].map(addressKey))
   const copier = replied?.copiedBy ?? null
   const cc = [...input.cc]
-  for (const address of [...others, ...(copier === null ? [] : [copier])]) {
+  for (const address of [...others, ...(copier === null ? [] : [copier.address])]) {
     const key = addressKey(address)
     if (named.has(key)) continue
     named.add(key)
@@ -159,7 +174,20 @@ export async function addressSend(
     if (!byKey.has(key)) byKey.set(key, address)
   }
   checkCount({ ...input, to }, cc.length - input.cc.length)
-  return { to, cc, bcc: input.bcc, recipients: [...byKey.values()] }
+  const answered = await findAnswered(deps, inbox, { replied, to })
+  const known = new Map([
+    ...(answered?.isQuotable ? namesIn(answered.message) : []),
+    ...(repliedToAll === null ? [] : namesIn(repliedToAll)),
+    ...namesOf(copier === null ? [] : [copier]),
+    ...input.names,
+  ])
+  const shown = [...to, ...cc, ...(input.replyTo === null ? [] : [input.replyTo])]
+  const names = namesOf(shown.map((address) => mailboxOf(known, address)))
+  return { to, cc, bcc: input.bcc, recipients: [...byKey.values()], names, answered }
+}
+
+function namesIn({ names, fromAddr }: Message): Names {
+  return new Map([...names, ...namesOf(parseAddressList(fromAddr))])
 }
 
 const NO_ADDRESSEES = { to: [], cc: [] }
@@ -275,7 +303,7 @@ async function withoutSuppressed(
   return addresses.filter((_, index) => answers[index])
 }
 
-export type Answered = {
+type Answered = {
   message: Message
   /** True if the message was received or a recipient knows it. Other messages are not disclosed. */
   isQuotable: boolean
@@ -285,7 +313,7 @@ export type Answered = {
  * Finds the newest message that all of `to` wrote or received, else the newest that the first of
  * them did, else the newest received.
  */
-export async function findAnswered(
+async function findAnswered(
   deps: { db: Db },
   { accountId }: Inbox,
   { replied, to }: { replied: Replied | null; to: readonly string[] },
@@ -319,13 +347,11 @@ export async function composeSend(
     answered,
     to,
     cc,
+    names,
     rfcMessageId,
-  }: {
+  }: Pick<Addressees, 'to' | 'cc' | 'names' | 'answered'> & {
     inbox: Inbox
     replied: Replied | null
-    answered: Answered | null
-    to: string[]
-    cc: string[]
     rfcMessageId: string
   },
 ): Promise<Composition> {
@@ -341,15 +367,19 @@ export async function composeSend(
       ? []
       : [await calendarOf(deps, input.invite, { inbox, to, cc, subject, rfcMessageId })]
   const extra = input.headers.flatMap(({ name, value }) => [name, value])
-  const people = [inbox.displayName ?? '', inbox.address, replyTo ?? '', ...to, ...cc]
-  const texts = [...people, subject, ...extra]
+  const named = (address: string) => mailboxOf(names, address)
+  const fields = {
+    from: { name: inbox.displayName ?? '', address: inbox.address },
+    to: to.map(named),
+    cc: cc.map(named),
+    replyTo: replyTo === null ? null : named(replyTo),
+  }
+  const people = Object.values(fields).flatMap((field) => field ?? [])
+  const texts = [...people.map(formatMailbox), subject, ...extra]
   const references = trimReferences(referencesTo(replied, answered), texts)
   return {
     outgoing: {
-      from: { name: inbox.displayName, address: inbox.address },
-      to,
-      cc,
-      replyTo,
+      ...fields,
       subject,
       text,
       html,

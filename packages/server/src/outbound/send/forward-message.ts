@@ -2,6 +2,7 @@ import { ATTACHMENTS_MAX } from '@mailroom/contract/sending.ts'
 import { forwardSubject } from '@mailroom/mail/compose/header-text.ts'
 import { readRawBytes } from '#mailbox/attachments/attachments.ts'
 import { findMessage, type Message } from '#mailbox/messages/store/messages.ts'
+import { withName } from '#platform/email-address.ts'
 import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import type { SendMessage } from './compose-send.ts'
 import { checkSize, sendMessage } from './send-message.ts'
@@ -15,6 +16,7 @@ type Forward = Pick<
   | 'leaseTokenHash'
   | 'cc'
   | 'bcc'
+  | 'names'
   | 'body'
   | 'isAutomatic'
 > & {
@@ -96,13 +98,14 @@ async function filesOf(deps: SendDeps, message: Message): Promise<SendMessage['a
 
 /** Omits Bcc, so that the hidden recipients of a sent message stay hidden. */
 function forwardedOf(message: Message, hasFiles: boolean): NonNullable<SendMessage['forwarded']> {
-  const { fromAddr, to, cc, subject, createdAtMs, threadId } = message
+  const { fromAddr, to, cc, names, subject, createdAtMs, threadId } = message
+  const named = (address: string) => withName(names, address)
   const lines = [
     { name: 'From', value: fromAddr },
     { name: 'Date', value: new Date(createdAtMs).toUTCString().replace('GMT', '+0000') },
     { name: 'Subject', value: subject },
-    { name: 'To', value: to.join(', ') },
-    { name: 'Cc', value: cc.join(', ') },
+    { name: 'To', value: to.map(named).join(', ') },
+    { name: 'Cc', value: cc.map(named).join(', ') },
   ]
   const header = lines.filter(({ value }) => value !== '')
   return { header, text: message.bodyText, html: message.bodyHtml, hasFiles, threadId }

@@ -8,6 +8,7 @@ import { INLINE_HTML_LENGTH_MAX } from '@mailroom/mail-reading/quote/body-parts.
 import { type Account, findAccount } from '#accounts/store/accounts.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox, findOwnInbox } from '#inboxes/store/inboxes.ts'
+import { namesColumn } from '#mailbox/messages/store/recipient-names.ts'
 import { ownBytes, withRawBytes } from '#mailbox/messages/store/with-raw-bytes.ts'
 import type { MessageContent } from '#mailbox/messages/store/write-messages.ts'
 import { insertSend, type SendInput, type SendOutcome } from '#outbound/send/store/accept-send.ts'
@@ -15,7 +16,12 @@ import { checkSend, findRefusal, type SendCheck } from '#outbound/send/store/che
 import * as store from '#outbound/send/store/idempotency-keys.ts'
 import { hopMarkOf } from '#outbound/send/store/loop-marks.ts'
 import { unsubscribeUrl } from '#outbound/unsubscribe/unsubscribe.ts'
-import { hashAttachments, makeHold, type ReviewEnvelope } from '#outbound/waiting/review-content.ts'
+import {
+  hashAttachments,
+  makeHold,
+  namedFields,
+  type ReviewEnvelope,
+} from '#outbound/waiting/review-content.ts'
 import { ROW_BLOB_BYTES_MAX } from '#platform/blobs/blob-store.ts'
 import { type Clock, presentTime } from '#platform/clock.ts'
 import { addressKey, domainOf } from '#platform/email-address.ts'
@@ -32,7 +38,6 @@ import {
   addressSend,
   type Composition,
   composeSend,
-  findAnswered,
   type Replied,
   readReplied,
   type SendMessage,
@@ -167,18 +172,15 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
   const { sender, replied, heldByCount, isCheck } = attempt
   const { inbox } = sender
   const addressees = await addressSend(deps, input, { inbox, replied })
-  const { to, cc, recipients } = addressees
+  const { recipients } = addressees
   checkUnsubscribe(input, recipients)
-  const answered = await findAnswered(deps, inbox, { replied, to })
   const ids = idsOf(deps, inbox)
   let composing: Promise<Composition> | null = null
   const readComposition = () => {
     composing ??= composeSend(deps, input, {
       inbox,
       replied,
-      answered,
-      to,
-      cc,
+      ...addressees,
       rfcMessageId: ids.rfcMessageId,
     })
     return composing
@@ -285,7 +287,7 @@ async function acceptSend(
         messageId,
         podId: inbox.podId,
         raw: sentRaw(row, inbox, made.nowMs),
-        content: contentOf(input, sender, { composition, rfcMessageId }),
+        content: contentOf(input, sender, { composition, addressees, rfcMessageId }),
         to,
         bcc,
         deliveries: isWaiting
@@ -322,15 +324,11 @@ function holdOf(
   const { attempt, addressees, check, composition, reasons } = accepting
   const { sender } = attempt
   const { outgoing } = composition
-  const { to, cc, bcc } = addressees
   const envelope: ReviewEnvelope = {
     inboxId: sender.inbox.id,
     from: fromOf(sender.inbox),
-    to,
-    cc,
-    bcc,
+    ...namedFields({ ...addressees, replyTo: input.replyTo }),
     threadId: check.thread.id,
-    replyTo: input.replyTo,
     inReplyTo: outgoing.inReplyTo,
     headers: Object.fromEntries(input.headers.map(({ name, value }) => [name, value])),
     attachments,
@@ -438,7 +436,11 @@ async function listAttachments(
 function contentOf(
   input: SendMessage,
   { inbox, attachments }: ComposingSender,
-  { composition, rfcMessageId }: { composition: Composition; rfcMessageId: string },
+  {
+    composition,
+    addressees,
+    rfcMessageId,
+  }: { composition: Composition; addressees: Addressees; rfcMessageId: string },
 ): MessageContent {
   const { outgoing, ownText } = composition
   const { text, html } = outgoing
@@ -448,9 +450,10 @@ function contentOf(
     receipt_key: null,
     from_addr: fromOf(inbox),
     header_to: null,
-    cc: JSON.stringify(outgoing.cc),
+    cc: JSON.stringify(addressees.cc),
     bcc: null,
     reply_to: input.replyTo,
+    recipient_names: namesColumn(addressees.names),
     reference_ids: JSON.stringify(outgoing.references),
     subject: outgoing.subject,
     body_length: text.length + html.length,

@@ -10,7 +10,7 @@ import { holdWaiting, type WaitingEnvelope } from '#outbound/waiting/store/waiti
 import { presentTime } from '#platform/clock.ts'
 import { notFound } from '#platform/problem.ts'
 import { type JudgedMessage, judgeSend, type SendJudgement } from '#policy/policy.ts'
-import { hashFile, makeHold } from './review-content.ts'
+import { hashFile, makeHold, namedFields } from './review-content.ts'
 
 export type Due = { inbox: Inbox; messageId: string; envelope: WaitingEnvelope }
 
@@ -21,12 +21,12 @@ export function judgeWaiting(deps: SendDeps, due: Due): Promise<SendJudgement | 
 async function readJudged(deps: SendDeps, due: Due): Promise<JudgedMessage> {
   const message = await readWhole(deps, due)
   const raw = await readRawBytes(deps, message.rawId)
-  const { to, cc, bcc, replyTo, subject, bodyText: text, bodyHtml: html } = message
+  const { to, cc, bcc, replyTo, names, subject, bodyText: text, bodyHtml: html } = message
   const { headers, isReply, attachments: composed } = due.envelope
   const attachments = composed.length === 0 ? [] : await readFiles(deps, raw, composed)
   // Forwarded messages cannot be scheduled.
   const threads = { threadId: isReply ? message.threadId : null, forwardedThreadId: null }
-  return { to, cc, bcc, replyTo, subject, text, html, headers, attachments, ...threads }
+  return { to, cc, bcc, replyTo, names, subject, text, html, headers, attachments, ...threads }
 }
 
 /** Returns null if the parser does not find every composed file, as when it runs out of time. */
@@ -72,11 +72,8 @@ export async function holdDue(
       envelope: {
         inboxId: inbox.id,
         from: message.fromAddr,
-        to: message.to,
-        cc: message.cc,
-        bcc: message.bcc,
+        ...namedFields(message),
         threadId: message.threadId,
-        replyTo: message.replyTo,
         inReplyTo: message.references.at(-1) ?? null,
         headers: Object.fromEntries(envelope.headers.map(({ name, value }) => [name, value])),
         attachments: envelope.attachments,

@@ -7,7 +7,7 @@ import { digestInSteps } from '#mailbox/messages/store/with-raw-bytes.ts'
 import type { Composition } from '#outbound/send/compose-send.ts'
 import type { ReviewedFile } from '#outbound/waiting/store/waiting-sends.ts'
 import { canonicalJson } from '#platform/canonical-json.ts'
-import { addressKey } from '#platform/email-address.ts'
+import { addressKey, bareAddress, type Names, withName } from '#platform/email-address.ts'
 import type { MakeId } from '#platform/ids.ts'
 import { DAY_MS } from '#platform/units.ts'
 import type { NewHold } from '#reviews/store/pending-reviews.ts'
@@ -23,7 +23,7 @@ type ReviewTexts = {
 
 export type ReviewEnvelope = {
   readonly inboxId: string
-  /** The author as `Name <address>`, or the address alone. */
+  /** Every mailbox is `Name <address>`, or the address alone. */
   readonly from: string
   readonly to: readonly string[]
   readonly cc: readonly string[]
@@ -38,6 +38,23 @@ export type ReviewEnvelope = {
   readonly isAutomatic: boolean
 }
 
+/** The recipients as the fields of the message name them. */
+export function namedFields({
+  to,
+  cc,
+  bcc,
+  replyTo,
+  names,
+}: Pick<ReviewEnvelope, 'to' | 'cc' | 'bcc' | 'replyTo'> & { names: Names }) {
+  const named = (address: string) => withName(names, address)
+  return {
+    to: to.map(named),
+    cc: cc.map(named),
+    bcc,
+    replyTo: replyTo === null ? null : named(replyTo),
+  }
+}
+
 /** Returns `v2:` and the hexadecimal SHA-256 of the canonical JSON (RFC 8785). */
 export function digestOf(content: ReviewContent): string {
   return `v2:${hash('sha256', canonicalJson(content))}`
@@ -46,7 +63,8 @@ export function digestOf(content: ReviewContent): string {
 /** Returns the same value for messages that differ only in threads or the order of recipients. */
 function equalKeyOf({ threadId: _, inReplyTo: __, ...content }: ReviewContent): string {
   const { to, cc, bcc } = content
-  const [toKeys, ccKeys, bccKeys] = [to, cc, bcc].map((list) => list.map(addressKey).sort())
+  const keyOf = (mailbox: string) => addressKey(bareAddress(mailbox))
+  const [toKeys, ccKeys, bccKeys] = [to, cc, bcc].map((list) => list.map(keyOf).sort())
   return hash(
     'sha256',
     canonicalJson({ ...content, to: toKeys ?? [], cc: ccKeys ?? [], bcc: bccKeys ?? [] }),

@@ -13,9 +13,10 @@ import {
   labelledIn,
 } from '#mailbox/labels/store/labelled-messages.ts'
 import { statement } from '#platform/db/statement.ts'
-import { addressKey } from '#platform/email-address.ts'
+import { addressKey, type Names } from '#platform/email-address.ts'
 import type { ReadDb, Row, Tables } from '#store/tables.ts'
 import { type KindFields, kindOfRow } from './message-kind.ts'
+import { readNames } from './recipient-names.ts'
 
 export const CANCELLED = 'cancelled'
 
@@ -42,6 +43,8 @@ export type Message = KindFields & {
   cc: string[]
   bcc: string[]
   replyTo: string | null
+  /** Of the addresses in `to`, `cc` and `replyTo`. */
+  names: Names
   references: string[]
   subject: string
   bodyText: string
@@ -437,6 +440,7 @@ function toMessage(row: Row<'messages'>): Message {
     cc: JSON.parse(row.cc) as string[],
     bcc: hiddenRecipientsOf(row),
     replyTo: row.reply_to,
+    names: readNames(row.recipient_names),
     references: JSON.parse(row.reference_ids) as string[],
     subject: row.subject,
     bodyText: row.body_text,

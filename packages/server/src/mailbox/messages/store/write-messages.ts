@@ -14,6 +14,7 @@ export type MessageContent = Pick<
   | 'cc'
   | 'bcc'
   | 'reply_to'
+  | 'recipient_names'
   | 'reference_ids'
   | 'subject'
   | 'body_length'
@@ -81,6 +82,7 @@ const NEW_MESSAGE_COLUMNS = [
   'cc',
   'bcc',
   'reply_to',
+  'recipient_names',
   'reference_ids',
   'subject',
   'body_length',
