@@ -98,6 +98,7 @@ const SENT_BY_SERVICE = new Set([
   'feedback-id',
   'sending-service',
   'program-mailer',
+  'script-message-id',
   'precedence',
 ])
 const OF_PROGRAM = new Set(['service-mailbox', 'program-subject'])
@@ -130,6 +131,8 @@ function saysOfPost(
   { isReply, isPost }: { readonly isReply: boolean; readonly isPost: boolean },
 ): Says {
   if (isPost && says === 'host') return 'list'
+  // Only a program that answers mail by itself sends replies from a script.
+  if (isReply && says === 'script') return 'program'
   if (!isReply || says !== 'bulk') return says
   // A reply with low precedence comes from an old kind of mailing list.
   return rule === 'precedence' ? 'list' : 'program'
@@ -176,7 +179,7 @@ export function judgeKind(headers: ParsedHeaders, { reversePath, recipients }: E
   return {
     category: categoryOf(joined),
     reasons: joined.map(({ rule, detail }) => ({ rule, detail })),
-    autoReplyable: signs.length === 0 && automaticReason === null,
+    autoReplyable: signs.every(({ says }) => says === 'script') && automaticReason === null,
   }
 }
 
@@ -267,6 +270,7 @@ function readField(name: string, value: string): Read {
       return readMailer(value)
     case 'message-id':
       if (/^<?(?:lyris|listmanager)-/i.test(value)) return LIST_HOST
+      if (PYTHON_MESSAGE_ID.test(value)) return { rule: 'script-message-id', says: 'script' }
       return PROGRAM_MESSAGE_ID.test(value) ? PROGRAM('program-mailer') : null
     default:
       return readOtherField(name, value)
@@ -355,7 +359,9 @@ function readMailer(value: string): Read {
 
 /** Message-ID formats of mail libraries. Zimbra's webmail shares the format of JavaMail. */
 const PROGRAM_MESSAGE_ID =
-  /\.JavaMail\.(?!zimbra)|@swift\.generated>?$|^<?[0-9a-f]{12,}_[0-9a-f]+@.*\.mail>?$|^<?\d{12,20}\.\d+\.\d{8,}@/i
+  /\.JavaMail\.(?!zimbra)|@swift\.generated>?$|^<?[0-9a-f]{12,}_[0-9a-f]+@.*\.mail>?$/i
+/** The form of `email.utils.make_msgid` in Python. */
+const PYTHON_MESSAGE_ID = /^<?\d{12,20}\.\d+\.\d{8,}@/
 
 const LIST_FIELD =
   /^(?:mailing-list|list-subscribe|x-(?:beenthere|archive-position$|listar-|ecartis-|majordomo|ml-|mlserver$|mail-count$|quickml$|listname$|mailman-|google-group|mailing-?list|list-|sympa))/

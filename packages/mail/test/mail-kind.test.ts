@@ -20,6 +20,27 @@ test('mail without a sign is personal and may be answered automatically', () => 
   assert.deepEqual(kind, { category: 'personal', reasons: [], autoReplyable: true })
 })
 
+test('mail that a script sends may be answered automatically unless it is a reply or has another sign', () => {
+  // Python's `email.utils.make_msgid` made it.
+  const id = 'Message-ID: <176405760012.4711.8837193847362910234@laptop.example>'
+  const kind = kindOf(['Subject: Lunch?', id])
+  assert.deepEqual(
+    [kind.category, kind.autoReplyable, kind.reasons.map(({ rule }) => rule)],
+    ['personal', true, ['script-message-id']],
+  )
+  for (const fields of [
+    ['Subject: Re: Lunch?', 'In-Reply-To: <1@x.example>', id],
+    [id, 'X-Mailer: Python'],
+    [id, 'List-Id: <lunch.x.example>'],
+    [id, 'Subject: Your order has been received'],
+    [id, 'From: orders@x.example'],
+    [id, 'Auto-Submitted: auto-generated'],
+  ]) {
+    assert.equal(kindOf(fields).autoReplyable, false, fields.join())
+  }
+  assert.equal(kindOf([id, 'From: orders@x.example']).category, 'automated')
+})
+
 const CASES: [string[], string][] = [
   [['Auto-Submitted: auto-generated'], 'automated'],
   [['Subject: Automatische Antwort: Angebot'], 'automated'],

@@ -71,7 +71,8 @@ export type CategoryReason = {
 /**
  * A sign of the kind of mail. `notification`: a program wrote it. `system`: its sender is a
  * program. `mailing`: newsletter software sent it. `host`: a host of newsletters and discussions
- * sent it. `program`: a program may be involved, without effect on the category.
+ * sent it. `program`: a program may be involved, without effect on the category. `script`: the same
+ * of a script, which a person may have started.
  */
 export type KindSign = CategoryReason & {
   readonly says:
@@ -86,6 +87,7 @@ export type KindSign = CategoryReason & {
     | 'system'
     | 'bulk'
     | 'program'
+    | 'script'
 }
 
 export type ParsedHeaders = {
