@@ -47,3 +47,8 @@ export function ownAddress(url: string): string {
   const { pathname, search } = new URL(url, location.origin)
   return pathname + search
 }
+
+/** Where the service returns the raw message. */
+export function rawPath(messageId: string): string {
+  return `/v1/messages/${part(messageId)}/raw`
+}

@@ -1,13 +1,14 @@
 // Attachments: downloaded, or previewed where that is safe. Images are recognized by their bytes
-// and shown only as images, text is shown as characters; everything else, including PDF, is only
-// downloaded.
+// and shown only as images, text is shown as characters. Of PDF and office files, the service reads
+// the text; their bytes are never opened here.
 
 import type { Attachment, Message } from '@mailroom/sdk'
+import { MailroomError } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import { formatNumber, formatSize } from '#data/format.ts'
+import { formatNumber, formatSize, plural } from '#data/format.ts'
 import { imageKind } from '#data/image-kind.ts'
 import { ownAddress } from '#data/paths.ts'
-import { consoleFetch } from '#data/session.ts'
+import { client, consoleFetch } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
 import { Button, ButtonLink } from '#parts/button.tsx'
 import { Dialog } from '#parts/dialog.tsx'
@@ -39,8 +40,10 @@ export function Attachments({ message }: { message: Message }) {
             >
               <span class="file-name">{file.filename}</span>
             </a>
-            <span class="muted">{formatSize(file.sizeBytes)}</span>
-            {mayBeSeen(file) && (
+            <span class="muted">
+              {kindOf(file)}, {formatSize(file.sizeBytes)}
+            </span>
+            {file.sizeBytes <= BYTES_MAX && kindOf(file) !== 'Archive' && (
               <Button
                 kind="quiet"
                 icon="eye"
@@ -51,31 +54,54 @@ export function Attachments({ message }: { message: Message }) {
           </li>
         ))}
       </ul>
-      {seen !== null && <PreviewDialog file={seen} onClose={() => setSeen(null)} />}
+      {seen !== null && (
+        <PreviewDialog messageId={message.id} file={seen} onClose={() => setSeen(null)} />
+      )}
     </>
   )
 }
 
-/** Guesses by the sender's file name and type; used only for the icon and the preview button. */
+/** Guesses by the sender's type; used only for the icon. */
 function iconOf({ contentType }: Attachment): IconName {
   return contentType.startsWith('image/') ? 'image' : 'attach'
 }
 
-const NEVER_TEXT =
-  /^(?:application\/(?:pdf|zip|.*(?:officedocument|msword|ms-excel|opendocument))|audio\/|video\/)/i
+const kinds: readonly (readonly [RegExp, string])[] = [
+  [/\.pdf$/i, 'PDF'],
+  [/\.(?:docx?|odt|rtf)$/i, 'Document'],
+  [/\.(?:xlsx?|ods|csv|tsv)$/i, 'Table'],
+  [/\.(?:pptx?|odp)$/i, 'Slides'],
+  [/\.(?:png|jpe?g|gif|webp|svg|heic|bmp|tiff?)$/i, 'Image'],
+  [/\.(?:zip|gz|tgz|tar|7z|rar)$/i, 'Archive'],
+  [/\.(?:txt|md|log|json|xml|ya?ml|html?)$/i, 'Text'],
+  [/\.(?:ics)$/i, 'Calendar'],
+  [/\.(?:eml)$/i, 'Message'],
+]
 
-function mayBeSeen({ contentType, sizeBytes }: Attachment): boolean {
-  return sizeBytes <= BYTES_MAX && !NEVER_TEXT.test(contentType)
+/** Guesses by the sender's file name, as mail programs do. */
+function kindOf({ filename }: Attachment): string {
+  return kinds.find(([name]) => name.test(filename))?.[1] ?? 'File'
 }
 
 type Seen =
   | { kind: 'image'; url: string }
-  | { kind: 'text'; text: string; isCut: boolean }
+  | { kind: 'text'; text: string; isCut: boolean; source: string | null }
   | { kind: 'neither'; why: string }
 
-function PreviewDialog({ file, onClose }: { file: Attachment; onClose: () => void }) {
+function PreviewDialog({
+  messageId,
+  file,
+  onClose,
+}: {
+  messageId: string
+  file: Attachment
+  onClose: () => void
+}) {
   const { filename, url } = file
-  const seen = useResource(`preview ${url}`, (signal) => readSeen(url, signal))
+  const seen = useResource(`preview ${url}`, async (signal) => {
+    const bytes = await readBytes(url, signal)
+    return (await seenOf(bytes)) ?? readText(messageId, filename, signal)
+  })
   return (
     <Dialog title={filename} onClose={onClose} size="wide">
       <div class="form">
@@ -108,6 +134,7 @@ function SeenFile({ seen, filename }: { seen: Seen; filename: string }) {
     case 'text':
       return (
         <>
+          {seen.source !== null && <Notice tone="calm" title={seen.source} />}
           {seen.isCut && (
             <Notice
               tone="calm"
@@ -126,14 +153,17 @@ function SeenFile({ seen, filename }: { seen: Seen; filename: string }) {
   }
 }
 
-/**
- * Makes a `data:` URL with a type chosen here, so that the browser never opens the response as a
- * document.
- */
-async function readSeen(url: string, signal: AbortSignal): Promise<Seen> {
+async function readBytes(url: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
   const response = await consoleFetch(ownAddress(url), { signal })
   if (!response.ok) throw new Error('The file could not be loaded. Open the message again.')
-  const bytes = new Uint8Array(await response.arrayBuffer())
+  return new Uint8Array(await response.arrayBuffer())
+}
+
+/**
+ * Null for neither an image nor text. Makes a `data:` URL with a type chosen here, so that the
+ * browser never opens the response as a document.
+ */
+async function seenOf(bytes: Uint8Array<ArrayBuffer>): Promise<Seen | null> {
   const kind = imageKind(bytes)
   if (kind !== null) {
     const { type, width, height } = kind
@@ -143,20 +173,38 @@ async function readSeen(url: string, signal: AbortSignal): Promise<Seen> {
     return { kind: 'image', url: await dataUrl(new Blob([bytes], { type })) }
   }
   const text = textOf(bytes)
-  if (text === null) {
-    return {
-      kind: 'neither',
-      why: 'Only pictures and text can be shown here. This file is neither.',
-    }
-  }
-  return { kind: 'text', text: text.slice(0, TEXT_CHARS_MAX), isCut: text.length > TEXT_CHARS_MAX }
+  return text === null ? null : cut(text, null)
 }
+
+/** The text that the service finds in the file, as an agent reads it. */
+async function readText(messageId: string, filename: string, signal: AbortSignal): Promise<Seen> {
+  try {
+    const { text, pages } = await client.attachments.text(messageId, filename, { signal })
+    const size = pages === undefined ? '' : `, ${plural(pages, 'page')}`
+    return cut(
+      text,
+      `Only the text of the file${size}. Download it to see its layout and pictures.`,
+    )
+  } catch (error) {
+    if (!(error instanceof MailroomError) || error.code !== 'no_text') throw error
+    return { kind: 'neither', why: error.message }
+  }
+}
+
+function cut(text: string, source: string | null): Seen {
+  const isCut = text.length > TEXT_CHARS_MAX
+  return { kind: 'text', text: text.slice(0, TEXT_CHARS_MAX), isCut, source }
+}
+
+/** Formats that can consist of characters, but whose text is something else. */
+const NOT_SHOWN_TEXT = /^(?:%PDF-|\{\\rtf)/
 
 /** Null unless the bytes are UTF-8 text without control characters. */
 function textOf(bytes: Uint8Array): string | null {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    return /[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text) ? null : text
+    const isText = !/[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text) && !NOT_SHOWN_TEXT.test(text)
+    return isText ? text : null
   } catch {
     return null
   }

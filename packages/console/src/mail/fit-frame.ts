@@ -1,14 +1,26 @@
-// Sizes a frame to its page, and scales pages that are too wide. Only two numbers are read from the
-// page, because its author is not trusted.
+// Sizes a frame to its page. A page that is too wide for a narrow screen is laid out anew in its
+// width; what is still too wide moves sideways in the frame at its full size. Only two numbers are
+// read from the page, because its author is not trusted.
 
 /** A taller message scrolls in its frame. */
 const HEIGHT_MAX_PX = 20_000
 /** The height while measuring. A page as tall as its window would otherwise grow forever. */
 const MEASURED_AT_PX = 120
-/** Below this scale text is unreadable, so a wider page scrolls sideways. */
-const SCALE_MIN = 0.4
 /** A page that keeps changing is no longer resized. */
 const FITS_MAX = 200
+/** Room for the bar of a page that scrolls sideways. */
+const BAR_PX = 16
+
+/** Undoes fixed widths. */
+const NARROW = `
+  body * { max-width: 100% !important; min-width: 0 !important }
+  body :not(img, table) { width: auto !important }
+  table:not([width$="%"]) { width: auto !important }
+  img { height: auto !important }
+  pre { white-space: pre-wrap !important }
+  body { overflow-wrap: anywhere }
+`
+const NARROW_MAX_PX = 640
 
 /**
  * Runs until the returned function is called. The box keeps its height while its page is measured.
@@ -22,18 +34,15 @@ export function keepFitted(frame: HTMLIFrameElement, box: HTMLElement): () => vo
     fits += 1
     width = box.clientWidth
     const { style } = frame
-    style.width = '100%'
     style.height = `${MEASURED_AT_PX}px`
-    style.transform = 'none'
-    const scale = Math.min(1, Math.max(SCALE_MIN, width / sizeOf(page).width))
-    style.width = `${Math.floor(width / scale)}px`
-    const height = Math.min(HEIGHT_MAX_PX, heightOf(page, style))
+    if (width <= NARROW_MAX_PX && sizeOf(page).width > width) narrow(page)
+    const isWide = sizeOf(page).width > width
+    const height = Math.min(HEIGHT_MAX_PX, heightOf(page, style)) + (isWide ? BAR_PX : 0)
     style.height = `${height}px`
     // A page slightly taller than its window would show a scroll bar forever.
-    const isWhole = height < HEIGHT_MAX_PX && scale > SCALE_MIN
+    const isWhole = height < HEIGHT_MAX_PX && !isWide
     frame.setAttribute('scrolling', isWhole ? 'no' : 'auto')
-    if (scale < 1) style.transform = `scale(${scale})`
-    box.style.height = `${Math.ceil(height * scale)}px`
+    box.style.height = `${height}px`
   }
   const ofBox = new ResizeObserver(() => {
     if (box.clientWidth !== width) fit()
@@ -53,6 +62,17 @@ export function keepFitted(frame: HTMLIFrameElement, box: HTMLElement): () => vo
     ofBox.disconnect()
     ofPage.disconnect()
   }
+}
+
+const narrowed = new WeakSet<Document>()
+
+/** The policy of the page permits styles, and this one is the last. */
+function narrow(page: Document): void {
+  if (narrowed.has(page)) return
+  narrowed.add(page)
+  const style = page.createElement('style')
+  style.textContent = `@media (max-width: ${NARROW_MAX_PX}px) { ${NARROW} }`
+  page.documentElement.append(style)
 }
 
 /** The frame's page; null before loading, and in browsers that deny access to it. */

@@ -63,13 +63,15 @@ export function LabelEditor({
   labels,
   hrefOf,
   change,
+  isAddingAtFirst = false,
 }: {
   labels: readonly string[]
   hrefOf: (label: string) => string
   /** Changes the labels; undefined if they cannot be changed now. */
   change: ((change: LabelChange) => Promise<unknown>) | undefined
+  isAddingAtFirst?: boolean
 }) {
-  const [isAdding, setIsAdding] = useState(false)
+  const [isAdding, setIsAdding] = useState(isAddingAtFirst)
   const [error, setError] = useState<string | undefined>()
   useSeenLabels(labels)
   const run = async (changed: LabelChange) => {

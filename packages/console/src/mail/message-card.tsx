@@ -3,26 +3,25 @@
 import type { Message, Review, Thread } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { plural, quoteSubject, readPerson } from '#data/format.ts'
-import { paths } from '#data/paths.ts'
+import { paths, rawPath } from '#data/paths.ts'
 import { client, isApprover } from '#data/session.ts'
-import { toast } from '#data/toasts.ts'
+import { toast, toastFailure } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
-import { ConfirmDialog } from '#parts/dialog.tsx'
-import { Icon } from '#parts/icon.tsx'
+import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
+import { Icon, type IconName } from '#parts/icon.tsx'
+import { Menu, type MenuItem } from '#parts/menu.tsx'
 import { Badge, Skeleton, Trouble } from '#parts/notice.tsx'
 import { CopyButton, Time } from '#parts/small.tsx'
-import { Tabs } from '#parts/tabs.tsx'
 import { Attachments } from './attachments.tsx'
 import { CategoryBadge } from './category.tsx'
-import { DeliveryList } from './delivery-list.tsx'
 import { HiddenText, HtmlBody } from './html-body.tsx'
 import { Invitations, type Later } from './invitation.tsx'
 import { type LabelChange, LabelEditor, LabelMarks } from './labels.tsx'
-import { AgentView, MessageHeaders, MessageSource } from './message-source.tsx'
 import { isUnsent, StatusNotice, statusOf } from './message-status.tsx'
+import type { ViewDialog, ViewName } from './message-views.tsx'
 import { hasOthers, openForward, openReply, openReplyToAll } from './open-reply.ts'
-import { SenderBadge, SenderTruth } from './sender-truth.tsx'
+import { SenderBadge } from './sender-truth.tsx'
 import { changeThread } from './thread-actions.ts'
 
 export function MessageCard({
@@ -44,40 +43,48 @@ export function MessageCard({
   const status = statusOf(message, review)
   return (
     <article class={isOpen ? 'message open' : 'message'} aria-label={`Message from ${address}`}>
-      <header>
+      <header class="message-head">
         <button
           type="button"
-          class="message-head"
+          class="message-toggle"
           aria-expanded={isOpen}
           onClick={() => setIsOpen(!isOpen)}
         >
-          <span class={`message-mark ${message.direction}`}>
-            <Icon name={message.direction === 'inbound' ? 'inbox' : 'send'} size={16} />
+          <span class={`message-mark ${message.direction}`} aria-hidden="true">
+            {initialOf(name ?? address)}
           </span>
           <span class="message-people">
             <span class="message-from">
-              <strong class="bounded">{name ?? address}</strong>
+              <strong dir="auto">{name ?? address}</strong>
               {name !== null && <span class="muted">{address}</span>}
             </span>
             {isOpen ? (
-              <span class="muted bounded" title={recipientsOf(message)}>
+              <span class="muted message-line" title={recipientsOf(message)}>
                 to {recipientsOf(message)}
               </span>
             ) : (
-              <span class="muted message-beginning">
+              <span class="muted message-line">
                 {(message.extractedText || message.bodyText).slice(0, 160)}
               </span>
             )}
           </span>
           <span class="message-marks">
-            <SenderBadge message={message} />
+            <SenderBadge message={message} isWarning />
             {status && <Badge tone={status.tone}>{status.word}</Badge>}
             <CategoryBadge category={message.category} />
             {!isOpen && <LabelMarks labels={message.labels} />}
             {message.automatic && isPersonal(message) && <Badge>Automatic</Badge>}
+            {message.attachments.some(({ inline }) => !inline) && <Icon name="attach" size={16} />}
             <Time at={message.createdAt} isInList />
           </span>
         </button>
+        {isOpen && (
+          <MessageTools
+            message={message}
+            thread={isApprover.value ? undefined : thread}
+            isAnswerable={!isUnsent(message, review)}
+          />
+        )}
       </header>
       {isOpen &&
         (message.isTruncated ? (
@@ -87,6 +94,11 @@ export function MessageCard({
         ))}
     </article>
   )
+}
+
+/** The first letter or digit of the name, by which a correspondent is recognized. */
+function initialOf(name: string): string {
+  return /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? '?'
 }
 
 /** Kinds other than personal already imply that a program wrote the message. */
@@ -114,142 +126,154 @@ function WholeMessage({ message, ...opened }: Opened) {
   return <OpenMessage message={whole.value} {...opened} />
 }
 
-type View = 'html' | 'text' | 'agent' | 'headers' | 'source' | 'sender' | 'deliveries'
-
 function OpenMessage({ message, review, thread, later }: Opened) {
-  const isInbound = message.direction === 'inbound'
-  const hasHtml = message.bodyHtml !== ''
-  const [view, setView] = useState<View>(hasHtml ? 'html' : 'text')
+  const { labels, inboxId } = message
+  const isChangeable = thread !== undefined && !isFixed(thread) && !isApprover.value
   return (
     <div class="message-body">
       <StatusNotice message={message} review={review} />
       <HiddenText message={message} />
       <Codes message={message} />
-      <Invitations
-        message={message}
-        later={later}
-        isAnswerable={thread !== undefined && !isFixed(thread) && !isApprover.value}
-      />
-      <Tabs<View>
-        label="Views of the message"
-        current={view}
-        onCurrent={setView}
-        tabs={[
-          ...(hasHtml
-            ? [
-                {
-                  name: 'html',
-                  text: 'Message',
-                  body: () => <HtmlBody message={message} />,
-                } as const,
-              ]
-            : []),
-          { name: 'text', text: 'Text', body: () => <TextBody message={message} /> },
-          {
-            name: 'agent',
-            text: 'What the agent reads',
-            body: () => <AgentView message={message} />,
-          },
-          isInbound
-            ? {
-                name: 'sender',
-                text: 'Authentication',
-                body: () => <SenderTruth authentication={message.authentication} />,
-              }
-            : {
-                name: 'deliveries',
-                text: 'Deliveries',
-                body: () => <DeliveryList message={message} />,
-              },
-          { name: 'headers', text: 'Headers', body: () => <MessageHeaders message={message} /> },
-          { name: 'source', text: 'Raw', body: () => <MessageSource message={message} /> },
-        ]}
-      />
+      <Invitations message={message} later={later} isAnswerable={isChangeable} />
+      {message.bodyHtml === '' ? <TextBody message={message} /> : <HtmlBody message={message} />}
       <Attachments message={message} />
-      {!isApprover.value && (
-        <MessageTools message={message} isUnsent={isUnsent(message, review)} thread={thread} />
+      {thread !== undefined && labels.length > 0 && (
+        <LabelEditor
+          labels={labels}
+          hrefOf={(label) => paths.search(inboxId, `label:${label}`)}
+          change={isChangeable ? (changed) => changeLabels(message, changed) : undefined}
+        />
       )}
     </div>
   )
 }
 
+function changeLabels({ id, threadId, inboxId }: Message, change: LabelChange) {
+  return changeThread({ id: threadId, inboxId }, () => client.messages.update(id, change))
+}
+
+type Asked = 'label' | 'remove' | { view: ViewName; Dialog: typeof ViewDialog }
+
+/** Reply, and a menu with everything else that can be done with the message. */
 function MessageTools({
   message,
-  isUnsent: isWaiting,
   thread,
+  isAnswerable,
 }: {
   message: Message
-  isUnsent: boolean
+  /** Undefined if the message is only shown. */
   thread: Thread | undefined
+  isAnswerable: boolean
 }) {
-  const [isAsking, setIsAsking] = useState(false)
-  const { id, inboxId, labels, attachments } = message
-  const isKept = thread !== undefined && isFixed(thread)
-  const change = async (changed: LabelChange) => {
-    await changeThread({ id: message.threadId, inboxId }, () => client.messages.update(id, changed))
+  const [asked, setAsked] = useState<Asked | null>(null)
+  const isChangeable = thread !== undefined && !isFixed(thread)
+  const close = () => setAsked(null)
+  const show = async (view: ViewName) => {
+    const { ViewDialog: Dialog } = await import('./message-views.tsx')
+    setAsked({ view, Dialog })
   }
+  const viewItem = (view: ViewName, icon: IconName): MenuItem => ({
+    text: view,
+    icon,
+    run: () => void show(view).catch(toastFailure),
+  })
+  const items: MenuItem[] = [
+    ...(isChangeable && isAnswerable ? answersTo(message) : []),
+    ...(isChangeable
+      ? [{ text: 'Label', icon: 'label', run: () => setAsked('label') } as const]
+      : []),
+    viewItem('What the agent reads', 'eye'),
+    ...(message.bodyHtml === '' ? [] : [viewItem('Plain text', 'mail')]),
+    message.direction === 'inbound'
+      ? viewItem('Authentication', 'shield')
+      : viewItem('Deliveries', 'send'),
+    viewItem('Headers', 'menu'),
+    viewItem('Source', 'code'),
+    {
+      text: 'Download as .eml',
+      icon: 'download',
+      href: rawPath(message.id),
+      download: `${message.id}.eml`,
+    },
+    ...(thread?.claim === null
+      ? [{ text: 'Remove', icon: 'trash', run: () => setAsked('remove') } as const]
+      : []),
+  ]
+  return (
+    <div class="message-tools">
+      {isChangeable && isAnswerable && (
+        <Button kind="quiet" icon="reply" label="Reply" onClick={() => openReply(message)} />
+      )}
+      <Menu label="More" items={items} />
+      {asked === 'label' && <LabelDialog message={message} onClose={close} />}
+      {asked === 'remove' && (
+        <RemoveMessage message={message} isLast={thread?.messageCount === 1} onClose={close} />
+      )}
+      {asked !== null && typeof asked === 'object' && (
+        <asked.Dialog view={asked.view} message={message} onClose={close} />
+      )}
+    </div>
+  )
+}
+
+function answersTo(message: Message): MenuItem[] {
+  return [
+    ...(hasOthers(message)
+      ? [{ text: 'Reply to all', icon: 'reply', run: () => openReplyToAll(message) } as const]
+      : []),
+    { text: 'Forward', icon: 'pass-on', run: () => openForward(message) },
+  ]
+}
+
+function LabelDialog({ message, onClose }: { message: Message; onClose: () => void }) {
+  return (
+    <Dialog title="Labels of this message" onClose={onClose}>
+      <LabelEditor
+        labels={message.labels}
+        hrefOf={(label) => paths.search(message.inboxId, `label:${label}`)}
+        change={(change) => changeLabels(message, change)}
+        isAddingAtFirst
+      />
+    </Dialog>
+  )
+}
+
+function RemoveMessage({
+  message,
+  isLast,
+  onClose,
+}: {
+  message: Message
+  /** Whether the thread has no other message. */
+  isLast: boolean
+  onClose: () => void
+}) {
+  const { id, threadId, inboxId, attachments } = message
   const remove = async () => {
-    await changeThread({ id: message.threadId, inboxId }, () => client.messages.delete(id))
-    setIsAsking(false)
+    await changeThread({ id: threadId, inboxId }, () => client.messages.delete(id))
+    onClose()
     toast('Message permanently removed')
   }
   return (
-    <>
-      {thread && (labels.length > 0 || !isKept) && (
-        <LabelEditor
-          labels={labels}
-          hrefOf={(label) => paths.search(inboxId, `label:${label}`)}
-          change={isKept ? undefined : change}
-        />
-      )}
-      <div class="row">
-        {!isKept && !isWaiting && <Answers message={message} />}
-        {thread?.claim === null && (
-          <Button kind="quiet" icon="trash" onClick={() => setIsAsking(true)}>
-            Remove
-          </Button>
-        )}
-      </div>
-      {isAsking && (
-        <ConfirmDialog
-          title="Permanently remove this message?"
-          action="Remove message"
-          onClose={() => setIsAsking(false)}
-          submit={remove}
-        >
-          <p>
-            {quoteSubject(message)} from {readPerson(message.fromAddr).address} is lost
-            {attachments.length > 0 && ` with its ${plural(attachments.length, 'file')}`}
-            {thread?.messageCount === 1 && ', and with it this thread, which has no other message'}.
-            It is not moved to the trash and cannot be restored.
-          </p>
-        </ConfirmDialog>
-      )}
-    </>
+    <ConfirmDialog
+      title="Permanently remove this message?"
+      action="Remove message"
+      onClose={onClose}
+      submit={remove}
+    >
+      <p>
+        {quoteSubject(message)} from {readPerson(message.fromAddr).address} is lost
+        {attachments.length > 0 && ` with its ${plural(attachments.length, 'file')}`}
+        {isLast && ', and with it this thread, which has no other message'}. It is not moved to the
+        trash and cannot be restored.
+      </p>
+    </ConfirmDialog>
   )
 }
 
 /** The message as read-only. */
 function isFixed({ claim, trashedAt }: Thread): boolean {
   return claim !== null || trashedAt !== null
-}
-
-function Answers({ message }: { message: Message }) {
-  return (
-    <>
-      <Button icon="reply" onClick={() => openReply(message)}>
-        Reply
-      </Button>
-      {hasOthers(message) && (
-        <Button kind="quiet" onClick={() => openReplyToAll(message)}>
-          Reply to all
-        </Button>
-      )}
-      <Button kind="quiet" icon="pass-on" onClick={() => openForward(message)}>
-        Forward
-      </Button>
-    </>
-  )
 }
 
 /** Verification codes in the message. */

@@ -4,6 +4,7 @@ import type { Message } from '@mailroom/sdk'
 import { MailroomError } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { formatSize } from '#data/format.ts'
+import { rawPath } from '#data/paths.ts'
 import { client, consoleFetch } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
 import { Button, ButtonLink } from '#parts/button.tsx'
@@ -109,10 +110,6 @@ async function readSource(
       return { text: text.slice(0, bytesMax), isWhole: false }
     }
   }
-}
-
-function rawPath(id: string): string {
-  return `/v1/messages/${encodeURIComponent(id)}/raw`
 }
 
 export type HeaderField = { name: string; value: string }

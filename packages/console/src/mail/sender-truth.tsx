@@ -57,12 +57,17 @@ function isRefuted({ spf, dkim }: Authentication): boolean {
 
 export function SenderBadge({
   message: { authentication },
+  isWarning = false,
 }: {
   message: Pick<Message, 'authentication'>
+  /** Shows only verdicts that a reader should know before reading. */
+  isWarning?: boolean
 }) {
   if (authentication === null) return null
   const { tone, word } = judgeSender(authentication)
-  return <Badge tone={tone}>{word}</Badge>
+  return isWarning && (tone === 'good' || tone === 'calm') ? null : (
+    <Badge tone={tone}>{word}</Badge>
+  )
 }
 
 const resultTones: Readonly<Record<string, Tone>> = { pass: 'good', fail: 'bad', softfail: 'warn' }
@@ -78,7 +83,11 @@ const resultWords: Readonly<Record<string, string>> = {
   permerror: 'The published record is invalid.',
 }
 
-export function SenderTruth({ authentication }: { authentication: Authentication | null }) {
+export function SenderTruth({
+  message: { authentication },
+}: {
+  message: Pick<Message, 'authentication'>
+}) {
   if (authentication === null) {
     return <p class="muted">Not checked: this message was sent from an inbox of this service.</p>
   }

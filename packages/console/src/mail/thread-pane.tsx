@@ -1,7 +1,7 @@
 // A thread: its newest messages, earlier ones on request, and its actions.
 
 import type { Message, Thread } from '@mailroom/sdk'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { plural, subjectOf } from '#data/format.ts'
 import { useKeys } from '#data/keyboard.ts'
@@ -39,12 +39,22 @@ export function ThreadPane({
 }) {
   const { route } = useLocation()
   const [span, setSpan] = useState(STEP)
+  const hasScrolled = useRef(false)
+  const toFirstUnread = (element: HTMLElement | null) => {
+    if (element === null || hasScrolled.current) return
+    hasScrolled.current = true
+    element.scrollIntoView({ block: 'start' })
+  }
   const shown = useResource(`thread ${threadId}`, (signal) => readThread(threadId, span, signal))
   useMailChanges(inboxId, shown.reload)
   useEffect(() => {
     if (span !== STEP) shown.reload()
   }, [span])
   const { value } = shown
+  // Messages that arrive later do not move what is being read.
+  useEffect(() => {
+    if (value !== undefined) hasScrolled.current = true
+  }, [value === undefined])
   const last = value?.messages.at(-1)
   const isMissing = shown.error !== undefined && shown.value === undefined
   useEffect(() => {
@@ -81,6 +91,8 @@ export function ThreadPane({
     return <Skeleton rows={4} label="Loading the thread" />
   }
   const { first, messages } = value
+  const unread = unreadIn(value)
+  const [firstUnread] = unread
   const draft = draftIn(threadId)
   const about = draft === null ? null : aboutOf(draft)
   // The message may have been removed in the meantime.
@@ -99,16 +111,13 @@ export function ThreadPane({
             <h2 class="bounded" title={subjectOf(thread)}>
               {subjectOf(thread)}
             </h2>
-            <p class="muted">{plural(thread.messageCount, 'message')}</p>
           </div>
-          <ThreadTools
-            thread={thread}
-            answered={answerable}
-            onChanged={noteChange}
-            onGone={() => route(listHref)}
-          />
+          <ThreadTools thread={thread} onChanged={noteChange} onGone={() => route(listHref)} />
         </div>
-        <ThreadStatus thread={thread} onChanged={noteChange} />
+        <div class="thread-status">
+          <p class="muted">{plural(thread.messageCount, 'message')}</p>
+          <ThreadStatus thread={thread} onChanged={noteChange} />
+        </div>
       </header>
       {thread.claim !== null && <ClaimNotice claim={thread.claim} />}
       {first > 0 && (
@@ -120,11 +129,14 @@ export function ThreadPane({
       )}
       <ol class="messages">
         {messages.map((message, index) => (
-          <li key={message.id}>
+          <li
+            key={message.id}
+            ref={message.id === firstUnread && index > 0 ? toFirstUnread : undefined}
+          >
             <MessageCard
               message={message}
               review={reviews.get(message.id)}
-              isOpenAtFirst={message.id === last?.id}
+              isOpenAtFirst={message.id === last?.id || unread.has(message.id)}
               thread={thread}
               later={{ messages: messages.slice(index + 1), reviews }}
             />
@@ -138,10 +150,17 @@ export function ThreadPane({
   )
 }
 
-/** The last `span` messages, oldest first, in as many requests as needed. */
+/** The ids of the messages received since the thread was last read, oldest first. */
+function unreadIn({ thread, messages }: Shown): Set<string> {
+  const received = messages.filter(({ direction }) => direction === 'inbound')
+  return new Set(received.slice(received.length - thread.unreadCount).map(({ id }) => id))
+}
+
+/** The last `span` messages and all unread ones, oldest first, in as many requests as needed. */
 async function readThread(id: string, span: number, signal: AbortSignal): Promise<Shown> {
   const thread = await client.threads.get(id, { signal })
-  const first = Math.max(0, thread.messageCount - span)
+  const wanted = Math.max(span, Math.min(thread.unreadCount, REQUEST_MAX))
+  const first = Math.max(0, thread.messageCount - wanted)
   const messages: Message[] = []
   for (let offset = first; offset < thread.messageCount; offset += REQUEST_MAX) {
     const limit = Math.min(REQUEST_MAX, thread.messageCount - offset)

@@ -1,6 +1,6 @@
 // Actions of an open thread, and its labels, assignee and snooze.
 
-import type { Message, Thread } from '@mailroom/sdk'
+import type { Thread } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { formatMoment } from '#data/format.ts'
 import { paths } from '#data/paths.ts'
@@ -10,7 +10,6 @@ import { ActionButton, Button } from '#parts/button.tsx'
 import { Notice } from '#parts/notice.tsx'
 import { AssignDialog, SnoozeDialog } from './handoff.tsx'
 import { LabelEditor } from './labels.tsx'
-import { openReply } from './open-reply.ts'
 import { RemoveDialog } from './remove-dialog.tsx'
 import {
   changeThread,
@@ -27,12 +26,9 @@ type Changing = { thread: Thread; onChanged: (thread: Thread) => void }
 
 export function ThreadTools({
   thread,
-  answered,
   onChanged,
   onGone,
 }: Changing & {
-  /** The message that a reply answers; undefined if replying is impossible now. */
-  answered: Message | undefined
   /** Called after the thread was trashed, restored or removed. */
   onGone: () => void
 }) {
@@ -78,11 +74,6 @@ export function ThreadTools({
       <Button icon="person" label="Assign" onClick={() => setAsked('assign')} />
       <Button icon="clock" label="Snooze" onClick={() => setAsked('snooze')} />
       <ActionButton icon="trash" label="Move to the trash" action={() => move(trashThreads)} />
-      {answered && (
-        <Button kind="primary" icon="reply" onClick={() => openReply(answered)}>
-          Reply
-        </Button>
-      )}
       {asked === 'assign' && (
         <AssignDialog
           title="Assign this thread"
@@ -123,36 +114,34 @@ export function ThreadStatus({ thread, onChanged }: Changing) {
           Nothing can be sent in it until it is restored. New mail for it starts a new thread.
         </Notice>
       )}
-      <div class="thread-status">
-        {(labels.length > 0 || isFree) && (
-          <LabelEditor
-            labels={labels}
-            hrefOf={hrefOf}
-            change={
-              isFree
-                ? async (change) =>
-                    onChanged(await changeThread(thread, (id) => client.threads.update(id, change)))
-                : undefined
-            }
-          />
-        )}
-        {assignee !== null && (
-          <p>
-            <span class="muted">Assigned to</span>{' '}
-            <a href={paths.inbox(inboxId, filterQuery({ ...noFilter, assignee }))}>{assignee}</a>
-          </p>
-        )}
-        {snoozedUntil !== null && (
-          <p>
-            <span class="muted">Snoozed until {formatMoment(snoozedUntil)}</span>{' '}
-            {isFree && (
-              <Button kind="quiet" onClick={end}>
-                End snooze
-              </Button>
-            )}
-          </p>
-        )}
-      </div>
+      {(labels.length > 0 || isFree) && (
+        <LabelEditor
+          labels={labels}
+          hrefOf={hrefOf}
+          change={
+            isFree
+              ? async (change) =>
+                  onChanged(await changeThread(thread, (id) => client.threads.update(id, change)))
+              : undefined
+          }
+        />
+      )}
+      {assignee !== null && (
+        <p>
+          <span class="muted">Assigned to</span>{' '}
+          <a href={paths.inbox(inboxId, filterQuery({ ...noFilter, assignee }))}>{assignee}</a>
+        </p>
+      )}
+      {snoozedUntil !== null && (
+        <p>
+          <span class="muted">Snoozed until {formatMoment(snoozedUntil)}</span>{' '}
+          {isFree && (
+            <Button kind="quiet" onClick={end}>
+              End snooze
+            </Button>
+          )}
+        </p>
+      )}
     </>
   )
 }

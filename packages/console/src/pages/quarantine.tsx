@@ -184,7 +184,7 @@ function Preview({
             {
               name: 'sender',
               text: 'Authentication',
-              body: () => <SenderTruth authentication={authentication} />,
+              body: () => <SenderTruth message={{ authentication }} />,
             },
             { name: 'source', text: 'Source', body: () => <HeldSource id={id} /> },
           ]}

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Mailroom } from '@mailroom/sdk'
 import { SERVICE_KEY, Service } from '@mailroom/server/test/crash/service.ts'
 import { type Dns, openDns } from '@mailroom/server/test/peers/dns.ts'
-import type { Page, Request } from 'playwright-core'
+import type { Locator, Page, Request } from 'playwright-core'
 import { type Browser, openBrowser, type Window } from '#test/browser/chromium.ts'
 
 export type ConsoleWorld = {
@@ -91,6 +91,17 @@ export async function openConsoleWorld(options: WorldOptions = {}): Promise<Cons
       await dns.close()
     },
   }
+}
+
+/** Chooses an entry in the menu of the message, or of the last one that is open. */
+export async function chooseInMenu(page: Page, entry: string, message: Locator | null = null) {
+  await message?.waitFor()
+  const closed = message?.locator('.message-toggle[aria-expanded="false"]')
+  if (await closed?.isVisible()) await closed?.click()
+  await (message ?? page.locator('.message.open').last())
+    .getByRole('button', { name: 'More' })
+    .click()
+  await page.getByRole('menuitem', { name: entry, exact: true }).click()
 }
 
 /** Requests of any page to other hosts, as the browser reports them. */

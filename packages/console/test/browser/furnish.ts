@@ -3,7 +3,12 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
-import { type ConsoleWorld, htmlMail, plainMail } from '#test/browser/console-world.ts'
+import {
+  type ConsoleWorld,
+  chooseInMenu,
+  htmlMail,
+  plainMail,
+} from '#test/browser/console-world.ts'
 
 type Shown = {
   path: string
@@ -140,14 +145,14 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
       thread: {
         path: thread(maya.threadId),
         ready: '.message.open',
-        act: (page) => page.getByRole('tab', { name: 'Deliveries' }).click(),
+        act: (page) => chooseInMenu(page, 'Deliveries'),
       },
       sender: {
         path: thread(maya.threadId),
         ready: '.message.open',
         act: async (page) => {
-          await page.locator('.message-head').first().click()
-          await page.getByRole('tab', { name: 'Authentication' }).click()
+          const first = page.locator('.message').first()
+          await chooseInMenu(page, 'Authentication', first)
         },
       },
       newsletter: { path: thread(news.threadId), ready: 'iframe' },
@@ -155,7 +160,7 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
         path: thread(news.threadId),
         ready: '.message.open',
         act: async (page) => {
-          await page.getByRole('tab', { name: 'Headers' }).click()
+          await chooseInMenu(page, 'Headers')
           await page.locator('.header-fields').waitFor()
         },
       },

@@ -47,11 +47,18 @@ suite('what mail hides', () => {
     assert.ok(await target.isVisible())
   })
 
-  test('a tab shows what the agent reads, with the marks', async () => {
+  test('a menu, used by keyboard, shows what the agent reads, with the marks', async () => {
     const { page, client } = world
-    await page.getByRole('tab', { name: 'Text', exact: true }).focus()
-    await page.getByRole('tab', { name: 'Text', exact: true }).click()
-    await page.keyboard.press('ArrowRight')
+    await page.getByRole('button', { name: 'More' }).press('Enter')
+    const chosen = page.getByRole('menuitem', { name: 'Forward' })
+    await page.locator('[role="menuitem"]:focus').waitFor()
+    while (!(await chosen.evaluate((item) => item.matches(':focus')))) {
+      await page.keyboard.press('ArrowDown')
+    }
+    await examine(world, 'message-menu')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
     const text = page.getByRole('region', { name: 'What the agent reads' })
     await text.getByText(/<<<MAIL [0-9a-f]{32}/).waitFor()
     const inbox = (await client.inboxes.list().page()).data[0]

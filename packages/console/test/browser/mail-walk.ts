@@ -5,6 +5,7 @@ import { after, before, suite, test } from 'node:test'
 import { examine } from '#test/browser/axe.ts'
 import {
   type ConsoleWorld,
+  chooseInMenu,
   foreignRequests,
   openConsoleWorld,
   plainMail,
@@ -83,8 +84,9 @@ suite('mail in the console', () => {
     const inbox = (await client.inboxes.list().page()).data[0]
     assert.ok(inbox !== undefined)
     await page.getByRole('link', { name: /menu\.txt/ }).waitFor()
-    await page.getByRole('tab', { name: 'Deliveries' }).click()
+    await chooseInMenu(page, 'Deliveries')
     await page.getByText('Accepted').waitFor()
+    await page.keyboard.press('Escape')
     const { data } = await client.messages.list(inbox.id, { direction: 'outbound' }).page()
     assert.equal(data.length, 1)
     assert.equal(data[0]?.extractedText.trim(), 'Yes, at eight.')
@@ -99,14 +101,19 @@ suite('mail in the console', () => {
     const message = page.getByRole('article', { name: 'Message from ann@stranger.example' })
     const head = message.getByRole('button', { name: /Ann Other/ })
     if ((await head.getAttribute('aria-expanded')) === 'false') await head.click()
-    await message.getByRole('tab', { name: 'Authentication' }).click()
-    await message.getByText('The sandbox cannot verify senders').waitFor()
-    await message.getByRole('tab', { name: 'Headers' }).click()
-    await message.getByText('A table for two').first().waitFor()
-    await message.getByRole('tab', { name: 'Raw' }).click()
-    const source = await message.locator('.code-block pre').textContent()
-    assert.match(source ?? '', /^From: Ann Other /)
-    assert.match(source ?? '', /Do you have a table tonight\?/)
+    const textIn = async (name: string, part: string) => {
+      await chooseInMenu(page, name, message)
+      const dialog = page.getByRole('dialog', { name })
+      const text = await dialog.locator(part).textContent()
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+      return text ?? ''
+    }
+    assert.match(await textIn('Authentication', '.verdict'), /The sandbox cannot verify senders/)
+    assert.match(await textIn('Headers', '.header-fields'), /A table for two/)
+    const source = await textIn('Source', '.code-block pre')
+    assert.match(source, /^From: Ann Other /)
+    assert.match(source, /Do you have a table tonight\?/)
   })
 
   test('a code in a message is shown with a button that copies it', async () => {

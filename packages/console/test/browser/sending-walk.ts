@@ -7,6 +7,7 @@ import type { Inbox, Message } from '@mailroom/sdk'
 import { examine } from '#test/browser/axe.ts'
 import {
   type ConsoleWorld,
+  chooseInMenu,
   foreignRequests,
   openConsoleWorld,
   plainMail,
@@ -80,7 +81,7 @@ suite('sending in the console', () => {
     const more = `Reply-To: desk@one.example\r\nCc: Bea <bea@two.example>, ${name}+tag@${host}, cy@three.example\r\n`
     await world.deliver(inbox.address, plainMail({ subject: 'Everybody', text: 'Hello.', more }))
     await page.getByRole('link', { name: /Everybody/ }).click()
-    await page.getByRole('button', { name: 'Reply to all' }).waitFor()
+    await page.locator('.message.open').waitFor()
     await page.keyboard.press('a')
     const dialog = dialogOf('Reply to all')
     const shownTo = await dialog.getByLabel('To', { exact: true }).inputValue()
@@ -108,7 +109,7 @@ suite('sending in the console', () => {
     assert.ok(asked !== undefined)
     await world.open(`/console/inboxes/${inbox.id}/threads/${asked.threadId}`)
     const dialog = dialogOf('Reply to all')
-    await page.getByRole('button', { name: 'Reply to all' }).click()
+    await chooseInMenu(page, 'Reply to all')
     const cc = dialog.getByLabel('Cc', { exact: true })
     const shown = (await cc.inputValue()).split(', ').sort()
     // Somebody who was never asked writes in the thread while the answer is written.
@@ -125,7 +126,7 @@ suite('sending in the console', () => {
     assert.deepEqual([...sentCc].sort(), shown)
 
     const card = page.getByRole('article', { name: 'Message from ann@stranger.example' }).first()
-    await card.getByRole('button', { name: 'Reply to all' }).click()
+    await chooseInMenu(page, 'Reply to all', card)
     await cc.fill('bea@two.example')
     await dialog.getByLabel('Message', { exact: true }).fill('Without the others.')
     await send('Reply to all')
@@ -138,7 +139,7 @@ suite('sending in the console', () => {
     await world.deliver(inbox.address, plainMail({ subject: 'Back to you', text: 'So?', more }))
     const [asked] = (await client.messages.list(inbox.id, { direction: 'inbound' }).page()).data
     await world.open(`/console/inboxes/${inbox.id}/threads/${asked?.threadId}`)
-    await page.getByRole('button', { name: 'Reply to all' }).click()
+    await chooseInMenu(page, 'Reply to all')
     const dialog = dialogOf('Reply to all')
     const shown = await dialog.getByLabel('To', { exact: true }).inputValue()
     await dialog.getByLabel('Message', { exact: true }).fill('So it is.')
@@ -161,7 +162,7 @@ suite('sending in the console', () => {
     const { threadId } = await newestSent()
     const forward = async (isWithFiles: boolean) => {
       await world.open(`/console/inboxes/${inbox.id}/threads/${threadId}`)
-      await page.getByRole('button', { name: 'Forward' }).waitFor()
+      await page.locator('.message.open').waitFor()
       await page.keyboard.press('f')
       const dialog = dialogOf('Forward')
       assert.equal(await dialog.getByLabel('Subject').inputValue(), 'Fwd: The offer')

@@ -8,6 +8,7 @@ import { until } from '@mailroom/server/test/scenarios/outcomes.ts'
 import { examine } from '#test/browser/axe.ts'
 import {
   type ConsoleWorld,
+  chooseInMenu,
   foreignRequests,
   openConsoleWorld,
   plainMail,
@@ -68,9 +69,11 @@ suite('removing and sharing mail in the console', () => {
     await list().getByText('billing/eu').waitFor()
 
     const message = pane().getByRole('article')
-    await message.locator('.message-body').getByRole('button', { name: 'Label' }).click()
+    await chooseInMenu(page, 'Label')
     await page.getByLabel('New label').fill('invoice')
     await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByRole('link', { name: 'invoice' }).waitFor()
+    await page.keyboard.press('Escape')
     await message.getByRole('link', { name: 'invoice' }).waitFor()
     const [stored] = (await client.messages.list(inbox.id, { labels: 'invoice' }).page()).data
     assert.equal(stored?.subject, 'Alpha')
@@ -160,8 +163,7 @@ suite('removing and sharing mail in the console', () => {
     await client.inboxes.send(inbox.id, { to: 'ann@one.example', threadId: echo, body: 'Yes.' })
     await show('Echo')
     const received = pane().getByRole('article', { name: 'Message from ann@stranger.example' })
-    await received.getByRole('button', { name: /Ann Other/ }).click()
-    await received.getByRole('button', { name: 'Remove', exact: true }).click()
+    await chooseInMenu(page, 'Remove', received)
     const asked = page.getByRole('dialog', { name: 'Permanently remove this message?' })
     await asked.getByText('cannot be restored').waitFor()
     await asked.getByRole('button', { name: 'Remove message' }).click()
