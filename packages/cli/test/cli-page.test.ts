@@ -17,7 +17,7 @@ test('the reference is current', () => {
 
 test('every example names an existing command and existing options', () => {
   const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, text = '']) => text)
-  const examples = blocks.join('').matchAll(/(?:^|[|(] ?)mailroom ([^|)\n#]*)/gm)
+  const examples = blocks.join('').matchAll(/(?:^|[|(] ?)(?:npx )?mailroom ([^|)\n#]*)/gm)
   let count = 0
   for (const [, line = ''] of examples) {
     checkExample(line.trim())

@@ -24,7 +24,8 @@ const PROBE_MS_MAX = 5_000
  */
 export async function runStdio(options: StdioOptions): Promise<void> {
   const { baseUrl, apiKey, inbox = null, isReadOnly = false } = options
-  const ended = once(process.stdin, 'close')
+  // A file as standard input, such as /dev/null, ends and is not closed.
+  const ended = Promise.race([once(process.stdin, 'end'), once(process.stdin, 'close')])
   const handle = serveStdio(
     async () => {
       const isSandbox = await findSandbox(options)

@@ -17,7 +17,7 @@ export function addRepositoryCommands(program: Command): void {
       .argument('[anything...]')
       .allowUnknownOption()
       .action(() => {
-        const fix = `In a checkout of Mailroom: npm ci, then "npm run -s mailroom -- ${name}".`
+        const fix = `In a checkout of Mailroom: npm ci, then "npx mailroom ${name}".`
         throw new Failure('failed', sentence, fix)
       })
   }
