@@ -210,6 +210,7 @@ export const inboxOperations = {
     tag: 'API keys',
     summary: 'Not supported: create a key for one inbox.',
     isForOtherClients: true,
+    isUnsupported: true,
     notes:
       'Always returns 403: a key covers the whole account. The route exists for clients that try to get a narrower key and keep their own after a 403.',
     auth: 'key',
@@ -224,6 +225,7 @@ export const inboxOperations = {
     tag: 'API keys',
     summary: 'Not supported: list the keys of one inbox.',
     isForOtherClients: true,
+    isUnsupported: true,
     notes:
       'Always returns 403: a key covers the whole account. The route exists for clients that try to get a narrower key and keep their own after a 403.',
     auth: 'key',
@@ -238,6 +240,7 @@ export const inboxOperations = {
     tag: 'API keys',
     summary: 'Not supported: revoke a key of one inbox.',
     isForOtherClients: true,
+    isUnsupported: true,
     notes:
       'Always returns 403: a key covers the whole account. The route exists for clients that try to get a narrower key and keep their own after a 403.',
     auth: 'key',

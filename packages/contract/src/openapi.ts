@@ -5,7 +5,7 @@ import { type ErrorCode, errorCodes } from './error-codes.ts'
 import { Event } from './events.ts'
 import { componentName, components } from './openapi-components.ts'
 import { type BodyMediaType, type Operation, tags } from './operation.ts'
-import { errorsOf, isBodyOptional, operationIds, operationOf } from './operations.ts'
+import { describedOperationIds, errorsOf, isBodyOptional, operationOf } from './operations.ts'
 import type { TObject } from './schema.ts'
 import { MAILBOX, portablePatterns, RULE, TRIMMED } from './text.ts'
 import {
@@ -19,7 +19,7 @@ export const API_VERSION = '1.0.0'
 
 /** A plain JSON object. `publicUrl` is the base URL of every path. */
 export function openApiDocument({ publicUrl }: { publicUrl: string }): JsonObject {
-  const all = operationIds.map(operationOf)
+  const all = describedOperationIds.map(operationOf)
   const shared = {
     parameters: shareRepeated('parameters', all.flatMap(parametersOf)),
     responses: shareRepeated(
@@ -28,7 +28,7 @@ export function openApiDocument({ publicUrl }: { publicUrl: string }): JsonObjec
     ),
   }
   const paths: Record<string, JsonObject> = {}
-  for (const id of operationIds) {
+  for (const id of describedOperationIds) {
     const operation = operationOf(id)
     const path = paths[operation.path] ?? {}
     path[operation.method.toLowerCase()] = operationObject(id, operation, shared)

@@ -86,6 +86,8 @@ export type Operation = {
   readonly isRateLimited: boolean
   /** Used only by other clients of this API; our SDKs and command line omit it. */
   readonly isForOtherClients?: true
+  /** Always refused; it exists for clients that expect the route, and is not in the descriptions. */
+  readonly isUnsupported?: true
   /** The description of each path parameter. */
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: TObject

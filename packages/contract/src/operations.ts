@@ -77,6 +77,15 @@ export const clientOperationIds = operationIds.filter(
   (id): id is ClientOperationId => !operationOf(id).isForOtherClients,
 )
 
+/** Operations in the descriptions of the API. */
+export type DescribedOperationId = {
+  [Id in OperationId]: Operations[Id] extends { readonly isUnsupported: true } ? never : Id
+}[OperationId]
+
+export const describedOperationIds = operationIds.filter(
+  (id): id is DescribedOperationId => !operationOf(id).isUnsupported,
+)
+
 type PathNames<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
   ? Name | PathNames<Rest>
   : never

@@ -134,6 +134,7 @@ export const podOperations = {
     tag: 'API keys',
     summary: 'Not supported: create a key for one pod.',
     isForOtherClients: true,
+    isUnsupported: true,
     notes:
       'Always returns 403: a key covers the whole account. The route exists for clients that try to get a narrower key and keep their own after a 403.',
     auth: 'key',
@@ -148,6 +149,7 @@ export const podOperations = {
     tag: 'API keys',
     summary: 'Not supported: list the keys of one pod.',
     isForOtherClients: true,
+    isUnsupported: true,
     notes:
       'Always returns 403: a key covers the whole account. The route exists for clients that try to get a narrower key and keep their own after a 403.',
     auth: 'key',
@@ -162,6 +164,7 @@ export const podOperations = {
     tag: 'API keys',
     summary: 'Not supported: revoke a key of one pod.',
     isForOtherClients: true,
+    isUnsupported: true,
     notes:
       'Always returns 403: a key covers the whole account. The route exists for clients that try to get a narrower key and keep their own after a 403.',
     auth: 'key',

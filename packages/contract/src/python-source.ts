@@ -155,7 +155,7 @@ type Method = {
   readonly doc: string
 }
 
-function methodOf(id: OperationId, types: PythonTypes): Method {
+export function methodOf(id: OperationId, types: PythonTypes): Method {
   const operation = operationOf(id)
   const answer = answerOf(id, operation, types)
   const all = argumentsOf(id, operation, types)

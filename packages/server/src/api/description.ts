@@ -15,12 +15,12 @@ import {
 } from '@mailroom/contract/openapi.ts'
 import { type Operation, type Tag, tags } from '@mailroom/contract/operation.ts'
 import {
+  type DescribedOperationId,
+  describedOperationIds,
   errorsOf,
-  type OperationId,
-  operationIds,
   operationOf,
-  pathNames,
 } from '@mailroom/contract/operations.ts'
+import { curlSample, pythonSample, typeScriptSample } from '@mailroom/contract/samples.ts'
 import { WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 import { escapeHtml, precompressed } from '#http/answer.ts'
 import type { Context, ServerOperationId } from '#http/handler.ts'
@@ -58,10 +58,10 @@ function madeOnce(make: () => string, headers: Readonly<Record<string, string>>)
   }
 }
 
-type Entry = { readonly id: OperationId; readonly operation: Operation }
+type Entry = { readonly id: DescribedOperationId; readonly operation: Operation }
 
 function docsPage(publicUrl: string): string {
-  const entries = operationIds.map((id): Entry => ({ id, operation: operationOf(id) }))
+  const entries = describedOperationIds.map((id): Entry => ({ id, operation: operationOf(id) }))
   const byTag = Map.groupBy(entries, ({ operation }) => operation.tag)
   const names = Object.keys(tags) as Tag[]
   const guides = guidesOf(publicUrl)
@@ -167,12 +167,17 @@ ${table('Path parameters', Object.entries(parameters ?? {}).map(pathField))}
 ${table('Query parameters', allFieldsOf(query))}
 ${table('Headers', headers)}
 ${table('Body', allFieldsOf(body))}
-<h4>curl</h4>${code(curlSample(operation, publicUrl))}
-${operation.isForOtherClients ? '' : `<h4>TypeScript</h4>${code(typeScriptSample(id, operation))}`}
+<h4>curl</h4>${code(curlSample(id, publicUrl))}
+${operation.isForOtherClients ? '' : clientSamples(id, publicUrl)}
 ${[success, ...(otherSuccess === undefined ? [] : [otherSuccess])].map(responseOf).join('')}
 <p>Errors: ${errorLinks(errorsOf(operation))}</p>
 </article>
 `
+}
+
+function clientSamples(id: DescribedOperationId, publicUrl: string): string {
+  const typeScript = code(typeScriptSample(id, publicUrl))
+  return `<h4>TypeScript</h4>${typeScript}<h4>Python</h4>${code(pythonSample(id, publicUrl))}`
 }
 
 function responseOf(success: Operation['success']): string {
@@ -280,123 +285,3 @@ td:first-child { width: 32% } td:nth-child(2) { width: 18% }
   :target { scroll-margin-top: 4rem }
 }
 `
-
-function curlSample(operation: Operation, publicUrl: string): string {
-  const { method, path, auth, body } = operation
-  const query = new URLSearchParams(Object.entries(requiredQuery(operation))).toString()
-  const url = `${publicUrl}${path}${query === '' ? '' : `?${query}`}`
-  const words = [`curl ${method === 'GET' ? '' : `-X ${method} `}'${url}'`]
-  if (auth === 'operator') words.push(`-H "Authorization: Bearer $MAILROOM_ADMIN_TOKEN"`)
-  else if (auth === 'approver') words.push(`-H "Authorization: Bearer $MAILROOM_APPROVER_TOKEN"`)
-  else if (auth !== 'none') words.push(`-H "Authorization: Bearer $MAILROOM_API_KEY"`)
-  if (operation.needsIdempotencyKey) words.push(`-H "Idempotency-Key: $(uuidgen)"`)
-  if (body) {
-    words.push(`-H 'Content-Type: application/json'`)
-    words.push(`-d '${JSON.stringify(bodyExample(body))}'`)
-  }
-  return words.join(' \\\n  ')
-}
-
-export function typeScriptSample(id: OperationId, operation: Operation): string {
-  if (id === 'events.stream') {
-    return 'for await (const event of client.events.follow()) console.log(event.event)'
-  }
-  const { body, success } = operation
-  const query = requiredQuery(operation)
-  const input = body === undefined ? query : bodyExample(body)
-  const args = [
-    ...sampleNames(operation.path),
-    ...(Object.keys(input).length === 0 ? [] : [literal(input)]),
-  ]
-  const call = `client.${id}(${args.join(', ')})`
-  if (isListing(operation)) return `for await (const item of ${call}) console.log(item)`
-  return success.status === 204 ? `await ${call}` : `const result = await ${call}`
-}
-
-export function sampleNames(path: string): string[] {
-  const segments = path.split('/')
-  return pathNames(path).map((name) => {
-    if (name !== 'id' && name !== 'idOrClientId') return name
-    const [collection = ''] = segments.slice(segments.indexOf(`{${name}}`) - 1)
-    const words = singular(collection).split('-')
-    return `${words.map((word, index) => (index === 0 ? word : capital(word))).join('')}Id`
-  })
-}
-
-const singular = (word: string) => word.replace(/(?<=x|s)es$|s$/, '')
-const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1)
-
-function isListing({ query }: Operation): boolean {
-  return (query?.properties as Properties | undefined)?.limit?.default !== undefined
-}
-
-function literal(value: unknown): string {
-  const json = JSON.stringify(value, null, 2).replaceAll(/^(\s*)"(\w+)":/gm, '$1$2:')
-  return json.replaceAll(/"((?:[^"\\']|\\n)*)"/g, "'$1'")
-}
-
-type FieldSchema = {
-  type?: string | readonly string[]
-  enum?: readonly unknown[]
-  default?: unknown
-}
-type Properties = Readonly<Record<string, FieldSchema>>
-type ObjectSchema = { properties?: Record<string, unknown>; required?: readonly string[] }
-
-const textExamples: Readonly<Record<string, string>> = {
-  name: 'Support',
-  clientId: 'tenant-1',
-  mailboxName: 'support',
-  displayName: 'Support',
-  from: 'ann@example.com',
-  to: 'bob@example.com',
-  address: 'bob@example.com',
-  url: 'https://agent.example.com/mail',
-  subject: 'Hello',
-  body: 'How are you?',
-  text: 'How are you?',
-  value: 'friend.example',
-  apiKey: '$MAILROOM_API_KEY',
-  clientName: 'mailroom on laptop',
-}
-
-const requiredExamples: Readonly<Record<string, unknown>> = {
-  contentType: 'text/plain',
-  data: 'SGVsbG8=',
-  digest: 'DIGEST',
-  domain: 'example.com',
-  filename: 'hello.txt',
-  items: [{ id: 'REVIEW_ID', digest: 'DIGEST' }],
-  leaseSeconds: 60,
-  message: 'The sandbox needs an example.',
-  owner: 'worker 1',
-  podId: null,
-  q: 'invoice',
-  requestId: 'REQUEST_ID',
-  type: 'idea',
-}
-
-function bodyExample({ properties = {}, required = [] }: ObjectSchema): Record<string, unknown> {
-  const example: Record<string, unknown> = {}
-  for (const [name, property] of Object.entries(properties)) {
-    const field = property as FieldSchema
-    if (field.default !== undefined) continue
-    if (field.type === 'boolean') example[name] = true
-    else if (field.enum) example[name] = field.enum[0]
-    else if (textExamples[name] !== undefined) example[name] = textExamples[name]
-    else if (required.includes(name)) example[name] = requiredExampleOf(name)
-  }
-  return example
-}
-
-function requiredQuery({ query }: Operation): Record<string, string> {
-  const { properties = {}, required = [] }: ObjectSchema = query ?? {}
-  const names = required.filter((name) => (properties as Properties)[name]?.default === undefined)
-  return Object.fromEntries(names.map((name) => [name, String(requiredExampleOf(name))]))
-}
-
-function requiredExampleOf(name: string): unknown {
-  const example = requiredExamples[name]
-  if (example === undefined) throw new Error(`There is no example of the field ${name}.`)
-  return example
-}
