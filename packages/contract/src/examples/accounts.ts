@@ -1,7 +1,7 @@
 // Examples of requests: accounts.
 
-import type { Account } from '../accounts.ts'
-import type { ApiKey } from '../api-keys.ts'
+import type { Account } from '#accounts.ts'
+import type { ApiKey } from '#api-keys.ts'
 import type { SomeExamples } from './example.ts'
 
 const account: Account = {

@@ -1,6 +1,6 @@
 // Examples of requests: console.
 
-import type { Session } from '../sessions.ts'
+import type { Session } from '#sessions.ts'
 import type { SomeExamples } from './example.ts'
 
 const session: Session = {

@@ -1,6 +1,6 @@
 // Examples of requests: domains.
 
-import type { Domain } from '../domains.ts'
+import type { Domain } from '#domains.ts'
 import type { SomeExamples } from './example.ts'
 
 const domain: Domain = {

@@ -1,6 +1,6 @@
 // Examples of requests: drafts.
 
-import type { Draft } from '../drafts.ts'
+import type { Draft } from '#drafts.ts'
 import type { SomeExamples } from './example.ts'
 
 const draft: Draft = {

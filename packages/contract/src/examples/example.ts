@@ -7,7 +7,7 @@ import type {
   PathOf,
   QueryOf,
   ResponseOf,
-} from '../operations.ts'
+} from '#operations.ts'
 
 /**
  * All examples belong to one story, in which an id always means the same thing. "…" replaces the

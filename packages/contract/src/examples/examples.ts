@@ -1,6 +1,6 @@
 // The example of every operation.
 
-import type { DescribedOperationId } from '../operations.ts'
+import type { DescribedOperationId } from '#operations.ts'
 import { accountExamples } from './accounts.ts'
 import { consoleExamples } from './console.ts'
 import { domainExamples } from './domains.ts'

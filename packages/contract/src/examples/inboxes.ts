@@ -1,7 +1,7 @@
 // Examples of requests: inboxes.
 
-import type { Inbox } from '../inboxes.ts'
-import type { Pod } from '../pods.ts'
+import type { Inbox } from '#inboxes.ts'
+import type { Pod } from '#pods.ts'
 import type { SomeExamples } from './example.ts'
 
 const pod: Pod = {

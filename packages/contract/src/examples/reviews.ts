@@ -1,7 +1,7 @@
 // Examples of requests: reviews.
 
-import type { Approver } from '../approvers.ts'
-import type { Review } from '../reviews.ts'
+import type { Approver } from '#approvers.ts'
+import type { Review } from '#reviews.ts'
 import type { SomeExamples } from './example.ts'
 
 const approver: Approver = {

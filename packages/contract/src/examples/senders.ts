@@ -1,8 +1,8 @@
 // Examples of requests: senders.
 
-import type { QuarantinedMessage } from '../quarantine.ts'
-import type { SenderRule } from '../sender-rules.ts'
-import type { Suppression } from '../suppressions.ts'
+import type { QuarantinedMessage } from '#quarantine.ts'
+import type { SenderRule } from '#sender-rules.ts'
+import type { Suppression } from '#suppressions.ts'
 import type { SomeExamples } from './example.ts'
 
 const suppression: Suppression = {

@@ -1,6 +1,6 @@
 // Examples of requests: sending.
 
-import type { Message } from '../messages.ts'
+import type { Message } from '#messages.ts'
 import type { SomeExamples } from './example.ts'
 
 const reminder: Message = {

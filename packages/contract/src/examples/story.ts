@@ -1,6 +1,6 @@
 // The received message that several files of examples show.
 
-import type { Message } from '../messages.ts'
+import type { Message } from '#messages.ts'
 
 export const message: Message = {
   id: 'msg_01m8ngkys8e00889s3j884tds1',

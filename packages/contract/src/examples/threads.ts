@@ -1,6 +1,6 @@
 // Examples of requests: threads.
 
-import type { Thread } from '../threads.ts'
+import type { Thread } from '#threads.ts'
 import type { SomeExamples } from './example.ts'
 import { message } from './story.ts'
 

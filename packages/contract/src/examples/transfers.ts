@@ -1,7 +1,7 @@
 // Examples of requests: transfers.
 
-import type { Erasure } from '../erasures.ts'
-import type { Export, Import } from '../transfers.ts'
+import type { Erasure } from '#erasures.ts'
+import type { Export, Import } from '#transfers.ts'
 import type { SomeExamples } from './example.ts'
 
 const done: Export = {

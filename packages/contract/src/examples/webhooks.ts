@@ -1,6 +1,6 @@
 // Examples of requests: webhooks.
 
-import type { Webhook, WebhookDelivery } from '../webhooks.ts'
+import type { Webhook, WebhookDelivery } from '#webhooks.ts'
 import type { SomeExamples } from './example.ts'
 
 const webhook: Webhook = {
