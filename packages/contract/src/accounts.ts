@@ -4,7 +4,7 @@ import { NewApiKey } from './api-keys.ts'
 import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { count, line, oneOf, retentionDays, text, time } from './text.ts'
+import { count, line, oneOf, retentionDays, text, time, undoBounds } from './text.ts'
 import { filterModes, plans } from './vocabulary.ts'
 
 const NAME_LENGTH_MAX = 200
@@ -46,6 +46,12 @@ const keptDays = retentionDays(
   'Messages are removed this many days after they were stored, unless their pod or inbox has its own setting; null to keep them.',
 )
 
+const undoSeconds = Type.Integer({
+  ...undoBounds,
+  description:
+    'Every send waits this many seconds as a scheduled message, which can be cancelled. 0 sends immediately. Inboxes may have their own setting.',
+})
+
 export const OwnAccount = Type.Object(
   {
     id: text('Assigned by the service.'),
@@ -54,6 +60,7 @@ export const OwnAccount = Type.Object(
     inboxLimit: count('How many inboxes the plan allows, over all pods.'),
     filterMode,
     retentionDays: keptDays,
+    undoSeconds,
     createdAt: time('When the account was created.'),
   },
   { description: 'The account that a key belongs to.' },
@@ -61,7 +68,11 @@ export const OwnAccount = Type.Object(
 export type OwnAccount = Static<typeof OwnAccount>
 
 const UpdateOwnAccount = Type.Object(
-  { filterMode: Type.Optional(filterMode), retentionDays: Type.Optional(keptDays) },
+  {
+    filterMode: Type.Optional(filterMode),
+    retentionDays: Type.Optional(keptDays),
+    undoSeconds: Type.Optional(undoSeconds),
+  },
   { additionalProperties: false },
 )
 
@@ -150,7 +161,7 @@ export const accountOperations = {
     tag: 'Account',
     summary: 'Update the account.',
     notes:
-      'Omitted fields stay unchanged; at least one is required. With the filter mode allowlist, only mail from allowed senders reaches an inbox; all other mail is quarantined. The change applies to mail that arrives from now on. An approver may change the filter mode; retentionDays requires a key.',
+      'Omitted fields stay unchanged; at least one is required. With the filter mode allowlist, only mail from allowed senders reaches an inbox; all other mail is quarantined. The change applies to mail that arrives from now on. An approver may change the filter mode; retentionDays and undoSeconds require a key.',
     auth: 'key-or-approver',
     isRateLimited: true,
     body: UpdateOwnAccount,

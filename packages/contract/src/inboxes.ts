@@ -15,6 +15,7 @@ import {
   retentionDays,
   text,
   time,
+  undoBounds,
 } from './text.ts'
 import { COUNTED_MAX } from './vocabulary.ts'
 
@@ -23,6 +24,13 @@ const DISPLAY_NAME_LENGTH_MAX = 200
 const keptDays = retentionDays(
   'Messages are removed this many days after they were stored; null to use the setting of the pod or the account.',
 )
+
+const undoSeconds = Type.Unsafe<number | null>({
+  type: ['integer', 'null'],
+  ...undoBounds,
+  description:
+    'Every send waits this many seconds as a scheduled message, which can be cancelled. 0 sends immediately; null uses the setting of the account.',
+})
 
 const inboxProperties = {
   id: text('Assigned by the service.'),
@@ -43,6 +51,7 @@ const inboxProperties = {
     'The effective retention in days: the setting of the inbox, else of its pod, else of the account. Null if messages are kept forever.',
   ),
   expiresAt: nullableTime('When the inbox deletes itself with all its mail; null if never.'),
+  undoSeconds,
   metadata: shownMetadata,
   createdAt: time('When the inbox was created.'),
 }
@@ -93,6 +102,7 @@ const CreateInbox = Type.Object(
     webhookUrl,
     retentionDays: Type.Optional(keptDays),
     expiresAt: Type.Optional(expiresAt),
+    undoSeconds: Type.Optional(undoSeconds),
     metadata: newMetadata,
   },
   { additionalProperties: false },
@@ -109,6 +119,7 @@ const UpdateInbox = Type.Object(
     webhookUrl,
     retentionDays: Type.Optional(keptDays),
     expiresAt: Type.Optional(expiresAt),
+    undoSeconds: Type.Optional(undoSeconds),
     metadata: metadataChange,
   },
   { additionalProperties: false },

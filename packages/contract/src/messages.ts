@@ -334,7 +334,7 @@ export const Message = Type.Object(
     }),
     labels: shownLabels,
     scheduledAt: nullableTime(
-      'Outbound only: the scheduled time of the message, if the send requested one.',
+      'Outbound only: the scheduled time of the message, if sendAt or undoSeconds set one.',
     ),
     createdAt: time('When the message was received or accepted for sending.'),
   },

@@ -296,7 +296,7 @@ export const SentMessage = Type.Object(
     direction: oneOf(messageDirections, 'Always outbound.'),
     createdAt: time('When the message was accepted for sending.'),
     scheduledAt: Type.Optional(
-      time('When the message is to be sent; only if the request had sendAt.'),
+      time('When the message is to be sent, if it is scheduled by sendAt or by undoSeconds.'),
     ),
     hold: Type.Optional(Hold),
   },

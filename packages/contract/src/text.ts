@@ -135,6 +135,9 @@ export function retentionDays(description: string): TUnsafe<number | null> {
   })
 }
 
+const UNDO_SECONDS_MAX = 600
+export const undoBounds = { minimum: 0, maximum: UNDO_SECONDS_MAX } as const
+
 /**
  * One mailbox: a bare address, or `Name <address>` for its address. The schema has no format
  * `email`, because generated clients would reject the second form. The server validates the address.

@@ -168,6 +168,7 @@ class InboxesMethods(MoreOfInboxes):
         webhook_url: str | None = None,
         retention_days: int | None = None,
         expires_at: str | None = None,
+        undo_seconds: int | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> ChangedInbox:
         """Create an inbox.
@@ -183,7 +184,7 @@ class InboxesMethods(MoreOfInboxes):
         return await self._json("inboxes.create", body={"mailboxName": mailbox_name,
             "displayName": display_name, "podId": pod_id, "domain": domain,
             "webhookUrl": webhook_url, "retentionDays": retention_days, "expiresAt": expires_at,
-            "metadata": metadata})
+            "undoSeconds": undo_seconds, "metadata": metadata})
 
     def list(
         self,
@@ -248,6 +249,7 @@ class InboxesMethods(MoreOfInboxes):
         webhook_url: str | None | NotGiven = NOT_GIVEN,
         retention_days: int | None | NotGiven = NOT_GIVEN,
         expires_at: str | None | NotGiven = NOT_GIVEN,
+        undo_seconds: int | None | NotGiven = NOT_GIVEN,
         metadata: Mapping[str, str | None] | None | NotGiven = NOT_GIVEN,
     ) -> ChangedInbox:
         """Update an inbox.
@@ -260,7 +262,8 @@ class InboxesMethods(MoreOfInboxes):
         """
         return await self._json("inboxes.update", path={"id": inbox_id},
             body={"displayName": display_name, "webhookUrl": webhook_url,
-            "retentionDays": retention_days, "expiresAt": expires_at, "metadata": metadata})
+            "retentionDays": retention_days, "expiresAt": expires_at, "undoSeconds": undo_seconds,
+            "metadata": metadata})
 
     async def delete(
         self,
@@ -1636,18 +1639,19 @@ class AccountMethods(Namespace):
         *,
         filter_mode: Literal["none", "allowlist"] | NotGiven = NOT_GIVEN,
         retention_days: int | None | NotGiven = NOT_GIVEN,
+        undo_seconds: int | NotGiven = NOT_GIVEN,
     ) -> OwnAccount:
         """Update the account.
 
         Omitted fields stay unchanged; at least one is required. With the filter mode allowlist,
         only mail from allowed senders reaches an inbox; all other mail is quarantined. The
         change applies to mail that arrives from now on. An approver may change the filter mode;
-        retentionDays requires a key.
+        retentionDays and undoSeconds require a key.
 
         Specific error codes: approver_required, forbidden.
         """
         return await self._json("account.update", body={"filterMode": filter_mode,
-            "retentionDays": retention_days})
+            "retentionDays": retention_days, "undoSeconds": undo_seconds})
 
 
 class QuarantineMethods(Namespace):

@@ -442,6 +442,10 @@ class _ChangedInboxRequired(TypedDict):
     """
     expiresAt: str | None
     """When the inbox deletes itself with all its mail; null if never."""
+    undoSeconds: int | None
+    """Every send waits this many seconds as a scheduled message, which can be cancelled. 0 sends
+    immediately; null uses the setting of the account.
+    """
     metadata: Dict[str, str]
     """Text values by key, stored for the client."""
     createdAt: str
@@ -1385,6 +1389,10 @@ class Inbox(TypedDict):
     """
     expiresAt: str | None
     """When the inbox deletes itself with all its mail; null if never."""
+    undoSeconds: int | None
+    """Every send waits this many seconds as a scheduled message, which can be cancelled. 0 sends
+    immediately; null uses the setting of the account.
+    """
     metadata: Dict[str, str]
     """Text values by key, stored for the client."""
     createdAt: str
@@ -1834,7 +1842,7 @@ class Message(TypedDict):
     labels: List[str]
     """Labels, sorted."""
     scheduledAt: str | None
-    """Outbound only: the scheduled time of the message, if the send requested one."""
+    """Outbound only: the scheduled time of the message, if sendAt or undoSeconds set one."""
     createdAt: str
     """When the message was received or accepted for sending."""
 
@@ -1900,6 +1908,10 @@ class OwnAccount(TypedDict):
     retentionDays: int | None
     """Messages are removed this many days after they were stored, unless their pod or inbox has its
     own setting; null to keep them.
+    """
+    undoSeconds: int
+    """Every send waits this many seconds as a scheduled message, which can be cancelled. 0 sends
+    immediately. Inboxes may have their own setting.
     """
     createdAt: str
     """When the account was created."""
@@ -2756,7 +2768,7 @@ class SentMessage(_SentMessageRequired, total=False):
     """A message that was accepted for sending."""
 
     scheduledAt: str
-    """When the message is to be sent; only if the request had sendAt."""
+    """When the message is to be sent, if it is scheduled by sendAt or by undoSeconds."""
     hold: SentMessageHold
     """The message is held until a person approves it. Do not send it again."""
 

@@ -59,6 +59,7 @@ function makeAccount(
     plan,
     filterMode: 'none',
     retentionDays: null,
+    undoSeconds: 0,
     createdAtMs: nowMs,
   }
   return {

@@ -2,7 +2,7 @@ import type { OwnAccount } from '@mailroom/contract/accounts.ts'
 import type { FilterMode, SenderRuleType } from '@mailroom/contract/vocabulary.ts'
 import { POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
 import { getAccount } from '#accounts/accounts.ts'
-import { type Account, inboxesAllowed, setAccountRetention } from '#accounts/store/accounts.ts'
+import { type Account, inboxesAllowed, setAccountSettings } from '#accounts/store/accounts.ts'
 import type { Actor } from '#accounts/store/actor.ts'
 import { findPod } from '#accounts/store/pods.ts'
 import type { HandlersOf } from '#http/handler.ts'
@@ -61,16 +61,15 @@ export function senderRuleHandlers(deps: Store): HandlersOf<'senderRules'> & Han
       return { status: 'received' }
     },
     'account.update': async ({ body }, { accountId, actor }) => {
-      const { filterMode: mode, retentionDays } = body
-      if (mode === undefined && retentionDays === undefined) {
-        throw wrongField('filterMode', 'is required, or retentionDays')
+      const { filterMode: mode, ...settings } = body
+      const hasSettings = Object.keys(settings).length > 0
+      if (mode === undefined && !hasSettings) {
+        throw wrongField('filterMode', 'is required, or retentionDays or undoSeconds')
       }
       // Retention removes mail, which an approver may not do.
-      if (retentionDays !== undefined && actor.kind === 'approver') throw problem('forbidden')
+      if (hasSettings && actor.kind === 'approver') throw problem('forbidden')
       if (mode !== undefined) await setFilterMode(deps, { accountId, actor, mode })
-      if (retentionDays !== undefined) {
-        await deps.db.write(setAccountRetention, { accountId, retentionDays })
-      }
+      if (hasSettings) await deps.db.write(setAccountSettings, { accountId, ...settings })
       return presentOwnAccount(await getAccount(deps, { accountId }))
     },
   }

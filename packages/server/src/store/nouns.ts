@@ -51,6 +51,7 @@ export const accounts = columns({
   filterMode: word<FilterMode>()('filter_mode').defaulted().internal(),
   /** Days until mail is removed; null keeps mail forever. */
   retentionDays: int('retention_days').nullable().internal(),
+  undoSeconds: int('undo_seconds').defaulted().internal(),
   createdAtMs: time('created_at'),
 })
 export type Account = Fields<typeof accounts>
@@ -160,6 +161,8 @@ export const inboxes = columns({
   retentionDays: int('retention_days').nullable().editable(),
   /** Null if the inbox never expires. */
   expiresAtMs: time('expires_at').nullable().editable(),
+  /** Null for the setting of the account. */
+  undoSeconds: int('undo_seconds').nullable().editable(),
   metadata,
   createdAtMs: time('created_at'),
 })

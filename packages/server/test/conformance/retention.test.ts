@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setAccountRetention } from '#accounts/store/accounts.ts'
+import { setAccountSettings } from '#accounts/store/accounts.ts'
 import { changePod } from '#accounts/store/pods.ts'
 import { storeReceived } from '#inbound/receive/store/receive-messages.ts'
 import { changeInbox } from '#inboxes/store/change-inboxes.ts'
@@ -77,7 +77,7 @@ onEachEngine('retention', (engine) => {
     const effective = async () =>
       (await findShownInbox(db, accountId, inboxId))?.effectiveRetentionDays
     assert.equal(await effective(), null)
-    await db.write(setAccountRetention, { accountId, retentionDays: 5 })
+    await db.write(setAccountSettings, { accountId, retentionDays: 5 })
     assert.equal(await effective(), 5)
     await db.write(changePod, { accountId, pod: podId, retentionDays: 15 })
     assert.equal(await effective(), 15)

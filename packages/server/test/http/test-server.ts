@@ -102,6 +102,7 @@ const person: SignedIn = {
     plan: 'free',
     filterMode: 'none',
     retentionDays: null,
+    undoSeconds: 0,
     createdAtMs: 0,
   },
   key: {

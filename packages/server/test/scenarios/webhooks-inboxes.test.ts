@@ -41,6 +41,7 @@ onEachEngine('webhooks of inboxes', (engine) => {
       'metadata',
       'podId',
       'retentionDays',
+      'undoSeconds',
       'unreadThreads',
       'webhookUrl',
     ])

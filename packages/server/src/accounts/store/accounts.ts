@@ -15,16 +15,22 @@ export function inboxesAllowed(plan: Plan): number {
   return INBOXES_MAX[plan]
 }
 
-export const setAccountRetention = transaction({
-  name: 'setAccountRetention',
+/** Undefined settings stay unchanged. */
+export const setAccountSettings = transaction({
+  name: 'setAccountSettings',
   accountOf: ({ accountId }) => accountId,
   async run(
     tx: Tx,
-    { accountId, retentionDays }: { accountId: string; retentionDays: number | null },
+    {
+      accountId,
+      ...settings
+    }: Partial<Pick<Account, 'retentionDays' | 'undoSeconds'>> & {
+      accountId: string
+    },
   ): Promise<void> {
     await tx.query
       .updateTable('accounts')
-      .set({ retention_days: retentionDays })
+      .set(accounts.write(settings))
       .where('id', '=', accountId)
       .execute()
   },

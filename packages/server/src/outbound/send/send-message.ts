@@ -202,7 +202,8 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
   const found = await findCheck(deps, input, { ...attempt, recipients })
   const isHeld = reasons.length > 0
   const holdAbovePerHour = isHeld ? null : (judgement?.holdAbovePerHour ?? null)
-  const isWaiting = isHeld || input.sendAtMs !== null
+  const release = isHeld ? heldRelease(input) : releaseOf(input, sender, found.nowMs)
+  const isWaiting = isHeld || release.releaseAtMs !== null
   const check = { ...found, holdAbovePerHour, isWaiting, isHeld }
   if (isWaiting && (await deps.storageQuota.isFull(input.accountId))) {
     // The same request may have been accepted since the check, and may have filled the storage.
@@ -221,7 +222,25 @@ async function trySend(deps: SendDeps, input: SendMessage, attempt: Attempt): Pr
     composition,
     judgement,
     reasons,
+    release,
   })
+}
+
+type Release = {
+  /** Null if the message is sent as soon as it is accepted or approved. */
+  releaseAtMs: number | null
+  isForUndo: boolean
+}
+
+/** After an approval, a message does not wait for `undoSeconds`: a person has just decided. */
+function heldRelease({ sendAtMs }: SendMessage): Release {
+  return { releaseAtMs: sendAtMs, isForUndo: false }
+}
+
+function releaseOf({ sendAtMs }: SendMessage, { inbox, account }: Sender, nowMs: number): Release {
+  const undoAtMs = nowMs + (inbox.undoSeconds ?? account.undoSeconds) * SECOND_MS
+  if (undoAtMs <= Math.max(nowMs, sendAtMs ?? 0)) return { releaseAtMs: sendAtMs, isForUndo: false }
+  return { releaseAtMs: undoAtMs, isForUndo: true }
 }
 
 /** The ids are fixed before the first attempt, so that every attempt sends the same message. */
@@ -238,6 +257,7 @@ type Accepting = {
   composition: Composition
   judgement: SendJudgement | null
   reasons: HoldReason[]
+  release: Release
 }
 
 async function acceptSend(
@@ -245,13 +265,12 @@ async function acceptSend(
   input: SendMessage,
   accepting: Accepting,
 ): Promise<Outcome> {
-  const { ids, attempt, addressees, check, composition, judgement, reasons } = accepting
+  const { ids, attempt, addressees, check, composition, judgement, reasons, release } = accepting
   const { messageId, rfcMessageId } = ids
   const { sender } = attempt
   const { inbox } = sender
   const { to, bcc, recipients } = addressees
   const made = { messageId, rfcMessageId, nowMs: check.use.nowMs }
-  const releaseAtMs = input.sendAtMs
   const isHeld = reasons.length > 0
   const { isWaiting } = check
   // Attachments are hashed before composing, which may free them.
@@ -277,7 +296,8 @@ async function acceptSend(
   const judged = { inbox, recipients, messageId, decision, reasons, nowMs: made.nowMs } as const
   const isReply = attempt.replied !== null
   const { hasUnsubscribe, isAutomatic, headers } = input
-  const traits = { isReply, hasUnsubscribe, isAutomatic }
+  const forwardedThreadId = input.forwarded?.threadId ?? null
+  const traits = { isReply, hasUnsubscribe, isAutomatic, forwardedThreadId }
   const envelope = { recipients, needsSmtpUtf8, headers: [...headers], attachments, ...traits }
   const outcome = await withRawBytes(deps, raw, {
     write: (row) =>
@@ -300,7 +320,7 @@ async function acceptSend(
               created_at: made.nowMs,
               recipients,
             }),
-        waiting: isWaiting ? { envelope, releaseAtMs, hold } : null,
+        waiting: isWaiting ? { envelope, ...release, hold } : null,
         audit: judgement === null ? null : auditOfSend(deps, judged),
         loopEventId: deps.makeId('evt'),
       }),

@@ -22,10 +22,9 @@ async function readJudged(deps: SendDeps, due: Due): Promise<JudgedMessage> {
   const message = await readWhole(deps, due)
   const raw = await readRawBytes(deps, message.rawId)
   const { to, cc, bcc, replyTo, names, subject, bodyText: text, bodyHtml: html } = message
-  const { headers, isReply, attachments: composed } = due.envelope
+  const { headers, isReply, attachments: composed, forwardedThreadId = null } = due.envelope
   const attachments = composed.length === 0 ? [] : await readFiles(deps, raw, composed)
-  // Forwarded messages cannot be scheduled.
-  const threads = { threadId: isReply ? message.threadId : null, forwardedThreadId: null }
+  const threads = { threadId: isReply ? message.threadId : null, forwardedThreadId }
   return { to, cc, bcc, replyTo, names, subject, text, html, headers, attachments, ...threads }
 }
 

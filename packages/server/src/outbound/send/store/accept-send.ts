@@ -11,6 +11,7 @@ import type { NewRow, Tx } from '#store/tables.ts'
 import {
   type AllowedSend,
   checkSend,
+  countCold,
   countRate,
   countSend,
   reportLoop,
@@ -87,7 +88,9 @@ async function checkAndInsert(tx: Tx, input: SendInput): Promise<SendOutcome> {
     thread_id: input.thread.id,
     pod_id: input.podId,
   }
-  if (input.waiting.hold !== null) await countRate(tx, input, checked)
+  const { hold, isForUndo } = input.waiting
+  if (hold !== null || isForUndo) await countRate(tx, input, checked)
+  if (isForUndo) await countCold(tx, input, checked)
   await insertWaiting(tx, message, { ...input.waiting, nowMs: use.nowMs })
   return { kind: 'waiting', answer }
 }

@@ -205,12 +205,19 @@ export async function countRate(
 }
 
 export async function countSend(tx: Tx, input: LimitCheck, allowed: AllowedSend): Promise<void> {
-  const { accountId, nowMs, inboxId } = input
-  const { thread, automaticTimes, newColdRecipients } = allowed
+  const { thread, automaticTimes } = allowed
   if (!input.isCounted) await countRate(tx, input, allowed)
   if (thread !== null && automaticTimes !== null) {
     await updateTimes(tx, { threadId: thread.id, times: JSON.stringify(automaticTimes) })
   }
+  await countCold(tx, input, allowed)
+}
+
+export async function countCold(
+  tx: Tx,
+  { accountId, nowMs, inboxId }: Pick<LimitCheck, 'accountId' | 'nowMs' | 'inboxId'>,
+  { newColdRecipients }: AllowedSend,
+): Promise<void> {
   if (newColdRecipients.length === 0) return
   const day = utcDay(nowMs)
   for (const key of newColdRecipients) {

@@ -44,12 +44,16 @@ export type WaitingEnvelope = {
   isReply: boolean
   hasUnsubscribe: boolean
   isAutomatic: boolean
+  /** Absent in sends that were accepted by earlier versions. */
+  forwardedThreadId?: string | null
 }
 
 export type NewWaiting = {
   envelope: WaitingEnvelope
   /** Null if the send is released as soon as it is approved. */
   releaseAtMs: number | null
+  /** Whether the send waits only so that it can be cancelled. It is counted when it is accepted. */
+  isForUndo: boolean
   hold: NewHold | null
 }
 
@@ -59,7 +63,7 @@ export async function insertWaiting(
   message: MessageIds,
   waiting: NewWaiting & { nowMs: number },
 ): Promise<void> {
-  const { envelope, releaseAtMs, hold, nowMs } = waiting
+  const { envelope, releaseAtMs, isForUndo, hold, nowMs } = waiting
   await tx.query
     .insertInto('waiting_sends')
     .values({
@@ -68,7 +72,7 @@ export async function insertWaiting(
       inbox_id: message.inbox_id,
       release_at: releaseAtMs,
       review_id: hold?.reviewId ?? null,
-      is_counted: hold === null ? 0 : 1,
+      is_counted: hold !== null || isForUndo ? 1 : 0,
       envelope: JSON.stringify(envelope),
       created_at: nowMs,
     })
