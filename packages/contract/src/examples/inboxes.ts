@@ -20,6 +20,7 @@ const inbox: Inbox = {
   displayName: 'Acme Agent',
   retentionDays: null,
   expiresAt: null,
+  undoSeconds: null,
   metadata: { team: 'billing' },
   createdAt: '2026-11-30T06:00:02.246Z',
   webhookUrl: null,
