@@ -21,6 +21,9 @@ COPY packages/smtp/package.json packages/smtp/
 # Install scripts are skipped: the only one tests esbuild, which works without it.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY packages packages
+# The service shows its documentation.
+COPY docs docs
+COPY README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md CHANGELOG.md ./
 # The console is bundled in this stage, so that the bundler is not in the final image.
 RUN node packages/console/build.ts \
  && rm -rf node_modules/esbuild node_modules/@esbuild node_modules/node-linux-* node_modules/.bin/node node_modules/.bin/esbuild node_modules/.cache

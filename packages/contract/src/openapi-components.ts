@@ -29,6 +29,7 @@ import {
   Invite,
   Message,
 } from './messages.ts'
+import type { Operation } from './operation.ts'
 import { Pairing, StartedPairing } from './pairings.ts'
 import { Pod } from './pods.ts'
 import {
@@ -135,4 +136,20 @@ const names = new Map<unknown, string>(
 
 export function componentName(schema: unknown): string | undefined {
   return names.get(originalOf(schema))
+}
+
+/** The named objects of the operations, and of these objects, sorted by name. */
+export function objectNamesOf(operations: readonly Operation[]): string[] {
+  const found = new Set<string>()
+  const visit = (schema: unknown): void => {
+    if (typeof schema !== 'object' || schema === null) return
+    const name = componentName(schema)
+    if (name !== undefined && found.has(name)) return
+    if (name !== undefined) found.add(name)
+    for (const inner of Object.values(schema)) visit(inner)
+  }
+  for (const { query, body, success, otherSuccess } of operations) {
+    for (const one of [query, body, success, otherSuccess]) visit(one)
+  }
+  return [...found].sort()
 }

@@ -30,6 +30,11 @@ export const tags = {
 } as const
 export type Tag = keyof typeof tags
 
+/** The name of a tag in URLs: `exports-and-imports`. */
+export function slugOf(tag: Tag): string {
+  return tag.toLowerCase().replaceAll(' ', '-')
+}
+
 /**
  * Credentials of an operation: `key` is an account's API key, `approver` an approver's token,
  * `key-or-approver` either, `key-or-signature` a key or a signed URL,

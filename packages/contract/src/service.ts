@@ -52,7 +52,7 @@ export const serviceOperations = {
     method: 'GET',
     path: '/docs',
     tag: 'Service',
-    summary: 'Get the reference page.',
+    summary: 'Get the first page of the documentation.',
     auth: 'none',
     isRateLimited: false,
     success: { status: 200, description: 'One page of HTML.', mediaType: 'text/html' },
@@ -63,6 +63,8 @@ export const serviceOperations = {
     path: '/llms.txt',
     tag: 'Service',
     summary: 'Get the overview for language models.',
+    notes:
+      'It links the reference in parts, `/llms/{topic}.md`, and the guides, `/docs/{guide}.md`.',
     auth: 'none',
     isRateLimited: false,
     success: { status: 200, description: 'One page of Markdown.', mediaType: 'text/plain' },

@@ -1,5 +1,5 @@
-// The reference page in a browser: its contents and its search lead to operations, it requests nothing from other
-// hosts, fits a phone, and axe finds no serious fault in it in either theme. With MAILROOM_SCREENSHOTS its
+// The documentation in a browser: its contents and its search lead to operations and guides, it requests nothing
+// from other hosts, fits a phone, and axe finds no serious fault in it in either theme. With MAILROOM_SCREENSHOTS its
 // screenshots go to that folder.
 
 import assert from 'node:assert/strict'
@@ -15,13 +15,17 @@ import {
   openConsoleWorld,
 } from '#test/browser/console-world.ts'
 
-/** One operation of each form, because axe takes half a minute for all of them. */
-const PARTS = {
-  include: ['nav', '#authentication', '#inboxes\\.send', '#events\\.webSocket', '#errors'],
-}
+/** One page of each form. */
+const PAGES = [
+  '/docs',
+  '/docs/api/events',
+  '/docs/api/errors',
+  '/docs/quickstart',
+  '/docs/search?q=send',
+]
 const folder = process.env.MAILROOM_SCREENSHOTS
 
-suite('the reference page', () => {
+suite('the documentation', () => {
   let world: ConsoleWorld
 
   before(async () => {
@@ -38,105 +42,111 @@ suite('the reference page', () => {
     assert.deepEqual(foreignRequests(world), [])
   })
 
-  test('finds an operation by its title and by a field', async () => {
+  test('finds an operation, and leads to it', async () => {
     const { page } = world
-    const search = page.getByRole('searchbox', { name: 'Search operations and fields' })
-    const found = page.getByRole('status')
-    await search.fill('Download the DNS records')
-    await page.locator('article#domains\\.zoneFile').waitFor({ state: 'visible' })
-    assert.equal(await found.textContent(), '1 operation')
-    assert.equal(await page.locator('article:visible').count(), 1)
-    assert.equal(await page.locator('nav li:visible').count(), 1)
+    const search = page.getByRole('searchbox', { name: 'Search the documentation' })
+    await search.fill('download the DNS records')
+    await search.press('Enter')
     await picture('docs-search')
-    await search.fill('includeQuote')
-    assert.deepEqual(await shownOperations(), [
-      'inboxes.send',
-      'inboxes.sendBatch',
-      'inboxes.checkSend',
-      'drafts.create',
-      'drafts.list',
-      'drafts.get',
-      'drafts.update',
-      'drafts.addAttachment',
-      'drafts.removeAttachment',
-    ])
-    await search.fill('no such field anywhere')
-    assert.equal(await found.textContent(), '0 operations')
-    await search.fill('')
-    assert.equal(
-      await page.locator('article:visible').count(),
-      await page.locator('article').count(),
-    )
-    assert.ok(await page.getByRole('heading', { name: 'Idempotency' }).isVisible())
+    await page.getByRole('link', { name: /Download the DNS records/ }).click()
+    await untilAtTop('domains.zoneFile')
+    await search.fill('no such word anywhere')
+    await search.press('Enter')
+    await page.getByText('Nothing was found').waitFor()
   })
 
-  test('scrolls from the contents to an operation, and from an error code to its meaning', async () => {
+  test('leads from the contents to an operation, an error code and a guide', async () => {
     const { page } = world
-    await page.getByRole('navigation').getByRole('link', { name: 'Wait for a message' }).click()
+    const contents = page.getByRole('navigation', { name: 'Contents' })
+    await contents.getByRole('link', { name: 'Events', exact: true }).click()
+    await contents.getByRole('link', { name: 'Wait for a message' }).click()
     await untilAtTop('inboxes.wait')
     await picture('docs-operation')
+    await contents.getByRole('link', { name: 'Messages', exact: true }).click()
     await page
       .locator('article#inboxes\\.send')
       .getByRole('link', { name: 'loop_suspected' })
       .click()
-    assert.equal(new URL(page.url()).hash, '#error-loop_suspected')
+    await page.waitForURL(/\/docs\/api\/errors#error-loop_suspected$/)
     await page.waitForFunction(() => {
       const top = document.getElementById('error-loop_suspected')?.getBoundingClientRect().top ?? -1
       return top >= 0 && top < innerHeight
     })
+    await contents.getByRole('link', { name: 'Quickstart', exact: true }).click()
+    await page.getByRole('heading', { name: 'Quickstart', level: 1 }).waitFor()
+    assert.equal(await contents.locator('[aria-current]').textContent(), 'Quickstart')
+    await picture('docs-guide')
   })
 
-  test('fits a phone, whose contents close when an operation is chosen', async () => {
+  test('shows samples in the language that was chosen last, and keeps the theme', async () => {
+    const { page } = world
+    await world.open('/docs/api/threads')
+    const samples = page.locator('article#threads\\.get .samples')
+    await samples.getByText('Authorization: Bearer').waitFor({ state: 'visible' })
+    await samples.getByRole('button', { name: 'TypeScript' }).click()
+    await samples.getByText('client.threads.get(').waitFor({ state: 'visible' })
+    assert.equal(await samples.getByText('Authorization: Bearer').isVisible(), false)
+    await world.open('/docs/api/inboxes')
+    const other = page.locator('article#inboxes\\.get')
+    await other.getByText('client.inboxes.get(').waitFor({ state: 'visible' })
+    await page.getByRole('button', { name: 'Change theme' }).click()
+    const shown = () => page.evaluate(() => document.documentElement.dataset.theme)
+    const theme = await shown()
+    await world.open('/docs')
+    assert.equal(await shown(), theme)
+    await page.evaluate(() => localStorage.clear())
+  })
+
+  test('fits a phone, whose contents open and lead to a page', async () => {
     const { page } = world
     await page.setViewportSize(PHONE)
-    await page.reload()
+    for (const path of ['/docs', '/docs/api/messages', '/docs/quickstart', '/docs/configuration']) {
+      await world.open(path)
+      const width = await page.evaluate(() => document.documentElement.scrollWidth)
+      assert.ok(width <= PHONE.width, `${path} is ${width} px wide on a phone`)
+    }
     await picture('docs-phone')
-    assert.equal(await page.getByRole('searchbox').isVisible(), false)
+    assert.equal(await page.getByRole('link', { name: 'Threads', exact: true }).isVisible(), false)
     await page.getByText('Contents', { exact: true }).click()
-    await page.getByRole('searchbox').fill('')
-    await page.getByRole('link', { name: 'Send a message from an inbox' }).first().click()
-    await page.getByRole('searchbox').waitFor({ state: 'hidden' })
-    await untilAtTop('inboxes.send')
-    await picture('docs-phone-operation')
-    const width = await page.evaluate(() => document.documentElement.scrollWidth)
-    assert.ok(width <= PHONE.width, `it is ${width} px wide on a phone`)
+    await page.getByRole('link', { name: 'Threads', exact: true }).click()
+    await page.getByRole('heading', { name: 'Threads', level: 1 }).waitFor()
+    await picture('docs-phone-topic')
   })
 
   test('has no serious accessibility fault in either theme', async () => {
     const { page } = world
     const axe = await readFile(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
-    await page.evaluate(axe)
     for (const theme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme: theme })
-      await picture(`docs-${theme}`)
-      // A theme changes nothing but colours.
-      const rules = theme === 'dark' ? { runOnly: ['color-contrast'] } : {}
-      const results: AxeResults = await page.evaluate(
-        (more) => Reflect.get(globalThis, 'axe').run(more.parts, more.rules),
-        { parts: PARTS, rules },
-      )
-      const grave = results.violations
-        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-        .map(
-          ({ id, help, nodes }) =>
-            `${id}: ${help} (${nodes
-              .slice(0, 5)
-              .map(({ html }) => html.slice(0, 200))
-              .join(' ; ')})`,
+      for (const path of PAGES) {
+        await world.open(path)
+        await page.evaluate(axe)
+        await picture(`docs-${theme}-${path.replaceAll(/\W+/g, '-')}`)
+        // A theme changes nothing but colours.
+        const rules = theme === 'dark' ? { runOnly: ['color-contrast'] } : {}
+        const results: AxeResults = await page.evaluate(
+          (more) => Reflect.get(globalThis, 'axe').run(document, more),
+          rules,
         )
-      assert.deepEqual(grave, [], theme)
+        const grave = results.violations
+          .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+          .map(
+            ({ id, help, nodes }) =>
+              `${id}: ${help} (${nodes
+                .slice(0, 5)
+                .map(({ html }) => html.slice(0, 200))
+                .join(' ; ')})`,
+          )
+        assert.deepEqual(grave, [], `${theme} ${path}`)
+      }
     }
   })
 
-  function shownOperations(): Promise<string[]> {
-    return world.page.locator('article:visible').evaluateAll((all) => all.map(({ id }) => id))
-  }
-
-  /** Scrolls the element below the sticky bar of a phone. */
+  /** Waits until the element is below the sticky bar. */
   async function untilAtTop(id: string): Promise<void> {
     await world.page.waitForFunction((wanted) => {
       const top = document.getElementById(wanted)?.getBoundingClientRect().top ?? -1
-      return top >= 0 && top < 100
+      return top >= 0 && top < 140
     }, id)
   }
 

@@ -2359,7 +2359,7 @@ class ServiceMethods(Namespace):
     async def docs(
         self,
     ) -> str:
-        """Get the reference page.
+        """Get the first page of the documentation.
 
         Specific error codes: header_fields_too_large.
         """
@@ -2369,6 +2369,8 @@ class ServiceMethods(Namespace):
         self,
     ) -> str:
         """Get the overview for language models.
+
+        It links the reference in parts, `/llms/{topic}.md`, and the guides, `/docs/{guide}.md`.
 
         Specific error codes: header_fields_too_large.
         """

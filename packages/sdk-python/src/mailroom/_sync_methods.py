@@ -2354,7 +2354,7 @@ class ServiceMethods(Namespace):
     def docs(
         self,
     ) -> str:
-        """Get the reference page.
+        """Get the first page of the documentation.
 
         Specific error codes: header_fields_too_large.
         """
@@ -2364,6 +2364,8 @@ class ServiceMethods(Namespace):
         self,
     ) -> str:
         """Get the overview for language models.
+
+        It links the reference in parts, `/llms/{topic}.md`, and the guides, `/docs/{guide}.md`.
 
         Specific error codes: header_fields_too_large.
         """

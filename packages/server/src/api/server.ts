@@ -29,6 +29,8 @@ import {
 import { watchConnections } from './connections.ts'
 import { addConsole, type ConsolePort } from './console.ts'
 import { descriptionHandlers } from './description.ts'
+import { addDocs, openDocs } from './docs/docs.ts'
+import type { DocsSite } from './docs/site.ts'
 import { addMcpPath } from './mcp.ts'
 import { addRoutes, type RequestPorts, type RouteOptions } from './routes.ts'
 import { batchHandlers } from './send-batch.ts'
@@ -122,7 +124,8 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   const state: ServerState = { isClosing: false }
   const { trustedProxies = new BlockList(), forwardedHeader = null } = options
   const clientOf = openClientOf({ trusted: trustedProxies, header: forwardedHeader })
-  const routes = routeOptions(options)
+  const docs = openDocs(options.publicUrl)
+  const routes = routeOptions(options, docs)
   const sockets = new WebSocketEndpoint({
     ...options,
     ...routes,
@@ -130,7 +133,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     isClosing: () => state.isClosing,
     patience: options.patience?.socket,
   })
-  const app = buildApp(options, { state, routes, clientOf })
+  const app = buildApp(options, { state, routes, clientOf, docs })
   sockets.attach(app.server)
   const { clock, connectionsMax } = options
   const silent = watchConnections(app.server, { clock, trustedProxies, connectionsMax })
@@ -162,6 +165,7 @@ type ServerParts = {
   readonly state: ServerState
   readonly routes: RouteOptions
   readonly clientOf: ClientOf
+  readonly docs: () => DocsSite
 }
 
 function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstance {
@@ -209,6 +213,7 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
   addWebSocketPath(app)
   addMcpPath(app, { ...routes, publicUrl: options.publicUrl })
   addSiteFiles(app, options)
+  addDocs(app, options.publicUrl, parts.docs)
   if (options.console !== null) addConsole(app, options.console)
   return app
 }
@@ -235,7 +240,7 @@ function limitBodies(app: FastifyInstance, requestMs: number): void {
 
 const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'
 
-function routeOptions(options: HttpServerOptions): RouteOptions {
+function routeOptions(options: HttpServerOptions, docs: () => DocsSite): RouteOptions {
   const { budgets, limits, publicUrl, sessions, readers } = options
   const windowMs = MINUTE_MS
   const failing = { name: 'failures', limit: limits.failedAuthPerMinute, windowMs }
@@ -246,7 +251,7 @@ function routeOptions(options: HttpServerOptions): RouteOptions {
     handlers: {
       ...options.handlers,
       ...batchHandlers(options),
-      ...descriptionHandlers(publicUrl),
+      ...descriptionHandlers(publicUrl, docs),
       ...sessionHandlers({ signIn, sessions, readers, publicUrl, isSandbox }),
     },
     identify,

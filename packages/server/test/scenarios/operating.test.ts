@@ -76,7 +76,7 @@ onEachEngine('operating', (engine) => {
     const response = await fetch(`${world.baseUrl}/openapi.json`)
     const { servers } = (await response.json()) as { servers: unknown }
     assert.deepEqual(servers, [{ url: world.baseUrl }])
-    const page = await (await fetch(`${world.baseUrl}/docs`)).text()
+    const page = await (await fetch(`${world.baseUrl}/docs/api/pods`)).text()
     assert.ok(page.includes(`${world.baseUrl}/v1/pods`))
     assert.doesNotMatch(page, /:0\/v1/)
   })
