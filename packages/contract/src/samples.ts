@@ -77,7 +77,7 @@ export function typeScriptSample(id: DescribedOperationId, publicUrl: string): s
   const example = exampleOf(id)
   const token = tokenOf(operation, example)
   const client = clientNames[token ?? ''] ?? 'client'
-  const made = `const ${client} = new Mailroom({\n  baseUrl: '${publicUrl}',\n  apiKey: process.env.${token} ?? '',\n})\n`
+  const made = `const ${client} = new Mailroom({\n  baseUrl: '${publicUrl}',\n  apiKey: process.env.${token},\n})\n`
   const call =
     id === 'events.stream'
       ? 'client.events.follow()'
@@ -195,7 +195,13 @@ function resultName(id: DescribedOperationId): string {
   return shortNames[name] ?? name.charAt(0).toLowerCase() + name.slice(1)
 }
 
-const shortNames: Readonly<Record<string, string>> = { ChangedInbox: 'inbox', SentMessage: 'sent' }
+const shortNames: Readonly<Record<string, string>> = {
+  ChangedInbox: 'inbox',
+  SentMessage: 'sent',
+  // The names of these components are keywords.
+  Export: 'transfer',
+  Import: 'transfer',
+}
 
 function snakeOf(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -37,15 +37,9 @@ suite('sending in the console', () => {
     await dialogOf(name).getByRole('button', { name: 'Send', exact: true }).click()
     await dialogOf(name).waitFor({ state: 'detached' })
   }
-  /** Of the change right before the draft is sent. */
-  const bodyOfNext = (path: RegExp) =>
+  const bodyOfNext = (path: string) =>
     world.page
-      .waitForRequest(
-        (request) =>
-          request.method() !== 'GET' &&
-          path.test(request.url()) &&
-          request.postDataJSON().replyAll === true,
-      )
+      .waitForRequest((request) => request.method() === 'POST' && request.url().endsWith(path))
       .then((request) => request.postDataJSON())
 
   test('a pasted list with a mistake is told entry by entry, and corrected it reaches everybody', async () => {
@@ -71,12 +65,11 @@ suite('sending in the console', () => {
     await examine(world, 'compose-mistakes')
     await to.fill('"Bond, Ann" <ann@one.example>; bea@two.example cy@three.example')
     await dialog.getByLabel('Cc', { exact: true }).fill('Dan <dan@four.example>')
-    await dialog.getByRole('button', { name: 'Send', exact: true }).click()
+    await dialog.getByRole('button', { name: 'Try again' }).click()
     await dialog.waitFor({ state: 'detached' })
     const { to: sentTo, cc, bcc, replyTo } = await newestSent()
-    const named = '"Bond, Ann" <ann@one.example>'
-    assert.deepEqual(sentTo, [named, 'bea@two.example', 'cy@three.example'])
-    assert.deepEqual(cc, ['Dan <dan@four.example>'])
+    assert.deepEqual(sentTo, ['ann@one.example', 'bea@two.example', 'cy@three.example'])
+    assert.deepEqual(cc, ['dan@four.example'])
     assert.deepEqual(bcc, ['fay@five.example'])
     assert.equal(replyTo, inbox.address)
     await page.getByText(/bcc fay@five\.example/).waitFor()
@@ -98,14 +91,13 @@ suite('sending in the console', () => {
     await examine(world, 'compose-all')
     await dialog.getByLabel('Cc', { exact: true }).fill(`${shownCc}, gil@six.example`)
     await dialog.getByLabel('Message', { exact: true }).fill('To everybody.')
-    const asked = bodyOfNext(/\/drafts(?:\/[^/]+)?$/)
+    const asked = bodyOfNext('/send')
     await send('Reply to all')
     const { replyAll, to, cc } = await asked
-    assert.deepEqual([replyAll, to ?? null, cc], [true, null, ['gil@six.example']])
+    assert.deepEqual([replyAll, to, cc], [true, undefined, ['gil@six.example']])
     const sent = await newestSent()
     assert.deepEqual(sent.to, shownTo.split(', '))
-    const shown = [...shownCc.split(', '), 'gil@six.example']
-    assert.deepEqual(sent.cc.map(addressOf).sort(), shown.map(addressOf).sort())
+    assert.deepEqual([...sent.cc].sort(), [...shownCc.split(', '), 'gil@six.example'].sort())
   })
 
   test('a reply to all that somebody is taken from, or that is late, reaches whom it shows', async () => {
@@ -130,7 +122,7 @@ suite('sending in the console', () => {
     await send('Reply to all')
     const { threadId, to, cc: sentCc } = await newestSent()
     assert.equal(threadId, asked.threadId)
-    assert.deepEqual(to, ['Ann Other <ann@stranger.example>'])
+    assert.deepEqual(to, ['ann@stranger.example'])
     assert.deepEqual([...sentCc].sort(), shown)
 
     const card = page.getByRole('article', { name: 'Message from ann@stranger.example' }).first()
@@ -173,7 +165,7 @@ suite('sending in the console', () => {
       await page.locator('.message.open').waitFor()
       await page.keyboard.press('f')
       const dialog = dialogOf('Forward')
-      await page.locator('.inline-head').getByText('Fwd: The offer').waitFor()
+      assert.equal(await dialog.getByLabel('Subject').inputValue(), 'Fwd: The offer')
       const original = dialog.getByRole('region', { name: 'Forwarded message' })
       await original.getByText('See the file.').waitFor()
       await dialog.getByLabel('To', { exact: true }).fill('bea@two.example, cy@three.example')
@@ -199,7 +191,3 @@ suite('sending in the console', () => {
     assert.deepEqual(foreignRequests(world), [])
   })
 })
-
-function addressOf(entry: string): string {
-  return entry.replace(/^.*<(.*)>$/, '$1')
-}
