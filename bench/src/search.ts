@@ -202,6 +202,7 @@ async function measureFilter(
     const ofThreads = {
       ...asked,
       isRead: null,
+      direction: null,
       isTrashed: false,
       facets: [],
       isSnoozed: null,

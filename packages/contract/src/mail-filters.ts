@@ -40,7 +40,7 @@ export function filteredListOf<Item extends TSchema>(item: Item, description: st
       isComplete: Type.Optional(
         Type.Boolean({
           description:
-            'Only with from, to, subject, since, until or has_attachment: false if the list ended before the entire inbox was examined; narrow it with since.',
+            'Only with from, to, subject, since, until, has_attachment or the direction of threads: false if the list ended before the entire inbox was examined; narrow it with since.',
         }),
       ),
     },

@@ -24,7 +24,7 @@ import {
   text,
   time,
 } from './text.ts'
-import { COUNTED_MAX, messageCategories } from './vocabulary.ts'
+import { COUNTED_MAX, messageCategories, messageDirections, threadStates } from './vocabulary.ts'
 
 export const Participant = Type.Object(
   {
@@ -34,6 +34,20 @@ export const Participant = Type.Object(
   { description: 'A correspondent of the inbox in a thread.' },
 )
 export type Participant = Static<typeof Participant>
+
+const LastMessage = Type.Object(
+  {
+    direction: oneOf(messageDirections, 'Whether the inbox received or sent the message.'),
+    state: oneOf(
+      threadStates,
+      'received for inbound mail. Outbound: held for approval, scheduled, queued for delivery, sent, failed, rejected by an approver or not approved in time, or cancelled.',
+    ),
+    to: Type.Array(Participant, {
+      description: 'Outbound only: the recipients in To, at most 10. Empty for inbound mail.',
+    }),
+  },
+  { description: 'The newest message of a thread.' },
+)
 
 const ThreadClaim = Type.Object(
   {
@@ -65,6 +79,10 @@ export const Thread = Type.Object(
     snippet: text(
       'The beginning of the newest message, at most 160 characters on one line: its new text, or the quoted text if it has no new text. Empty if the message has no text.',
     ),
+    lastMessage: LastMessage,
+    hasAttachments: Type.Boolean({
+      description: 'Whether a message of the thread has attachments.',
+    }),
     category: nullableOneOf(
       messageCategories,
       'The category of the newest received message; null if no message was received.',
@@ -136,7 +154,7 @@ export const threadOperations = {
     path: '/v1/inboxes/{id}/threads',
     tag: 'Threads',
     summary: 'List threads of an inbox.',
-    notes: `Ordered by newest message, newest first. With labels, metadata, assignee or snoozed, total is at most ${COUNTED_MAX}. A thread matches from, to, subject and has_attachment if one of its messages matches all of them. ${FILTER_NOTES}`,
+    notes: `Ordered by newest message, newest first. With labels, metadata, assignee or snoozed, total is at most ${COUNTED_MAX}. A thread matches direction, from, to, subject and has_attachment if one of its messages matches all of them. ${FILTER_NOTES}`,
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an inbox.' },
@@ -159,6 +177,12 @@ export const threadOperations = {
         files:
           'Only threads with a message that has attachments (true), or without any attachment (false).',
       }),
+      direction: Type.Optional(
+        oneOf(
+          messageDirections,
+          `Only threads with a message that the inbox received (inbound) or sent (outbound).`,
+        ),
+      ),
       trashed: Type.Optional(
         Type.Boolean({
           description:

@@ -49,6 +49,19 @@ export const searchSorts = ['newest', 'rank'] as const
 /** Inbound mail is always `received`; outbound is `pending`, then `sent` or `failed`. */
 export const messageStatuses = ['pending', 'sent', 'received', 'failed'] as const
 
+/** The state of a thread's newest message. Held and scheduled mail has the status `pending`. */
+export const threadStates = [
+  'received',
+  'queued',
+  'scheduled',
+  'held',
+  'sent',
+  'failed',
+  'rejected',
+  'cancelled',
+] as const
+export type ThreadState = (typeof threadStates)[number]
+
 /** Whether a message is shown with remote images. */
 export const imageModes = ['block', 'show'] as const
 

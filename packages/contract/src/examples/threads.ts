@@ -19,6 +19,8 @@ const thread: Thread = {
   assignee: null,
   createdAt: '2026-11-30T06:00:04.145Z',
   trashedAt: null,
+  lastMessage: { direction: 'inbound', state: 'received', to: [] },
+  hasAttachments: true,
   unreadCount: 1,
   snoozedUntil: null,
   claim: null,

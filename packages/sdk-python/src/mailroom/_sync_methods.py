@@ -638,6 +638,7 @@ class ThreadsMethods(Namespace):
         since: str | None = None,
         until: str | None = None,
         has_attachment: bool | None = None,
+        direction: Direction | None = None,
         trashed: bool | None = None,
         labels: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -649,17 +650,17 @@ class ThreadsMethods(Namespace):
         """List threads of an inbox.
 
         Ordered by newest message, newest first. With labels, metadata, assignee or snoozed,
-        total is at most 10000. A thread matches from, to, subject and has_attachment if one of
-        its messages matches all of them. The filters from, to, subject, since, until and
-        has_attachment must all match, and total is then at most 10000. A filtered list takes at
-        most 5 seconds; isComplete is false if it ended before the entire inbox was examined. In
-        a large inbox, a word search is faster than a filter with few matches.
+        total is at most 10000. A thread matches direction, from, to, subject and has_attachment
+        if one of its messages matches all of them. The filters from, to, subject, since, until
+        and has_attachment must all match, and total is then at most 10000. A filtered list takes
+        at most 5 seconds; isComplete is false if it ended before the entire inbox was examined.
+        In a large inbox, a word search is faster than a filter with few matches.
         """
         return self._list("threads.list", path={"id": inbox_id}, query={"is_read": is_read,
             "category": category, "from": from_, "to": to, "subject": subject, "since": since,
-            "until": until, "has_attachment": has_attachment, "trashed": trashed, "labels": labels,
-            "metadata": metadata, "assignee": assignee, "snoozed": snoozed, "limit": limit,
-            "offset": offset})
+            "until": until, "has_attachment": has_attachment, "direction": direction,
+            "trashed": trashed, "labels": labels, "metadata": metadata, "assignee": assignee,
+            "snoozed": snoozed, "limit": limit, "offset": offset})
 
     def get(
         self,

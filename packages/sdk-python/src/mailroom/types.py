@@ -154,6 +154,7 @@ __all__ = [
     "Suppression",
     "Thread",
     "ThreadClaim",
+    "ThreadLastMessage",
     "ThreadMessages",
     "Usage",
     "UsageData",
@@ -2956,6 +2957,10 @@ class Thread(TypedDict):
     """The beginning of the newest message, at most 160 characters on one line: its new text, or the
     quoted text if it has no new text. Empty if the message has no text.
     """
+    lastMessage: ThreadLastMessage
+    """The newest message of a thread."""
+    hasAttachments: bool
+    """Whether a message of the thread has attachments."""
     category: MessageCategory | None
     """The category of the newest received message; null if no message was received."""
     labels: List[str]
@@ -2987,6 +2992,20 @@ class ThreadClaim(TypedDict):
     """The number of the claim; later claims of the thread have higher numbers."""
     expiresAt: str
     """When the lease expires unless it is renewed."""
+
+
+class ThreadLastMessage(TypedDict):
+    """The newest message of a thread."""
+
+    direction: Direction
+    """Whether the inbox received or sent the message."""
+    state: Literal["received", "queued", "scheduled", "held", "sent", "failed", "rejected",
+        "cancelled"]
+    """received for inbound mail. Outbound: held for approval, scheduled, queued for delivery, sent,
+    failed, rejected by an approver or not approved in time, or cancelled.
+    """
+    to: List[Participant]
+    """Outbound only: the recipients in To, at most 10. Empty for inbound mail."""
 
 
 class ThreadMessages(TypedDict):

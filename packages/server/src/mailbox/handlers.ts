@@ -94,17 +94,18 @@ function threadHandlers(deps: Deps): ThreadHandlers {
   return {
     'threads.list': async ({ path, query }, context) => {
       const { is_read: isRead = null, category = null, snoozed: isSnoozed = null } = query
+      const { direction = null } = query
       const { trashed: isTrashed = false, labels, metadata, assignee, limit, offset } = query
       const { accountId } = context
       const facets = facetsOfQuery({ labels, metadata, assignee })
       const nowMs = deps.clock.now()
       const page = { inboxId: path.id, limit, offset }
       const list = { accountId, isRead, category, isTrashed, facets, isSnoozed, nowMs, ...page }
-      const filter = filterOf(query)
+      const filter = filterOf(query) ?? (direction === null ? null : ANY_MAIL)
       const found =
         filter === null
           ? await listThreads(deps.db, list)
-          : await filterThreadsOf(deps, { ...list, filter }, untilGone(context))
+          : await filterThreadsOf(deps, { ...list, direction, filter }, untilGone(context))
       if (found === null) throw notFound()
       const { threads: shown, ...counted } = found
       return { data: shown.map((thread) => presentThread(thread, deps)), ...counted }
@@ -158,6 +159,15 @@ function filterOf({
     untilMs: until === undefined ? null : Date.parse(until),
     hasAttachment: has_attachment ?? null,
   }
+}
+
+const ANY_MAIL: MailFilter = {
+  from: null,
+  to: null,
+  subject: null,
+  sinceMs: null,
+  untilMs: null,
+  hasAttachment: null,
 }
 
 /** The result omits a snooze or claim that has ended. */

@@ -18,7 +18,7 @@ import { onEachEngine, opened, prepared } from '#test/world.ts'
 const MESSAGES = 60
 const FILTERS = sizeOf('TEST_MAILROOM_FILTERS', { quick: 30, usual: 80, long: 3_000 })
 const SEED = Number(process.env.TEST_MAILROOM_SEED ?? Date.now() % 2 ** 31)
-const THREADS = { isTrashed: false, facets: [], isSnoozed: null, nowMs: 0 }
+const THREADS = { direction: null, isTrashed: false, facets: [], isSnoozed: null, nowMs: 0 }
 const SIGNAL = new AbortController().signal
 
 type Mail = {
@@ -229,7 +229,6 @@ onEachEngine('filtered lists', (engine) => {
       limit: 10,
       offset: 0,
       category: null,
-      direction: null,
       isRead: null,
       labels: [],
       ...THREADS,

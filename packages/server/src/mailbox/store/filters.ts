@@ -65,7 +65,11 @@ export const filterMessages: LongRead<
     }),
 }
 
-export const filterThreads: LongRead<Tables, FilterIn & ThreadFilter & Page, Filtered> = {
+export const filterThreads: LongRead<
+  Tables,
+  FilterIn & ThreadFilter & { direction: Direction | null } & Page,
+  Filtered
+> = {
   name: 'filterThreads',
   run: (db, input, signal) =>
     walk({
@@ -207,7 +211,7 @@ async function matchThreads(
   input: Parameters<typeof filterThreads.run>[1],
   window: Window,
 ): Promise<string[]> {
-  const { accountId, filter, isRead, category, facets, isSnoozed } = input
+  const { accountId, filter, direction, isRead, category, facets, isSnoozed } = input
   let query = threadsIn(db, input, window).where('account_id', '=', accountId)
   if (isRead !== null) query = query.where('is_read', '=', isRead ? 1 : 0)
   if (category !== null) query = query.where('category', '=', category)
@@ -218,11 +222,12 @@ async function matchThreads(
     )
   }
   const ids = (await query.execute()).map(({ id }) => id)
-  if (!comparesMessages(filter)) return ids
+  if (direction === null && !comparesMessages(filter)) return ids
   const found: string[] = []
   for (let start = 0; start < ids.length; start += THREADS_AT_ONCE) {
     const some = ids.slice(start, start + THREADS_AT_ONCE)
-    const matching = await findMatchingThreads(db, { accountId, filter, threadIds: some })
+    const asked = { accountId, filter, direction, threadIds: some }
+    const matching = await findMatchingThreads(db, asked)
     for (const id of some) if (matching.has(id)) found.push(id)
   }
   return found
@@ -230,9 +235,14 @@ async function matchThreads(
 
 async function findMatchingThreads(
   db: ReadDb,
-  input: { accountId: string; filter: MailFilter; threadIds: readonly string[] },
+  input: {
+    accountId: string
+    filter: MailFilter
+    direction: Direction | null
+    threadIds: readonly string[]
+  },
 ): Promise<Set<string>> {
-  const { accountId, filter, threadIds } = input
+  const { accountId, filter, direction, threadIds } = input
   const inThreads = db.read
     .selectFrom('messages')
     .where('messages.account_id', '=', accountId)
@@ -244,6 +254,7 @@ async function findMatchingThreads(
     .select(['messages.thread_id', ...comparedColumns(ofMessage)])
     .where((row) => mayMatch(db, row, ofMessage))
   if (filter.hasAttachment === true) compared = compared.where(HAS_ATTACHMENT)
+  if (direction !== null) compared = compared.where('messages.direction', '=', direction)
   const rows = await compared.execute()
   const found = new Set(rows.flatMap((row) => (matches(row, ofMessage) ? row.thread_id : [])))
   if (!isWithout || found.size === 0) return found

@@ -11,6 +11,7 @@ import { CANCELLED, readCounters, toOf } from '#mailbox/messages/store/messages.
 import type { Fields } from '#store/columns.ts'
 import { threads } from '#store/nouns.ts'
 import type { ReadDb, Row, Tables } from '#store/tables.ts'
+import { type NewestFacts, readNewest } from './newest-message.ts'
 
 export type Thread = Fields<typeof threads> & {
   /** The claim may have expired. */
@@ -27,7 +28,7 @@ export type ThreadClaim = {
   expiresAtMs: number
 }
 
-export type ShownThread = Thread & { unreadCount: number }
+export type ShownThread = Thread & NewestFacts & { unreadCount: number }
 
 /** Lists threads newest first. Returns null if the account has no such inbox. */
 export async function listThreads(
@@ -62,7 +63,7 @@ export async function listThreads(
     .orderBy('threads.last_message_at', 'desc')
     .orderBy('threads.id', 'desc')
     .execute()
-  return { threads: rows.map(toShown), total }
+  return { threads: await toShown(db, rows), total }
 }
 
 function totalOf(
@@ -198,7 +199,10 @@ export async function findShownThreads(
     .where(isKept)
     .execute()
   const byId = new Map(found.map((row) => [row.id, row]))
-  return threadIds.flatMap((id) => byId.get(id) ?? []).map(toShown)
+  return toShown(
+    db,
+    threadIds.flatMap((id) => byId.get(id) ?? []),
+  )
 }
 
 export async function findShownThread(
@@ -207,7 +211,8 @@ export async function findShownThread(
   threadId: string,
 ): Promise<ShownThread | null> {
   const row = await findRow(db, accountId, threadId)
-  return row === undefined ? null : toShown(row)
+  const [thread = null] = row === undefined ? [] : await toShown(db, [row])
+  return thread
 }
 
 function findRow(
@@ -228,12 +233,22 @@ function findRow(
 const isKept = ({ eb, or }: ExpressionBuilder<Tables, 'threads'>) =>
   or([eb('threads.trashed_at', 'is', null), eb('threads.trashed_at', '>', 0)])
 
-function toShown(row: Row<'threads'>): ShownThread {
-  return {
-    ...toThread(row),
-    // A thread that was set to unread by hand has no unread message.
-    unreadCount: row.is_read === 1 ? 0 : Math.max(1, row.unread_count),
-  }
+/** Omits threads whose messages were removed after the rows were read. */
+async function toShown(db: ReadDb, rows: readonly Row<'threads'>[]): Promise<ShownThread[]> {
+  const newest = await readNewest(
+    db,
+    rows.map(({ id }) => id),
+  )
+  return rows.flatMap((row) => {
+    const facts = newest.get(row.id)
+    if (facts === undefined) return []
+    return {
+      ...toThread(row),
+      ...facts,
+      // A thread that was set to unread by hand has no unread message.
+      unreadCount: row.is_read === 1 ? 0 : Math.max(1, row.unread_count),
+    }
+  })
 }
 
 function toThread(row: Row<'threads'>): Thread {
