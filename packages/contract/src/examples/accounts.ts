@@ -91,7 +91,7 @@ export const accountExamples = {
       ],
       totals: { received: 3, sent: 4, failed: 1 },
       inboxes: 1,
-      unreadThreads: 1,
+      unreadThreads: 0,
       storedBytes: 8339,
       storedBytesLimit: 10737418240,
       asOf: '2026-11-30T06:00:12.357Z',

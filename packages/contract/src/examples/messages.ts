@@ -42,11 +42,11 @@ export const messageExamples = {
     response: [
       'From: Ann Example <ann@customer.example>',
       'To: agent@mail.example.com',
+      'MIME-Version: 1.0',
       'Subject: The total of invoice 1042',
       'Message-ID: <a1@customer.example>',
       'Date: Tue, 01 Dec 2026 09:00:00 +0000',
       'User-Agent: Mozilla Thunderbird',
-      'MIME-Version: 1.0',
       'Content-Type: multipart/mixed; boundary=b',
       '',
       '--b',

@@ -14,7 +14,7 @@ export const sandboxExamples = {
           inboxId: 'inb_01m8ngkwy6e00ayd3sa2q324zd',
           from: 'Acme Billing <agent@mail.example.com>',
           to: ['ann@customer.example'],
-          reversePath: 'b+01m8k1yqkde00rf98cav79wqkt.3ry1m50kg8@mail.example.com',
+          reversePath: 'b+01m8k1yqkde00rf98cav79wqkt.…@mail.example.com',
           cc: [],
           replyTo: null,
           subject: 'Re: The total of invoice 1042',
@@ -23,7 +23,7 @@ export const sandboxExamples = {
             '',
             'you are right. The corrected invoice follows today.',
             '',
-            'On Sun, 29 Nov 2026 at 07:05 UTC, ann@customer.example wrote:',
+            'On …, Ann Example wrote:',
             '> Hello,',
             '>',
             '> the total of invoice 1042 does not match our order. Can you check?',
@@ -62,7 +62,6 @@ export const sandboxExamples = {
         {
           ...message,
           rfcMessageId: '<01m8k1ypthe00bqrdw3w7rjyv2@customer.example>',
-          fromAddr: 'ann@customer.example',
           bodyText:
             'Hello,\n\nthe total of invoice 1042 does not match our order. Can you check?\n\nAnn',
           attachments: [

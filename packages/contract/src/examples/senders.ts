@@ -70,6 +70,7 @@ export const senderExamples = {
     response: [
       'From: Offers <offers@spam.example>',
       'To: agent@mail.example.com',
+      'MIME-Version: 1.0',
       'Subject: Cheap hosting',
       'Message-ID: <s1@spam.example>',
       'Date: Tue, 01 Dec 2026 10:00:00 +0000',

@@ -49,6 +49,11 @@ export const threadExamples = {
       snippet: 'Hello Ann, you are right. The corrected invoice follows today.',
       labels: ['invoice'],
       assignee: 'Bob',
+      lastMessage: {
+        direction: 'outbound',
+        state: 'sent',
+        to: [{ name: 'Ann Example', address: 'ann@customer.example' }],
+      },
       unreadCount: 0,
     },
   },

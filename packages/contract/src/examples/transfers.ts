@@ -98,9 +98,10 @@ export const transferExamples = {
   'exports.download': {
     path: { id: 'exp_01m8ngm3tze008b0a62150yrvg' },
     response: [
-      'From ann@customer.example Mon Nov 30 06:00:04 2026',
+      'From ann@customer.example …',
       'From: Ann Example <ann@customer.example>',
       'To: agent@mail.example.com',
+      'MIME-Version: 1.0',
       'Subject: The total of invoice 1042',
       'Message-ID: <a1@customer.example>',
       'Date: Tue, 01 Dec 2026 09:00:00 +0000',
