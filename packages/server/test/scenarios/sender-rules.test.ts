@@ -197,6 +197,7 @@ onEachEngine('sender rules', (engine) => {
       plan: 'developer',
       filterMode: 'none',
       retentionDays: null,
+      undoSeconds: 0,
       inboxLimit: 10,
       createdAt,
     })
