@@ -21,7 +21,7 @@ const DraftAttachment = Type.Object(
 )
 
 const addresses = (description: string) =>
-  Type.Array(text('One mailbox: an address, or Name <address>.'), { description })
+  Type.Array(text('One address, or Name <address>.'), { description })
 
 export const Draft = Type.Object(
   {
@@ -32,7 +32,7 @@ export const Draft = Type.Object(
     to: addresses('The recipients.'),
     cc: addresses('Copied recipients.'),
     bcc: addresses('Hidden recipients.'),
-    replyTo: nullableText('Where replies go: an address, or Name <address>.'),
+    replyTo: nullableText('The address for replies, with its name.'),
     subject: nullableText('The subject; ignored with threadId.'),
     body: nullableText('Plain text or HTML.'),
     bodyHtml: nullableText('HTML version, if it differs from body.'),

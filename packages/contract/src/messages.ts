@@ -269,7 +269,7 @@ export const Message = Type.Object(
     toAddr: text('Inbound: the address of the inbox. Outbound: the first recipient of to.'),
     to: Type.Array(Type.String(), {
       description:
-        'Inbound: the addresses of the To field. Outbound: all recipients without cc and bcc, each as "Name <address>" or as the bare address.',
+        'Inbound: the addresses of the To field. Outbound: all recipients without cc and bcc, with their names.',
     }),
     recipient: nullableText(
       'Inbound only: the address from the RCPT command, as the sending server spelled it. It differs from toAddr for sub-addresses, subdomains and a catch-all.',
@@ -280,11 +280,11 @@ export const Message = Type.Object(
     ),
     deliveryRole: nullableOneOf(deliveryRoles, 'Inbound only: cc means that the inbox was copied.'),
     cc: Type.Array(Type.String(), {
-      description: 'Copied recipients. Inbound: addresses. Outbound: with names, like to.',
+      description: 'Copied recipients, like to.',
     }),
     bcc: Type.Array(Type.String(), {
       description:
-        'Outbound only: the addresses of hidden recipients, who are not named in the message. Empty for inbound mail.',
+        'Outbound only: hidden recipients, who are not named in the message. Empty for inbound mail.',
     }),
     replyTo: nullableText(
       'The addresses to which the sender wants replies, without names and joined by ", ".',

@@ -307,7 +307,7 @@ function plain(keyword: string, value: unknown): unknown {
 }
 
 const conventions = [
-  'Identifiers are opaque. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points. In the body of a POST, null for an optional field means the same as omitting it; in the body of a PATCH, null clears a field that may be null. Query parameters may be written in camelCase or snake_case.',
+  'Identifiers are opaque. Times are ISO 8601 in UTC with milliseconds. Lengths count Unicode code points. In the body of a POST, null for an optional field means the same as omitting it; in the body of a PATCH, null clears a field that may be null. Query parameters may be written in camelCase or snake_case. One with one or two wrong letters is refused; other unknown ones are ignored and named in the header `Mailroom-Ignored-Parameters`.',
   'Lists are `{ "data": [...], "total": n }`, paged by `limit` and `offset`.',
   'Every response has an `X-Request-Id`. A request that fails with 429 or 5xx had no effect; repeat it after `Retry-After` seconds. Only `webhook_failed` and `image_unavailable` (502) report a failure of another server.',
   'Fields and error codes may be added within v1; ignore the ones you do not know.',

@@ -64,12 +64,10 @@ export const ReviewContent = Type.Object(
   {
     inboxId: text('The inbox that sends the message.'),
     from: text('The sender.'),
-    to: addresses('The recipients, each as "Name <address>" or as the bare address.'),
+    to: addresses('The recipients, with their names.'),
     cc: addresses('Copied recipients, like to.'),
-    bcc: addresses('The addresses of hidden recipients.'),
-    replyTo: nullableText(
-      'Where replies go, "Name <address>" or the bare address; null if they go to the sender.',
-    ),
+    bcc: addresses('Hidden recipients.'),
+    replyTo: nullableText('The Reply-To address, with its name; null if replies go to the sender.'),
     subject: text('The subject.'),
     bodyText: text('The text including the quote.'),
     bodyHtml: text('The HTML including the quote; empty for none.'),

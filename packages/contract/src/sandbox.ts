@@ -28,7 +28,7 @@ export const CapturedMessage = Type.Object(
       'The envelope sender: the address that receives delivery reports for these recipients.',
     ),
     cc: Type.Array(Type.String(), {
-      description: 'Copied recipients, each as "Name <address>" or as the bare address.',
+      description: 'Copied recipients, with their names.',
     }),
     replyTo: nullableText('The address to which the sender wants replies.'),
     subject: text('The subject.'),
@@ -53,7 +53,7 @@ export type CapturedMessage = Static<typeof CapturedMessage>
 export const InboundMail = Type.Object(
   {
     from: mailbox('The sender: one address, or Name <address>.'),
-    to: mailboxes('One or several inbox addresses, each alone or as Name <address>.', {
+    to: mailboxes('One or several inbox addresses.', {
       maxItems: RECIPIENTS_MAX,
     }),
     subject: line({ maxLength: SUBJECT_LENGTH_MAX, description: 'The subject.' }),

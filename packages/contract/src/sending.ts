@@ -85,10 +85,10 @@ export const attachmentsToSend = Type.Array(AttachmentToSend, {
 })
 
 const HIDDEN =
-  'Hidden recipients, who receive the message without being visible to other recipients. Their names are not used.'
+  'Hidden recipients, who receive the message without being visible to other recipients.'
 
 function copied(description: string) {
-  return Type.Array(mailbox('One mailbox: an address, or Name <address>.'), {
+  return Type.Array(mailbox('One address, or Name <address>.'), {
     maxItems: RECIPIENTS_MAX,
     description,
   })
@@ -117,7 +117,7 @@ export const SendMessage = Type.Object(
   {
     to: Type.Optional(
       mailboxes(
-        'The recipient or a list of recipients, each as an address or as Name <address>. Names of up to 200 characters are part of the message; longer ones are left out. Required without replyAll. to, cc and bcc may have at most 50 addresses in total.',
+        'The recipient or a list of recipients, each as an address or as Name <address>. Names of up to 200 characters are kept. Required without replyAll. to, cc and bcc may have at most 50 addresses in total.',
         { maxItems: RECIPIENTS_MAX },
       ),
     ),

@@ -156,7 +156,7 @@ export function mailboxes(
   description: string,
   { maxItems }: { maxItems: number },
 ): TUnsafe<string | string[]> {
-  const items = mailbox('One mailbox: an address, or Name <address>.')
+  const items = mailbox('One address, or Name <address>.')
   const list = { items, minItems: 1, maxItems }
   return Type.Unsafe({ type: ['string', 'array'], [MAILBOX]: 'named', ...list, description })
 }

@@ -18,8 +18,8 @@ function judgeSender(authentication: Authentication): Verdict {
       sentence: `${proof} proves that this message is from ${domain}.`,
     }
   }
-  // Simulated mail has no server and no signature, so these checks do not apply.
-  if (session.value?.isSandbox && !isRefuted(authentication)) {
+  // Simulated mail has no server, and so no domain for SPF.
+  if (session.value?.isSandbox && spf.domain === null && !isRefuted(authentication)) {
     return {
       tone: 'calm',
       word: 'Not verifiable',

@@ -384,7 +384,7 @@ class CapturedMessage(_CapturedMessageWords):
     reversePath: str
     """The envelope sender: the address that receives delivery reports for these recipients."""
     cc: List[str]
-    """Copied recipients, each as "Name <address>" or as the bare address."""
+    """Copied recipients, with their names."""
     replyTo: str | None
     """The address to which the sender wants replies."""
     subject: str
@@ -614,7 +614,7 @@ class Draft(TypedDict):
     bcc: List[str]
     """Hidden recipients."""
     replyTo: str | None
-    """Where replies go: an address, or Name <address>."""
+    """The address for replies, with its name."""
     subject: str | None
     """The subject; ignored with threadId."""
     body: str | None
@@ -1553,8 +1553,8 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     """Like the header Lease-Token of a send. The header itself does not apply to a batch."""
     to: str | Sequence[str]
     """The recipient or a list of recipients, each as an address or as Name <address>. Names of up
-    to 200 characters are part of the message; longer ones are left out. Required without
-    replyAll. to, cc and bcc may have at most 50 addresses in total.
+    to 200 characters are kept. Required without replyAll. to, cc and bcc may have at most 50
+    addresses in total.
     """
     subject: str
     """Required without threadId. With threadId it is validated and ignored: a reply has the subject
@@ -1573,9 +1573,7 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     cc: Sequence[str]
     """Copied recipients."""
     bcc: Sequence[str]
-    """Hidden recipients, who receive the message without being visible to other recipients. Their
-    names are not used.
-    """
+    """Hidden recipients, who receive the message without being visible to other recipients."""
     replyAll: bool
     """With threadId: also sends to the other recipients of the newest received message. Without to,
     the message goes to its Reply-To, or to its From if Reply-To is missing or is the inbox
@@ -1747,8 +1745,8 @@ class Message(TypedDict):
     toAddr: str
     """Inbound: the address of the inbox. Outbound: the first recipient of to."""
     to: List[str]
-    """Inbound: the addresses of the To field. Outbound: all recipients without cc and bcc, each as
-    "Name <address>" or as the bare address.
+    """Inbound: the addresses of the To field. Outbound: all recipients without cc and bcc, with
+    their names.
     """
     recipient: str | None
     """Inbound only: the address from the RCPT command, as the sending server spelled it. It differs
@@ -1763,10 +1761,9 @@ class Message(TypedDict):
     deliveryRole: Literal["to", "cc", None]
     """Inbound only: cc means that the inbox was copied."""
     cc: List[str]
-    """Copied recipients. Inbound: addresses. Outbound: with names, like to."""
+    """Copied recipients, like to."""
     bcc: List[str]
-    """Outbound only: the addresses of hidden recipients, who are not named in the message. Empty
-    for inbound mail.
+    """Outbound only: hidden recipients, who are not named in the message. Empty for inbound mail.
     """
     replyTo: str | None
     """The addresses to which the sender wants replies, without names and joined by ", "."""
@@ -2492,13 +2489,13 @@ class ReviewContent(_ReviewContentWords):
     inboxId: str
     """The inbox that sends the message."""
     to: List[str]
-    """The recipients, each as "Name <address>" or as the bare address."""
+    """The recipients, with their names."""
     cc: List[str]
     """Copied recipients, like to."""
     bcc: List[str]
-    """The addresses of hidden recipients."""
+    """Hidden recipients."""
     replyTo: str | None
-    """Where replies go, "Name <address>" or the bare address; null if they go to the sender."""
+    """The Reply-To address, with its name; null if replies go to the sender."""
     subject: str
     """The subject."""
     bodyText: str

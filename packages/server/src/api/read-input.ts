@@ -12,6 +12,7 @@ import type { AttachedFile } from '#http/handler.ts'
 import type { ReadBody } from '#http/read-body.ts'
 import { writtenAddress, writtenMailbox } from '#platform/email-address.ts'
 import { AppError, notFound, wrongQuery } from '#platform/problem.ts'
+import { fieldOf, isObject, plainName } from './query-names.ts'
 
 /** Fills in defaults and reports violations in `errors`. */
 export type Validator = {
@@ -137,12 +138,11 @@ function readQuery(
 ): Record<string, unknown> {
   const query: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(schema.properties)) {
-    const isObject = 'type' in property && property.type === 'object'
-    const value = isObject ? queryFields(raw, name) : queryValue(schema, raw, name)
+    const value = isObject(property) ? queryFields(raw, name) : queryValue(schema, raw, name)
     if (value === undefined) continue
-    const texts = isObject ? Object.entries(Object(value)).flat(2) : [value].flat()
+    const texts = isObject(property) ? Object.entries(Object(value)).flat(2) : [value].flat()
     if (texts.some((text) => String(text).includes('\0'))) throw wrongQuery(name, NUL_MESSAGE)
-    const values = isObject ? Object.values(Object(value)) : [value]
+    const values = isObject(property) ? Object.values(Object(value)) : [value]
     const takesMany = 'type' in property && property.type === 'array'
     if (!takesMany && values.some(Array.isArray)) throw wrongQuery(name, REPEATED_MESSAGE)
     query[name] = prepared(property, converted(value, property), { dropsNulls: false })
@@ -175,15 +175,10 @@ function queryValue(
 function queryFields(raw: Readonly<Record<string, unknown>>, name: string): unknown {
   if (name in raw) return raw[name]
   const fields = Object.entries(raw).flatMap(([key, value]) => {
-    if (key.startsWith(`${name}.`)) return [[key.slice(name.length + 1), value] as const]
-    const isBracketed = key.startsWith(`${name}[`) && key.endsWith(']')
-    return isBracketed ? [[key.slice(name.length + 1, -1), value] as const] : []
+    const field = fieldOf(key, name)
+    return field === null ? [] : [[field, value] as const]
   })
   return fields.length === 0 ? undefined : Object.fromEntries(fields)
-}
-
-function plainName(name: string): string {
-  return name.replaceAll('_', '').toLowerCase()
 }
 
 const NUL_MESSAGE = 'must not contain the character U+0000'

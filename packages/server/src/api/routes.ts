@@ -20,6 +20,7 @@ import type { Log } from '#platform/log.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import type { EventPorts } from '#streams/streams.ts'
 import { hashRequest, readIdempotencyKey } from './idempotency.ts'
+import { IGNORED_HEADER, ignoredNames, ignoredParameters } from './query-names.ts'
 import { type CheckedInput, type CompileSchema, readInput, type Validator } from './read-input.ts'
 
 /** Only a handler's own route has its argument types. Some handlers also compile schemas. */
@@ -80,7 +81,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
         const once = await findEarlier(request, operationId, options.ports)
         if (once?.replay) return answer(reply, operation, asReplay(reply, once.replay), options)
         const compileSchema = (schema: TObject) => compile(request, schema)
-        const input = inputOf(request, operationId, compileSchema)
+        const input = inputOf(request, reply, { operationId, compile: compileSchema })
         const context = Object.assign(contextOf(request, reply, options), once?.context)
         // The handler's types come from the schema that checked these values.
         const result = await handler(input as never, context as never, compileSchema)
@@ -171,8 +172,8 @@ function isSigned(query: unknown): boolean {
 
 function inputOf(
   request: FastifyRequest,
-  operationId: OperationId,
-  compile: CompileSchema,
+  reply: FastifyReply,
+  { operationId, compile }: { operationId: OperationId; compile: CompileSchema },
 ): CheckedInput {
   const raw = {
     path: request.params as Record<string, string>,
@@ -180,6 +181,8 @@ function inputOf(
     body: bodyOf(request),
   }
   try {
+    const ignored = ignoredParameters(operationId, raw.query)
+    if (ignored.length > 0) reply.header(IGNORED_HEADER, ignoredNames(ignored))
     return readInput(operationId, raw, compile)
   } catch (error) {
     const isMalformed = error instanceof AppError && error.code === 'bad_request'

@@ -4,5 +4,3 @@ alter table messages add column recipient_names text;
 -- Seconds that every send waits, so that it can be cancelled; null in an inbox means the account's.
 alter table accounts add column undo_seconds :int not null default 0;
 alter table inboxes add column undo_seconds :int;
--- Lists show whether a thread has attachments.
-create index messages_with_attachments_by_thread on messages (thread_id) where attachments <> '[]';

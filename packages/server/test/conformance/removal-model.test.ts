@@ -113,7 +113,16 @@ function shownOf(thread: ModelThread) {
     assignee: null,
     snoozedUntilMs: null,
     claim: null,
+    hasAttachments: false,
+    lastMessage: lastMessageOf(messages),
   }
+}
+
+function lastMessageOf(messages: ModelThread['messages']) {
+  const newest = messages.at(-1)
+  if (newest?.direction === 'inbound') return { direction: 'inbound', state: 'received', to: [] }
+  const to = newest?.people.slice(0, 1).map((address) => ({ name: null, address }))
+  return { direction: 'outbound', state: 'sent', to }
 }
 
 onEachEngine('mail that goes', (engine) => {

@@ -113,7 +113,7 @@ test('a form repeats to and bcc for each recipient', async () => {
   const [body] = seen
   assert.deepEqual(
     [Reflect.get(body ?? {}, 'to'), Reflect.get(body ?? {}, 'bcc')],
-    [['ann@example.com', 'bob@example.com'], ['c@d.example']],
+    [['ann@example.com', 'Bob <bob@example.com>'], ['c@d.example']],
   )
   const wrong = await send(...good, field('to', 'nonsense'))
   assert.match(await wrong.text(), /"to\[1\]"/)

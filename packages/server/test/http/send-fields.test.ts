@@ -60,26 +60,31 @@ for (const [name, fields] of accepted) {
   })
 }
 
+/** The mailbox, and in what form the handler gets it. */
 const named: [string, string][] = [
-  ['Ann <ann@example.com>', 'ann@example.com'],
-  ['Ann Lee-Smith & Co <ann@example.com>', 'ann@example.com'],
-  ['"Lee, Ann (Sales) <x>" <ann@example.com>', 'ann@example.com'],
-  ['"Ann \\"the boss\\" \\\\ Lee" <ann@example.com>', 'ann@example.com'],
-  ['"ann@other.example" <ann@example.com>', 'ann@example.com'],
-  ['Päivi 東京 😀 <päivi@münchen.example>', 'päivi@münchen.example'],
-  ['"=?utf-8?Q?Ann?=" <ann@example.com>', 'ann@example.com'],
-  ['=?utf-8?Q?Ann=20Lee?= <ann@example.com>', 'ann@example.com'],
-  ['John Q. Public <ann@example.com>', 'ann@example.com'],
-  ["O'Neill <ann@example.com>", 'ann@example.com'],
-  ['Ann <"ann lee"@example.com>', '"ann lee"@example.com'],
+  ['Ann <ann@example.com>', 'Ann <ann@example.com>'],
+  ['Ann Lee-Smith & Co <ann@example.com>', 'Ann Lee-Smith & Co <ann@example.com>'],
+  ['"Lee, Ann (Sales) <x>" <ann@example.com>', '"Lee, Ann (Sales) <x>" <ann@example.com>'],
+  [
+    '"Ann \\"the boss\\" \\\\ Lee" <ann@example.com>',
+    '"Ann \\"the boss\\" \\\\ Lee" <ann@example.com>',
+  ],
+  ['"ann@other.example" <ann@example.com>', '"ann@other.example" <ann@example.com>'],
+  ['Päivi 東京 😀 <päivi@münchen.example>', 'Päivi 東京 😀 <päivi@münchen.example>'],
+  ['"=?utf-8?Q?Ann?=" <ann@example.com>', '"=?utf-8?Q?Ann?=" <ann@example.com>'],
+  ['=?utf-8?Q?Ann=20Lee?= <ann@example.com>', 'Ann Lee <ann@example.com>'],
+  ['John Q. Public <ann@example.com>', '"John Q. Public" <ann@example.com>'],
+  ["O'Neill <ann@example.com>", "O'Neill <ann@example.com>"],
+  ['Ann <"ann lee"@example.com>', 'Ann <"ann lee"@example.com>'],
   ['<ann@example.com>', 'ann@example.com'],
+  ['""<ann@example.com>', 'ann@example.com'],
 ]
-for (const [mailbox, address] of named) {
-  test(`from ${mailbox} the address is used`, async () => {
+for (const [mailbox, written] of named) {
+  test(`${mailbox} is one mailbox with its name`, async () => {
     const fields = { to: mailbox, replyTo: mailbox, cc: ['bob@example.com', mailbox] }
     const response = await send({ ...good, ...fields })
     assert.equal(response.status, 200, await response.text())
-    const taken = { to: address, replyTo: address, cc: ['bob@example.com', address] }
+    const taken = { to: written, replyTo: written, cc: ['bob@example.com', written] }
     assert.deepEqual(seen, [{ ...complete, ...good, ...taken }])
   })
 }

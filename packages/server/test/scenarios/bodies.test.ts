@@ -156,22 +156,24 @@ onEachEngine('bodies and paths', (engine) => {
     assert.equal(await outcomeOf(world.fetch(`${path}x`)), '404 not_found')
   })
 
-  test('an invalid query is 400, and an unknown parameter is ignored', async () => {
-    const bad = ['limit=', 'limit=1&limit=2', 'offset=%00', 'limit=1%00', 'limit=0x10']
+  test('an invalid query is 400, and an unknown parameter is ignored and named', async () => {
+    const bad = ['limit=', 'limit[]=1', 'limit=1&limit=2', 'offset=%00', 'limit=1%00', 'limit=0x10']
     for (const query of bad) {
       assert.equal(await outcomeOf(world.fetch(`/v1/pods?${query}`)), '400 bad_request', query)
     }
-    for (const query of [
-      '',
-      'limit[]=1',
-      '&&',
-      '__proto__=1',
-      'constructor[prototype][x]=1',
-      '%=1',
-      'a=%ff',
-    ]) {
+    for (const query of ['', '&&', '__proto__=1', 'constructor[prototype][x]=1', '%=1', 'a=%ff']) {
       assert.equal((await world.fetch(`/v1/pods?${query}`)).status, 200, query)
     }
+    const mistyped = await errorOf(await world.fetch('/v1/inboxes?adress=ann@friend.example'))
+    assert.match(String(mistyped.message), /"adress" is not known. Perhaps you mean "address"\./)
+    const threads = `/v1/inboxes/${message.inboxId}/threads`
+    assert.equal(await outcomeOf(world.fetch(`${threads}?is_raed=false`)), '400 bad_request')
+    const ignored = await world.fetch(`${threads}?is_read=false&cursor=x&page_token=y&a%0d%0ab=1`)
+    assert.equal(ignored.status, 200)
+    const named = ignored.headers.get('mailroom-ignored-parameters')
+    assert.equal(named, 'cursor, page_token, a%0D%0Ab')
+    const known = await world.fetch(`${threads}?isRead=false&metadata[a]=b&metadata.c=d`)
+    assert.equal(known.headers.get('mailroom-ignored-parameters'), null)
     assert.equal(await outcomeOf(world.fetch('/v1/inboxes?podId=%00')), '400 bad_request')
     assert.equal((await world.fetch('/v1/inboxes?podId=%ff%27')).status, 200)
   })

@@ -217,7 +217,7 @@ onEachEngine('addresses of a custom domain', (engine) => {
       body: 'Yes.',
     })
     const { to, cc } = await ann.client.messages.get(messageId)
-    assert.deepEqual([to, cc], [['ann@sender.example'], ['bob@friend.example']])
+    assert.deepEqual([to, cc], [['Ann Sender <ann@sender.example>'], ['bob@friend.example']])
   })
 
   test('are not answered by a reply to all, whichever of them the message came by', async () => {
@@ -239,7 +239,7 @@ onEachEngine('addresses of a custom domain', (engine) => {
       body: 'Yes.',
     })
     const { to, cc } = await ann.client.messages.get(messageId)
-    assert.deepEqual(to, ['ann@sender.example'])
+    assert.deepEqual(to, ['Ann Sender <ann@sender.example>'])
     assert.deepEqual(cc, [other.address.replace('@', '+z@eu.'), 'bob@friend.example'])
   })
 

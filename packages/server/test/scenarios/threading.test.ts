@@ -19,6 +19,8 @@ const WITH_ONE_UNREAD = {
   snoozedUntil: null,
   claim: null,
   trashedAt: null,
+  lastMessage: { direction: 'inbound', state: 'received', to: [] },
+  hasAttachments: false,
 }
 
 onEachEngine('arriving mail', (engine) => {
