@@ -122,7 +122,7 @@ function lastMessageOf(messages: ModelThread['messages']) {
   const newest = messages.at(-1)
   if (newest?.direction === 'inbound') return { direction: 'inbound', state: 'received', to: [] }
   const to = newest?.people.slice(0, 1).map((address) => ({ name: null, address }))
-  return { direction: 'outbound', state: 'sent', to }
+  return { direction: 'outbound', state: newest?.isPending ? 'queued' : 'sent', to }
 }
 
 onEachEngine('mail that goes', (engine) => {

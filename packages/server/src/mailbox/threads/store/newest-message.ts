@@ -41,31 +41,40 @@ function recipientsOf(row: Newest): NewestFacts['lastMessage']['to'] {
 }
 
 function selectNewest(db: ReadDb, threadIds: readonly string[]) {
-  return db.read
-    .selectFrom('threads')
-    .innerJoin('messages', (join) =>
-      join.on('messages.id', '=', ({ selectFrom }) =>
-        selectFrom('messages as newest')
-          .select('newest.id')
-          .whereRef('newest.thread_id', '=', 'threads.id')
-          .orderBy('newest.created_at', 'desc')
-          .orderBy('newest.id', 'desc')
-          .limit(1),
-      ),
-    )
-    .leftJoin('waiting_sends', 'waiting_sends.message_id', 'messages.id')
-    .select(['messages.thread_id', 'messages.direction', 'messages.status'])
-    .select(['messages.failure_reason', 'messages.to_addr', 'messages.to_addrs'])
-    .select(['messages.recipient_names'])
-    .select(['messages.header_to', 'waiting_sends.review_id', 'waiting_sends.release_at'])
-    .select(
-      sql<number>`case when exists (
+  return (
+    db.read
+      .selectFrom('threads')
+      .innerJoin('messages', (join) =>
+        join.on('messages.id', '=', ({ selectFrom }) =>
+          selectFrom('messages as newest')
+            .select('newest.id')
+            .whereRef('newest.thread_id', '=', 'threads.id')
+            .orderBy('newest.created_at', 'desc')
+            .orderBy('newest.id', 'desc')
+            .limit(1),
+        ),
+      )
+      .leftJoin('waiting_sends', 'waiting_sends.message_id', 'messages.id')
+      .select(['messages.thread_id', 'messages.direction', 'messages.status'])
+      .select(['messages.failure_reason', 'messages.to_addr', 'messages.to_addrs'])
+      // The column is behind the text of the message, which need not be read for received mail.
+      .select(
+        sql<
+          string | null
+        >`case when messages.direction = 'outbound' then messages.recipient_names end`.as(
+          'recipient_names',
+        ),
+      )
+      .select(['messages.header_to', 'waiting_sends.review_id', 'waiting_sends.release_at'])
+      .select(
+        sql<number>`case when exists (
         select 1 from messages as with_files
         where with_files.thread_id = threads.id and with_files.attachments <> '[]'
       ) then 1 else 0 end`.as('has_attachments'),
-    )
-    .where('threads.id', 'in', threadIds)
-    .execute()
+      )
+      .where('threads.id', 'in', threadIds)
+      .execute()
+  )
 }
 
 type Newest = Awaited<ReturnType<typeof selectNewest>>[number]
