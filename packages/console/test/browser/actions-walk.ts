@@ -73,7 +73,7 @@ suite('changes made in the console', () => {
       ],
     )
     assert.deepEqual([...(sent?.cc ?? [])].sort(), [
-      'bea@other.example',
+      'Bea <bea@other.example>',
       'cy@other.example',
       // The To of the message; the inbox itself was in Bcc.
       'in@example.com',

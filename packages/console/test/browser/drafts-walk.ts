@@ -51,7 +51,7 @@ suite('drafts in the console', () => {
     const id = made?.id ?? ''
     await until(async () => (await stored(id)).body === 'As agreed.')
     const { to, subject } = await stored(id)
-    assert.deepEqual([to, subject], [['ann@one.example'], 'Minutes'])
+    assert.deepEqual([to, subject], [['Ann <ann@one.example>'], 'Minutes'])
     const files = ['a.txt', 'b.txt'].map((name) => ({
       name,
       mimeType: 'text/plain',
@@ -161,7 +161,7 @@ suite('drafts in the console', () => {
     await dialog().waitFor({ state: 'detached' })
     const [sent] = (await client.messages.list(inbox.id, { direction: 'outbound' }).page()).data
     assert.equal(sent?.threadId, threadId)
-    assert.deepEqual(sent?.to, ['ann@stranger.example'])
+    assert.deepEqual(sent?.to, ['Ann Other <ann@stranger.example>'])
     assert.deepEqual([...(sent?.cc ?? [])].sort(), shown.split(', ').sort())
   })
 

@@ -172,7 +172,7 @@ suite('settings in the console', () => {
     await page.getByRole('link', { name: 'Quarantine' }).click()
     await page.getByRole('cell', { name: /^Kept out/ }).waitFor()
     await page.getByRole('button', { name: 'View Kept out' }).click()
-    await page.getByRole('dialog').getByText('Not verifiable').waitFor()
+    await page.getByRole('dialog').getByText('Not verified').waitFor()
     await page.getByRole('button', { name: 'Release to the inbox' }).click()
     await page.getByRole('heading', { name: 'Kept out', level: 2 }).waitFor()
   })
