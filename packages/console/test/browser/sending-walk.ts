@@ -37,6 +37,8 @@ suite('sending in the console', () => {
     await dialogOf(name).getByRole('button', { name: 'Send', exact: true }).click()
     await dialogOf(name).waitFor({ state: 'detached' })
   }
+  /** The address without its name. */
+  const bare = (mailbox: string) => mailbox.replace(/^.*<(.*)>$/, '$1')
   const bodyOfNext = (path: string) =>
     world.page
       .waitForRequest((request) => request.method() === 'POST' && request.url().endsWith(path))
@@ -68,8 +70,12 @@ suite('sending in the console', () => {
     await dialog.getByRole('button', { name: 'Try again' }).click()
     await dialog.waitFor({ state: 'detached' })
     const { to: sentTo, cc, bcc, replyTo } = await newestSent()
-    assert.deepEqual(sentTo, ['ann@one.example', 'bea@two.example', 'cy@three.example'])
-    assert.deepEqual(cc, ['dan@four.example'])
+    assert.deepEqual(sentTo, [
+      '"Bond, Ann" <ann@one.example>',
+      'bea@two.example',
+      'cy@three.example',
+    ])
+    assert.deepEqual(cc, ['Dan <dan@four.example>'])
     assert.deepEqual(bcc, ['fay@five.example'])
     assert.equal(replyTo, inbox.address)
     await page.getByText(/bcc fay@five\.example/).waitFor()
@@ -97,7 +103,9 @@ suite('sending in the console', () => {
     assert.deepEqual([replyAll, to, cc], [true, undefined, ['gil@six.example']])
     const sent = await newestSent()
     assert.deepEqual(sent.to, shownTo.split(', '))
-    assert.deepEqual([...sent.cc].sort(), [...shownCc.split(', '), 'gil@six.example'].sort())
+    const reached = [...shownCc.split(', '), 'gil@six.example']
+    assert.deepEqual(sent.cc.map(bare).sort(), reached.map(bare).sort())
+    assert.ok(sent.cc.includes('Bea <bea@two.example>'), sent.cc.join())
   })
 
   test('a reply to all that somebody is taken from, or that is late, reaches whom it shows', async () => {
@@ -122,8 +130,8 @@ suite('sending in the console', () => {
     await send('Reply to all')
     const { threadId, to, cc: sentCc } = await newestSent()
     assert.equal(threadId, asked.threadId)
-    assert.deepEqual(to, ['ann@stranger.example'])
-    assert.deepEqual([...sentCc].sort(), shown)
+    assert.deepEqual(to, ['Ann Other <ann@stranger.example>'])
+    assert.deepEqual(sentCc.map(bare).sort(), shown.map(bare).sort())
 
     const card = page.getByRole('article', { name: 'Message from ann@stranger.example' }).first()
     await chooseInMenu(page, 'Reply to all', card)
@@ -145,7 +153,7 @@ suite('sending in the console', () => {
     await dialog.getByLabel('Message', { exact: true }).fill('So it is.')
     await send('Reply to all')
     const { to, cc } = await newestSent()
-    assert.equal(to.join(', '), shown)
+    assert.deepEqual(to.map(bare), [shown].map(bare))
     assert.deepEqual(cc, ['in@example.com', 'bea@two.example', 'cy@three.example'])
   })
 
