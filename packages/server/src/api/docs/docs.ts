@@ -37,9 +37,11 @@ export function openDocs(publicUrl: () => string): () => DocsSite {
 /** Must be called once, before the server listens. The page DOCS_PATH is an operation of the API. */
 export function addDocs(app: FastifyInstance, publicUrl: () => string, site: () => DocsSite): void {
   const made = new Map<string, ReturnType<typeof precompressed>>()
+  let topics: Map<string, string> | undefined
   const contentOf = (path: string): Content | null => {
     if (path.startsWith('/llms/')) {
-      const text = llmsTopics({ publicUrl: publicUrl() }).get(path.slice('/llms/'.length))
+      topics ??= llmsTopics({ publicUrl: publicUrl() })
+      const text = topics.get(path.slice('/llms/'.length))
       return text === undefined ? null : { text, headers: MARKDOWN }
     }
     if (path.endsWith('.md')) {
