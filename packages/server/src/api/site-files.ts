@@ -1,4 +1,4 @@
-// What crawlers, probes and security researchers request from any web server, at the paths that they expect.
+// The standard files of a web server: a health probe, robots.txt and security.txt.
 
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '#platform/clock.ts'

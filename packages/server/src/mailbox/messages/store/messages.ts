@@ -43,7 +43,7 @@ export type Message = KindFields & {
   cc: string[]
   bcc: string[]
   replyTo: string | null
-  /** Of the addresses in `to`, `cc` and `replyTo`. */
+  /** Display names of the addresses in `to`, `cc` and `replyTo`. */
   names: Names
   references: string[]
   subject: string

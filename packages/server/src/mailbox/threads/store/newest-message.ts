@@ -1,4 +1,4 @@
-// What lists show of the newest message of a thread, and whether the thread has attachments.
+// The newest message of each thread in a list, and whether the thread has attachments.
 
 import type { Thread as ThreadShape } from '@mailroom/contract/threads.ts'
 import type { ThreadState } from '@mailroom/contract/vocabulary.ts'
