@@ -107,6 +107,13 @@ export function readPerson(text: string): Person {
   return { name: name === '' ? null : name, address: match[2] ?? '' }
 }
 
+/** The reverse of readPerson: a name with special characters is quoted. */
+export function formatPerson({ name, address }: Person): string {
+  if (name === null || name === '') return address
+  const isPlain = !/[()<>[\]:;@\\,."]/.test(name)
+  return `${isPlain ? name : `"${name.replace(/["\\]/g, '\\$&')}"`} <${address}>`
+}
+
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${formatNumber(count)} ${count === 1 ? one : many}`
 }

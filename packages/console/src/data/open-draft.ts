@@ -1,30 +1,13 @@
 // The draft being written; there is at most one. A reply or forward is shown in its thread, a new
 // message in an overlay on any page.
 
-import type { Message } from '@mailroom/sdk'
+import type { Draft as SavedDraft } from '@mailroom/sdk'
 import { signal } from '@preact/signals'
-import type { Everybody } from './recipients.ts'
+import { aboutOf, type Draft } from './composed-message.ts'
+import { toast, toastFailure } from './toasts.ts'
+import { discardLater, Writing } from './writing.ts'
 
-export type Draft = {
-  /** Every attempt to send the draft uses this key, so that it is sent once. */
-  readonly idempotencyKey: string
-  /** Whether the draft is shown below the message that it answers, not in an overlay. */
-  readonly isInThread: boolean
-  readonly inboxId: string | null
-  readonly replied: Message | null
-  readonly forwarded: Message | null
-  /** For a reply to all: its recipients, unless the person changes them. */
-  readonly everybody: Everybody | null
-  readonly to: string
-  readonly cc: readonly string[]
-  readonly subject: string
-}
-
-export const composeDraft = signal<Draft | null>(null)
-/** Whether closing the draft would lose text. */
-export const isDraftTouched = signal(false)
-/** A draft to open once the current one is sent or discarded. */
-export const nextDraft = signal<Draft | null>(null)
+export const openWriting = signal<Writing | null>(null)
 /** The open thread, in which replies are shown. */
 export const shownThreadId = signal<string | null>(null)
 /** The inbox of the current page, which new messages use as the default sender. */
@@ -33,9 +16,8 @@ export const currentInboxId = signal<string | null>(null)
 /** Counts requests to open the draft that is already open. */
 export const wishes = signal(0)
 
-export function openCompose(draft: Partial<Omit<Draft, 'idempotencyKey' | 'isInThread'>>): void {
-  const about = draft.replied ?? draft.forwarded
-  const opened: Draft = {
+export function openCompose(wanted: Partial<Draft>): void {
+  const draft: Draft = {
     inboxId: currentInboxId.value,
     replied: null,
     forwarded: null,
@@ -43,45 +25,67 @@ export function openCompose(draft: Partial<Omit<Draft, 'idempotencyKey' | 'isInT
     to: '',
     cc: [],
     subject: '',
-    ...draft,
-    idempotencyKey: crypto.randomUUID(),
-    isInThread: about != null && about.threadId === shownThreadId.value,
+    ...wanted,
   }
-  const current = composeDraft.value
-  if (current === null || !isDraftTouched.value) beginDraft(opened)
-  else if (isSame(current, opened)) wishes.value += 1
-  else nextDraft.value = opened
+  const current = openWriting.value
+  if (current !== null && isSame(current.draft, draft)) wishes.value += 1
+  else show(new Writing(draft, null))
+}
+
+export function openSaved(draft: Draft, saved: SavedDraft): void {
+  if (openWriting.value?.state.value.saved?.id !== saved.id) show(new Writing(draft, saved))
 }
 
 function isSame(a: Draft, b: Draft): boolean {
   return (
-    a.isInThread &&
-    b.isInThread &&
+    aboutOf(a) !== null &&
     a.replied?.id === b.replied?.id &&
     a.forwarded?.id === b.forwarded?.id &&
     (a.everybody === null) === (b.everybody === null)
   )
 }
 
-/** Discards the current draft. */
-export function beginDraft(draft: Draft): void {
+function show(writing: Writing): void {
   closeCompose()
-  composeDraft.value = draft
+  openWriting.value = writing
 }
 
+/** Saves the draft and closes it. If it cannot be saved, it is shown again. */
 export function closeCompose(): void {
-  composeDraft.value = null
-  isDraftTouched.value = false
-  nextDraft.value = null
+  const writing = openWriting.value
+  openWriting.value = null
+  if (writing === null) return
+  writing.leave().then(
+    (isKept) => {
+      if (isKept) toast('Saved in Drafts')
+    },
+    (error) => {
+      openWriting.value ??= writing
+      toastFailure(error)
+    },
+  )
 }
 
-/** The message that the draft answers or forwards. */
-export function aboutOf({ replied, forwarded }: Draft): Message | null {
-  return replied ?? forwarded
+/** Closes the draft and deletes it, which can be undone for some seconds. */
+export function discardCompose(): void {
+  const writing = openWriting.value
+  openWriting.value = null
+  if (writing === null) return
+  void discardLater(writing).then((restore) => {
+    toast('Draft discarded', async () => {
+      restore()
+      show(writing)
+    })
+  })
+}
+
+/** Closes a draft that was sent. */
+export function endCompose(writing: Writing): void {
+  if (openWriting.value === writing) openWriting.value = null
 }
 
 /** The draft shown in this thread. */
-export function draftIn(threadId: string): Draft | null {
-  const draft = composeDraft.value
-  return draft?.isInThread && aboutOf(draft)?.threadId === threadId ? draft : null
+export function writingIn(threadId: string): Writing | null {
+  const writing = openWriting.value
+  return writing !== null && aboutOf(writing.draft)?.threadId === threadId ? writing : null
 }

@@ -16,8 +16,11 @@ export const paths = {
   scheduled: (inboxId: string) => `/console/inboxes/${part(inboxId)}/scheduled`,
   transfers: (inboxId: string) => `/console/inboxes/${part(inboxId)}/transfers`,
   drafts: (inboxId?: string) => `/console/drafts${inboxId ? `?inbox=${part(inboxId)}` : ''}`,
+  /** Opens the draft where it belongs. */
   draft: (inboxId: string, id: string) =>
     `/console/drafts?inbox=${part(inboxId)}&draft=${part(id)}`,
+  threadDraft: ({ inboxId, threadId }: { inboxId: string; threadId: string }, draftId: string) =>
+    paths.thread(inboxId, threadId, `?draft=${part(draftId)}`),
   search: (inboxId?: string, words?: string) => {
     const query = new URLSearchParams()
     if (inboxId) query.set('inbox', inboxId)

@@ -1,7 +1,7 @@
 // Parses typed and pasted recipients, and derives the recipients of a reply to all.
 
 import type { Message } from '@mailroom/sdk'
-import { readPerson } from './format.ts'
+import { formatPerson, readPerson } from './format.ts'
 
 /** Matches `Name <address>`, else a word, so that no typed text is dropped. */
 const ENTRY = /(?:"(?:[^"\\]|\\.)*"|[^",;<>@]){0,200}<[^<>]*>|(?:"(?:[^"\\]|\\.)*"|[^,;\s"])+|"/g
@@ -9,6 +9,16 @@ const ENTRY = /(?:"(?:[^"\\]|\\.)*"|[^",;<>@]){0,200}<[^<>]*>|(?:"(?:[^"\\]|\\.)
 /** Splits addresses at commas, semicolons and white space. */
 export function splitRecipients(text: string): string[] {
   return [...text.matchAll(ENTRY)].map(([entry]) => entry.trim())
+}
+
+/** The end of the text, after the last separator: the entry being typed. */
+export function lastEntry(text: string): string {
+  return /(?:"(?:[^"\\]|\\.)*"?|[^",;])*$/.exec(text)?.[0].trimStart() ?? ''
+}
+
+/** Whether the entry is an address typed to its end, alone or after a name. */
+export function isWholeAddress(entry: string): boolean {
+  return /^[^\s<>]+@[^\s<>@]+\.[^\s<>@]+$/.test(readPerson(entry).address)
 }
 
 export type Everybody = { readonly to: readonly string[]; readonly cc: readonly string[] }
@@ -25,7 +35,7 @@ export function everybodyIn(message: Message): Everybody {
       seen.add(keyOf(address))
       return isNew
     })
-  const author = readPerson(message.fromAddr).address
+  const author = formatPerson(readPerson(message.fromAddr))
   const wanted = takeNew(isOwn ? message.to : splitRecipients(message.replyTo ?? ''))
   const to = wanted.length > 0 || isOwn ? wanted : takeNew([author])
   const copier = message.deliveryRole === 'cc' ? [author] : []

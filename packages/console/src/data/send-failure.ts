@@ -1,10 +1,12 @@
 // Explains at the field concerned why a message was not sent.
 
 import { MailroomError } from '@mailroom/sdk'
-import { type ComposedMessage, recipientsOf, type Sending } from './composed-message.ts'
+import type { ComposedMessage } from './composed-message.ts'
 import { describeFailure, type Failure } from './failure.ts'
 import { formatMoment, formatRelative } from './format.ts'
 import { keyOf, splitRecipients } from './recipients.ts'
+
+type Sending = { composed: ComposedMessage; hasFiles: boolean }
 
 type Finding = { kind: string; part: string; offset: number; length: number }
 
@@ -13,7 +15,7 @@ export function isSentBefore(error: unknown): boolean {
   return error instanceof MailroomError && error.code === 'idempotency_key_reused'
 }
 
-const sentBefore: Failure = {
+export const sentBefore: Failure = {
   message: 'Your earlier attempt was sent after all, with its content at that time.',
   fix: 'Your later changes have not been sent. Check the thread before you send them as another message.',
   fields: {},
@@ -21,7 +23,6 @@ const sentBefore: Failure = {
 }
 
 export function describeSendFailure(error: unknown, sending: Sending): Failure {
-  if (isSentBefore(error)) return sentBefore
   const described = describeFailure(error)
   if (!(error instanceof MailroomError)) return described
   const { recipient = error.body.address, findings, scope, limit, resetsAt } = error.body
@@ -54,10 +55,10 @@ function describeMistakes(error: MailroomError, sending: Sending): Failure {
   }
 }
 
-function entryAt(sending: Sending, name: string, index: number): string {
-  const { to = [], cc = [] }: { to?: string[]; cc?: string[] } = recipientsOf(sending)
-  const bcc = splitRecipients(sending.composed.bcc)
-  return Object.entries({ to, cc, bcc }).find(([list]) => list === name)?.[1][index] ?? ''
+function entryAt({ composed }: Sending, name: string, index: number): string {
+  const { to, cc, bcc } = composed
+  const typed = Object.entries({ to, cc, bcc }).find(([list]) => list === name)?.[1] ?? ''
+  return splitRecipients(typed)[index] ?? ''
 }
 
 /** The field in which the address was typed; `to` for an address that the service added. */
@@ -68,8 +69,7 @@ function fieldOf(address: string, composed: ComposedMessage): 'to' | 'cc' | 'bcc
   return names.find((name) => isIn(composed[name])) ?? 'to'
 }
 
-function fieldsOfFindings(findings: readonly Finding[], { composed, draft }: Sending) {
-  const hasFiles = composed.files.length > 0 || draft.forwarded !== null
+function fieldsOfFindings(findings: readonly Finding[], { hasFiles }: Sending) {
   if (findings.length === 0) {
     return hasFiles ? { files: 'No files may be attached.' } : {}
   }

@@ -2,57 +2,55 @@
 
 import type { Message } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import type { ComposedMessage } from '#data/composed-message.ts'
+import type { ComposedMessage, Draft } from '#data/composed-message.ts'
 import { formatMoment, formatWhole, localMinute, plural, readPerson } from '#data/format.ts'
-import type { Draft } from '#data/open-draft.ts'
 import { Button } from '#parts/button.tsx'
 import { AreaField, CheckField, TextField } from '#parts/field.tsx'
 import { Facts, reachable } from '#parts/small.tsx'
+import { RecipientField } from './recipient-field.tsx'
 
 const SUBJECT_LENGTH_MAX = 998
+const ROWS_MAX = 16
 
 type FieldsProps = {
   composed: ComposedMessage
   draft: Draft
+  inboxId: string
   errors: Readonly<Record<string, string>>
   onComposed: (composed: ComposedMessage) => void
 }
 
-export function MessageFields({ composed, draft, errors, onComposed }: FieldsProps) {
+export function MessageFields({ composed, draft, inboxId, errors, onComposed }: FieldsProps) {
   const { replied, forwarded } = draft
   const isNew = replied === null && forwarded === null
+  const rows = Math.min(ROWS_MAX, composed.body.split('\n').length + 1)
   return (
     <>
-      <AddressFields {...{ composed, draft, errors, onComposed }} />
-      <TextField
-        label="Subject"
-        name="subject"
-        value={composed.subject}
-        onValue={(subject) => onComposed({ ...composed, subject })}
-        error={errors.subject}
-        required={isNew}
-        readOnly={!isNew}
-        maxLength={SUBJECT_LENGTH_MAX}
-        autocomplete="off"
-      />
+      <AddressFields {...{ composed, draft, inboxId, errors, onComposed }} />
+      {isNew && (
+        <TextField
+          label="Subject"
+          name="subject"
+          value={composed.subject}
+          onValue={(subject) => onComposed({ ...composed, subject })}
+          error={errors.subject}
+          required
+          maxLength={SUBJECT_LENGTH_MAX}
+          autocomplete="off"
+        />
+      )}
       <AreaField
         label={forwarded === null ? 'Message' : 'Message (optional)'}
         name="body"
+        isLabelHidden
+        placeholder={forwarded === null ? undefined : 'Message (optional)'}
         value={composed.body}
         onValue={(body) => onComposed({ ...composed, body })}
         error={errors.body}
-        rows={isNew ? 10 : replied === null ? 4 : 6}
+        rows={Math.max(isNew ? 10 : 3, rows)}
         required={forwarded === null}
         autofocus={draft.to !== ''}
       />
-      {replied && (
-        <CheckField
-          label="Quote the original message"
-          name="quote"
-          isChecked={composed.isQuoting}
-          onChecked={(isQuoting) => onComposed({ ...composed, isQuoting })}
-        />
-      )}
     </>
   )
 }
@@ -64,7 +62,7 @@ const optional = [
 ] as const
 
 /** Shows To; Cc, Bcc and Reply-To appear on request or if they have text. */
-function AddressFields({ composed, draft, errors, onComposed }: FieldsProps) {
+function AddressFields({ composed, draft, inboxId, errors, onComposed }: FieldsProps) {
   const [asked, setAsked] = useState<readonly string[]>([])
   // A forward has no Reply-To field.
   const others = optional.filter(({ name }) => name !== 'replyTo' || draft.forwarded === null)
@@ -74,16 +72,15 @@ function AddressFields({ composed, draft, errors, onComposed }: FieldsProps) {
   return (
     <>
       <div class="field-beside">
-        <TextField
+        <RecipientField
           label="To"
           name="to"
+          inboxId={inboxId}
           value={composed.to}
           onValue={(to) => onComposed({ ...composed, to })}
           error={errors.to}
           hint={hintOf(draft)}
           required
-          autocomplete="off"
-          spellcheck={false}
           autofocus={draft.to === ''}
         />
         {hidden.length > 0 && (
@@ -102,16 +99,15 @@ function AddressFields({ composed, draft, errors, onComposed }: FieldsProps) {
         )}
       </div>
       {others.filter(isShown).map(({ name, label, hint }) => (
-        <TextField
+        <RecipientField
           key={name}
           label={label}
           name={name}
+          inboxId={inboxId}
           value={composed[name]}
           onValue={(text) => onComposed({ ...composed, [name]: text })}
           error={errors[name]}
           hint={hint}
-          autocomplete="off"
-          spellcheck={false}
           autofocus={asked.includes(name)}
         />
       ))}
@@ -119,55 +115,44 @@ function AddressFields({ composed, draft, errors, onComposed }: FieldsProps) {
   )
 }
 
-function hintOf({ everybody, replied }: Draft): string {
+function hintOf({ everybody, replied }: Draft): string | undefined {
   if (everybody !== null) {
     return 'Everyone who received the message, except addresses on the suppression list.'
   }
   return replied?.deliveryRole === 'cc'
     ? `${readPerson(replied.fromAddr).address}, who copied this inbox, gets a copy too.`
-    : 'Addresses, separated by commas.'
+    : undefined
 }
 
-/** Send now or at a chosen time. */
 export function ScheduleField({
   sendAt,
   error,
   onSendAt,
 }: {
-  sendAt: string | null
+  sendAt: string
   error: string | undefined
-  onSendAt: (sendAt: string | null) => void
+  onSendAt: (sendAt: string) => void
 }) {
-  const at = new Date(sendAt ?? '')
+  const at = new Date(sendAt)
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
   return (
-    <>
-      <CheckField
-        label="Send later"
-        name="later"
-        isChecked={sendAt !== null}
-        onChecked={(isLater) => onSendAt(isLater ? tomorrowMorning() : null)}
-      />
-      {sendAt !== null && (
-        <TextField
-          label={`Date and time (${zone})`}
-          name="sendAt"
-          type="datetime-local"
-          value={sendAt}
-          onValue={onSendAt}
-          error={error && `The time ${error}.`}
-          hint={Number.isNaN(at.getTime()) ? undefined : `That is ${formatMoment(at)}.`}
-          required
-          autofocus
-        />
-      )}
-    </>
+    <TextField
+      label={`Date and time (${zone})`}
+      name="sendAt"
+      type="datetime-local"
+      value={sendAt}
+      onValue={onSendAt}
+      error={error && `The time ${error}.`}
+      hint={Number.isNaN(at.getTime()) ? undefined : `Scheduled for ${formatMoment(at)}.`}
+      required
+      autofocus
+    />
   )
 }
 
 const MORNING_HOUR = 9
 
-function tomorrowMorning(): string {
+export function tomorrowMorning(): string {
   const at = new Date()
   at.setDate(at.getDate() + 1)
   at.setHours(MORNING_HOUR, 0)
@@ -178,12 +163,10 @@ function tomorrowMorning(): string {
 export function Forwarded({
   message,
   isWithFiles,
-  error,
   onWithFiles,
 }: {
   message: Message
   isWithFiles: boolean
-  error: string | undefined
   onWithFiles: (isWithFiles: boolean) => void
 }) {
   const { fromAddr, createdAt, to, cc, subject, bodyText, attachments } = message
@@ -206,7 +189,6 @@ export function Forwarded({
           onChecked={onWithFiles}
         />
       )}
-      {error && <p class="field-error">{error}</p>}
       <section class="forwarded" aria-label="Forwarded message" {...reachable}>
         <Facts lines={lines} />
         <div class="mail-text">{bodyText}</div>

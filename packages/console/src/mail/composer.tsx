@@ -1,18 +1,18 @@
-// The composer: replies and forwards in their thread, new messages in an overlay.
+// The composer: replies and forwards in their thread, new messages in an overlay. What is written
+// is a draft, which is stored as it is written.
 
 import type { Inbox, InboxLimits, SentMessage } from '@mailroom/sdk'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { formatMoment, plural, quoteSubject, subjectOf } from '#data/format.ts'
+import { aboutOf, type Draft } from '#data/composed-message.ts'
+import { formatMoment, formatNumber, plural, subjectOf } from '#data/format.ts'
 import { readInboxChoices } from '#data/inbox-choices.ts'
 import {
-  aboutOf,
-  beginDraft,
   closeCompose,
-  composeDraft,
-  type Draft,
-  isDraftTouched,
-  nextDraft,
+  discardCompose,
+  endCompose,
+  openWriting,
   shownThreadId,
   wishes,
 } from '#data/open-draft.ts'
@@ -20,48 +20,40 @@ import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
-import { type Attempt, useSending } from '#data/use-sending.ts'
-import { useWriting } from '#data/writing.ts'
+import type { Problem, Writing } from '#data/writing.ts'
 import { HeldWords } from '#mail/message-status.tsx'
 import { Button, ButtonLink } from '#parts/button.tsx'
-import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
-import { SelectField } from '#parts/field.tsx'
+import { Dialog } from '#parts/dialog.tsx'
+import { CheckField, SelectField } from '#parts/field.tsx'
 import { FileArea } from '#parts/file-picker.tsx'
 import { Notice } from '#parts/notice.tsx'
-import { Forwarded, MessageFields, ScheduleField } from './composer-fields.tsx'
+import { Forwarded, MessageFields, ScheduleField, tomorrowMorning } from './composer-fields.tsx'
 
-/** The overlay composer, and the dialogs about unsent drafts. */
+/** The overlay composer, and the note about a reply that could not be stored. */
 export function ComposeLayer() {
-  const draft = composeDraft.value
-  if (draft === null) return null
-  const about = aboutOf(draft)
-  return (
-    <>
-      {!draft.isInThread && <ComposeDialog key={draft.idempotencyKey} draft={draft} />}
-      {draft.isInThread && about !== null && about.threadId !== shownThreadId.value && (
-        <UnsentReply draft={draft} href={paths.thread(about.inboxId, about.threadId)} />
-      )}
-      {nextDraft.value !== null && <ReplaceDialog draft={draft} next={nextDraft.value} />}
-    </>
-  )
+  const writing = openWriting.value
+  if (writing === null) return null
+  const about = aboutOf(writing.draft)
+  if (about === null) return <ComposeDialog key={writing} writing={writing} />
+  if (about.threadId === shownThreadId.value) return null
+  return <OpenReply draft={writing.draft} href={paths.thread(about.inboxId, about.threadId)} />
 }
 
-function ComposeDialog({ draft }: { draft: Draft }) {
-  const { isLeaving, held, leave, stay, setHeld } = useLeaving()
-  if (held !== null) return <HeldDialog key="held" held={held} onClose={closeCompose} />
+function ComposeDialog({ writing }: { writing: Writing }) {
+  const [held, setHeld] = useState<Held | null>(null)
+  if (held !== null) return <HeldDialog held={held} onClose={() => endCompose(writing)} />
   return (
-    <Dialog title={titleOf(draft)} onClose={leave} size="wide">
-      {isLeaving && <LeavingNotice onStay={stay} />}
-      <ComposeForm draft={draft} onCancel={leave} onHeld={setHeld} />
+    <Dialog title={titleOf(writing)} onClose={closeCompose} size="wide">
+      <ComposeForm writing={writing} onHeld={setHeld} />
     </Dialog>
   )
 }
 
 /** A reply or forward, below the message that it is about. */
-export function InlineCompose({ draft }: { draft: Draft }) {
-  const { isLeaving, held, leave, stay, setHeld } = useLeaving()
+export function InlineCompose({ writing }: { writing: Writing }) {
+  const [held, setHeld] = useState<Held | null>(null)
   const element = useRef<HTMLElement>(null)
-  const title = titleOf(draft)
+  const title = titleOf(writing)
   useEffect(() => {
     const before = document.activeElement
     return () => {
@@ -80,91 +72,38 @@ export function InlineCompose({ draft }: { draft: Draft }) {
       onKeyDown={(event) => {
         if (event.key !== 'Escape' || event.defaultPrevented) return
         event.preventDefault()
-        leave()
+        closeCompose()
       }}
     >
       <header class="inline-head">
         <h3>{title}</h3>
-        <Button kind="quiet" icon="close" label="Close" onClick={leave} />
+        <span class="muted inline-subject">{writing.draft.subject}</span>
+        <Button kind="quiet" icon="close" label="Close and keep the draft" onClick={closeCompose} />
       </header>
-      {isLeaving && <LeavingNotice onStay={stay} />}
-      <ComposeForm draft={draft} onCancel={leave} onHeld={setHeld} isInline />
-      {held !== null && <HeldDialog held={held} onClose={closeCompose} />}
+      <ComposeForm writing={writing} onHeld={setHeld} />
+      {held !== null && <HeldDialog held={held} onClose={() => endCompose(writing)} />}
     </section>
   )
 }
 
-function useLeaving() {
-  const [isLeaving, setIsLeaving] = useState(false)
-  const [held, setHeld] = useState<Held | null>(null)
-  return {
-    isLeaving,
-    held,
-    setHeld,
-    stay: () => setIsLeaving(false),
-    leave() {
-      // A second Escape does not confirm.
-      if (isDraftTouched.value) setIsLeaving(!isLeaving)
-      else closeCompose()
-    },
-  }
-}
-
-function LeavingNotice({ onStay }: { onStay: () => void }) {
+/** A reply whose thread is not open. */
+function OpenReply({ draft, href }: { draft: Draft; href: string }) {
   return (
-    <Notice
-      tone="warn"
-      title="Discard this message?"
-      actions={
-        <>
-          <Button onClick={onStay}>Keep writing</Button>
-          <Button kind="danger" onClick={closeCompose}>
-            Discard
-          </Button>
-        </>
-      }
-    >
-      The message is not saved as a draft.
-    </Notice>
-  )
-}
-
-/** A reply whose thread is no longer open. */
-function UnsentReply({ draft, href }: { draft: Draft; href: string }) {
-  return (
-    <aside class="unsent" aria-label="Unsent message">
+    <aside class="unsent" aria-label="Open draft">
       <p class="bounded">
-        {titleOf(draft)} not sent: <strong>{subjectOf(draft)}</strong>
+        Still open: <strong>{subjectOf(draft)}</strong>
       </p>
       <ButtonLink href={href}>Continue</ButtonLink>
-      <Button kind="quiet" onClick={closeCompose}>
+      <Button kind="quiet" onClick={discardCompose}>
         Discard
       </Button>
     </aside>
   )
 }
 
-function ReplaceDialog({ draft, next }: { draft: Draft; next: Draft }) {
-  return (
-    <ConfirmDialog
-      title="Discard the message that you are writing?"
-      action="Discard"
-      dismiss="Keep writing"
-      onClose={() => {
-        nextDraft.value = null
-      }}
-      submit={async () => beginDraft(next)}
-    >
-      <p>
-        {titleOf(draft)} {quoteSubject(draft)} is neither sent nor saved as a draft.
-      </p>
-    </ConfirmDialog>
-  )
-}
+type Held = SentMessage & { hold: NonNullable<SentMessage['hold']> }
 
-export type Held = SentMessage & { hold: NonNullable<SentMessage['hold']> }
-
-export function HeldDialog({
+function HeldDialog({
   held: { hold, inboxId, threadId },
   onClose,
 }: {
@@ -193,163 +132,243 @@ export function HeldDialog({
   )
 }
 
-function titleOf({ replied, forwarded, everybody }: Draft): string {
+function titleOf({ draft: { replied, forwarded, everybody }, isReopened }: Writing): string {
   if (forwarded !== null) return 'Forward'
-  if (replied === null) return 'New message'
+  if (replied === null) return isReopened ? 'Draft' : 'New message'
   return everybody === null ? 'Reply' : 'Reply to all'
 }
 
-function ComposeForm({
-  draft,
-  onCancel,
-  onHeld,
-  isInline = false,
-}: {
-  draft: Draft
-  onCancel: () => void
-  onHeld: (held: Held) => void
-  /** Sends in the thread, which then shows the sent message. */
-  isInline?: boolean
-}) {
+function ComposeForm({ writing, onHeld }: { writing: Writing; onHeld: (held: Held) => void }) {
   const { route } = useLocation()
-  const { composed, inboxId, setComposed, setInboxId, noteTouched } = useWriting(draft)
+  const { draft } = writing
+  const { composed, inboxId, saved, problem, isSending, progress } = writing.state.value
   const inboxes = useResource(`compose ${draft.inboxId}`, (signal) => readInboxes(draft, signal))
-  const from = inboxId === '' ? (inboxes.value?.[0]?.id ?? '') : inboxId
-  const attempt = useSending(draft, (sent) => {
-    const { hold, scheduledAt, inboxId, threadId } = sent
+  const first = inboxes.value?.[0]?.id
+  useEffect(() => {
+    if (inboxId === '' && first !== undefined) writing.setInbox(first)
+  }, [first])
+  const form = useRef<HTMLFormElement>(null)
+  const hasAsked = useRef(false)
+  const failure = problem?.kind === 'failed' ? problem.failure : null
+  useEffect(() => {
+    if (failure === null || !hasAsked.current) return
+    hasAsked.current = false
+    const wrong = form.current?.querySelector<HTMLElement>('[aria-invalid]')
+    if (wrong) wrong.focus()
+    else form.current?.querySelector('.notice')?.scrollIntoView({ block: 'nearest' })
+  }, [failure])
+  const send = async () => {
+    hasAsked.current = true
+    const sent = await writing.send()
+    if (sent === null) return
+    const { hold, scheduledAt, threadId } = sent
     if (hold !== undefined) {
       onHeld({ ...sent, hold })
       return
     }
     toast(scheduledAt ? `Message scheduled for ${formatMoment(scheduledAt)}` : 'Message queued')
-    closeCompose()
-    if (!isInline || threadId !== aboutOf(draft)?.threadId) route(paths.thread(inboxId, threadId))
-  })
-  const { isBusy, failure, progress, send } = attempt
-  const form = useRef<HTMLFormElement>(null)
-  useEffect(() => {
-    if (failure === null) return
-    const wrong = form.current?.querySelector<HTMLElement>('[aria-invalid]')
-    if (wrong) wrong.focus()
-    else form.current?.querySelector('.notice')?.scrollIntoView({ block: 'nearest' })
-  }, [failure])
+    const isShown = openWriting.value === writing
+    endCompose(writing)
+    if (isShown && threadId !== aboutOf(draft)?.threadId) {
+      route(paths.thread(sent.inboxId, threadId))
+    }
+  }
   const errors = failure?.fields ?? {}
-  const fields = (
-    <>
-      {isInline ? (
-        <p class={errors.from ? 'field-error' : 'hint'}>
-          From {inboxes.value?.[0]?.address} {errors.from}
-        </p>
-      ) : (
-        <FromField {...{ from, inboxes: inboxes.value, onFrom: setInboxId, error: errors.from }} />
-      )}
-      <MessageFields {...{ composed, draft, errors, onComposed: setComposed }} />
-    </>
-  )
-  const { sendAt } = composed
+  const isStuck = problem?.kind === 'gone' || problem?.kind === 'changed'
+  const attached = (saved?.attachments ?? []).map(({ id, filename: name, size }) => ({
+    id,
+    name,
+    size,
+  }))
   return (
     <form
       ref={form}
       class="form compose"
-      onInput={noteTouched}
       onSubmit={(event) => {
         event.preventDefault()
-        if (!isBusy) void send(from, composed)
+        if (!isSending && !isStuck) void send()
       }}
       onKeyDown={(event) => {
         const isWish = event.key === 'Enter' && (event.ctrlKey || event.metaKey)
         if (isWish) event.currentTarget.requestSubmit()
       }}
     >
-      {failure !== null && (
-        <Notice tone="bad" title={failure.message}>
-          {failure.fix}
-        </Notice>
-      )}
-      {draft.forwarded === null ? (
-        <FileArea
-          picked={composed.files}
-          error={errors.files}
-          onPicked={(files) => {
-            setComposed({ ...composed, files })
-            noteTouched()
-          }}
-        >
-          {fields}
-          <ScheduleField
-            sendAt={sendAt}
-            error={errors.sendAt}
-            onSendAt={(next) => setComposed({ ...composed, sendAt: next })}
+      {problem !== null && <ProblemNotice {...{ problem, writing }} />}
+      <FileArea
+        files={attached}
+        error={errors.files}
+        onAdd={(files) => void writing.addFiles(files)}
+        onRemove={(id) => void writing.removeFile(id)}
+        tools={(button) => (
+          <ComposeTools
+            writing={writing}
+            isStuck={isStuck || inboxId === ''}
+            attach={draft.forwarded === null ? button : null}
           />
-        </FileArea>
-      ) : (
-        <>
-          {fields}
+        )}
+      >
+        {aboutOf(draft) === null ? (
+          <FromField
+            from={inboxId}
+            inboxes={inboxes.value}
+            // The files of a draft cannot be moved to another inbox.
+            isFixed={attached.length > 0}
+            onFrom={writing.setInbox}
+            error={errors.from}
+          />
+        ) : (
+          errors.from && <p class="field-error">{errors.from}</p>
+        )}
+        <MessageFields {...{ composed, draft, inboxId, errors, onComposed: writing.write }} />
+        {saved?.bodyHtml != null && (
+          <Notice
+            tone="info"
+            title="The draft has an HTML version, which is sent unchanged"
+            actions={<Button onClick={() => void writing.removeHtml()}>Remove it</Button>}
+          >
+            Editing the text does not change the HTML version.
+          </Notice>
+        )}
+        {draft.forwarded !== null && (
           <Forwarded
             message={draft.forwarded}
             isWithFiles={composed.isWithFiles}
-            error={errors.files}
-            onWithFiles={(isWithFiles) => setComposed({ ...composed, isWithFiles })}
+            onWithFiles={(isWithFiles) => writing.write({ ...composed, isWithFiles })}
           />
-        </>
-      )}
-      {progress !== null && <Progress part={progress} />}
-      <ComposeActions
-        attempt={attempt}
-        isDisabled={from === ''}
-        isLater={sendAt !== null}
-        onCancel={onCancel}
-      />
+        )}
+        {composed.sendAt !== null && (
+          <ScheduleField
+            sendAt={composed.sendAt}
+            error={errors.sendAt}
+            onSendAt={(sendAt) => writing.write({ ...composed, sendAt })}
+          />
+        )}
+        {progress !== null && <Progress part={progress} />}
+      </FileArea>
     </form>
   )
 }
 
-function ComposeActions({
-  attempt: { isBusy, failure },
-  isDisabled,
-  isLater,
-  onCancel,
+/** One row below the text: send, options, the state of the draft, discard. */
+function ComposeTools({
+  writing: { draft, state, write },
+  isStuck,
+  attach,
 }: {
-  attempt: Attempt
-  isDisabled: boolean
-  isLater: boolean
-  onCancel: () => void
+  writing: Writing
+  isStuck: boolean
+  attach: ComponentChildren
 }) {
-  const first = isLater ? 'Schedule' : 'Send'
+  const { composed, problem, isSending } = state.value
+  const isAnother = problem?.kind === 'failed' && problem.isAnother
   return (
-    <div class="form-actions">
-      <span class="hint grow">
-        <kbd>Ctrl</kbd> <kbd>Enter</kbd> sends
-      </span>
-      <Button onClick={onCancel}>Cancel</Button>
-      <Button type="submit" kind="primary" icon="send" {...{ isBusy, isDisabled }}>
-        {failure === null ? first : failure.isAnother ? 'Send as new message' : 'Try again'}
+    <div class="compose-tools">
+      <Button
+        type="submit"
+        kind="primary"
+        icon="send"
+        title="Ctrl Enter sends"
+        isBusy={isSending}
+        isDisabled={isStuck}
+      >
+        {isAnother ? 'Send as new message' : composed.sendAt === null ? 'Send' : 'Schedule'}
       </Button>
+      {attach}
+      {draft.forwarded === null && (
+        <CheckField
+          label="Send later"
+          name="later"
+          isChecked={composed.sendAt !== null}
+          onChecked={(isLater) =>
+            write({ ...composed, sendAt: isLater ? tomorrowMorning() : null })
+          }
+        />
+      )}
+      {draft.replied && (
+        <CheckField
+          label="Quote the original message"
+          name="quote"
+          isChecked={composed.isQuoting}
+          onChecked={(isQuoting) => write({ ...composed, isQuoting })}
+        />
+      )}
+      <span class="hint grow" role="status">
+        {stateOf(state.value)}
+      </span>
+      <Button kind="quiet" icon="trash" label="Discard" onClick={discardCompose} />
     </div>
   )
+}
+
+function stateOf({ saved, isBusy, isUnsaved, problem }: Writing['state']['value']): string {
+  if (isBusy) return 'Saving…'
+  if (isUnsaved) return problem === null ? 'Saving soon' : 'Not saved'
+  return saved === null ? '' : 'Saved'
+}
+
+function ProblemNotice({ problem, writing }: { problem: Problem; writing: Writing }) {
+  switch (problem.kind) {
+    case 'failed': {
+      const { message, fix } = problem.failure
+      return (
+        <Notice tone="bad" title={message}>
+          {fix}
+        </Notice>
+      )
+    }
+    case 'changed':
+      return (
+        <Notice
+          tone="warn"
+          title="The draft was changed elsewhere"
+          actions={
+            <>
+              <Button onClick={() => writing.loadTheirs(problem.theirs)}>Load that version</Button>
+              <Button onClick={() => void writing.keepMine(problem.theirs)}>Keep mine</Button>
+            </>
+          }
+        >
+          An agent or another person saved it at {formatMoment(problem.theirs.updatedAt)}. Your
+          later changes are not saved. “Keep mine” overwrites that version.
+        </Notice>
+      )
+    case 'gone':
+      return (
+        <Notice
+          tone="bad"
+          title="The draft no longer exists"
+          actions={<Button onClick={() => void writing.saveAnew()}>Save as a new draft</Button>}
+        >
+          The draft was sent or deleted elsewhere.
+        </Notice>
+      )
+  }
 }
 
 function FromField({
   from,
   inboxes,
+  isFixed,
   error,
   onFrom,
 }: {
   from: string
   inboxes: readonly Inbox[] | undefined
+  isFixed: boolean
   error: string | undefined
   onFrom: (inboxId: string) => void
 }) {
   const limits = useResource(from === '' ? null : `limits ${from}`, async (signal) =>
     describeLimits(await client.inboxes.limits(from, { signal })),
   )
+  const offered = (inboxes ?? []).filter(({ id }) => !isFixed || id === from)
   return (
     <SelectField
       label="From"
       name="from"
       value={from}
       onValue={onFrom}
-      options={(inboxes ?? []).map(optionOf)}
+      options={offered.map(optionOf)}
       hint={inboxes?.length === 0 ? 'Create an inbox first.' : limits.value}
       error={error}
     />
@@ -374,10 +393,9 @@ function describeLimits({
   coldRecipientsPerDay: own,
   accountColdRecipientsPerDay: all,
 }: InboxLimits): string {
-  const left = sendsPerDay.remaining ?? 0
   const strangers = Math.min(own.remaining ?? Number.POSITIVE_INFINITY, all.remaining ?? 0)
-  const messages = plural(left, 'more message', 'more messages')
-  return `May send ${messages} within 24 hours, and write to ${plural(strangers, 'new person', 'new people')} today.`
+  const messages = plural(sendsPerDay.remaining ?? 0, 'message')
+  return `${messages} left in the next 24 hours, ${formatNumber(strangers)} to new contacts today.`
 }
 
 /**
@@ -386,6 +404,6 @@ function describeLimits({
  */
 async function readInboxes(draft: Draft, signal: AbortSignal): Promise<Inbox[]> {
   const about = aboutOf(draft)
-  if (about !== null) return [await client.inboxes.get(about.inboxId, { signal })]
+  if (about !== null) return []
   return readInboxChoices([draft.inboxId ?? ''], signal)
 }

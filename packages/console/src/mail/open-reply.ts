@@ -2,16 +2,24 @@
 
 import type { Message } from '@mailroom/sdk'
 import { replyRecipient } from '@mailroom/sdk/sending.ts'
+import { formatPerson, readPerson } from '#data/format.ts'
 import { openCompose } from '#data/open-draft.ts'
-import { everybodyIn } from '#data/recipients.ts'
+import { everybodyIn, keyOf } from '#data/recipients.ts'
 
 export function openReply(message: Message): void {
   openCompose({
     inboxId: message.inboxId,
     replied: message,
-    to: replyRecipient(message),
+    to: replyAddress(message),
     subject: subjectAfter('Re', message),
   })
+}
+
+/** The recipient of the reply, with the author's name if it is the author. */
+function replyAddress(message: Message): string {
+  const recipient = replyRecipient(message)
+  const author = readPerson(message.fromAddr)
+  return keyOf(recipient) === author.address.toLowerCase() ? formatPerson(author) : recipient
 }
 
 export function openReplyToAll(message: Message): void {

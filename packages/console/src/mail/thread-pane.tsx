@@ -3,12 +3,13 @@
 import type { Message, Thread } from '@mailroom/sdk'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { aboutOf } from '#data/composed-message.ts'
 import { plural, subjectOf } from '#data/format.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { useMailChanges } from '#data/live.ts'
-import { aboutOf, closeCompose, draftIn, isDraftTouched, shownThreadId } from '#data/open-draft.ts'
+import { closeCompose, shownThreadId, writingIn } from '#data/open-draft.ts'
 import { useReviewsOf } from '#data/reviews.ts'
-import { client } from '#data/session.ts'
+import { client, isApprover } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
 import { InlineCompose } from '#mail/composer.tsx'
 import { Button } from '#parts/button.tsx'
@@ -19,6 +20,7 @@ import { ClaimNotice, useAfter } from './handoff.tsx'
 import { MessageCard } from './message-card.tsx'
 import { isUnsent } from './message-status.tsx'
 import { openForward, openReply, openReplyToAll } from './open-reply.ts'
+import { ThreadDrafts } from './thread-drafts.tsx'
 import { ThreadStatus, ThreadTools } from './thread-tools.tsx'
 
 /** Messages shown at first, and added each time. */
@@ -62,7 +64,7 @@ export function ThreadPane({
     shownThreadId.value = threadId
     return () => {
       if (shownThreadId.value === threadId) shownThreadId.value = null
-      if (draftIn(threadId) !== null && !isDraftTouched.value) closeCompose()
+      if (writingIn(threadId) !== null) closeCompose()
     }
   }, [threadId, isMissing])
   useTitle(value?.thread.subject || 'Thread')
@@ -93,8 +95,8 @@ export function ThreadPane({
   const { first, messages } = value
   const unread = unreadIn(value)
   const [firstUnread] = unread
-  const draft = draftIn(threadId)
-  const about = draft === null ? null : aboutOf(draft)
+  const writing = writingIn(threadId)
+  const about = writing === null ? null : aboutOf(writing.draft)
   // The message may have been removed in the meantime.
   const below = messages.some(({ id }) => id === about?.id) ? about?.id : last?.id
   const noteChange = (changed: Thread) =>
@@ -140,12 +142,15 @@ export function ThreadPane({
               thread={thread}
               later={{ messages: messages.slice(index + 1), reviews }}
             />
-            {draft !== null && message.id === below && (
-              <InlineCompose key={draft.idempotencyKey} draft={draft} />
+            {writing !== null && message.id === below && (
+              <InlineCompose key={writing} writing={writing} />
             )}
           </li>
         ))}
       </ol>
+      {!isApprover.value && (
+        <ThreadDrafts inboxId={inboxId} threadId={threadId} messages={messages} />
+      )}
     </article>
   )
 }

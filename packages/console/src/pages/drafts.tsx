@@ -1,20 +1,24 @@
 // The drafts of an inbox.
 
 import type { Draft } from '@mailroom/sdk'
+import { useEffect } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { aboutOf } from '#data/composed-message.ts'
 import { inboxOptions, readInboxChoices } from '#data/inbox-choices.ts'
-import { currentInboxId } from '#data/open-draft.ts'
+import { currentInboxId, openCompose, openSaved } from '#data/open-draft.ts'
 import { paths } from '#data/paths.ts'
+import { readSavedDraft } from '#data/saved-draft.ts'
 import { client } from '#data/session.ts'
+import { toastFailure } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
-import { ActionButton } from '#parts/button.tsx'
+import { discarded, draftChanges } from '#data/writing.ts'
+import { Button } from '#parts/button.tsx'
 import { SelectField } from '#parts/field.tsx'
 import { Empty } from '#parts/notice.tsx'
 import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Time } from '#parts/small.tsx'
 import { Table } from '#parts/table.tsx'
-import { DraftDialog } from './draft.tsx'
 
 export function DraftsPage() {
   const { query, route } = useLocation()
@@ -26,15 +30,31 @@ export function DraftsPage() {
   const list = usePaged(inboxId === '' ? null : `drafts ${inboxId}`, (bounds) =>
     client.drafts.list(inboxId, bounds).page(),
   )
+  const shown = list.items.filter(({ id }) => !discarded.value.has(id))
+  const changes = draftChanges.value
+  useEffect(() => {
+    if (changes > 0) list.reload()
+  }, [changes])
+  useEffect(() => {
+    const { draft: id } = query
+    if (id === undefined) return
+    const leaving = new AbortController()
+    readSavedDraft(id, leaving.signal).then(({ saved, draft }) => {
+      const about = aboutOf(draft)
+      if (about === null) openSaved(draft, saved)
+      route(about === null ? paths.drafts(inboxId) : paths.threadDraft(about, id), true)
+    }, toastFailure)
+    return () => leaving.abort()
+  }, [query.draft])
   const create = (
-    <ActionButton
+    <Button
       kind="primary"
       icon="plus"
       isDisabled={inboxId === ''}
-      action={async () => route(paths.draft(inboxId, (await client.drafts.create(inboxId)).id))}
+      onClick={() => openCompose({ inboxId })}
     >
       New draft
-    </ActionButton>
+    </Button>
   )
   return (
     <Page
@@ -56,7 +76,7 @@ export function DraftsPage() {
           <Empty icon="inbox" title="There is no inbox yet" />
         ) : (
           <PagedList
-            list={list}
+            list={{ ...list, items: shown }}
             label="drafts"
             empty={
               <Empty icon="edit" title="No drafts">
@@ -64,20 +84,10 @@ export function DraftsPage() {
               </Empty>
             }
           >
-            <DraftTable items={list.items} />
+            <DraftTable items={shown} />
           </PagedList>
         )}
       </div>
-      {query.draft && (
-        <DraftDialog
-          key={query.draft}
-          id={query.draft}
-          onClose={() => {
-            route(paths.drafts(inboxId), true)
-            list.reload()
-          }}
-        />
-      )}
     </Page>
   )
 }

@@ -26,10 +26,18 @@ type InputProps = Common & {
   min?: number
   /** The id of a datalist of suggestions. */
   list?: string
+  /** Makes the field a combobox of the listbox that these attributes name. */
+  combobox?: {
+    'aria-expanded': boolean
+    'aria-controls': string
+    'aria-activedescendant': string | undefined
+    onBlur: () => void
+    onKeyDown: (event: KeyboardEvent) => void
+  }
   onValue?: (value: string) => void
 }
 
-export function TextField({ onValue, isCode, ...props }: InputProps) {
+export function TextField({ onValue, isCode, combobox, ...props }: InputProps) {
   const { label, name, hint, error, isLabelHidden, type = 'text', ...rest } = props
   const element = useRef<HTMLInputElement>(null)
   useEffect(() => {
@@ -42,6 +50,7 @@ export function TextField({ onValue, isCode, ...props }: InputProps) {
         <input
           {...rest}
           {...ids}
+          {...(combobox && { role: 'combobox', 'aria-autocomplete': 'list', ...combobox })}
           ref={element}
           // The attributes that all used input types have in common.
           type={type as 'text'}
@@ -57,7 +66,7 @@ export function TextField({ onValue, isCode, ...props }: InputProps) {
 type AreaProps = Common & {
   value?: string
   rows?: number
-  placeholder?: string
+  placeholder?: string | undefined
   required?: boolean
   isCode?: boolean
   autofocus?: boolean

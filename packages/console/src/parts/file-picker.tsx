@@ -11,46 +11,70 @@ import { Notice } from './notice.tsx'
 const FILES_BYTES_MAX = 18 * 1024 * 1024
 const FILES_MAX = 100
 
-export type Picked = { id: number; file: File }
-let count = 0
+export type ListedFile = { id: string; name: string; size: number }
 
-function addFiles(
-  picked: readonly Picked[],
-  files: Iterable<File>,
-): { picked: Picked[]; refusal: string | null } {
-  const all = [...picked, ...[...files].map((file) => ({ id: ++count, file }))]
-  const bytes = all.reduce((sum, { file }) => sum + file.size, 0)
-  if (all.length > FILES_MAX) {
-    return { picked: [...picked], refusal: `A message can have at most ${FILES_MAX} attachments.` }
+/** Why the files do not fit beside those that are attached; null if they do. */
+function refusalOf(attached: readonly ListedFile[], files: readonly File[]): string | null {
+  const bytes = [...attached, ...files].reduce((sum, { size }) => sum + size, 0)
+  if (attached.length + files.length > FILES_MAX) {
+    return `A message can have at most ${FILES_MAX} attachments.`
   }
-  if (bytes > FILES_BYTES_MAX) {
-    const refusal = `Attachments can be at most ${formatSize(FILES_BYTES_MAX)} in total; these are ${formatSize(bytes)}.`
-    return { picked: [...picked], refusal }
-  }
-  return { picked: all, refusal: null }
+  if (bytes <= FILES_BYTES_MAX) return null
+  return `Attachments can be at most ${formatSize(FILES_BYTES_MAX)} in total; these are ${formatSize(bytes)}.`
 }
 
 /** Wraps a form and accepts files dropped or pasted anywhere in it. */
 export function FileArea({
-  picked,
+  files: attached,
   error,
-  onPicked,
+  onAdd,
+  onRemove,
   children,
+  tools,
 }: {
-  picked: readonly Picked[]
+  files: readonly ListedFile[]
   error?: string | undefined
-  onPicked: (picked: Picked[]) => void
+  onAdd: (files: readonly File[]) => void
+  onRemove: (id: string) => void
   children: ComponentChildren
+  /** Shown before and after the button that chooses files. */
+  tools: (button: ComponentChildren) => ComponentChildren
 }) {
   const [refusal, setRefusal] = useState<string | null>(null)
   const [isOver, setIsOver] = useState(false)
   const input = useRef<HTMLInputElement>(null)
   const id = useId()
-  const add = (files: Iterable<File>) => {
-    const added = addFiles(picked, files)
-    setRefusal(added.refusal)
-    onPicked(added.picked)
+  const add = (files: readonly File[]) => {
+    const refused = refusalOf(attached, files)
+    setRefusal(refused)
+    if (refused === null && files.length > 0) onAdd(files)
   }
+  const button = (
+    <>
+      <Button
+        kind="quiet"
+        icon="attach"
+        label="Attach files"
+        title="Attach files, or drop or paste them here"
+        onClick={() => input.current?.click()}
+      />
+      <label class="unseen" for={id}>
+        Files to attach
+      </label>
+      <input
+        ref={input}
+        id={id}
+        class="unseen"
+        type="file"
+        multiple
+        tabIndex={-1}
+        onChange={(event) => {
+          add([...(event.currentTarget.files ?? [])])
+          event.currentTarget.value = ''
+        }}
+      />
+    </>
+  )
   return (
     <fieldset
       class={isOver ? 'file-area over' : 'file-area'}
@@ -65,54 +89,31 @@ export function FileArea({
         const files = event.dataTransfer?.files
         if (files === undefined || files.length === 0) return
         event.preventDefault()
-        add(files)
+        add([...files])
       }}
       onPaste={(event) => {
         const files = event.clipboardData?.files
         if (files === undefined || files.length === 0) return
         event.preventDefault()
-        add(files)
+        add([...files])
       }}
     >
       <legend class="unseen">Message and attachments</legend>
       {children}
       {refusal !== null && <Notice tone="warn" title={refusal} />}
       {error && <p class="field-error">{error}</p>}
-      <div class="file-tools">
-        <Button icon="attach" onClick={() => input.current?.click()}>
-          Attach files
-        </Button>
-        <span class="hint">or drop or paste files here</span>
-        <label class="unseen" for={id}>
-          Files to attach
-        </label>
-        <input
-          ref={input}
-          id={id}
-          class="unseen"
-          type="file"
-          multiple
-          tabIndex={-1}
-          onChange={(event) => {
-            add(event.currentTarget.files ?? [])
-            event.currentTarget.value = ''
-          }}
-        />
-      </div>
-      <FileList
-        files={picked.map(({ id: fileId, file: { name, size } }) => ({ id: fileId, name, size }))}
-        remove={(fileId) => onPicked(picked.filter((one) => one.id !== fileId))}
-      />
+      <FileList files={attached} remove={onRemove} />
+      {tools(button)}
     </fieldset>
   )
 }
 
-export function FileList<Id extends string | number>({
+function FileList({
   files,
   remove,
 }: {
-  files: readonly { id: Id; name: string; size: number }[]
-  remove: (id: Id) => void
+  files: readonly ListedFile[]
+  remove: (id: string) => void
 }) {
   if (files.length === 0) return null
   return (

@@ -7,6 +7,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
+import { until } from '@mailroom/server/test/scenarios/outcomes.ts'
 import type { Page } from 'playwright-core'
 import {
   type ConsoleWorld,
@@ -80,21 +81,30 @@ suite('changes made in the console', () => {
     ])
   })
 
-  test('Escape never loses a draft; only discarding it does', async () => {
-    const { page } = world
+  test('Escape never loses a draft, and discarding it can be undone', async () => {
+    const { page, client } = world
     await page.keyboard.press('c')
     const dialog = page.getByRole('dialog', { name: 'New message' })
     const text = dialog.getByLabel('Message', { exact: true })
     await text.fill('Half a thought')
     await page.keyboard.press('Escape')
-    await dialog.getByText('Discard this message?').waitFor()
-    await page.keyboard.press('Escape')
-    await dialog.getByText('Discard this message?').waitFor({ state: 'detached' })
-    await page.keyboard.press('Escape')
-    await dialog.getByText('Discard this message?').waitFor()
-    assert.equal(await text.inputValue(), 'Half a thought')
-    await dialog.getByRole('button', { name: 'Discard' }).click()
     await dialog.waitFor({ state: 'detached' })
+    await page.getByText('Saved in Drafts').waitFor()
+    const bodies = async () =>
+      (await client.drafts.list(inbox.id).page()).data.map(({ body }) => body)
+    assert.deepEqual(await bodies(), ['Half a thought'])
+    await page.getByRole('link', { name: 'Drafts', exact: true }).click()
+    await page.getByRole('link', { name: '(no subject)' }).click()
+    const draft = page.getByRole('dialog', { name: 'Draft' })
+    await draft.getByRole('button', { name: 'Discard' }).click()
+    await page.getByText('No drafts').waitFor()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    assert.equal(await draft.getByLabel('Message', { exact: true }).inputValue(), 'Half a thought')
+    await draft.getByRole('button', { name: 'Discard' }).click()
+    await page.getByText('No drafts').waitFor()
+    await world.open(`/console/inboxes/${inbox.id}`)
+    await page.locator('.thread').first().waitFor()
+    await until(async () => (await bodies()).length === 0)
   })
 
   test('a send without an answer is sent once, even if it is changed before it is repeated', async () => {
@@ -113,7 +123,7 @@ suite('changes made in the console', () => {
     await dialog.getByText('The service could not be reached.').waitFor()
     await page.unroute('**/send')
     await dialog.getByLabel('Message', { exact: true }).fill('Other words.')
-    await dialog.getByRole('button', { name: 'Try again' }).click()
+    await dialog.getByRole('button', { name: 'Send', exact: true }).click()
     await dialog.getByText('Your earlier attempt was sent after all').waitFor()
     const told = async () =>
       (await client.messages.list(inbox.id, { direction: 'outbound' }).page()).data.filter(

@@ -100,7 +100,7 @@ suite('all mail in the console', () => {
     assert.equal((await named(care, 'Fifth'))?.snoozedUntil, null)
   })
 
-  test('a reply is written below its mail, is kept when the thread is left, and another message asks first', async () => {
+  test('a reply is written below its mail, and is kept when the thread is left or another message is begun', async () => {
     const { page, client } = world
     await world.open('/console/mail')
     await page.getByRole('link', { name: /Fourth/ }).click()
@@ -116,20 +116,19 @@ suite('all mail in the console', () => {
     await examine(world, 'reply-inline')
 
     await page.getByRole('link', { name: /Third/ }).click()
-    const unsent = page.getByRole('complementary', { name: 'Unsent message' })
-    await unsent.getByText('Reply not sent: Re: Fourth').waitFor()
-    await examine(world, 'reply-unsent')
     await page.getByRole('heading', { name: 'Third', level: 2 }).waitFor()
+    await page.getByText('Saved in Drafts').waitFor()
     await page.keyboard.press('c')
-    const question = page.getByRole('dialog', { name: 'Discard the message that you are writing?' })
-    await question.getByRole('button', { name: 'Keep writing' }).click()
-    await question.waitFor({ state: 'detached' })
-    await unsent.getByRole('link', { name: 'Continue' }).click()
+    await page.getByRole('dialog', { name: 'New message' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('link', { name: /Fourth/ }).click()
+    const kept = page.getByRole('button', { name: /^Draft Half a thought/ })
+    await examine(world, 'thread-draft')
+    await kept.click()
     assert.equal(await text.inputValue(), 'Half a thought')
     await text.press('Escape')
-    await reply.getByText('Discard this message?').waitFor()
-    await page.keyboard.press('Escape')
-    await reply.getByText('Discard this message?').waitFor({ state: 'detached' })
+    await reply.waitFor({ state: 'detached' })
+    await kept.click()
     await reply.getByRole('button', { name: 'Send', exact: true }).click()
     await reply.waitFor({ state: 'detached' })
     await page.getByText('Message queued').waitFor()

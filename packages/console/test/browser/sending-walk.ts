@@ -37,11 +37,15 @@ suite('sending in the console', () => {
     await dialogOf(name).getByRole('button', { name: 'Send', exact: true }).click()
     await dialogOf(name).waitFor({ state: 'detached' })
   }
-  /** The address without its name. */
-  const bare = (mailbox: string) => mailbox.replace(/^.*<(.*)>$/, '$1')
-  const bodyOfNext = (path: string) =>
+  /** Of the change right before the draft is sent. */
+  const bodyOfNext = (path: RegExp) =>
     world.page
-      .waitForRequest((request) => request.method() === 'POST' && request.url().endsWith(path))
+      .waitForRequest(
+        (request) =>
+          request.method() !== 'GET' &&
+          path.test(request.url()) &&
+          request.postDataJSON().replyAll === true,
+      )
       .then((request) => request.postDataJSON())
 
   test('a pasted list with a mistake is told entry by entry, and corrected it reaches everybody', async () => {
@@ -67,14 +71,11 @@ suite('sending in the console', () => {
     await examine(world, 'compose-mistakes')
     await to.fill('"Bond, Ann" <ann@one.example>; bea@two.example cy@three.example')
     await dialog.getByLabel('Cc', { exact: true }).fill('Dan <dan@four.example>')
-    await dialog.getByRole('button', { name: 'Try again' }).click()
+    await dialog.getByRole('button', { name: 'Send', exact: true }).click()
     await dialog.waitFor({ state: 'detached' })
     const { to: sentTo, cc, bcc, replyTo } = await newestSent()
-    assert.deepEqual(sentTo, [
-      '"Bond, Ann" <ann@one.example>',
-      'bea@two.example',
-      'cy@three.example',
-    ])
+    const named = '"Bond, Ann" <ann@one.example>'
+    assert.deepEqual(sentTo, [named, 'bea@two.example', 'cy@three.example'])
     assert.deepEqual(cc, ['Dan <dan@four.example>'])
     assert.deepEqual(bcc, ['fay@five.example'])
     assert.equal(replyTo, inbox.address)
@@ -97,15 +98,14 @@ suite('sending in the console', () => {
     await examine(world, 'compose-all')
     await dialog.getByLabel('Cc', { exact: true }).fill(`${shownCc}, gil@six.example`)
     await dialog.getByLabel('Message', { exact: true }).fill('To everybody.')
-    const asked = bodyOfNext('/send')
+    const asked = bodyOfNext(/\/drafts(?:\/[^/]+)?$/)
     await send('Reply to all')
     const { replyAll, to, cc } = await asked
-    assert.deepEqual([replyAll, to, cc], [true, undefined, ['gil@six.example']])
+    assert.deepEqual([replyAll, to ?? null, cc], [true, null, ['gil@six.example']])
     const sent = await newestSent()
     assert.deepEqual(sent.to, shownTo.split(', '))
-    const reached = [...shownCc.split(', '), 'gil@six.example']
-    assert.deepEqual(sent.cc.map(bare).sort(), reached.map(bare).sort())
-    assert.ok(sent.cc.includes('Bea <bea@two.example>'), sent.cc.join())
+    const shown = [...shownCc.split(', '), 'gil@six.example']
+    assert.deepEqual(sent.cc.map(addressOf).sort(), shown.map(addressOf).sort())
   })
 
   test('a reply to all that somebody is taken from, or that is late, reaches whom it shows', async () => {
@@ -131,7 +131,7 @@ suite('sending in the console', () => {
     const { threadId, to, cc: sentCc } = await newestSent()
     assert.equal(threadId, asked.threadId)
     assert.deepEqual(to, ['Ann Other <ann@stranger.example>'])
-    assert.deepEqual(sentCc.map(bare).sort(), shown.map(bare).sort())
+    assert.deepEqual([...sentCc].sort(), shown)
 
     const card = page.getByRole('article', { name: 'Message from ann@stranger.example' }).first()
     await chooseInMenu(page, 'Reply to all', card)
@@ -153,7 +153,7 @@ suite('sending in the console', () => {
     await dialog.getByLabel('Message', { exact: true }).fill('So it is.')
     await send('Reply to all')
     const { to, cc } = await newestSent()
-    assert.deepEqual(to.map(bare), [shown].map(bare))
+    assert.equal(to.join(', '), shown)
     assert.deepEqual(cc, ['in@example.com', 'bea@two.example', 'cy@three.example'])
   })
 
@@ -173,7 +173,7 @@ suite('sending in the console', () => {
       await page.locator('.message.open').waitFor()
       await page.keyboard.press('f')
       const dialog = dialogOf('Forward')
-      assert.equal(await dialog.getByLabel('Subject').inputValue(), 'Fwd: The offer')
+      await page.locator('.inline-head').getByText('Fwd: The offer').waitFor()
       const original = dialog.getByRole('region', { name: 'Forwarded message' })
       await original.getByText('See the file.').waitFor()
       await dialog.getByLabel('To', { exact: true }).fill('bea@two.example, cy@three.example')
@@ -199,3 +199,7 @@ suite('sending in the console', () => {
     assert.deepEqual(foreignRequests(world), [])
   })
 })
+
+function addressOf(entry: string): string {
+  return entry.replace(/^.*<(.*)>$/, '$1')
+}

@@ -138,8 +138,7 @@ suite('removing and sharing mail in the console', () => {
     await dialog.getByText('The thread is in the trash, so nothing can be sent in it.').waitFor()
     await dialog.getByText('Restore the thread first.').waitFor()
     await client.threads.restore(id)
-    await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: 'Discard' }).click()
+    await dialog.getByRole('button', { name: 'Discard' }).click()
   })
 
   test('threads and messages are removed for good only after it is said what is lost', async () => {
@@ -299,8 +298,7 @@ suite('removing and sharing mail in the console', () => {
       .waitFor()
     await dialog.getByRole('button', { name: 'Send', exact: true }).click()
     await dialog.getByText(/^Worker 7 has this thread until .* or send in it\.$/).waitFor()
-    await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: 'Discard' }).click()
+    await dialog.getByRole('button', { name: 'Discard' }).click()
     assert.equal((await client.threads.get(id)).messageCount, 1)
 
     const changing = ['Reply', 'Mark read', 'Assign', 'Snooze', 'Label', 'Remove']
