@@ -170,7 +170,8 @@ export async function arrived(
   { mta }: SendingWorld,
   { providerMessageId }: { providerMessageId: string },
 ): Promise<MtaMessage> {
-  const find = () => mta.transactions.find(({ raw }) => raw.includes(providerMessageId))
+  const find = () =>
+    mta.transactions.find(({ raw }) => fieldOf(raw, 'message-id') === providerMessageId)
   await soon(async () => find() !== undefined)
   const message = find()
   assert.ok(message !== undefined)
