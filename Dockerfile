@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 # The image of Mailroom. `docker build -t mailroom .` builds the service; `--target backup` adds
-# the PostgreSQL programs that `mailroom backup` calls. docs/operating.md explains how to run it, and
+# the PostgreSQL programs that `mailroom admin backup` calls. docs/operating.md explains how to run it, and
 # `npm run check:deploy` runs every step without a container engine.
 
 # The Node.js version in package.json; a test keeps them equal.
@@ -50,7 +50,7 @@ EXPOSE 8080 2525
 USER 10001:10001
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --retries=3 \
-  CMD ["node", "packages/server/src/main.mjs", "health"]
+  CMD ["node", "packages/server/src/main.mjs", "admin", "health"]
 ENTRYPOINT ["node", "--max-semi-space-size=4", "--no-parallel-scavenge", "packages/server/src/main.mjs"]
 CMD ["serve"]
 

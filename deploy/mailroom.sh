@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs commands of the program with the settings, data and user of the service that systemd runs. Install
-# it as /usr/local/bin/mailroom, then use `mailroom doctor`, `mailroom backup …` and so on.
+# it as /usr/local/bin/mailroom, then use `mailroom admin doctor`, `mailroom admin backup …` and so on.
 set -eu
 # The PATH of a timer lacks the folders of root's programs.
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin

@@ -13,10 +13,7 @@ const dist = join(here, 'dist')
 
 const repository = new Command().helpCommand(false)
 addRepositoryCommands(repository)
-const names = repository
-  .createHelp()
-  .visibleCommands(repository)
-  .map((command) => command.name())
+const names = repository.commands.map((command) => command.name())
 
 /** Replaces the commands that need the whole repository by ones that say so. */
 const withoutServer: Plugin = {

@@ -33,7 +33,7 @@ const QUESTIONS: [string, string[], string[]][] = [
   ['mailroom messages list --direction ', ['inbound', 'outbound'], ['--limit']],
   ['mailroom completion ', ['bash', 'zsh', 'fish'], ['inbox']],
   ['mailroom sender-rules create ', ['allow', 'block'], ['list']],
-  ['mailroom dkim ', ['list', 'rotate'], ['create']],
+  ['mailroom admin dkim ', ['list', 'rotate'], ['create']],
 ]
 
 async function isInstalled(shell: string): Promise<boolean> {

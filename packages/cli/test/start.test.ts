@@ -67,13 +67,26 @@ test('the help groups the commands and names the exit codes', async () => {
   assert.doesNotMatch(stdout, /warm-up|generate|reference/)
 })
 
+test('the former names of the machine’s commands work, with a notice, and are not listed', async () => {
+  const env = { MAILROOM_DATA_DIR: join(folder, 'former') }
+  await run([MAIN, 'admin', 'migrate'], env)
+  const { code, stdout, stderr } = await run([MAIN, 'account', 'create', '--name', 'Old'], env)
+  assert.equal(code, 0, stderr)
+  assert.match(stdout, /^key +mr_\w{40}$/m)
+  assert.equal(stderr, '"mailroom account create" is now "mailroom admin account create".\n')
+  const { stderr: checked } = await run([MAIN, 'migrate', '--check'], env)
+  assert.equal(checked, '"mailroom migrate" is now "mailroom admin migrate".\n')
+  const { stdout: help } = await run([MAIN, '--help'])
+  assert.doesNotMatch(help, /^ {2}(account|key|approver|dkim|dns|doctor|backup|migrate) /m)
+})
+
 test('the operator’s commands are the server’s', async () => {
   const env = { MAILROOM_DATA_DIR: join(folder, 'data') }
-  const migrated = await run([MAIN, 'migrate'], env)
+  const migrated = await run([MAIN, 'admin', 'migrate'], env)
   assert.equal(migrated.code, 0, migrated.stderr)
-  const made = await run([MAIN, 'account', 'create', '--name', 'By hand'], env)
+  const made = await run([MAIN, 'admin', 'account', 'create', '--name', 'By hand'], env)
   assert.match(made.stdout, /^key +mr_\w{40}$/m)
-  const wrong = await run([MAIN, 'migrate'], { ...env, MAILROOM_HTTP_PORT: 'x' })
+  const wrong = await run([MAIN, 'admin', 'migrate'], { ...env, MAILROOM_HTTP_PORT: 'x' })
   assert.equal(wrong.code, 1)
   assert.match(wrong.stderr, /^mailroom: these settings are wrong:\n {2}MAILROOM_HTTP_PORT/m)
 })

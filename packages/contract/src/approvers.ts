@@ -77,7 +77,7 @@ export const approverOperations = {
     tag: 'Approvers',
     summary: 'Delete an approver.',
     notes:
-      'The token stops working immediately, and console sessions opened with it end. Only the operator can delete the last approver, with `mailroom approver delete` on the machine of the service.',
+      'The token stops working immediately, and console sessions opened with it end. Only the operator can delete the last approver, with `mailroom admin approver delete` on the machine of the service.',
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an approver.' },

@@ -44,7 +44,7 @@ export function howToSignIn(baseUrl: string): string {
   const signIn =
     'Sign in with "mailroom login", or set MAILROOM_API_KEY (and MAILROOM_BASE_URL unless the service is local).'
   if (!isLocal(baseUrl)) return signIn
-  return `${signIn}\nThe first start of a service prints its key once, in the terminal where "npm start" was run. If it is lost, create another there: "mailroom account list", then "mailroom key create --account <id>".`
+  return `${signIn}\nThe first start of a service prints its key once, in the terminal where "npm start" was run. If it is lost, create another there: "mailroom admin account list", then "mailroom admin key create --account <id>".`
 }
 
 export const BASE_URL_DEFAULT = 'http://127.0.0.1:8080'

@@ -17,13 +17,12 @@ export function addRepositoryCommands(program: Command): void {
       .argument('[anything...]')
       .allowUnknownOption()
       .action(() => {
-        const fix = `In a checkout of Mailroom: npm ci, then "npx mailroom ${name}".`
+        const fix = `Run it on that machine: "npx mailroom ${name} …" in the checkout.`
         throw new Failure('failed', sentence, fix)
       })
   }
-  const [first, second, third] = REPOSITORY_COMMANDS
   program.addHelpText(
     'after',
-    `\nServer commands (${first}, ${second}, ${third}, …) are only available in the full repository.`,
+    '\nThe commands "serve" and "admin" are only available in the full repository.',
   )
 }

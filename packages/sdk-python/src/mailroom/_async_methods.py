@@ -2019,8 +2019,8 @@ class ApproversMethods(Namespace):
         """Delete an approver.
 
         The token stops working immediately, and console sessions opened with it end. Only the
-        operator can delete the last approver, with `mailroom approver delete` on the machine of
-        the service.
+        operator can delete the last approver, with `mailroom admin approver delete` on the
+        machine of the service.
 
         Specific error codes: approver_required, last_approver.
         """

@@ -45,7 +45,7 @@ export async function createApprover(
       'approver_required',
       'The first approver of an account can only be created on the machine of the service.',
       {
-        fix: `Ask the operator to run: mailroom approver create --account ${accountId} --name NAME`,
+        fix: `Ask the operator to run: mailroom admin approver create --account ${accountId} --name NAME`,
       },
     )
   }

@@ -1,7 +1,7 @@
 // Account and key commands. The user of the machine acts as the operator.
 
 import type { Plan } from '@mailroom/contract/vocabulary.ts'
-import { createAccount, createApprover, deleteApprover } from '#accounts/accounts.ts'
+import { createAccount, createApprover, deleteApprover, updateAccount } from '#accounts/accounts.ts'
 import { createKey, revokeKey } from '#accounts/keys/keys.ts'
 import { listAccounts } from '#accounts/store/accounts.ts'
 import { findApproverAccount, listApprovers } from '#accounts/store/approvers.ts'
@@ -27,6 +27,13 @@ export async function listAccountsCommand(): Promise<void> {
       [id, plan.padEnd(9), new Date(createdAtMs).toISOString(), plainText(name)].join('  '),
     ),
   )
+}
+
+/** A running service applies the limits of the new plan to the next request. */
+export async function setPlanCommand(options: { account: string; plan: Plan }): Promise<void> {
+  const { account: id, plan } = options
+  const changed = await orFailure(withStore((store) => updateAccount(store, { id, plan })))
+  print(`account ${changed.id}`, `plan    ${changed.plan}`)
 }
 
 /** The operator may use a reserved name, which API clients may not. */

@@ -16,9 +16,6 @@ export async function runCommandLine(argv: string[]): Promise<void> {
   }
 }
 
-/** Commands that write files of the checkout, which other users may run. */
-const FOR_CONTRIBUTORS: ReadonlySet<string> = new Set(['generate', 'warm-up'])
-
 function describeCommands(): Command {
   const program = new Command('mailroom')
     .description('Email infrastructure for software agents.')
@@ -29,28 +26,53 @@ function describeCommands(): Command {
   return program
 }
 
+/** Adds `serve` and `admin`; the former names of the commands of `admin` still work. */
 export function addOperatorCommands(program: Command): void {
-  const others = new Set(program.commands)
-  addServiceCommands(program)
-  addAccountCommands(program)
-  addApproverCommands(program)
-  addDkimCommands(program)
-  addPostmasterCommands(program)
-  for (const command of program.commands) {
-    if (others.has(command) || FOR_CONTRIBUTORS.has(command.name())) continue
-    // Data directories and backups contain mail or keys, so only their owner may read them.
-    command.hook('preAction', () => void process.umask(0o077))
-  }
-}
-
-function addServiceCommands(program: Command): void {
-  program
+  const serve = program
     .command('serve')
     .description('Run the service in the foreground until SIGTERM or SIGINT.')
     .action(async () => {
       const { serve } = await import('./serve.ts')
       await serve()
     })
+  const admin = program
+    .command('admin')
+    .description('Accounts, keys, DNS, backups and checks, on the machine of the service.')
+  addAdminCommands(admin)
+  for (const command of [serve, admin]) keepPrivate(command)
+  addFormerNames(program)
+  addContributorCommands(program)
+}
+
+/** Data directories and backups contain mail or keys, so only their owner may read them. */
+function keepPrivate(command: Command): void {
+  command.hook('preAction', () => void process.umask(0o077))
+}
+
+function addAdminCommands(admin: Command): void {
+  addAccountCommands(admin)
+  addKeyCommands(admin)
+  addApproverCommands(admin)
+  addDkimCommands(admin)
+  addPostmasterCommands(admin)
+  addServiceCommands(admin)
+}
+
+/** Before they were commands of `admin`, the commands were in the program itself. */
+function addFormerNames(program: Command): void {
+  const former = program.createCommand().copyInheritedSettings(program)
+  addAdminCommands(former)
+  for (const command of former.commands) {
+    program.addCommand(command, { hidden: true })
+    keepPrivate(command)
+    command.hook('preAction', (_, run) => {
+      const words = run === command ? run.name() : `${command.name()} ${run.name()}`
+      process.stderr.write(`"mailroom ${words}" is now "mailroom admin ${words}".\n`)
+    })
+  }
+}
+
+function addServiceCommands(program: Command): void {
   program
     .command('migrate')
     .description('Create or update the database schema, then exit.')
@@ -98,6 +120,10 @@ function addServiceCommands(program: Command): void {
       const { doctor } = await import('./doctor.ts')
       await doctor(options)
     })
+}
+
+/** Commands that write files of the checkout, which other users may run. */
+function addContributorCommands(program: Command): void {
   program
     .command('generate', { hidden: true })
     .description('Write the generated files of the repository.')
@@ -133,18 +159,30 @@ function addAccountCommands(program: Command): void {
       await listAccountsCommand()
     })
   account
-    .command('create-inbox')
-    .description(
-      'make an inbox on the domain of the service; the name may be a reserved one, such as admin',
-    )
+    .command('set-plan')
+    .description('Change the plan of an account, which sets its limits.')
     .requiredOption('--account <id>', 'The id of the account.')
-    .requiredOption('--name <name>', 'the part before the @')
-    .option('--pod <pod>', 'the id or clientId of a pod; the default pod if omitted')
+    .addOption(
+      new Option('--plan <plan>', 'The new plan.').choices(plans).makeOptionMandatory(true),
+    )
+    .action(async (options: { account: string; plan: Plan }) => {
+      const { setPlanCommand } = await import('./accounts.ts')
+      await setPlanCommand(options)
+    })
+  account
+    .command('create-inbox')
+    .description('Create an inbox on the domain of the service, even with a reserved name.')
+    .requiredOption('--account <id>', 'The id of the account.')
+    .requiredOption('--name <name>', 'The part before the @, such as admin.')
+    .option('--pod <pod>', 'The id or client id of a pod; the default pod if omitted.')
     .action(async (options: { account: string; name: string; pod?: string }) => {
       const { createInboxCommand } = await import('./accounts.ts')
       await createInboxCommand(options)
     })
   addPolicyCommands(account)
+}
+
+function addKeyCommands(program: Command): void {
   const key = program.command('key').description('API keys of any account of this service.')
   key
     .command('create')
@@ -171,7 +209,7 @@ function addPolicyCommands(account: Command): void {
       .command(name)
       .description(description)
       .requiredOption('--account <id>', 'The id of the account.')
-      .option('--pod <pod>', 'The policy of this pod, by its id or clientId.')
+      .option('--pod <pod>', 'The policy of this pod, by its id or client id.')
       .option('--inbox <id>', 'The policy of this inbox.')
   add('show-policy', 'Print a policy as JSON: of the account, a pod or an inbox.').action(
     async (options: PolicyOptions) => {
@@ -181,7 +219,7 @@ function addPolicyCommands(account: Command): void {
   )
   add(
     'put-policy',
-    'Replace each direction of a policy in a JSON file, like PUT /v1/policy, even where only an approver may.',
+    'Replace the policy by that in a JSON file, even where otherwise only an approver may.',
   )
     .argument('<path>', 'The file; "-" reads standard input.')
     .action(async (path: string, options: PolicyOptions) => {

@@ -41,7 +41,7 @@ export async function listDkimCommand(): Promise<void> {
   process.stdout.write(formatTable([head, ...rows]))
   if (keys.length === 0) {
     process.stderr.write(
-      'There are no keys yet. "mailroom dns" creates those of the inbox domain.\n',
+      'There are no keys yet. "mailroom admin dns" creates those of the inbox domain.\n',
     )
   }
 }
@@ -73,7 +73,7 @@ async function findOwner(store: CommandStore, domain: string | undefined): Promi
   const [first] = owners
   if (first === undefined) {
     throw new CommandFailure(
-      `there are no keys for ${plainText(domain)}; "mailroom dkim list" lists all keys.`,
+      `there are no keys for ${plainText(domain)}; "mailroom admin dkim list" lists all keys.`,
     )
   }
   if (owners.length === 1) return { ownerId: first, domain }
@@ -105,7 +105,7 @@ function describeRotation({ domain }: DkimOwner, rotation: KeyRotation): void {
       )
     case 'none':
       throw new CommandFailure(
-        `another process has just changed the keys of ${domain}; "mailroom dkim list" shows them.`,
+        `another process has just changed the keys of ${domain}; "mailroom admin dkim list" shows them.`,
       )
   }
 }
@@ -147,7 +147,7 @@ function describeRisk(active: DkimKey, settledAtMs: number): string {
 
 function whereShown({ ownerId }: DkimKey): string {
   return ownerId === SERVICE_OWNER
-    ? '"mailroom dns" prints it'
+    ? '"mailroom admin dns" prints it'
     : `GET /v1/domains/${ownerId} shows it to its account`
 }
 

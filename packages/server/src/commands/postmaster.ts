@@ -18,7 +18,8 @@ export async function listPostmasterCommand(options: { before?: string }): Promi
     const time = new Date(created_at).toISOString()
     process.stdout.write(`${raw_id}  ${time}  ${plainText(from_addr)}  ${plainText(subject)}\n`)
   }
-  if (next !== null) process.stderr.write(`For more: mailroom postmaster list --before ${next}\n`)
+  if (next !== null)
+    process.stderr.write(`For more: mailroom admin postmaster list --before ${next}\n`)
 }
 
 export async function showPostmasterCommand(id: string): Promise<void> {

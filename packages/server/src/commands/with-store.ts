@@ -24,7 +24,7 @@ export async function withStore<Value>(
   const isAbsent = settings.databaseUrl === null && !existsSync(databasePath(settings))
   if (isAbsent && absent === 'refuse') {
     throw new CommandFailure(
-      `there is no database in ${settings.dataDir}: run "mailroom serve" or "mailroom migrate" first, or set MAILROOM_DATA_DIR.`,
+      `there is no database in ${settings.dataDir}: run "mailroom serve" or "mailroom admin migrate" first, or set MAILROOM_DATA_DIR.`,
     )
   }
   const store = await openStore({

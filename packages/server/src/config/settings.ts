@@ -217,7 +217,7 @@ export const SETTINGS = {
     'MAILROOM_DKIM_ROTATION_DAYS',
     forms.days,
     { default: '180' },
-    'How long a DKIM key signs mail before the next one replaces it, once DNS has had the next one for a day. 0 rotates keys only by `mailroom dkim rotate`.',
+    'How long a DKIM key signs mail before the next one replaces it, once DNS has had the next one for a day. 0 rotates keys only by `mailroom admin dkim rotate`.',
   ),
   authenticateInbound: setting(
     'MAILROOM_AUTHENTICATE_INBOUND',
@@ -271,7 +271,7 @@ export const SETTINGS = {
     'MAILROOM_FIRST_APPROVER',
     forms.oneOf(['key', 'machine']),
     { default: 'key' },
-    'Who may create the first approver of an account: key (an API key of the account) or machine (only `mailroom approver create` on the machine of the service).',
+    'Who may create the first approver of an account: key (an API key of the account) or machine (only `mailroom admin approver create` on the machine of the service).',
   ),
   adminToken: setting(
     'MAILROOM_ADMIN_TOKEN',

@@ -67,7 +67,7 @@ onBothEngines('the rotation of DKIM keys', (engine) => {
     await passDays(place, ROTATION_DAYS + 20)
     assert.equal(await place.states(), FIRST)
     assert.equal(await place.verdict(await place.process.sign()), 'pass')
-    assert.ok(place.told.some((text) => text.includes('mailroom dkim rotate')))
+    assert.ok(place.told.some((text) => text.includes('mailroom admin dkim rotate')))
   })
 
   test('skips a key that DNS had once and no longer has', async () => {

@@ -274,7 +274,7 @@ test('the check of migrations says what a start would apply, and whether running
   assert.match(lines.at(-1) ?? '', /^Running processes do not survive 0001\b.*: stop them first\.$/)
 })
 
-test('mailroom migrate --check exits with the code of its finding, and makes no file', async (t) => {
+test('mailroom admin migrate --check exits with the code of its finding, and makes no file', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'mailroom-test-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const env = {
@@ -286,7 +286,7 @@ test('mailroom migrate --check exits with the code of its finding, and makes no 
   const { code, output } = await new Promise<{ code: unknown; output: string }>((resolve) => {
     const child = execFile(
       process.execPath,
-      [main, 'migrate', '--check'],
+      [main, 'admin', 'migrate', '--check'],
       { env, cwd: folder },
       (error, stdout, stderr) => resolve({ code: error?.code ?? 0, output: stdout + stderr }),
     )

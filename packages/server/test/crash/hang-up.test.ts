@@ -29,7 +29,7 @@ test('after SIGHUP a service uses its renewed certificate and keeps running', as
   await put()
   service.signal('SIGHUP')
   await until(async () => /STARTTLS uses a new certificate/.test(service.log), WAIT_MS_MAX)
-  const { code, output } = await service.command('health', '--ready')
+  const { code, output } = await service.command('admin', 'health', '--ready')
   assert.deepEqual([code, output], [0, 'The service answers.\n'])
   assert.equal((await service.stop()).code, 0)
 })

@@ -46,9 +46,9 @@ test('a service is restored on an empty machine and goes on', { skip }, async (t
   await receive(lost, 'small')
   await receive(lost, 'large', LARGE)
   const before = await contentOf(lost, inbox.id)
-  const keys = (await lost.command('dkim', 'list')).output
+  const keys = (await lost.command('admin', 'dkim', 'list')).output
   const backup = join(lost.dataDir, '../backup')
-  const { code, errors } = await lost.run('backup', backup)
+  const { code, errors } = await lost.run('admin', 'backup', backup)
   assert.equal(code, 0, errors)
   assert.ok(readdirSync(backup).includes('mailroom.dump'))
   await receive(lost, 'after the backup')
@@ -61,7 +61,7 @@ test('a service is restored on an empty machine and goes on', { skip }, async (t
   const restored = await Service.start({ databaseUrl: newServer.url, dataDir: backup, env })
   t.after(() => restored.close())
   assert.deepEqual(await contentOf(restored, inbox.id), before)
-  assert.equal((await restored.command('dkim', 'list')).output, keys)
+  assert.equal((await restored.command('admin', 'dkim', 'list')).output, keys)
 
   await receive(restored, 'on the new machine')
   const { client } = restored

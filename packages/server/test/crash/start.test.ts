@@ -115,7 +115,7 @@ suite('beside a running service', () => {
     await intake.untilAcknowledged(BACKED_UP, INTAKE_MS_MAX)
     const before = [...intake.acknowledged]
     const folder = join(service.dataDir, '..', 'backup')
-    const backup = await service.run('backup', folder)
+    const backup = await service.run('admin', 'backup', folder)
     assert.equal(backup.code, 0, backup.errors)
     const during = intake.acknowledged.length - before.length
     await intake.stop()

@@ -274,7 +274,7 @@ onAnyEngine('with MAILROOM_FIRST_APPROVER=machine', (engine) => {
     const { client, id } = await world.newAccount()
     const refused = await refusalOf(client.approvers.create({ name: 'Ann' }))
     assert.deepEqual([refused.status, refused.code], [403, 'approver_required'])
-    assert.match(String(refused.body.fix), /mailroom approver create --account acc_/)
+    assert.match(String(refused.body.fix), /mailroom admin approver create --account acc_/)
     const { approver, token } = await createApprover(
       { ...world.app.deps, firstApprover: 'machine', isDomainHere: async () => false },
       { accountId: id, name: 'Ann', email: null, actor: { kind: 'operator' } },

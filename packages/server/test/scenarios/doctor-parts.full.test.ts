@@ -104,7 +104,7 @@ suite('the doctor and the parts of a machine', () => {
     await writeFile(file, '')
     const { of, fixOf } = await world.ask({ MAILROOM_DATA_DIR: dataDir })
     assert.deepEqual(of('database'), ['wrong'])
-    assert.match(fixOf('database'), /mailroom migrate/)
+    assert.match(fixOf('database'), /mailroom admin migrate/)
     await writeFile(file, 'not a database '.repeat(1_000))
     assert.deepEqual((await world.ask({ MAILROOM_DATA_DIR: dataDir })).of('database'), ['wrong'])
     assert.deepEqual(await readdir(dataDir), ['mailroom.db'])
@@ -214,7 +214,7 @@ onEachEngine('a doctor without side effects', (engine) => {
     }
     const env = { ...world.env, MAILROOM_SMTP_PORT: String(mta.port) }
     for (const options of [[], ['--json']]) {
-      const { code, output } = await world.place.commandWith(env, 'doctor', ...options)
+      const { code, output } = await world.place.commandWith(env, 'admin', 'doctor', ...options)
       assert.equal(code, 1)
       assert.match(output, /owned/)
       assert.doesNotMatch(output, /[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]|\\u001b/)
@@ -230,7 +230,7 @@ onEachEngine('a doctor without side effects', (engine) => {
     await chmod(place.dataDir, 0o755)
     for (const log of ['as it was left', 'and then away']) {
       const before = await describeFolder(place.dataDir)
-      const { output } = await place.commandWith(env, 'doctor')
+      const { output } = await place.commandWith(env, 'admin', 'doctor')
       assert.match(output, /^ok +database/m, log)
       // The keys were in the log, which was deleted with them.
       assert.match(output, /DKIM (?:keys|of)/, 'it was read')

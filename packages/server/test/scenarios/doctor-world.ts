@@ -61,7 +61,7 @@ export async function openDoctorWorld(engine: Engine): Promise<DoctorWorld> {
   const url = databaseUrl === null ? {} : { MAILROOM_DATABASE_URL: databaseUrl }
   const service = place.start(env)
   await service.ready
-  const { output } = await place.commandWith(env, 'dns')
+  const { output } = await place.commandWith(env, 'admin', 'dns')
   const rightZone = zoneFrom(output)
   dns.zone = { ...rightZone }
   return {
@@ -80,7 +80,12 @@ export async function openDoctorWorld(engine: Engine): Promise<DoctorWorld> {
     },
     async run(changes = {}) {
       const startMs = performance.now()
-      const { code, output } = await place.commandWith({ ...env, ...changes }, 'doctor', '--json')
+      const { code, output } = await place.commandWith(
+        { ...env, ...changes },
+        'admin',
+        'doctor',
+        '--json',
+      )
       const { findings, ok } = JSON.parse(output) as { ok: boolean; findings: Finding[] }
       assert.equal(code, ok ? 0 : 1, output)
       return { ...diagnose(findings), code, tookMs: performance.now() - startMs }
@@ -92,7 +97,7 @@ export async function openDoctorWorld(engine: Engine): Promise<DoctorWorld> {
   }
 }
 
-/** The records of `mailroom dns`, and the names of the host and of one large receiver. */
+/** The records of `mailroom admin dns`, and the names of the host and of one large receiver. */
 function zoneFrom(table: string): Zone {
   const texts = [...table.matchAll(/ TXT +(\S+) +(\S.*)$/gm)].map(([, name = '', text = '']) => [
     name,

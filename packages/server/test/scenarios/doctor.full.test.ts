@@ -27,7 +27,7 @@ async function worldOn(engine: Engine): Promise<DoctorWorld> {
   return world
 }
 
-onEachEngine('mailroom doctor', (engine) => {
+onEachEngine('mailroom admin doctor', (engine) => {
   let world: DoctorWorld
   before(async () => {
     world = await worldOn(engine)
@@ -56,7 +56,7 @@ onEachEngine('mailroom doctor', (engine) => {
   test('prints for people the expectation, the finding and the remedy', async () => {
     world.dns.zone = { ...world.rightZone }
     delete world.dns.zone[PTR_NAME]
-    const { code, output } = await world.place.commandWith(world.env, 'doctor')
+    const { code, output } = await world.place.commandWith(world.env, 'admin', 'doctor')
     world.dns.zone = { ...world.rightZone }
     assert.equal(code, 1)
     assert.match(output, /^ok +settings: /m)
@@ -208,12 +208,12 @@ suite('the doctor and the checks from outside', () => {
 
   test('in the sandbox prints what concerns a sandbox, and how to see the rest', async () => {
     const env = { ...world.env, MAILROOM_DELIVERY: 'sandbox' }
-    const { code, output } = await world.place.commandWith(env, 'doctor')
+    const { code, output } = await world.place.commandWith(env, 'admin', 'doctor')
     assert.equal(code, 0, output)
     assert.doesNotMatch(output, /^(?:not needed|unknown|advice) /m)
     assert.match(
       output,
-      /^Nothing is wrong; .*\nMAILROOM_DELIVERY is sandbox\. "MAILROOM_DELIVERY=direct mailroom doctor"/m,
+      /^Nothing is wrong; .*\nMAILROOM_DELIVERY is sandbox\. "MAILROOM_DELIVERY=direct mailroom admin doctor"/m,
     )
     assert.ok(output.trimEnd().split('\n').length <= 12, output)
   })
@@ -242,7 +242,7 @@ suite('the doctor and the checks from outside', () => {
     const other = { MAILROOM_INBOX_DOMAIN: 'other.mail-service.dev' }
     const { of, fixOf } = await world.ask(other)
     assert.deepEqual(of('records of other'), ['wrong'])
-    assert.match(fixOf('records of other'), /mailroom dns/)
+    assert.match(fixOf('records of other'), /mailroom admin dns/)
     assert.deepEqual((await world.ask(other)).of('records of other'), ['wrong'])
   })
 

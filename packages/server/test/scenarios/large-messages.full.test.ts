@@ -150,7 +150,7 @@ test('a backup holds the messages of the bucket as files, or says that it does n
   assert.ok(names.length > 0)
   const env = { ...s3.envAt(PREFIX), MAILROOM_DATA_DIR: world.dataDir }
   const [whole, without] = [join(folder, 'whole'), join(folder, 'without')]
-  const backedUp = await place.commandWith(env, 'backup', whole)
+  const backedUp = await place.commandWith(env, 'admin', 'backup', whole)
   assert.equal(backedUp.code, 0, backedUp.output)
   const files = await readdir(join(whole, 'blobs'), { recursive: true })
   assert.deepEqual(files.filter((file) => file.includes('raw_')).sort(), names)
@@ -168,11 +168,11 @@ test('a backup holds the messages of the bucket as files, or says that it does n
   }
 
   s3.mood = 'slow-down'
-  const failed = await place.commandWith(env, 'backup', join(folder, 'failed'))
+  const failed = await place.commandWith(env, 'admin', 'backup', join(folder, 'failed'))
   assert.equal(failed.code, 1)
   assert.match(failed.output, /could not be read from the bucket: S3 answered 503 SlowDown/)
 
-  const left = await place.commandWith(env, 'backup', '--no-bucket', without)
+  const left = await place.commandWith(env, 'admin', 'backup', '--no-bucket', without)
   assert.equal(left.code, 0, left.output)
   assert.match(left.output, new RegExp(`Not included: ${names.length} large messages.*bucket mail`))
   assert.ok(!(await readdir(without)).includes('blobs'))

@@ -60,7 +60,7 @@ test('an existing data directory and backup folder are closed to other users', a
   const folder = join(await temporaryFolder(t), 'backup')
   await mkdir(folder)
   await chmod(folder, 0o755)
-  const { code, output } = await place.command('backup', folder)
+  const { code, output } = await place.command('admin', 'backup', folder)
   assert.equal(code, 0, output)
   assert.deepEqual(await openToOthers(folder), [])
   assert.ok((await readdir(folder)).includes('tls'))
@@ -133,7 +133,7 @@ test('a backup without all stored messages fails', async (t) => {
   await fill(place)
   const blobs = join(place.dataDir, 'blobs')
   await rm(blobs, { recursive: true })
-  const { code, output } = await place.command('backup', join(place.dataDir, 'backup'))
+  const { code, output } = await place.command('admin', 'backup', join(place.dataDir, 'backup'))
   assert.equal(code, 1)
   assert.match(output, /could not be copied because they were gone/)
 })
@@ -148,7 +148,7 @@ test('a dump of PostgreSQL is of the moment whose messages are copied', async (t
     mode: 0o755,
   })
   const env = { PATH: `${folder}:${process.env.PATH}`, MAILROOM_BLOB_URL: 'disk' }
-  const whole = await place.commandWith(env, 'backup', join(folder, 'whole'))
+  const whole = await place.commandWith(env, 'admin', 'backup', join(folder, 'whole'))
   assert.equal(whole.code, 0, whole.output)
   const dump = await readFile(join(folder, 'whole', 'mailroom.dump'), 'utf8')
   assert.match(dump, /--snapshot=[0-9A-F]+-[0-9A-F]+-\d/)
@@ -156,7 +156,7 @@ test('a dump of PostgreSQL is of the moment whose messages are copied', async (t
   assert.equal(stored.filter((name) => name.includes('raw_')).length, 1)
 
   await rm(join(place.dataDir, 'blobs'), { recursive: true })
-  const partial = await place.commandWith(env, 'backup', join(folder, 'partial'))
+  const partial = await place.commandWith(env, 'admin', 'backup', join(folder, 'partial'))
   assert.equal(partial.code, 1)
   assert.match(partial.output, /could not be copied because they were gone/)
 })

@@ -79,7 +79,7 @@ onEachEngine('mail to postmaster', (engine) => {
 
   const mailroom = (...args: string[]) =>
     sharedCommands.run({
-      args: ['postmaster', ...args],
+      args: ['admin', 'postmaster', ...args],
       env: { PATH: process.env.PATH ?? '', MAILROOM_DATA_DIR: world.dataDir },
     })
 
@@ -116,7 +116,7 @@ onEachEngine('mail to postmaster', (engine) => {
     )
     const total = await countRows(world, 'postmaster_messages')
     const first = await mailroom('list')
-    const hint = /^For more: mailroom postmaster (list) (--before) (raw_\w+)$/m
+    const hint = /^For more: mailroom admin postmaster (list) (--before) (raw_\w+)$/m
     const [, ...args] = hint.exec(first.stderr) ?? []
     const rest = await mailroom(...args)
     assert.equal(rest.stderr, '')

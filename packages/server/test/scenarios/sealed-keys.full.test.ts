@@ -17,7 +17,7 @@ async function temporaryFolder(t: { after(run: () => unknown): void }): Promise<
 
 /** The DNS record of the signing key. */
 async function publishedBy(place: Place, env: Record<string, string> = {}): Promise<string> {
-  const { code, output } = await place.commandWith(env, 'dns')
+  const { code, output } = await place.commandWith(env, 'admin', 'dns')
   assert.equal(code, 0, output)
   return /mr1\S+ +(v=DKIM1; k=rsa; p=\S{392})$/m.exec(output)?.[1] ?? ''
 }
@@ -34,7 +34,7 @@ test('two services with separate data directories on one PostgreSQL have one key
 
   const settings = { MAILROOM_SECRET_KEY: SECRET_KEY }
   assert.equal(await publishedBy(place, settings), published)
-  const { code, output } = await place.commandWith(other, 'dns')
+  const { code, output } = await place.commandWith(other, 'admin', 'dns')
   assert.equal(code, 1)
   assert.match(output, /^mailroom: .*set MAILROOM_SECRET_KEY to it/m)
   assert.equal(await publishedBy(place, { ...other, ...settings }), published)
@@ -47,7 +47,7 @@ test('a service restored from a backup signs with the published key', async (t) 
   const service = place.start()
   await service.ready
   const folder = join(await temporaryFolder(t), 'backup')
-  const backup = await place.command('backup', folder)
+  const backup = await place.command('admin', 'backup', folder)
   assert.equal(backup.code, 0, backup.output)
   await service.kill()
   await rm(place.dataDir, { recursive: true })
@@ -72,11 +72,11 @@ test('a backup holds no key that is given by the settings', async (t) => {
   const settings = { MAILROOM_SECRET_KEY: SECRET_KEY }
   const published = await publishedBy(place, settings)
   const folder = join(await temporaryFolder(t), 'backup')
-  const backup = await place.commandWith(settings, 'backup', folder)
+  const backup = await place.commandWith(settings, 'admin', 'backup', folder)
   assert.equal(backup.code, 0, backup.output)
   assert.ok(!(await readdir(folder)).includes('secret.key'))
   const restored = { MAILROOM_DATA_DIR: folder }
-  assert.equal((await place.commandWith(restored, 'dns')).code, 1)
+  assert.equal((await place.commandWith(restored, 'admin', 'dns')).code, 1)
   assert.equal(await publishedBy(place, { ...restored, ...settings }), published)
 })
 

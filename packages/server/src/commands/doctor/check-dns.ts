@@ -46,7 +46,7 @@ export async function checkInboxDomain(
   const { inboxDomain, smtpHostname, delivery } = context.settings
   const aim: Aim = {
     check: `records of ${inboxDomain}`,
-    expected: 'MX, SPF, DKIM and DMARC as "mailroom dns" prints them',
+    expected: 'MX, SPF, DKIM and DMARC as "mailroom admin dns" prints them',
   }
   if (delivery === 'sandbox') return [notNeeded(aim, 'MAILROOM_DELIVERY is sandbox')]
   if (await isNowhere(context)) {
@@ -69,7 +69,11 @@ export async function checkInboxDomain(
 function judgeKeyless({ check }: Aim, { isRead }: { isRead: boolean }): Finding {
   const aim: Aim = { check, expected: 'DKIM keys' }
   if (!isRead) return unknown(aim, 'the database could not be read')
-  return bad(aim, 'there are none yet', 'Run "mailroom dns", which creates them, and publish them.')
+  return bad(
+    aim,
+    'there are none yet',
+    'Run "mailroom admin dns", which creates them, and publish them.',
+  )
 }
 
 function judgeRecord(asked: AskedRecord, judgeRequired: typeof bad = bad): Finding {

@@ -154,7 +154,11 @@ function judgeSchema(aim: Aim, { plan: { pending, refusal } }: SchemaState): Fin
     return bad(aim, refusal, 'Run the version that the database was made with (docs/upgrading.md).')
   if (pending.length === 0) return good(aim, `${aim.expected}`)
   const names = pending.map(({ name }) => name).join(', ')
-  return bad(aim, `its schema lacks ${names}`, 'Start the service, or run "mailroom migrate".')
+  return bad(
+    aim,
+    `its schema lacks ${names}`,
+    'Start the service, or run "mailroom admin migrate".',
+  )
 }
 
 export async function checkSecretKey(settings: Settings, db: ReadDb): Promise<Finding> {

@@ -91,7 +91,9 @@ export async function checkMailHosts(
   const answer = await resolver.mx(inboxDomain)
   if (answer.kind === 'fault') return [unknown(aim, `DNS: ${answer.text}`)]
   if (answer.kind === 'none') {
-    return [bad(aim, 'there is no MX record', '"mailroom dns" prints the records to publish.')]
+    return [
+      bad(aim, 'there is no MX record', '"mailroom admin dns" prints the records to publish.'),
+    ]
   }
   const hosts = [...answer.records]
     .sort((a, b) => a.preference - b.preference)

@@ -62,7 +62,7 @@ const ORDER: readonly Verdict[] = ['not needed', 'ok', 'unknown', 'advice', 'wro
 
 /** In the sandbox, most findings would be about unused DNS, certificates and ports. */
 const SANDBOX_NOTE =
-  'MAILROOM_DELIVERY is sandbox. "MAILROOM_DELIVERY=direct mailroom doctor" (or relay) checks what real delivery needs.\n'
+  'MAILROOM_DELIVERY is sandbox. "MAILROOM_DELIVERY=direct mailroom admin doctor" (or relay) checks what real delivery needs.\n'
 
 export function formatFindings(
   given: readonly Finding[],

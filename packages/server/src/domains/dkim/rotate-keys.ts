@@ -33,7 +33,7 @@ const DKIM_QUERY_MS_MAX = 5 * SECOND_MS
 type DueKeysDeps = RotateDeps & ServiceKeyDeps
 
 type RotationSchedule = {
-  /** If 0, keys are changed only by `mailroom dkim rotate`. */
+  /** If 0, keys are changed only by `mailroom admin dkim rotate`. */
   rotationDays: number
   /** Whether mail from the service's own domain leaves the machine and needs DNS records. */
   usesServiceKeys: boolean
@@ -72,7 +72,7 @@ export async function rotateDueKeys(
   const fields = { domains: overdue.slice(0, NAMES_LOGGED_MAX), count: overdue.length }
   deps.log.warn(
     fields,
-    'DKIM keys are due for rotation but the next ones are not in DNS; "mailroom dkim rotate <domain>" prints the record to publish',
+    'DKIM keys are due for rotation but the next ones are not in DNS; "mailroom admin dkim rotate <domain>" prints the record to publish',
   )
 }
 

@@ -148,7 +148,7 @@ export function dnsStartLog(records: readonly DnsRecord[]): { fields: LogFields;
     fields: {
       records: records.map((record) => `${record.name} ${record.type} ${fullValue(record)}`),
     },
-    text: 'receivers accept mail from here once these DNS records are published; "mailroom dns" prints them too',
+    text: 'receivers accept mail from here once these DNS records are published; "mailroom admin dns" prints them too',
   }
 }
 
