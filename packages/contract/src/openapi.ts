@@ -3,9 +3,16 @@
 import { ErrorBody, errorExample } from './error.ts'
 import { type ErrorCode, errorCodes } from './error-codes.ts'
 import { Event } from './events.ts'
+import { exampleOf } from './examples/examples.ts'
 import { componentName, components } from './openapi-components.ts'
 import { type BodyMediaType, type Operation, tags } from './operation.ts'
-import { describedOperationIds, errorsOf, isBodyOptional, operationOf } from './operations.ts'
+import {
+  type DescribedOperationId,
+  describedOperationIds,
+  errorsOf,
+  isBodyOptional,
+  operationOf,
+} from './operations.ts'
 import type { TObject } from './schema.ts'
 import { MAILBOX, portablePatterns, RULE, TRIMMED } from './text.ts'
 import {
@@ -66,7 +73,11 @@ function headers(...names: (keyof typeof headerObjects)[]): JsonObject {
 
 type SharedParts = { readonly parameters: Shared; readonly responses: Shared }
 
-function operationObject(id: string, operation: Operation, shared: SharedParts): JsonObject {
+function operationObject(
+  id: DescribedOperationId,
+  operation: Operation,
+  shared: SharedParts,
+): JsonObject {
   const parameters = parametersOf(operation).map(shared.parameters.refer)
   const errors = errorResponses(operation).map(({ status, part }) => [
     status,
@@ -82,7 +93,7 @@ function operationObject(id: string, operation: Operation, shared: SharedParts):
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(operation.body === undefined
       ? {}
-      : { requestBody: requestBody(operation, operation.body) }),
+      : { requestBody: requestBody(id, operation, operation.body) }),
     ...(operation.upload === undefined ? {} : { requestBody: uploadBody(operation.upload) }),
     responses: { ...successResponses(operation), ...Object.fromEntries(errors) },
     security: security(operation),
@@ -160,12 +171,14 @@ function isEndless({ success }: Operation): boolean {
   return 'mediaType' in success && success.isEndless === true
 }
 
-function requestBody(operation: Operation, body: TObject): JsonObject {
+function requestBody(id: DescribedOperationId, operation: Operation, body: TObject): JsonObject {
   const mediaTypes = operation.bodyMediaTypes ?? ['application/json']
   return {
     ...(operation.hasLargeBody ? { description: 'Up to 36 MiB.' } : {}),
     required: !isBodyOptional(operation),
-    content: Object.fromEntries(mediaTypes.map((type) => [type, bodyOfType(type, body)])),
+    content: Object.fromEntries(
+      mediaTypes.map((type) => [type, bodyOfType(type, body, exampleOf(id).body)]),
+    ),
   }
 }
 
@@ -181,10 +194,10 @@ function uploadBody({ mediaTypes }: NonNullable<Operation['upload']>): JsonObjec
   }
 }
 
-function bodyOfType(type: BodyMediaType, body: TObject): JsonObject {
+function bodyOfType(type: BodyMediaType, body: TObject, example: unknown): JsonObject {
   switch (type) {
     case 'application/json':
-      return { schema: refer(body) }
+      return { schema: refer(body), ...(example === undefined ? {} : { example }) }
     case 'multipart/form-data':
       return { schema: asForm(body) }
     case 'message/rfc822':

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { errorExample } from '@mailroom/contract/error.ts'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import { renderEventKindsPage } from '@mailroom/contract/event-kinds.ts'
+import { exampleOf as exampleOfOperation } from '@mailroom/contract/examples/examples.ts'
 import {
   describedOperationIds,
   errorsOf,
@@ -160,6 +161,16 @@ test('every media type of a body is described, files of a form as files', () => 
   const { items } = properties.attachments
   assert.deepEqual(items, { type: 'string', contentMediaType: 'application/octet-stream' })
   assert.deepEqual(properties.to, sent.properties.to)
+})
+
+test('every JSON body in the document has the example that the service accepts', () => {
+  for (const id of describedOperationIds) {
+    const { path, method, body } = operationOf(id)
+    if (!body) continue
+    const { requestBody } = document.paths[path][method.toLowerCase()]
+    const { example } = requestBody.content['application/json']
+    assert.deepEqual(example, exampleOfOperation(id).body, id)
+  }
 })
 
 test('full and partial responses of an attachment, and 304, are described', () => {
