@@ -3,6 +3,7 @@
 import type { Operation } from './operation.ts'
 import { countedListOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
+import { newRuleTerms, ruleTerms } from './sender-rules.ts'
 import { HoldReason } from './sending.ts'
 import { count, line, nullableCount, nullableText, oneOf, text, time } from './text.ts'
 import {
@@ -31,6 +32,7 @@ const ruleProperties = {
   requireVerified: Type.Optional(
     Type.Boolean({ description: 'For allow rules about senders: as in sender rules.' }),
   ),
+  ...ruleTerms,
 }
 
 export const PolicyRule = Type.Object(ruleProperties, {
@@ -85,7 +87,7 @@ export type PolicyGuards = Static<typeof PolicyGuards>
 const from = oneOf(policyScopes, 'The policy that contains the setting or rule.')
 const applied = Type.Array(ScopedPolicyRule, {
   description:
-    'All applicable rules; the first match decides. Order: inbox, pod, account; address, longer domain, shorter domain; block, allow.',
+    'All applicable rules that have not ended; the first match decides. Order: inbox, pod, account; address, longer domain, shorter domain; block, allow.',
 })
 
 export const Policy = Type.Object(
@@ -144,6 +146,7 @@ export type Policy = Static<typeof Policy>
 const newRuleProperties = {
   type: ruleProperties.type,
   value: line({ maxLength: VALUE_LENGTH_MAX, description: 'As in sender rules.' }),
+  ...newRuleTerms,
 }
 
 const newRules = Type.Optional(
@@ -371,7 +374,8 @@ export const policyOperations = {
     path: '/v1/policy/rules',
     tag: 'Policy',
     summary: 'Add a rule to the policy of the account, a pod or an inbox.',
-    notes: 'If the policy already has an equal rule, that rule is returned.',
+    notes:
+      'If the policy already has a rule of this type and value, it is returned with expiresAt and note updated.',
     auth: 'key-or-approver',
     isRateLimited: true,
     query: ScopeQuery,

@@ -3,11 +3,28 @@
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { line, nullableText, oneOf, text, time } from './text.ts'
+import { line, nullableLine, nullableText, nullableTime, oneOf, text, time } from './text.ts'
 import { senderRuleTypes } from './vocabulary.ts'
 
 const VALUE_LENGTH_MAX = 320
 const ID_LENGTH_MAX = 255
+const NOTE_LENGTH_MAX = 500
+
+export const ruleTerms = {
+  expiresAt: nullableTime(
+    'From this time on, the rule no longer decides; it is listed until it is removed. Null if it never ends.',
+  ),
+  note: nullableText('A note for people; null without one.'),
+}
+
+export const newRuleTerms = {
+  expiresAt: Type.Optional(
+    nullableTime('When the rule ends: a future time, at most 36500 days ahead. Default: never.'),
+  ),
+  note: Type.Optional(
+    nullableLine({ maxLength: NOTE_LENGTH_MAX, description: 'A note for people. Default: none.' }),
+  ),
+}
 
 const type = oneOf(
   senderRuleTypes,
@@ -29,6 +46,7 @@ export const SenderRule = Type.Object(
       description:
         'For allow rules: whether the rule applies only to mail with a true authentication.verifiedFrom. Always false for block rules, which block all mail that claims to be from the sender.',
     }),
+    ...ruleTerms,
     createdAt: time('When the rule was created.'),
   },
   { description: 'A rule for mail from an address or a domain.' },
@@ -62,6 +80,7 @@ const CreateSenderRule = Type.Object(
           'For allow rules only. If true (the default), mail must prove its sender; false also accepts mail that only claims to be from the sender.',
       }),
     ),
+    ...newRuleTerms,
   },
   { additionalProperties: false },
 )
@@ -100,7 +119,7 @@ export const senderRuleOperations = {
     tag: 'Senders',
     summary: 'Create a sender rule.',
     notes:
-      'Allows or blocks mail from an address or a domain. The rule applies to mail that arrives from now on. When several rules match, an inbox takes precedence over its pod and a pod over the account, then an address over a domain, a longer domain over a shorter one, then block over allow. Allow rules match the From address; block rules match the From address and the envelope sender. If the rule already exists, it is returned with requireVerified updated.',
+      'Allows or blocks mail from an address or a domain. The rule applies to mail that arrives from now on. When several rules match, an inbox takes precedence over its pod and a pod over the account, then an address over a domain, a longer domain over a shorter one, then block over allow. Allow rules match the From address; block rules match the From address and the envelope sender. If the rule already exists, it is returned with requireVerified, expiresAt and note updated.',
     auth: 'key-or-approver',
     isRateLimited: true,
     body: CreateSenderRule,

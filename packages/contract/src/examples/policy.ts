@@ -142,11 +142,18 @@ export const policyExamples = {
   'policy.createRule': {
     as: 'approver',
     query: { inboxId: 'inb_01m8ngkwy6e00ayd3sa2q324zd' },
-    body: { direction: 'outbound', type: 'allow', value: 'friend.example' },
+    body: {
+      direction: 'outbound',
+      type: 'allow',
+      value: 'friend.example',
+      note: 'Partner since June',
+    },
     response: {
       id: 'rul_01m8ngm8h8e0082y1aq891sz1v',
       type: 'allow',
       value: 'friend.example',
+      expiresAt: null,
+      note: 'Partner since June',
       direction: 'outbound',
       podId: 'pod_01m8ngkwr1e019pv166p89q1hd',
       inboxId: 'inb_01m8ngkwy6e00ayd3sa2q324zd',

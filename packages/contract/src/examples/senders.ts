@@ -19,6 +19,8 @@ const rule: SenderRule = {
   value: 'spam.example',
   podId: null,
   inboxId: null,
+  expiresAt: null,
+  note: null,
   createdAt: '2026-11-30T06:00:12.377Z',
   requireVerified: false,
 }

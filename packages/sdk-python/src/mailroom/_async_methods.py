@@ -1496,6 +1496,8 @@ class SenderRulesMethods(Namespace):
         pod_id: str | None = None,
         inbox_id: str | None = None,
         require_verified: bool | None = None,
+        expires_at: str | None = None,
+        note: str | None = None,
     ) -> SenderRule:
         """Create a sender rule.
 
@@ -1503,13 +1505,14 @@ class SenderRulesMethods(Namespace):
         from now on. When several rules match, an inbox takes precedence over its pod and a pod
         over the account, then an address over a domain, a longer domain over a shorter one, then
         block over allow. Allow rules match the From address; block rules match the From address
-        and the envelope sender. If the rule already exists, it is returned with requireVerified
-        updated.
+        and the envelope sender. If the rule already exists, it is returned with requireVerified,
+        expiresAt and note updated.
 
         Specific error codes: approver_required, invalid_pod, sender_rule_limit_reached.
         """
         return await self._json("senderRules.create", body={"type": type, "value": value,
-            "podId": pod_id, "inboxId": inbox_id, "requireVerified": require_verified})
+            "podId": pod_id, "inboxId": inbox_id, "requireVerified": require_verified,
+            "expiresAt": expires_at, "note": note})
 
     async def get(
         self,
@@ -1579,18 +1582,22 @@ class PolicyMethods(Namespace):
         direction: Direction,
         type: Literal["allow", "block"],
         value: str,
+        expires_at: str | None = None,
+        note: str | None = None,
         pod_id: str | None = None,
         inbox_id: str | None = None,
     ) -> ScopedPolicyRule:
         """Add a rule to the policy of the account, a pod or an inbox.
 
-        If the policy already has an equal rule, that rule is returned.
+        If the policy already has a rule of this type and value, it is returned with expiresAt
+        and note updated.
 
         Specific error codes: not_found, approver_required, sender_rule_limit_reached,
         recipient_rule_limit_reached.
         """
         return await self._json("policy.createRule", query={"podId": pod_id, "inboxId": inbox_id},
-            body={"direction": direction, "type": type, "value": value})
+            body={"direction": direction, "type": type, "value": value, "expiresAt": expires_at,
+            "note": note})
 
     async def delete_rule(
         self,

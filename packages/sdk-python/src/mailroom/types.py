@@ -2127,8 +2127,8 @@ class PolicyEffectiveInbound(TypedDict):
     modeFrom: Literal["account", "pod", "inbox"]
     """The policy that contains the setting or rule."""
     rules: List[ScopedPolicyRule]
-    """All applicable rules; the first match decides. Order: inbox, pod, account; address, longer
-    domain, shorter domain; block, allow.
+    """All applicable rules that have not ended; the first match decides. Order: inbox, pod,
+    account; address, longer domain, shorter domain; block, allow.
     """
 
 
@@ -2140,8 +2140,8 @@ class PolicyEffectiveOutbound(TypedDict):
     modeFrom: Literal["account", "pod", "inbox"]
     """The policy that contains the setting or rule."""
     rules: List[ScopedPolicyRule]
-    """All applicable rules; the first match decides. Order: inbox, pod, account; address, longer
-    domain, shorter domain; block, allow.
+    """All applicable rules that have not ended; the first match decides. Order: inbox, pod,
+    account; address, longer domain, shorter domain; block, allow.
     """
     guards: PolicyGuards
     """The action for mail that triggers a guard: allow it, hold it for an approver, or reject it.
@@ -2243,6 +2243,10 @@ class _PolicyReplaceInboundRulesRequired(TypedDict):
 
 
 class PolicyReplaceInboundRules(_PolicyReplaceInboundRulesRequired, total=False):
+    expiresAt: str | None
+    """When the rule ends: a future time, at most 36500 days ahead. Default: never."""
+    note: str | None
+    """A note for people. Default: none."""
     requireVerified: bool
     """For allow rules about senders: as in sender rules."""
     id: str
@@ -2284,6 +2288,10 @@ class _PolicyReplaceOutboundRulesRequired(TypedDict):
 
 
 class PolicyReplaceOutboundRules(_PolicyReplaceOutboundRulesRequired, total=False):
+    expiresAt: str | None
+    """When the rule ends: a future time, at most 36500 days ahead. Default: never."""
+    note: str | None
+    """A note for people. Default: none."""
     requireVerified: bool
     """For allow rules about senders: as in sender rules."""
     id: str
@@ -2297,6 +2305,12 @@ class _PolicyRuleRequired(TypedDict):
     """Whether the rule allows or blocks."""
     value: str
     """As in sender rules: an address, a domain with its subdomains, or *. and a domain."""
+    expiresAt: str | None
+    """From this time on, the rule no longer decides; it is listed until it is removed. Null if it
+    never ends.
+    """
+    note: str | None
+    """A note for people; null without one."""
 
 
 class PolicyRule(_PolicyRuleRequired, total=False):
@@ -2668,6 +2682,12 @@ class _ScopedPolicyRuleRequired(TypedDict):
     """Whether the rule allows or blocks."""
     value: str
     """As in sender rules: an address, a domain with its subdomains, or *. and a domain."""
+    expiresAt: str | None
+    """From this time on, the rule no longer decides; it is listed until it is removed. Null if it
+    never ends.
+    """
+    note: str | None
+    """A note for people; null without one."""
     direction: Direction
     """Whether the rule is for senders (inbound) or recipients (outbound)."""
     podId: str | None
@@ -2739,6 +2759,12 @@ class SenderRule(TypedDict):
     authentication.verifiedFrom. Always false for block rules, which block all mail that claims
     to be from the sender.
     """
+    expiresAt: str | None
+    """From this time on, the rule no longer decides; it is listed until it is removed. Null if it
+    never ends.
+    """
+    note: str | None
+    """A note for people; null without one."""
     createdAt: str
     """When the rule was created."""
 

@@ -25,11 +25,11 @@ import {
   replacePolicy,
   type StoredPolicy,
 } from '#policy/store/change-policy.ts'
-import type { NewRule, RuleRow } from '#policy/store/rules.ts'
+import { hasEnded, type NewRule, type RuleRow } from '#policy/store/rules.ts'
 import type { Store } from '#store/store.ts'
-import type { Db } from '#store/tables.ts'
 import { listAudit } from './list-audit.ts'
 import { defaultOutbound, effectiveOutbound, narrowest } from './outbound-policy.ts'
+import { parseRuleEnd, RULE_END_RULE, readRuleEnd } from './rule-end.ts'
 import { byPrecedence, readRuleValue } from './rule-value.ts'
 import { policyRefusal } from './sender-rule-handlers.ts'
 
@@ -38,10 +38,13 @@ type Deps = Pick<Store, 'db' | 'clock' | 'makeId'>
 
 type Asked = { accountId: string; owner: PolicyOwner }
 
-export async function getPolicy({ db }: { db: Db }, asked: Asked): Promise<Policy> {
+export async function getPolicy(
+  { db, clock }: Pick<Deps, 'db' | 'clock'>,
+  asked: Asked,
+): Promise<Policy> {
   const found = await findPolicy(db, asked.accountId, asked.owner)
   if (found === null) throw noOwner(asked.owner)
-  return presentPolicy(found)
+  return presentPolicy(found, clock.now())
 }
 
 /** Replaces each given direction. Throws `bad_request`, `not_found`, and the errors of policies. */
@@ -81,7 +84,8 @@ export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
     },
     'policy.createRule': async ({ query, body }, { accountId, actor }) => {
       const owner = ownerOf(query)
-      const { direction, type } = body
+      const { direction, type, note = null } = body
+      const expires_at = readRuleEnd(deps, body.expiresAt)
       const read = await readRuleValue(body.value)
       if (read.kind === 'defect') throw wrongField('value', read.message)
       const needs_verified = direction === 'inbound' && type === 'allow' ? 1 : 0
@@ -91,7 +95,7 @@ export function policyHandlers(deps: Deps): HandlersOf<'policy'> {
         nowMs: deps.clock.now(),
         owner,
         direction,
-        rule: { id: deps.makeId('rul'), type, value: read.value, needs_verified },
+        rule: { id: deps.makeId('rul'), type, value: read.value, needs_verified, expires_at, note },
         auditId: deps.makeId('aud'),
       })
       if (created.kind !== 'created') throw refusalAt(owner, created)
@@ -176,7 +180,8 @@ async function readReplacement(deps: Deps, { inbound, outbound }: ReplacePolicy)
   const read = async (path: string, rules: readonly GivenRule[] = []): Promise<NewRule[]> => {
     const found: NewRule[] = []
     for (const [index, rule] of rules.entries()) {
-      const { type, requireVerified } = rule
+      const { type, requireVerified, note = null } = rule
+      const expires_at = parseRuleEnd(deps, rule.expiresAt)
       const defect = (name: string, message: string) =>
         defects.push({ path: `${path}.rules[${index}].${name}`, message })
       const value = await readRuleValue(rule.value)
@@ -184,9 +189,11 @@ async function readReplacement(deps: Deps, { inbound, outbound }: ReplacePolicy)
       if (requireVerified === true && (type === 'block' || path === 'outbound')) {
         defect('requireVerified', 'is only allowed for sender rules of type allow')
       }
-      if (value.kind === 'defect') continue
+      if (expires_at === undefined) defect('expiresAt', RULE_END_RULE)
+      if (value.kind === 'defect' || expires_at === undefined) continue
       const needs_verified = type === 'allow' && requireVerified !== false ? 1 : 0
-      found.push({ id: deps.makeId('rul'), type, value: value.value, needs_verified })
+      const id = deps.makeId('rul')
+      found.push({ id, type, value: value.value, needs_verified, expires_at, note })
     }
     return found
   }
@@ -218,19 +225,17 @@ async function readReplacement(deps: Deps, { inbound, outbound }: ReplacePolicy)
 
 const DEFECTS_SHOWN = 20
 
-type GivenRule = { type: SenderRuleType; value: string; requireVerified?: boolean }
+type GivenRule = NonNullable<NonNullable<ReplacePolicy['inbound']>['rules']>[number]
 
-function presentPolicy({
-  width,
-  scope,
-  etag,
-  inboundModes,
-  outbound,
-  rules,
-}: StoredPolicy): Policy {
+function presentPolicy(
+  { width, scope, etag, inboundModes, outbound, rules }: StoredPolicy,
+  nowMs: number,
+): Policy {
   const isOwn = (row: RuleRow) => row.pod_id === scope.pod_id && row.inbox_id === scope.inbox_id
   const ordered = (rows: readonly RuleRow[]) =>
-    rows.toSorted((a, b) => byPrecedence(orderedRule(a), orderedRule(b)))
+    rows
+      .filter(({ expires_at }) => !hasEnded(expires_at, nowMs))
+      .toSorted((a, b) => byPrecedence(orderedRule(a), orderedRule(b)))
   const own = outbound[width] ?? defaultOutbound(width)
   const effectiveMode = narrowest<PolicyMode, PolicyMode>(
     inboundModes,
@@ -271,8 +276,9 @@ function orderedRule(row: RuleRow) {
   return { ...presentRule(row), ...presentScope(row) }
 }
 
-function presentRule({ id, type, value }: RuleRow) {
-  return { id, type: type as SenderRuleType, value }
+function presentRule({ id, type, value, expires_at, note }: RuleRow) {
+  const expiresAt = expires_at === null ? null : presentTime(expires_at)
+  return { id, type: type as SenderRuleType, value, expiresAt, note }
 }
 
 function presentScoped(direction: PolicyDirection, row: RuleRow): ScopedPolicyRule {

@@ -57,13 +57,13 @@ export async function judgeSend(
 
 /** After an approval, only block rules that were added later refuse. Null if none matches. */
 export async function judgeApproved(
-  { db }: Pick<GuardDeps, 'db'>,
+  deps: Pick<GuardDeps, 'db' | 'clock'>,
   { inbox, message, approvedAtMs }: { inbox: Inbox; message: Addressed; approvedAtMs: number },
 ): Promise<SendJudgement | null> {
-  const policy = await findSendPolicy(db, { accountId: inbox.accountId, inboxId: inbox.id })
+  const policy = await findSendPolicy(deps.db, { accountId: inbox.accountId, inboxId: inbox.id })
   if (policy === null) return null
   const { refusals } = await judgeAddresses(
-    { db },
+    deps,
     { ...policy, mode: 'none' },
     { inbox, message, blocksSinceMs: approvedAtMs },
   )
@@ -80,7 +80,7 @@ function failureOf(guard: GuardName, error: unknown): HoldReason {
 }
 
 async function judgeAddresses(
-  { db }: Pick<GuardDeps, 'db'>,
+  { db, clock }: Pick<GuardDeps, 'db' | 'clock'>,
   policy: SendPolicy,
   {
     inbox,
@@ -94,7 +94,7 @@ async function judgeAddresses(
   const { accountId, podId, id: inboxId } = inbox
   const values = [...new Set(addresses.flatMap(({ address }) => recipientValuesOf(address)))]
   const found = policy.hasRules
-    ? await findRecipientRules(db, { accountId, podId, inboxId, values })
+    ? await findRecipientRules(db, { accountId, podId, inboxId, values, nowMs: clock.now() })
     : []
   const rules = found.filter(
     ({ type, createdAtMs }) => type !== 'block' || createdAtMs >= blocksSinceMs,

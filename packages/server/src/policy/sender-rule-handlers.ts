@@ -15,6 +15,7 @@ import { insertSenderRule, type SenderRuleCreation } from '#policy/store/sender-
 import { senderRules } from '#store/nouns.ts'
 import type { Store } from '#store/store.ts'
 import type { Db, Page } from '#store/tables.ts'
+import { readRuleEnd } from './rule-end.ts'
 import { compareValue, readRuleValue } from './rule-value.ts'
 
 export function senderRuleHandlers(deps: Store): HandlersOf<'senderRules'> & HandlersOf<'account'> {
@@ -27,7 +28,17 @@ export function senderRuleHandlers(deps: Store): HandlersOf<'senderRules'> & Han
     },
     'senderRules.create': async ({ body }, { accountId, actor }) => {
       const { type, value, podId = null, inboxId = null, requireVerified = null } = body
-      const asked = { accountId, type, value, pod: podId, inboxId, requireVerified, actor }
+      const terms = { expiresAtMs: readRuleEnd(deps, body.expiresAt), note: body.note ?? null }
+      const asked = {
+        accountId,
+        type,
+        value,
+        pod: podId,
+        inboxId,
+        requireVerified,
+        ...terms,
+        actor,
+      }
       return senderRules.present(await createSenderRule(deps, asked))
     },
     'senderRules.get': async ({ path }, { accountId }) => {
@@ -110,13 +121,15 @@ type CreateSenderRule = {
   inboxId: string | null
   /** Only an allow rule has this; null means the default. */
   requireVerified: boolean | null
+  expiresAtMs: number | null
+  note: string | null
   actor: Actor
 }
 
 /** Throws `bad_request`, `invalid_pod` or `sender_rule_limit_reached`. */
 async function createSenderRule(
   deps: Store,
-  { accountId, type, value, pod, inboxId, requireVerified, actor }: CreateSenderRule,
+  { type, value, requireVerified, ...given }: CreateSenderRule,
 ): Promise<SenderRule> {
   if (type !== 'allow' && requireVerified !== null) {
     throw wrongField('requireVerified', 'is only for rules of type allow')
@@ -124,14 +137,11 @@ async function createSenderRule(
   const read = await readRuleValue(value)
   if (read.kind === 'defect') throw wrongField('value', read.message)
   const creation = await deps.db.write(insertSenderRule, {
+    ...given,
     id: deps.makeId('rul'),
-    accountId,
     type,
     value: read.value,
-    pod,
-    inboxId,
     requireVerified: type === 'allow' && requireVerified !== false,
-    actor,
     auditId: deps.makeId('aud'),
     nowMs: deps.clock.now(),
   })
@@ -164,6 +174,11 @@ export function policyRefusal(refused: PolicyRefusal) {
     case 'no_approver':
     case 'policy_changed':
       return problem(refused.kind)
+    case 'rule_ended':
+      return wrongField(
+        `${refused.direction}.rules`,
+        'must end in the future: the expiresAt of a new or changed rule is past',
+      )
     case 'limit_reached': {
       const limit = `The account has reached the limit of ${POLICY_RULES_MAX}`
       return refused.direction === 'inbound'

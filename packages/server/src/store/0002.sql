@@ -4,3 +4,9 @@ alter table messages add column recipient_names text;
 -- Seconds that every send waits, so that it can be cancelled; null in an inbox means the account's.
 alter table accounts add column undo_seconds :int not null default 0;
 alter table inboxes add column undo_seconds :int;
+
+-- A rule that has ended no longer decides.
+alter table sender_rules add column expires_at :int;
+alter table sender_rules add column note text;
+alter table recipient_rules add column expires_at :int;
+alter table recipient_rules add column note text;

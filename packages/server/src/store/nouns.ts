@@ -214,6 +214,9 @@ const ruleColumns = {
   /** Null for all pods. A rule for one inbox has the pod of that inbox. */
   podId: text('pod_id').nullable(),
   inboxId: text('inbox_id').nullable(),
+  /** From this time on, the rule decides nothing. Null if it never ends. */
+  expiresAtMs: time('expires_at').nullable(),
+  note: text('note').nullable(),
   createdAtMs: time('created_at'),
 }
 export const recipientRules = columns({ ...ruleColumns, accountId: text('account_id').internal() })

@@ -162,8 +162,11 @@ onEachEngine('policy', (engine) => {
     const ofPod = await client.senderRules.create({ ...lax, podId: pod.id })
     await client.account.update({ filterMode: 'allowlist' })
     const { inbound } = await client.policy.get()
-    const { id, type, value, requireVerified } = rule
-    assert.deepEqual(inbound, { mode: 'allowlist', rules: [{ id, type, value, requireVerified }] })
+    const { id, type, value, requireVerified, expiresAt, note } = rule
+    assert.deepEqual(inbound, {
+      mode: 'allowlist',
+      rules: [{ id, type, value, requireVerified, expiresAt, note }],
+    })
     const block = await client.policy.createRule({
       direction: 'inbound',
       type: 'block',

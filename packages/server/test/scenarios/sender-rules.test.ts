@@ -27,6 +27,8 @@ onEachEngine('sender rules', (engine) => {
       podId: null,
       inboxId: null,
       requireVerified: true,
+      expiresAt: null,
+      note: null,
       createdAt: rule.createdAt,
     })
     assert.deepEqual(await client.senderRules.get(rule.id), rule)

@@ -304,7 +304,10 @@ async function screenReceipts(
   const rules =
     accountIds.length === 0
       ? []
-      : await findRulesForValues(deps.db, accountIds, candidateValuesOf(sender))
+      : await findRulesForValues(deps.db, accountIds, {
+          values: candidateValuesOf(sender),
+          nowMs: deps.clock.now(),
+        })
   const receipts: Receipt[] = []
   const keptOut: KeptOut[] = []
   for (const inbox of inboxes) {

@@ -27,6 +27,7 @@ import {
   type AddedRule,
   addRule,
   changeRules,
+  hasEnded,
   listRulesFor,
   type NewRule,
   planRules,
@@ -125,8 +126,8 @@ function etagOf(
   rules: readonly RuleRow[],
 ): string {
   const hash = createHash('sha256').update(JSON.stringify([filter_mode, outbound_policy]))
-  for (const { id, type, value, needs_verified } of rules) {
-    hash.update(`\n${id} ${type} ${value} ${needs_verified}`)
+  for (const { id, type, value, needs_verified, expires_at, note } of rules) {
+    hash.update(`\n${id} ${type} ${value} ${needs_verified} ${expires_at} ${JSON.stringify(note)}`)
   }
   return `"${hash.digest('base64url').slice(0, 22)}"`
 }
@@ -141,6 +142,8 @@ export type PolicyRefusal =
   /** A guard would hold mail, but the account has no approver. */
   | { kind: 'no_approver' }
   | { kind: 'policy_changed' }
+  /** A new or changed rule would have ended already. */
+  | { kind: 'rule_ended'; direction: PolicyDirection }
   | { kind: 'limit_reached'; direction: PolicyDirection }
 
 type Change = {
@@ -184,6 +187,8 @@ export const replacePolicy = transaction({
       if (rules === null) continue
       const plan = await planRules(readIn(tx), direction, { account, scope, rules })
       if (plan === null) return { kind: 'limit_reached', direction }
+      const ends = [...plan.added, ...plan.changed].map(({ expires_at }) => expires_at)
+      if (ends.some((endMs) => hasEnded(endMs, nowMs))) return { kind: 'rule_ended', direction }
       plans.push([direction, plan])
     }
     for (const [direction, change] of plans) {

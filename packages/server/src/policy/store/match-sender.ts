@@ -5,7 +5,7 @@ import type { SenderRule } from '#store/nouns.ts'
 
 export type { SenderRule }
 
-export type DecidingRule = Omit<SenderRule, 'accountId' | 'createdAtMs'>
+export type DecidingRule = Omit<SenderRule, 'accountId' | 'createdAtMs' | 'expiresAtMs' | 'note'>
 
 export type Sender = {
   /** Null if there is no From field. */

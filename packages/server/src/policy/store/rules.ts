@@ -7,7 +7,9 @@ const REMOVED_AT_ONCE = 500
 
 export type RuleRow = Row<'sender_rules'>
 export type RuleScope = Pick<RuleRow, 'pod_id' | 'inbox_id'>
-export type NewRule = Pick<RuleRow, 'id' | 'type' | 'value' | 'needs_verified'>
+/** What an equal rule may change. */
+type RuleTerms = Pick<RuleRow, 'needs_verified' | 'expires_at' | 'note'>
+export type NewRule = Pick<RuleRow, 'id' | 'type' | 'value'> & RuleTerms
 
 const RULE_COLUMNS = [
   'id',
@@ -16,6 +18,8 @@ const RULE_COLUMNS = [
   'inbox_id',
   'type',
   'value',
+  'expires_at',
+  'note',
   'created_at',
 ] as const
 
@@ -70,7 +74,7 @@ function some<Value, Result>(value: Value | null, map: (value: Value) => Result)
 export type AddedRule = { row: RuleRow; isChanged: boolean }
 
 /**
- * If an equal rule exists, it is returned with `needs_verified` changed, regardless of the limit.
+ * If an equal rule exists, it is returned with its terms changed, regardless of the limit.
  * The caller must have locked the account and passes its row.
  */
 export async function addRule(
@@ -90,11 +94,10 @@ export async function addRule(
 ): Promise<AddedRule | null> {
   const same = await findSame(tx, direction, { accountId: account.id, scope, rule })
   if (same !== null) {
-    if (direction === 'inbound') {
-      await setVerified(tx, [{ id: same.id, needs_verified: rule.needs_verified }])
-    }
-    const isChanged = same.needs_verified !== rule.needs_verified
-    return { row: { ...same, needs_verified: rule.needs_verified }, isChanged }
+    const terms = termsOf(rule)
+    const isChanged = !hasTerms(same, terms)
+    if (isChanged) await setTerms(tx, direction, [{ id: same.id, ...terms }])
+    return { row: { ...same, ...terms }, isChanged }
   }
   if (countOf(account, direction) >= POLICY_RULES_MAX) return null
   const row = { ...rule, ...scope, account_id: account.id, created_at: nowMs }
@@ -124,23 +127,37 @@ async function findSame(
   return row === undefined ? null : { needs_verified: 0, ...row }
 }
 
-async function setVerified(
+export function hasEnded(expiresAtMs: number | null, nowMs: number): boolean {
+  return expiresAtMs !== null && expiresAtMs <= nowMs
+}
+
+function termsOf({ needs_verified, expires_at, note }: RuleTerms): RuleTerms {
+  return { needs_verified, expires_at, note }
+}
+
+function hasTerms(row: RuleTerms, terms: RuleTerms): boolean {
+  return (
+    row.needs_verified === terms.needs_verified &&
+    row.expires_at === terms.expires_at &&
+    row.note === terms.note
+  )
+}
+
+async function setTerms(
   tx: Tx,
-  rules: readonly Pick<RuleRow, 'id' | 'needs_verified'>[],
+  direction: PolicyDirection,
+  rules: readonly (RuleTerms & { id: string })[],
 ): Promise<void> {
-  for (const { id, needs_verified } of rules) {
-    await tx.query
-      .updateTable('sender_rules')
-      .set({ needs_verified })
-      .where('id', '=', id)
-      .execute()
+  for (const { id, needs_verified, expires_at, note } of rules) {
+    const terms = { expires_at, note, ...(direction === 'inbound' ? { needs_verified } : {}) }
+    await tx.query.updateTable(tableOf(direction)).set(terms).where('id', '=', id).execute()
   }
 }
 
 export type RuleChange = {
   added: readonly NewRule[]
   removed: readonly RuleRow[]
-  changed: readonly Pick<RuleRow, 'id' | 'needs_verified'>[]
+  changed: readonly (RuleTerms & { id: string })[]
 }
 
 /** Equal rules keep their ids. Null if the account, which is locked, would have too many. */
@@ -161,8 +178,8 @@ export async function planRules(
   const total = countOf(account, direction) - removed.length + added.length
   if (added.length > 0 && total > POLICY_RULES_MAX) return null
   const changed = existing.flatMap((row) => {
-    const needs_verified = wanted.get(nameOf(row))?.needs_verified ?? row.needs_verified
-    return needs_verified === row.needs_verified ? [] : [{ id: row.id, needs_verified }]
+    const terms = wanted.get(nameOf(row))
+    return terms === undefined || hasTerms(row, terms) ? [] : [{ ...termsOf(terms), id: row.id }]
   })
   return { added, removed, changed }
 }
@@ -193,7 +210,7 @@ export async function changeRules(
     added.map((rule) => ({ ...rule, ...columns })),
   )
   await countRules(tx, accountId, { [direction]: added.length - removed.length })
-  if (direction === 'inbound') await setVerified(tx, changed)
+  await setTerms(tx, direction, changed)
 }
 
 function nameOf({ type, value }: Pick<RuleRow, 'type' | 'value'>): string {

@@ -56,15 +56,22 @@ const selectPolicies = statement<Tables, { accountId: string; inboxId: string },
 
 export async function findRecipientRules(
   db: ReadDb,
-  input: { accountId: string; podId: string; inboxId: string; values: readonly string[] },
+  input: {
+    accountId: string
+    podId: string
+    inboxId: string
+    values: readonly string[]
+    nowMs: number
+  },
 ): Promise<(RecipientRule & { createdAtMs: number })[]> {
-  const { accountId, podId, inboxId, values } = input
+  const { accountId, podId, inboxId, values, nowMs } = input
   if (values.length === 0) return []
   const rows = await db.read
     .selectFrom('recipient_rules')
     .selectAll()
     .where('account_id', '=', accountId)
     .where('value', 'in', values)
+    .where(({ eb, or }) => or([eb('expires_at', 'is', null), eb('expires_at', '>', nowMs)]))
     .execute()
   return rows
     .filter((row) =>

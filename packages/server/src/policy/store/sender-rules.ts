@@ -57,7 +57,7 @@ export async function findSenderRule(
 export async function findRulesForValues(
   db: ReadDb,
   accountIds: readonly string[],
-  values: readonly string[],
+  { values, nowMs }: { values: readonly string[]; nowMs: number },
 ): Promise<(DecidingRule & { accountId: string })[]> {
   if (accountIds.length === 0 || values.length === 0) return []
   const rows = await db.read
@@ -65,6 +65,7 @@ export async function findRulesForValues(
     .selectAll()
     .where('account_id', 'in', accountIds)
     .where('value', 'in', values)
+    .where(({ eb, or }) => or([eb('expires_at', 'is', null), eb('expires_at', '>', nowMs)]))
     .execute()
   return rows.map(senderRules.read)
 }
@@ -79,6 +80,8 @@ type NewSenderRule = {
   pod: string | null
   inboxId: string | null
   requireVerified: boolean
+  expiresAtMs: number | null
+  note: string | null
   actor: Actor
   auditId: string
   nowMs: number
@@ -93,7 +96,7 @@ export type SenderRuleCreation =
   | { kind: 'inbox_of_other_pod' }
   | { kind: 'limit_reached' }
 
-/** Changes `requireVerified` of an equal rule, if any, regardless of the limit. */
+/** Changes the terms of an equal rule, if any, regardless of the limit. */
 export const insertSenderRule = transaction({
   name: 'createSenderRule',
   accountOf: payerOfChange,
@@ -104,8 +107,9 @@ export const insertSenderRule = transaction({
     if (await needsApprover(tx, account.id, input.actor)) return { kind: 'approver_required' }
     const scope = await findScope(tx, input)
     if ('kind' in scope) return scope
-    const { id, type, value, nowMs } = input
-    const rule = { id, type, value, needs_verified: input.requireVerified ? 1 : 0 }
+    const { id, type, value, note, nowMs } = input
+    const terms = { needs_verified: input.requireVerified ? 1 : 0, expires_at: input.expiresAtMs }
+    const rule = { id, type, value, ...terms, note }
     const added = await addRule(tx, 'inbound', { account, scope, rule, nowMs })
     if (added === null) return { kind: 'limit_reached' }
     await noteAddedRule(tx, { ...input, direction: 'inbound' }, added)
