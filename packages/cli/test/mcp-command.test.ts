@@ -41,6 +41,24 @@ test('the tools are listed, and the command ends when the client disconnects', a
   assert.ok(tools.includes('send_mail') && tools.includes('read_thread'), String(tools))
 })
 
+test('requests are answered before the command ends with its input', async () => {
+  const calls = [1, 2, 3].map((id) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name: 'list_inboxes', arguments: {} },
+  }))
+  const input = calls.map((call) => `${JSON.stringify(call)}\n`).join('')
+  const { code, stdout, stderr } = await world.run(['mcp'], { input })
+  assert.equal(code, 0, stderr)
+  const answers = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  assert.deepEqual(answers.map(({ id }) => id).sort(), [1, 2, 3])
+  for (const { result } of answers) assert.notEqual(result.isError, true)
+})
+
 test('the option and the setting each remove the tools that change anything', async () => {
   for (const tools of [
     await toolsOf(['--read-only']),
