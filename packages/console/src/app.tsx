@@ -169,7 +169,7 @@ function MissingPage() {
 function ToastList() {
   return (
     <div class="toasts" role="status" aria-live="polite" aria-relevant="additions">
-      {toasts.value.map(({ id, kind, text, detail, undo }) => (
+      {toasts.value.map(({ id, kind, text, detail, undo, href }) => (
         <div key={id} class={`toast ${kind}`}>
           <Icon name={kind === 'done' ? 'check' : 'warning'} />
           <div class="toast-words">
@@ -186,6 +186,11 @@ function ToastList() {
             >
               Undo
             </ActionButton>
+          )}
+          {href !== null && (
+            <ButtonLink kind="quiet" href={href} onClick={() => dismissToast(id)}>
+              Open
+            </ButtonLink>
           )}
           <Button kind="quiet" icon="close" label="Dismiss" onClick={() => dismissToast(id)} />
         </div>

@@ -9,6 +9,8 @@ export type Toast = {
   readonly text: string
   readonly detail: string | null
   readonly undo: (() => Promise<unknown>) | null
+  /** A page about the result. */
+  readonly href: string | null
 }
 
 export const toasts = signal<readonly Toast[]>([])
@@ -16,18 +18,25 @@ export const toasts = signal<readonly Toast[]>([])
 const SHOWN_MS = 6_000
 const SHOWN_FAILURE_MS = 12_000
 /** Long enough to reach the toast by keyboard. */
-const SHOWN_UNDO_MS = 20_000
+const SHOWN_ACTION_MS = 20_000
 const TOASTS_MAX = 4
 let count = 0
 
-export function toast(text: string, undo: (() => Promise<unknown>) | null = null): void {
-  const shownMs = undo === null ? SHOWN_MS : SHOWN_UNDO_MS
-  show({ id: ++count, kind: 'done', text, detail: null, undo }, shownMs)
+export function toast(
+  text: string,
+  undo: (() => Promise<unknown>) | null = null,
+  href: string | null = null,
+): void {
+  const shownMs = undo === null && href === null ? SHOWN_MS : SHOWN_ACTION_MS
+  show({ id: ++count, kind: 'done', text, detail: null, undo, href }, shownMs)
 }
 
 export function toastFailure(error: unknown): void {
   const { message, fix } = describeFailure(error)
-  show({ id: ++count, kind: 'failed', text: message, detail: fix, undo: null }, SHOWN_FAILURE_MS)
+  show(
+    { id: ++count, kind: 'failed', text: message, detail: fix, undo: null, href: null },
+    SHOWN_FAILURE_MS,
+  )
 }
 
 export function dismissToast(id: number): void {

@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { claimWords } from '#data/claims.ts'
 import { formatDay, formatMoment, subjectOf } from '#data/format.ts'
 import { paths } from '#data/paths.ts'
-import { client } from '#data/session.ts'
+import { client, session } from '#data/session.ts'
 import { Empty } from '#parts/notice.tsx'
 import type { PageBounds } from '#parts/pager.tsx'
 import { type Paged, PagedList } from '#parts/pager.tsx'
@@ -13,6 +13,7 @@ import { CopyText, Time } from '#parts/small.tsx'
 import { CategoryBadge } from './category.tsx'
 import { LabelMarks, useSeenLabels } from './labels.tsx'
 import type { Selection } from './selection.ts'
+import { SimulateButton } from './simulate-mail.tsx'
 import { removedAt } from './thread-actions.ts'
 import { askedOf, filterQuery, type ThreadFilter } from './thread-filter.ts'
 
@@ -89,7 +90,11 @@ function NoThreads({
     )
   }
   return (
-    <Empty icon="inbox" title={place === 'all' ? 'No mail yet' : 'No such threads'}>
+    <Empty
+      icon="inbox"
+      title={place === 'all' ? 'No mail yet' : 'No such threads'}
+      actions={session.value?.isSandbox && address !== null && <SimulateButton address={address} />}
+    >
       New mail appears here as it arrives.
       {address !== null && <CopyText text={address} label="address" />}
     </Empty>

@@ -6,14 +6,15 @@ import { useMailChanges } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { client, session } from '#data/session.ts'
 import { useResource } from '#data/use-resource.ts'
-import { Button, ButtonLink } from '#parts/button.tsx'
+import { SimulateButton } from '#mail/simulate-mail.tsx'
+import { Button } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { CodeBlock, CopyButton } from '#parts/small.tsx'
 import { Tabs } from '#parts/tabs.tsx'
-import { SimulateMail } from './simulate-mail.tsx'
+import { CreateInbox } from './create-inbox.tsx'
 
-/** Kept in this browser: whether the list was shown, a snippet copied, the list dismissed. */
-type Known = 'shown' | 'copied' | 'over' | null
+/** Kept in this browser: whether the list was shown, a program connected, the list dismissed. */
+type Known = 'shown' | 'connected' | 'over' | null
 
 function useKnown(): [Known, (known: Exclude<Known, null>) => void] {
   const name = `mailroom first steps ${session.value?.account.id}`
@@ -42,15 +43,27 @@ export function FirstSteps() {
   const inboxes = useResource(known === 'over' ? null : 'first inboxes', (signal) =>
     client.inboxes.list({ limit: 20, signal }).page(),
   )
-  useMailChanges(null, inboxes.reload)
+  const keys = useResource(known === 'shown' ? 'first keys' : null, (signal) =>
+    client.apiKeys.list({ limit: 20, signal }).page(),
+  )
+  useMailChanges(null, () => {
+    inboxes.reload()
+    keys.reload()
+  })
   const list = inboxes.value?.data
   const hasInbox = list !== undefined && list.length > 0
   const hasMail = list?.some(({ lastMessageAt }) => lastMessageAt !== null) ?? false
+  // This session uses its own key.
+  const hasUsedKey = keys.value?.data.some(
+    ({ id, lastUsedAt }) => lastUsedAt !== null && id !== session.value?.key?.id,
+  )
   useEffect(() => {
     if (list === undefined) return
-    if (known === null && !hasMail) keep('shown')
-    if (known === 'copied' && hasMail) keep('over')
-  }, [list, known])
+    // A program has created an inbox that is there before this page was first shown.
+    if (known === null && !hasMail) keep(hasInbox ? 'connected' : 'shown')
+    if (known === 'shown' && hasUsedKey) keep('connected')
+    if (known === 'connected' && hasMail) keep('over')
+  }, [list, known, hasUsedKey])
   // An account in use needs no first steps in a second browser.
   if (known === 'over' || list === undefined || (known === null && hasMail)) return null
   return (
@@ -62,16 +75,10 @@ export function FirstSteps() {
         </Button>
       </header>
       <ol class="steps">
-        <Step isDone={hasInbox} title="Create an inbox">
-          {!hasInbox && (
-            <div>
-              <ButtonLink href={paths.inboxes}>Create an inbox</ButtonLink>
-            </div>
-          )}
-        </Step>
+        <FirstInbox isDone={hasInbox} />
         <FirstMail isDone={hasMail} address={list[0]?.address ?? null} />
-        <Step isDone={known === 'copied'} title="Connect your program or your model">
-          <Snippets inboxId={list[0]?.id ?? null} onCopied={() => keep('copied')} />
+        <Step isDone={known === 'connected'} title="Connect your program or your model">
+          <Snippets inboxId={list[0]?.id ?? null} onCopied={() => keep('connected')} />
         </Step>
       </ol>
     </section>
@@ -89,8 +96,8 @@ function Step({
 }) {
   return (
     <li>
-      <span class={isDone ? 'record-mark valid' : 'record-mark'}>
-        <Icon name={isDone ? 'check' : 'clock'} size={16} />
+      <span class={isDone ? 'record-mark valid' : 'record-mark open'}>
+        {isDone && <Icon name="check" size={16} />}
       </span>
       <div class="record-body">
         <p>
@@ -103,8 +110,21 @@ function Step({
   )
 }
 
-function FirstMail({ isDone, address }: { isDone: boolean; address: string | null }) {
+function FirstInbox({ isDone }: { isDone: boolean }) {
   const [isOpen, setIsOpen] = useState(false)
+  return (
+    <Step isDone={isDone} title="Create an inbox">
+      {!isDone && (
+        <div>
+          <Button onClick={() => setIsOpen(true)}>Create an inbox</Button>
+        </div>
+      )}
+      {isOpen && <CreateInbox onClose={() => setIsOpen(false)} />}
+    </Step>
+  )
+}
+
+function FirstMail({ isDone, address }: { isDone: boolean; address: string | null }) {
   if (!session.value?.isSandbox) {
     return (
       <Step isDone={isDone} title="Receive mail">
@@ -116,12 +136,9 @@ function FirstMail({ isDone, address }: { isDone: boolean; address: string | nul
     <Step isDone={isDone} title="Simulate inbound mail">
       {!isDone && (
         <div>
-          <Button isDisabled={address === null} onClick={() => setIsOpen(true)}>
-            Simulate inbound mail
-          </Button>
+          <SimulateButton isDisabled={address === null} />
         </div>
       )}
-      {isOpen && <SimulateMail onClose={() => setIsOpen(false)} />}
     </Step>
   )
 }

@@ -2,7 +2,6 @@
 
 import type { Inbox, Pod } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import { useLocation } from 'preact-iso/router'
 import { formatNumber, plural, podName } from '#data/format.ts'
 import { readInboxes } from '#data/inbox-list.ts'
 import { useMailChanges } from '#data/live.ts'
@@ -19,6 +18,7 @@ import { Page } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
 import { CopyButton, Time } from '#parts/small.tsx'
 import { RowTools, Table } from '#parts/table.tsx'
+import { CreateInbox } from './create-inbox.tsx'
 
 type Asked =
   | { kind: 'create' }
@@ -96,7 +96,7 @@ export function InboxesPage() {
       {inboxes.total > 0 && (
         <p class="hint below">{plural(inboxes.total, 'inbox', 'inboxes')} in total.</p>
       )}
-      {asked?.kind === 'create' && <CreateInbox pods={podList} podId={podId} onClose={close} />}
+      {asked?.kind === 'create' && <CreateInbox podId={podId} onClose={close} />}
       {asked?.kind === 'rename' && (
         <RenameInbox
           inbox={asked.inbox}
@@ -236,100 +236,6 @@ function RenameInbox({
           autocomplete="off"
           autofocus
         />
-      )}
-    </FormDialog>
-  )
-}
-
-function CreateInbox({
-  pods,
-  podId,
-  onClose,
-}: {
-  pods: readonly Pod[]
-  podId: string
-  onClose: () => void
-}) {
-  const { route } = useLocation()
-  const [name, setName] = useState('')
-  const [displayName, setDisplayName] = useState('')
-  const [pod, setPod] = useState(podId)
-  const [domain, setDomain] = useState('')
-  const domains = useResource('domains', (signal) =>
-    client.domains.list({ limit: 100, signal }).page(),
-  )
-  const usable = (domains.value?.data ?? []).filter(
-    ({ status }) => status === 'verified' || status === 'degraded',
-  )
-  return (
-    <FormDialog
-      title="New inbox"
-      action="Create inbox"
-      onClose={onClose}
-      submit={async () => {
-        const inbox = await client.inboxes.create({
-          ...(name.trim() !== '' && { mailboxName: name.trim().toLowerCase() }),
-          ...(displayName.trim() !== '' && { displayName: displayName.trim() }),
-          ...(pod !== '' && { podId: pod }),
-          ...(domain !== '' && { domain }),
-        })
-        toast(`${inbox.address} is ready`)
-        void readInboxes()
-        onClose()
-        route(paths.inbox(inbox.id))
-      }}
-    >
-      {(fields) => (
-        <>
-          <TextField
-            label="Mailbox name"
-            name="mailboxName"
-            value={name}
-            onValue={setName}
-            error={fields.mailboxName}
-            hint="The part before the @: 3 to 30 letters, digits, dots and hyphens. Leave empty for a random name."
-            autocomplete="off"
-            spellcheck={false}
-            autofocus
-          />
-          <TextField
-            label="Display name"
-            name="displayName"
-            value={displayName}
-            onValue={setDisplayName}
-            error={fields.displayName}
-            hint="The name that recipients see next to the address."
-            autocomplete="off"
-          />
-          <div class="form-row">
-            {usable.length > 0 && (
-              <SelectField
-                label="Domain"
-                name="domain"
-                value={domain}
-                onValue={setDomain}
-                options={[
-                  { value: '', text: 'Default domain' },
-                  ...usable.map((one) => ({ value: one.domain, text: one.domain })),
-                ]}
-              />
-            )}
-            {pods.length > 1 && (
-              <SelectField
-                label="Pod"
-                name="podId"
-                value={pod}
-                onValue={setPod}
-                options={[
-                  { value: '', text: 'Default pod' },
-                  ...pods
-                    .filter(({ isDefault }) => !isDefault)
-                    .map((one) => ({ value: one.id, text: podName(one) })),
-                ]}
-              />
-            )}
-          </div>
-        </>
       )}
     </FormDialog>
   )

@@ -10,6 +10,7 @@ import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
 import { HtmlBody } from '#mail/html-body.tsx'
 import { MessageSource } from '#mail/message-source.tsx'
+import { SimulateButton } from '#mail/simulate-mail.tsx'
 import { Button } from '#parts/button.tsx'
 import { ConfirmDialog, Dialog } from '#parts/dialog.tsx'
 import { Icon } from '#parts/icon.tsx'
@@ -20,13 +21,8 @@ import { PagedList, usePaged } from '#parts/pager.tsx'
 import { Facts, Time } from '#parts/small.tsx'
 import { RowTools, Table } from '#parts/table.tsx'
 import { Tabs } from '#parts/tabs.tsx'
-import { SimulateMail } from './simulate-mail.tsx'
 
-type Asked =
-  | { kind: 'receive' }
-  | { kind: 'clear' }
-  | { kind: 'look'; mail: CapturedMessage }
-  | null
+type Asked = { kind: 'clear' } | { kind: 'look'; mail: CapturedMessage } | null
 
 export function SandboxPage() {
   return session.value?.isSandbox ? (
@@ -56,9 +52,7 @@ function Captured() {
               Clear
             </Button>
           )}
-          <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'receive' })}>
-            Simulate inbound mail
-          </Button>
+          <SimulateButton kind="primary" icon="plus" />
         </>
       }
     >
@@ -77,7 +71,6 @@ function Captured() {
       </div>
       {list.total > 0 && <p class="hint below">{plural(list.total, 'message')} captured.</p>}
       {asked?.kind === 'look' && <LookAt mail={asked.mail} onClose={close} />}
-      {asked?.kind === 'receive' && <SimulateMail onClose={close} />}
       {asked?.kind === 'clear' && (
         <ConfirmDialog
           title="Clear the sandbox?"

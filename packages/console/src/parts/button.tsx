@@ -70,6 +70,7 @@ export function ButtonLink({
   children,
   download,
   label,
+  onClick,
 }: {
   href: string
   icon?: IconName
@@ -79,12 +80,14 @@ export function ButtonLink({
   label?: string
   /** Downloads the target under this name instead of opening it. */
   download?: string
+  onClick?: () => void
 }) {
   return (
     <a
       class={`button ${kind}${children === undefined ? ' bare' : ''}`}
       href={href}
       download={download}
+      onClick={onClick}
       aria-label={label}
       title={label}
     >

@@ -1,7 +1,12 @@
 // A person's day with mail: signs in, creates an inbox, sees mail arrive, reads, answers, searches.
 
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { after, before, suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { Mailroom } from '@mailroom/sdk'
+import type { Service } from '@mailroom/server/test/crash/service.ts'
 import { examine } from '#test/browser/axe.ts'
 import {
   type ConsoleWorld,
@@ -10,6 +15,17 @@ import {
   openConsoleWorld,
   plainMail,
 } from '#test/browser/console-world.ts'
+
+/** Runs a command of the command line, as it is printed, on the machine of the service. */
+async function runNamed({ environment }: Service, command = ''): Promise<string> {
+  const [program, ...args] = command.split(' ')
+  assert.equal(program, 'mailroom')
+  const main = fileURLToPath(import.meta.resolve('@mailroom/cli/main.mjs'))
+  const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], {
+    env: environment,
+  })
+  return stdout
+}
 
 suite('mail in the console', () => {
   let world: ConsoleWorld
@@ -26,6 +42,19 @@ suite('mail in the console', () => {
     await page.getByLabel('API key').fill('mr_KeyThatNobodyHas00000000000000000000000')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByText('Invalid API key').waitFor()
+    const [list, create, inCheckout] = await page
+      .getByRole('alert')
+      .locator('code')
+      .allTextContents()
+    const accounts = await runNamed(world.service, list)
+    const [accountId = ''] = /acc_\w+/.exec(accounts) ?? []
+    const created = await runNamed(world.service, create?.replace('ID', accountId))
+    const [apiKey = ''] = /mr_\w+/.exec(created) ?? []
+    const { total } = await new Mailroom({ baseUrl: world.service.baseUrl, apiKey }).inboxes
+      .list()
+      .page()
+    assert.equal(total, 0)
+    assert.equal(inCheckout, 'npx mailroom')
     await world.signIn('/console/inboxes')
     await page.getByRole('heading', { name: 'Inboxes', level: 1 }).waitFor()
     const cookies = await world.browser.context.cookies()

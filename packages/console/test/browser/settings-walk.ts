@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
+import { Mailroom } from '@mailroom/sdk'
 import {
   type ConsoleWorld,
   foreignRequests,
@@ -42,15 +43,39 @@ suite('settings in the console', () => {
     const { page, client } = world
     await world.open('/console/')
     const steps = page.getByRole('region', { name: 'First steps' })
-    await steps.getByRole('link', { name: 'Create an inbox' }).waitFor()
-    const { id } = await client.inboxes.create({ mailboxName: 'first' })
-    await page.reload()
+    await steps.getByRole('button', { name: 'Create an inbox' }).click()
+    const creating = page.getByRole('dialog', { name: 'New inbox' })
+    const name = creating.getByLabel('Mailbox name')
+    await creating.getByText('3 to 30 characters').waitFor()
+    for (const [wrong, rule] of [
+      ['hr..it', 'no two dots in a row'],
+      ['hr_it', 'only the letters a to z'],
+      ['-hrs', 'begins and ends with'],
+      ['hr', 'at least 3 characters'],
+      ['postmaster', 'in use or reserved'],
+    ] as const) {
+      await name.fill(wrong)
+      await creating.getByRole('status').getByText(`${wrong}@mailroom.localhost`).waitFor()
+      await creating.getByRole('button', { name: 'Create inbox' }).click()
+      await creating.locator('.field-error').getByText(rule).waitFor()
+    }
+    await name.fill('first')
+    assert.equal(await creating.locator('.field-error').count(), 0)
+    await creating.getByRole('button', { name: 'Create inbox' }).click()
+    await page.getByText('No mail yet').waitFor()
+    await page.getByRole('button', { name: 'Simulate inbound mail' }).waitFor()
+    const id = (await client.inboxes.list().page()).data[0]?.id ?? ''
+    await world.open('/console/')
     await steps.getByText(`/v1/inboxes/${id}/messages`).waitFor()
     await steps.getByRole('button', { name: 'Simulate inbound mail' }).click()
     const dialog = page.getByRole('dialog', { name: 'Simulate inbound mail' })
     await dialog.getByLabel('Subject').fill('The first message')
     await dialog.getByRole('button', { name: 'Simulate' }).click()
     await steps.getByText('Simulate inbound mail (done)').waitFor()
+    await steps.getByText('Connect your program or your model (to do)').waitFor()
+    await page.getByRole('link', { name: 'Open', exact: true }).click()
+    await page.getByRole('heading', { name: 'The first message', level: 2 }).waitFor()
+    await world.open('/console/')
     await steps.getByRole('tab', { name: 'MCP' }).click()
     await steps.getByText('"mcpServers"').waitFor()
     await steps.getByRole('button', { name: 'Copy (snippet)' }).click()
@@ -58,6 +83,22 @@ suite('settings in the console', () => {
     await page.reload()
     await page.locator('.total').first().waitFor()
     assert.equal(await steps.count(), 0)
+  })
+
+  test('the last of the first steps is done once a program has used a key', async () => {
+    const { page, client, service } = world
+    await page.evaluate(() => {
+      for (const name of Object.keys(localStorage)) localStorage.setItem(name, 'shown')
+    })
+    await page.reload()
+    const steps = page.getByRole('region', { name: 'First steps' })
+    await steps.getByText('Connect your program or your model (to do)').waitFor()
+    const { id, token } = await client.apiKeys.create({ name: 'agent' })
+    await new Mailroom({ baseUrl: service.baseUrl, apiKey: token }).inboxes.list().page()
+    await page.reload()
+    await page.locator('.total').first().waitFor()
+    await steps.waitFor({ state: 'detached' })
+    await client.apiKeys.delete(id)
     await world.open('/console/domains')
   })
 

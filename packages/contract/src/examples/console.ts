@@ -15,6 +15,7 @@ const session: Session = {
   csrfToken: '…',
   expiresAt: '2026-11-30T18:00:02.098Z',
   isSandbox: false,
+  inboxDomain: 'mail.example.com',
   version: '0.1.0',
 }
 

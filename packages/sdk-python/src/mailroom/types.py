@@ -2835,6 +2835,8 @@ class Session(TypedDict):
     """When the session ends."""
     isSandbox: bool
     """Whether the sandbox captures mail instead of sending it."""
+    inboxDomain: str
+    """The domain of an inbox that is created without one of its own."""
     version: str
     """The version of the service."""
 

@@ -85,8 +85,7 @@ export type HttpServerOptions = {
   readonly console: ConsolePort | null
   /** Required for `/admin` and `/metrics`; if undefined, both are hidden. */
   readonly operatorToken: string | undefined
-  /** The address of the operator, in security.txt. */
-  readonly postmaster: string
+  readonly inboxDomain: string
   /** The URL is final once the server listens. */
   readonly publicUrl: () => string
   readonly clock: Clock
@@ -241,7 +240,7 @@ function limitBodies(app: FastifyInstance, requestMs: number): void {
 const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT'
 
 function routeOptions(options: HttpServerOptions, docs: () => DocsSite): RouteOptions {
-  const { budgets, limits, publicUrl, sessions, readers } = options
+  const { budgets, limits, publicUrl, sessions, readers, inboxDomain } = options
   const windowMs = MINUTE_MS
   const failing = { name: 'failures', limit: limits.failedAuthPerMinute, windowMs }
   const failures = budgets.openWindow(failing)
@@ -252,7 +251,7 @@ function routeOptions(options: HttpServerOptions, docs: () => DocsSite): RouteOp
       ...options.handlers,
       ...batchHandlers(options),
       ...descriptionHandlers(publicUrl, docs),
-      ...sessionHandlers({ signIn, sessions, readers, publicUrl, isSandbox }),
+      ...sessionHandlers({ signIn, sessions, readers, publicUrl, isSandbox, inboxDomain }),
     },
     identify,
     clock: options.clock,

@@ -25,8 +25,11 @@ export function sessionHandlers(options: {
   readonly readers: EventReaders
   readonly publicUrl: () => string
   readonly isSandbox: () => boolean
+  readonly inboxDomain: string
 }): Record<SessionOperationId, AnyHandler> {
-  const { signIn, sessions, readers, publicUrl, isSandbox } = options
+  const { signIn, sessions, readers, publicUrl } = options
+  const present = (signedIn: SignedIn) =>
+    presentSession(signedIn, options.isSandbox(), options.inboxDomain)
   return {
     'session.create': async (
       { body }: { body: CreateSession },
@@ -37,11 +40,11 @@ export function sessionHandlers(options: {
       return {
         status: 201,
         headers: { 'set-cookie': sessionCookie(made.cookie, publicUrl()) },
-        body: presentSession(made, isSandbox()),
+        body: present(made),
       }
     },
     'session.get': (_input: unknown, { signedIn }: SessionContext): SessionShape =>
-      presentSession(signedIn, isSandbox()),
+      present(signedIn),
     'session.delete': async (
       _input: unknown,
       { signedIn: { session } }: SessionContext,
@@ -60,6 +63,7 @@ export function sessionHandlers(options: {
 function presentSession(
   { session, account, key, approver }: SignedIn,
   isSandbox: boolean,
+  inboxDomain: string,
 ): SessionShape {
   return {
     account: { id: account.id, name: account.name, plan: account.plan },
@@ -68,6 +72,7 @@ function presentSession(
     csrfToken: session.csrfToken,
     expiresAt: presentTime(session.expiresAtMs),
     isSandbox,
+    inboxDomain,
     version: programVersion(),
   }
 }

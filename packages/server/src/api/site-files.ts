@@ -9,7 +9,7 @@ const SECURITY_TXT_DAYS = 90
 
 export type SiteFilesOptions = {
   /** The operator's address, which every mail server has (RFC 5321 §4.5.1). */
-  readonly postmaster: string
+  readonly inboxDomain: string
   readonly publicUrl: () => string
   readonly clock: Clock
 }
@@ -38,10 +38,10 @@ export function addSiteFiles(app: FastifyInstance, options: SiteFilesOptions): v
 }
 
 /** RFC 9116. */
-function securityText({ postmaster, publicUrl, clock }: SiteFilesOptions): string {
+function securityText({ inboxDomain, publicUrl, clock }: SiteFilesOptions): string {
   const expires = new Date(clock.now() + SECURITY_TXT_DAYS * DAY_MS)
   return [
-    `Contact: mailto:${postmaster}`,
+    `Contact: mailto:postmaster@${inboxDomain}`,
     `Expires: ${expires.toISOString()}`,
     `Canonical: ${publicUrl()}/.well-known/security.txt`,
     'Preferred-Languages: en',

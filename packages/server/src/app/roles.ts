@@ -140,7 +140,7 @@ function openApi(parts: Parts, options: ServerOptions): Promise<HttpServer> {
     sessions: openSessions(service, authenticate),
     console,
     operatorToken: settings.adminToken ?? undefined,
-    postmaster: `postmaster@${settings.inboxDomain}`,
+    inboxDomain: settings.inboxDomain,
     publicUrl: service.publicUrl,
     clock: service.clock,
     makeRequestId: () => `req_${randomText(service.chance, LOWER_ALPHANUMERIC, 20)}`,

@@ -1,3 +1,4 @@
+import { mailboxNameDefect } from '@mailroom/contract/mailbox-name.ts'
 import { readDomainName } from '@mailroom/mail/address.ts'
 import {
   type DomainDefect,
@@ -14,7 +15,7 @@ import type { inboxes } from '#store/nouns.ts'
 import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
 import { makeNewSecret, requireWebhookUrl } from '#webhooks/webhooks.ts'
-import { inboxAddressOf, isMailboxName, makeMailboxName, type ShownInbox } from './model.ts'
+import { inboxAddressOf, makeMailboxName, type ShownInbox } from './model.ts'
 import { isReservedName, isServiceName } from './service-names.ts'
 
 /** Random names collide once in 10^12, so more attempts than this indicate a fault. */
@@ -53,8 +54,8 @@ export type ChangedInbox = {
  */
 export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise<ChangedInbox> {
   const { mailboxName, webhookUrl = null, podId = null, isByOperator, ...given } = input
-  if (mailboxName !== undefined && !isMailboxName(mailboxName))
-    throw problem('invalid_mailbox_name')
+  const defect = mailboxName === undefined ? null : mailboxNameDefect(mailboxName)
+  if (defect !== null) throw problem('invalid_mailbox_name', defect)
   if (isByOperator !== true) checkDisplayName(input.displayName)
   const customDomain = await requireDomain(deps, input)
   const domain = customDomain ?? deps.inboxDomain

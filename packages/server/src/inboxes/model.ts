@@ -22,12 +22,6 @@ export type ShownInbox = Inbox & {
   effectiveRetentionDays: number | null
 }
 
-const MAILBOX_NAME = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$/
-
-export function isMailboxName(name: string): boolean {
-  return MAILBOX_NAME.test(name)
-}
-
 export function makeMailboxName(chance: Chance): string {
   return randomText(chance, LOWER_ALPHANUMERIC, 8)
 }

@@ -54,7 +54,7 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
     sessions: quietSessions,
     console: null,
     operatorToken: OPERATOR_TOKEN,
-    postmaster: 'postmaster@mailroom.example',
+    inboxDomain: 'mailroom.example',
     publicUrl: () => 'http://mailroom.example',
     clock: systemClock,
     makeRequestId: () => `req_${++requests}`,

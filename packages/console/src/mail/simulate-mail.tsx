@@ -5,17 +5,40 @@ import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
+import { Button, type ButtonProps } from '#parts/button.tsx'
 import { FormDialog } from '#parts/dialog.tsx'
 import { AreaField, SelectField, TextField } from '#parts/field.tsx'
 
 const INBOXES_MAX = 100
 
-export function SimulateMail({ onClose }: { onClose: () => void }) {
+export function SimulateButton({
+  address,
+  ...button
+}: { address?: string } & Pick<ButtonProps, 'kind' | 'icon' | 'isDisabled'>) {
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <>
+      <Button {...button} onClick={() => setIsOpen(true)}>
+        Simulate inbound mail
+      </Button>
+      {isOpen && <SimulateMail address={address ?? ''} onClose={() => setIsOpen(false)} />}
+    </>
+  )
+}
+
+function SimulateMail({
+  address,
+  onClose,
+}: {
+  /** The recipient chosen at first; the newest inbox if empty. */
+  address: string
+  onClose: () => void
+}) {
   const inboxes = useResource('inboxes to receive', (signal) =>
     client.inboxes.list({ limit: INBOXES_MAX, signal }).page(),
   )
   const addresses = (inboxes.value?.data ?? []).map(({ address }) => address)
-  const [to, setTo] = useState('')
+  const [to, setTo] = useState(address)
   const [from, setFrom] = useState('ann@example.com')
   const [subject, setSubject] = useState('')
   const [text, setText] = useState('')
@@ -32,7 +55,9 @@ export function SimulateMail({ onClose }: { onClose: () => void }) {
           subject,
           text,
         })
-        toast(data.length > 0 ? 'Delivered to the inbox' : 'Quarantined by a sender rule')
+        const [message] = data
+        if (message === undefined) toast('Quarantined by a sender rule', null, paths.quarantine)
+        else toast('Delivered to the inbox', null, paths.thread(message.inboxId, message.threadId))
         onClose()
       }}
     >
@@ -46,12 +71,9 @@ export function SimulateMail({ onClose }: { onClose: () => void }) {
           <SelectField
             label="To"
             name="to"
-            value={to}
+            value={to || (addresses[0] ?? '')}
             onValue={setTo}
-            options={addresses.map((address, index) => ({
-              value: index === 0 ? '' : address,
-              text: address,
-            }))}
+            options={addresses.map((one) => ({ value: one, text: one }))}
           />
           <TextField
             label="From"

@@ -1,0 +1,20 @@
+// The rules of mailbox names, for the service and for forms.
+
+export const MAILBOX_NAME_LENGTH_MIN = 3
+const LENGTH_MAX = 30
+
+/** A sentence that states the first broken rule; null for a valid name. */
+export function mailboxNameDefect(name: string): string | null {
+  if (name.length < MAILBOX_NAME_LENGTH_MIN) {
+    return `A mailbox name has at least ${MAILBOX_NAME_LENGTH_MIN} characters.`
+  }
+  if (name.length > LENGTH_MAX) return `A mailbox name has at most ${LENGTH_MAX} characters.`
+  if (/[A-Z]/.test(name)) return 'A mailbox name has no upper-case letters.'
+  if (/[^a-z0-9.-]/.test(name)) {
+    return 'A mailbox name has only the letters a to z, digits, dots and hyphens.'
+  }
+  if (/^[.-]|[.-]$/.test(name)) {
+    return 'A mailbox name begins and ends with a letter or a digit.'
+  }
+  return name.includes('..') ? 'A mailbox name has no two dots in a row.' : null
+}
