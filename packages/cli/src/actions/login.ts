@@ -6,18 +6,9 @@ import { Mailroom, MailroomError, type OwnAccount } from '@mailroom/sdk'
 import { Failure } from '#base/failure.ts'
 import { type Output, openOutput } from '#base/output.ts'
 import { plainLine } from '#base/plain-text.ts'
+import { PROFILE_DEFAULT, profilesPath, readProfiles, writeProfiles } from '#base/profiles.ts'
 import { readHidden, readStandardInput } from '#base/read-input.ts'
-import {
-  BASE_URL_DEFAULT,
-  howToSignIn,
-  isLocal,
-  openWith,
-  PROFILE_DEFAULT,
-  profilesPath,
-  readBaseUrl,
-  readProfiles,
-  writeProfiles,
-} from '#base/session.ts'
+import { BASE_URL_DEFAULT, howToSignIn, isLocal, openWith, readBaseUrl } from '#base/session.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 export type LoginOptions = CommonOptions & { readonly key?: string; readonly pair?: true }
@@ -26,14 +17,17 @@ export async function login({ profile, url, key, pair: isPairing, color }: Login
   const output = openOutput({ isColored: color })
   const name = profile ?? PROFILE_DEFAULT
   const profiles = await readProfiles()
-  const known = Object.hasOwn(profiles, name) ? profiles[name]?.baseUrl : undefined
-  const baseUrl = readBaseUrl(url ?? (process.env.MAILROOM_BASE_URL || known || BASE_URL_DEFAULT))
+  const known = Object.hasOwn(profiles, name) ? profiles[name] : undefined
+  const baseUrl = readBaseUrl(
+    url ?? (process.env.MAILROOM_BASE_URL || known?.baseUrl || BASE_URL_DEFAULT),
+  )
   if (baseUrl.startsWith('http:') && !isLocal(baseUrl)) {
     output.note('Without https, anyone on the network path can read the key.')
   }
   const apiKey = isPairing ? await pair(output, baseUrl) : await askForKey(output, baseUrl, key)
   const account = await check(baseUrl, apiKey)
-  await writeProfiles({ ...profiles, [name]: { baseUrl, apiKey } })
+  const inbox = known?.baseUrl === baseUrl ? known.inbox : undefined
+  await writeProfiles({ ...profiles, [name]: { baseUrl, apiKey, inbox } })
   const who = plainLine(`${account.name} (${account.id}, plan ${account.plan})`)
   output.note(`Signed in to ${baseUrl} as ${who}. The key is in ${profilesPath()}.`)
   if (process.env.MAILROOM_API_KEY) {
@@ -45,7 +39,7 @@ export async function logout({ profile, color }: CommonOptions): Promise<void> {
   const output = openOutput({ isColored: color })
   const name = profile ?? PROFILE_DEFAULT
   const { [name]: gone, ...others } = await readProfiles()
-  if (gone === undefined) {
+  if (gone?.apiKey === undefined) {
     output.note(`No key is stored for the profile "${name}".`)
     return
   }

@@ -1,15 +1,13 @@
-// The connection of a command: which service and key it uses (profiles, environment), its client,
-// and the lookup of inboxes and domains by address or name.
+// The connection of a command: which service, key and inbox it uses (profiles, environment), its
+// client, and the lookup of inboxes and domains by address or name.
 
-import { randomUUID } from 'node:crypto'
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { Mailroom } from '@mailroom/sdk'
+import { type Inbox, Mailroom } from '@mailroom/sdk'
 import { Transport } from '@mailroom/sdk/transport.ts'
 import { Failure } from './failure.ts'
+import { PROFILE_DEFAULT, readProfiles } from './profiles.ts'
 
 export type Session = {
+  readonly profile: string
   readonly baseUrl: string
   readonly apiKey: string
   readonly keySource: string
@@ -22,13 +20,15 @@ export async function openSession(options: ServiceOptions): Promise<Session> {
   const { baseUrl, apiKey, keySource } = await findService(options)
   if (apiKey === null || keySource === null) throw noKey(baseUrl)
   const leaseToken = options.leaseToken ?? (process.env.MAILROOM_LEASE_TOKEN || undefined)
-  return { keySource, ...openWith(baseUrl, apiKey, leaseToken) }
+  const profile = options.profile ?? PROFILE_DEFAULT
+  return { profile, keySource, ...openWith(baseUrl, apiKey, leaseToken) }
 }
 
 /** A client for operations that need no key. It sends the key if there is one. */
 export async function openAnySession(options: ServiceOptions): Promise<Session> {
   const { baseUrl, apiKey, keySource } = await findService(options)
-  return { keySource: keySource ?? 'none', ...openWith(baseUrl, apiKey ?? 'none') }
+  const profile = options.profile ?? PROFILE_DEFAULT
+  return { profile, keySource: keySource ?? 'none', ...openWith(baseUrl, apiKey ?? 'none') }
 }
 
 export function openWith(baseUrl: string, apiKey: string, leaseToken?: string) {
@@ -89,16 +89,12 @@ export async function findService({ profile, url }: ServiceOptions): Promise<Fou
     return {
       baseUrl: stored?.baseUrl ?? BASE_URL_DEFAULT,
       apiKey: stored?.apiKey ?? null,
-      keySource: stored === undefined ? null : `the profile "${name}"`,
+      keySource: stored?.apiKey === undefined ? null : `the profile "${name}"`,
     }
   }
   const baseUrl = readBaseUrl(wantedUrl)
-  const isForIt = stored !== undefined && stored.baseUrl === baseUrl
-  return {
-    baseUrl,
-    apiKey: isForIt ? stored.apiKey : null,
-    keySource: isForIt ? `the profile "${name}"` : null,
-  }
+  const apiKey = (stored?.baseUrl === baseUrl && stored.apiKey) || null
+  return { baseUrl, apiKey, keySource: apiKey === null ? null : `the profile "${name}"` }
 }
 
 /** Validates an absolute http or https URL. */
@@ -124,87 +120,80 @@ export function isLocal(baseUrl: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname) || hostname.endsWith('.localhost')
 }
 
-type Profile = { readonly baseUrl: string; readonly apiKey: string }
-export type Profiles = Readonly<Record<string, Profile>>
-
-export const PROFILE_DEFAULT = 'default'
-
-const OWNER_ONLY = 0o600
-const OWNER_ONLY_FOLDER = 0o700
-
-/** The path of the profiles, by the XDG Base Directory Specification. */
-export function profilesPath(): string {
-  const { XDG_CONFIG_HOME } = process.env
-  const isGiven = XDG_CONFIG_HOME?.startsWith('/') === true
-  return join(isGiven ? XDG_CONFIG_HOME : join(homedir(), '.config'), 'mailroom', 'config.json')
-}
-
-/** Reads the profiles; there are none if the file does not exist. */
-export async function readProfiles(): Promise<Profiles> {
-  const path = profilesPath()
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '{}'
-    throw new Failure('failed', `${path} cannot be read: ${error.message}.`)
-  })
-  try {
-    const { profiles = {} } = JSON.parse(text) as { profiles?: Record<string, unknown> }
-    return Object.fromEntries(
-      Object.entries(profiles).filter((entry): entry is [string, Profile] => isProfile(entry[1])),
-    )
-  } catch {
-    throw new Failure(
-      'failed',
-      `${path} is not JSON.`,
-      'Correct it, or remove it and sign in again with "mailroom login".',
-    )
-  }
-}
-
-/** Replaces the file atomically, so that other commands never read an incomplete one. */
-export async function writeProfiles(profiles: Profiles): Promise<void> {
-  const path = profilesPath()
-  await mkdir(dirname(path), { recursive: true, mode: OWNER_ONLY_FOLDER })
-  const temporary = `${path}.${randomUUID()}`
-  const text = `${JSON.stringify({ profiles }, null, 2)}\n`
-  await writeFile(temporary, text, { mode: OWNER_ONLY, flag: 'wx' })
-  await chmod(temporary, OWNER_ONLY)
-  await rename(temporary, path)
-}
-
-function isProfile(value: unknown): value is Profile {
-  if (typeof value !== 'object' || value === null) return false
-  return (
-    'baseUrl' in value &&
-    typeof value.baseUrl === 'string' &&
-    'apiKey' in value &&
-    typeof value.apiKey === 'string'
-  )
-}
-
 /** Resources with an id in the API and another name for people. */
 export type Named = 'inbox' | 'domain'
 
-/** Returns the id; text that is neither an address nor a name is treated as an id. */
+/** Returns the id of what the text names; text in the form of an id is returned as it is. */
 export async function findId(session: Session, kind: Named, text: string): Promise<string> {
-  return kind === 'inbox' ? findInboxId(session, text) : findDomainId(session, text)
+  if (kind === 'domain') return findDomainId(session, text)
+  return INBOX_ID.test(text) ? text : (await findNamedInbox(session, text)).id
 }
 
-async function findInboxId({ client }: Session, text: string): Promise<string> {
-  if (!text.includes('@')) return text
-  const address = text.toLowerCase()
-  for await (const inbox of client.inboxes.list()) {
-    if (inbox.address.toLowerCase() === address) return inbox.id
-  }
+/** The addresses of inboxes have no underscores. */
+const INBOX_ID = /^inb_/
+
+/** Finds an inbox by its address or, without a domain, by the part before the @. */
+export async function findNamedInbox(session: Session, text: string): Promise<Inbox> {
+  const name = text.toLowerCase()
+  const found = name.includes('@')
+    ? await findByAddress(session, name)
+    : await findByLocalPart(session, name)
+  if (found !== undefined) return found
   throw new Failure(
     'notFound',
-    `The account has no inbox ${text}.`,
-    '"mailroom inbox list" lists them; "mailroom inbox create" creates one.',
+    `There is no inbox ${text} in this account.`,
+    '"mailroom inbox list" lists the inboxes; "mailroom inbox create" creates one.',
   )
 }
 
-/** Finds the inbox by id or address, or the account's only inbox if none is given. */
+async function findByAddress({ client }: Session, address: string): Promise<Inbox | undefined> {
+  const { data } = await client.inboxes.list({ address }).page()
+  // A catch-all inbox receives mail for other addresses too.
+  return data.find((inbox) => inbox.address.toLowerCase() === address)
+}
+
+/** Of several inboxes, the one on the domain of the service is meant. */
+async function findByLocalPart({ client }: Session, name: string): Promise<Inbox | undefined> {
+  const found: Inbox[] = []
+  for await (const inbox of client.inboxes.list({ limit: PAGE_MAX })) {
+    if (inbox.address.toLowerCase().startsWith(`${name}@`)) found.push(inbox)
+  }
+  if (found.length < 2) return found[0]
+  const own = new Set<string>()
+  for await (const { domain } of client.domains.list({ limit: PAGE_MAX })) own.add(domain)
+  const ofService = found.find(({ address }) => !own.has(address.split('@')[1] ?? ''))
+  if (ofService !== undefined) return ofService
+  throw new Failure(
+    'usage',
+    `Several inboxes are named ${name}.`,
+    `Give the address: ${found.map(({ address }) => address).join(', ')}.`,
+  )
+}
+
+const PAGE_MAX = 100
+
+/** Finds the given inbox, or the default one, or the account's only inbox. */
 export async function findInbox(session: Session, text: string | undefined): Promise<string> {
-  return text === undefined ? findOnlyInbox(session) : findId(session, 'inbox', text)
+  if (text !== undefined) return findId(session, 'inbox', text)
+  const chosen = await readDefaultInbox(session)
+  if (chosen === null) return findOnlyInbox(session)
+  return findId(session, 'inbox', chosen.inbox).catch((error) => {
+    if (!(error instanceof Failure)) throw error
+    throw new Failure(error.exit, `${error.message} It is named by ${chosen.source}.`, error.fix)
+  })
+}
+
+type DefaultInbox = { readonly inbox: string; readonly source: string }
+
+/** The inbox of MAILROOM_INBOX or of the profile, if the profile is for the same service. */
+export async function readDefaultInbox(session: Session): Promise<DefaultInbox | null> {
+  const { MAILROOM_INBOX } = process.env
+  if (MAILROOM_INBOX) return { inbox: MAILROOM_INBOX, source: 'MAILROOM_INBOX' }
+  const { profile, baseUrl } = session
+  const profiles = await readProfiles()
+  const stored = Object.hasOwn(profiles, profile) ? profiles[profile] : undefined
+  if (stored?.inbox === undefined || stored.baseUrl !== baseUrl) return null
+  return { inbox: stored.inbox, source: `the profile "${profile}" ("mailroom use" changes it)` }
 }
 
 async function findOnlyInbox({ client }: Session): Promise<string> {
@@ -219,7 +208,7 @@ async function findOnlyInbox({ client }: Session): Promise<string> {
   throw new Failure(
     'usage',
     `The account has ${total} inboxes; choose one.`,
-    `Name it with --inbox: ${addresses}${total > data.length ? ', …' : ''}.`,
+    `Give --inbox, set MAILROOM_INBOX, or keep a choice with "mailroom use <inbox>": ${addresses}${total > data.length ? ', …' : ''}.`,
   )
 }
 

@@ -69,7 +69,7 @@ export function describeBy(command: Command, id: ClientOperationId): Command {
 export function addInboxOption(command: Command, sentence: string): Command {
   return command.option(
     '--inbox <inbox>',
-    `${sentence} An id or an address; defaults to the account’s only inbox.`,
+    `${sentence} By default the inbox of "mailroom use", or the only one.`,
   )
 }
 

@@ -28,6 +28,7 @@ export function addMailCommands(program: Command): void {
     return addGroup(program, group)
   }
   add('inbox')
+  addUse(program)
   addSend(program)
   addReply(program)
   addForward(program)
@@ -46,6 +47,22 @@ export function addMailCommands(program: Command): void {
   addSandboxCommands(add('sandbox'))
   add('quarantine')
   addMoveCommands(program)
+}
+
+function addUse(program: Command): void {
+  const summary = 'Choose the inbox for commands without --inbox.'
+  const use = program
+    .command('use')
+    .summary(summary)
+    .description(
+      `${summary}\n\nThe choice is kept in the profile. Without an inbox, the command prints the current choice. --inbox and MAILROOM_INBOX take precedence.`,
+    )
+    .argument('[inbox]', 'An id, an address or the part of it before the @.')
+    .option('--clear', 'Forget the choice.')
+  addSessionOptions(use).action(async (inbox: string | undefined) => {
+    const { useInbox } = await import('#actions/use-inbox.ts')
+    await useInbox(inbox, use.opts())
+  })
 }
 
 function fieldOf(id: ClientOperationId, name: string): Field {

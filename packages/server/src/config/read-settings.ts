@@ -211,6 +211,7 @@ function attempt<T>(read: () => T): T | undefined {
 const NAMES_OF_CLIENTS: ReadonlySet<string> = new Set([
   'MAILROOM_API_KEY',
   'MAILROOM_BASE_URL',
+  'MAILROOM_INBOX',
   'MAILROOM_MCP_INBOX',
   'MAILROOM_MCP_READ_ONLY',
 ])
