@@ -66,7 +66,7 @@ export const errorCodes = {
   feature_requires_paid_plan: {
     status: 403,
     sentence: 'The plan of the account does not include this feature.',
-    fix: 'Omit the feature or change the plan.',
+    fix: 'Omit the feature, or ask the operator to change the plan with `mailroom admin account set-plan`.',
   },
   scoped_keys_not_supported: {
     status: 403,
@@ -219,52 +219,52 @@ export const errorCodes = {
   inbox_limit_reached: {
     status: 422,
     sentence: 'The account has reached the inbox limit of its plan.',
-    fix: 'Delete an inbox or change the plan.',
+    fix: 'Delete an inbox, or ask the operator to change the plan with `mailroom admin account set-plan`.',
   },
   pod_limit_reached: {
     status: 422,
     sentence: 'The account has reached the limit of 10,000 pods.',
-    fix: 'Delete pods that are no longer used.',
+    fix: 'Delete unused pods with DELETE /v1/pods/{idOrClientId}. This limit cannot be changed.',
   },
   suppression_limit_reached: {
     status: 422,
     sentence: 'The account has reached its limit of 100,000 added suppressions.',
-    fix: 'Delete suppressions that are no longer needed.',
+    fix: 'Delete suppressions that are no longer needed with DELETE /v1/suppressions/{address}. This limit cannot be changed.',
   },
   approver_limit_reached: {
     status: 422,
     sentence: 'The account has reached its limit of approvers.',
-    fix: 'Delete an approver who is no longer needed.',
+    fix: 'Delete an approver who is no longer needed with DELETE /v1/approvers/{id}. This limit cannot be changed.',
   },
   api_key_limit_reached: {
     status: 422,
     sentence: 'The account has reached its limit of active API keys.',
-    fix: 'Revoke a key that is no longer used.',
+    fix: 'Revoke an unused key with DELETE /v1/api-keys/{id}. This limit cannot be changed.',
   },
   draft_limit_reached: {
     status: 422,
     sentence: 'The inbox has reached its limit of drafts, or the draft its limit of files.',
-    fix: 'Send or delete drafts that are no longer needed.',
+    fix: 'Send drafts, or delete them with DELETE /v1/drafts/{id}. This limit cannot be changed.',
   },
   transfer_limit_reached: {
     status: 422,
     sentence: 'The account has reached its limit of exports, imports or erasures in progress.',
-    fix: 'Wait until one of them has finished.',
+    fix: 'Wait until one of them has finished: GET /v1/exports, GET /v1/imports and GET /v1/erasures/{id} return their states. This limit cannot be changed.',
   },
   storage_quota_reached: {
     status: 422,
     sentence: 'The storage of the account is full.',
-    fix: 'Delete mail that is no longer needed, or ask the operator for more storage.',
+    fix: 'Delete mail that is no longer needed, or ask the operator to raise MAILROOM_LIMIT_STORED_BYTES_PER_ACCOUNT.',
   },
   label_limit_reached: {
     status: 422,
     sentence: 'The change would exceed the number of labels allowed on a thread or message.',
-    fix: 'Remove labels that are no longer needed.',
+    fix: 'Remove labels that are no longer needed with PATCH /v1/threads/{id} or PATCH /v1/messages/{id}. This limit cannot be changed.',
   },
   metadata_limit_reached: {
     status: 422,
     sentence: 'The change would exceed the number of metadata keys allowed.',
-    fix: 'Remove keys that are no longer needed, by setting them to null.',
+    fix: 'Remove keys that are no longer needed by setting them to null with PATCH /v1/threads/{id} or PATCH /v1/inboxes/{id}. This limit cannot be changed.',
   },
   invalid_webhook_url: {
     status: 422,
@@ -274,22 +274,22 @@ export const errorCodes = {
   domain_limit_reached: {
     status: 422,
     sentence: 'The account has reached its limit of domains.',
-    fix: 'Delete a domain that is no longer used.',
+    fix: 'Delete an unused domain with DELETE /v1/domains/{id}. This limit cannot be changed.',
   },
   sender_rule_limit_reached: {
     status: 422,
     sentence: 'The account has reached its limit of sender rules.',
-    fix: 'Delete rules that are no longer needed, or use one rule for a domain instead of many for its addresses.',
+    fix: 'Delete rules with DELETE /v1/sender-rules/{id}, or replace rules for many addresses of a domain by one rule for the domain. This limit cannot be changed.',
   },
   recipient_rule_limit_reached: {
     status: 422,
     sentence: 'The account has reached its limit of rules for recipients.',
-    fix: 'Delete rules that are no longer needed, or use one rule for a domain instead of many for its addresses.',
+    fix: 'Delete rules with DELETE /v1/policy/rules/{id}, or replace rules for many addresses of a domain by one rule for the domain. This limit cannot be changed.',
   },
   webhook_limit_reached: {
     status: 422,
     sentence: 'The account has reached its limit of webhooks.',
-    fix: 'Delete a webhook that is no longer used.',
+    fix: 'Delete an unused webhook with DELETE /v1/webhooks/{id}. This limit cannot be changed.',
   },
   idempotency_key_reused: {
     status: 422,
@@ -319,7 +319,7 @@ export const errorCodes = {
   cold_outreach_limit: {
     status: 429,
     sentence: 'Too many messages to recipients who have never written to this inbox.',
-    fix: 'Repeat the request after the number of seconds in Retry-After.',
+    fix: 'Repeat the request after the number of seconds in Retry-After. The operator can change the limits with MAILROOM_LIMIT_COLD_PER_DAY and MAILROOM_LIMIT_COLD_ACCOUNT_PER_DAY.',
   },
   review_changed: {
     status: 409,

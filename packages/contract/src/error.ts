@@ -79,6 +79,7 @@ const fieldsOf: { readonly [Code in ErrorCode]?: Partial<ErrorBody> } = {
   },
   rate_limit_exceeded: {
     message: 'The inbox may send 10 messages a minute.',
+    fix: 'Repeat the request after the number of seconds in Retry-After. The operator can change the limit with MAILROOM_LIMIT_SENDS_PER_MINUTE.',
     scope: 'inbox',
     limit: 10,
     resetsAt: '2026-11-20T07:20:00.000Z',

@@ -66,6 +66,7 @@ const client = new Mailroom({
       title: 'Rate limits',
       paragraphs: [
         '`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` say how many requests the account may make in 60 seconds, how many are left, and in how many seconds more become available. Above the limit, the response is 429 `rate_limit_exceeded` with `Retry-After`.',
+        'If the operator can change the limit that refused a request, `fix` names the setting, such as `MAILROOM_LIMIT_SENDS_PER_MINUTE`, or the command `mailroom admin account set-plan`.',
       ],
     },
     eventsGuide,

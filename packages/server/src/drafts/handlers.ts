@@ -1,6 +1,7 @@
 import type { Draft as DraftShape } from '@mailroom/contract/drafts.ts'
 import type { BodyOf } from '@mailroom/contract/operations.ts'
 import { findAccount } from '#accounts/store/accounts.ts'
+import { fixOfLimit } from '#config/limit-fix.ts'
 import {
   addDraftFile,
   changeDraft,
@@ -136,7 +137,10 @@ function lengthOf(content: object): number {
 async function requireStorage({ storageQuota }: SendDeps, accountId: string): Promise<void> {
   if (!(await storageQuota.isFull(accountId))) return
   throw problem('draft_limit_reached', 'The storage of the account is full.', {
-    fix: 'Delete inboxes, drafts or exports that are no longer needed.',
+    fix: fixOfLimit(
+      'storedBytesPerAccount',
+      'Delete inboxes, drafts or exports that are no longer needed.',
+    ),
   })
 }
 
@@ -212,7 +216,7 @@ function refusalOf(outcome: DraftRefusal): AppError {
       return problem('draft_limit_reached')
     case 'too_many_files':
       return problem('draft_limit_reached', 'A draft may have 100 files.', {
-        fix: 'Remove files that are no longer needed.',
+        fix: 'Remove files with DELETE /v1/drafts/{id}/attachments/{attachmentId}. This limit cannot be changed.',
       })
     case 'files_too_large':
       return problem(

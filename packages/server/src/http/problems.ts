@@ -3,6 +3,8 @@
 import type { ErrorBody } from '@mailroom/contract/error.ts'
 import { type ErrorCode, errorCodes } from '@mailroom/contract/error-codes.ts'
 import type { LimitScope } from '@mailroom/contract/vocabulary.ts'
+import { fixOfLimit } from '#config/limit-fix.ts'
+import type { LimitSettings } from '#config/settings.ts'
 import type { Allowance, Budgets, RateWindow } from '#limits/limits.ts'
 import type { Clock } from '#platform/clock.ts'
 import {
@@ -39,15 +41,18 @@ export function rateLimited(
     scope,
     refusal: { limit, resetSeconds },
     clock,
+    setting,
   }: {
     scope: LimitScope
     refusal: Pick<Allowance, 'limit' | 'resetSeconds'>
     clock: Pick<Clock, 'now'>
+    setting?: keyof LimitSettings
   },
 ): AppError {
   const resetsAtMs = clock.now() + resetSeconds * 1000
   return new AppError('rate_limit_exceeded', message, {
     retryAfterSeconds: resetSeconds,
+    ...(setting === undefined ? {} : { fix: fixOfLimit(setting) }),
     fields: limitFields({ scope, limit, resetsAtMs }),
   })
 }
@@ -165,5 +170,6 @@ export async function takeRequest(
   setHeader('ratelimit-reset', String(resetSeconds))
   if (isAllowed) return
   const text = `The account may make ${limit} requests a minute.`
-  throw rateLimited(text, { scope: 'account', refusal: allowance, clock })
+  const refusal = { scope: 'account', refusal: allowance, clock, setting: 'apiPerMinute' } as const
+  throw rateLimited(text, refusal)
 }

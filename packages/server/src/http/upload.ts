@@ -1,6 +1,7 @@
 // Streams bodies that are files as they arrive. A form has one file, in its field `file`.
 
 import type { Readable } from 'node:stream'
+import { fixOfLimit } from '#config/limit-fix.ts'
 import { raceAbort } from '#platform/abort.ts'
 import { type AppError, problem, wrongField } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
@@ -75,7 +76,7 @@ function mediaTypeOf(field: string | undefined): string | null {
 
 export function payloadTooLarge(bytesMax: number): AppError {
   return problem('payload_too_large', `The file is larger than ${bytesMax} bytes.`, {
-    fix: 'Split the file, or ask the operator for a higher limit.',
+    fix: fixOfLimit('importBytes', 'Split the file.'),
   })
 }
 

@@ -1,5 +1,7 @@
 import { mailboxNameDefect } from '@mailroom/contract/mailbox-name.ts'
 import { readDomainName } from '@mailroom/mail/address.ts'
+import { inboxesAllowed } from '#accounts/store/accounts.ts'
+import { fixOfLimit, setPlanCommandOf } from '#config/limit-fix.ts'
 import {
   type DomainDefect,
   findInboxDomain,
@@ -92,6 +94,7 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
         throw problem(
           'inbox_limit_reached',
           `The plan allows ${outcome.limit} inboxes, and the account has reached that number.`,
+          { fix: fixOfFullPlan(given.accountId, outcome.limit) },
         )
       case 'too_many':
         throw problem(
@@ -99,6 +102,7 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
           `An account may create ${deps.inboxesPerDay} inboxes in 24 hours.`,
           {
             retryAfterSeconds: Math.ceil((outcome.retryAtMs - nowMs) / 1000),
+            fix: fixOfLimit('inboxesPerDay'),
             fields: limitFields({
               scope: 'account',
               limit: deps.inboxesPerDay,
@@ -108,6 +112,12 @@ export async function createInbox(deps: CreateDeps, input: CreateInbox): Promise
         )
     }
   }
+}
+
+function fixOfFullPlan(accountId: string, limit: number): string {
+  return limit === inboxesAllowed('launch')
+    ? 'Delete an inbox with DELETE /v1/inboxes/{id}. No plan allows more inboxes.'
+    : `Delete an inbox, or ask the operator to run: ${setPlanCommandOf(accountId, 'launch')}`
 }
 
 /** Throws `bad_request` if the name could be mistaken for the service itself. */

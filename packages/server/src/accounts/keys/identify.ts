@@ -166,6 +166,7 @@ export class Identifier {
           scope: 'address',
           refusal: allowance,
           clock: this.#options.clock,
+          setting: 'failedAuthPerMinute',
         })
   }
 }

@@ -6,6 +6,7 @@ import { messageIdKey } from '@mailroom/mail/message-headers.ts'
 import type { ParsedAttachment } from '@mailroom/mail/mime/parsed-message.ts'
 import { INLINE_HTML_LENGTH_MAX } from '@mailroom/mail-reading/quote/body-parts.ts'
 import { type Account, findAccount } from '#accounts/store/accounts.ts'
+import { setPlanCommandOf } from '#config/limit-fix.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { findInbox, findOwnInbox } from '#inboxes/store/inboxes.ts'
 import { namesColumn } from '#mailbox/messages/store/recipient-names.ts'
@@ -529,7 +530,10 @@ export async function checkReplyTo(
   throw problem(
     'feature_requires_paid_plan',
     'On the free plan, replyTo must be the address of an inbox of the account.',
-    { fields: { feature: 'external_reply_to' } },
+    {
+      fields: { feature: 'external_reply_to' },
+      fix: `Omit replyTo, or ask the operator to run: ${setPlanCommandOf(account.id, 'developer')}`,
+    },
   )
 }
 

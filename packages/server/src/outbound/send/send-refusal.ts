@@ -1,4 +1,5 @@
 import type { LimitScope } from '@mailroom/contract/vocabulary.ts'
+import { fixOfLimit } from '#config/limit-fix.ts'
 import type { StorageQuota } from '#mailbox/messages/store/storage-quota.ts'
 import {
   AUTOMATIC_SENDS_MAX,
@@ -44,13 +45,15 @@ export function refusalOf(
         outcome.window === 'minute'
           ? `The inbox may send ${outcome.limit} messages a minute.`
           : `The inbox may send ${outcome.limit} messages in 24 hours.`,
-        limited('inbox', outcome.limit, outcome.retryAtMs),
+        {
+          ...limited('inbox', outcome.limit, outcome.retryAtMs),
+          fix: fixOfLimit(outcome.window === 'minute' ? 'sendsPerMinute' : 'sendsPerDay'),
+        },
       )
     case 'too_cold':
       return problem('cold_outreach_limit', COLD_TEXTS[outcome.scope](outcome.limit), {
         ...limited(outcome.scope, outcome.limit, outcome.retryAtMs),
-        // The message has more cold recipients than an entire day allows.
-        ...(outcome.coldRecipients > outcome.limit ? { fix: fixForTooCold(outcome.limit) } : {}),
+        fix: fixForTooCold(outcome),
       })
     case 'too_many_waiting':
       return problem(
@@ -58,7 +61,7 @@ export function refusalOf(
         `${outcome.limit} messages of the inbox are scheduled or awaiting approval, which is the limit.`,
         {
           ...limited('inbox', outcome.limit, outcome.retryAtMs),
-          fix: 'Cancel some of these messages, or repeat the request after the number of seconds in Retry-After.',
+          fix: 'Cancel some of these messages with POST /v1/messages/{id}/cancel, or repeat the request after the number of seconds in Retry-After. This limit cannot be changed.',
         },
       )
     case 'too_many_held':
@@ -67,7 +70,10 @@ export function refusalOf(
         `${outcome.limit} messages of the inbox are awaiting approval, which is the limit.`,
         {
           ...limited('held', outcome.limit, outcome.retryAtMs),
-          fix: 'Wait until an approver decides, or cancel messages that are awaiting approval.',
+          fix: fixOfLimit(
+            'heldPerInbox',
+            'Wait until an approver decides, or cancel messages that are awaiting approval.',
+          ),
         },
       )
     case 'too_many_per_hour':
@@ -87,7 +93,7 @@ export function storageFull({ clock, storageQuota }: RefusalDeps): AppError {
     `The account stores ${limit} bytes or more. It can send messages immediately, but not schedule them or hold them for approval.`,
     {
       ...limitedUntil({ clock, scope: 'account', limit, resetsAtMs }),
-      fix: 'Delete inboxes that are no longer needed.',
+      fix: fixOfLimit('storedBytesPerAccount', 'Delete inboxes that are no longer needed.'),
     },
   )
 }
@@ -97,10 +103,15 @@ function limitedUntil({ clock, ...fields }: { clock: Clock } & Parameters<typeof
   return { retryAfterSeconds: seconds, fields: limitFields(fields) }
 }
 
-function fixForTooCold(limit: number): string {
-  return limit === 0
-    ? 'Send only to addresses that have written to the inbox. Repeating this request cannot succeed.'
-    : `Send to at most ${limit} new addresses in one message. Repeating this request cannot succeed.`
+function fixForTooCold({ scope, limit, coldRecipients }: TooCold): string {
+  const setting = scope === 'inbox' ? 'coldPerDay' : 'coldAccountPerDay'
+  // A message with more cold recipients than an entire day allows never succeeds.
+  if (coldRecipients <= limit) return fixOfLimit(setting)
+  const most =
+    limit === 0
+      ? 'Send only to addresses that have written to the inbox.'
+      : `Send to at most ${limit} new addresses in one message.`
+  return fixOfLimit(setting, `${most} Repeating this request cannot succeed.`)
 }
 
 const COLD_TEXTS: Record<TooCold['scope'], (limit: number) => string> = {
