@@ -236,6 +236,11 @@ export const errorCodes = {
     sentence: 'The account has reached its limit of approvers.',
     fix: 'Delete an approver who is no longer needed with DELETE /v1/approvers/{id}. This limit cannot be changed.',
   },
+  review_limit_reached: {
+    status: 422,
+    sentence: 'The review has reached its limit of edits or comments.',
+    fix: 'Decide the review.',
+  },
   api_key_limit_reached: {
     status: 422,
     sentence: 'The account has reached its limit of active API keys.',

@@ -46,6 +46,14 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
     happens: 'A person rejected a message, or its approval expired. It is not sent.',
     holds: `${MESSAGE}, \`review\` with \`id\`, \`status\` and \`reason\``,
   },
+  'message.review_edited': {
+    happens: 'An approver edited a held message. It is still held.',
+    holds: `${MESSAGE}, \`review\` with \`id\`, \`status\`, \`reason\` (null), \`digest\` and \`changed\``,
+  },
+  'message.review_commented': {
+    happens: 'An approver or a key commented on a held or decided message.',
+    holds: `${MESSAGE}, \`review\` with \`id\`, \`status\`, \`reason\` and \`comment_id\``,
+  },
   'attachment.extracted': {
     happens:
       'Text extraction from an attachment succeeded or failed, either after its message arrived or on request.',

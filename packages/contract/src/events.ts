@@ -26,6 +26,8 @@ import {
   messageDirections,
   messageVerdicts,
   quarantineReasons,
+  reviewFields,
+  reviewStatuses,
   webhookDisabledReasons,
 } from './vocabulary.ts'
 
@@ -204,10 +206,20 @@ const EventHold = Type.Object(
 const EventReview = Type.Object(
   {
     id: text('The id of the review.'),
-    status: oneOf(['rejected', 'expired'], 'Whether a person rejected it or the review expired.'),
-    reason: nullableText('The comment of the person.'),
+    status: oneOf(reviewStatuses, 'The status of the review; in message.rejected, how it ended.'),
+    reason: nullableText('The reason given with the decision; null for none.'),
+    digest: Type.Optional(text('The new digest, in message.review_edited.')),
+    changed: Type.Optional(
+      Type.Array(oneOf(reviewFields, 'A field.'), {
+        description: 'The changed fields, in message.review_edited.',
+      }),
+    ),
+    comment_id: Type.Optional(text('The new comment, in message.review_commented.')),
   },
-  { description: 'How the review ended, in message.rejected.' },
+  {
+    description:
+      'The review, in message.rejected, message.review_edited and message.review_commented.',
+  },
 )
 
 const EventThread = Type.Object(

@@ -41,7 +41,14 @@ import {
   ScopedPolicyRule,
 } from './policy.ts'
 import { QuarantinedMessage } from './quarantine.ts'
-import { Review, ReviewContent, ReviewDisplay, WholeReview } from './reviews.ts'
+import {
+  Review,
+  ReviewComment,
+  ReviewContent,
+  ReviewDisplay,
+  ReviewVersion,
+  WholeReview,
+} from './reviews.ts'
 import { CapturedMessage, InboundMail, ReceivedMail } from './sandbox.ts'
 import { originalOf, type TSchema } from './schema.ts'
 import { SearchHit, SearchResult } from './search.ts'
@@ -109,7 +116,9 @@ export const components: Readonly<Record<string, TSchema>> = {
   ReceivedMail,
   Review,
   ReviewContent,
+  ReviewComment,
   ReviewDisplay,
+  ReviewVersion,
   ScopedPolicyRule,
   SearchHit,
   SearchResult,

@@ -4,14 +4,39 @@ import { ErrorBody } from './error.ts'
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { HoldReason } from './sending.ts'
-import { count, line, nullableLine, nullableText, nullableTime, oneOf, text, time } from './text.ts'
+import {
+  BODY_LENGTH_MAX,
+  copied,
+  HIDDEN,
+  HoldReason,
+  HTML_LENGTH_MAX,
+  RECIPIENTS_MAX,
+  SUBJECT_LENGTH_MAX,
+} from './sending.ts'
+import {
+  count,
+  line,
+  mailboxes,
+  nullableLine,
+  nullableText,
+  nullableTime,
+  oneOf,
+  TRIMMED,
+  text,
+  time,
+} from './text.ts'
 import { ThreadMessages } from './threads.ts'
-import { reviewStatuses } from './vocabulary.ts'
+import { reviewFields, reviewStatuses } from './vocabulary.ts'
 
 const REASON_LENGTH_MAX = 1_000
 const DIGEST_LENGTH_MAX = 200
 const APPROVED_AT_ONCE_MAX = 50
+const COMMENT_LENGTH_MAX = 2_000
+const REMOVED_FILES_MAX = 100
+const FILENAME_LENGTH_MAX = 1_000
+/** Of a review. */
+export const REVIEW_EDITS_MAX = 20
+export const REVIEW_COMMENTS_MAX = 100
 const ID_LENGTH_MAX = 100
 
 const addresses = (description: string) => Type.Array(Type.String(), { description })
@@ -130,12 +155,49 @@ export const ReviewDisplay = Type.Object(
 )
 export type ReviewDisplay = Static<typeof ReviewDisplay>
 
+export const ReviewVersion = Type.Object(
+  {
+    content: ReviewContent,
+    digest: text('The digest of this version.'),
+    changed: Type.Array(oneOf(reviewFields, 'A field.'), {
+      description: 'The fields that the edit of this version changed.',
+    }),
+    editedBy: text('The id of the approver who edited this version.'),
+    editedAt: time('When this version was replaced.'),
+  },
+  { description: 'A version of a held message that an edit has replaced.' },
+)
+export type ReviewVersion = Static<typeof ReviewVersion>
+
+export const ReviewComment = Type.Object(
+  {
+    id: text('Assigned by the service.'),
+    author: Type.Object(
+      {
+        kind: oneOf(['key', 'approver'], 'Whether an API key or an approver wrote the comment.'),
+        id: text('The id of the key or the approver.'),
+        name: nullableText('The name at that time; null for a key without a name.'),
+      },
+      { description: 'Who wrote the comment.' },
+    ),
+    text: text('The comment, as plain text.'),
+    createdAt: time('When the comment was written.'),
+  },
+  { description: 'A comment on a review.' },
+)
+export type ReviewComment = Static<typeof ReviewComment>
+
 export const WholeReview = Type.Object(
   {
     ...reviewProperties,
     content: ReviewContent,
     display: ReviewDisplay,
     thread: ThreadMessages,
+    versions: Type.Array(ReviewVersion, {
+      description:
+        'The former versions of an edited message, oldest first, with up to 262,144 characters of each body.',
+    }),
+    comments: Type.Array(ReviewComment, { description: 'The comments, oldest first.' }),
   },
   {
     description:
@@ -150,7 +212,75 @@ const digest = Type.String({
   description: 'The digest of the review as read.',
 })
 
-const Approve = Type.Object({ digest }, { additionalProperties: false })
+const Approve = Type.Object(
+  {
+    digest,
+    allowRecipients: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Also add rules to the policy of the inbox that allow the recipients of this message that newRecipients has held. Without it, an approval makes nobody known.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const EditReview = Type.Object(
+  {
+    digest,
+    to: Type.Optional(
+      mailboxes('The new recipients, as for a send.', { maxItems: RECIPIENTS_MAX }),
+    ),
+    cc: Type.Optional(copied('The new copied recipients.')),
+    bcc: Type.Optional(copied(HIDDEN)),
+    subject: Type.Optional(
+      line({
+        minLength: 1,
+        maxLength: SUBJECT_LENGTH_MAX,
+        [TRIMMED]: true,
+        description: 'The new subject. That of a reply can be changed too.',
+      }),
+    ),
+    body: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: BODY_LENGTH_MAX,
+        description:
+          'The whole new body, as plain text or HTML. It replaces the text, the HTML and the quote of a reply, so include the part of the quote that should remain.',
+      }),
+    ),
+    bodyHtml: Type.Optional(
+      Type.String({
+        maxLength: HTML_LENGTH_MAX,
+        description: 'The whole new HTML, if it differs from body. It requires body.',
+      }),
+    ),
+    removeAttachments: Type.Optional(
+      Type.Array(
+        Type.String({
+          minLength: 1,
+          maxLength: FILENAME_LENGTH_MAX,
+          description: 'The filename of a file of the review.',
+        }),
+        { maxItems: REMOVED_FILES_MAX, description: 'The files to remove.' },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const CommentOnReview = Type.Object(
+  {
+    text: Type.String({
+      minLength: 1,
+      maxLength: COMMENT_LENGTH_MAX,
+      [TRIMMED]: true,
+      description: 'The comment, as plain text. Leading and trailing white space is removed.',
+    }),
+  },
+  { additionalProperties: false },
+)
 
 const Reject = Type.Object(
   {
@@ -270,6 +400,7 @@ export const reviewOperations = {
     errors: [
       'review_changed',
       'review_decided',
+      'recipient_rule_limit_reached',
       'invalid_domain',
       'recipient_suppressed',
       'thread_trashed',
@@ -302,6 +433,41 @@ export const reviewOperations = {
     body: Reject,
     success: { status: 200, description: 'The rejected review.', schema: Review },
     errors: ['review_decided'],
+  },
+  'reviews.edit': {
+    method: 'POST',
+    path: '/v1/reviews/{id}/edit',
+    tag: 'Reviews',
+    summary: 'Edit a held message.',
+    notes:
+      'Omitted fields stay unchanged. The new message is judged by the policy again, like a send: reasons are the new ones, and a message that the policy refuses is not changed. It stays held and gets a new digest, which an approval must contain. The former version is kept in versions. The event message.review_edited names the changed fields. A review can be edited 20 times.',
+    auth: 'approver',
+    isRateLimited: true,
+    parameters,
+    body: EditReview,
+    success: { status: 200, description: 'The edited review.', schema: WholeReview },
+    errors: [
+      'review_changed',
+      'review_decided',
+      'review_limit_reached',
+      'recipient_not_permitted',
+      'content_not_permitted',
+      'payload_too_large',
+    ],
+  },
+  'reviews.comment': {
+    method: 'POST',
+    path: '/v1/reviews/{id}/comments',
+    tag: 'Reviews',
+    summary: 'Comment on a review.',
+    notes:
+      'Approvers and API keys can comment, also after the decision. The event message.review_commented reports the comment. A review has at most 100 comments.',
+    auth: 'key-or-approver',
+    isRateLimited: true,
+    parameters,
+    body: CommentOnReview,
+    success: { status: 201, description: 'The comment.', schema: ReviewComment },
+    errors: ['review_limit_reached'],
   },
   'reviews.showLinked': {
     method: 'GET',

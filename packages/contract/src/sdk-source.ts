@@ -39,7 +39,14 @@ import {
   ScopedPolicyRule,
 } from './policy.ts'
 import { QuarantinedContent, QuarantinedMessage } from './quarantine.ts'
-import { Review, ReviewContent, ReviewDisplay, WholeReview } from './reviews.ts'
+import {
+  Review,
+  ReviewComment,
+  ReviewContent,
+  ReviewDisplay,
+  ReviewVersion,
+  WholeReview,
+} from './reviews.ts'
 import { CapturedMessage, ReceivedMail } from './sandbox.ts'
 import { SearchHit, SearchResult } from './search.ts'
 import { SenderRule } from './sender-rules.ts'
@@ -109,7 +116,9 @@ export const shapes: Readonly<Record<string, unknown>> = {
   ReceivedMail,
   Review,
   ReviewContent,
+  ReviewComment,
   ReviewDisplay,
+  ReviewVersion,
   ScopedPolicyRule,
   SearchHit,
   SearchResult,

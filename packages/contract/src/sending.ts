@@ -30,8 +30,8 @@ import {
   sendDecisions,
 } from './vocabulary.ts'
 
-const BODY_LENGTH_MAX = 100_000
-const HTML_LENGTH_MAX = 500_000
+export const BODY_LENGTH_MAX = 100_000
+export const HTML_LENGTH_MAX = 500_000
 export const SUBJECT_LENGTH_MAX = 998
 /** Recipients per message: to, cc and bcc together. */
 export const RECIPIENTS_MAX = 50
@@ -84,10 +84,10 @@ export const attachmentsToSend = Type.Array(AttachmentToSend, {
     'Files to attach. The encoded message may have up to 25 MiB, which is about 18 MiB of files.',
 })
 
-const HIDDEN =
+export const HIDDEN =
   'Hidden recipients, who receive the message without being visible to other recipients.'
 
-function copied(description: string) {
+export function copied(description: string) {
   return Type.Array(mailbox('One address, or Name <address>.'), {
     maxItems: RECIPIENTS_MAX,
     description,

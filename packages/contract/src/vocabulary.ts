@@ -208,6 +208,8 @@ export const policyDecisions = [
   'approved',
   'rejected',
   'expired',
+  'edited',
+  'commented',
   'approver_created',
   'approver_deleted',
   'erasure',
@@ -227,6 +229,18 @@ export type QuarantineReason = (typeof quarantineReasons)[number]
 export const reviewStatuses = ['pending', 'approved', 'rejected', 'expired'] as const
 export type ReviewStatus = (typeof reviewStatuses)[number]
 
+/** What an edit of a held message can change. */
+export const reviewFields = [
+  'to',
+  'cc',
+  'bcc',
+  'subject',
+  'body',
+  'bodyHtml',
+  'attachments',
+] as const
+export type ReviewField = (typeof reviewFields)[number]
+
 export const eventKinds = [
   'message.received',
   'message.quarantined',
@@ -236,6 +250,8 @@ export const eventKinds = [
   'message.complained',
   'message.held',
   'message.rejected',
+  'message.review_edited',
+  'message.review_commented',
   'attachment.extracted',
   'thread.loop_suspected',
   'thread.updated',

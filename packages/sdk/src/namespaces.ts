@@ -500,6 +500,11 @@ export function reviews(api: Api) {
     /** The message is never sent. */
     reject: (id: string, body: BodyOf<'reviews.reject'> = {}, options?: RequestOptions) =>
       api.call({ id: 'reviews.reject', path: { id }, body, options }),
+    /** Changes the given fields of a held message, which gets a new digest. */
+    edit: (id: string, body: BodyOf<'reviews.edit'>, options?: RequestOptions) =>
+      api.call({ id: 'reviews.edit', path: { id }, body, options }),
+    comment: (id: string, body: BodyOf<'reviews.comment'>, options?: RequestOptions) =>
+      api.call({ id: 'reviews.comment', path: { id }, body, options }),
     /** The page behind a link in an approver's mail, as HTML; needs no key and changes nothing. */
     showLinked: (token: string, options?: RequestOptions) =>
       api.text({ id: 'reviews.showLinked', path: { token }, options }),

@@ -119,6 +119,8 @@ export const routes = {
   'reviews.approve': 'POST /v1/reviews/{id}/approve',
   'reviews.approveMany': 'POST /v1/reviews/approve',
   'reviews.reject': 'POST /v1/reviews/{id}/reject',
+  'reviews.edit': 'POST /v1/reviews/{id}/edit',
+  'reviews.comment': 'POST /v1/reviews/{id}/comments',
   'reviews.showLinked': 'GET /reviews/{token}',
   'reviews.bodyLinked': 'GET /reviews/{token}/body',
   'reviews.approveLinked': 'POST /reviews/{token}/approve',

@@ -347,6 +347,17 @@ export const accountGroups: readonly Group[] = [
         arguments: { id: 'review', digest: 'digest' },
       },
       { name: 'reject', operation: 'reviews.reject' },
+      {
+        name: 'edit',
+        operation: 'reviews.edit',
+        arguments: { id: 'review', digest: 'digest' },
+        shown: { kind: 'review' },
+      },
+      {
+        name: 'comment',
+        operation: 'reviews.comment',
+        arguments: { id: 'review', text: 'text' },
+      },
     ],
   },
   {

@@ -68,6 +68,7 @@ from .types import (
     ReceivedMail,
     RenewedClaim,
     Review,
+    ReviewComment,
     ReviewsApproveManyAnswer,
     ReviewsApproveManyItems,
     ScopedPolicyRule,
@@ -1616,7 +1617,8 @@ class PolicyMethods(Namespace):
         until: str | None = None,
         direction: Direction | None = None,
         decision: Literal["allow", "hold", "reject", "quarantine", "change", "approved", "rejected",
-            "expired", "approver_created", "approver_deleted", "erasure"] | None = None,
+            "expired", "edited", "commented", "approver_created", "approver_deleted",
+            "erasure"] | None = None,
         limit: int | None = None,
         offset: int | None = None,
     ) -> AsyncListing[PolicyAuditEntry]:
@@ -2064,6 +2066,7 @@ class ReviewsMethods(Namespace):
         review_id: str,
         *,
         digest: str,
+        allow_recipients: bool | None = None,
     ) -> Review:
         """Approve and send a held message.
 
@@ -2073,10 +2076,12 @@ class ReviewsMethods(Namespace):
         response, and the review stays pending. The message is sent with the Message-ID from the
         response to the send.
 
-        Specific error codes: review_changed, review_decided, invalid_domain,
-        recipient_suppressed, thread_trashed, loop_suspected, cold_outreach_limit.
+        Specific error codes: review_changed, review_decided, recipient_rule_limit_reached,
+        invalid_domain, recipient_suppressed, thread_trashed, loop_suspected,
+        cold_outreach_limit.
         """
-        return await self._json("reviews.approve", path={"id": review_id}, body={"digest": digest})
+        return await self._json("reviews.approve", path={"id": review_id}, body={"digest": digest,
+            "allowRecipients": allow_recipients})
 
     async def approve_many(
         self,
@@ -2109,6 +2114,49 @@ class ReviewsMethods(Namespace):
         """
         return await self._json("reviews.reject", path={"id": review_id}, body={"reason": reason,
             "includeEqual": include_equal})
+
+    async def edit(
+        self,
+        review_id: str,
+        *,
+        digest: str,
+        to: str | Sequence[str] | None = None,
+        cc: Sequence[str] | None = None,
+        bcc: Sequence[str] | None = None,
+        subject: str | None = None,
+        body: str | None = None,
+        body_html: str | None = None,
+        remove_attachments: Sequence[str] | None = None,
+    ) -> WholeReview:
+        """Edit a held message.
+
+        Omitted fields stay unchanged. The new message is judged by the policy again, like a
+        send: reasons are the new ones, and a message that the policy refuses is not changed. It
+        stays held and gets a new digest, which an approval must contain. The former version is
+        kept in versions. The event message.review_edited names the changed fields. A review can
+        be edited 20 times.
+
+        Specific error codes: review_changed, review_decided, review_limit_reached,
+        recipient_not_permitted, content_not_permitted, payload_too_large.
+        """
+        return await self._json("reviews.edit", path={"id": review_id}, body={"digest": digest,
+            "to": to, "cc": cc, "bcc": bcc, "subject": subject, "body": body, "bodyHtml": body_html,
+            "removeAttachments": remove_attachments})
+
+    async def comment(
+        self,
+        review_id: str,
+        *,
+        text: str,
+    ) -> ReviewComment:
+        """Comment on a review.
+
+        Approvers and API keys can comment, also after the decision. The event
+        message.review_commented reports the comment. A review has at most 100 comments.
+
+        Specific error codes: review_limit_reached.
+        """
+        return await self._json("reviews.comment", path={"id": review_id}, body={"text": text})
 
     async def show_linked(
         self,

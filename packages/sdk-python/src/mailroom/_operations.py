@@ -131,6 +131,8 @@ OPERATIONS: Dict[str, Operation] = {
     "reviews.approve": Operation("POST", "/v1/reviews/{id}/approve"),
     "reviews.approveMany": Operation("POST", "/v1/reviews/approve"),
     "reviews.reject": Operation("POST", "/v1/reviews/{id}/reject"),
+    "reviews.edit": Operation("POST", "/v1/reviews/{id}/edit"),
+    "reviews.comment": Operation("POST", "/v1/reviews/{id}/comments"),
     "reviews.showLinked": Operation("GET", "/reviews/{token}"),
     "reviews.bodyLinked": Operation("GET", "/reviews/{token}/body"),
     "reviews.approveLinked": Operation("POST", "/reviews/{token}/approve"),

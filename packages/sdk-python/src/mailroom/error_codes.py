@@ -72,6 +72,7 @@ __all__ = [
     "RequestTimeoutError",
     "ReviewChangedError",
     "ReviewDecidedError",
+    "ReviewLimitReachedError",
     "ScopedKeysNotSupportedError",
     "SenderRuleLimitReachedError",
     "ServiceUnavailableError",
@@ -292,6 +293,10 @@ class ApproverLimitReachedError(MailroomError):
     """422 `approver_limit_reached`: The account has reached its limit of approvers."""
 
 
+class ReviewLimitReachedError(MailroomError):
+    """422 `review_limit_reached`: The review has reached its limit of edits or comments."""
+
+
 class ApiKeyLimitReachedError(MailroomError):
     """422 `api_key_limit_reached`: The account has reached its limit of active API keys."""
 
@@ -478,6 +483,7 @@ ERRORS: Dict[str, Type[MailroomError]] = {
     "pod_limit_reached": PodLimitReachedError,
     "suppression_limit_reached": SuppressionLimitReachedError,
     "approver_limit_reached": ApproverLimitReachedError,
+    "review_limit_reached": ReviewLimitReachedError,
     "api_key_limit_reached": ApiKeyLimitReachedError,
     "draft_limit_reached": DraftLimitReachedError,
     "transfer_limit_reached": TransferLimitReachedError,

@@ -126,10 +126,13 @@ __all__ = [
     "ReceivedMail",
     "RenewedClaim",
     "Review",
+    "ReviewComment",
+    "ReviewCommentAuthor",
     "ReviewContent",
     "ReviewContentAttachments",
     "ReviewDisplay",
     "ReviewEqual",
+    "ReviewVersion",
     "ReviewsApproveManyAnswer",
     "ReviewsApproveManyAnswerData",
     "ReviewsApproveManyAnswerDataError",
@@ -172,9 +175,10 @@ __all__ = [
 Direction = Literal["inbound", "outbound"]
 EventType = Literal["message.received", "message.quarantined", "message.sent", "message.failed",
     "message.bounced", "message.complained", "message.held", "message.rejected",
-    "attachment.extracted", "thread.loop_suspected", "thread.updated", "thread.claimed",
-    "thread.released", "inbox.expired", "approver.created", "approver.deleted", "domain.verified",
-    "domain.failed", "webhook.disabled", "account.quota_exceeded", "webhook.test"]
+    "message.review_edited", "message.review_commented", "attachment.extracted",
+    "thread.loop_suspected", "thread.updated", "thread.claimed", "thread.released", "inbox.expired",
+    "approver.created", "approver.deleted", "domain.verified", "domain.failed", "webhook.disabled",
+    "account.quota_exceeded", "webhook.test"]
 MessageCategory = Literal["personal", "automated", "marketing", "bounce", "spam", "malicious"]
 
 
@@ -775,15 +779,15 @@ class _ErrorRequired(TypedDict):
         "thread_claimed", "address_erased", "lease_lost", "draft_changed", "policy_changed",
         "payload_too_large", "uri_too_long", "unsupported_media_type", "range_not_satisfiable",
         "inbox_limit_reached", "pod_limit_reached", "suppression_limit_reached",
-        "approver_limit_reached", "api_key_limit_reached", "draft_limit_reached",
-        "transfer_limit_reached", "storage_quota_reached", "label_limit_reached",
-        "metadata_limit_reached", "invalid_webhook_url", "domain_limit_reached",
-        "sender_rule_limit_reached", "recipient_rule_limit_reached", "webhook_limit_reached",
-        "idempotency_key_reused", "recipient_suppressed", "upgrade_required", "no_text",
-        "rate_limit_exceeded", "cold_outreach_limit", "review_changed", "review_decided",
-        "no_invitation", "invitation_cancelled", "not_invited", "organizer_unverified",
-        "already_sending", "loop_suspected", "header_fields_too_large", "internal_error",
-        "webhook_failed", "image_unavailable", "service_unavailable"]
+        "approver_limit_reached", "review_limit_reached", "api_key_limit_reached",
+        "draft_limit_reached", "transfer_limit_reached", "storage_quota_reached",
+        "label_limit_reached", "metadata_limit_reached", "invalid_webhook_url",
+        "domain_limit_reached", "sender_rule_limit_reached", "recipient_rule_limit_reached",
+        "webhook_limit_reached", "idempotency_key_reused", "recipient_suppressed",
+        "upgrade_required", "no_text", "rate_limit_exceeded", "cold_outreach_limit",
+        "review_changed", "review_decided", "no_invitation", "invitation_cancelled", "not_invited",
+        "organizer_unverified", "already_sending", "loop_suspected", "header_fields_too_large",
+        "internal_error", "webhook_failed", "image_unavailable", "service_unavailable"]
     """A stable error code. New codes may be added."""
     message: str
     """A description of the error for people."""
@@ -879,7 +883,7 @@ class Event(_EventRequired, total=False):
     hold: EventHold
     """Why the message is held, in message.held."""
     review: EventReview
-    """How the review ended, in message.rejected."""
+    """The review, in message.rejected, message.review_edited and message.review_commented."""
     quarantined: EventQuarantined
     """The quarantined message of the event, without its text."""
     inbox: EventInbox
@@ -1119,15 +1123,24 @@ class EventQuarantined(_EventQuarantinedWords):
     """The score of the spam scanner; null if there is none, or if it did not answer."""
 
 
-class EventReview(TypedDict):
-    """How the review ended, in message.rejected."""
-
+class _EventReviewRequired(TypedDict):
     id: str
     """The id of the review."""
-    status: Literal["rejected", "expired"]
-    """Whether a person rejected it or the review expired."""
+    status: Literal["pending", "approved", "rejected", "expired"]
+    """The status of the review; in message.rejected, how it ended."""
     reason: str | None
-    """The comment of the person."""
+    """The reason given with the decision; null for none."""
+
+
+class EventReview(_EventReviewRequired, total=False):
+    """The review, in message.rejected, message.review_edited and message.review_commented."""
+
+    digest: str
+    """The new digest, in message.review_edited."""
+    changed: List[Literal["to", "cc", "bcc", "subject", "body", "bodyHtml", "attachments"]]
+    """The changed fields, in message.review_edited."""
+    comment_id: str
+    """The new comment, in message.review_commented."""
 
 
 class EventStorage(TypedDict):
@@ -2017,7 +2030,7 @@ class PolicyAuditEntry(TypedDict):
     direction: Direction
     """Whether the rule is for senders (inbound) or recipients (outbound)."""
     decision: Literal["allow", "hold", "reject", "quarantine", "change", "approved", "rejected",
-        "expired", "approver_created", "approver_deleted", "erasure"]
+        "expired", "edited", "commented", "approver_created", "approver_deleted", "erasure"]
     """For mail: sent while a policy applied (allow), held for an approver, refused (reject) or
     quarantined. For held mail: approved, rejected or expired. Otherwise a change of the policy
     or the approvers, or an erasure.
@@ -2492,6 +2505,30 @@ class Review(_ReviewWords):
     """The comment of the approver, cancelled if the sender cancelled it, or message_deleted."""
 
 
+class ReviewComment(TypedDict):
+    """A comment on a review."""
+
+    id: str
+    """Assigned by the service."""
+    author: ReviewCommentAuthor
+    """Who wrote the comment."""
+    text: str
+    """The comment, as plain text."""
+    createdAt: str
+    """When the comment was written."""
+
+
+class ReviewCommentAuthor(TypedDict):
+    """Who wrote the comment."""
+
+    kind: Literal["key", "approver"]
+    """Whether an API key or an approver wrote the comment."""
+    id: str
+    """The id of the key or the approver."""
+    name: str | None
+    """The name at that time; null for a key without a name."""
+
+
 _ReviewContentWords = TypedDict("_ReviewContentWords", {"from": "str"})
 
 
@@ -2580,6 +2617,23 @@ class ReviewEqual(TypedDict):
     """The message of the review."""
 
 
+class ReviewVersion(TypedDict):
+    """A version of a held message that an edit has replaced."""
+
+    content: ReviewContent
+    """The exact content to be sent. The digest is the SHA-256 of this object in canonical JSON (RFC
+    8785), prefixed with "v2:".
+    """
+    digest: str
+    """The digest of this version."""
+    changed: List[Literal["to", "cc", "bcc", "subject", "body", "bodyHtml", "attachments"]]
+    """The fields that the edit of this version changed."""
+    editedBy: str
+    """The id of the approver who edited this version."""
+    editedAt: str
+    """When this version was replaced."""
+
+
 class ReviewsApproveManyAnswer(TypedDict):
     """The results of several approvals."""
 
@@ -2610,15 +2664,15 @@ class _ReviewsApproveManyAnswerDataErrorRequired(TypedDict):
         "thread_claimed", "address_erased", "lease_lost", "draft_changed", "policy_changed",
         "payload_too_large", "uri_too_long", "unsupported_media_type", "range_not_satisfiable",
         "inbox_limit_reached", "pod_limit_reached", "suppression_limit_reached",
-        "approver_limit_reached", "api_key_limit_reached", "draft_limit_reached",
-        "transfer_limit_reached", "storage_quota_reached", "label_limit_reached",
-        "metadata_limit_reached", "invalid_webhook_url", "domain_limit_reached",
-        "sender_rule_limit_reached", "recipient_rule_limit_reached", "webhook_limit_reached",
-        "idempotency_key_reused", "recipient_suppressed", "upgrade_required", "no_text",
-        "rate_limit_exceeded", "cold_outreach_limit", "review_changed", "review_decided",
-        "no_invitation", "invitation_cancelled", "not_invited", "organizer_unverified",
-        "already_sending", "loop_suspected", "header_fields_too_large", "internal_error",
-        "webhook_failed", "image_unavailable", "service_unavailable"]
+        "approver_limit_reached", "review_limit_reached", "api_key_limit_reached",
+        "draft_limit_reached", "transfer_limit_reached", "storage_quota_reached",
+        "label_limit_reached", "metadata_limit_reached", "invalid_webhook_url",
+        "domain_limit_reached", "sender_rule_limit_reached", "recipient_rule_limit_reached",
+        "webhook_limit_reached", "idempotency_key_reused", "recipient_suppressed",
+        "upgrade_required", "no_text", "rate_limit_exceeded", "cold_outreach_limit",
+        "review_changed", "review_decided", "no_invitation", "invitation_cancelled", "not_invited",
+        "organizer_unverified", "already_sending", "loop_suspected", "header_fields_too_large",
+        "internal_error", "webhook_failed", "image_unavailable", "service_unavailable"]
     """A stable error code. New codes may be added."""
     message: str
     """A description of the error for people."""
@@ -3329,6 +3383,12 @@ class WholeReview(_WholeReviewWords):
     """Content that a person who looks at the rendered message may miss. Not part of the digest."""
     thread: ThreadMessages
     """The messages of a thread."""
+    versions: List[ReviewVersion]
+    """The former versions of an edited message, oldest first, with up to 262,144 characters of each
+    body.
+    """
+    comments: List[ReviewComment]
+    """The comments, oldest first."""
 
 
 class WholeReviewEqual(TypedDict):

@@ -159,7 +159,7 @@ function recipientsOf({ to, replyAll = false, threadId, ...fields }: Recipients)
 }
 
 /** Separates names from addresses. Hidden recipients have no names, which others could see. */
-function readRecipients({
+export function readRecipients({
   to,
   cc = [],
   bcc = [],

@@ -1,2 +1,9 @@
-export { messageOf, presentSent, readExtraHeaders, readSendAt, sendHandlers } from './handlers.ts'
+export {
+  messageOf,
+  presentSent,
+  readExtraHeaders,
+  readRecipients,
+  readSendAt,
+  sendHandlers,
+} from './handlers.ts'
 export { limitHandlers } from './limit-handlers.ts'

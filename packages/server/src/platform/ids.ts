@@ -25,6 +25,7 @@ type IdPrefix =
   | 'rul'
   | 'qua'
   | 'hld'
+  | 'cmt'
   | 'aud'
   | 'drf'
   | 'att'

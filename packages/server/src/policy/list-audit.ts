@@ -14,6 +14,8 @@ const DECISIONS: Readonly<Record<PolicyDirection, readonly PolicyDecision[]>> = 
     'approved',
     'rejected',
     'expired',
+    'edited',
+    'commented',
     'approver_created',
     'approver_deleted',
     'erasure',

@@ -3,7 +3,7 @@
 import { approverDeleted } from '#accounts/keys/keys.ts'
 import type { SendDeps } from '#outbound/send/send.ts'
 import { endWaiting } from '#outbound/waiting/store/waiting-sends.ts'
-import { approveHeld } from '#outbound/waiting/waiting.ts'
+import { approveHeld, editHeld, type HeldEdit } from '#outbound/waiting/waiting.ts'
 import { AppError, notFound, problem } from '#platform/problem.ts'
 import { SECOND_MS } from '#platform/units.ts'
 import type { FeatureWork } from '#queue/background.ts'
@@ -20,7 +20,11 @@ type Decision = { accountId: string; reviewId: string; approverId: string }
  */
 export async function approveReview(
   deps: SendDeps,
-  { digest, ...decision }: Decision & { digest: string },
+  {
+    digest,
+    allowsRecipients = false,
+    ...decision
+  }: Decision & { digest: string; allowsRecipients?: boolean },
 ): Promise<Review> {
   const { accountId, reviewId, approverId } = decision
   const { messageId, ...review } = await requirePending(deps, decision)
@@ -29,13 +33,36 @@ export async function approveReview(
   }
   const approval = { reviewId, approverId, digest }
   try {
-    const isReleased = await approveHeld(deps, { accountId, messageId, approval })
+    const allowed = allowsRecipients ? unknownRecipients(review) : []
+    const isReleased = await approveHeld(deps, { accountId, messageId, approval, allowed })
     return await decidedOf(deps, decision, isReleased)
   } catch (error) {
     // Another decision may have removed data during the read.
     await requirePending(deps, decision)
     throw error
   }
+}
+
+function unknownRecipients({ reasons }: Pick<Review, 'reasons'>): string[] {
+  return reasons.flatMap(({ guard, recipient }) =>
+    guard === 'newRecipients' && recipient !== undefined ? [recipient] : [],
+  )
+}
+
+/** Throws the errors of `approveReview`. The policy judges the edited message like a new send. */
+export async function editReview(
+  deps: SendDeps,
+  { digest, edit, ...decision }: Decision & { digest: string; edit: HeldEdit },
+): Promise<Review> {
+  const { accountId, reviewId, approverId } = decision
+  const review = await requirePending(deps, decision)
+  if (review.digest !== digest) {
+    throw problem('review_changed', undefined, { fields: { digest: review.digest } })
+  }
+  const { messageId, content, reasons } = review
+  const approval = { reviewId, approverId, digest }
+  await editHeld(deps, { accountId, messageId, approval, content, reasons, edit })
+  return requirePending(deps, decision)
 }
 
 /** Throws `not_found`, `review_decided`, or `unauthorized` if the approver was deleted. */

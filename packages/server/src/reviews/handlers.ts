@@ -1,13 +1,16 @@
 import type { Review as ReviewShape, WholeReview } from '@mailroom/contract/reviews.ts'
 import type { ThreadMessages } from '@mailroom/contract/threads.ts'
-import type { Handlers } from '#http/handler.ts'
+import type { Handlers, Input } from '#http/handler.ts'
 import { problemOf } from '#http/problems.ts'
 import { readThread } from '#mailbox/mailbox.ts'
 import { type Extractions, presentListed } from '#mailbox/messages/messages.ts'
 import { findMessage } from '#mailbox/messages/store/messages.ts'
 import { findThread } from '#mailbox/threads/store/threads.ts'
+import { readRecipients } from '#outbound/outbound.ts'
 import type { SendDeps } from '#outbound/send/send.ts'
-import { notFound } from '#platform/problem.ts'
+import type { HeldEdit } from '#outbound/waiting/waiting.ts'
+import { notFound, problem, wrongField } from '#platform/problem.ts'
+import { insertComment, readNotes } from '#reviews/store/review-notes.ts'
 import {
   findEqual,
   findReview,
@@ -16,7 +19,7 @@ import {
   type Review,
 } from '#reviews/store/reviews.ts'
 import { reviews } from '#store/nouns.ts'
-import { approveReview, rejectEqual, rejectReview } from './decide-review.ts'
+import { approveReview, editReview, rejectEqual, rejectReview } from './decide-review.ts'
 import { readDisplay } from './read-display.ts'
 
 const THREAD_MESSAGES_SHOWN = 20
@@ -29,6 +32,8 @@ type ReviewOperation =
   | 'reviews.approve'
   | 'reviews.approveMany'
   | 'reviews.reject'
+  | 'reviews.edit'
+  | 'reviews.comment'
 
 export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
   return {
@@ -47,8 +52,9 @@ export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
       if (whole === null) throw notFound()
       return whole
     },
-    'reviews.approve': async ({ path, body: { digest } }, { accountId, approverId }) => {
-      const decision = { accountId, reviewId: path.id, approverId, digest }
+    'reviews.approve': async ({ path, body }, { accountId, approverId }) => {
+      const { digest, allowRecipients: allowsRecipients } = body
+      const decision = { accountId, reviewId: path.id, approverId, digest, allowsRecipients }
       return presentReview(await approveReview(deps, decision))
     },
     'reviews.approveMany': async ({ body }, { accountId, approverId, requestId }) => {
@@ -74,6 +80,56 @@ export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
       const rejected = includeEqual ? rejectEqual(deps, decision) : rejectReview(deps, decision)
       return presentReview(await rejected)
     },
+    'reviews.edit': async ({ path, body: { digest, ...fields } }, context) => {
+      const { accountId, approverId, takeSlot } = context
+      await takeSlot()
+      const decision = { accountId, reviewId: path.id, approverId, digest }
+      const edited = await editReview(deps, { ...decision, edit: readEdit(fields) })
+      const whole = await readWhole(deps, edited)
+      if (whole === null) throw notFound()
+      return whole
+    },
+    'reviews.comment': async ({ path, body }, { accountId, actor }) => {
+      const review = await findReview(deps.db, { accountId, reviewId: path.id })
+      const isShown = review?.kept === null || actor.kind === 'approver'
+      if (review === null || !isShown || actor.kind === 'operator') throw notFound()
+      const { makeId, clock } = deps
+      const comment = await deps.db.write(insertComment, {
+        accountId,
+        reviewId: review.id,
+        actor,
+        text: body.text,
+        ids: { comment: makeId('cmt'), event: makeId('evt'), audit: makeId('aud') },
+        nowMs: clock.now(),
+      })
+      if (comment === 'not_found') throw notFound()
+      if (comment === 'limit_reached') throw problem('review_limit_reached')
+      deps.wakeEvents()
+      return comment
+    },
+  }
+}
+
+function readEdit({
+  to,
+  cc,
+  bcc,
+  subject,
+  body,
+  bodyHtml,
+  removeAttachments = [],
+}: Omit<Input<'reviews.edit'>['body'], 'digest'>): HeldEdit {
+  if (bodyHtml && body === undefined) throw wrongField('bodyHtml', 'needs body')
+  const read = readRecipients({ to: to ?? [], cc, bcc })
+  return {
+    to: to === undefined ? null : read.to,
+    cc: cc === undefined ? null : read.cc,
+    bcc: bcc === undefined ? null : read.bcc,
+    names: read.names,
+    subject: subject ?? null,
+    body: body ?? null,
+    bodyHtml: bodyHtml || null,
+    removedFiles: removeAttachments,
   }
 }
 
@@ -90,6 +146,7 @@ async function readWhole(deps: Deps, review: Review): Promise<WholeReview | null
     content,
     display: await readDisplay(deps, content),
     thread: await readNewest(deps, review),
+    ...(await readNotes(deps.db, review.id)),
   }
 }
 

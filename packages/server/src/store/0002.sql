@@ -10,3 +10,7 @@ alter table sender_rules add column expires_at :int;
 alter table sender_rules add column note text;
 alter table recipient_rules add column expires_at :int;
 alter table recipient_rules add column note text;
+
+-- JSON: the former versions of an edited message, and the comments, both oldest first.
+alter table reviews add column versions text not null default '[]';
+alter table reviews add column comments text not null default '[]';

@@ -385,6 +385,8 @@ export type Tables = {
   reviews: TableOf<typeof reviews> & {
     kept_bytes: Generated<number>
     kept_until: number | null
+    versions: Generated<string>
+    comments: Generated<string>
   }
   /** Reviews that no mail to approvers has reported yet. */
   review_news: { review_id: string; account_id: string; created_at: number }

@@ -41,6 +41,8 @@ const bodies: Record<string, string> = {
   'erasures.create': '{"address":"a@b.example"}',
   'approvers.create': '{"name":"a"}',
   'reviews.approve': '{"digest":"a"}',
+  'reviews.edit': '{"digest":"a"}',
+  'reviews.comment': '{"text":"a"}',
   'account.sendFeedback': '{"type":"bug","message":"a"}',
   'policy.setMode': '{"mode":"none","direction":"inbound"}',
   'reviews.approveMany': '{"items":[{"id":"a","digest":"b"}]}',

@@ -65,8 +65,8 @@ const RULES: Record<Auth, Partial<Record<Caller, Expected>>> = {
 function expectedOf({ auth, method, path }: Operation, caller: Caller): Expected {
   // A change that is open to approvers is a decision, or loosens or tightens what holds the agent back. An erasure is one
   // only of an address that the audit names.
-  const isErasure = path === '/v1/erasures'
-  if (auth === 'key-or-approver' && method !== 'GET' && caller === 'key' && !isErasure) {
+  const isOpenToKeys = path === '/v1/erasures' || path === '/v1/reviews/{id}/comments'
+  if (auth === 'key-or-approver' && method !== 'GET' && caller === 'key' && !isOpenToKeys) {
     return '403 approver_required'
   }
   return RULES[auth][caller] ?? '401 unauthorized'

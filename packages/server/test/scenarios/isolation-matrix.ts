@@ -47,6 +47,8 @@ const BODIES: Partial<Record<OperationId, object>> = {
   'account.update': { filterMode: 'none' },
   'approvers.create': { name: 'Eve' },
   'reviews.approve': { digest: 'x' },
+  'reviews.edit': { digest: 'x' },
+  'reviews.comment': { text: 'x' },
   'reviews.approveMany': { items: [{ id: 'hld_x', digest: 'x' }] },
   'senderRules.create': { type: 'block', value: 'spam.example' },
   'policy.replace': { inbound: { mode: 'none' } },

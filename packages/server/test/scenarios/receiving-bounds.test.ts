@@ -391,6 +391,8 @@ const SMALL: readonly OperationId[] = [
   'reviews.approve',
   'reviews.approveMany',
   'reviews.reject',
+  'reviews.edit',
+  'reviews.comment',
   'session.create',
   'pairing.start',
   'pairing.poll',

@@ -376,7 +376,13 @@ onAnyEngine('JSON responses of the service', (engine) => {
     assert.ok(first !== undefined && second !== undefined && third !== undefined)
     await client.reviews.list().page()
     await client.reviews.get(first.reviewId)
-    await approver.reviews.approve(first.reviewId, { digest: first.digest })
+    const { digest } = await approver.reviews.edit(first.reviewId, {
+      digest: first.digest,
+      subject: 'Edited',
+    })
+    await client.reviews.comment(first.reviewId, { text: 'Why?' })
+    await client.reviews.get(first.reviewId)
+    await approver.reviews.approve(first.reviewId, { digest })
     const items = [second, { ...second, digest: 'x' }].map(({ reviewId: id, digest }) => ({
       id,
       digest,

@@ -404,12 +404,12 @@ function referencesTo(replied: Replied | null, answered: Answered | null): strin
   return last ? [...ids.filter((id) => id !== last), last] : ids
 }
 
-function autoSubmitted(isReply: boolean): HeaderField {
+export function autoSubmitted(isReply: boolean): HeaderField {
   return { name: 'Auto-Submitted', value: isReply ? 'auto-replied' : 'auto-generated' }
 }
 
 /** Received bodies are stored with LF, but HTML forms always send CRLF. */
-function withLineFeeds(text: string): string {
+export function withLineFeeds(text: string): string {
   return text.replace(/\r\n?/g, '\n')
 }
 

@@ -57,7 +57,7 @@ import {
 
 const SENT_BYTES_MAX = 25 * 1024 * 1024
 /** Space reserved for the signature of a message that is signed later. */
-const SIGNATURE_BYTES_MAX = 4 * 1024
+export const SIGNATURE_BYTES_MAX = 4 * 1024
 /** Sends may be scheduled from 1 minute to 90 days ahead, with tolerance for transit and clocks. */
 const SCHEDULED_MS_MIN = MINUTE_MS - SECOND_MS
 const SCHEDULED_MS_MAX = 90 * DAY_MS + SECOND_MS
@@ -499,7 +499,10 @@ export function checkSendAt({ clock }: { clock: Clock }, sendAtMs: number | null
 }
 
 /** With a link for several recipients, each could unsubscribe the others. */
-function checkUnsubscribe(input: SendMessage, recipients: string[]): void {
+export function checkUnsubscribe(
+  input: Pick<SendMessage, 'hasUnsubscribe' | 'to' | 'cc' | 'bcc'>,
+  recipients: string[],
+): void {
   if (!input.hasUnsubscribe) return
   const [own, ...others] = new Set(recipients.map(addressKey))
   const other = recipients.find((address) => addressKey(address) !== own)

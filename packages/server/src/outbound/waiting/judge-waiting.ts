@@ -29,19 +29,20 @@ async function readJudged(deps: SendDeps, due: Due): Promise<JudgedMessage> {
 }
 
 /** Returns null if the parser does not find every composed file, as when it runs out of time. */
-async function readFiles(
-  { parser }: SendDeps,
+export async function readFiles(
+  { parser }: Pick<SendDeps, 'parser'>,
   raw: Uint8Array,
   composed: WaitingEnvelope['attachments'],
-): Promise<JudgedMessage['attachments']> {
+) {
   const files = await parser.readAttachments(raw)
   const found = new Set<string>()
   for (const { content } of files) found.add(await hashFile(content))
   if (!composed.every(({ sha256 }) => found.has(sha256))) return null
-  return files.map(({ attachment: { filename, contentType, contentId }, content }) => ({
+  return files.map(({ attachment: { filename, contentType, contentId, isInline }, content }) => ({
     filename,
     contentType,
     contentId,
+    isInline,
     content,
   }))
 }

@@ -136,10 +136,31 @@ async function postpone(deps: SendDeps, waiting: WaitingSend): Promise<void> {
 
 export async function approveHeld(
   deps: SendDeps,
-  { accountId, messageId, approval }: { accountId: string; messageId: string; approval: Approval },
+  {
+    accountId,
+    messageId,
+    approval,
+    allowed,
+  }: {
+    accountId: string
+    messageId: string
+    approval: Approval
+    /** Recipients for whom the inbox gets rules that allow them. */
+    allowed: readonly string[]
+  },
 ): Promise<boolean> {
   const waiting = await findWaiting(deps.db, { accountId, messageId })
-  return waiting !== null && releaseSend(deps, { waiting, approval })
+  if (waiting === null) return false
+  if (allowed.length === 0) return releaseSend(deps, { waiting, approval })
+  const inbox = await findInbox(deps.db, accountId, waiting.inbox_id)
+  if (inbox === null) return false
+  const rules = [...new Set(allowed.map(addressKey))].map((value) => ({
+    value,
+    ruleId: deps.makeId('rul'),
+    auditId: deps.makeId('aud'),
+  }))
+  const allow = { podId: inbox.podId, rules }
+  return releaseSend(deps, { waiting, approval: { ...approval, allow } })
 }
 
 /**
@@ -181,6 +202,7 @@ async function releaseSend(
     throw problem('review_changed', undefined, { fields: { digest: outcome.digest } })
   }
   if (outcome.kind === 'approver_deleted') throw approverDeleted()
+  if (outcome.kind === 'too_many_rules') throw problem('recipient_rule_limit_reached')
   if (outcome.kind === 'too_many_per_hour') {
     return holdDue(deps, due, [tooManyPerHour(outcome.limit)])
   }

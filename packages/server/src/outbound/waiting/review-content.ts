@@ -61,7 +61,7 @@ export function digestOf(content: ReviewContent): string {
 }
 
 /** Returns the same value for messages that differ only in threads or the order of recipients. */
-function equalKeyOf({ threadId: _, inReplyTo: __, ...content }: ReviewContent): string {
+export function equalKeyOf({ threadId: _, inReplyTo: __, ...content }: ReviewContent): string {
   const { to, cc, bcc } = content
   const keyOf = (mailbox: string) => addressKey(bareAddress(mailbox))
   const [toKeys, ccKeys, bccKeys] = [to, cc, bcc].map((list) => list.map(keyOf).sort())

@@ -1,1 +1,2 @@
+export { editHeld, type HeldEdit } from './edit-held.ts'
 export { approveHeld, sendWork } from './release-send.ts'

@@ -33,11 +33,11 @@ export async function keepReviews(
     .where('reviews.message_id', 'in', messageIds)
     .execute()
   for (const row of rows) {
-    const kept: KeptTexts = {
+    const kept = shortened({
       subject: row.subject,
-      bodyText: (row.long_text ?? row.body_text).slice(0, KEPT_LENGTH_MAX),
-      bodyHtml: (row.long_html ?? row.body_html).slice(0, KEPT_LENGTH_MAX),
-    }
+      bodyText: row.long_text ?? row.body_text,
+      bodyHtml: row.long_html ?? row.body_html,
+    })
     const kept_texts = JSON.stringify(kept)
     await tx.query
       .updateTable('reviews')
@@ -52,6 +52,14 @@ export async function keepReviews(
       const end = { status: 'rejected', decidedBy: null, reason: MESSAGE_DELETED } as const
       await endReview(tx, row.id, { ...end, nowMs })
     }
+  }
+}
+
+export function shortened({ subject, bodyText, bodyHtml }: KeptTexts): KeptTexts {
+  return {
+    subject,
+    bodyText: bodyText.slice(0, KEPT_LENGTH_MAX),
+    bodyHtml: bodyHtml.slice(0, KEPT_LENGTH_MAX),
   }
 }
 

@@ -261,11 +261,7 @@ export function bodiesForRow<Content extends Pick<MessageContent, 'body_length'>
 }
 
 /** Short bodies and bodies that are already stored are skipped. */
-export async function insertLongBodies(
-  tx: Tx,
-  rawId: string,
-  content: MessageContent,
-): Promise<void> {
+export async function insertLongBodies(tx: Tx, rawId: string, content: Bodies): Promise<void> {
   const row = longBodyOf(rawId, content)
   if (row === null) return
   await tx.query
@@ -275,7 +271,9 @@ export async function insertLongBodies(
     .execute()
 }
 
-export function longBodyOf(rawId: string, content: MessageContent): NewRow<'long_bodies'> | null {
+type Bodies = Pick<MessageContent, 'body_length' | 'body_text' | 'body_html' | 'extracted_text'>
+
+export function longBodyOf(rawId: string, content: Bodies): NewRow<'long_bodies'> | null {
   if (!isLong(content)) return null
   const { body_text, body_html, extracted_text } = content
   return { raw_id: rawId, body_text, body_html, extracted_text }

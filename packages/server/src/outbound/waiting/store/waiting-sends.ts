@@ -1,6 +1,7 @@
 // Accepted sends that are not queued yet, because they wait for their time, for approval, or both.
 
-import type { EventKind } from '@mailroom/contract/vocabulary.ts'
+import { type EventKind, POLICY_RULES_MAX } from '@mailroom/contract/vocabulary.ts'
+import { lockAccount } from '#accounts/store/accounts.ts'
 import { lockApprover } from '#accounts/store/approvers.ts'
 import { insertAudit, type NewAuditEntry } from '#accounts/store/audit.ts'
 import { insertEvents } from '#events/store/append.ts'
@@ -20,6 +21,8 @@ import {
 import { noteWrittenTo } from '#outbound/send/store/written-to.ts'
 import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
+import { noteAddedRule } from '#policy/store/change-policy.ts'
+import { addRule } from '#policy/store/rules.ts'
 import {
   endReview,
   findDigest,
@@ -92,7 +95,7 @@ async function holdMessage(
   await recordEvent(tx, message, { id: eventId, kind: 'message.held', details, nowMs })
 }
 
-async function recordEvent(
+export async function recordEvent(
   tx: Tx,
   message: MessageIds,
   {
@@ -190,7 +193,13 @@ export async function listScheduled(
   return { messageIds: rows.map(({ message_id }) => message_id), total: Number(total) }
 }
 
-export type Approval = { reviewId: string; approverId: string; digest: string }
+export type Approval = {
+  reviewId: string
+  approverId: string
+  digest: string
+  /** Rules that the approval adds to the inbox. */
+  allow?: { podId: string; rules: readonly AllowRule[] }
+}
 
 export type Release = LimitCheck & {
   messageId: string
@@ -208,6 +217,8 @@ export type ReleaseOutcome =
   | { kind: 'gone' }
   | { kind: 'review_changed'; digest: string }
   | { kind: 'approver_deleted' }
+  /** The account has no room for the rules that the approval adds. */
+  | { kind: 'too_many_rules' }
   | LimitRefusal
 
 /**
@@ -218,6 +229,9 @@ export const releaseWaiting = transaction({
   name: 'releaseWaiting',
   accountOf: ({ accountId, approval }) => approval?.approverId ?? accountId,
   async run(tx: Tx, input: Release): Promise<ReleaseOutcome> {
+    const { accountId, approval, nowMs } = input
+    // Changes of policy lock the account before anything else.
+    const account = approval?.allow === undefined ? null : await lockAccount(tx, accountId)
     // Counters are locked first, as in every transaction that sends.
     const checked = await checkRelease(tx, input)
     await lockSentMessages(tx, [input.messageId])
@@ -225,7 +239,6 @@ export const releaseWaiting = transaction({
     if (waiting === null || waiting.review_id !== (input.approval?.reviewId ?? null)) {
       return { kind: 'gone' }
     }
-    const { accountId, approval, nowMs } = input
     if (approval !== null) {
       const { approverId } = approval
       if (!(await lockApprover(tx, { accountId, approverId }))) return { kind: 'approver_deleted' }
@@ -233,6 +246,10 @@ export const releaseWaiting = transaction({
       if (digest !== approval.digest) return { kind: 'review_changed', digest }
     }
     if (checked.kind !== 'allowed') return checked
+    if (approval?.allow !== undefined && account !== null) {
+      const isAllowed = await allowRecipients(tx, input, { account, allow: approval.allow })
+      if (!isAllowed) return { kind: 'too_many_rules' }
+    }
     if (approval !== null) {
       const decision = { status: 'approved', decidedBy: approval.approverId, reason: null } as const
       await endReview(tx, approval.reviewId, { ...decision, nowMs })
@@ -254,6 +271,30 @@ export const releaseWaiting = transaction({
     }
   },
 })
+
+type AllowRule = { ruleId: string; auditId: string; value: string }
+
+/** Returns false without changes if the account has no room for the rules. */
+async function allowRecipients(
+  tx: Tx,
+  { accountId, inboxId, approval, nowMs }: Release,
+  {
+    account,
+    allow: { podId, rules },
+  }: { account: Row<'accounts'>; allow: NonNullable<Approval['allow']> },
+): Promise<boolean> {
+  if (account.recipient_rule_count + rules.length > POLICY_RULES_MAX) return false
+  const actor = { kind: 'approver', approverId: approval?.approverId ?? '' } as const
+  const scope = { pod_id: podId, inbox_id: inboxId }
+  for (const { ruleId, auditId, value } of rules) {
+    const rule = { id: ruleId, type: 'allow', value, needs_verified: 0 } as const
+    const added = await addRule(tx, 'outbound', { account, scope, rule, nowMs })
+    if (added === null) return false
+    const change = { accountId, actor, nowMs, direction: 'outbound', auditId } as const
+    await noteAddedRule(tx, change, added)
+  }
+  return true
+}
 
 async function queueWaiting(
   tx: Tx,
@@ -294,7 +335,7 @@ async function queueWaiting(
   return dropRawReferences(tx, [message.raw_id])
 }
 
-async function lockWaiting(
+export async function lockWaiting(
   tx: Tx,
   input: { accountId: string; messageId: string },
 ): Promise<WaitingSend | null> {

@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ReviewContent } from '@mailroom/contract/reviews.ts'
+import type { MessageToSend } from '@mailroom/sdk'
+import { untilReadable } from '#test/scenarios/event-world.ts'
+import { countOutcomes, refusal } from '#test/scenarios/outcomes.ts'
+import { digestOf } from '#test/scenarios/review-world.ts'
+import {
+  arrived,
+  fieldOf,
+  openSendingTenant,
+  send,
+  settled,
+} from '#test/scenarios/sending-world.ts'
+import { onEachEngine, opened } from '#test/world.ts'
+
+onEachEngine('an approver who edits held mail', (engine) => {
+  const world = opened(() => openSendingTenant(engine))
+
+  /** An account whose policy holds mail to strangers, and one send of it that is held. */
+  async function held(fields: Partial<MessageToSend> = {}) {
+    const account = await world.newAccount()
+    const approver = await account.client.approvers.create({ name: 'Ann' })
+    const inbox = await account.client.inboxes.create()
+    const asApprover = world.clientWith(approver.token)
+    await asApprover.policy.replace({ outbound: { guards: { newRecipients: 'hold' } } })
+    const by = { ...account, approver, asApprover, inbox }
+    const sent = await send(by, inbox, { to: 'stranger@friend.example', ...fields })
+    assert.ok(sent.hold !== undefined)
+    return { ...by, sent, review: sent.hold }
+  }
+
+  test('sends what was edited and approved, in its thread, and under the same Message-ID', async () => {
+    const files = ['a', 'b'].map((name) => ({
+      filename: `${name}.txt`,
+      contentType: 'text/plain',
+      data: Buffer.from(`file ${name}`),
+    }))
+    const { client, asApprover, approver, sent, review } = await held({
+      cc: ['Cy <cy@friend.example>'],
+      subject: 'The old subject',
+      body: 'The secret plan.',
+      bodyHtml: '<p>The secret plan.</p>',
+      attachments: files,
+      headers: { 'X-Case': '7' },
+    })
+    const edited = await asApprover.reviews.edit(review.id, {
+      digest: review.digest,
+      to: ['Mia <mia@friend.example>'],
+      subject: 'The new subject',
+      body: 'No plan.',
+      removeAttachments: ['b.txt'],
+    })
+    assert.notEqual(edited.digest, review.digest)
+    assert.equal(edited.digest, digestOf(edited.content))
+    assert.deepEqual(
+      edited.reasons.map(({ recipient }) => recipient),
+      ['mia@friend.example', 'cy@friend.example'],
+    )
+    const [version] = edited.versions
+    assert.deepEqual(version?.changed, ['to', 'subject', 'body', 'bodyHtml', 'attachments'])
+    assert.deepEqual([version?.digest, version?.editedBy], [review.digest, approver.id])
+    assert.equal(version?.content.bodyText, 'The secret plan.')
+    assert.equal(digestOf(version?.content as ReviewContent), review.digest)
+    const stale = asApprover.reviews.approve(review.id, { digest: review.digest })
+    assert.equal(await refusal(stale), '409 review_changed')
+    const seen = await client.threads.get(sent.threadId)
+    assert.deepEqual([seen.subject, seen.snippet], ['The new subject', 'No plan.'])
+    await asApprover.reviews.approve(review.id, { digest: edited.digest })
+    const { raw, recipients } = await arrived(world, sent)
+    assert.deepEqual(recipients.toSorted(), ['cy@friend.example', 'mia@friend.example'])
+    const text = raw.toString()
+    assert.equal(fieldOf(raw, 'To'), 'Mia <mia@friend.example>')
+    assert.equal(fieldOf(raw, 'Subject'), 'The new subject')
+    assert.equal(fieldOf(raw, 'X-Case'), '7')
+    assert.match(text, /No plan\./)
+    assert.doesNotMatch(text, /secret plan|b\.txt/)
+    assert.match(text, new RegExp(Buffer.from('file a').toString('base64')))
+    const message = await client.messages.get(sent.messageId)
+    assert.deepEqual([message.bodyText, message.bodyHtml], ['No plan.', ''])
+    assert.deepEqual(
+      message.attachments.map(({ filename }) => filename),
+      ['a.txt'],
+    )
+    await untilReadable(world)
+    const { data } = await client.events.list({ limit: 100 }).page()
+    const told = data.find(({ event }) => event === 'message.review_edited')
+    assert.deepEqual(told?.review?.changed, version?.changed)
+    assert.equal(told?.review?.digest, edited.digest)
+    const audit = (await asApprover.policy.audit({ decision: 'edited' }).page()).data
+    assert.deepEqual(
+      audit.map(({ reviewId, note }) => [reviewId, note]),
+      [[review.id, 'to, subject, body, bodyHtml, attachments']],
+    )
+  })
+
+  test('keeps the quote and the fields of a reply, unless the body is edited', async () => {
+    const by = await held({ subject: 'Plans', body: 'The first.' })
+    const { asApprover, client, inbox, sent } = by
+    const { digest } = by.review
+    await asApprover.reviews.approve(by.review.id, { digest, allowRecipients: true })
+    await settled(by, sent)
+    const to = ['stranger@friend.example', 'new@friend.example']
+    const fields = { threadId: sent.threadId, to, body: 'The second.', subject: undefined }
+    const reply = await send(by, inbox, fields)
+    assert.ok(reply.hold !== undefined)
+    const before = await asApprover.reviews.get(reply.hold.id)
+    assert.match(before.content.bodyText, /The second\.[\s\S]*> The first\./)
+    const removed = await asApprover.reviews.edit(reply.hold.id, {
+      digest: reply.hold.digest,
+      to: 'stranger@friend.example',
+    })
+    assert.deepEqual(removed.reasons, [])
+    assert.equal(removed.content.bodyText, before.content.bodyText)
+    assert.equal(removed.content.inReplyTo, sent.providerMessageId)
+    await asApprover.reviews.approve(reply.hold.id, { digest: removed.digest })
+    const { raw } = await arrived(world, reply)
+    assert.equal(fieldOf(raw, 'In-Reply-To'), sent.providerMessageId)
+    assert.equal(fieldOf(raw, 'References'), sent.providerMessageId)
+    assert.equal(fieldOf(raw, 'Subject'), 'Re: Plans')
+    assert.match(raw.toString(), /> The first\./)
+    assert.equal((await client.threads.get(sent.threadId)).subject, 'Plans')
+  })
+
+  test('leaves the time of a scheduled message as it was', async () => {
+    const sendAt = new Date(world.clock.now() + 3_600_000).toISOString()
+    const { asApprover, client, inbox, review, sent } = await held({ sendAt })
+    const { digest } = review
+    const edited = await asApprover.reviews.edit(review.id, { digest, subject: 'Later' })
+    assert.equal(edited.content.sendAt, sendAt)
+    await asApprover.reviews.approve(review.id, { digest: edited.digest })
+    const { data } = await client.inboxes.scheduled(inbox.id).page()
+    assert.deepEqual(
+      data.map(({ id, subject, scheduledAt }) => [id, subject, scheduledAt]),
+      [[sent.messageId, 'Later', sendAt]],
+    )
+  })
+
+  test('is refused what the policy refuses, and the message stays as it was', async () => {
+    const { asApprover, inbox, review } = await held()
+    const before = await asApprover.reviews.get(review.id)
+    const scope = { inboxId: inbox.id }
+    const rule = { direction: 'outbound', type: 'block', value: 'bad@friend.example' } as const
+    await asApprover.policy.createRule(rule, scope)
+    const { digest } = review
+    const edit = (fields: object) => asApprover.reviews.edit(review.id, { digest, ...fields })
+    assert.equal(await refusal(edit({ to: 'bad@friend.example' })), '403 recipient_not_permitted')
+    assert.equal(await refusal(edit({ bodyHtml: '<p>a</p>' })), '400 bad_request')
+    assert.equal(await refusal(edit({ removeAttachments: ['no.txt'] })), '400 bad_request')
+    const many = Array.from({ length: 51 }, (_, index) => `r${index}@friend.example`)
+    assert.equal(
+      await refusal(edit({ to: many.slice(0, 50), bcc: many.slice(50) })),
+      '400 bad_request',
+    )
+    await edit({ to: 'stranger@friend.example' })
+    assert.deepEqual(await asApprover.reviews.get(review.id), before)
+  })
+
+  test('races approvals, rejections and other edits by the digest: one of them counts', async () => {
+    const { asApprover, sent, review } = await held()
+    const { digest } = review
+    const outcomes = await countOutcomes([
+      ...Array.from({ length: 4 }, (_, index) =>
+        asApprover.reviews.edit(review.id, { digest, subject: `Edit ${index}` }),
+      ),
+      asApprover.reviews.approve(review.id, { digest }),
+    ])
+    assert.equal(outcomes.done, 1, JSON.stringify(outcomes))
+    const now = await asApprover.reviews.get(review.id)
+    if (now.status === 'pending') {
+      assert.equal(now.versions.length, 1)
+      assert.equal(now.digest, digestOf(now.content))
+      await asApprover.reviews.approve(review.id, { digest: now.digest })
+    }
+    const { raw } = await arrived(world, sent)
+    assert.equal(fieldOf(raw, 'Subject'), now.content.subject)
+    const late = asApprover.reviews.edit(review.id, { digest, subject: 'Late' })
+    assert.equal(await refusal(late), '409 review_decided')
+  })
+
+  test('edits long bodies, 20 times at most, without losing a byte of the storage count', async () => {
+    const { asApprover, sent, review, client } = await held({ body: 'x'.repeat(90_000) })
+    let { digest } = review
+    for (let count = 1; count <= 20; count += 1) {
+      const body = count % 2 === 1 ? `Short ${count}.` : `${count}`.repeat(40_000)
+      digest = (await asApprover.reviews.edit(review.id, { digest, body })).digest
+      const { bodyText } = await client.messages.get(sent.messageId)
+      assert.equal(bodyText, body)
+    }
+    const more = asApprover.reviews.edit(review.id, { digest, body: 'More' })
+    assert.equal(await refusal(more), '422 review_limit_reached')
+    assert.equal((await asApprover.reviews.get(review.id)).versions.length, 20)
+  })
+
+  test('and the keys of the account discuss a review, also after its decision', async () => {
+    const { asApprover, approver, client, review } = await held()
+    const hostile = '<script>alert(1)</script>\u202e'
+    const asked = await asApprover.reviews.comment(review.id, { text: ' Why him? ' })
+    assert.deepEqual(asked.author, { kind: 'approver', id: approver.id, name: 'Ann' })
+    await client.reviews.comment(review.id, { text: hostile })
+    await asApprover.reviews.reject(review.id)
+    await client.reviews.comment(review.id, { text: 'Understood.' })
+    const { comments } = await client.reviews.get(review.id)
+    assert.deepEqual(
+      comments.map(({ author, text }) => [author.kind, text]),
+      [
+        ['approver', 'Why him?'],
+        ['key', hostile],
+        ['key', 'Understood.'],
+      ],
+    )
+    await untilReadable(world)
+    const { data } = await client.events.list({ limit: 100 }).page()
+    const told = data.filter(({ event }) => event === 'message.review_commented')
+    assert.deepEqual(
+      told.map(({ review: of }) => of?.comment_id).toSorted(),
+      comments.map(({ id }) => id).toSorted(),
+    )
+    const audit = (await asApprover.policy.audit({ decision: 'commented' }).page()).data
+    assert.equal(audit.length, 3)
+    const other = await world.newAccount()
+    const strange = other.client.reviews.comment(review.id, { text: 'Hello' })
+    assert.equal(await refusal(strange), '404 not_found')
+    for (let count = 4; count <= 100; count += 1) {
+      await client.reviews.comment(review.id, { text: `${count}` })
+    }
+    const full = client.reviews.comment(review.id, { text: 'More' })
+    assert.equal(await refusal(full), '422 review_limit_reached')
+  })
+
+  test('allows the recipients of a message for the future only if asked to', async () => {
+    const { asApprover, client, inbox, review, ...by } = await held({ subject: 'One' })
+    await asApprover.reviews.approve(review.id, { digest: review.digest })
+    const to = 'stranger@friend.example'
+    const second = await send({ ...by, client }, inbox, { to, subject: 'Two' })
+    assert.ok(second.hold !== undefined, 'an approval as such makes nobody known')
+    const { id, digest } = second.hold
+    await asApprover.reviews.approve(id, { digest, allowRecipients: true })
+    const { outbound } = await asApprover.policy.get({ inboxId: inbox.id })
+    assert.deepEqual(
+      outbound.rules.map(({ type, value }) => [type, value]),
+      [['allow', to]],
+    )
+    const third = await send({ ...by, client }, inbox, { to, subject: 'Three' })
+    assert.equal(third.hold, undefined)
+    const changes = (await asApprover.policy.audit({ decision: 'change' }).page()).data
+    assert.ok(changes.some(({ change }) => change?.added.first.some(({ value }) => value === to)))
+  })
+})
