@@ -117,8 +117,11 @@ async function eraseMail(
   // All entries use one pseudonym for the address. Without the key, it reveals nothing.
   const mac = createHmac('sha256', deps.deriveKey('erased-address'))
   const name = mac.update(`${accountId} ${address}`).digest('hex').slice(0, 16)
-  await eraseTexts('auditEntries', `${name}@erased.invalid`)
+  const pseudonym = `${name}@erased.invalid`
+  await eraseTexts('auditEntries', pseudonym)
   await eraseTexts('reviews', null)
+  await eraseTexts('versions', pseudonym)
+  await eraseTexts('comments', pseudonym)
   return true
 }
 

@@ -378,6 +378,8 @@ const TEXTS = {
   auditEntries: { table: 'policy_audit', key: 'id', text: 'details', where: sql`` },
   // Only reviews of removed messages are listed; others are removed with their message.
   reviews: { table: 'reviews', key: 'id', text: 'content', where: sql`and kept_until is not null` },
+  versions: { table: 'reviews', key: 'id', text: 'versions', where: sql`and versions <> '[]'` },
+  comments: { table: 'reviews', key: 'id', text: 'comments', where: sql`and comments <> '[]'` },
 } as const
 
 export type TextsStep = Held & {
@@ -414,7 +416,8 @@ export const eraseTextsStep = transaction({
         : sql`update ${table} set ${text} = ${without} ${row}`
       ).execute(tx.query)
     }
-    await note(tx, held, { [of]: erased })
+    const counted = of === 'versions' || of === 'comments' ? 'reviews' : of
+    await note(tx, held, { [counted]: erased })
     return rows.at(-1)?.row_key ?? null
   },
 })
