@@ -450,6 +450,7 @@ export const reviewOperations = {
       'review_changed',
       'review_decided',
       'review_limit_reached',
+      'recipient_suppressed',
       'recipient_not_permitted',
       'content_not_permitted',
       'payload_too_large',

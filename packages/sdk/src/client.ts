@@ -1,11 +1,9 @@
 // The client of the Mailroom API: a namespace for each resource and a method for each operation,
 // typed by the contract. Runs wherever there is fetch.
 
+import { account, admin, apiKeys, pairing, service, session, stats, usage } from './account.ts'
 import { Api } from './api.ts'
 import {
-  account,
-  admin,
-  apiKeys,
   approvers,
   attachments,
   domains,
@@ -13,20 +11,15 @@ import {
   events,
   inboxes,
   messages,
-  pairing,
   pods,
   policy,
   quarantine,
   reviews,
   sandbox,
   senderRules,
-  service,
-  session,
-  stats,
   suppressions,
   threads,
   unsubscribe,
-  usage,
   webhooks,
 } from './namespaces.ts'
 import { erasures, exports, imports } from './transfers.ts'

@@ -14,6 +14,8 @@ const kinds: Readonly<Record<Event['event'], { tone: Tone; word: string }>> = {
   'message.complained': { tone: 'bad', word: 'Complaint' },
   'message.held': { tone: 'warn', word: 'Held' },
   'message.rejected': { tone: 'bad', word: 'Rejected' },
+  'message.review_edited': { tone: 'info', word: 'Edited' },
+  'message.review_commented': { tone: 'info', word: 'Comment' },
   'attachment.extracted': { tone: 'calm', word: 'Attachment read' },
   'thread.loop_suspected': { tone: 'warn', word: 'Loop' },
   'thread.updated': { tone: 'calm', word: 'Thread changed' },

@@ -2137,7 +2137,7 @@ class ReviewsMethods(Namespace):
         be edited 20 times.
 
         Specific error codes: review_changed, review_decided, review_limit_reached,
-        recipient_not_permitted, content_not_permitted, payload_too_large.
+        recipient_suppressed, recipient_not_permitted, content_not_permitted, payload_too_large.
         """
         return await self._json("reviews.edit", path={"id": review_id}, body={"digest": digest,
             "to": to, "cc": cc, "bcc": bcc, "subject": subject, "body": body, "bodyHtml": body_html,

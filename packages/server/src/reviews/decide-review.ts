@@ -61,8 +61,16 @@ export async function editReview(
   }
   const { messageId, content, reasons } = review
   const approval = { reviewId, approverId, digest }
-  await editHeld(deps, { accountId, messageId, approval, content, reasons, edit })
-  return requirePending(deps, decision)
+  const held = { accountId, messageId, approval, content, reasons, edit }
+  const isHeld = await editHeld(deps, held).catch(async (error) => {
+    // A decision may have removed data during the read.
+    await requirePending(deps, decision)
+    throw error
+  })
+  const edited = await findReview(deps.db, decision)
+  if (edited === null) throw notFound()
+  if (isHeld) return edited
+  throw edited.status === 'pending' ? notFound() : decided(edited)
 }
 
 /** Throws `not_found`, `review_decided`, or `unauthorized` if the approver was deleted. */

@@ -89,24 +89,23 @@ export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
       if (whole === null) throw notFound()
       return whole
     },
-    'reviews.comment': async ({ path, body }, { accountId, actor }) => {
-      const review = await findReview(deps.db, { accountId, reviewId: path.id })
-      const isShown = review?.kept === null || actor.kind === 'approver'
-      if (review === null || !isShown || actor.kind === 'operator') throw notFound()
-      const { makeId, clock } = deps
-      const comment = await deps.db.write(insertComment, {
-        accountId,
-        reviewId: review.id,
-        actor,
-        text: body.text,
-        ids: { comment: makeId('cmt'), event: makeId('evt'), audit: makeId('aud') },
-        nowMs: clock.now(),
-      })
-      if (comment === 'not_found') throw notFound()
-      if (comment === 'limit_reached') throw problem('review_limit_reached')
-      deps.wakeEvents()
-      return comment
-    },
+    'reviews.comment': commentHandler(deps),
+  }
+}
+
+function commentHandler(deps: Deps): Handlers['reviews.comment'] {
+  return async ({ path, body: { text } }, { accountId, actor }) => {
+    const review = await findReview(deps.db, { accountId, reviewId: path.id })
+    const isShown = review?.kept === null || actor.kind === 'approver'
+    if (review === null || !isShown || actor.kind === 'operator') throw notFound()
+    const { makeId, clock } = deps
+    const ids = { comment: makeId('cmt'), event: makeId('evt'), audit: makeId('aud') }
+    const written = { accountId, reviewId: review.id, actor, text, ids, nowMs: clock.now() }
+    const comment = await deps.db.write(insertComment, written)
+    if (comment === 'not_found') throw notFound()
+    if (comment === 'limit_reached') throw problem('review_limit_reached')
+    deps.wakeEvents()
+    return comment
   }
 }
 

@@ -21,9 +21,10 @@ import {
   withLineFeeds,
 } from '#outbound/send/compose-send.ts'
 import { checkSize, checkUnsubscribe, SIGNATURE_BYTES_MAX } from '#outbound/send/send-message.ts'
-import { storageFull } from '#outbound/send/send-refusal.ts'
+import { refusalOf, storageFull } from '#outbound/send/send-refusal.ts'
 import { type SendDeps, sentRaw } from '#outbound/send/sender.ts'
 import { hopMarkOf } from '#outbound/send/store/loop-marks.ts'
+import { findSuppressed } from '#outbound/suppressions/store/suppressions.ts'
 import { unsubscribeUrl } from '#outbound/unsubscribe/unsubscribe.ts'
 import { type EditOutcome, editWaiting } from '#outbound/waiting/store/edit-waiting.ts'
 import {
@@ -100,6 +101,11 @@ export async function editHeld(
   const before = { ...content, subject, bodyText, bodyHtml }
   const changed = changedFields(before, edited.content)
   if (changed.length === 0) return true
+  const suppressed = await findSuppressed(deps.db, accountId, edited.recipients.map(addressKey))
+  if (suppressed !== null) {
+    const { type, address } = suppressed
+    throw refusalOf(deps, { kind: 'suppressed', type, address })
+  }
   const judged = await judge(deps, held, edited)
   const perHour = reasons.filter(({ guard }) => guard === 'maxPerHour')
   const outcome = await store(deps, held, {
@@ -192,18 +198,29 @@ async function filesOf(
   }
   if (reviewed.length === 0) return []
   const files = await readFiles(deps, await readRawBytes(deps, message.rawId), reviewed)
-  if (files === null) {
-    const text = 'The files of the message could not be read in time.'
-    throw problem('service_unavailable', text, { retryAfterSeconds: RETRY_AFTER_SECONDS })
-  }
+  if (files === null) throw unreadFiles()
   const calendar = reviewed.findIndex(({ contentType }) => CALENDAR.test(contentType))
-  return reviewed.flatMap(({ filename, contentType, contentId }, index) => {
-    const file = files[index]
-    if (file === undefined || removed.includes(filename)) return []
+  const paired = reviewed.map(({ filename, contentType, contentId, sha256 }, index) => {
+    // Each file is taken once, because two may have the same content.
+    const at = files.findIndex((one) => one.sha256 === sha256)
+    const [file] = at < 0 ? [] : files.splice(at, 1)
+    if (file === undefined) throw unreadFiles()
     const { content, isInline } = file
-    const isAlternative = index === calendar
-    return [{ filename, contentType, contentId, content, isInline, isAlternative }]
+    return {
+      filename,
+      contentType,
+      contentId,
+      content,
+      isInline,
+      isAlternative: index === calendar,
+    }
   })
+  return paired.filter(({ filename }) => !removed.includes(filename))
+}
+
+function unreadFiles() {
+  const text = 'The files of the message could not be read in time.'
+  return problem('service_unavailable', text, { retryAfterSeconds: RETRY_AFTER_SECONDS })
 }
 
 const RETRY_AFTER_SECONDS = 5
@@ -235,7 +252,7 @@ async function judge(deps: SendDeps, held: Held, edited: Edited): Promise<HoldRe
       ...{ to, cc, bcc, replyTo: message.replyTo, names, subject, text, html, headers },
       attachments,
       threadId: envelope.isReply ? message.threadId : null,
-      forwardedThreadId: null,
+      forwardedThreadId: envelope.forwardedThreadId ?? null,
     }),
   })
   if (judgement?.decision === 'reject') {
@@ -246,13 +263,11 @@ async function judge(deps: SendDeps, held: Held, edited: Edited): Promise<HoldRe
 
 async function store(
   deps: SendDeps,
-  { inbox, message, envelope }: Held,
+  held: Held,
   {
-    approval,
     edited,
-    changed,
-    before,
     reasons,
+    ...edit
   }: {
     approval: Approval
     edited: Edited
@@ -261,25 +276,14 @@ async function store(
     reasons: HoldReason[]
   },
 ): Promise<EditOutcome> {
+  const { inbox, message, envelope } = held
   const { accountId, id: inboxId } = inbox
-  const { outgoing, ownText, to, cc, bcc, names, recipients, content } = edited
-  const [address = ''] = recipients
-  const messageId = message.id
-  const composed = await composeMessage({
-    ...outgoing,
-    messageId: message.rfcMessageId ?? '',
-    dateMs: message.createdAtMs,
-    hopMark: hopMarkOf(deps, inboxId),
-    unsubscribeUrl: envelope.hasUnsubscribe
-      ? unsubscribeUrl(deps, { accountId, address, messageId })
-      : null,
-  })
-  const { raw } = composed
+  const { outgoing, recipients, content } = edited
+  const { raw, ...composed } = await composeRaw(deps, held, edited)
   checkSize(raw.length + SIGNATURE_BYTES_MAX)
   if (await deps.storageQuota.isFull(accountId)) throw storageFull(deps)
   const hasFiles = outgoing.attachments.length > 0
   const attachments = hasFiles ? (await deps.parser.parse(raw)).attachments : []
-  const { text, html, subject } = outgoing
   const { subject: _, bodyText: __, bodyHtml: ___, ...stored } = content
   const needsSmtpUtf8 = composed.needsSmtpUtf8 || recipients.some(isInternational)
   const nowMs = deps.clock.now()
@@ -288,22 +292,11 @@ async function store(
       deps.db.write(editWaiting, {
         accountId,
         inboxId,
-        messageId,
-        approval,
+        messageId: message.id,
+        ...edit,
         raw: sentRaw(row, inbox, nowMs),
-        message: {
-          to_addr: to[0] ?? '',
-          to_addrs: JSON.stringify(to),
-          cc: JSON.stringify(cc),
-          bcc: bcc.length === 0 ? null : JSON.stringify(bcc),
-          recipient_names: namesColumn(names),
-          subject,
-          body_length: text.length + html.length,
-          body_text: text,
-          body_html: html,
-          extracted_text: ownText === text ? null : ownText,
-          attachments: JSON.stringify(attachments),
-        },
+        message: { ...columnsOf(edited), attachments: JSON.stringify(attachments) },
+        filenames: attachments.map(({ filename }) => filename),
         envelope: JSON.stringify({
           ...envelope,
           recipients,
@@ -316,12 +309,40 @@ async function store(
           content: JSON.stringify(stored),
           reasons: JSON.stringify(reasons),
         },
-        before,
-        changed,
         eventId: deps.makeId('evt'),
         auditId: deps.makeId('aud'),
         nowMs,
       }),
     isKept: ({ kind }) => kind === 'edited',
   })
+}
+
+function composeRaw(deps: SendDeps, { inbox, message, envelope }: Held, edited: Edited) {
+  const { accountId, id: inboxId } = inbox
+  const [address = ''] = edited.recipients
+  const messageId = message.id
+  return composeMessage({
+    ...edited.outgoing,
+    messageId: message.rfcMessageId ?? '',
+    dateMs: message.createdAtMs,
+    hopMark: hopMarkOf(deps, inboxId),
+    unsubscribeUrl: envelope.hasUnsubscribe
+      ? unsubscribeUrl(deps, { accountId, address, messageId })
+      : null,
+  })
+}
+
+function columnsOf({ outgoing: { subject, text, html }, ownText, to, cc, bcc, names }: Edited) {
+  return {
+    to_addr: to[0] ?? '',
+    to_addrs: JSON.stringify(to),
+    cc: JSON.stringify(cc),
+    bcc: bcc.length === 0 ? null : JSON.stringify(bcc),
+    recipient_names: namesColumn(names),
+    subject,
+    body_length: text.length + html.length,
+    body_text: text,
+    body_html: html,
+    extracted_text: ownText === text ? null : ownText,
+  }
 }

@@ -34,17 +34,16 @@ export async function readFiles(
   raw: Uint8Array,
   composed: WaitingEnvelope['attachments'],
 ) {
-  const files = await parser.readAttachments(raw)
-  const found = new Set<string>()
-  for (const { content } of files) found.add(await hashFile(content))
-  if (!composed.every(({ sha256 }) => found.has(sha256))) return null
-  return files.map(({ attachment: { filename, contentType, contentId, isInline }, content }) => ({
-    filename,
-    contentType,
-    contentId,
-    isInline,
-    content,
-  }))
+  const parsed = await parser.readAttachments(raw)
+  const files = await Promise.all(
+    parsed.map(async ({ attachment, content }) => {
+      const { filename, contentType, contentId, isInline } = attachment
+      const sha256 = await hashFile(content)
+      return { filename, contentType, contentId, isInline, content, sha256 }
+    }),
+  )
+  const found = new Set(files.map(({ sha256 }) => sha256))
+  return composed.every(({ sha256 }) => found.has(sha256)) ? files : null
 }
 
 async function readWhole(deps: SendDeps, { inbox, messageId }: Due): Promise<Message> {

@@ -97,13 +97,14 @@ export async function removeMessages(
   const changes = await changeLists(tx, inbox, { messages: listed, isBack: false })
   const sent = removed.filter(({ direction }) => direction === 'outbound')
   const sentIds = sent.map(({ id }) => id)
-  if (isErasure) await removeReviews(tx, sentIds)
-  else await keepReviews(tx, { messageIds: sentIds, nowMs })
+  const versionBytes = isErasure
+    ? await removeReviews(tx, sentIds)
+    : await keepReviews(tx, { messageIds: sentIds, nowMs })
   if (sent.length > 0) await removeSent(tx, sentIds)
   const removedIds = removed.map(({ id }) => id)
   await tx.query.deleteFrom('message_labels').where('message_id', 'in', removedIds).execute()
-  const textBytes = await removeAttachmentTexts(tx, removedIds)
-  changes.stored_bytes = -removed.reduce((sum, { size_bytes }) => sum + size_bytes, textBytes)
+  const otherBytes = versionBytes + (await removeAttachmentTexts(tx, removedIds))
+  changes.stored_bytes = -removed.reduce((sum, { size_bytes }) => sum + size_bytes, otherBytes)
   await tx.query.deleteFrom('messages').where('id', 'in', removedIds).execute()
   await tx.query
     .insertInto('removed_messages')

@@ -11,12 +11,15 @@ import { endReview } from './pending-reviews.ts'
 const KEPT_LENGTH_MAX = 256 * 1024
 const MESSAGE_DELETED = 'message_deleted'
 
-/** Must be called before messages are removed. Pending reviews end without a send. */
+/**
+ * Must be called before messages are removed. Pending reviews end without a send. Returns the bytes
+ * of former versions, which are no longer part of the storage of the inbox.
+ */
 export async function keepReviews(
   tx: Tx,
   { messageIds, nowMs }: { messageIds: readonly string[]; nowMs: number },
-): Promise<void> {
-  if (messageIds.length === 0) return
+): Promise<number> {
+  if (messageIds.length === 0) return 0
   const rows = await tx.query
     .selectFrom('reviews')
     .innerJoin('messages', 'messages.id', 'reviews.message_id')
@@ -24,6 +27,7 @@ export async function keepReviews(
     .select([
       'reviews.id',
       'reviews.decided_at',
+      'reviews.kept_bytes',
       'messages.subject',
       'messages.body_text',
       'messages.body_html',
@@ -43,7 +47,7 @@ export async function keepReviews(
       .updateTable('reviews')
       .set({
         kept_texts,
-        kept_bytes: Buffer.byteLength(kept_texts),
+        kept_bytes: Number(row.kept_bytes) + Buffer.byteLength(kept_texts),
         kept_until: (row.decided_at ?? nowMs) + AUDIT_MS,
       })
       .where('id', '=', row.id)
@@ -53,6 +57,11 @@ export async function keepReviews(
       await endReview(tx, row.id, { ...end, nowMs })
     }
   }
+  return sizeOf(rows)
+}
+
+function sizeOf(reviews: readonly { kept_bytes: number }[]): number {
+  return reviews.reduce((sum, { kept_bytes }) => sum + Number(kept_bytes), 0)
 }
 
 export function shortened({ subject, bodyText, bodyHtml }: KeptTexts): KeptTexts {
@@ -63,9 +72,11 @@ export function shortened({ subject, bodyText, bodyHtml }: KeptTexts): KeptTexts
   }
 }
 
-export async function removeReviews(tx: Tx, messageIds: readonly string[]): Promise<void> {
-  if (messageIds.length === 0) return
-  await tx.query.deleteFrom('reviews').where('message_id', 'in', messageIds).execute()
+/** Returns the bytes of former versions. */
+export async function removeReviews(tx: Tx, messageIds: readonly string[]): Promise<number> {
+  if (messageIds.length === 0) return 0
+  const removed = tx.query.deleteFrom('reviews').where('message_id', 'in', messageIds)
+  return sizeOf(await removed.returning('kept_bytes').execute())
 }
 
 /** Removes a batch of expired reviews and returns their number. */

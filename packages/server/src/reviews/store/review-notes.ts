@@ -40,17 +40,22 @@ type Replacement = {
   nowMs: number
 }
 
-/** Also adds an entry to the audit, and news for the approvers, because their links have ended. */
+/**
+ * Also adds an entry to the audit, and news for the approvers, because their links have ended. The
+ * caller adds `addedBytes` to the storage of the inbox.
+ */
 export async function replaceVersion(
   tx: Tx,
   { approval, review, before, changed, auditId, nowMs }: Replacement,
 ): Promise<
-  { kind: 'replaced' } | { kind: 'review_changed'; digest: string } | { kind: 'limit_reached' }
+  | { kind: 'replaced'; addedBytes: number }
+  | { kind: 'review_changed'; digest: string }
+  | { kind: 'limit_reached' }
 > {
   const { reviewId, approverId } = approval
   const old = await tx.query
     .selectFrom('reviews')
-    .select(['digest', 'versions', 'account_id', 'inbox_id', 'message_id'])
+    .select(['digest', 'versions', 'kept_bytes', 'account_id', 'inbox_id', 'message_id'])
     .where('id', '=', reviewId)
     .executeTakeFirstOrThrow()
   const { digest } = old
@@ -60,9 +65,11 @@ export async function replaceVersion(
   const content = { ...before, ...shortened(before) }
   const editedAt = new Date(nowMs).toISOString()
   versions.push({ content, digest, changed, editedBy: approverId, editedAt })
+  const kept = JSON.stringify(versions)
+  const kept_bytes = Buffer.byteLength(kept)
   await tx.query
     .updateTable('reviews')
-    .set({ ...review, versions: JSON.stringify(versions) })
+    .set({ ...review, versions: kept, kept_bytes })
     .where('id', '=', reviewId)
     .execute()
   await tx.query
@@ -83,7 +90,7 @@ export async function replaceVersion(
       createdAtMs: nowMs,
     },
   ])
-  return { kind: 'replaced' }
+  return { kind: 'replaced', addedBytes: kept_bytes - Number(old.kept_bytes) }
 }
 
 export const insertComment = transaction({

@@ -72,6 +72,16 @@ export async function readAttachedText(
   return text.slice(0, lengthMax)
 }
 
+/** Removes the texts of files that a message no longer has, and returns the storage they used. */
+export async function removeOtherTexts(
+  tx: Tx,
+  { messageId, filenames }: { messageId: string; filenames: readonly string[] },
+): Promise<number> {
+  const texts = tx.query.deleteFrom('attachment_texts').where('message_id', '=', messageId)
+  const other = filenames.length === 0 ? texts : texts.where('filename', 'not in', filenames)
+  return sizeOf(await other.returning('stored_bytes').execute())
+}
+
 /** Removes the texts and their mentions, and returns the storage that they used. */
 export async function removeAttachmentTexts(
   tx: Tx,
@@ -89,5 +99,9 @@ export async function removeAttachmentTexts(
     .where('message_id', 'in', messageIds)
     .returning('stored_bytes')
     .execute()
+  return sizeOf(removed)
+}
+
+function sizeOf(removed: readonly Pick<Row<'attachment_texts'>, 'stored_bytes'>[]): number {
   return removed.reduce((sum, { stored_bytes }) => sum + Number(stored_bytes), 0)
 }

@@ -1,6 +1,7 @@
 import type { ReviewContent } from '@mailroom/contract/reviews.ts'
 import type { ReviewField } from '@mailroom/contract/vocabulary.ts'
 import { lockApprover } from '#accounts/store/approvers.ts'
+import { removeOtherTexts } from '#mailbox/attachments/store/texts.ts'
 import { dropRawReferences } from '#mailbox/messages/store/raw-messages.ts'
 import {
   bodiesForRow,
@@ -14,6 +15,7 @@ import { lockSentMessages } from '#outbound/deliveries/store/settle.ts'
 import { lockCounters } from '#outbound/send/store/check-send.ts'
 import { transaction } from '#platform/db/db.ts'
 import { type EditedReview, replaceVersion } from '#reviews/store/review-notes.ts'
+import { changeSearch } from '#search/store/search-index.ts'
 import type { NewRow, Row, Tx } from '#store/tables.ts'
 import { type Approval, lockWaiting, recordEvent } from './waiting-sends.ts'
 
@@ -45,6 +47,7 @@ type Edit = {
     | 'attachments'
   > &
     Pick<Row<'messages'>, 'to_addr' | 'to_addrs'>
+  filenames: readonly string[]
   /** JSON of the new `WaitingEnvelope`. */
   envelope: string
   review: EditedReview
@@ -74,7 +77,9 @@ export const editWaiting = transaction({
       .set({ envelope: input.envelope })
       .where('message_id', '=', messageId)
       .execute()
-    const blobIds = await replaceMessage(tx, input, message.thread_id)
+    const { thread_id: threadId } = message
+    const { addedBytes } = replaced
+    const blobIds = await replaceMessage(tx, input, { threadId, addedBytes })
     const details = {
       review: { id: reviewId, status: 'pending', reason: null, digest: review.digest, changed },
     }
@@ -86,13 +91,14 @@ export const editWaiting = transaction({
 
 async function replaceMessage(
   tx: Tx,
-  { messageId, inboxId, raw, message }: Edit,
-  threadId: string,
+  { messageId, inboxId, raw, message, filenames }: Edit,
+  { threadId, addedBytes }: { threadId: string; addedBytes: number },
 ): Promise<string[]> {
   const old = await tx.query
     .selectFrom('messages')
     .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
-    .select(['messages.raw_id', 'raw_messages.size_bytes'])
+    .select(['messages.raw_id', 'messages.arrival', 'messages.is_trashed'])
+    .select('raw_messages.size_bytes')
     .where('messages.id', '=', messageId)
     .executeTakeFirstOrThrow()
   await tx.query
@@ -113,7 +119,13 @@ async function replaceMessage(
     .where('message_count', '=', 1)
     .execute()
   await renewSummaries(tx, [threadId])
-  const stored_bytes = raw.size_bytes - old.size_bytes
+  const removedBytes = old.size_bytes + (await removeOtherTexts(tx, { messageId, filenames }))
+  const stored_bytes = raw.size_bytes + addedBytes - removedBytes
   await changeInboxes(tx, { counters: [{ ...NO_CHANGE, inbox_id: inboxId, stored_bytes }] })
+  if (old.is_trashed === 0) {
+    const change = { inboxId, arrivals: [old.arrival] }
+    await changeSearch(tx, { ...change, isBack: false })
+    await changeSearch(tx, { ...change, isBack: true })
+  }
   return dropRawReferences(tx, [old.raw_id])
 }

@@ -287,7 +287,8 @@ async function allowRecipients(
   const actor = { kind: 'approver', approverId: approval?.approverId ?? '' } as const
   const scope = { pod_id: podId, inbox_id: inboxId }
   for (const { ruleId, auditId, value } of rules) {
-    const rule = { id: ruleId, type: 'allow', value, needs_verified: 0 } as const
+    const terms = { needs_verified: 0, expires_at: null, note: null }
+    const rule = { id: ruleId, type: 'allow', value, ...terms } as const
     const added = await addRule(tx, 'outbound', { account, scope, rule, nowMs })
     if (added === null) return false
     const change = { accountId, actor, nowMs, direction: 'outbound', auditId } as const
