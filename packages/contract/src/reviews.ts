@@ -462,7 +462,7 @@ export const reviewOperations = {
     tag: 'Reviews',
     summary: 'Comment on a review.',
     notes:
-      'Approvers and API keys can comment, also after the decision. The event message.review_commented reports the comment. A review has at most 100 comments.',
+      'Approvers and API keys can comment, before and after the decision. The event message.review_commented reports the comment. A review has at most 100 comments.',
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters,

@@ -41,6 +41,10 @@ const review: Review = {
   isMessageDeleted: false,
 }
 
+/** The digest of the review once its body is edited. */
+const EDITED = 'v2:23fe0beb1e7a4ab35bcaeb6cd62838c158017f51a0fd96bf93d083b47567e0d4'
+const EDITED_BODY = 'Here is our offer, without the discount.'
+
 const comment: ReviewComment = {
   id: 'cmt_01m8ngpm3ze00bh5x0v1tq6j2c',
   author: { kind: 'approver', id: 'apr_01m8ngm8cpe009d3rqqk776f1d', name: 'Bob' },
@@ -144,9 +148,10 @@ export const reviewExamples = {
   },
   'reviews.approve': {
     path: { id: 'hld_01m8ngm9q2e008z0981n437040' },
-    body: { digest: 'v2:3915992930811ad70d91bf48e973d1978ec4e7ab5f289019a67c8b1b81c35a88' },
+    body: { digest: EDITED },
     response: {
       ...review,
+      digest: EDITED,
       status: 'approved',
       decidedAt: '2026-11-30T06:02:15.512Z',
       decidedBy: 'apr_01m8ngm8cpe009d3rqqk776f1d',
@@ -204,14 +209,19 @@ export const reviewExamples = {
   },
   'reviews.edit': {
     path: { id: 'hld_01m8ngm9q2e008z0981n437040' },
-    body: {
-      digest: 'v2:3915992930811ad70d91bf48e973d1978ec4e7ab5f289019a67c8b1b81c35a88',
-      body: 'Here is our offer, without the discount.',
-    },
+    body: { digest: review.digest, body: EDITED_BODY },
     response: {
       ...whole,
-      digest: 'v2:7d1f0c9c5b1d8a0a4f5e2c7d3f94bb9b1ad15e6f0c0a7b6fd8d7a40c61bd0e55',
-      content: { ...whole.content, bodyText: 'Here is our offer, without the discount.' },
+      digest: EDITED,
+      content: { ...whole.content, bodyText: EDITED_BODY },
+      thread: {
+        ...whole.thread,
+        data: whole.thread.data.map((message) => ({
+          ...message,
+          bodyText: EDITED_BODY,
+          extractedText: EDITED_BODY,
+        })),
+      },
       versions: [
         {
           content: whole.content,
@@ -225,6 +235,7 @@ export const reviewExamples = {
   },
   'reviews.comment': {
     path: { id: 'hld_01m8ngm9q2e008z0981n437040' },
+    as: 'approver',
     body: { text: comment.text },
     response: comment,
   },

@@ -2151,7 +2151,7 @@ class ReviewsMethods(Namespace):
     ) -> ReviewComment:
         """Comment on a review.
 
-        Approvers and API keys can comment, also after the decision. The event
+        Approvers and API keys can comment, before and after the decision. The event
         message.review_commented reports the comment. A review has at most 100 comments.
 
         Specific error codes: review_limit_reached.

@@ -287,7 +287,8 @@ suite('the examples of the contract, told as one story', () => {
     await tellAll('approvers.list', 'policy.get', 'policy.replace', 'policy.createRule')
     await tellAll('policy.deleteRule', 'policy.setMode')
     await held('Offer')
-    await tellAll('policy.audit', 'reviews.list', 'reviews.get')
+    await tellAll('policy.audit', 'reviews.list')
+    await tellAll('reviews.comment', 'reviews.get')
     world.clock.advance(2 * MINUTE_MS)
     story.means(pathOf('reviews.showLinked').token, await linkToBob())
     await tellAll('reviews.showLinked', 'reviews.bodyLinked')
@@ -299,7 +300,7 @@ suite('the examples of the contract, told as one story', () => {
     }
     story.means(items[0].id, third.id)
     story.means(items[0].digest, third.digest)
-    await tellAll('reviews.approve', 'reviews.approveMany')
+    await tellAll('reviews.edit', 'reviews.approve', 'reviews.approveMany')
     for (const id of ['reviews.approveLinked', 'reviews.rejectLinked'] as const) {
       world.mta.transactions.length = 0
       await client.inboxes.send(inbox.id, { to: `${id}@partner.example`, subject: id, body: 'x' })

@@ -133,7 +133,10 @@ onEachEngine('held mail', (engine) => {
     }
     const held = await hold(by, fields)
     for (const client of [by.client, by.asApprover]) {
-      const { content, thread, display, ...review } = await client.reviews.get(held.reviewId)
+      const { content, thread, display, versions, comments, ...review } = await client.reviews.get(
+        held.reviewId,
+      )
+      assert.deepEqual([versions, comments], [[], []])
       assert.deepEqual([review.status, review.digest], ['pending', held.digest])
       assert.deepEqual(review.bcc, ['dora@friend.example'])
       assert.deepEqual(content.headers, { 'X-Case': '7' })
