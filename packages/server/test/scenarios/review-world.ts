@@ -91,7 +91,9 @@ function sorted(value: unknown): unknown {
 
 /** The account's review, as its key sees it. */
 export async function reviewOf(client: Mailroom, { reviewId }: Held): Promise<Review> {
-  const { content, thread, display: _, ...review } = await client.reviews.get(reviewId)
+  const whole = await client.reviews.get(reviewId)
+  const { content, thread, display: _, versions, comments, ...review } = whole
+  assert.deepEqual([versions, comments], [[], []])
   assert.equal(review.digest, digestOf(content))
   assert.ok(thread.data.some(({ id }) => id === review.messageId))
   return review
