@@ -44,6 +44,8 @@ test('a draft is written, shown, changed with its ETag, gets and loses files, an
     attachments.map(({ filename }) => filename),
     ['a.txt', 'b.txt'],
   )
+  const withFiles = await world.good('drafts', 'get', made.id)
+  assert.match(withFiles, new RegExp(`^attachments\\.1\\.id\t${attachments[1]?.id}$`, 'm'))
   const less = await world.json<Draft>('drafts', 'detach', made.id, attachments[0]?.id ?? '')
   assert.deepEqual(less.attachments, attachments.slice(1))
 

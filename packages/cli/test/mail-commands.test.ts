@@ -57,6 +57,12 @@ test('an inbox is created, listed, read, changed and deleted, by its id or its a
   assert.equal((await world.run(['inbox', 'get', other.id])).code, 4)
 })
 
+test('the fields of nested objects are printed with the path to them', async () => {
+  const limits = await world.good('inbox', 'limits', inbox.address)
+  const { sendsPerDay } = await world.client.inboxes.limits(inbox.id)
+  assert.ok(limits.includes(`sendsPerDay.limit\t${sendsPerDay.limit}\n`))
+})
+
 test('a message is sent once under its key, which is shown, and to all its recipients', async () => {
   const file = join(world.home, 'report.csv')
   await writeFile(file, 'a,b\n1,2\n')
@@ -327,7 +333,9 @@ test('quarantined mail is listed, released and deleted', async () => {
   const kept: { id: string }[] = []
   for (const subject of ['one', 'two']) {
     const args = ['--from', 'x@spam.example', '--to', inbox.address, '--subject', subject]
-    await world.good('sandbox', 'inject', ...args, '--text', 'Buy.')
+    const injected = await world.run(['sandbox', 'inject', ...args, '--text', 'Buy.'])
+    assert.deepEqual([injected.code, injected.stdout], [0, ''])
+    assert.match(injected.stderr, /^No inbox received the message\. .*"mailroom quarantine list"/)
     kept.push(...(await world.json<Page<{ id: string }>>('quarantine', 'list')).data.slice(0, 1))
   }
   const [one, two] = kept.map(({ id }) => id)

@@ -121,7 +121,9 @@ test('the oldest unread threads of an inbox are claimed', async () => {
   )
   const row = await world.good(...claim, '--lease-seconds', '60')
   assert.match(row, /^thr_\S+\t1\t\S+\tmrl_\S+\tThird\n$/)
-  assert.equal(await world.good(...claim, '--lease-seconds', '60'), '')
+  const none = await world.run([...claim, '--lease-seconds', '60'])
+  assert.deepEqual([none.code, none.stdout], [0, ''])
+  assert.equal(none.stderr, 'No unread thread is free to claim.\n')
 })
 
 test('work runs a command for each thread, and what fails is left for the next', async () => {

@@ -47,7 +47,9 @@ export async function injectMail(options: InjectOptions): Promise<void> {
       : await client.sandbox.receiveRaw(await readPathOrInput(raw), { from, to })
   if (options.json) return output.json(received)
   const columns = ['id', 'threadId', 'toAddr', 'subject']
-  show(output, { kind: 'list', columns }, received)
+  const none =
+    'No inbox received the message. A policy may have quarantined it: "mailroom quarantine list".'
+  show(output, { kind: 'list', columns, none }, received)
 }
 
 async function mailOf({ from = '', to = [], subject = '', ...options }: InjectOptions) {

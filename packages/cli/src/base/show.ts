@@ -27,6 +27,8 @@ export type Shown =
 type Columns = {
   readonly columns: readonly string[]
   readonly optional?: readonly string[]
+  /** Printed if there are no rows, also in a pipe. */
+  readonly none?: string
 }
 
 export function show(output: Output, shown: Shown | undefined, body: unknown): void {
@@ -60,8 +62,13 @@ const ID = /^(id|leaseToken)$|(?<!client)Id$|_id$|\.id$/
 /** Other columns that are never truncated. */
 const WHOLE = /^(status|type|plan|date)$|(At|_at|Count|Read|Threads|Bytes|last4)$/
 
-function showList(output: Output, { columns: all, optional = [] }: Columns, answer: Fields): void {
+function showList(output: Output, shown: Columns, answer: Fields): void {
+  const { columns: all, optional = [], none } = shown
   const rows = listOf(answer.data)
+  if (rows.length === 0 && none !== undefined) {
+    output.note(none)
+    return
+  }
   const cellsOf = (names: readonly string[]) =>
     rows.map((row) => names.map((name) => listCellOf(output, at(row, name))))
   if (!output.isTerminal) {
@@ -188,14 +195,34 @@ function noteRest(output: Output, answer: Fields): void {
 }
 
 export function showItem(output: Output, item: Fields): void {
-  const pairs = Object.entries(item).flatMap(([name, value]): [string, string][] => {
-    const isShown = typeof value !== 'object' || value === null || isPlainList(value)
-    return isShown ? [[name, cellOf(output, value)]] : []
-  })
-  output.write(formatPairs(pairs, output))
+  output.write(formatPairs(pairsOf(output, item), output))
   for (const name of ['token', 'secret', 'webhookSecret']) {
     if (name in item) output.note(`The ${name} is shown only once.`)
   }
+}
+
+/** Fields of objects and entries of lists have the path to them as their name: `hold.reasons.0`. */
+function pairsOf(output: Output, fields: object, path = ''): [string, string][] {
+  return Object.entries(fields).flatMap(([key, value]) => {
+    const name = `${path}${key}`
+    const isPlain = typeof value !== 'object' || value === null || isPlainList(value)
+    if (isPlain) return [[name, cellOf(output, value)]]
+    if (isMailboxes(value)) return [[name, value.map(mailboxText).join(', ')]]
+    return pairsOf(output, value, `${name}.`)
+  })
+}
+
+type Mailbox = { readonly name: string | null; readonly address: string }
+
+function isMailboxes(value: object): value is Mailbox[] {
+  return (
+    Array.isArray(value) &&
+    value.every((one) => Object.keys(recordOf(one)).sort().join() === 'address,name')
+  )
+}
+
+function mailboxText({ name, address }: Mailbox): string {
+  return name === null ? address : `${name} <${address}>`
 }
 
 const FOUND_SHOWN = ['createdAt', 'fromAddr', 'subject', 'messageId']
@@ -396,13 +423,14 @@ function scopeOf({ podId, inboxId }: Fields): string {
 }
 
 /** Shows everything that will be sent, because approvers rely on it. */
-function showReview(output: Output, { content, display, thread, equal, ...review }: Fields): void {
-  showItem(output, review)
+function showReview(output: Output, review: Fields): void {
+  const { content, display, thread, equal, reasons, ...others } = review
+  showItem(output, others)
   const { replyTo, inReplyTo, headers, attachments, bodyText, bodyHtml } = recordOf(content)
   const { sendAt, unsubscribe, isAutomatic } = recordOf(content)
   const { isWhole, blockedImages, blockedStyles, hidden, invisible, unshown } = recordOf(display)
   const pairs: [string, string][] = [
-    ...listOf(review.reasons).map(({ guard, detail }): [string, string] => [
+    ...listOf(reasons).map(({ guard, detail }): [string, string] => [
       'reason',
       `${guard}: ${detail}`,
     ]),

@@ -47,7 +47,10 @@ export const mailGroups: readonly Group[] = [
       {
         name: 'claim',
         operation: 'inboxes.claimThreads',
-        shown: list('threadId fence expiresAt leaseToken thread.subject'),
+        shown: {
+          ...list('threadId fence expiresAt leaseToken thread.subject'),
+          none: 'No unread thread is free to claim.',
+        },
         isOfInbox: true,
       },
       {
