@@ -81,6 +81,8 @@ export async function serve(): Promise<void> {
     throw explainListenError(error, settings)
   }
   if (isKeyShown && app.firstAccount === null) process.stdout.write(NOT_THE_FIRST)
+  // Elsewhere, every line of the output is JSON, and the addresses are in the line of the log.
+  if (!isKeyShown && process.stdout.isTTY === true) process.stdout.write(describeStart(app))
   const { findObstacle } = app
   health = await openHealth({ dataDir: settings.dataDir, findObstacle, log })
   if (!isEnding()) logReady(log, app, settings)
@@ -145,13 +147,7 @@ function describeFirstStart({
   settings: Settings
 }): string {
   return [
-    '',
-    '  Mailroom is ready.',
-    '',
-    `  API      ${publicUrl}`,
-    `  Console  ${consoleUrl(publicUrl)}`,
-    ...(smtp === null ? [] : [`  SMTP     ${smtp}`]),
-    '',
+    ...describeAddresses({ publicUrl, smtp }),
     `  API key  ${token}`,
     '           Shown only once. It signs you in to the console too.',
     '',
@@ -165,6 +161,33 @@ function describeFirstStart({
     '',
     '',
   ].join('\n')
+}
+
+/** Printed on a terminal by every start but the first. */
+function describeStart({ http, smtp, publicUrl }: App): string {
+  const smtpAddress = smtp && `${smtp.host}:${smtp.port}`
+  return [
+    ...describeAddresses({ publicUrl: http && publicUrl, smtp: smtpAddress }),
+    '  The first start printed an API key. If it is lost, create another one:',
+    '',
+    '    mailroom admin account list',
+    '    mailroom admin key create --account ID',
+    '',
+    '',
+  ].join('\n')
+}
+
+function describeAddresses({
+  publicUrl,
+  smtp,
+}: {
+  publicUrl: string | null
+  smtp: string | null
+}): string[] {
+  const web =
+    publicUrl === null ? [] : [`  API      ${publicUrl}`, `  Console  ${consoleUrl(publicUrl)}`]
+  const mail = smtp === null ? [] : [`  SMTP     ${smtp}`]
+  return ['', '  Mailroom is ready.', '', ...web, ...mail, '']
 }
 
 function consoleUrl(publicUrl: string): string {

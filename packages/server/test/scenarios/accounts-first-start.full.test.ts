@@ -56,6 +56,21 @@ onEachEngine('the start of the service', (engine) => {
     assert.equal(told?.console, `${again}/console/`)
   })
 
+  test('at a terminal, each later start prints the addresses and how to replace a lost key', async (t) => {
+    const place = await emptyPlace(engine)
+    t.after(() => place.remove())
+    const first = place.start()
+    await first.ready
+    assert.equal(await first.stop(), 0)
+    const later = place.startAtTerminal()
+    await until(async () => later.output().includes('mailroom admin key create --account ID'))
+    assert.match(
+      later.output().replaceAll('\r', ''),
+      /Mailroom is ready\.\n\n {2}API {6}(http\S+)\n {2}Console {2}\1\/console\/\n {2}SMTP {5}\S+:\d+\n/,
+    )
+    assert.doesNotMatch(later.output(), KEY)
+  })
+
   test('a key is printed before it is stored, so a crash never leaves a key that nobody knows', async (t) => {
     const place = await emptyPlace(engine)
     t.after(() => place.remove())

@@ -32,6 +32,8 @@ export type Place = {
   readonly databaseUrl: string | null
   /** Starts a process on this data, with further settings. */
   start(env?: Record<string, string>): ServiceProcess
+  /** The same at a terminal, where "ready" is not read from the output. */
+  startAtTerminal(): ServiceProcess
   /** Runs another command of the program to its end, with the settings of this place. */
   command(...args: string[]): Promise<{ code: number | null; output: string }>
   /** The same, with further settings. */
@@ -61,7 +63,15 @@ export async function emptyPlace(engine: Engine): Promise<Place> {
     dataDir,
     databaseUrl: own.MAILROOM_DATABASE_URL ?? null,
     start(env = {}) {
-      const service = startProcess(['serve'], { ...own, ...certificateSettings(), ...env })
+      const settings = { ...own, ...certificateSettings(), ...env }
+      const service = startProcess([process.execPath, MAIN, 'serve'], settings)
+      started.push(service)
+      return service
+    },
+    startAtTerminal() {
+      const line = `exec '${process.execPath}' '${MAIN}' serve`
+      const settings = { ...own, ...certificateSettings() }
+      const service = startProcess(['script', '-qec', line, '/dev/null'], settings)
       started.push(service)
       return service
     },
@@ -76,9 +86,12 @@ export async function emptyPlace(engine: Engine): Promise<Place> {
 
 const MAIN = fileURLToPath(import.meta.resolve('#main.mjs'))
 
-/** A process of the program with only these settings. */
-function startProcess(args: string[], env: Record<string, string>): ServiceProcess {
-  const child = spawn(process.execPath, [MAIN, ...args], {
+/** A process with only these settings. */
+function startProcess(
+  [command = '', ...args]: readonly string[],
+  env: Record<string, string>,
+): ServiceProcess {
+  const child = spawn(command, args, {
     cwd: tmpdir(),
     env: { PATH: process.env.PATH ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
