@@ -18,12 +18,12 @@ function judgeSender(authentication: Authentication): Verdict {
       sentence: `${proof} proves that this message is from ${domain}.`,
     }
   }
-  // Simulated mail has no server, and so no domain for SPF.
+  // Simulated mail has no domain for SPF, as mail over SMTP from this machine.
   if (session.value?.isSandbox && spf.domain === null && !isRefuted(authentication)) {
     return {
       tone: 'calm',
       word: 'Not verifiable',
-      sentence: 'The sandbox cannot verify senders of simulated mail.',
+      sentence: `Nothing proves that this message is from ${domain}. Simulated mail has no proof, and mail over SMTP needs DNS records of its domain.`,
     }
   }
   if (dmarc.result === 'fail') {

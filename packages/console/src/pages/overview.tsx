@@ -113,7 +113,7 @@ function Figures({ stats }: { stats: Stats }) {
             <Empty icon="send" title="No mail sent in this period" />
           ) : (
             <Chart
-              label="Time from acceptance to delivery"
+              label="Time from release to delivery"
               kind="lines"
               times={plotted.times}
               series={plotted.latency}

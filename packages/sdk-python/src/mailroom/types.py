@@ -2976,9 +2976,12 @@ class StatsBuckets(TypedDict):
     failed: int
     """Messages that failed for at least one recipient, including later bounces."""
     latencyMsP50: int | None
-    """Median time from acceptance to sent, within ten percent; null without sent messages."""
+    """Median time from release to sent, within ten percent; null without sent messages. A message
+    is released when it is accepted, when its time has come, or when it is approved, whichever is
+    last.
+    """
     latencyMsP95: int | None
-    """The 95th percentile of the time from acceptance to sent."""
+    """The 95th percentile of the time from release to sent."""
 
 
 class StatsTotals(TypedDict):

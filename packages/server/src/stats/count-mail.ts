@@ -58,15 +58,15 @@ function openCounter<Figures>(
 
 function hoursOf(events: readonly CountedEvent[]): AccountHour[] {
   const hours = new Map<string, AccountHour>()
-  for (const { kind, accountId, occurredAtMs, acceptedAtMs } of events) {
+  for (const { kind, accountId, occurredAtMs, releasedAtMs } of events) {
     const field = FIELDS[kind]
     if (field === undefined) continue
     const hourAtMs = Math.floor(occurredAtMs / HOUR_MS) * HOUR_MS
     const key = `${accountId} ${hourAtMs}`
     const hour = hours.get(key) ?? { accountId, hourAtMs, ...NO_MAIL, latencies: {} }
     hour[field] += 1
-    if (field === 'sent' && acceptedAtMs !== null) {
-      const latency = { [latencyClass(occurredAtMs - acceptedAtMs)]: 1 }
+    if (field === 'sent' && releasedAtMs !== null) {
+      const latency = { [latencyClass(occurredAtMs - releasedAtMs)]: 1 }
       hour.latencies = addLatencies(hour.latencies, latency)
     }
     hours.set(key, hour)

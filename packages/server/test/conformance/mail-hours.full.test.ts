@@ -160,6 +160,40 @@ onBothEngines('hourly figures', (engine) => {
     assert.deepEqual([quiet?.latencyMsP50, quiet?.latencyMsP95], [null, null])
   })
 
+  test('leave out the time for which a sent message waited for its hour or its approver', async () => {
+    await arrive()
+    const [event] = (await runSql(database, 'select * from events')) as { message_id: string }[]
+    const id = event?.message_id ?? ''
+    const sentAt = START_MS + HOUR_MS
+    await runSql(
+      database,
+      `update messages set created_at = ${START_MS}, scheduled_at = ${sentAt - 5_000}`,
+    )
+    const add = async (name: string) => {
+      await runSql(
+        database,
+        `insert into events (id, kind, account_id, inbox_id, message_id, occurred_at)
+         values ('evt_${name}', 'message.sent', '${owner.accountId}', '${inboxId}', '${id}', ${sentAt})`,
+      )
+      await untilReadable(db)
+      await settle(counter())
+    }
+    await add('scheduled')
+    await runSql(
+      database,
+      `insert into reviews (id, account_id, inbox_id, thread_id, message_id, status, reasons, digest,
+           content, expires_at, decided_at, created_at)
+       values ('rev_1', '${owner.accountId}', '${inboxId}', 'thr_1', '${id}', 'approved', '[]', 'd',
+           '{}', ${sentAt}, ${sentAt - 100}, ${START_MS})`,
+    )
+    for (const name of ['a', 'b', 'c']) await add(name)
+    clock.advance(2 * HOUR_MS)
+    const { buckets } = await statsOf('24h')
+    const bucket = buckets.find(({ sent }) => sent > 0)
+    assert.ok(Math.abs((bucket?.latencyMsP50 ?? 0) - 100) <= 10, String(bucket?.latencyMsP50))
+    assert.ok(Math.abs((bucket?.latencyMsP95 ?? 0) - 5_000) <= 500, String(bucket?.latencyMsP95))
+  })
+
   test('are the sums of the days of inboxes, whoever counts', async () => {
     const inboxes = [inboxId, await addInbox(db, owner), await addInbox(db, owner)]
     const expected = new Map<string, number>()

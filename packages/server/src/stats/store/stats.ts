@@ -27,8 +27,11 @@ export type CountedEvent = {
   /** Null if the inbox is deleted. */
   inboxId: string | null
   occurredAtMs: number
-  /** The time when a sent message was accepted. Null for other kinds and for removed messages. */
-  acceptedAtMs: number | null
+  /**
+   * The time from which a sent message could leave: it was accepted, its time had come, and it was
+   * approved. Null for other kinds and for removed messages.
+   */
+  releasedAtMs: number | null
 }
 
 const COUNTED_KINDS = ['message.received', 'message.sent', 'message.failed']
@@ -54,6 +57,13 @@ export async function readLogToCount(
       'events.inbox_id',
       'events.occurred_at',
       'messages.created_at',
+      'messages.scheduled_at',
+      (eb) =>
+        eb
+          .selectFrom('reviews')
+          .select(({ fn }) => fn.max('decided_at').as('decided_at'))
+          .whereRef('reviews.message_id', '=', 'messages.id')
+          .as('decided_at'),
     ])
     .limit(limit)
     .execute()
@@ -63,7 +73,10 @@ export async function readLogToCount(
     accountId: row.account_id,
     inboxId: row.inbox_id,
     occurredAtMs: row.occurred_at,
-    acceptedAtMs: row.created_at,
+    releasedAtMs:
+      row.created_at === null
+        ? null
+        : Math.max(row.created_at, row.scheduled_at ?? 0, row.decided_at ?? 0),
   }))
 }
 
