@@ -14,7 +14,7 @@ import { isApprover, session, signOut } from '#data/session.ts'
 import { storedTheme, storeTheme, type Theme } from '#data/theme.ts'
 import { toastFailure } from '#data/toasts.ts'
 import { ComposeLayer } from '#mail/composer.tsx'
-import { InboxNav, UnreadCount } from '#mail/inbox-nav.tsx'
+import { folderOf, InboxNav, MailFolders, UnreadCount } from '#mail/inbox-nav.tsx'
 import { type Action, Palette, usePaletteKey } from '#pages/palette.tsx'
 import { ActionButton, Button } from '#parts/button.tsx'
 import { Dialog } from '#parts/dialog.tsx'
@@ -185,7 +185,10 @@ function Sidebar({
   onHelp: () => void
   onFind: () => void
 }) {
+  const { query } = useLocation()
   const current = session.value
+  const isShown = ({ href }: Place) =>
+    isAt(path, href) && (href !== paths.allMail() || folderOf(query) === null)
   const hasInboxes = inboxList.value !== null
   useEffect(() => {
     document.querySelector('.nav [aria-current]')?.scrollIntoView({ block: 'nearest' })
@@ -218,7 +221,7 @@ function Sidebar({
             <ul>
               {places.map((place) => (
                 <li key={place.href}>
-                  <a href={place.href} aria-current={isAt(path, place.href) ? 'page' : undefined}>
+                  <a href={place.href} aria-current={isShown(place) ? 'page' : undefined}>
                     <Icon name={place.icon} />
                     <span class="nav-text">{place.text}</span>
                     {place.href === paths.allMail() && Boolean(unreadTotal.value) && (
@@ -231,6 +234,9 @@ function Sidebar({
                       </span>
                     )}
                   </a>
+                  {place.href === paths.allMail() && isAt(path, place.href) && (
+                    <MailFolders label="Lists of all mail" hrefOf={paths.allMail} />
+                  )}
                 </li>
               ))}
             </ul>

@@ -10,9 +10,17 @@ const AT_ONCE = 6
  */
 const READS_MAX = 90
 const STEP = 20
+const NEWEST_POSSIBLE = '9999'
+
+type Filter = Pick<
+  NonNullable<Parameters<typeof client.threads.list>[1]>,
+  'is_read' | 'direction' | 'trashed' | 'snoozed' | 'category' | 'labels' | 'assignee'
+>
 
 type Source = {
   readonly inbox: Inbox
+  /** No thread of the inbox is newer; null if it has none. */
+  readonly newest: string | null
   readonly threads: readonly Thread[]
   readonly isWhole: boolean
 }
@@ -25,13 +33,18 @@ type AllThreads = {
 /** The first `count` threads of the inboxes, or fewer after READS_MAX requests. */
 export async function readAllThreads(
   inboxes: readonly Inbox[],
-  asked: { count: number; isUnreadOnly: boolean; signal: AbortSignal },
+  asked: { count: number; filter: Filter; signal: AbortSignal },
 ): Promise<AllThreads> {
-  const { count, isUnreadOnly, signal } = asked
+  const { count, filter, signal } = asked
+  const isUnreadOnly = filter.is_read === false
   const sources: Source[] = inboxes.map((inbox) => ({
     inbox,
+    // The time of the newest message of an inbox says nothing about its trash.
+    newest: filter.trashed ? NEWEST_POSSIBLE : inbox.lastMessageAt,
     threads: [],
-    isWhole: inbox.lastMessageAt === null || (isUnreadOnly && inbox.unreadThreads === 0),
+    isWhole:
+      !filter.trashed &&
+      (inbox.lastMessageAt === null || (isUnreadOnly && inbox.unreadThreads === 0)),
   }))
   for (let reads = 0; ; reads += AT_ONCE) {
     const threads = sources
@@ -52,37 +65,30 @@ export async function readAllThreads(
     }
     await Promise.all(
       open.slice(0, AT_ONCE).map(async (source) => {
-        sources[sources.indexOf(source)] = await readOn(source, { isUnreadOnly, signal })
+        sources[sources.indexOf(source)] = await readOn(source, filter, signal)
       }),
     )
   }
 }
 
 /** The time of the newest thread that the source may still return. */
-function newestLeft({ inbox, threads }: Source): string {
-  return threads.at(-1)?.lastMessageAt ?? inbox.lastMessageAt ?? ''
+function newestLeft({ newest, threads }: Source): string {
+  return threads.at(-1)?.lastMessageAt ?? newest ?? ''
 }
 
-async function readOn(
-  { inbox, threads }: Source,
-  { isUnreadOnly, signal }: { isUnreadOnly: boolean; signal: AbortSignal },
-): Promise<Source> {
+async function readOn(source: Source, filter: Filter, signal: AbortSignal): Promise<Source> {
+  const { inbox, threads } = source
   try {
     const page = await client.threads
-      .list(inbox.id, {
-        limit: STEP,
-        offset: threads.length,
-        signal,
-        ...(isUnreadOnly && { is_read: false }),
-      })
+      .list(inbox.id, { ...filter, limit: STEP, offset: threads.length, signal })
       .page()
     const known = new Set(threads.map(({ id }) => id))
     const all = [...threads, ...page.data.filter(({ id }) => !known.has(id))]
-    return { inbox, threads: all, isWhole: page.data.length < STEP || all.length >= page.total }
+    return { ...source, threads: all, isWhole: page.data.length < STEP || all.length >= page.total }
   } catch (error) {
     // The inbox was deleted in the meantime.
     if (error instanceof MailroomError && error.status === 404) {
-      return { inbox, threads: [], isWhole: true }
+      return { ...source, threads: [], isWhole: true }
     }
     throw error
   }

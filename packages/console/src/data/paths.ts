@@ -9,10 +9,9 @@ export const paths = {
   inbox: (id: string, query = '') => `/console/inboxes/${part(id)}${query}`,
   thread: (inboxId: string, threadId: string, query = '') =>
     `/console/inboxes/${part(inboxId)}/threads/${part(threadId)}${query}`,
-  allMail: (show: 'all' | 'unread' = 'all') =>
-    `/console/mail${show === 'unread' ? '?show=unread' : ''}`,
-  allMailThread: (inboxId: string, threadId: string, show: 'all' | 'unread' = 'all') =>
-    `/console/mail/${part(inboxId)}/${part(threadId)}${show === 'unread' ? '?show=unread' : ''}`,
+  allMail: (query = '') => `/console/mail${query}`,
+  allMailThread: (inboxId: string, threadId: string, query = '') =>
+    `/console/mail/${part(inboxId)}/${part(threadId)}${query}`,
   scheduled: (inboxId: string) => `/console/inboxes/${part(inboxId)}/scheduled`,
   transfers: (inboxId: string) => `/console/inboxes/${part(inboxId)}/transfers`,
   drafts: (inboxId?: string) => `/console/drafts${inboxId ? `?inbox=${part(inboxId)}` : ''}`,

@@ -53,13 +53,15 @@ export function BulkBar({
   const close = () => setAsked(null)
   const isSnoozed = chosen.length > 0 && chosen.every((one) => one.snoozedUntil !== null)
   useKeys({ '#': chosen.length > 0 && !isTrash ? () => void run(trashThreads) : undefined })
-  if (threads.length === 0 && failed.length === 0) return null
   return (
     <div class="bulk">
-      <div class="bulk-row">
-        <SelectAll count={chosen.length} total={threads.length} onAll={selection.setAll} />
-        {chosen.length > 0 &&
-          (isTrash ? (
+      <span class="unseen" role="status">
+        {chosen.length > 0 ? `${plural(chosen.length, 'thread')} selected` : ''}
+      </span>
+      {chosen.length > 0 && (
+        <div class="bulk-row">
+          <SelectAll count={chosen.length} total={threads.length} onAll={selection.setAll} />
+          {isTrash ? (
             <span class="row">
               <ActionButton kind="quiet" icon="retry" action={() => run(restoreThreads)}>
                 Restore
@@ -116,8 +118,9 @@ export function BulkBar({
                 action={() => run(trashThreads)}
               />
             </span>
-          ))}
-      </div>
+          )}
+        </div>
+      )}
       <Failures failed={failed} onClose={() => setFailed([])} />
       {asked === 'label' && (
         <LabelDialog
@@ -172,17 +175,18 @@ function SelectAll({
 }) {
   const element = useRef<HTMLInputElement>(null)
   useEffect(() => {
-    if (element.current !== null) element.current.indeterminate = count > 0 && count < total
+    if (element.current !== null) element.current.indeterminate = count < total
   }, [count, total])
   return (
     <label class="bulk-all">
       <input
         ref={element}
         type="checkbox"
-        checked={count > 0 && count === total}
+        aria-label="Select all on this page"
+        checked={count === total}
         onChange={(event) => onAll(event.currentTarget.checked)}
       />
-      <span aria-live="polite">{count > 0 ? `${count} selected` : 'Select all on this page'}</span>
+      <span>{count} selected</span>
     </label>
   )
 }

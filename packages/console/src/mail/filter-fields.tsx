@@ -1,26 +1,19 @@
-// Filters of the thread list.
+// The filter of a thread list: its fields, and what is chosen as chips.
 
 import { useId, useState } from 'preact/hooks'
 import { Button } from '#parts/button.tsx'
 import { SelectField, TextField } from '#parts/field.tsx'
 import { Icon } from '#parts/icon.tsx'
-import { categoryOptions, isCategory } from './category.tsx'
+import { categoryOptions, categoryWord, isCategory } from './category.tsx'
 import { SeenLabels } from './labels.tsx'
-import { type ThreadFilter, type ThreadPlace, threadPlaces } from './thread-filter.ts'
+import { isPlace, noFilter, placeWords, type ThreadFilter } from './thread-filter.ts'
 
-const placeWords: Readonly<Record<ThreadPlace, string>> = {
-  all: 'All threads',
-  awake: 'Not snoozed',
-  snoozed: 'Snoozed',
-  trash: 'Trash',
-}
-const placeOptions = threadPlaces.map((value) => ({ value, text: placeWords[value] }))
+const placeOptions = Object.entries(placeWords).map(([value, text]) => ({ value, text }))
 
 type Filtering = { filter: ThreadFilter; onFilter: (filter: ThreadFilter) => void }
 
 export function FilterFields({ filter, onFilter }: Filtering) {
   const { place, category, label, assignee } = filter
-  const [isOpen, setIsOpen] = useState(false)
   return (
     <div class="filters">
       <div class="filter-row">
@@ -30,9 +23,7 @@ export function FilterFields({ filter, onFilter }: Filtering) {
           isLabelHidden
           value={place}
           options={placeOptions}
-          onValue={(value) =>
-            onFilter({ ...filter, place: threadPlaces.find((one) => one === value) ?? 'all' })
-          }
+          onValue={(value) => onFilter({ ...filter, place: isPlace(value) ? value : 'all' })}
         />
         <SelectField
           label="Kind of mail"
@@ -42,40 +33,41 @@ export function FilterFields({ filter, onFilter }: Filtering) {
           options={categoryOptions}
           onValue={(value) => onFilter({ ...filter, category: isCategory(value) ? value : null })}
         />
-        <Button
-          kind="quiet"
-          icon="filter"
-          label="Filter by label or assignee"
-          isPressed={isOpen}
-          onClick={() => setIsOpen(!isOpen)}
-        />
       </div>
-      {isOpen && <Words key={`${label} ${assignee}`} filter={filter} onFilter={onFilter} />}
-      {!isOpen && (label !== '' || assignee !== '') && (
-        <div class="filter-row">
-          {label !== '' && (
-            <Active text={`Label: ${label}`} onEnd={() => onFilter({ ...filter, label: '' })} />
-          )}
-          {assignee !== '' && (
-            <Active
-              text={`Assigned to: ${assignee}`}
-              onEnd={() => onFilter({ ...filter, assignee: '' })}
-            />
-          )}
-        </div>
-      )}
+      <Words key={`${label} ${assignee}`} filter={filter} onFilter={onFilter} />
     </div>
   )
 }
 
-function Active({ text, onEnd }: { text: string; onEnd: () => void }) {
+/** Renders nothing without a filter. */
+export function FilterChips({ filter, onFilter }: Filtering) {
+  const { place, category, label, assignee } = filter
+  const chips: { text: string; without: Partial<ThreadFilter> }[] = []
+  if (place !== 'all') chips.push({ text: placeWords[place], without: { place: 'all' } })
+  if (category !== null) {
+    chips.push({ text: `Kind: ${categoryWord(category)}`, without: { category: null } })
+  }
+  if (label !== '') chips.push({ text: `Label: ${label}`, without: { label: '' } })
+  if (assignee !== '') chips.push({ text: `Assigned to: ${assignee}`, without: { assignee: '' } })
+  if (chips.length === 0) return null
   return (
-    <span class="label">
-      <span>{text}</span>
-      <button type="button" aria-label={`Remove the filter ${text}`} onClick={onEnd}>
-        <Icon name="close" size={12} />
-      </button>
-    </span>
+    <div class="filter-chips">
+      {chips.map(({ text, without }) => (
+        <span key={text} class="label">
+          <span>{text}</span>
+          <button
+            type="button"
+            aria-label={`Remove the filter ${text}`}
+            onClick={() => onFilter({ ...filter, ...without })}
+          >
+            <Icon name="close" size={12} />
+          </button>
+        </span>
+      ))}
+      <Button kind="quiet" onClick={() => onFilter(noFilter)}>
+        Clear filter
+      </Button>
+    </div>
   )
 }
 
@@ -101,7 +93,6 @@ function Words({ filter, onFilter }: Filtering) {
         list={listId}
         autocomplete="off"
         spellcheck={false}
-        autofocus
       />
       <SeenLabels id={listId} />
       <TextField

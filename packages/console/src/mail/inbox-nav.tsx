@@ -1,11 +1,14 @@
-// The inboxes in the sidebar, with their unread threads.
+// The inboxes in the sidebar, with their unread threads, and the lists of the open one.
 
 import type { Inbox } from '@mailroom/sdk'
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso/router'
 import { formatNumber, plural } from '#data/format.ts'
 import { inboxList, isInboxLike, KNOWN_MAX, shortAddress } from '#data/inbox-list.ts'
 import { paths } from '#data/paths.ts'
-import { Icon } from '#parts/icon.tsx'
+import { Icon, type IconName } from '#parts/icon.tsx'
+import { filterQuery, noFilter, placeWords, readFilter } from './thread-filter.ts'
 
 const SHOWN_MAX = 10
 
@@ -60,14 +63,93 @@ export function InboxNav({ path }: { path: string }) {
 }
 
 function InboxLink({ inbox, path }: { inbox: Inbox; path: string }) {
-  const { address, unreadThreads } = inbox
-  const href = paths.inbox(inbox.id)
+  const { query } = useLocation()
+  const { id, address, unreadThreads } = inbox
+  const isOpen = isIn(path, inbox)
+  const isScheduled = path === paths.scheduled(id)
+  const isCurrent = isOpen && !isScheduled && folderOf(query) === null
   return (
     <li>
-      <a href={href} title={address} aria-current={isIn(path, inbox) ? 'page' : undefined}>
+      <a href={paths.inbox(id)} title={address} aria-current={isCurrent ? 'page' : undefined}>
         <Icon name="inbox" />
         <span class="nav-text">{shortAddress(inbox)}</span>
         {unreadThreads > 0 && <UnreadCount count={unreadThreads} />}
+      </a>
+      {isOpen && (
+        <MailFolders label={`Lists of ${address}`} hrefOf={(asked) => paths.inbox(id, asked)}>
+          <FolderLink
+            icon="clock"
+            text="Scheduled"
+            href={paths.scheduled(id)}
+            isCurrent={isScheduled}
+          />
+        </MailFolders>
+      )}
+    </li>
+  )
+}
+
+const folders = [
+  { place: 'unread', icon: 'unread' },
+  { place: 'sent', icon: 'send' },
+  { place: 'trash', icon: 'trash' },
+] as const
+
+/** The list in the sidebar that the address shows, as its query; null for the whole inbox. */
+export function folderOf(query: Readonly<Record<string, string>>): string | null {
+  const filter = readFilter(query)
+  return folders.some(({ place }) => place === filter.place) ? filterQuery(filter) : null
+}
+
+/** Links to the lists of an inbox, or of all mail. */
+export function MailFolders({
+  label,
+  hrefOf,
+  children,
+}: {
+  label: string
+  hrefOf: (query: string) => string
+  children?: ComponentChildren
+}) {
+  const { query } = useLocation()
+  const current = folderOf(query)
+  return (
+    <ul class="nav-folders" aria-label={label}>
+      {folders.map(({ place, icon }) => {
+        const asked = filterQuery({ ...noFilter, place })
+        return (
+          <>
+            {place === 'trash' && children}
+            <FolderLink
+              key={place}
+              icon={icon}
+              text={placeWords[place]}
+              href={hrefOf(asked)}
+              isCurrent={asked === current}
+            />
+          </>
+        )
+      })}
+    </ul>
+  )
+}
+
+function FolderLink({
+  icon,
+  text,
+  href,
+  isCurrent,
+}: {
+  icon: IconName
+  text: string
+  href: string
+  isCurrent: boolean
+}) {
+  return (
+    <li>
+      <a href={href} aria-current={isCurrent ? 'page' : undefined}>
+        <Icon name={icon} size={16} />
+        <span class="nav-text">{text}</span>
       </a>
     </li>
   )

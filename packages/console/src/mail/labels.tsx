@@ -35,20 +35,18 @@ export function splitLabels(text: string): string[] {
   return [...new Set(labels.filter((label) => label !== ''))]
 }
 
-const MARKS = 6
-
-export function LabelMarks({ labels }: { labels: readonly string[] }) {
+export function LabelMarks({ labels, max = 6 }: { labels: readonly string[]; max?: number }) {
   if (labels.length === 0) return null
   return (
     <span class="labels">
-      {labels.slice(0, MARKS).map((label) => (
+      {labels.slice(0, max).map((label) => (
         <span key={label} class="label">
           {label}
         </span>
       ))}
-      {labels.length > MARKS && (
+      {labels.length > max && (
         <span class="thread-mark" title={labels.join(', ')}>
-          +{labels.length - MARKS}
+          +{labels.length - max}
           <span class="unseen"> more labels</span>
         </span>
       )}

@@ -2,8 +2,20 @@
 
 import { type Category, isCategory } from './category.tsx'
 
-export const threadPlaces = ['all', 'awake', 'snoozed', 'trash'] as const
-export type ThreadPlace = (typeof threadPlaces)[number]
+/** Words for the lists that a filter chooses from. */
+export const placeWords = {
+  all: 'All threads',
+  unread: 'Unread',
+  sent: 'Sent',
+  awake: 'Not snoozed',
+  snoozed: 'Snoozed',
+  trash: 'Trash',
+} as const
+export type ThreadPlace = keyof typeof placeWords
+
+export function isPlace(text: string): text is ThreadPlace {
+  return Object.hasOwn(placeWords, text)
+}
 
 export type ThreadFilter = {
   readonly place: ThreadPlace
@@ -17,9 +29,9 @@ export type ThreadFilter = {
 export const noFilter: ThreadFilter = { place: 'all', category: null, label: '', assignee: '' }
 
 export function readFilter(query: Readonly<Record<string, string>>): ThreadFilter {
-  const { show, category = '', label = '', assignee = '' } = query
+  const { show = '', category = '', label = '', assignee = '' } = query
   return {
-    place: threadPlaces.find((place) => place === show) ?? 'all',
+    place: isPlace(show) ? show : 'all',
     category: isCategory(category) ? category : null,
     label,
     assignee,
@@ -36,9 +48,16 @@ export function filterQuery({ place, category, label, assignee }: ThreadFilter):
   return query.size > 0 ? `?${query}` : ''
 }
 
+/** Whether the filter does more than choose a list. */
+export function isNarrowed({ category, label, assignee }: ThreadFilter): boolean {
+  return category !== null || label !== '' || assignee !== ''
+}
+
 /** The query of the API. */
 export function askedOf({ place, category, label, assignee }: ThreadFilter) {
   return {
+    ...(place === 'unread' && { is_read: false }),
+    ...(place === 'sent' && { direction: 'outbound' as const }),
     ...(place === 'trash' && { trashed: true }),
     ...(place === 'snoozed' && { snoozed: true }),
     ...(place === 'awake' && { snoozed: false }),

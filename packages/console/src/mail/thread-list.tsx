@@ -1,36 +1,41 @@
 // A paged list of threads.
 
 import type { Thread } from '@mailroom/sdk'
-import { useEffect, useRef } from 'preact/hooks'
-import { claimWords } from '#data/claims.ts'
-import { formatDay, formatMoment, subjectOf } from '#data/format.ts'
+import type { ComponentChildren } from 'preact'
 import { paths } from '#data/paths.ts'
 import { client, session } from '#data/session.ts'
+import { Button } from '#parts/button.tsx'
+import type { IconName } from '#parts/icon.tsx'
 import { Empty } from '#parts/notice.tsx'
 import type { PageBounds } from '#parts/pager.tsx'
 import { type Paged, PagedList } from '#parts/pager.tsx'
-import { CopyText, Time } from '#parts/small.tsx'
-import { CategoryBadge } from './category.tsx'
-import { LabelMarks, useSeenLabels } from './labels.tsx'
+import { CopyText } from '#parts/small.tsx'
 import type { Selection } from './selection.ts'
 import { SimulateButton } from './simulate-mail.tsx'
-import { removedAt } from './thread-actions.ts'
-import { askedOf, filterQuery, type ThreadFilter } from './thread-filter.ts'
+import {
+  askedOf,
+  filterQuery,
+  isNarrowed,
+  noFilter,
+  type ThreadFilter,
+  type ThreadPlace,
+} from './thread-filter.ts'
+import { ThreadRow } from './thread-row.tsx'
 
 export function ThreadList({
   list,
   inboxId,
   currentId,
-  isUnreadOnly,
   filter,
+  onFilter,
   address,
   selection,
 }: {
   list: Paged<Thread>
   inboxId: string
   currentId: string | undefined
-  isUnreadOnly: boolean
   filter: ThreadFilter
+  onFilter: (filter: ThreadFilter) => void
   address: string | null
   selection: Selection
 }) {
@@ -39,9 +44,20 @@ export function ThreadList({
       list={list}
       label="threads"
       rows={8}
-      empty={<NoThreads filter={filter} isUnreadOnly={isUnreadOnly} address={address} />}
+      empty={
+        <NoThreads
+          filter={filter}
+          onFilter={onFilter}
+          address={address}
+          actions={
+            session.value?.isSandbox &&
+            filter.place === 'all' &&
+            address !== null && <SimulateButton address={address} />
+          }
+        />
+      }
     >
-      <ul class="threads" aria-label="Threads">
+      <ul class={`threads${selection.ids.size > 0 ? ' selecting' : ''}`} aria-label="Threads">
         {list.items.map((thread) => (
           <ThreadRow
             key={thread.id}
@@ -57,184 +73,101 @@ export function ThreadList({
   )
 }
 
-function NoThreads({
+/** `address` is that of the inbox; null in a list of several inboxes. */
+export function NoThreads({
   filter,
-  isUnreadOnly,
+  onFilter,
   address,
+  actions,
 }: {
   filter: ThreadFilter
-  isUnreadOnly: boolean
+  onFilter: (filter: ThreadFilter) => void
   address: string | null
+  actions?: ComponentChildren
 }) {
-  const { place, category, label, assignee } = filter
-  if (category !== null || label !== '' || assignee !== '') {
+  if (isNarrowed(filter)) {
     return (
-      <Empty icon="inbox" title="No such threads">
-        No thread here matches the filter.
-      </Empty>
+      <Empty
+        icon="filter"
+        title="No threads match this filter."
+        actions={<Button onClick={() => onFilter(noFilter)}>Clear filter</Button>}
+      />
     )
   }
-  if (place === 'trash') {
-    return (
-      <Empty icon="trash" title="The trash is empty">
-        Threads in the trash are permanently removed after 30 days.
-      </Empty>
-    )
-  }
-  if (place === 'snoozed') return <Empty icon="clock" title="No thread is snoozed" />
-  if (isUnreadOnly) {
-    return (
-      <Empty icon="check" title="No unread threads">
-        Everything in this inbox has been read.
-      </Empty>
-    )
-  }
+  const { icon, title, text } = emptyPlaces[filter.place]
   return (
-    <Empty
-      icon="inbox"
-      title={place === 'all' ? 'No mail yet' : 'No such threads'}
-      actions={session.value?.isSandbox && address !== null && <SimulateButton address={address} />}
-    >
-      New mail appears here as it arrives.
-      {address !== null && <CopyText text={address} label="address" />}
+    <Empty icon={icon} title={title} actions={actions}>
+      {text}
+      {filter.place === 'all' && address !== null && <CopyText text={address} label="address" />}
     </Empty>
   )
 }
 
-export function ThreadRow({
-  thread,
-  inbox,
-  href,
-  isCurrent,
-  isSelected,
-  onToggle,
-}: {
-  thread: Thread
-  /** The inbox of the thread, shown in lists of several inboxes. */
-  inbox?: string | undefined
-  href: string
-  isCurrent: boolean
-  isSelected: boolean
-  onToggle: (isRange: boolean) => void
-}) {
-  const element = useRef<HTMLAnchorElement>(null)
-  const { isRead, messageCount, unreadCount, lastMessageAt, snippet, category } = thread
-  useEffect(() => {
-    if (isCurrent) element.current?.scrollIntoView({ block: 'nearest' })
-  }, [isCurrent])
-  useSeenLabels(thread.labels)
-  return (
-    <li class={isSelected ? 'thread-row selected' : 'thread-row'}>
-      <label class="thread-check">
-        <input
-          type="checkbox"
-          aria-label={`Select ${subjectOf(thread)}`}
-          checked={isSelected}
-          onClick={(event) => onToggle(event.shiftKey)}
-        />
-      </label>
-      <a
-        ref={element}
-        href={href}
-        class={isRead ? 'thread' : 'thread unread'}
-        aria-current={isCurrent ? 'true' : undefined}
-      >
-        <span class="thread-top">
-          <span class="thread-who" dir="auto">
-            {!isRead && (
-              <span class="unseen" dir="ltr">
-                Unread:{' '}
-              </span>
-            )}
-            {whoIsIn(thread)}
-          </span>
-          {messageCount > 1 && (
-            <span class="thread-count" title={`${messageCount} messages, ${unreadCount} unread`}>
-              {unreadCount > 0 && unreadCount < messageCount
-                ? `${unreadCount} of ${messageCount}`
-                : messageCount}
-            </span>
-          )}
-          <CategoryBadge category={category} />
-          {inbox !== undefined && (
-            <span class="thread-inbox">
-              <span class="unseen">In </span>
-              {inbox}
-            </span>
-          )}
-          <span class="thread-time">
-            <Time at={lastMessageAt} isInList />
-          </span>
-        </span>
-        <span class="thread-subject" dir="auto">
-          {subjectOf(thread)}
-        </span>
-        <span class="thread-beginning" dir="auto">
-          {snippet || '\u00a0'}
-        </span>
-        <ThreadMarks thread={thread} />
-      </a>
-    </li>
-  )
-}
+const emptyPlaces: Readonly<Record<ThreadPlace, { icon: IconName; title: string; text: string }>> =
+  {
+    all: { icon: 'inbox', title: 'No mail yet', text: 'New mail appears here as it arrives.' },
+    unread: { icon: 'check', title: 'No unread threads', text: 'Everything has been read.' },
+    sent: { icon: 'send', title: 'Nothing sent yet', text: 'Threads with sent mail appear here.' },
+    awake: { icon: 'inbox', title: 'No threads', text: 'All threads are snoozed.' },
+    snoozed: {
+      icon: 'clock',
+      title: 'No snoozed threads',
+      text: 'A snoozed thread is listed here until its time has come.',
+    },
+    trash: {
+      icon: 'trash',
+      title: 'The trash is empty',
+      text: 'Threads in the trash are permanently removed after 30 days.',
+    },
+  }
 
-/** Labels, assignee and snooze. */
-function ThreadMarks({ thread }: { thread: Thread }) {
-  const { labels, assignee, snoozedUntil, claim, trashedAt } = thread
-  const words = [
-    trashedAt !== null && `Permanently removed on ${formatDay(removedAt(trashedAt))}`,
-    claim !== null && claimWords(claim),
-    assignee !== null && `Assigned to ${assignee}`,
-    snoozedUntil !== null && `Snoozed until ${formatMoment(snoozedUntil)}`,
-  ].filter((text) => text !== false)
-  if (labels.length === 0 && words.length === 0) return null
-  return (
-    <span class="thread-marks">
-      <LabelMarks labels={labels} />
-      {words.map((text) => (
-        <span key={text} class="thread-mark">
-          {text}
-        </span>
-      ))}
-    </span>
-  )
-}
-
-/** The newest participants; a single participant with the full name. */
-function whoIsIn({ participants }: Thread): string {
-  const names = participants.map(({ name, address }) => name ?? address)
-  const shown = names.slice(0, PARTICIPANTS_SHOWN).join(', ')
-  return names.length > PARTICIPANTS_SHOWN
-    ? `${shown} +${names.length - PARTICIPANTS_SHOWN}`
-    : shown || '(nobody)'
-}
-
-const PARTICIPANTS_SHOWN = 3
-
-export const threadOrders = [
-  { value: 'unread-first', text: 'Unread first' },
-  { value: 'newest', text: 'Newest' },
-  { value: 'unread', text: 'Unread' },
-] as const
-export type ThreadOrder = (typeof threadOrders)[number]['value']
+export type ThreadOrder = 'unread-first' | 'newest'
 
 type ThreadPage = { data: readonly Thread[]; total: number }
 
-export function readThreads(
+export async function readThreads(
   inboxId: string,
   order: ThreadOrder,
   filter: ThreadFilter,
   bounds: PageBounds,
+  /** The page as it is shown; empty at first. */
+  before: readonly Thread[],
 ): Promise<ThreadPage> {
   const asked = askedOf(filter)
-  // The trash is not split into unread and read.
-  if (order === 'unread-first' && filter.place !== 'trash') {
-    return readUnreadFirst(inboxId, bounds, asked)
+  if (order === 'newest' || !canOrder(filter)) {
+    return client.threads.list(inboxId, { ...bounds, ...asked }).page()
   }
-  const isUnreadOnly = order === 'unread' && filter.place !== 'trash'
-  return client.threads
-    .list(inboxId, { ...bounds, ...asked, ...(isUnreadOnly && { is_read: false }) })
-    .page()
+  const page = await readUnreadFirst(inboxId, bounds, asked)
+  return { ...page, data: keepPlaces(before, page.data) }
+}
+
+/** Sent mail and the trash are not divided into unread and read. */
+export function canOrder({ place }: ThreadFilter): boolean {
+  return place === 'all' || place === 'awake' || place === 'snoozed'
+}
+
+/**
+ * Keeps the threads of a shown page in place, although a reply or a flag moves them to another part
+ * of the list. New mail moves its thread, and a thread that is new on the page follows the one that
+ * it follows in the fresh page.
+ */
+function keepPlaces(before: readonly Thread[], fresh: readonly Thread[]): Thread[] {
+  const shown = new Map(before.map((thread) => [thread.id, thread]))
+  const byId = new Map(fresh.map((thread) => [thread.id, thread]))
+  const isKept = ({ id, isRead, lastMessageAt }: Thread) => {
+    const old = shown.get(id)
+    return old !== undefined && (isRead || old.lastMessageAt === lastMessageAt)
+  }
+  const placed = before.flatMap(({ id }) => {
+    const thread = byId.get(id)
+    return thread !== undefined && isKept(thread) ? thread : []
+  })
+  for (const [at, thread] of fresh.entries()) {
+    if (isKept(thread)) continue
+    const previous = fresh[at - 1]
+    placed.splice(previous === undefined ? 0 : placed.indexOf(previous) + 1, 0, thread)
+  }
+  return placed
 }
 
 /** Reads unread threads first, then read threads, in two requests. */
@@ -244,17 +177,17 @@ async function readUnreadFirst(
   asked: ReturnType<typeof askedOf>,
 ): Promise<ThreadPage> {
   const unread = await client.threads
-    .list(inboxId, { is_read: false, limit, offset, signal, ...asked })
+    .list(inboxId, { ...asked, is_read: false, limit, offset, signal })
     .page()
   const room = limit - unread.data.length
   const read = await client.threads
     .list(inboxId, {
+      ...asked,
       is_read: true,
       // If unread threads fill the page, only the total of read threads is needed.
       limit: Math.max(1, room),
       offset: Math.max(0, offset - unread.total),
       signal,
-      ...asked,
     })
     .page()
   // A thread marked as read between the two requests appears in both.

@@ -9,14 +9,16 @@ import { useMailChanges } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { useResource } from '#data/use-resource.ts'
 import { BulkBar } from '#mail/bulk-bar.tsx'
+import { ListHead } from '#mail/list-head.tsx'
 import { useSelection } from '#mail/selection.ts'
+import { askedOf, filterQuery, readFilter, type ThreadFilter } from '#mail/thread-filter.ts'
 import { useThreadKeys } from '#mail/thread-keys.ts'
-import { ThreadRow } from '#mail/thread-list.tsx'
+import { NoThreads } from '#mail/thread-list.tsx'
 import { ThreadPane } from '#mail/thread-pane.tsx'
+import { ThreadRow } from '#mail/thread-row.tsx'
 import { Button, ButtonLink } from '#parts/button.tsx'
 import { Empty, Skeleton, Trouble } from '#parts/notice.tsx'
-import { PageTitle, useTitle } from '#parts/page.tsx'
-import { Choice } from '#parts/small.tsx'
+import { useTitle } from '#parts/page.tsx'
 
 const STEP = 30
 /**
@@ -24,21 +26,18 @@ const STEP = 30
  */
 const GATHER_MS = 3_000
 
-const shownThreads = [
-  { value: 'all', text: 'Newest' },
-  { value: 'unread', text: 'Unread' },
-] as const
-
 export function AllMailPage() {
   const { params } = useRoute()
   const { route, query } = useLocation()
   const { inboxId = '', threadId } = params
-  const shown = query.show === 'unread' ? 'unread' : 'all'
+  const filter = readFilter(query)
+  const shown = filterQuery(filter)
+  const onFilter = (next: ThreadFilter) => route(paths.allMail(filterQuery(next)))
   const [count, setCount] = useState(STEP)
   const list = useResource(`all threads ${shown}`, async (signal) => {
     await readAllInboxes()
     const inboxes = inboxList.value?.inboxes ?? []
-    return readAllThreads(inboxes, { count, isUnreadOnly: shown === 'unread', signal })
+    return readAllThreads(inboxes, { count, filter: askedOf(filter), signal })
   })
   useMailChanges(null, list.reload, GATHER_MS)
   useEffect(() => {
@@ -65,33 +64,23 @@ export function AllMailPage() {
   return (
     <div class={open === null ? 'mail' : 'mail reading'}>
       <div class="mail-list">
-        <header class="mail-head">
-          <div class="mail-title">
-            <PageTitle>All mail</PageTitle>
-          </div>
-          <p class="hint">
-            {isBeyond
-              ? `The threads of the newest ${formatNumber(KNOWN_MAX)} inboxes.`
-              : 'The threads of all inboxes.'}
-          </p>
-          <div class="mail-tools">
-            <Choice
-              label="Threads"
-              value={shown}
-              options={shownThreads}
-              onValue={(next) => route(paths.allMail(next))}
-            />
-            <ButtonLink kind="quiet" icon="search" label="Search all mail" href={paths.search()} />
-          </div>
-        </header>
         <BulkBar
           key={shown}
           threads={threads}
           selection={selection}
-          isTrash={false}
+          isTrash={filter.place === 'trash'}
           onDone={list.reload}
         />
-        <div class="threads">
+        <ListHead
+          title="All mail"
+          filter={filter}
+          onFilter={onFilter}
+          tools={
+            <ButtonLink kind="quiet" icon="search" label="Search all mail" href={paths.search()} />
+          }
+          hint={isBeyond ? `The threads of the newest ${formatNumber(KNOWN_MAX)} inboxes.` : ''}
+        />
+        <div class={`threads${selection.ids.size > 0 ? ' selecting' : ''}`}>
           {list.value === undefined ? (
             list.error ? (
               <Trouble error={list.error} retry={list.reload} />
@@ -99,19 +88,16 @@ export function AllMailPage() {
               <Skeleton rows={8} label="Loading threads" />
             )
           ) : threads.length === 0 ? (
-            <Empty
-              icon={shown === 'unread' ? 'check' : 'inbox'}
-              title={shown === 'unread' ? 'No unread threads' : 'No mail yet'}
+            <NoThreads
+              filter={filter}
+              onFilter={onFilter}
+              address={null}
               actions={
                 inboxList.value?.total === 0 && (
                   <ButtonLink href={paths.inboxes}>Go to inboxes</ButtonLink>
                 )
               }
-            >
-              {shown === 'unread'
-                ? 'Everything has been read.'
-                : 'New mail of every inbox appears here as it arrives.'}
-            </Empty>
+            />
           ) : (
             <ul aria-label="Threads">
               {threads.map((thread) => (

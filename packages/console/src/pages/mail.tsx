@@ -1,6 +1,6 @@
 // The threads of an inbox, with the open one beside them.
 
-import type { Inbox } from '@mailroom/sdk'
+import type { Inbox, Thread } from '@mailroom/sdk'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
 import { useMailChanges } from '#data/live.ts'
@@ -10,19 +10,18 @@ import { client } from '#data/session.ts'
 import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
 import { BulkBar } from '#mail/bulk-bar.tsx'
-import { FilterFields } from '#mail/filter-fields.tsx'
+import { ListHead } from '#mail/list-head.tsx'
 import { InboxRetention, retentionWords } from '#mail/retention.tsx'
 import { useSelection } from '#mail/selection.ts'
-import { filterQuery, readFilter } from '#mail/thread-filter.ts'
+import { filterQuery, readFilter, type ThreadFilter } from '#mail/thread-filter.ts'
 import { useThreadKeys } from '#mail/thread-keys.ts'
-import { readThreads, ThreadList, type ThreadOrder, threadOrders } from '#mail/thread-list.tsx'
+import { canOrder, readThreads, ThreadList, type ThreadOrder } from '#mail/thread-list.tsx'
 import { ThreadPane } from '#mail/thread-pane.tsx'
-import { Button, ButtonLink } from '#parts/button.tsx'
-import { Icon } from '#parts/icon.tsx'
+import { Button } from '#parts/button.tsx'
+import type { MenuItem } from '#parts/menu.tsx'
 import { Empty, Trouble } from '#parts/notice.tsx'
-import { Page, PageTitle, useTitle } from '#parts/page.tsx'
-import { usePaged } from '#parts/pager.tsx'
-import { Choice, CopyButton } from '#parts/small.tsx'
+import { Page, useTitle } from '#parts/page.tsx'
+import { type Paged, usePaged } from '#parts/pager.tsx'
 
 const THREADS_PER_PAGE = 40
 
@@ -33,12 +32,12 @@ export function MailPage() {
   const [order, setOrder] = useState<ThreadOrder>('unread-first')
   const filter = readFilter(asked)
   const query = filterQuery(filter)
-  const isTrash = filter.place === 'trash'
-  const listKey = `threads ${inboxId} ${isTrash ? '' : order} ${query}`
+  const onFilter = (next: ThreadFilter) => route(paths.inbox(inboxId, filterQuery(next)))
+  const listKey = `threads ${inboxId} ${canOrder(filter) ? order : ''} ${query}`
   const inbox = useResource(`inbox ${inboxId}`, (signal) => client.inboxes.get(inboxId, { signal }))
-  const threads = usePaged(
+  const threads: Paged<Thread> = usePaged(
     listKey,
-    (bounds) => readThreads(inboxId, order, filter, bounds),
+    (bounds) => readThreads(inboxId, order, filter, bounds, threads.items),
     THREADS_PER_PAGE,
   )
   const selection = useSelection(
@@ -73,61 +72,28 @@ export function MailPage() {
   return (
     <div class={threadId === undefined ? 'mail' : 'mail reading'}>
       <div class="mail-list">
-        <header class="mail-head">
-          <a class="way-back" href={paths.inboxes}>
-            <Icon name="back" size={14} />
-            Inboxes
-          </a>
-          <div class="mail-title">
-            <PageTitle>{inbox.value?.address ?? 'Inbox'}</PageTitle>
-            {inbox.value && <CopyButton text={inbox.value.address} label="address" />}
-          </div>
-          {inbox.value && <Retention inbox={inbox.value} onChanged={inbox.reload} />}
-          <div class="mail-tools">
-            {isTrash ? (
-              <span class="muted">Trash</span>
-            ) : (
-              <Choice label="Threads" value={order} options={threadOrders} onValue={setOrder} />
-            )}
-            <span class="row">
-              <ButtonLink
-                kind="quiet"
-                icon="search"
-                label="Search this inbox"
-                href={paths.search(inboxId)}
-              />
-              <ButtonLink
-                kind="quiet"
-                icon="clock"
-                label="Scheduled messages"
-                href={paths.scheduled(inboxId)}
-              />
-              <Button
-                kind="quiet"
-                icon="edit"
-                label="New message from this inbox"
-                onClick={() => openCompose({ inboxId })}
-              />
-            </span>
-          </div>
-          <FilterFields
-            filter={filter}
-            onFilter={(next) => route(paths.inbox(inboxId, filterQuery(next)))}
-          />
-        </header>
         <BulkBar
           key={listKey}
           threads={threads.items}
           selection={selection}
-          isTrash={isTrash}
+          isTrash={filter.place === 'trash'}
           onDone={threads.reload}
+        />
+        <InboxHead
+          inboxId={inboxId}
+          inbox={inbox.value}
+          onChanged={inbox.reload}
+          filter={filter}
+          onFilter={onFilter}
+          order={order}
+          onOrder={setOrder}
         />
         <ThreadList
           list={threads}
           inboxId={inboxId}
           currentId={threadId}
-          isUnreadOnly={order === 'unread'}
           filter={filter}
+          onFilter={onFilter}
           address={inbox.value?.address ?? null}
           selection={selection}
         />
@@ -152,20 +118,53 @@ export function MailPage() {
   )
 }
 
-/** The inbox's retention, with a dialog to change it. */
-function Retention({ inbox, onChanged }: { inbox: Inbox; onChanged: () => void }) {
+function InboxHead({
+  inboxId,
+  inbox,
+  onChanged,
+  filter,
+  onFilter,
+  order,
+  onOrder,
+}: {
+  inboxId: string
+  inbox: Inbox | undefined
+  onChanged: () => void
+  filter: ThreadFilter
+  onFilter: (filter: ThreadFilter) => void
+  order: ThreadOrder
+  onOrder: (order: ThreadOrder) => void
+}) {
   const [isAsking, setIsAsking] = useState(false)
+  const other = order === 'newest' ? 'unread-first' : 'newest'
+  const items: MenuItem[] = [
+    { text: 'Search this inbox', icon: 'search', href: paths.search(inboxId) },
+    ...(canOrder(filter)
+      ? [{ text: orderWords[other], icon: 'filter', run: () => onOrder(other) } as const]
+      : []),
+    { text: 'Scheduled messages', icon: 'clock', href: paths.scheduled(inboxId) },
+    { text: 'How long mail is kept', icon: 'calendar', run: () => setIsAsking(true) },
+    { text: 'Export and import', icon: 'download', href: paths.transfers(inboxId) },
+  ]
   return (
     <>
-      <p class="hint">
-        {retentionWords(inbox) || 'Mail is kept.'}{' '}
-        <button type="button" class="text-button" onClick={() => setIsAsking(true)}>
-          Change<span class="unseen"> how long mail is kept</span>
-        </button>
-        {' · '}
-        <a href={paths.transfers(inbox.id)}>Export and import</a>
-      </p>
-      {isAsking && (
+      <ListHead
+        title={inbox?.address ?? 'Inbox'}
+        address={inbox?.address}
+        filter={filter}
+        onFilter={onFilter}
+        tools={
+          <Button
+            kind="quiet"
+            icon="edit"
+            label="New message from this inbox"
+            onClick={() => openCompose({ inboxId })}
+          />
+        }
+        menu={{ label: 'Inbox menu', items }}
+        hint={inbox === undefined ? '' : retentionWords(inbox)}
+      />
+      {isAsking && inbox !== undefined && (
         <InboxRetention
           inbox={inbox}
           onClose={() => setIsAsking(false)}
@@ -178,4 +177,9 @@ function Retention({ inbox, onChanged }: { inbox: Inbox; onChanged: () => void }
       )}
     </>
   )
+}
+
+const orderWords: Readonly<Record<ThreadOrder, string>> = {
+  'unread-first': 'Unread first',
+  newest: 'Newest first',
 }

@@ -93,7 +93,7 @@ function Figures({ stats }: { stats: Stats }) {
         <Total name="Sent" value={totals.sent} mark="sent" />
         <Total name="Failed" value={totals.failed} mark="failed" />
         <Total name="Inboxes" value={inboxes} href={paths.inboxes} />
-        <Total name="Unread threads" value={unreadThreads} href={paths.allMail('unread')} />
+        <Total name="Unread threads" value={unreadThreads} href={paths.allMail('?show=unread')} />
       </dl>
       <div class="charts">
         <section class="panel panel-body">

@@ -7,7 +7,7 @@ import { Icon, type IconName } from './icon.tsx'
 export type MenuItem = {
   text: string
   icon?: IconName
-} & ({ run: () => void } | { href: string; download: string })
+} & ({ run: () => void } | { href: string; download?: string })
 
 const GAP_PX = 4
 

@@ -61,7 +61,7 @@ suite('all mail in the console', () => {
     await world.deliver(care.address, plainMail({ subject: 'Fifth', text: 'New.' }))
     await linkOf('care 1 unread').waitFor()
     await page.getByRole('link', { name: /Fifth/ }).waitFor()
-    await page.getByRole('button', { name: 'Unread', exact: true }).click()
+    await page.getByRole('link', { name: 'Unread', exact: true }).click()
     await page.getByRole('link', { name: /Second/ }).waitFor({ state: 'detached' })
     await page.locator('.thread').first().waitFor()
     assert.deepEqual(await subjects(), ['Fifth', 'Fourth', 'Third', 'First'])

@@ -116,6 +116,7 @@ suite('mail in the console', () => {
     const inbox = (await client.inboxes.list().page()).data[0]
     assert.ok(inbox !== undefined)
     await page.getByRole('link', { name: /menu\.txt/ }).waitFor()
+    await page.getByRole('link', { name: /^To Ann Other.*Has attachments/ }).waitFor()
     await chooseInMenu(page, 'Deliveries')
     await page.getByText('Accepted').waitFor()
     await page.keyboard.press('Escape')

@@ -42,7 +42,7 @@ suite('a session in the console', () => {
     await page.getByRole('heading', { name: 'Two', level: 2 }).waitFor()
   })
 
-  test('unread threads stand first, and a thread that was read is not lost to j and k', async () => {
+  test('unread threads are first, and a thread that was read keeps its row and its neighbours', async () => {
     const { page, client } = world
     const { data } = await client.threads.list(inboxId).page()
     const three = data.find(({ subject }) => subject === 'Three')
@@ -56,7 +56,8 @@ suite('a session in the console', () => {
     await page.getByText('This is Two.').last().waitFor()
     await page.keyboard.press('u')
     await page.getByRole('button', { name: 'Mark unread' }).waitFor()
-    await page.locator('.thread-subject').first().getByText('One').waitFor()
+    await page.locator('.thread:not(.unread) .thread-subject').getByText('Two').waitFor()
+    assert.deepEqual(await subjects.allTextContents(), ['Two', 'One', 'Three'], 'nothing moves')
     await page.keyboard.press('j')
     await page.getByRole('heading', { name: 'One', level: 2 }).waitFor()
     await page.keyboard.press('Escape')

@@ -87,10 +87,12 @@ suite('removing and sharing mail in the console', () => {
     await until(async () => (await shownSubjects()).join() === 'Alpha')
     await page.getByRole('button', { name: 'Remove the filter Label: urgent' }).click()
     await until(async () => (await shownSubjects()).length === SUBJECTS.length)
-    await page.getByRole('button', { name: 'Filter by label or assignee' }).click()
+    await page.getByRole('button', { name: 'Filter', exact: true }).click()
     await page.getByLabel('Label', { exact: true }).fill('nothing-has-it')
     await page.getByRole('button', { name: 'Apply' }).click()
-    await page.getByText('No such threads').waitFor()
+    await page.getByText('No threads match this filter.').waitFor()
+    await page.getByRole('button', { name: 'Clear filter' }).last().click()
+    await until(async () => (await shownSubjects()).length === SUBJECTS.length)
 
     await show('Alpha')
     await head.getByRole('button', { name: 'Remove the label urgent' }).click()
@@ -112,7 +114,7 @@ suite('removing and sharing mail in the console', () => {
     await select('Bravo').check()
     await page.getByRole('button', { name: 'Move the selected to the trash' }).click()
     await list().getByText('Bravo', { exact: true }).waitFor({ state: 'detached' })
-    await page.getByLabel('Threads shown').selectOption('Trash')
+    await page.getByRole('link', { name: 'Trash', exact: true }).click()
     await list().getByText('Bravo', { exact: true }).click()
     await pane()
       .getByText(/^In the trash: permanently removed on /)
@@ -146,7 +148,7 @@ suite('removing and sharing mail in the console', () => {
     const { id } = await named('Foxtrot')
     await client.threads.delete(id)
     await showInbox('?show=trash')
-    await page.getByRole('checkbox', { name: 'Select all on this page' }).check()
+    await select('Foxtrot').check()
     await page.getByRole('button', { name: 'Remove', exact: true }).click()
     const question = page.getByRole('dialog', { name: 'Permanently remove this thread?' })
     await question.getByText('“Foxtrot” is lost with 1 message and all files.').waitFor()
@@ -198,7 +200,8 @@ suite('removing and sharing mail in the console', () => {
   test('several threads are selected by range and by keyboard, and changed at once', async () => {
     const { page } = world
     await showInbox()
-    await page.getByRole('button', { name: 'Newest' }).click()
+    await page.getByRole('button', { name: 'Inbox menu' }).click()
+    await page.getByRole('menuitem', { name: 'Newest first' }).click()
     await list().locator('.thread-subject').first().waitFor()
     const order = await list().locator('.thread-subject').allTextContents()
     const [first = '', , third = ''] = order
@@ -211,6 +214,7 @@ suite('removing and sharing mail in the console', () => {
     const read = (await threads()).filter(({ isRead }) => isRead).map(({ subject }) => subject)
     for (const subject of order.slice(0, 3)) assert.ok(read.includes(subject), subject)
 
+    await select(first).click()
     await page.getByRole('checkbox', { name: 'Select all on this page' }).focus()
     await page.keyboard.press('Space')
     await page.getByText(`${order.length} selected`).waitFor()
@@ -265,6 +269,7 @@ suite('removing and sharing mail in the console', () => {
     assert.ok(at.getTime() > Date.now() && at.getTime() < Date.now() + 8 * 86_400_000)
     await examine(world, 'assigned')
 
+    await page.getByRole('button', { name: 'Filter', exact: true }).click()
     await page.getByLabel('Threads shown').selectOption('Snoozed')
     await until(async () => (await shownSubjects()).join() === 'Bravo')
     await page.getByLabel('Threads shown').selectOption('Not snoozed')
@@ -335,8 +340,8 @@ suite('removing and sharing mail in the console', () => {
   test('how long mail is kept is shown and set for an inbox, a pod and the account', async () => {
     const { page, client } = world
     await showInbox()
-    await page.getByText('Mail is kept.').waitFor()
-    await page.getByRole('button', { name: 'Change how long mail is kept' }).click()
+    await page.getByRole('button', { name: 'Inbox menu' }).click()
+    await page.getByRole('menuitem', { name: 'How long mail is kept' }).click()
     const dialog = page.getByRole('dialog', { name: `How long ${inbox.address} keeps mail` })
     await dialog.getByLabel('Days that a message is kept').fill('30')
     await dialog.getByText('Older messages are removed soon after you save').waitFor()
@@ -373,7 +378,8 @@ suite('removing and sharing mail in the console', () => {
     const { page, client } = world
     const { total } = await client.messages.list(inbox.id).page()
     await showInbox()
-    await page.getByRole('link', { name: 'Export and import' }).click()
+    await page.getByRole('button', { name: 'Inbox menu' }).click()
+    await page.getByRole('menuitem', { name: 'Export and import' }).click()
     await page.getByText('No exports yet').waitFor()
     // The service is done within a moment, so the first answers are held back at the start.
     let held = 2

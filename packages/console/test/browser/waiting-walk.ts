@@ -44,6 +44,7 @@ suite('mail that waits, in the console', () => {
   }
   const openThread = ({ threadId }: { threadId: string }) =>
     world.open(`/console/inboxes/${inbox.id}/threads/${threadId}`)
+  const rowOf = (subject: string) => world.page.locator('.thread-row').filter({ hasText: subject })
   const scheduleByApi = (subject: string) =>
     world.client.inboxes.send(inbox.id, {
       to: 'bea@two.example',
@@ -88,7 +89,7 @@ suite('mail that waits, in the console', () => {
     const { page, client } = world
     const { messageId } = await scheduleByApi('In two hours')
     await world.open(`/console/inboxes/${inbox.id}`)
-    await page.getByRole('link', { name: 'Scheduled messages' }).click()
+    await page.getByRole('link', { name: 'Scheduled', exact: true }).click()
     await page.getByRole('heading', { name: 'Scheduled', level: 1 }).waitFor()
     const rows = page.locator('tbody tr')
     await rows.nth(1).waitFor()
@@ -121,7 +122,8 @@ suite('mail that waits, in the console', () => {
     await page
       .getByText('The message was cancelled before it was sent. It was scheduled for')
       .waitFor()
-    await page.getByText('Cancelled', { exact: true }).waitFor()
+    await page.locator('.mail-pane').getByText('Cancelled', { exact: true }).waitFor()
+    await rowOf('Changed my mind').getByText('Cancelled', { exact: true }).waitFor()
     await examine(world, 'thread-cancelled')
 
     const second = await scheduleByApi('Too late')
@@ -154,12 +156,16 @@ suite('mail that waits, in the console', () => {
     const card = page.getByRole('article', { name: `Message from ${inbox.address}` })
     await card.getByText('Held', { exact: true }).waitFor()
     await card.getByText('The message awaits approval by a person').waitFor()
+    await rowOf('First contact').getByText('To new@eight.example').waitFor()
+    await rowOf('First contact').getByText('Held', { exact: true }).waitFor()
+    await rowOf('In three hours').getByText('Scheduled', { exact: true }).waitFor()
     await examine(world, 'thread-held')
 
     const { data } = await approver.reviews.list({ status: 'pending' }).page()
     await approver.reviews.reject(data[0]?.id ?? '', { reason: 'Not to them.' })
     await card.getByText('Rejected', { exact: true }).waitFor()
     await card.getByText('An approver rejected the message. “Not to them.”').waitFor()
+    await rowOf('First contact').getByText('Rejected', { exact: true }).waitFor()
     await examine(world, 'thread-rejected')
   })
 
