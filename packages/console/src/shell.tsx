@@ -327,6 +327,7 @@ const inReviews = [
   ['j', 'Next'],
   ['k', 'Previous'],
   ['a', 'Approve, after a confirmation'],
+  ['e', 'Edit'],
   ['x', 'Reject, after a confirmation'],
 ] as const
 

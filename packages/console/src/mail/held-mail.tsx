@@ -3,7 +3,7 @@
 import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
 import type { Review, WholeReview } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
-import { formatSize, plural, subjectOf } from '#data/format.ts'
+import { formatSize, formatWhole, plural, subjectOf } from '#data/format.ts'
 import { ownAddress } from '#data/paths.ts'
 import { Button } from '#parts/button.tsx'
 import { Icon } from '#parts/icon.tsx'
@@ -58,8 +58,7 @@ export function HoldReasons({ reasons }: { reasons: readonly Reason[] }) {
             <ul>
               {reason.findings.map(({ kind, part, offset, length }) => (
                 <li key={`${part} ${offset} ${kind}`} class="muted">
-                  {kind.replaceAll('_', ' ')} in {partWords(part)}, from character {offset + 1},{' '}
-                  {length} long
+                  {kindWords(kind)} in {partWords(part)}, from character {offset + 1}, {length} long
                 </li>
               ))}
             </ul>
@@ -80,7 +79,7 @@ export function HeldMail({ review }: { review: WholeReview }) {
     ['Reply-To', content.replyTo ?? ''],
     ['Subject', subjectOf(content)],
     ...Object.entries(content.headers),
-    ['Not before', content.sendAt ?? ''],
+    ['Not before', content.sendAt === null ? '' : formatWhole(content.sendAt)],
     ['Unsubscribe link', content.unsubscribe ? 'yes' : ''],
     ['Auto-Submitted', content.isAutomatic ? 'yes' : ''],
   ]
@@ -99,14 +98,17 @@ type View = 'html' | 'text' | 'source'
  * Shows both bodies, because each recipient reads only one, and the source where the page cannot be
  * shown faithfully.
  */
-function Body({ review: { messageId, content, display } }: { review: WholeReview }) {
+function Body({ review }: { review: WholeReview }) {
+  const { messageId, content, display } = review
   const { subject, bodyHtml, bodyText } = content
   const [view, setView] = useState<View>(display.isWhole ? 'html' : 'source')
   const text = () =>
     bodyText.trim() === '' ? (
       <p class="muted">The text is empty.</p>
     ) : (
-      <div class="mail-text">{shownText(bodyText)}</div>
+      <div class="mail-text">
+        <Marked text={bodyText} findings={findingsIn(review, 'bodyText')} />
+      </div>
     )
   const missed = <Missed display={display} showSource={bodyHtml && (() => setView('source'))} />
   if (bodyHtml === '') {
@@ -141,12 +143,48 @@ function Body({ review: { messageId, content, display } }: { review: WholeReview
           {
             name: 'source',
             text: 'Source',
-            body: () => <CodeBlock label="Source of the HTML" text={bodyHtml} />,
+            body: () => (
+              <CodeBlock
+                label="Source of the HTML"
+                text={<Marked text={bodyHtml} findings={findingsIn(review, 'bodyHtml')} />}
+              />
+            ),
           },
         ]}
       />
     </>
   )
+}
+
+type Finding = NonNullable<Reason['findings']>[number]
+
+function findingsIn({ reasons }: WholeReview, part: string): Finding[] {
+  return reasons
+    .flatMap(({ findings = [] }) => findings)
+    .filter((finding) => finding.part === part)
+    .sort((a, b) => a.offset - b.offset)
+}
+
+/** The text with its secrets marked. */
+function Marked({ text, findings }: { text: string; findings: readonly Finding[] }) {
+  let from = 0
+  const pieces = findings.flatMap(({ kind, offset, length }) => {
+    const start = Math.max(offset, from)
+    const before = text.slice(from, start)
+    const secret = text.slice(start, offset + length)
+    from = Math.max(from, offset + length)
+    return [shownText(before), secret && <mark title={kindWords(kind)}>{shownText(secret)}</mark>]
+  })
+  return (
+    <>
+      {pieces}
+      {shownText(text.slice(from))}
+    </>
+  )
+}
+
+function kindWords(kind: string): string {
+  return kind.replaceAll('_', ' ')
 }
 
 /** Lists text that the HTML page does not show, and invisible characters. */

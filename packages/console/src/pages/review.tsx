@@ -1,27 +1,29 @@
 // A review: the held message, the reasons, its thread, and the decision.
 
-import type { Review, WholeReview } from '@mailroom/sdk'
+import { MailroomError, type Review, type WholeReview } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso/router'
-import { quoteSubject, subjectOf } from '#data/format.ts'
+import { formatWhole, quoteSubject, subjectOf } from '#data/format.ts'
 import { useKeys } from '#data/keyboard.ts'
 import { paths } from '#data/paths.ts'
 import { countPendingReviews, describeRefusal, neighbourOf, type Refusal } from '#data/reviews.ts'
 import { client, isApprover } from '#data/session.ts'
 import { toast, toastFailure } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
+import { EditDialog, type ReviewChanges } from '#mail/edit-review.tsx'
 import { HeldMail, HoldReasons } from '#mail/held-mail.tsx'
 import { MessageCard } from '#mail/message-card.tsx'
+import { Comments, FormerVersions } from '#mail/review-notes.tsx'
 import { Button } from '#parts/button.tsx'
 import { FormDialog } from '#parts/dialog.tsx'
-import { TextField } from '#parts/field.tsx'
+import { CheckField, TextField } from '#parts/field.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { Notice, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page, Section } from '#parts/page.tsx'
 import { Key, Time } from '#parts/small.tsx'
 import { OnlyApprovers, recipientsOf, StatusBadge } from './reviews.tsx'
 
-type Asked = 'approve' | 'reject' | null
+type Asked = 'approve' | 'reject' | 'edit' | null
 
 export function ReviewPage() {
   const { params } = useRoute()
@@ -61,12 +63,26 @@ function OneReview({ id }: { id: string }) {
     // If there is no next review, the page shows the decision.
     if (made !== null) await settle(made, words).catch(review.reload)
   }
+  const edit = async (changes: ReviewChanges) => {
+    if (value === undefined) return
+    try {
+      await client.reviews.edit(value.id, { digest: value.digest, ...changes })
+      toast('The edited message awaits approval')
+    } catch (error) {
+      // The form shows other refusals, which the approver may correct.
+      if (!(error instanceof MailroomError) || error.status !== 409) throw error
+      setRefusal(describeRefusal(error))
+    }
+    setAsked(null)
+    review.reload()
+  }
   const ask = (what: Asked) => {
     setRefusal(null)
     setAsked(what)
   }
   useKeys({
     a: mayDecide ? () => ask('approve') : undefined,
+    e: mayDecide ? () => ask('edit') : undefined,
     x: mayDecide ? () => ask('reject') : undefined,
     j: () => void step(1).catch(toastFailure),
     k: () => void step(-1).catch(toastFailure),
@@ -105,16 +121,23 @@ function OneReview({ id }: { id: string }) {
           <Section title="What will be sent">
             <HeldMail review={value} />
           </Section>
+          <FormerVersions review={value} />
         </div>
-        <ThreadBeside review={value} />
+        <div>
+          <Comments review={value} reload={review.reload} />
+          <ThreadBeside review={value} />
+        </div>
       </div>
+      {asked === 'edit' && (
+        <EditDialog review={value} submit={edit} onClose={() => setAsked(null)} />
+      )}
       {asked === 'approve' && (
         <ApproveDialog
           review={value}
           onClose={() => setAsked(null)}
-          submit={() =>
+          submit={(allowRecipients) =>
             decide(
-              () => client.reviews.approve(value.id, { digest: value.digest }),
+              () => client.reviews.approve(value.id, { digest: value.digest, allowRecipients }),
               `Approved: ${quoteSubject(value)}`,
             )
           }
@@ -151,6 +174,9 @@ function Decisions({ ask }: { ask: (what: Asked) => void }) {
       <Button kind="primary" icon="check" onClick={() => ask('approve')}>
         Approve… <Key>a</Key>
       </Button>
+      <Button icon="edit" onClick={() => ask('edit')}>
+        Edit… <Key>e</Key>
+      </Button>
       <Button icon="close" onClick={() => ask('reject')}>
         Reject… <Key>x</Key>
       </Button>
@@ -174,10 +200,12 @@ function State({ review }: { review: WholeReview }) {
           {review.decidedReason ? `: ${review.decidedReason}.` : '.'}{' '}
         </>
       )}
-      {held?.scheduledAt && (
+      {held?.scheduledAt ? (
         <>
           Scheduled <Time at={held.scheduledAt} />: an approved message waits until then.
         </>
+      ) : (
+        review.status === 'pending' && 'It is sent as soon as it is approved.'
       )}
     </>
   )
@@ -208,22 +236,38 @@ function ApproveDialog({
   onClose,
 }: {
   review: WholeReview
-  submit: () => Promise<void>
+  submit: (allowRecipients: boolean) => Promise<void>
   onClose: () => void
 }) {
+  const [isAllowing, setIsAllowing] = useState(false)
+  const { sendAt } = review.content
+  const isNew = review.reasons.some(({ guard }) => guard === 'newRecipients')
   return (
     <FormDialog
       title="Approve this message?"
       action="Approve"
       isActionFocused
-      {...{ submit, onClose }}
+      submit={() => submit(isAllowing)}
+      onClose={onClose}
     >
       {() => (
-        <p class="prose">
-          {quoteSubject(review)} will be sent to <strong>{recipientsOf(review.content)}</strong>, as
-          it is shown here. This cannot be undone. Press <Key>Enter</Key> to approve, <Key>Esc</Key>{' '}
-          to go back.
-        </p>
+        <>
+          <p class="prose">
+            {quoteSubject(review)} will be sent to <strong>{recipientsOf(review.content)}</strong>
+            {sendAt === null ? ' at once' : ` at the earliest ${formatWhole(sendAt)}`}, as it is
+            shown here. This cannot be undone. Press <Key>Enter</Key> to approve, <Key>Esc</Key> to
+            go back.
+          </p>
+          {isNew && (
+            <CheckField
+              label="Always allow these recipients"
+              name="allowRecipients"
+              hint="Adds rules to the policy of the inbox, so that mail to the new recipients is no longer held as such."
+              isChecked={isAllowing}
+              onChecked={setIsAllowing}
+            />
+          )}
+        </>
       )}
     </FormDialog>
   )

@@ -1,6 +1,7 @@
 // Small shared parts: times, copyable text, people, keyboard keys.
 
 import { shownLine, shownText } from '@mailroom/mail/unseen.ts'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { formatListTime, formatRelative, formatWhole, readPerson } from '#data/format.ts'
 import { toastFailure } from '#data/toasts.ts'
@@ -123,10 +124,10 @@ export function Choice<Value extends string>({
 /** A scrollable box must be reachable by keyboard (WCAG 2.2, 2.1.1). */
 export const reachable = { tabIndex: 0 } as const
 
-export function CodeBlock({ label, text }: { label: string; text: string }) {
+export function CodeBlock({ label, text }: { label: string; text: ComponentChildren }) {
   return (
     <section class="code-block" aria-label={label} {...reachable}>
-      <pre>{shownText(text)}</pre>
+      <pre>{typeof text === 'string' ? shownText(text) : text}</pre>
     </section>
   )
 }

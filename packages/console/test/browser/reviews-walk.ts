@@ -291,6 +291,60 @@ suite('reviews in the console', () => {
     assert.equal(await statusOf(older.id), 'pending')
   })
 
+  test('an approver edits a message whose secret is marked, discusses it, and allows its recipient', async () => {
+    const { page, client } = world
+    const to = 'bill@stranger.example'
+    const sent = await client.inboxes.send(inbox.id, {
+      to,
+      subject: 'Card',
+      body: 'Pay with 4111 1111 1111 1111 today.',
+      attachments: ['a.txt', 'b.txt'].map((filename) => ({
+        filename,
+        contentType: 'text/plain',
+        data: new TextEncoder().encode(filename),
+      })),
+    })
+    const id = sent.hold?.id ?? ''
+    await world.open(`/console/reviews/${id}`)
+    await heading('Card')
+    await page.getByText('It is sent as soon as it is approved.').waitFor()
+    const marked = page.locator('.held-mail mark')
+    await marked.first().waitFor()
+    assert.deepEqual(await marked.allTextContents(), ['4111 1111 1111 1111'])
+    await page.getByLabel('New comment').fill('No cards, please.')
+    await page.getByRole('button', { name: 'Comment', exact: true }).click()
+    const comments = page.getByRole('list', { name: 'Comments' })
+    await comments.getByText('No cards, please.').waitFor()
+    await client.reviews.comment(id, { text: 'Understood.' })
+    await heading('Card')
+    await page.keyboard.press('e')
+    const form = page.getByRole('dialog', { name: 'Edit the message' })
+    assert.ok(await form.getByRole('button', { name: 'Save' }).isDisabled())
+    await form.getByLabel('To', { exact: true }).fill('no address')
+    await form.getByRole('button', { name: 'Save' }).click()
+    await form.getByRole('alert').waitFor()
+    await form.getByLabel('To', { exact: true }).fill(to)
+    await form.getByLabel('Subject').fill('Invoice')
+    await form.getByLabel('Text').fill('Pay by transfer.')
+    await form.getByLabel('Remove b.txt').check()
+    await examine(world, 'review-edit')
+    await form.getByRole('button', { name: 'Save' }).click()
+    await heading('Invoice')
+    await page.getByText('Pay by transfer.').first().waitFor()
+    await comments.getByText('Understood.').waitFor()
+    assert.equal(await page.getByRole('link', { name: /b\.txt/ }).count(), 0)
+    await page.getByText(/^Version 1, edited .*: subject, text, files$/).click()
+    await page.getByText('Pay with 4111 1111 1111 1111 today.').waitFor()
+    await examine(world, 'review-edited')
+    await page.keyboard.press('a')
+    const dialog = page.getByRole('dialog', { name: 'Approve this message?' })
+    await dialog.getByLabel('Always allow these recipients').check()
+    await dialog.getByRole('button', { name: 'Approve', exact: true }).click()
+    await page.getByText('Approved: “Invoice”').waitFor()
+    const { outbound } = await approver.policy.get({ inboxId: inbox.id })
+    assert.ok(outbound.rules.some(({ type, value }) => type === 'allow' && value === to))
+  })
+
   test('what another decided meanwhile, and what a limit refuses, is told', async () => {
     const { page } = world
     await page.getByRole('button', { name: /^Approve…/ }).click()
