@@ -3,10 +3,10 @@
 import { readFileSync } from 'node:fs'
 import { editDistance, findNearest } from '@mailroom/server/config/nearest.ts'
 import { Command, CommanderError } from 'commander'
+import type { Called } from '#base/describe-error.ts'
 import { exitCodes, Failure } from '#base/failure.ts'
 import { endWithReader } from '#base/output.ts'
 import { plainLine } from '#base/plain-text.ts'
-import type { FoundService } from '#base/session.ts'
 import { addAccountCommands } from '#commands/account.ts'
 import {
   addServiceOptions,
@@ -46,10 +46,12 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   }
 }
 
-async function serviceOf(command: Command | null): Promise<FoundService | null> {
+async function serviceOf(command: Command | null): Promise<Called | null> {
   if (command === null || isOfTheMachine(command)) return null
-  const { findService } = await import('#base/session.ts')
-  return findService(command.opts()).catch(() => null)
+  const { findService, readLeaseToken } = await import('#base/session.ts')
+  const hasLeaseToken = readLeaseToken(command.opts()) !== undefined
+  const found = await findService(command.opts()).catch(() => null)
+  return found === null ? null : { ...found, hasLeaseToken }
 }
 
 const MACHINE = 'This machine:'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Claim, ClaimedThread, Inbox, Message, Thread } from '@mailroom/sdk'
@@ -72,11 +72,46 @@ test('a thread is assigned, put off for a time or until one, and both end', asyn
   assert.match(wrong.stderr, /"soon" is not a duration/)
 })
 
+test('later commands in a thread use the claim of an earlier one, until its release', async () => {
+  const { threadId, id } = await receive('Claimed here')
+  const owner = ['--owner', 'worker 7', '--lease-seconds', '60']
+  const claim = await world.json<Claim>('threads', 'claim', threadId, ...owner)
+  const path = join(world.home, '.local/state/mailroom/claims', threadId)
+  assert.equal((await stat(path)).mode & 0o777, 0o600)
+  await world.good('threads', 'label', threadId, '--add', 'mine')
+  await world.good('messages', 'label', id, '--add', 'mine')
+  await world.good('reply', threadId, '--text', 'I am on it.')
+  await world.good('threads', 'renew', threadId, '--lease-seconds', '600')
+  assert.equal(JSON.parse(await readFile(path, 'utf8')).leaseToken, claim.leaseToken)
+
+  const wrong = ['threads', 'assign', threadId, 'Ann', '--lease-token', 'mrl_wrong']
+  const refused = await world.run(wrong)
+  assert.equal(refused.code, 5)
+  assert.match(refused.stderr, /Stop working on this thread/)
+  await world.good('threads', 'release', threadId)
+  await assert.rejects(stat(path), { code: 'ENOENT' })
+  const after = await world.run(['threads', 'release', threadId])
+  assert.equal(after.code, 5)
+  assert.match(after.stderr, /^ {2}Give --lease-token or set MAILROOM_LEASE_TOKEN\. /m)
+})
+
+test('the file of a claim is removed when its lease has expired', async () => {
+  const { threadId } = await receive('Expired')
+  await world.good('threads', 'claim', threadId, '--owner', 'worker', '--lease-seconds', '60')
+  const path = join(world.home, '.local/state/mailroom/claims', threadId)
+  const kept = JSON.parse(await readFile(path, 'utf8'))
+  await writeFile(path, JSON.stringify({ ...kept, expiresAt: '2026-01-01T00:00:00.000Z' }))
+  assert.equal((await world.run(['threads', 'assign', threadId, 'Ann'])).code, 5)
+  await assert.rejects(stat(path), { code: 'ENOENT' })
+})
+
 test('a claimed thread is changed only with its token, from the option or the environment', async () => {
   const { threadId } = await receive('Claimed')
   const owner = ['--owner', 'worker 7', '--lease-seconds', '60']
   const claim = await world.json<Claim>('threads', 'claim', threadId, ...owner)
   assert.deepEqual([claim.owner, claim.threadId], ['worker 7', threadId])
+  // As on the machine of another worker.
+  await rm(join(world.home, '.local/state'), { recursive: true })
   const again = await world.run(['threads', 'claim', threadId, ...owner])
   assert.equal(again.code, 5)
   assert.match(again.stderr, /thread_claimed|claimed/)

@@ -12,7 +12,11 @@ export type DescribedError = {
 }
 
 /** The service that the command called, if known. */
-export type Called = { readonly baseUrl: string; readonly keySource: string | null }
+export type Called = {
+  readonly baseUrl: string
+  readonly keySource: string | null
+  readonly hasLeaseToken: boolean
+}
 
 export function describeError(error: unknown, called: Called | null): DescribedError {
   const { exit, message, more } = explain(error, called)
@@ -55,6 +59,10 @@ function explainRefusal(error: MailroomError, called: Called | null): Explained 
     const { baseUrl, keySource } = called
     if (keySource !== null) more.push(`The key is from ${keySource}, for ${baseUrl}.`)
     more.push(howToSignIn(baseUrl))
+  } else if (code === 'lease_lost' && called?.hasLeaseToken === false) {
+    more.push(
+      'Give --lease-token or set MAILROOM_LEASE_TOKEN. Without the token, claim the thread when its claim ends.',
+    )
   } else if (fix !== null) more.push(fix)
   if (retryAfterSeconds !== null) more.push(`Try again in ${retryAfterSeconds} seconds.`)
   if (requestId !== null) more.push(`Request ${plainLine(requestId)}`)

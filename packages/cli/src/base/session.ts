@@ -3,6 +3,7 @@
 
 import { type Inbox, Mailroom } from '@mailroom/sdk'
 import { Transport } from '@mailroom/sdk/transport.ts'
+import { fetchWithClaims } from './claims.ts'
 import { Failure } from './failure.ts'
 import { PROFILE_DEFAULT, readProfiles } from './profiles.ts'
 
@@ -19,9 +20,13 @@ export type Session = {
 export async function openSession(options: ServiceOptions): Promise<Session> {
   const { baseUrl, apiKey, keySource } = await findService(options)
   if (apiKey === null || keySource === null) throw noKey(baseUrl)
-  const leaseToken = options.leaseToken ?? (process.env.MAILROOM_LEASE_TOKEN || undefined)
+  const leaseToken = readLeaseToken(options)
   const profile = options.profile ?? PROFILE_DEFAULT
   return { profile, keySource, ...openWith(baseUrl, apiKey, leaseToken) }
+}
+
+export function readLeaseToken({ leaseToken }: ServiceOptions): string | undefined {
+  return leaseToken ?? (process.env.MAILROOM_LEASE_TOKEN || undefined)
 }
 
 /** A client for operations that need no key. It sends the key if there is one. */
@@ -31,8 +36,10 @@ export async function openAnySession(options: ServiceOptions): Promise<Session> 
   return { profile, keySource: keySource ?? 'none', ...openWith(baseUrl, apiKey ?? 'none') }
 }
 
+/** Without a token, requests have those of earlier claims. */
 export function openWith(baseUrl: string, apiKey: string, leaseToken?: string) {
-  const options = { baseUrl, apiKey, ...(leaseToken !== undefined && { leaseToken }) }
+  const claims = leaseToken === undefined ? { fetch: fetchWithClaims(baseUrl) } : { leaseToken }
+  const options = { baseUrl, apiKey, ...claims }
   return { ...options, transport: new Transport(options), client: new Mailroom(options) }
 }
 
@@ -52,7 +59,7 @@ export const BASE_URL_DEFAULT = 'http://127.0.0.1:8080'
 export type ServiceOptions = {
   readonly profile?: string
   readonly url?: string
-  /** The token of a claim, by default from the environment. */
+  /** The token of a claim, by default from the environment or from an earlier claim. */
   readonly leaseToken?: string
 }
 

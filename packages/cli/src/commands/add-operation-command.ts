@@ -47,7 +47,7 @@ function quoted(etag: string): string {
 export function addLeaseOption(command: Command): Command {
   return command.option(
     '--lease-token <token>',
-    'The leaseToken of the claim on the thread; defaults to MAILROOM_LEASE_TOKEN.',
+    'The leaseToken of the claim on the thread; defaults to MAILROOM_LEASE_TOKEN, or to your claim.',
   )
 }
 
