@@ -10,6 +10,11 @@ export const findings = Type.Array(
     ),
     offset: count('The start of the secret, in UTF-16 units.'),
     length: count('The length of the secret, in UTF-16 units.'),
+    sha256: Type.Optional(
+      text(
+        'SHA-256 of the secret in hexadecimal, for allowedFindings of a policy. Only in reviews, and only for approvers.',
+      ),
+    ),
   }),
   { description: 'The locations of secrets, never their values.' },
 )

@@ -19,6 +19,7 @@ import {
 
 const VALUE_LENGTH_MAX = 320
 const SENDS_PER_HOUR_MAX = 100_000
+const ALLOWED_FINDINGS_MAX = 100
 
 const mode = oneOf(
   policyModes,
@@ -85,6 +86,22 @@ export const PolicyGuards = Type.Object(
 export type PolicyGuards = Static<typeof PolicyGuards>
 
 const from = oneOf(policyScopes, 'The policy that contains the setting or rule.')
+
+const allowedFinding = {
+  kind: Type.String({
+    pattern: '^[a-z0-9_]{1,50}$',
+    description: 'The kind of secret, as in findings.',
+  }),
+  sha256: Type.String({
+    pattern: '^[0-9a-f]{64}$',
+    description: 'SHA-256 of the UTF-8 of the secret, exactly as it occurs, in hexadecimal.',
+  }),
+}
+
+const AllowedFinding = Type.Object(
+  { ...allowedFinding, note: ruleTerms.note },
+  { description: 'A value that the guard secrets lets pass.' },
+)
 const applied = Type.Array(ScopedPolicyRule, {
   description:
     'All applicable rules that have not ended; the first match decides. Order: inbox, pod, account; address, longer domain, shorter domain; block, allow.',
@@ -105,6 +122,9 @@ export const Policy = Type.Object(
         mode,
         rules: Type.Array(PolicyRule, { description: 'Newest first.' }),
         guards: PolicyGuards,
+        allowedFindings: Type.Array(AllowedFinding, {
+          description: 'Values that the guard secrets lets pass.',
+        }),
       },
       { description: 'Whom the inboxes may write to, and what they may send.' },
     ),
@@ -131,6 +151,9 @@ export const Policy = Type.Object(
             },
             { description: 'The policy that each guard comes from.' },
           ),
+          allowedFindings: Type.Array(Type.Object({ ...AllowedFinding.properties, from }), {
+            description: 'The values allowed by any of these policies, each of them once.',
+          }),
         }),
       },
       {
@@ -201,10 +224,23 @@ const ReplacePolicy = Type.Object(
               { additionalProperties: false },
             ),
           ),
+          allowedFindings: Type.Optional(
+            Type.Array(
+              Type.Object(
+                { ...allowedFinding, note: newRuleTerms.note },
+                { additionalProperties: false },
+              ),
+              {
+                maxItems: ALLOWED_FINDINGS_MAX,
+                description:
+                  'Values that the guard secrets lets pass, in this policy and the narrower ones. Default: none.',
+              },
+            ),
+          ),
         },
         {
           additionalProperties: false,
-          description: 'Replaces the rules for recipients, and the guards.',
+          description: 'Replaces the rules for recipients, the guards and the allowed values.',
         },
       ),
     ),
@@ -258,6 +294,16 @@ export const PolicyChange = Type.Object(
     guardsAfter: Type.Union([PolicyGuards, Type.Null()]),
     added: auditRules('Rules that were added.'),
     removed: auditRules('Rules that were removed.'),
+    changed: Type.Optional(auditRules('Rules whose end, note or verification was changed.')),
+    allowedFindings: Type.Optional(
+      Type.Object(
+        {
+          added: Type.Array(AllowedFinding, { description: 'Values allowed by the change.' }),
+          removed: Type.Array(AllowedFinding, { description: 'Values no longer allowed.' }),
+        },
+        { description: 'The change of allowedFindings, if any.' },
+      ),
+    ),
   },
   { description: 'A change of a policy.' },
 )

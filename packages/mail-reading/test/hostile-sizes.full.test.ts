@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import { shownBody, showSource } from '#display/shown-html.ts'
 import { readFile } from '#files/read-file.ts'
@@ -109,7 +110,9 @@ test('in a long file each secret is found once, at its place, wherever it stands
       const text = `${before.slice(0, start - 1)}\n${iban}\n${after}`
       const file = { filename: 'notes.txt', contentType: 'text/plain', content: Buffer.from(text) }
       const found = findSecrets({ subject: '', text: '', html: '', attachments: [file] })
-      const finding = { kind: 'iban', part: 'attachment:0', offset: start, length: iban.length }
+      const { length } = iban
+      const sha256 = hash('sha256', iban)
+      const finding = { kind: 'iban', part: 'attachment:0', offset: start, length, sha256 }
       assert.deepEqual(found, [finding], `${start}`)
     }
   }

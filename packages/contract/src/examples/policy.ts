@@ -2,6 +2,13 @@
 
 import type { SomeExamples } from './example.ts'
 
+/** The value is 4242 4242 4242 4242. */
+const TEST_CARD = {
+  kind: 'card_number',
+  sha256: '9219e0affa4b86cdfaed7927c91ce7600aadc4f38079c5a4aa0667e496700bf0',
+  note: 'The test card of our payment guide',
+}
+
 export const policyExamples = {
   'policy.get': {
     query: { inboxId: 'inb_01m8ngkwy6e00ayd3sa2q324zd' },
@@ -20,6 +27,7 @@ export const policyExamples = {
           attachments: 'inherit',
           maxPerHour: null,
         },
+        allowedFindings: [],
       },
       effective: {
         inbound: { mode: 'none', modeFrom: 'account', rules: [] },
@@ -43,6 +51,7 @@ export const policyExamples = {
             attachments: 'account',
             maxPerHour: 'account',
           },
+          allowedFindings: [],
         },
       },
     },
@@ -50,7 +59,12 @@ export const policyExamples = {
   'policy.replace': {
     as: 'approver',
     query: { inboxId: 'inb_01m8ngkwy6e00ayd3sa2q324zd' },
-    body: { outbound: { guards: { newRecipients: 'hold', secrets: 'reject' } } },
+    body: {
+      outbound: {
+        guards: { newRecipients: 'hold', secrets: 'reject' },
+        allowedFindings: [TEST_CARD],
+      },
+    },
     response: {
       scope: { podId: 'pod_01m8ngkwr1e019pv166p89q1hd', inboxId: 'inb_01m8ngkwy6e00ayd3sa2q324zd' },
       etag: '"5mYJxJdBTkGPkm6CdE54ym"',
@@ -66,6 +80,7 @@ export const policyExamples = {
           attachments: 'inherit',
           maxPerHour: null,
         },
+        allowedFindings: [TEST_CARD],
       },
       effective: {
         inbound: { mode: 'none', modeFrom: 'account', rules: [] },
@@ -89,6 +104,7 @@ export const policyExamples = {
             attachments: 'account',
             maxPerHour: 'account',
           },
+          allowedFindings: [{ ...TEST_CARD, from: 'inbox' }],
         },
       },
     },
@@ -112,6 +128,7 @@ export const policyExamples = {
           attachments: 'inherit',
           maxPerHour: null,
         },
+        allowedFindings: [TEST_CARD],
       },
       effective: {
         inbound: { mode: 'none', modeFrom: 'account', rules: [] },
@@ -135,6 +152,7 @@ export const policyExamples = {
             attachments: 'account',
             maxPerHour: 'account',
           },
+          allowedFindings: [{ ...TEST_CARD, from: 'inbox' }],
         },
       },
     },

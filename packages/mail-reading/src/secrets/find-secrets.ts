@@ -1,5 +1,6 @@
 // Finds secrets that a message would leak: private keys, tokens, card and account numbers.
 
+import { hash } from 'node:crypto'
 import { readMarkup, readReferences } from '#content/markup.ts'
 import { type ContentPart, type MailContent, partsOf } from '#content/parts.ts'
 import { plainReading, type Reading, readAgain } from '#content/reading.ts'
@@ -16,6 +17,8 @@ export type SecretFinding = {
   readonly offset: number
   /** Length in UTF-16 units, including tags and invisible characters inside the secret. */
   readonly length: number
+  /** Hexadecimal SHA-256 of the UTF-8 of these units of the part. */
+  readonly sha256: string
 }
 
 export const SECRET_FINDINGS_MAX = 100
@@ -37,16 +40,22 @@ export function findSecrets(content: MailContent): SecretFinding[] | null {
 }
 
 function findInPart({ part, isHtml, windows }: ContentPart): SecretFinding[] {
-  const found: FoundSecret[] = []
+  const found: (FoundSecret & { sha256: string })[] = []
   for (const { text, offset, isLast } of windows()) {
     for (const { kind, start, end } of findInText(text, isHtml)) {
       // A finding that touches the end may continue in the next window, which overlaps this window.
       if (end === text.length && !isLast) continue
-      addApart(found, { kind, start: offset + start, end: offset + end })
+      const sha256 = hash('sha256', text.slice(start, end))
+      addApart(found, { kind, start: offset + start, end: offset + end, sha256 })
     }
   }
   found.sort((one, other) => one.start - other.start)
-  return found.map(({ kind, start, end }) => ({ kind, part, offset: start, length: end - start }))
+  return found.map(({ start, end, ...secret }) => ({
+    ...secret,
+    part,
+    offset: start,
+    length: end - start,
+  }))
 }
 
 function findInText(text: string, isHtml: boolean): FoundSecret[] {
@@ -74,7 +83,7 @@ function findIn({ text }: Reading): FoundSecret[] {
   return found
 }
 
-function addApart(found: FoundSecret[], secret: FoundSecret): void {
+function addApart<Found extends FoundSecret>(found: Found[], secret: Found): void {
   if (found.length >= SECRET_FINDINGS_MAX) return
   if (!found.some(({ start, end }) => secret.start < end && start < secret.end)) found.push(secret)
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import { messageOf, multipart, part, textPart } from '@mailroom/mail/test/samples.ts'
 import fc from 'fast-check'
@@ -223,6 +224,7 @@ test('a token at the end of a window has its whole length', () => {
       part: 'attachment:0',
       offset: start,
       length: token.length,
+      sha256: hash('sha256', token),
     }
     assert.deepEqual(found, [finding], `${missing}`)
   }

@@ -104,18 +104,26 @@ __all__ = [
     "PolicyChange",
     "PolicyChangeAdded",
     "PolicyChangeAddedFirst",
+    "PolicyChangeAllowedFindings",
+    "PolicyChangeAllowedFindingsAdded",
+    "PolicyChangeAllowedFindingsRemoved",
+    "PolicyChangeChanged",
+    "PolicyChangeChangedFirst",
     "PolicyChangeRemoved",
     "PolicyChangeRemovedFirst",
     "PolicyEffective",
     "PolicyEffectiveInbound",
     "PolicyEffectiveOutbound",
+    "PolicyEffectiveOutboundAllowedFindings",
     "PolicyEffectiveOutboundGuardsFrom",
     "PolicyGuards",
     "PolicyInbound",
     "PolicyOutbound",
+    "PolicyOutboundAllowedFindings",
     "PolicyReplaceInbound",
     "PolicyReplaceInboundRules",
     "PolicyReplaceOutbound",
+    "PolicyReplaceOutboundAllowedFindings",
     "PolicyReplaceOutboundGuards",
     "PolicyReplaceOutboundRules",
     "PolicyRule",
@@ -833,7 +841,7 @@ class ErrorDetails(TypedDict):
     """What is wrong with the field."""
 
 
-class ErrorFindings(TypedDict):
+class _ErrorFindingsRequired(TypedDict):
     kind: str
     """The kind of secret."""
     part: str
@@ -844,6 +852,13 @@ class ErrorFindings(TypedDict):
     """The start of the secret, in UTF-16 units."""
     length: int
     """The length of the secret, in UTF-16 units."""
+
+
+class ErrorFindings(_ErrorFindingsRequired, total=False):
+    sha256: str
+    """SHA-256 of the secret in hexadecimal, for allowedFindings of a policy. Only in reviews, and
+    only for approvers.
+    """
 
 
 class _EventRequired(TypedDict):
@@ -1288,7 +1303,7 @@ class HoldReason(_HoldReasonRequired, total=False):
     """The locations of secrets, never their values."""
 
 
-class HoldReasonFindings(TypedDict):
+class _HoldReasonFindingsRequired(TypedDict):
     kind: str
     """The kind of secret."""
     part: str
@@ -1299,6 +1314,13 @@ class HoldReasonFindings(TypedDict):
     """The start of the secret, in UTF-16 units."""
     length: int
     """The length of the secret, in UTF-16 units."""
+
+
+class HoldReasonFindings(_HoldReasonFindingsRequired, total=False):
+    sha256: str
+    """SHA-256 of the secret in hexadecimal, for allowedFindings of a policy. Only in reviews, and
+    only for approvers.
+    """
 
 
 class Import(TypedDict):
@@ -2076,9 +2098,7 @@ class PolicyAuditEntryApprover(TypedDict):
     """The name of the approver."""
 
 
-class PolicyChange(TypedDict):
-    """A change of a policy."""
-
+class _PolicyChangeRequired(TypedDict):
     modeBefore: str | None
     """The mode before the change. This and the other three fields are null if the change did not
     affect them.
@@ -2093,6 +2113,15 @@ class PolicyChange(TypedDict):
     """Rules that were removed."""
 
 
+class PolicyChange(_PolicyChangeRequired, total=False):
+    """A change of a policy."""
+
+    changed: PolicyChangeChanged
+    """Rules whose end, note or verification was changed."""
+    allowedFindings: PolicyChangeAllowedFindings
+    """The change of allowedFindings, if any."""
+
+
 class PolicyChangeAdded(TypedDict):
     """Rules that were added."""
 
@@ -2103,6 +2132,53 @@ class PolicyChangeAdded(TypedDict):
 
 
 class PolicyChangeAddedFirst(TypedDict):
+    type: Literal["allow", "block"]
+    """Whether the rule allows or blocks."""
+    value: str
+    """As in sender rules: an address, a domain with its subdomains, or *. and a domain."""
+
+
+class PolicyChangeAllowedFindings(TypedDict):
+    """The change of allowedFindings, if any."""
+
+    added: List[PolicyChangeAllowedFindingsAdded]
+    """Values allowed by the change."""
+    removed: List[PolicyChangeAllowedFindingsRemoved]
+    """Values no longer allowed."""
+
+
+class PolicyChangeAllowedFindingsAdded(TypedDict):
+    """A value that the guard secrets lets pass."""
+
+    kind: str
+    """The kind of secret, as in findings."""
+    sha256: str
+    """SHA-256 of the UTF-8 of the secret, exactly as it occurs, in hexadecimal."""
+    note: str | None
+    """A note for people; null without one."""
+
+
+class PolicyChangeAllowedFindingsRemoved(TypedDict):
+    """A value that the guard secrets lets pass."""
+
+    kind: str
+    """The kind of secret, as in findings."""
+    sha256: str
+    """SHA-256 of the UTF-8 of the secret, exactly as it occurs, in hexadecimal."""
+    note: str | None
+    """A note for people; null without one."""
+
+
+class PolicyChangeChanged(TypedDict):
+    """Rules whose end, note or verification was changed."""
+
+    count: int
+    """The number of rules."""
+    first: List[PolicyChangeChangedFirst]
+    """The first hundred rules."""
+
+
+class PolicyChangeChangedFirst(TypedDict):
     type: Literal["allow", "block"]
     """Whether the rule allows or blocks."""
     value: str
@@ -2163,6 +2239,20 @@ class PolicyEffectiveOutbound(TypedDict):
     """
     guardsFrom: PolicyEffectiveOutboundGuardsFrom
     """The policy that each guard comes from."""
+    allowedFindings: List[PolicyEffectiveOutboundAllowedFindings]
+    """The values allowed by any of these policies, each of them once."""
+
+
+_PolicyEffectiveOutboundAllowedFindingsWords = TypedDict("_PolicyEffectiveOutboundAllowedFindingsWords", {"from": Literal["account", "pod", "inbox"]})
+
+
+class PolicyEffectiveOutboundAllowedFindings(_PolicyEffectiveOutboundAllowedFindingsWords):
+    kind: str
+    """The kind of secret, as in findings."""
+    sha256: str
+    """SHA-256 of the UTF-8 of the secret, exactly as it occurs, in hexadecimal."""
+    note: str | None
+    """A note for people; null without one."""
 
 
 class PolicyEffectiveOutboundGuardsFrom(TypedDict):
@@ -2235,6 +2325,19 @@ class PolicyOutbound(TypedDict):
     inherit and null use the setting of the pod, then of the account. In the account, inherit
     means allow, and null means no limit.
     """
+    allowedFindings: List[PolicyOutboundAllowedFindings]
+    """Values that the guard secrets lets pass."""
+
+
+class PolicyOutboundAllowedFindings(TypedDict):
+    """A value that the guard secrets lets pass."""
+
+    kind: str
+    """The kind of secret, as in findings."""
+    sha256: str
+    """SHA-256 of the UTF-8 of the secret, exactly as it occurs, in hexadecimal."""
+    note: str | None
+    """A note for people; null without one."""
 
 
 class PolicyReplaceInbound(TypedDict, total=False):
@@ -2267,7 +2370,7 @@ class PolicyReplaceInboundRules(_PolicyReplaceInboundRulesRequired, total=False)
 
 
 class PolicyReplaceOutbound(TypedDict, total=False):
-    """Replaces the rules for recipients, and the guards."""
+    """Replaces the rules for recipients, the guards and the allowed values."""
 
     mode: Literal["none", "allowlist", "inherit"]
     """none: everyone except those blocked by a rule. allowlist: only those allowed by a rule.
@@ -2276,6 +2379,21 @@ class PolicyReplaceOutbound(TypedDict, total=False):
     rules: Sequence[PolicyReplaceOutboundRules]
     """All rules, existing or new. Default: none."""
     guards: PolicyReplaceOutboundGuards
+    allowedFindings: Sequence[PolicyReplaceOutboundAllowedFindings]
+    """Values that the guard secrets lets pass, in this policy and the narrower ones. Default: none.
+    """
+
+
+class _PolicyReplaceOutboundAllowedFindingsRequired(TypedDict):
+    kind: str
+    """The kind of secret, as in findings."""
+    sha256: str
+    """SHA-256 of the UTF-8 of the secret, exactly as it occurs, in hexadecimal."""
+
+
+class PolicyReplaceOutboundAllowedFindings(_PolicyReplaceOutboundAllowedFindingsRequired, total=False):
+    note: str | None
+    """A note for people. Default: none."""
 
 
 class PolicyReplaceOutboundGuards(TypedDict, total=False):
@@ -2709,7 +2827,7 @@ class ReviewsApproveManyAnswerDataError(_ReviewsApproveManyAnswerDataErrorRequir
     """With review_decided: the decision."""
 
 
-class ReviewsApproveManyAnswerDataErrorFindings(TypedDict):
+class _ReviewsApproveManyAnswerDataErrorFindingsRequired(TypedDict):
     kind: str
     """The kind of secret."""
     part: str
@@ -2720,6 +2838,13 @@ class ReviewsApproveManyAnswerDataErrorFindings(TypedDict):
     """The start of the secret, in UTF-16 units."""
     length: int
     """The length of the secret, in UTF-16 units."""
+
+
+class ReviewsApproveManyAnswerDataErrorFindings(_ReviewsApproveManyAnswerDataErrorFindingsRequired, total=False):
+    sha256: str
+    """SHA-256 of the secret in hexadecimal, for allowedFindings of a policy. Only in reviews, and
+    only for approvers.
+    """
 
 
 class ReviewsApproveManyItems(TypedDict):

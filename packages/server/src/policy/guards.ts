@@ -3,12 +3,14 @@
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { GuardName } from '@mailroom/contract/vocabulary.ts'
 import { hasDataUri } from '@mailroom/mail-reading/content/data-uris.ts'
+import type { SecretFinding } from '@mailroom/mail-reading/secrets/find-secrets.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { addressKey, withName } from '#platform/email-address.ts'
 import { findWriters, findWrittenTo, SENDER_PROOFS } from '#policy/store/send-policies.ts'
 import { findInjected } from './find-injected.ts'
 import type { GuardDeps, JudgedAddress, JudgedMessage } from './judged-message.ts'
 import { findProvenWriters, peopleOf, readThread } from './known-people.ts'
+import { type EffectiveOutbound, findingKey } from './outbound-policy.ts'
 import { readDocuments } from './read-documents.ts'
 
 type Guarded = {
@@ -18,6 +20,7 @@ type Guarded = {
   unruled: readonly JudgedAddress[]
   /** Addresses without a rule that appear only in extra header fields. */
   inFields: readonly JudgedAddress[]
+  allowedFindings: EffectiveOutbound['allowedFindings']
 }
 
 /** If a guard cannot decide, it throws and the message is held. */
@@ -64,7 +67,7 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
       }))
   },
 
-  async secrets(deps, { inbox, message }) {
+  async secrets(deps, { inbox, message, allowedFindings }) {
     const { subject, text, html } = message
     const attachments = filesOf(message)
     const documents = await readDocuments(deps, inbox.accountId, attachments)
@@ -81,9 +84,10 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
       if (findings === null) throw new Error('The message was not read completely.')
       return findings
     })
-    if (all.length === 0) return []
-    const kinds = [...new Set(all.map(({ kind }) => kind))].join(', ')
-    return [{ detail: `The message contains secrets: ${kinds}.`, findings: all }]
+    const findings = withoutAllowed(all, allowedFindings)
+    if (findings.length === 0) return []
+    const kinds = [...new Set(findings.map(({ kind }) => kind))].join(', ')
+    return [{ detail: `The message contains secrets: ${kinds}.`, findings }]
   },
 
   async attachments(_deps, { message }) {
@@ -95,6 +99,18 @@ export const guards: Readonly<Record<GuardName, Guard>> = {
     const count = attachments.length === 1 ? 'a file' : `${attachments.length} files`
     return [{ detail: `The message has ${count} attached.` }, ...inHtml]
   },
+}
+
+/** A search stops after a hundred findings, so that allowed values could hide other secrets. */
+const FINDINGS_TO_ALLOW_MAX = 50
+
+function withoutAllowed(
+  findings: readonly SecretFinding[],
+  allowed: Guarded['allowedFindings'],
+): SecretFinding[] {
+  if (findings.length > FINDINGS_TO_ALLOW_MAX) return [...findings]
+  const keys = new Set(allowed.map(findingKey))
+  return findings.filter((finding) => !keys.has(findingKey(finding)))
 }
 
 const UNPROVEN = 'is unproven (neither SPF nor DKIM has confirmed its mail to the inbox)'

@@ -28,7 +28,13 @@ import {
 import { hasEnded, type NewRule, type RuleRow } from '#policy/store/rules.ts'
 import type { Store } from '#store/store.ts'
 import { listAudit } from './list-audit.ts'
-import { defaultOutbound, effectiveOutbound, narrowest } from './outbound-policy.ts'
+import {
+  type AllowedFinding,
+  defaultOutbound,
+  effectiveOutbound,
+  findingKey,
+  narrowest,
+} from './outbound-policy.ts'
 import { parseRuleEnd, RULE_END_RULE, readRuleEnd } from './rule-end.ts'
 import { byPrecedence, readRuleValue } from './rule-value.ts'
 import { policyRefusal } from './sender-rule-handlers.ts'
@@ -139,13 +145,13 @@ async function setMode(
   }: Asked & { actor: Actor; mode: PolicyMode; direction: PolicyDirection },
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    const { etag, outbound } = await getPolicy(deps, change)
+    const { etag, outbound: was } = await getPolicy(deps, change)
     const outcome = await deps.db.write(replacePolicy, {
       ...change,
       nowMs: deps.clock.now(),
       ifMatch: etag,
       inbound: direction === 'inbound' ? { mode, rules: null } : null,
-      outbound: direction === 'outbound' ? { mode, guards: outbound.guards, rules: null } : null,
+      outbound: direction === 'outbound' ? { ...was, mode, rules: null } : null,
       auditIds: { inbound: deps.makeId('aud'), outbound: deps.makeId('aud') },
     })
     if (outcome.kind === 'replaced') return
@@ -218,12 +224,20 @@ async function readReplacement(deps: Deps, { inbound, outbound }: ReplacePolicy)
         : {
             mode: outbound.mode ?? inherited.mode,
             guards: { ...inherited.guards, ...outbound.guards },
+            allowedFindings: eachOnce(outbound.allowedFindings ?? []),
             rules: recipients.map((rule) => ({ ...rule, needs_verified: 0 })),
           },
   }
 }
 
 const DEFECTS_SHOWN = 20
+
+function eachOnce(
+  given: NonNullable<NonNullable<ReplacePolicy['outbound']>['allowedFindings']>,
+): AllowedFinding[] {
+  const found = new Map(given.map((one) => [findingKey(one), one]))
+  return [...found.values()].map(({ kind, sha256, note = null }) => ({ kind, sha256, note }))
+}
 
 type GivenRule = NonNullable<NonNullable<ReplacePolicy['inbound']>['rules']>[number]
 
@@ -242,7 +256,7 @@ function presentPolicy(
     (mode) => (mode === 'inherit' ? null : mode),
     'none',
   )
-  const { mode, modeFrom, guards, guardsFrom } = effectiveOutbound(outbound)
+  const applied = effectiveOutbound(outbound)
   return {
     scope: presentScope(scope),
     etag,
@@ -254,6 +268,7 @@ function presentPolicy(
       mode: own.mode,
       rules: rules.outbound.filter(isOwn).map(presentRule),
       guards: own.guards,
+      allowedFindings: [...own.allowedFindings],
     },
     effective: {
       inbound: {
@@ -262,11 +277,9 @@ function presentPolicy(
         rules: ordered(rules.inbound).map((row) => presentScoped('inbound', row)),
       },
       outbound: {
-        mode,
-        modeFrom,
+        ...applied,
         rules: ordered(rules.outbound).map((row) => presentScoped('outbound', row)),
-        guards,
-        guardsFrom,
+        allowedFindings: [...applied.allowedFindings],
       },
     },
   }

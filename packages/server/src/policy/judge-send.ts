@@ -20,7 +20,10 @@ import { decidingRecipientRule, recipientValuesOf } from './match-recipient.ts'
 
 export type SendJudgement = {
   decision: 'allow' | 'hold' | 'reject'
+  /** Without the SHA-256 of secrets: that of a card number is as good as the number. */
   reasons: HoldReason[]
+  /** For each finding of the reasons, in their order, the SHA-256 of its secret. */
+  findingHashes: string[]
   /** Hourly sends above which the send is held, or null for no limit. */
   holdAbovePerHour: number | null
 }
@@ -33,16 +36,17 @@ export async function judgeSend(
   const { accountId, id: inboxId } = inbox
   const policy = await findSendPolicy(deps.db, { accountId, inboxId })
   if (policy === null) return null
+  const { allowedFindings } = policy
   const holdAbovePerHour = policy.guards.maxPerHour
   const message = await readMessage()
   const { refusals, ...unruled } = await judgeAddresses(deps, policy, { inbox, message })
-  if (refusals.length > 0) return { decision: 'reject', reasons: refusals, holdAbovePerHour }
+  if (refusals.length > 0) return rejectedBy(refusals, holdAbovePerHour)
   const found: { action: 'hold' | 'reject'; reason: HoldReason }[] = []
   for (const name of guardNames) {
     const action = policy.guards[name]
     if (action === 'allow') continue
     try {
-      const reasons = await guards[name](deps, { inbox, message, ...unruled })
+      const reasons = await guards[name](deps, { inbox, message, allowedFindings, ...unruled })
       found.push(...reasons.map((reason) => ({ action, reason: { guard: name, ...reason } })))
     } catch (error) {
       deps.log.warn({ error, guard: name, inboxId }, 'a guard failed, so the message is held')
@@ -52,7 +56,26 @@ export async function judgeSend(
   const isRejected = found.some(({ action }) => action === 'reject')
   const decision = isRejected ? 'reject' : found.length > 0 ? 'hold' : 'allow'
   const reasons = found.flatMap(({ action, reason }) => (action === decision ? [reason] : []))
-  return { decision, reasons, holdAbovePerHour }
+  return { decision, ...withHashesApart(reasons), holdAbovePerHour }
+}
+
+function withHashesApart(
+  reasons: readonly HoldReason[],
+): Pick<SendJudgement, 'reasons' | 'findingHashes'> {
+  const findingHashes: string[] = []
+  const shown = reasons.map(({ findings, ...reason }): HoldReason => {
+    if (findings === undefined) return reason
+    const positions = findings.map(({ sha256 = '', ...position }) => {
+      findingHashes.push(sha256)
+      return position
+    })
+    return { ...reason, findings: positions }
+  })
+  return { reasons: shown, findingHashes }
+}
+
+function rejectedBy(reasons: HoldReason[], holdAbovePerHour: number | null): SendJudgement {
+  return { decision: 'reject', reasons, findingHashes: [], holdAbovePerHour }
 }
 
 /** After an approval, only block rules that were added later refuse. Null if none matches. */
@@ -68,7 +91,7 @@ export async function judgeApproved(
     { inbox, message, blocksSinceMs: approvedAtMs },
   )
   if (refusals.length === 0) return null
-  return { decision: 'reject', reasons: refusals, holdAbovePerHour: null }
+  return rejectedBy(refusals, null)
 }
 
 function failureOf(guard: GuardName, error: unknown): HoldReason {

@@ -14,7 +14,13 @@ type Guards = Record<GuardName, GuardAction> & {
   maxPerHour: number | null
 }
 
-export type OutboundPolicy = { mode: PolicyMode; guards: Guards }
+export type AllowedFinding = { kind: string; sha256: string; note: string | null }
+
+export type OutboundPolicy = {
+  mode: PolicyMode
+  guards: Guards
+  allowedFindings: readonly AllowedFinding[]
+}
 
 export type OfScopes<Value> = Readonly<Record<PolicyScope, Value>>
 
@@ -30,6 +36,7 @@ const INHERITED: OutboundPolicy = {
     attachments: 'inherit',
     maxPerHour: null,
   },
+  allowedFindings: [],
 }
 
 const OF_ACCOUNT: OutboundPolicy = {
@@ -42,6 +49,7 @@ const OF_ACCOUNT: OutboundPolicy = {
     attachments: 'allow',
     maxPerHour: null,
   },
+  allowedFindings: [],
 }
 
 export function defaultOutbound(scope: PolicyScope): OutboundPolicy {
@@ -52,8 +60,8 @@ export function defaultOutbound(scope: PolicyScope): OutboundPolicy {
 export function readOutbound(stored: string | null, scope: PolicyScope): OutboundPolicy {
   const defaults = defaultOutbound(scope)
   if (stored === null) return defaults
-  const { mode, guards } = JSON.parse(stored) as OutboundPolicy
-  return { mode, guards: { ...defaults.guards, ...guards } }
+  const { guards, ...policy } = JSON.parse(stored) as OutboundPolicy
+  return { ...defaults, ...policy, guards: { ...defaults.guards, ...guards } }
 }
 
 /** An account inherits nothing. */
@@ -62,22 +70,24 @@ export function storeOutbound(policy: OutboundPolicy, scope: PolicyScope): strin
   return isDefault(settled, scope) ? null : JSON.stringify(settled)
 }
 
-function settleAccount({ mode, guards }: OutboundPolicy): OutboundPolicy {
+function settleAccount({ mode, guards, ...policy }: OutboundPolicy): OutboundPolicy {
   const named = guardNames.map((name) => [
     name,
     guards[name] === 'inherit' ? 'allow' : guards[name],
   ])
   return {
+    ...policy,
     mode: mode === 'inherit' ? 'none' : mode,
     guards: { ...Object.fromEntries(named), maxPerHour: guards.maxPerHour },
   }
 }
 
-function isDefault({ mode, guards }: OutboundPolicy, scope: PolicyScope): boolean {
+function isDefault({ mode, guards, allowedFindings }: OutboundPolicy, scope: PolicyScope): boolean {
   const defaults = defaultOutbound(scope)
   return (
     mode === defaults.mode &&
     guards.maxPerHour === null &&
+    allowedFindings.length === 0 &&
     guardNames.every((name) => guards[name] === defaults.guards[name])
   )
 }
@@ -91,6 +101,7 @@ export type EffectiveOutbound = {
   modeFrom: PolicyScope
   guards: Record<GuardName, Exclude<GuardAction, 'inherit'>> & { maxPerHour: number | null }
   guardsFrom: Record<GuardName | 'maxPerHour', PolicyScope>
+  allowedFindings: readonly (AllowedFinding & { from: PolicyScope })[]
 }
 
 export function isOpen({ mode, guards }: EffectiveOutbound): boolean {
@@ -122,7 +133,25 @@ export function effectiveOutbound(policies: Partial<OfScopes<OutboundPolicy>>): 
     modeFrom: mode.from,
     guards: { ...guards, maxPerHour: perHour.value },
     guardsFrom: { ...guardsFrom, maxPerHour: perHour.from },
+    allowedFindings: allowedBy(policies),
   }
+}
+
+/** A value that several policies allow is listed once, for the narrowest of them. */
+function allowedBy(
+  policies: Partial<OfScopes<OutboundPolicy>>,
+): EffectiveOutbound['allowedFindings'] {
+  const found = new Map<string, AllowedFinding & { from: PolicyScope }>()
+  for (const from of SCOPES.toReversed()) {
+    for (const allowed of policies[from]?.allowedFindings ?? []) {
+      found.set(findingKey(allowed), { ...allowed, from })
+    }
+  }
+  return [...found.values()]
+}
+
+export function findingKey({ kind, sha256 }: Pick<AllowedFinding, 'kind' | 'sha256'>): string {
+  return `${kind} ${sha256}`
 }
 
 export function narrowest<Of, Value>(

@@ -1,4 +1,5 @@
 import type { Review as ReviewShape, WholeReview } from '@mailroom/contract/reviews.ts'
+import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { ThreadMessages } from '@mailroom/contract/threads.ts'
 import type { Handlers, Input } from '#http/handler.ts'
 import { problemOf } from '#http/problems.ts'
@@ -42,20 +43,22 @@ export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
       const withKept = actor.kind === 'approver'
       const asked = { accountId, status, inboxId, withKept, ...page }
       const { reviews: found, total } = await listReviews(deps.db, asked)
-      return { data: found.map(presentReview), total }
+      const data = found.map((review) => presentReview(review, { withHashes: withKept }))
+      return { data, total }
     },
     'reviews.get': async ({ path }, { accountId, actor, takeSlot }) => {
       await takeSlot()
       const review = await findReview(deps.db, { accountId, reviewId: path.id })
-      const isShown = review?.kept === null || actor.kind === 'approver'
-      const whole = review && isShown ? await readWhole(deps, review) : null
+      const isApprover = actor.kind === 'approver'
+      const isShown = review?.kept === null || isApprover
+      const whole = review && isShown ? await readWhole(deps, review, isApprover) : null
       if (whole === null) throw notFound()
       return whole
     },
     'reviews.approve': async ({ path, body }, { accountId, approverId }) => {
       const { digest, allowRecipients: allowsRecipients } = body
       const decision = { accountId, reviewId: path.id, approverId, digest, allowsRecipients }
-      return presentReview(await approveReview(deps, decision))
+      return presentReview(await approveReview(deps, decision), FOR_APPROVER)
     },
     'reviews.approveMany': async ({ body }, { accountId, approverId, requestId }) => {
       const data = []
@@ -63,7 +66,7 @@ export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
       for (const { id, digest } of body.items) {
         const decision = { accountId, reviewId: id, approverId, digest }
         const result = await approveReview(deps, decision).then(
-          (review) => ({ status: 200, review: presentReview(review), error: null }),
+          (review) => ({ status: 200, review: presentReview(review, FOR_APPROVER), error: null }),
           (thrown) => {
             const { status, body: error, isOurs } = problemOf(thrown, requestId)
             if (isOurs) deps.log.error({ error: thrown, requestId }, 'An approval failed.')
@@ -78,14 +81,14 @@ export function reviewHandlers(deps: Deps): Pick<Handlers, ReviewOperation> {
       const { reason = null, includeEqual = false } = body
       const decision = { accountId, reviewId: path.id, approverId, reason: reason || null }
       const rejected = includeEqual ? rejectEqual(deps, decision) : rejectReview(deps, decision)
-      return presentReview(await rejected)
+      return presentReview(await rejected, FOR_APPROVER)
     },
     'reviews.edit': async ({ path, body: { digest, ...fields } }, context) => {
       const { accountId, approverId, takeSlot } = context
       await takeSlot()
       const decision = { accountId, reviewId: path.id, approverId, digest }
       const edited = await editReview(deps, { ...decision, edit: readEdit(fields) })
-      const whole = await readWhole(deps, edited)
+      const whole = await readWhole(deps, edited, true)
       if (whole === null) throw notFound()
       return whole
     },
@@ -133,7 +136,11 @@ function readEdit({
 }
 
 /** Returns null if the message is deleted and its texts were not retained. */
-async function readWhole(deps: Deps, review: Review): Promise<WholeReview | null> {
+async function readWhole(
+  deps: Deps,
+  review: Review,
+  withHashes: boolean,
+): Promise<WholeReview | null> {
   const { accountId, messageId, kept } = review
   const texts = kept ?? (await findMessage(deps.db, accountId, messageId))
   if (texts === null) return null
@@ -141,7 +148,7 @@ async function readWhole(deps: Deps, review: Review): Promise<WholeReview | null
   const equal = await findEqual(deps.db, review)
   const content = { ...review.content, subject, bodyText, bodyHtml }
   return {
-    ...presentReview({ ...review, equal }),
+    ...presentReview({ ...review, equal }, { withHashes }),
     content,
     display: await readDisplay(deps, content),
     thread: await readNewest(deps, review),
@@ -165,13 +172,33 @@ async function readNewest(
   return { threadId: id, inboxId, subject, isRead, data }
 }
 
-function presentReview({ equal = [], ...review }: Review & Partial<ListedReview>): ReviewShape {
+const FOR_APPROVER = { withHashes: true }
+
+function presentReview(
+  { equal = [], ...review }: Review & Partial<ListedReview>,
+  { withHashes }: { withHashes: boolean },
+): ReviewShape {
   const { from, to, cc, bcc } = review.content
   return {
     ...reviews.present(review),
+    ...(withHashes && { reasons: reasonsWithHashes(review) }),
     ...{ from, to, cc, bcc },
     equalCount: equal.length + 1,
     equal,
     isMessageDeleted: review.kept !== null,
   }
+}
+
+/** Only an approver sees the hashes: that of a card number is as good as the number. */
+function reasonsWithHashes({ reasons, findingHashes }: Review): HoldReason[] {
+  if (findingHashes === null) return reasons
+  const hashes = findingHashes.values()
+  return reasons.map(({ findings, ...reason }) =>
+    findings === undefined
+      ? reason
+      : {
+          ...reason,
+          findings: findings.map((finding) => ({ ...finding, sha256: hashes.next().value ?? '' })),
+        },
+  )
 }

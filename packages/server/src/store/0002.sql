@@ -14,3 +14,6 @@ alter table recipient_rules add column note text;
 -- JSON: the former versions of an edited message, and the comments, both oldest first.
 alter table reviews add column versions text not null default '[]';
 alter table reviews add column comments text not null default '[]';
+
+-- JSON: the SHA-256 of each secret among the reasons, in their order; null for none.
+alter table reviews add column finding_hashes text;

@@ -240,6 +240,8 @@ export const reviews = columns({
   messageId: text('message_id'),
   status: word<ReviewStatus>()('status'),
   reasons: json<HoldReason[]>()('reasons'),
+  /** In the order of the findings in the reasons. */
+  findingHashes: json<string[]>()('finding_hashes').nullable().internal(),
   digest: text('digest'),
   /** The key is equal for reviews of the same text to the same recipients. */
   equalKey: text('equal_key').nullable().internal(),

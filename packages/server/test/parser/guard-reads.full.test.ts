@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { after, test } from 'node:test'
 import { messageOf, multipart, part, textPart } from '@mailroom/mail/test/samples.ts'
 import { openParserPool } from '#parser/parser.ts'
@@ -25,7 +26,13 @@ function messageWith(text: string): Uint8Array {
 
 test('a thread finds the secrets of a mail, and the addresses that a message tells', async () => {
   assert.deepEqual(await pool.findSecrets(mailOf(`Card ${CARD}`)), [
-    { kind: 'card_number', part: 'attachment:0', offset: 5, length: CARD.length },
+    {
+      kind: 'card_number',
+      part: 'attachment:0',
+      offset: 5,
+      length: CARD.length,
+      sha256: hash('sha256', CARD),
+    },
   ])
   const addresses = ['bob@client.example', 'eve@attacker.example']
   const raw = messageWith(LINE)

@@ -48,7 +48,8 @@ onEachEngine('policy', (engine) => {
     const account = await client.policy.get()
     assert.deepEqual(account.scope, { podId: null, inboxId: null })
     assert.deepEqual(account.inbound, { mode: 'none', rules: [] })
-    assert.deepEqual(account.outbound, { mode: 'none', rules: [], guards: ALLOWED })
+    const none = { rules: [], allowedFindings: [] }
+    assert.deepEqual(account.outbound, { mode: 'none', guards: ALLOWED, ...none })
     for (const [query, scope] of [
       [{ podId: 'tenant' }, { podId: pod.id, inboxId: null }],
       [{ inboxId: inbox.id }, { podId: pod.id, inboxId: inbox.id }],
@@ -56,7 +57,7 @@ onEachEngine('policy', (engine) => {
       const policy = await client.policy.get(query)
       assert.deepEqual(policy.scope, scope)
       assert.deepEqual(policy.inbound, { mode: 'inherit', rules: [] })
-      assert.deepEqual(policy.outbound, { mode: 'inherit', rules: [], guards: GUARDS })
+      assert.deepEqual(policy.outbound, { mode: 'inherit', guards: GUARDS, ...none })
       assert.deepEqual(policy.effective, account.effective)
     }
     const { inbound, outbound } = account.effective
@@ -136,8 +137,9 @@ onEachEngine('policy', (engine) => {
     }
     const rules = [{ type: 'allow', value: 'a.example' }] as const
     const at = { inboxId: inbox.id }
+    const allowedFindings = [{ kind: 'iban', sha256: '0'.repeat(64) }]
     const before = await client.policy.replace(
-      { outbound: { rules: [...rules], guards: { secrets: 'reject' } } },
+      { outbound: { rules: [...rules], guards: { secrets: 'reject' }, allowedFindings } },
       at,
     )
     const outbound = { mode: 'allowlist', direction: 'outbound' }
@@ -150,6 +152,7 @@ onEachEngine('policy', (engine) => {
     const after = await client.policy.get(at)
     assert.deepEqual([after.inbound.mode, after.outbound.mode], ['none', 'allowlist'])
     assert.deepEqual(after.outbound.guards, before.outbound.guards)
+    assert.deepEqual(after.outbound.allowedFindings, before.outbound.allowedFindings)
     assert.deepEqual(after.outbound.rules.length, 2)
     assert.equal((await setMode(outbound, '?inboxId=inb_x')).status, 404)
     assert.equal((await setMode({ mode: 'some', direction: 'outbound' })).status, 400)

@@ -323,8 +323,14 @@ onAnyEngine('JSON responses of the service', (engine) => {
   async function policyOf(client: Mailroom, { id: inboxId }: Inbox): Promise<void> {
     const block = { type: 'block', value: 'rival.example' } as const
     const rules = [block]
-    const both = { inbound: { rules }, outbound: { rules, guards: { secrets: 'reject' as const } } }
-    await client.policy.replace(both, { inboxId })
+    const guards = { secrets: 'reject' } as const
+    const allowedFindings = ['0', '1'].map((digit) => ({ kind: 'iban', sha256: digit.repeat(64) }))
+    const outbound = { rules, guards, allowedFindings }
+    await client.policy.replace({ inbound: { rules }, outbound }, { inboxId })
+    const noted = { rules: [{ ...block, note: 'A note' }], guards }
+    const [, kept = { kind: '', sha256: '' }] = allowedFindings
+    const changed = { ...noted, allowedFindings: [kept, { ...kept, kind: 'card_number' }] }
+    await client.policy.replace({ inbound: { rules }, outbound: changed }, { inboxId })
     const rule = await client.policy.createRule({ direction: 'inbound', ...block })
     await client.policy.deleteRule(rule.id)
     await client.policy.get({ inboxId })

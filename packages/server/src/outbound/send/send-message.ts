@@ -342,7 +342,7 @@ function holdOf(
   input: SendMessage,
   { accepting, attachments }: { accepting: Accepting } & Pick<ReviewEnvelope, 'attachments'>,
 ): NewHold {
-  const { attempt, addressees, check, composition, reasons } = accepting
+  const { attempt, addressees, check, composition, judgement, reasons } = accepting
   const { sender } = attempt
   const { outgoing } = composition
   const envelope: ReviewEnvelope = {
@@ -362,6 +362,7 @@ function holdOf(
     envelope,
     texts: { subject, bodyText, bodyHtml },
     reasons,
+    findingHashes: judgement?.findingHashes ?? [],
     nowMs: check.nowMs,
   })
 }

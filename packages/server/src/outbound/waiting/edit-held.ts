@@ -35,7 +35,8 @@ import {
 import { removeBlobs } from '#platform/blobs/blob-store.ts'
 import { addressKey, mailboxOf, type Names, namesOf } from '#platform/email-address.ts'
 import { problem, wrongField } from '#platform/problem.ts'
-import { judgeSend } from '#policy/policy.ts'
+import { judgeSend, type SendJudgement } from '#policy/policy.ts'
+import { hashesColumn } from '#reviews/store/pending-reviews.ts'
 import type { StoredReviewContent } from '#store/nouns.ts'
 import { readFiles } from './judge-waiting.ts'
 import {
@@ -113,7 +114,8 @@ export async function editHeld(
     edited,
     changed,
     before,
-    reasons: [...judged, ...perHour],
+    reasons: [...judged.reasons, ...perHour],
+    findingHashes: judged.findingHashes,
   })
   if (outcome.kind === 'review_changed') {
     throw problem('review_changed', undefined, { fields: { digest: outcome.digest } })
@@ -242,7 +244,11 @@ function changedFields(before: ReviewContent, after: ReviewContent): ReviewField
   return reviewFields.filter((name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]))
 }
 
-async function judge(deps: SendDeps, held: Held, edited: Edited): Promise<HoldReason[]> {
+async function judge(
+  deps: SendDeps,
+  held: Held,
+  edited: Edited,
+): Promise<Pick<SendJudgement, 'reasons' | 'findingHashes'>> {
   const { inbox, message, envelope } = held
   const { outgoing, to, cc, bcc, names, recipients } = edited
   const { subject, text, html, attachments, extraFields: headers } = outgoing
@@ -258,7 +264,8 @@ async function judge(deps: SendDeps, held: Held, edited: Edited): Promise<HoldRe
   if (judgement?.decision === 'reject') {
     throw await rejectSend(deps, { inbox, recipients, messageId: message.id, judgement })
   }
-  return judgement?.reasons ?? []
+  const { reasons = [], findingHashes = [] } = judgement ?? {}
+  return { reasons, findingHashes }
 }
 
 async function store(
@@ -267,6 +274,7 @@ async function store(
   {
     edited,
     reasons,
+    findingHashes,
     ...edit
   }: {
     approval: Approval
@@ -274,6 +282,7 @@ async function store(
     changed: ReviewField[]
     before: ShownContent
     reasons: HoldReason[]
+    findingHashes: string[]
   },
 ): Promise<EditOutcome> {
   const { inbox, message, envelope } = held
@@ -308,6 +317,7 @@ async function store(
           equal_key: equalKeyOf(content),
           content: JSON.stringify(stored),
           reasons: JSON.stringify(reasons),
+          finding_hashes: hashesColumn(findingHashes),
         },
         eventId: deps.makeId('evt'),
         auditId: deps.makeId('aud'),

@@ -1,6 +1,5 @@
 // Judges a scheduled send when it is due, because its policy or its thread may have changed.
 
-import type { HoldReason } from '@mailroom/contract/sending.ts'
 import type { Inbox } from '#inboxes/inboxes.ts'
 import { readRawBytes } from '#mailbox/attachments/attachments.ts'
 import { findMessage, type Message } from '#mailbox/messages/store/messages.ts'
@@ -55,7 +54,7 @@ async function readWhole(deps: SendDeps, { inbox, messageId }: Due): Promise<Mes
 export async function holdDue(
   deps: SendDeps,
   due: Due,
-  reasons: readonly HoldReason[],
+  { reasons, findingHashes }: Pick<SendJudgement, 'reasons' | 'findingHashes'>,
 ): Promise<boolean> {
   const { inbox, messageId, envelope } = due
   const message = await readWhole(deps, due)
@@ -82,6 +81,7 @@ export async function holdDue(
       },
       texts: { subject, bodyText, bodyHtml },
       reasons,
+      findingHashes,
       nowMs,
     }),
     audit: auditOfSend(deps, { ...judged, decision: 'hold' }),

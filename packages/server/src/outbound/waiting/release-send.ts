@@ -187,7 +187,7 @@ async function releaseSend(
   if (judgement?.decision === 'reject') {
     throw await rejectSend(deps, { inbox, recipients: envelope.recipients, messageId, judgement })
   }
-  if (judgement?.decision === 'hold') return holdDue(deps, due, judgement.reasons)
+  if (judgement?.decision === 'hold') return holdDue(deps, due, judgement)
   const holdAbovePerHour = judgement?.holdAbovePerHour ?? null
   const isCounted = waiting.is_counted === 1
   const limited = { nowMs, holdAbovePerHour, isCounted }
@@ -204,7 +204,7 @@ async function releaseSend(
   if (outcome.kind === 'approver_deleted') throw approverDeleted()
   if (outcome.kind === 'too_many_rules') throw problem('recipient_rule_limit_reached')
   if (outcome.kind === 'too_many_per_hour') {
-    return holdDue(deps, due, [tooManyPerHour(outcome.limit)])
+    return holdDue(deps, due, { reasons: [tooManyPerHour(outcome.limit)], findingHashes: [] })
   }
   if (outcome.kind !== 'released') throw refusalOf(deps, outcome)
   await removeBlobs(deps, outcome.blobIds)

@@ -77,11 +77,13 @@ export function makeHold(
     envelope,
     texts,
     reasons,
+    findingHashes,
     nowMs,
   }: {
     envelope: ReviewEnvelope
     texts: ReviewTexts
     reasons: readonly HoldReason[]
+    findingHashes: readonly string[]
     nowMs: number
   },
 ): NewHold {
@@ -89,6 +91,7 @@ export function makeHold(
   return {
     reviewId: deps.makeId('hld'),
     reasons: [...reasons],
+    findingHashes,
     digest: digestOf(whole),
     equalKey: equalKeyOf(whole),
     content: JSON.stringify(envelope),

@@ -15,6 +15,8 @@ import { findPodRow } from '#accounts/store/pods.ts'
 import { isMatch } from '#http/if-match.ts'
 import { transaction } from '#platform/db/db.ts'
 import {
+  type AllowedFinding,
+  findingKey,
   mayHold,
   type OutboundPolicy,
   readOutbound,
@@ -346,7 +348,7 @@ const AUDIT_RULES_SHOWN = 100
 const NO_RULES: RuleChange = { added: [], removed: [], changed: [] }
 const NO_SETTINGS = { modeBefore: null, modeAfter: null, guardsBefore: null, guardsAfter: null }
 
-type Settings = Pick<PolicyChange, keyof typeof NO_SETTINGS>
+type Settings = Pick<PolicyChange, keyof typeof NO_SETTINGS | 'allowedFindings'>
 
 function settingsOf(
   direction: PolicyDirection,
@@ -365,11 +367,34 @@ function settingsOf(
     modeAfter: is.mode,
     guardsBefore: was.guards,
     guardsAfter: is.guards,
+    ...changeOfFindings(was.allowedFindings, is.allowedFindings),
   }
 }
 
-function shownRules({ added, removed }: RuleChange): Pick<PolicyChange, 'added' | 'removed'> {
-  return { added: firstOf(added), removed: firstOf(removed) }
+/** A changed note is no change of what is allowed. */
+function changeOfFindings(
+  before: readonly AllowedFinding[],
+  after: readonly AllowedFinding[],
+): Pick<PolicyChange, 'allowedFindings'> {
+  const missingIn = (others: readonly AllowedFinding[]) => {
+    const keys = new Set(others.map(findingKey))
+    return (one: AllowedFinding) => !keys.has(findingKey(one))
+  }
+  const added = after.filter(missingIn(before))
+  const removed = before.filter(missingIn(after))
+  return added.length + removed.length === 0 ? {} : { allowedFindings: { added, removed } }
+}
+
+function shownRules({
+  added,
+  removed,
+  changed,
+}: RuleChange): Pick<PolicyChange, 'added' | 'removed' | 'changed'> {
+  return {
+    added: firstOf(added),
+    removed: firstOf(removed),
+    ...(changed.length > 0 && { changed: firstOf(changed) }),
+  }
 }
 
 function firstOf(rules: readonly Pick<RuleRow, 'type' | 'value'>[]): PolicyChange['added'] {
@@ -384,6 +409,7 @@ function isChange(change: PolicyChange, rules: RuleChange): boolean {
   return (
     change.modeBefore !== change.modeAfter ||
     JSON.stringify(change.guardsBefore) !== JSON.stringify(change.guardsAfter) ||
+    change.allowedFindings !== undefined ||
     rules.added.length + rules.removed.length + rules.changed.length > 0
   )
 }

@@ -157,7 +157,7 @@ async function setTerms(
 export type RuleChange = {
   added: readonly NewRule[]
   removed: readonly RuleRow[]
-  changed: readonly (RuleTerms & { id: string })[]
+  changed: readonly RuleRow[]
 }
 
 /** Equal rules keep their ids. Null if the account, which is locked, would have too many. */
@@ -179,7 +179,7 @@ export async function planRules(
   if (added.length > 0 && total > POLICY_RULES_MAX) return null
   const changed = existing.flatMap((row) => {
     const terms = wanted.get(nameOf(row))
-    return terms === undefined || hasTerms(row, terms) ? [] : [{ ...termsOf(terms), id: row.id }]
+    return terms === undefined || hasTerms(row, terms) ? [] : [{ ...row, ...termsOf(terms) }]
   })
   return { added, removed, changed }
 }

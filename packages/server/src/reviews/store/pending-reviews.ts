@@ -9,6 +9,7 @@ import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
 export type NewHold = {
   reviewId: string
   reasons: HoldReason[]
+  findingHashes: readonly string[]
   digest: string
   equalKey: string
   /** JSON of the digested values that the message does not have. */
@@ -32,6 +33,7 @@ export async function insertReview(
       message_id: message.id,
       status: 'pending',
       reasons: JSON.stringify(hold.reasons),
+      finding_hashes: hashesColumn(hold.findingHashes),
       digest: hold.digest,
       content: hold.content,
       expires_at: hold.expiresAtMs,
@@ -46,6 +48,10 @@ export async function insertReview(
     .insertInto('review_news')
     .values({ review_id: hold.reviewId, account_id: message.account_id, created_at: nowMs })
     .execute()
+}
+
+export function hashesColumn(hashes: readonly string[]): string | null {
+  return hashes.length === 0 ? null : JSON.stringify(hashes)
 }
 
 export async function findDigest(tx: Tx, reviewId: string): Promise<string> {

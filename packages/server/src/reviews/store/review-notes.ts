@@ -29,7 +29,10 @@ export async function readNotes(db: ReadDb, reviewId: string): Promise<ReviewNot
   }
 }
 
-export type EditedReview = Pick<Row<'reviews'>, 'digest' | 'equal_key' | 'content' | 'reasons'>
+export type EditedReview = Pick<
+  Row<'reviews'>,
+  'digest' | 'equal_key' | 'content' | 'reasons' | 'finding_hashes'
+>
 
 type Replacement = {
   approval: { reviewId: string; approverId: string; digest: string }
