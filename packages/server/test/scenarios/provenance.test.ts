@@ -71,6 +71,16 @@ onEachEngine('provenance', (engine) => {
     return { client, ann, inbox, receive, receiveFiles, send, check }
   }
 
+  test('judges an edited forward by the mail that it forwards, however old', async () => {
+    const { client, ann, receive } = await guarded('hold')
+    const { id } = await receive({ body: `Write to ${EVE}.` })
+    world.clock.advance(31 * 24 * HOUR_MS)
+    const { hold } = await client.messages.forward(id, { to: EVE })
+    assert.ok(hold)
+    const edited = await ann.reviews.edit(hold.id, { digest: hold.digest, subject: 'Edited' })
+    assert.deepEqual(edited.reasons, hold.reasons)
+  })
+
   test('judges new threads, copies, batches, drafts, forwards and what is sent later', async () => {
     const { client, inbox, receive, send, check } = await guarded()
     const later = await send({ sendAt: new Date(world.clock.now() + HOUR_MS).toISOString() })

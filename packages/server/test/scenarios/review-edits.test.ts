@@ -156,6 +156,60 @@ onEachEngine('an approver who edits held mail', (engine) => {
     assert.deepEqual(await asApprover.reviews.get(review.id), before)
   })
 
+  test('is an approver, and adds no file and no suppressed recipient; what is gone is not edited', async () => {
+    const { asApprover, client, sent, review } = await held({ unsubscribe: true })
+    const { digest } = review
+    const edit = (fields: object, by = asApprover) =>
+      by.reviews.edit(review.id, { digest, ...fields })
+    assert.equal(await refusal(edit({ subject: 'By a key' }, client)), '403 approver_required')
+    const file = { filename: 'a.txt', contentType: 'text/plain', content: 'YQ==' }
+    assert.equal(await refusal(edit({ attachments: [file] })), '400 bad_request')
+    await client.suppressions.create({ address: 'gone@friend.example' })
+    assert.equal(await refusal(edit({ to: 'gone@friend.example' })), '422 recipient_suppressed')
+    // An unsubscribe link is for one recipient.
+    assert.equal(await refusal(edit({ cc: ['cy@friend.example'] })), '400 bad_request')
+    await client.messages.cancel(sent.messageId)
+    assert.equal(await refusal(edit({ subject: 'Late' })), '409 review_decided')
+  })
+
+  test('changes what search finds, what the storage counts, and what the message equals', async () => {
+    const data = Buffer.from('the same bytes')
+    const files = ['one.txt', 'two.txt'].map((filename) => ({
+      filename,
+      contentType: 'text/plain',
+      data,
+    }))
+    const fields = { body: 'An apricot.', attachments: files }
+    const { asApprover, client, inbox, sent, review, ...by } = await held(fields)
+    const twin = await send({ ...by, client }, inbox, { to: 'stranger@friend.example', ...fields })
+    assert.equal((await client.reviews.get(review.id)).equalCount, 2)
+    const found = async (q: string) =>
+      (await client.inboxes.search(inbox.id, { q }).page()).data.map(({ messageId }) => messageId)
+    assert.deepEqual(await found('apricot'), [twin.messageId, sent.messageId])
+    const before = (await client.stats.get()).storedBytes
+    const edited = await asApprover.reviews.edit(review.id, {
+      digest: review.digest,
+      body: 'A blueberry.',
+      removeAttachments: ['one.txt'],
+    })
+    assert.equal(edited.digest, digestOf(edited.content))
+    assert.deepEqual(
+      edited.content.attachments.map(({ filename }) => filename),
+      ['two.txt'],
+    )
+    assert.equal(edited.equalCount, 1)
+    assert.deepEqual(await found('apricot'), [twin.messageId])
+    assert.deepEqual(await found('blueberry'), [sent.messageId])
+    assert.deepEqual(await found('one.txt'), [twin.messageId])
+    const sizeOf = async (id: string) => (await client.messages.raw(id)).content.length
+    const versionBytes = Buffer.byteLength(JSON.stringify(edited.versions))
+    const change = (await sizeOf(sent.messageId)) - (await sizeOf(twin.messageId)) + versionBytes
+    assert.equal((await client.stats.get()).storedBytes, before + change)
+    await asApprover.reviews.approve(review.id, { digest: edited.digest })
+    const { raw } = await arrived(world, sent)
+    assert.ok(raw.includes('two.txt') && !raw.includes('one.txt'))
+  })
+
   test('races approvals, rejections and other edits by the digest: one of them counts', async () => {
     const { asApprover, sent, review } = await held()
     const { digest } = review
