@@ -40,9 +40,19 @@ test('status and whoami show the service and the account', async () => {
   assert.deepEqual(status.account, account)
   assert.equal(status.ready, true)
   assert.equal(status.apiVersion, '1.0.0')
+  assert.equal(status.version, (await world.good('--version')).trim())
   const shown = await world.good('status')
+  assert.match(shown, /^version\t0\.1\.0\nAPI version\t1\.0\.0$/m)
   assert.match(shown, /^ready\tyes$/m)
   assert.match(shown, /^latency\t\d+(\.\d)? ms$/m)
+})
+
+test('status on the machine of the service follows its port', async () => {
+  const { port } = new URL(world.baseUrl)
+  const env = { MAILROOM_BASE_URL: '', MAILROOM_HTTP_PORT: port }
+  const { code, stdout } = await world.run(['status'], { env })
+  assert.equal(code, 0)
+  assert.match(stdout, new RegExp(`^service\thttp://127\\.0\\.0\\.1:${port}$`, 'm'))
 })
 
 test('a pod is created, changed and deleted', async () => {

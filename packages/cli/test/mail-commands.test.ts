@@ -359,10 +359,14 @@ test('a raw message from a pipe is injected, and the event log shows it', async 
     inbox.address,
   )
   assert.match(events, /^evt_\S+\t\S+\tmessage\.received\t\S+\tCarl <carl@raw\.example>\tRaw$/m)
+  const times = events.split('\n').flatMap((line) => line.split('\t')[1] ?? [])
+  assert.deepEqual(times, times.toSorted().reverse())
+  const oldestFirst = await world.good('events', 'list', '--order', 'asc', '--limit', '1')
+  assert.notEqual(oldestFirst, await world.good('events', 'list', '--limit', '1'))
   assert.equal(await world.good('events', 'list', '--events', 'domain.failed'), '')
   const received = ['--events', 'message.received', '--inbox', inbox.address]
-  const newest = await world.good('events', 'list', '--order', 'desc', '--limit', '1', ...received)
-  assert.equal(newest.split('\t')[0], events.trim().split('\n').at(-1)?.split('\t')[0])
+  const newest = await world.good('events', 'list', '--limit', '1', ...received)
+  assert.equal(newest.split('\t')[0], events.split('\t')[0])
   assert.equal((await world.run(['events', 'list', '--order', 'newest'])).code, 2)
   assert.equal((await world.run(['sandbox', 'inject', '--from', 'a@b.example'])).code, 2)
   await world.good('sandbox', 'clear')

@@ -326,7 +326,7 @@ export const eventOperations = {
       order: Type.Optional(
         oneOf(
           ['asc', 'desc'],
-          'Oldest first (asc, the default) or newest first (desc). With desc, after continues with older events.',
+          'Oldest first (asc, the default of the API) or newest first (desc). With desc, after continues with older events.',
         ),
       ),
       ...filterProperties,

@@ -24,8 +24,15 @@ import {
 
 export const API_VERSION = '1.0.0'
 
-/** A plain JSON object. `publicUrl` is the base URL of every path. */
-export function openApiDocument({ publicUrl }: { publicUrl: string }): JsonObject {
+type Described = {
+  /** The base URL of every path. */
+  readonly publicUrl: string
+  /** The version of the program that serves the document. */
+  readonly programVersion: string
+}
+
+/** A plain JSON object. */
+export function openApiDocument({ publicUrl, programVersion }: Described): JsonObject {
   const all = describedOperationIds.map(operationOf)
   const shared = {
     parameters: shareRepeated('parameters', all.flatMap(parametersOf)),
@@ -49,6 +56,7 @@ export function openApiDocument({ publicUrl }: { publicUrl: string }): JsonObjec
       summary: 'Email infrastructure for software agents.',
       description: conventions,
       license: { name: 'MIT', identifier: 'MIT' },
+      'x-mailroom-version': programVersion,
     },
     servers: [{ url: publicUrl }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),

@@ -8,7 +8,7 @@ import { type Output, openOutput } from '#base/output.ts'
 import { plainLine } from '#base/plain-text.ts'
 import { PROFILE_DEFAULT, profilesPath, readProfiles, writeProfiles } from '#base/profiles.ts'
 import { readHidden, readStandardInput } from '#base/read-input.ts'
-import { BASE_URL_DEFAULT, howToSignIn, isLocal, openWith, readBaseUrl } from '#base/session.ts'
+import { howToSignIn, isLocal, localBaseUrl, openWith, readBaseUrl } from '#base/session.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 export type LoginOptions = CommonOptions & { readonly key?: string; readonly pair?: true }
@@ -19,7 +19,7 @@ export async function login({ profile, url, key, pair: isPairing, color }: Login
   const profiles = await readProfiles()
   const known = Object.hasOwn(profiles, name) ? profiles[name] : undefined
   const baseUrl = readBaseUrl(
-    url ?? (process.env.MAILROOM_BASE_URL || known?.baseUrl || BASE_URL_DEFAULT),
+    url ?? (process.env.MAILROOM_BASE_URL || known?.baseUrl || localBaseUrl()),
   )
   if (baseUrl.startsWith('http:') && !isLocal(baseUrl)) {
     output.note('Without https, anyone on the network path can read the key.')

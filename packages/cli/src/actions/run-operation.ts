@@ -90,7 +90,7 @@ async function makeCall(
   return {
     id: spec.operation,
     path: places.path as Record<string, string>,
-    query: places.query,
+    query: { ...spec.defaults, ...places.query },
     ...(operation.body === undefined ? {} : { body: places.body }),
   }
 }

@@ -11,6 +11,8 @@ type Status = {
   readonly healthy: boolean
   readonly ready: boolean
   readonly latencyMs: number
+  /** The version of the service's program. */
+  readonly version: string | null
   readonly apiVersion: string | null
   readonly account: OwnAccount | null
   readonly keySource: string | null
@@ -25,13 +27,13 @@ export async function showStatus(options: CommonOptions): Promise<void> {
   const latencyMs = Math.round((performance.now() - startMs) * 10) / 10
   const isReady = await client.service.ready().then(() => true, isAway)
   const account = apiKey === null ? null : await client.account.get().catch(nullWhenUnknown)
-  const apiVersion = await readVersion(client)
+  const versions = await readVersions(client)
   const status: Status = {
     baseUrl,
     healthy: true,
     ready: isReady,
     latencyMs,
-    apiVersion,
+    ...versions,
     account,
     keySource,
   }
@@ -44,13 +46,14 @@ export async function showStatus(options: CommonOptions): Promise<void> {
   if (!isReady) process.exitCode = exitCodes.unavailable.code
 }
 
-function pairsOf({ baseUrl, ready, latencyMs, apiVersion, account, keySource }: Status) {
+function pairsOf({ baseUrl, ready, latencyMs, account, keySource, ...versions }: Status) {
   const who = account === null ? 'not signed in' : `${account.name} (${account.id})`
   const pairs: [string, string][] = [
     ['service', baseUrl],
     ['ready', ready ? 'yes' : 'no'],
     ['latency', `${latencyMs} ms`],
-    ['version', apiVersion ?? 'unknown'],
+    ['version', versions.version ?? 'unknown'],
+    ['API version', versions.apiVersion ?? 'unknown'],
     ['account', who],
   ]
   if (account !== null) pairs.push(['plan', account.plan], ['key', `from ${keySource}`])
@@ -68,12 +71,16 @@ function nullWhenUnknown(error: unknown): null {
   throw error
 }
 
-async function readVersion(client: Mailroom): Promise<string | null> {
+type Versions = Pick<Status, 'version' | 'apiVersion'>
+
+async function readVersions(client: Mailroom): Promise<Versions> {
   try {
-    const { info } = JSON.parse(await client.service.openapi()) as { info?: { version?: string } }
-    return info?.version ?? null
+    const { info = {} }: { info?: Record<string, string> } = JSON.parse(
+      await client.service.openapi(),
+    )
+    return { version: info['x-mailroom-version'] ?? null, apiVersion: info.version ?? null }
   } catch (error) {
-    if (error instanceof MailroomError || error instanceof MailroomConnectionError) return null
-    throw error
+    if (!(error instanceof MailroomError || error instanceof MailroomConnectionError)) throw error
+    return { version: null, apiVersion: null }
   }
 }

@@ -54,7 +54,11 @@ export function howToSignIn(baseUrl: string): string {
   return `${signIn}\nThe first start of a service prints its key once, in the terminal where "npm start" was run. If it is lost, create another there: "mailroom admin account list", then "mailroom admin key create --account <id>".`
 }
 
-export const BASE_URL_DEFAULT = 'http://127.0.0.1:8080'
+/** The service on this machine, also when its settings are those of the command. */
+export function localBaseUrl(): string {
+  const port = Number(process.env.MAILROOM_HTTP_PORT) || 8080
+  return `http://127.0.0.1:${port}`
+}
 
 export type ServiceOptions = {
   readonly profile?: string
@@ -80,7 +84,7 @@ export type FoundService = {
 export async function findService({ profile, url }: ServiceOptions): Promise<FoundService> {
   const { MAILROOM_API_KEY, MAILROOM_BASE_URL } = process.env
   if (MAILROOM_API_KEY && profile === undefined) {
-    const baseUrl = readBaseUrl(url ?? (MAILROOM_BASE_URL || BASE_URL_DEFAULT))
+    const baseUrl = readBaseUrl(url ?? (MAILROOM_BASE_URL || localBaseUrl()))
     return { baseUrl, apiKey: MAILROOM_API_KEY, keySource: 'MAILROOM_API_KEY' }
   }
   const name = profile ?? PROFILE_DEFAULT
@@ -94,7 +98,7 @@ export async function findService({ profile, url }: ServiceOptions): Promise<Fou
   const wantedUrl = url ?? (profile === undefined ? MAILROOM_BASE_URL || undefined : undefined)
   if (wantedUrl === undefined) {
     return {
-      baseUrl: stored?.baseUrl ?? BASE_URL_DEFAULT,
+      baseUrl: stored?.baseUrl ?? localBaseUrl(),
       apiKey: stored?.apiKey ?? null,
       keySource: stored?.apiKey === undefined ? null : `the profile "${name}"`,
     }
@@ -116,7 +120,7 @@ export function readBaseUrl(text: string): string {
     throw new Failure(
       'usage',
       `${JSON.stringify(text)} is not the URL of a service.`,
-      `Write it like ${BASE_URL_DEFAULT} or https://mail.example.com.`,
+      `Write it like ${localBaseUrl()} or https://mail.example.com.`,
     )
   }
   return url.href.replace(/\/+$/, '')

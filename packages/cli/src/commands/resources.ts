@@ -18,6 +18,8 @@ export type OperationCommand = {
   readonly alias?: string
   /** Irreversible commands (always, or with the named option) ask a person, or need --yes. */
   readonly needsConfirmation?: true | 'permanent'
+  /** Values of query parameters that are not given. */
+  readonly defaults?: Readonly<Record<string, string>>
   /** The command runs if the name of the group is used alone. */
   readonly isDefault?: true
 }
@@ -140,6 +142,7 @@ export const mailGroups: readonly Group[] = [
         name: 'list',
         operation: 'events.list',
         isDefault: true,
+        defaults: { order: 'desc' },
         shown: list('event_id occurred_at event inbox_id message.from message.subject', 'inbox_id'),
       },
     ],

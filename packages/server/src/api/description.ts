@@ -4,6 +4,7 @@ import { llmsFullText, llmsText } from '@mailroom/contract/llms.ts'
 import { openApiDocument } from '@mailroom/contract/openapi.ts'
 import { precompressed } from '#http/answer.ts'
 import type { Context, ServerOperationId } from '#http/handler.ts'
+import { programVersion } from '#platform/program-version.ts'
 import { DOCS_PATH, PAGE_HEADERS } from './docs/docs.ts'
 import type { DocsSite } from './docs/site.ts'
 import type { AnyHandler } from './routes.ts'
@@ -17,7 +18,7 @@ export function descriptionHandlers(
   docs: () => DocsSite,
 ): Record<DescriptionId, AnyHandler> {
   return {
-    'service.openapi': madeOnce(() => JSON.stringify(openApiDocument({ publicUrl: publicUrl() })), {
+    'service.openapi': madeOnce(() => openApiText(publicUrl()), {
       'content-type': 'application/json; charset=utf-8',
       ...FOR_ALL_ORIGINS,
     }),
@@ -25,6 +26,10 @@ export function descriptionHandlers(
     'service.llms': madeOnce(() => llmsText({ publicUrl: publicUrl() }), PLAIN_TEXT),
     'service.llmsFull': madeOnce(() => llmsFullText({ publicUrl: publicUrl() }), PLAIN_TEXT),
   }
+}
+
+function openApiText(publicUrl: string): string {
+  return JSON.stringify(openApiDocument({ publicUrl, programVersion: programVersion() }))
 }
 
 /** Generators and editors load the descriptions from pages of other origins. */

@@ -2,7 +2,9 @@
 
 import { openApiDocument } from '@mailroom/contract/openapi.ts'
 
-const text = JSON.stringify(openApiDocument({ publicUrl: 'https://mail.example' }))
+const text = JSON.stringify(
+  openApiDocument({ publicUrl: 'https://mail.example', programVersion: '0.1.0' }),
+)
 
 export const written = JSON.parse(text)
 
