@@ -4,6 +4,8 @@ import { Type } from './schema.ts'
 import { RULE } from './text.ts'
 
 export const LABELS_MAX = 64
+/** Maximum number of labels in a list of the labels in use. */
+export const LABELS_LISTED_MAX = 500
 export const METADATA_KEYS_MAX = 50
 /** Maximum length of a value in code points. */
 const METADATA_LENGTH_MAX = 512

@@ -2,6 +2,7 @@
 
 import {
   ASSIGNEE_LENGTH_MAX,
+  LABELS_LISTED_MAX,
   labelChanges,
   labelsFilter,
   metadataChange,
@@ -12,7 +13,7 @@ import {
 import { FILTER_NOTES, filteredListOf, filterProperties } from './mail-filters.ts'
 import { LISTED_BODIES_NOTE, Message, VIEW_NOTES, ViewQuery } from './messages.ts'
 import type { Operation } from './operation.ts'
-import { pageProperties } from './page.ts'
+import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
 import {
   count,
@@ -146,6 +147,11 @@ export const ThreadMessages = Type.Object(
 )
 export type ThreadMessages = Static<typeof ThreadMessages>
 
+const LabelInUse = Type.Object(
+  { label: text('A label of at least one thread.') },
+  { description: 'A label in use.' },
+)
+
 const parameters = { id: 'The id of a thread.' } as const
 
 export const threadOperations = {
@@ -231,6 +237,25 @@ export const threadOperations = {
     takesLeaseToken: true,
     success: { status: 200, description: 'The updated thread.', schema: Thread },
     errors: ['label_limit_reached', 'metadata_limit_reached'],
+  },
+  'threads.labels': {
+    method: 'GET',
+    path: '/v1/labels',
+    tag: 'Threads',
+    summary: 'List the labels in use.',
+    notes: `The labels of threads that are not in the trash, sorted. Only the first ${LABELS_LISTED_MAX} labels are listed.`,
+    auth: 'key',
+    isRateLimited: true,
+    query: Type.Object({
+      inboxId: Type.Optional(text('Only labels of threads in this inbox.')),
+      ...pageProperties,
+    }),
+    success: {
+      status: 200,
+      description: 'A page of labels.',
+      schema: listOf(LabelInUse, 'A page of labels.'),
+    },
+    errors: [],
   },
   'threads.delete': {
     method: 'DELETE',

@@ -12,8 +12,11 @@ export type Page<Item> = {
   readonly isComplete?: boolean
 }
 
-/** Items have an id of their own or, in search results, the id of a message. */
-export type Listed = { readonly id: string } | { readonly messageId: string }
+/** Items have an id of their own or, in search results, the id of a message. Labels have none. */
+export type Listed =
+  | { readonly id: string }
+  | { readonly messageId: string }
+  | { readonly label: string }
 
 export type PageBounds = {
   /** Entries per page, 1 to 100. */
@@ -65,7 +68,8 @@ export class Listing<Item extends Listed> implements AsyncIterable<Item> {
 }
 
 function idOf(item: Listed): string {
-  return 'id' in item ? item.id : item.messageId
+  if ('id' in item) return item.id
+  return 'messageId' in item ? item.messageId : item.label
 }
 
 export type EventQuery = Partial<QueryOf<'events.list'>>

@@ -168,6 +168,9 @@ export function threads(api: Api) {
       api.call({ id: 'threads.get', path: { id }, options }),
     update: (id: string, body: BodyOf<'threads.update'>, options?: RequestOptions) =>
       api.call({ id: 'threads.update', path: { id }, body, options }),
+    /** The labels in use, in one inbox or in the account. */
+    labels: (options: ListOptions<'threads.labels'> = {}) =>
+      api.list('threads.labels', {}, options),
     /** Rejects with `thread_claimed` while another worker has the thread. */
     claim: (id: string, body: BodyOf<'threads.claim'>, options?: RequestOptions) =>
       api.call({ id: 'threads.claim', path: { id }, body, options }),

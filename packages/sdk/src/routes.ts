@@ -22,6 +22,7 @@ export const routes = {
   'threads.list': 'GET /v1/inboxes/{id}/threads',
   'threads.get': 'GET /v1/threads/{id}',
   'threads.update': 'PATCH /v1/threads/{id}',
+  'threads.labels': 'GET /v1/labels',
   'threads.delete': 'DELETE /v1/threads/{id}',
   'threads.restore': 'POST /v1/threads/{id}/restore',
   'threads.messages': 'GET /v1/threads/{id}/messages',

@@ -74,6 +74,7 @@ export const mailGroups: readonly Group[] = [
     summary: 'List, read, mark, label, assign, snooze, claim, delete and restore threads.',
     arguments: { id: 'thread' },
     commands: [
+      { name: 'labels', operation: 'threads.labels', shown: list('label') },
       { name: 'claim', operation: 'threads.claim' },
       { name: 'renew', operation: 'threads.renewClaim' },
       { name: 'release', operation: 'threads.releaseClaim' },

@@ -9,7 +9,7 @@ import { FormDialog } from '#parts/dialog.tsx'
 import { TextField } from '#parts/field.tsx'
 import { Notice } from '#parts/notice.tsx'
 import { AssignDialog, SnoozeDialog } from './handoff.tsx'
-import { LABEL_HINT, SeenLabels, splitLabels } from './labels.tsx'
+import { LABEL_HINT, LabelSuggestions, splitLabels } from './labels.tsx'
 import { RemoveDialog } from './remove-dialog.tsx'
 import type { Selection } from './selection.ts'
 import {
@@ -254,7 +254,7 @@ function LabelDialog({
             autocomplete="off"
             spellcheck={false}
           />
-          <SeenLabels id={listId} />
+          <LabelSuggestions id={listId} />
         </>
       )}
     </FormDialog>

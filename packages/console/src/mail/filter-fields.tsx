@@ -5,7 +5,7 @@ import { Button } from '#parts/button.tsx'
 import { SelectField, TextField } from '#parts/field.tsx'
 import { Icon } from '#parts/icon.tsx'
 import { categoryOptions, categoryWord, isCategory } from './category.tsx'
-import { SeenLabels } from './labels.tsx'
+import { LabelSuggestions } from './labels.tsx'
 import { isPlace, noFilter, placeWords, type ThreadFilter } from './thread-filter.ts'
 
 const placeOptions = Object.entries(placeWords).map(([value, text]) => ({ value, text }))
@@ -94,7 +94,7 @@ function Words({ filter, onFilter }: Filtering) {
         autocomplete="off"
         spellcheck={false}
       />
-      <SeenLabels id={listId} />
+      <LabelSuggestions id={listId} />
       <TextField
         label="Assigned to"
         name="filterAssignee"

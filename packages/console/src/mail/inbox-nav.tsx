@@ -6,8 +6,10 @@ import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { formatNumber, plural } from '#data/format.ts'
 import { inboxList, isInboxLike, KNOWN_MAX, shortAddress } from '#data/inbox-list.ts'
+import { useMailChanges } from '#data/live.ts'
 import { paths } from '#data/paths.ts'
 import { Icon, type IconName } from '#parts/icon.tsx'
+import { useLabelsInUse } from './labels.tsx'
 import { filterQuery, noFilter, placeWords, readFilter } from './thread-filter.ts'
 
 const SHOWN_MAX = 10
@@ -76,7 +78,11 @@ function InboxLink({ inbox, path }: { inbox: Inbox; path: string }) {
         {unreadThreads > 0 && <UnreadCount count={unreadThreads} />}
       </a>
       {isOpen && (
-        <MailFolders label={`Lists of ${address}`} hrefOf={(asked) => paths.inbox(id, asked)}>
+        <MailFolders
+          label={`Lists of ${address}`}
+          inboxId={id}
+          hrefOf={(asked) => paths.inbox(id, asked)}
+        >
           <FolderLink
             icon="clock"
             text="Scheduled"
@@ -98,21 +104,30 @@ const folders = [
 /** The list in the sidebar that the address shows, as its query; null for the whole inbox. */
 export function folderOf(query: Readonly<Record<string, string>>): string | null {
   const filter = readFilter(query)
-  return folders.some(({ place }) => place === filter.place) ? filterQuery(filter) : null
+  const isFolder = filter.label !== '' || folders.some(({ place }) => place === filter.place)
+  return isFolder ? filterQuery(filter) : null
 }
+
+const LABELS_SHOWN = 12
+/** Labels are read again so long after mail or flags have changed. */
+const GATHER_MS = 3_000
 
 /** Links to the lists of an inbox, or of all mail. */
 export function MailFolders({
   label,
+  inboxId,
   hrefOf,
   children,
 }: {
   label: string
+  inboxId?: string
   hrefOf: (query: string) => string
   children?: ComponentChildren
 }) {
   const { query } = useLocation()
   const current = folderOf(query)
+  const labels = useLabelsInUse(inboxId)
+  useMailChanges(inboxId ?? null, labels.reload, GATHER_MS)
   return (
     <ul class="nav-folders" aria-label={label}>
       {folders.map(({ place, icon }) => {
@@ -128,6 +143,18 @@ export function MailFolders({
               isCurrent={asked === current}
             />
           </>
+        )
+      })}
+      {labels.value?.slice(0, LABELS_SHOWN).map((text) => {
+        const asked = filterQuery({ ...noFilter, label: text })
+        return (
+          <FolderLink
+            key={text}
+            icon="label"
+            text={text}
+            href={hrefOf(asked)}
+            isCurrent={asked === current}
+          />
         )
       })}
     </ul>

@@ -1,28 +1,30 @@
 // Labels of threads and messages.
 
-import { signal } from '@preact/signals'
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
 import { describeFailure } from '#data/failure.ts'
+import { client } from '#data/session.ts'
+import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
 import { TextField } from '#parts/field.tsx'
 import { Icon } from '#parts/icon.tsx'
 
-/** Labels seen since the page was loaded, offered as suggestions. */
-const seen = signal<readonly string[]>([])
+const LABELS_READ = 100
 
-export function useSeenLabels(labels: readonly string[]): void {
-  const key = labels.join(' ')
-  useEffect(() => {
-    const all = new Set([...seen.value, ...labels])
-    if (all.size > seen.value.length) seen.value = [...all].sort()
-  }, [key])
+/** The labels in use in the inbox, or in the account without `inboxId`. */
+export function useLabelsInUse(inboxId?: string) {
+  return useResource(`labels ${inboxId}`, async (signal) => {
+    const options = { limit: LABELS_READ, signal, ...(inboxId && { inboxId }) }
+    const { data } = await client.threads.labels(options).page()
+    return data.map(({ label }) => label)
+  })
 }
 
-/** A datalist for the text field with this `id`. */
-export function SeenLabels({ id }: { id: string }) {
+/** A datalist of the labels in use, for a text field with this `list`. */
+export function LabelSuggestions({ id }: { id: string }) {
+  const labels = useLabelsInUse()
   return (
     <datalist id={id}>
-      {seen.value.map((label) => (
+      {labels.value?.map((label) => (
         <option key={label} value={label} />
       ))}
     </datalist>
@@ -71,7 +73,6 @@ export function LabelEditor({
 }) {
   const [isAdding, setIsAdding] = useState(isAddingAtFirst)
   const [error, setError] = useState<string | undefined>()
-  useSeenLabels(labels)
   const run = async (changed: LabelChange) => {
     setError(undefined)
     try {
@@ -166,7 +167,7 @@ function AddLabel({
         spellcheck={false}
         autofocus
       />
-      <SeenLabels id={listId} />
+      <LabelSuggestions id={listId} />
       <Button type="submit" isBusy={isBusy}>
         Add
       </Button>

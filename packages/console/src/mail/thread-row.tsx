@@ -8,7 +8,7 @@ import { Icon, type IconName } from '#parts/icon.tsx'
 import { Badge, type Tone } from '#parts/notice.tsx'
 import { Time } from '#parts/small.tsx'
 import { CategoryBadge } from './category.tsx'
-import { LabelMarks, useSeenLabels } from './labels.tsx'
+import { LabelMarks } from './labels.tsx'
 import { removedAt } from './thread-actions.ts'
 
 const LABELS_SHOWN = 2
@@ -35,7 +35,6 @@ export function ThreadRow({
   useEffect(() => {
     if (isCurrent) element.current?.scrollIntoView({ block: 'nearest' })
   }, [isCurrent])
-  useSeenLabels(labels)
   return (
     <li class={isSelected ? 'thread-row selected' : 'thread-row'}>
       <label class="thread-check">

@@ -79,6 +79,8 @@ suite('removing and sharing mail in the console', () => {
     assert.equal(stored?.subject, 'Alpha')
     await examine(world, 'labels')
 
+    const folders = page.getByRole('list', { name: `Lists of ${inbox.address}` })
+    await folders.getByRole('link', { name: 'urgent', exact: true }).waitFor()
     await head.getByRole('link', { name: 'urgent', exact: true }).click()
     await page.waitForURL(/label=urgent/)
     await page.getByText('Label: urgent').waitFor()
@@ -88,6 +90,7 @@ suite('removing and sharing mail in the console', () => {
     await page.getByRole('button', { name: 'Remove the filter Label: urgent' }).click()
     await until(async () => (await shownSubjects()).length === SUBJECTS.length)
     await page.getByRole('button', { name: 'Filter', exact: true }).click()
+    await page.locator('datalist option[value="billing/eu"]').waitFor({ state: 'attached' })
     await page.getByLabel('Label', { exact: true }).fill('nothing-has-it')
     await page.getByRole('button', { name: 'Apply' }).click()
     await page.getByText('No threads match this filter.').waitFor()

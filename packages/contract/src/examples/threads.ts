@@ -38,6 +38,10 @@ export const threadExamples = {
     body: { addLabels: ['invoice'], assignee: 'Bob' },
     response: { ...thread, labels: ['invoice'], assignee: 'Bob' },
   },
+  'threads.labels': {
+    query: { inboxId: 'inb_01m8ngkwy6e00ayd3sa2q324zd' },
+    response: { data: [{ label: 'invoice' }], total: 1 },
+  },
   'threads.delete': { path: { id: 'thr_01m8ngkys8e00trj0fnw5tg9ya' } },
   'threads.restore': {
     path: { id: 'thr_01m8ngkys8e00trj0fnw5tg9ya' },

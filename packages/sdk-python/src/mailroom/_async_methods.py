@@ -83,6 +83,7 @@ from .types import (
     Suppression,
     Thread,
     ThreadMessages,
+    ThreadsLabelsAnswer,
     Usage,
     Webhook,
     WebhookDelivery,
@@ -691,6 +692,21 @@ class ThreadsMethods(Namespace):
         return await self._json("threads.update", path={"id": thread_id}, body={"isRead": is_read,
             "addLabels": add_labels, "removeLabels": remove_labels, "metadata": metadata,
             "assignee": assignee, "snoozedUntil": snoozed_until})
+
+    async def labels(
+        self,
+        *,
+        inbox_id: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> ThreadsLabelsAnswer:
+        """List the labels in use.
+
+        The labels of threads that are not in the trash, sorted. Only the first 500 labels are
+        listed.
+        """
+        return await self._json("threads.labels", query={"inboxId": inbox_id, "limit": limit,
+            "offset": offset})
 
     async def delete(
         self,

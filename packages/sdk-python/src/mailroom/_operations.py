@@ -34,6 +34,7 @@ OPERATIONS: Dict[str, Operation] = {
     "threads.list": Operation("GET", "/v1/inboxes/{id}/threads"),
     "threads.get": Operation("GET", "/v1/threads/{id}"),
     "threads.update": Operation("PATCH", "/v1/threads/{id}"),
+    "threads.labels": Operation("GET", "/v1/labels"),
     "threads.delete": Operation("DELETE", "/v1/threads/{id}"),
     "threads.restore": Operation("POST", "/v1/threads/{id}/restore"),
     "threads.messages": Operation("GET", "/v1/threads/{id}/messages"),

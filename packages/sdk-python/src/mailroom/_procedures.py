@@ -63,7 +63,7 @@ class Pager:
 
 def id_of(item: Mapping[str, Any]) -> str:
     """Entries are identified by their own id or, in search results, by that of the message."""
-    return item["id"] if "id" in item else item["messageId"]
+    return next(item[name] for name in ("id", "messageId", "label") if name in item)
 
 
 class EventPager:

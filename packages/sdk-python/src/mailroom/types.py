@@ -167,6 +167,8 @@ __all__ = [
     "ThreadClaim",
     "ThreadLastMessage",
     "ThreadMessages",
+    "ThreadsLabelsAnswer",
+    "ThreadsLabelsAnswerData",
     "Usage",
     "UsageData",
     "UsageTotals",
@@ -2902,8 +2904,9 @@ class SearchHit(TypedDict):
     createdAt: str
     """When the message was received or accepted for sending."""
     snippet: str
-    """Up to 200 code points on one line around the match, from the text, or else from the subject
-    or the addresses. Written by the author of the message.
+    """Up to 200 code points on one line around the match in the text or in the attachments. The
+    beginning of the text if only the subject matches, or else the address that matches. Written
+    by the author of the message.
     """
     highlights: List[SearchHitHighlights]
     """Positions of the matches in the snippet, in order, in Unicode code points."""
@@ -3228,6 +3231,22 @@ class ThreadMessages(TypedDict):
     """The read state; reading a thread does not change it."""
     data: List[Message]
     """The messages, oldest first."""
+
+
+class ThreadsLabelsAnswer(TypedDict):
+    """A page of labels."""
+
+    data: List[ThreadsLabelsAnswerData]
+    """This page of the list."""
+    total: int
+    """Number of entries over all pages."""
+
+
+class ThreadsLabelsAnswerData(TypedDict):
+    """A label in use."""
+
+    label: str
+    """A label of at least one thread."""
 
 
 _UsageWords = TypedDict("_UsageWords", {"from": "str"})

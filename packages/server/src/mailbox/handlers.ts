@@ -20,6 +20,7 @@ import {
   requireClearLabels,
   requireFewFacets,
 } from '#mailbox/labels/store/facets.ts'
+import { listLabels } from '#mailbox/labels/store/labels-in-use.ts'
 import type { Extractions } from '#mailbox/messages/extractions.ts'
 import {
   CUT_READ_LENGTH,
@@ -117,6 +118,12 @@ function threadHandlers(deps: Deps): ThreadHandlers {
       const tokenHash = hashOfLeaseToken(headers['lease-token'])
       const asked = { accountId, threadId: path.id, change, tokenHash }
       return presentThread(await updateThread(deps, asked), deps)
+    },
+    'threads.labels': async ({ query }, { accountId }) => {
+      const { inboxId = null, limit, offset } = query
+      const labels = await listLabels(deps.db, { accountId, inboxId })
+      const page = labels.slice(offset, offset + limit)
+      return { data: page.map((label) => ({ label })), total: labels.length }
     },
     'threads.messages': async ({ path, query }, { accountId, takeSlot }) => {
       const { limit = null, offset = 0 } = query

@@ -22,21 +22,25 @@ type Highlight = { readonly start: number; readonly end: number }
 
 export type Snippet = { readonly snippet: string; readonly highlights: readonly Highlight[] }
 
-/** Prefers the text to subject and addresses, and its beginning if nothing matches. */
+/**
+ * Prefers the text and the text of attachments. If only the subject matches, the snippet is the
+ * beginning of the text, because the subject is shown beside it.
+ */
 export function makeSnippet(message: SearchableMessage, { root }: SearchQuery): Snippet {
   const wanted = wantedPhrases(root)
   const text = onOneLine(message.bodyText)
   const places: [SearchField, string][] = [
     ['body', text],
+    ['body', onOneLine(message.attachedText ?? '')],
     ['subject', onOneLine(message.subject)],
     ['sender', onOneLine(message.fromAddr)],
     ['recipients', onOneLine(recipientsOf(message))],
-    ['body', onOneLine(message.attachedText ?? '')],
   ]
   for (const [field, shown] of places) {
     const inField = wanted.filter(({ fields }) => fields === null || fields.includes(field))
     const matches = inField.length === 0 ? [] : findMatches(shown, inField)
-    if (matches.length > 0) return cut(shown, matches)
+    if (matches.length === 0) continue
+    return field === 'subject' && text !== '' ? cut(text, []) : cut(shown, matches)
   }
   return cut(text, [])
 }

@@ -179,7 +179,7 @@ suite('the examples of the contract, told as one story', () => {
       {},
       { leaseToken },
     )
-    await tellAll('threads.update', 'events.stream', 'messages.update')
+    await tellAll('threads.update', 'threads.labels', 'events.stream', 'messages.update')
   })
 
   test('sends and drafts', async () => {

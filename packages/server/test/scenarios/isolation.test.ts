@@ -227,6 +227,7 @@ onEachEngine('isolation', (engine) => {
       'quarantine.list',
       'reviews.list',
       'senderRules.list',
+      'threads.labels',
     ])
     assert.deepEqual(inboxOperations('body').toSorted(), ['exports.create', 'senderRules.create'])
   })

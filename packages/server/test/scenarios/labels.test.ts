@@ -36,6 +36,28 @@ onEachEngine('labels and metadata', (engine) => {
     total: threads.length,
   })
 
+  test('the labels in use are listed, of the account or of an inbox, without those in the trash', async () => {
+    const [inbox, other] = [await world.inbox(), await world.inbox()]
+    const [first, second] = await threadsOf(inbox, 2)
+    const [elsewhere] = await threadsOf(other, 1)
+    assert.ok(first && second && elsewhere)
+    const assignee = 'Ada'
+    await client.threads.update(first.id, { addLabels: ['used/b', 'used/a'], assignee })
+    await client.threads.update(second.id, { addLabels: ['used/b', 'used/trashed'] })
+    await client.threads.update(elsewhere.id, { addLabels: ['used/c'], metadata: { used: 'd' } })
+    await client.threads.delete(second.id)
+    const labelsOf = async (options: { inboxId?: string }) =>
+      (await client.threads.labels(options).page()).data.map(({ label }) => label)
+    assert.deepEqual(await labelsOf({ inboxId: inbox.id }), ['used/a', 'used/b'])
+    assert.deepEqual(await labelsOf({ inboxId: other.id }), ['used/c'])
+    const all = (await labelsOf({})).filter((label) => label.startsWith('used/'))
+    assert.deepEqual(all, ['used/a', 'used/b', 'used/c'])
+    await client.threads.update(first.id, { removeLabels: ['used/a'] })
+    assert.deepEqual(await labelsOf({ inboxId: inbox.id }), ['used/b'])
+    const { data, total } = await client.threads.labels({ inboxId: other.id, offset: 1 }).page()
+    assert.deepEqual([data, total], [[], 1])
+  })
+
   test('labels are added and removed, sorted, and a list has the threads with all of them', async () => {
     const inbox = await world.inbox()
     const [first, second, third] = await threadsOf(inbox, 3)

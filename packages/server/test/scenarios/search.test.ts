@@ -401,7 +401,11 @@ onEachEngine('searching an inbox', (engine) => {
       ['pay within thirty'],
     )
     const [bySubject] = (await search('resume')).data
-    assert.equal(bySubject?.snippet, 'Résumé of the meeting')
-    assert.deepEqual(bySubject?.highlights, [{ start: 0, end: 6 }])
+    assert.equal(
+      bySubject?.snippet,
+      'We talked of pay, then of the total of the invoicing system.',
+      'the subject is not repeated',
+    )
+    assert.deepEqual(bySubject?.highlights, [])
   })
 })
