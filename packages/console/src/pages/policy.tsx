@@ -2,6 +2,7 @@
 // where.
 
 import { guardNames } from '@mailroom/contract/vocabulary.ts'
+import { shownLine } from '@mailroom/mail/unseen.ts'
 import { MailroomError, type Policy } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { podName, readPerson } from '#data/format.ts'
@@ -162,7 +163,7 @@ function Editor({
           ...(draft.inbound !== inbound.mode && {
             inbound: { mode: draft.inbound, rules: inbound.rules },
           }),
-          outbound: { mode: draft.outbound, rules: outbound.rules, guards: draft.guards },
+          outbound: { ...outbound, mode: draft.outbound, guards: draft.guards },
         },
         { ...scopeOf(place), ifMatch: policy.etag },
       )
@@ -242,7 +243,67 @@ function Editor({
       </div>
       <Rules direction="inbound" {...{ place, policy, reload }} onFailure={setFailure} />
       <Rules direction="outbound" {...{ place, policy, reload }} onFailure={setFailure} />
+      <AllowedValues {...{ place, policy, reload }} onFailure={setFailure} />
     </>
+  )
+}
+
+const HASH_LENGTH_SHOWN = 12
+
+/** The values that the guard for secrets lets pass. */
+function AllowedValues({
+  place,
+  policy,
+  reload,
+  onFailure,
+}: {
+  place: string
+  policy: Policy
+  reload: () => void
+  onFailure: (error: unknown) => void
+}) {
+  const { outbound, effective, etag } = policy
+  const applied = effective.outbound.allowedFindings
+  if (applied.length === 0) return null
+  const remove = async (removed: (typeof applied)[number]) => {
+    onFailure(null)
+    const allowedFindings = outbound.allowedFindings.filter(
+      ({ kind, sha256 }) => kind !== removed.kind || sha256 !== removed.sha256,
+    )
+    await client.policy
+      .replace({ outbound: { ...outbound, allowedFindings } }, { ...scopeOf(place), ifMatch: etag })
+      .catch(onFailure)
+    reload()
+  }
+  return (
+    <Section title="Secrets that may leave">
+      <ul class="panel event-lines">
+        {applied.map((allowed) => {
+          const { kind, sha256, note, from } = allowed
+          const words = kind.replaceAll('_', ' ')
+          const hash = sha256.slice(0, HASH_LENGTH_SHOWN)
+          return (
+            <li key={`${kind} ${sha256}`}>
+              <Badge tone="good">Allow</Badge>
+              <span class="event-subject">
+                {words} <code title={`SHA-256: ${sha256}`}>{hash}…</code> {shownLine(note ?? '')}
+              </span>
+              <span class="muted">
+                {from === widthOfPlace(place) ? 'set here' : `from the ${from}`}
+              </span>
+              {from === widthOfPlace(place) && (
+                <ActionButton
+                  kind="quiet"
+                  icon="trash"
+                  label={`No longer allow the ${words} ${hash}`}
+                  action={() => remove(allowed)}
+                />
+              )}
+            </li>
+          )
+        })}
+      </ul>
+    </Section>
   )
 }
 
@@ -266,14 +327,17 @@ function optionsOf(words: Readonly<Record<string, string>>, place: string) {
 const modeOptions = (place: string) => optionsOf(modeWords, place)
 const actionOptions = (place: string) => optionsOf(actionWords, place)
 
+function widthOfPlace(place: string): 'account' | 'pod' | 'inbox' {
+  return place === '' ? 'account' : place.startsWith('pod_') ? 'pod' : 'inbox'
+}
+
 /** The inherited value; the field holds the value set here. */
 function applies(
   words: string,
   from: 'account' | 'pod' | 'inbox',
   place: string,
 ): string | undefined {
-  const own = place === '' ? 'account' : place.startsWith('pod_') ? 'pod' : 'inbox'
-  if (from === own) return undefined
+  if (from === widthOfPlace(place)) return undefined
   return `Applies: ${words.toLowerCase()}, from the policy of the ${from}.`
 }
 

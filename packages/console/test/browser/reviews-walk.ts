@@ -94,14 +94,20 @@ suite('reviews in the console', () => {
 
   test('a policy says what applies and where it comes from, and an approver changes it', async () => {
     const { page } = world
+    const { outbound: before } = await approver.policy.get()
+    const allowedFindings = ['0', '1'].map((digit) => ({ kind: 'iban', sha256: digit.repeat(64) }))
+    await approver.policy.replace({ outbound: { ...before, allowedFindings } })
     await world.open('/console/policy')
+    await page.getByRole('button', { name: 'No longer allow the iban 000000000000' }).click()
+    await page.getByText('000000000000…').waitFor({ state: 'detached' })
     await page.getByLabel('Attached files').selectOption('reject')
     await page.getByRole('button', { name: 'Save policy' }).click()
     await page.getByText('Policy saved').waitFor()
     await page.getByRole('button', { name: 'New rule for recipients' }).click()
     await page.getByLabel('Address or domain').fill('known.example')
     await page.keyboard.press('Enter')
-    await page.getByText('set here').waitFor()
+    const rule = page.getByRole('listitem').filter({ hasText: 'known.example' })
+    await rule.getByText('set here').waitFor()
     await examine(world, 'policy')
     // An inbox without held mail is not in the list of an approver.
     const quiet = await world.client.inboxes.create({ mailboxName: 'quiet' })
@@ -111,19 +117,22 @@ suite('reviews in the console', () => {
     await page.getByText('No held mail is from this address.').waitFor()
     await other.fill(quiet.id)
     await other.press('Enter')
-    await page.getByText('from the account', { exact: true }).waitFor()
+    await rule.getByText('from the account', { exact: true }).waitFor()
     assert.equal(await page.getByLabel('Policy of').inputValue(), quiet.id)
     await examine(world, 'policy-other')
     await page.getByLabel('Policy of').selectOption('')
     await other.fill(inbox.address)
     await page.getByRole('button', { name: 'Show its policy' }).click()
-    await page.getByText('from the account', { exact: true }).waitFor()
+    await rule.getByText('from the account', { exact: true }).waitFor()
     assert.equal(await page.getByLabel('Policy of').inputValue(), inbox.id)
     await page.getByText('Applies: reject, from the policy of the account.').waitFor()
     await page.getByLabel('Attached files').selectOption('allow')
     await page.getByRole('button', { name: 'Save policy' }).click()
     await page.getByText('Applies: reject, from').waitFor({ state: 'detached' })
     const { outbound } = (await approver.policy.get({ inboxId: inbox.id })).effective
+    assert.deepEqual(outbound.allowedFindings, [
+      { ...allowedFindings[1], note: null, from: 'account' },
+    ])
     assert.deepEqual(
       [outbound.guards.attachments, outbound.guards.newRecipients, outbound.rules[0]?.value],
       ['allow', 'hold', 'known.example'],
