@@ -4,7 +4,7 @@
 import type { Operation } from './operation.ts'
 import { listOf, PageQuery } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { displayName, emailAddress, nullableText, text, time } from './text.ts'
+import { displayName, emailAddress, nullableText, nullableTime, text, time } from './text.ts'
 
 const NAME_LENGTH_MAX = 200
 
@@ -12,6 +12,12 @@ const approverProperties = {
   id: text('Assigned by the service.'),
   name: text('The display name.'),
   email: nullableText('The address that is notified of held mail; null for none.'),
+  webhookUrl: nullableText(
+    'The URL to which events of reviews are posted; null for none. API keys cannot see it and get null.',
+  ),
+  webhookDisabledAt: nullableTime(
+    'When the webhook was disabled, because it had failed for five days; null if it is enabled.',
+  ),
   createdAt: time('When the approver was created.'),
 }
 
@@ -21,8 +27,14 @@ export const Approver = Type.Object(approverProperties, {
 export type Approver = Static<typeof Approver>
 
 export const NewApprover = Type.Object(
-  { ...approverProperties, token: text('The secret token. It is shown only in this response.') },
-  { description: 'A new approver with the token.' },
+  {
+    ...approverProperties,
+    token: text('The secret token. It is shown only in this response.'),
+    webhookSecret: Type.Optional(
+      text('The signing secret of webhookUrl. It is shown only in this response.'),
+    ),
+  },
+  { description: 'A new approver with the token and, with webhookUrl, its secret.' },
 )
 export type NewApprover = Static<typeof NewApprover>
 
@@ -36,6 +48,12 @@ const CreateApprover = Type.Object(
     email: Type.Optional(
       emailAddress(
         'The address that is notified of held mail. It must not be on a domain of this service.',
+      ),
+    ),
+    // An invalid URL has its own error code (invalid_webhook_url), so the schema only requires text.
+    webhookUrl: Type.Optional(
+      text(
+        'Posts the events review.created, review.edited, review.commented and review.decided to this https:// URL, with the headers and signatures of webhooks. Keys of the account can neither see nor change it.',
       ),
     ),
   },
@@ -54,7 +72,7 @@ export const approverOperations = {
     isRateLimited: true,
     body: CreateApprover,
     success: { status: 201, description: 'The new approver with the token.', schema: NewApprover },
-    errors: ['approver_required', 'approver_limit_reached'],
+    errors: ['approver_required', 'approver_limit_reached', 'invalid_webhook_url'],
   },
   'approvers.list': {
     method: 'GET',
@@ -77,7 +95,7 @@ export const approverOperations = {
     tag: 'Approvers',
     summary: 'Delete an approver.',
     notes:
-      'The token stops working immediately, and console sessions opened with it end. Only the operator can delete the last approver, with `mailroom admin approver delete` on the machine of the service.',
+      'The token stops working immediately, console sessions opened with it end, and its webhook gets no further events. Only the operator can delete the last approver, with `mailroom admin approver delete` on the machine of the service.',
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters: { id: 'The id of an approver.' },

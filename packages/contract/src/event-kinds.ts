@@ -1,6 +1,6 @@
 // The table in docs/event-kinds.md: when each kind of event occurs and which fields it has.
 
-import { type EventKind, eventKinds } from './vocabulary.ts'
+import { type EventKind, eventKinds, type ReviewEventKind, reviewEventKinds } from './vocabulary.ts'
 
 type Explained = {
   /** When the event occurs, in one sentence. */
@@ -14,7 +14,9 @@ const THREAD = '`inbox_id`, `pod_id`, `thread_id`'
 const APPROVER = '`approver` with `id` and `name`'
 const DOMAIN = '`pod_id`, `domain` with `id`, `domain`, `status` and `pod_id`'
 
-export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
+const REVIEW = '`inbox_id`, `pod_id`, `thread_id`, `review` with `id`, `message_id`, `status`'
+
+export const eventKindTable: Readonly<Record<EventKind | ReviewEventKind, Explained>> = {
   'message.received': { happens: 'Mail arrived at an inbox.', holds: MESSAGE },
   'message.quarantined': {
     happens: 'Mail for an inbox was quarantined by a rule or for malware.',
@@ -109,10 +111,27 @@ export const eventKindTable: Readonly<Record<EventKind, Explained>> = {
     happens: 'A webhook was tested; only that webhook receives the event.',
     holds: '`webhook` with `id` and `url`',
   },
+  'review.created': {
+    happens: 'A message is held and can be decided about. Only webhooks of approvers get it.',
+    holds: `${REVIEW} (pending), \`reason\` (null), \`digest\`, \`reasons\` and \`expires_at\``,
+  },
+  'review.edited': {
+    happens: 'An approver edited a held message. Only webhooks of approvers get it.',
+    holds: `${REVIEW} (pending), \`reason\` (null), \`digest\`, \`reasons\`, \`changed\` and \`edited_by\``,
+  },
+  'review.commented': {
+    happens: 'An approver or a key commented on a review. Only webhooks of approvers get it.',
+    holds: `${REVIEW}, \`reason\`, \`comment_id\` and \`author_id\``,
+  },
+  'review.decided': {
+    happens:
+      'A review was approved or rejected, expired, or ended because its message was cancelled or removed. Only webhooks of approvers get it.',
+    holds: `${REVIEW}, \`reason\` and \`decided_by\``,
+  },
 }
 
 export function renderEventKindsPage(): string {
-  const rows = eventKinds.map((kind) => {
+  const rows = [...eventKinds, ...reviewEventKinds].map((kind) => {
     const { happens, holds } = eventKindTable[kind]
     return `| \`${kind}\` | ${happens} | ${holds} |`
   })

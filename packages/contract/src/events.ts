@@ -26,6 +26,7 @@ import {
   messageDirections,
   messageVerdicts,
   quarantineReasons,
+  reviewEventKinds,
   reviewFields,
   reviewStatuses,
   webhookDisabledReasons,
@@ -208,17 +209,39 @@ const EventReview = Type.Object(
     id: text('The id of the review.'),
     status: oneOf(reviewStatuses, 'The status of the review; in message.rejected, how it ended.'),
     reason: nullableText('The reason given with the decision; null for none.'),
-    digest: Type.Optional(text('The new digest, in message.review_edited.')),
-    changed: Type.Optional(
-      Type.Array(oneOf(reviewFields, 'A field.'), {
-        description: 'The changed fields, in message.review_edited.',
+    message_id: Type.Optional(text('The held message, in events for approvers.')),
+    digest: Type.Optional(
+      text(
+        'The digest that an approval must contain, in review.created and review.edited, and the new digest in message.review_edited.',
+      ),
+    ),
+    reasons: Type.Optional(
+      Type.Array(HoldReason, {
+        description: 'Why the message is held, in review.created and review.edited.',
       }),
     ),
-    comment_id: Type.Optional(text('The new comment, in message.review_commented.')),
+    expires_at: Type.Optional(
+      time('When the message is rejected without a decision, in review.created.'),
+    ),
+    decided_by: Type.Optional(
+      nullableText('The id of the approver who decided, in review.decided; null for none.'),
+    ),
+    edited_by: Type.Optional(text('The id of the approver who edited, in review.edited.')),
+    changed: Type.Optional(
+      Type.Array(oneOf(reviewFields, 'A field.'), {
+        description: 'The changed fields, in message.review_edited and review.edited.',
+      }),
+    ),
+    comment_id: Type.Optional(
+      text('The new comment, in message.review_commented and review.commented.'),
+    ),
+    author_id: Type.Optional(
+      text('The id of the approver or the key that commented, in review.commented.'),
+    ),
   },
   {
     description:
-      'The review, in message.rejected, message.review_edited and message.review_commented.',
+      'The review, in message.rejected, message.review_edited, message.review_commented and in events for approvers.',
   },
 )
 
@@ -263,7 +286,7 @@ const EventStorage = Type.Object(
 
 export const Event = Type.Object(
   {
-    event: oneOf(eventKinds, 'The event type.'),
+    event: oneOf([...eventKinds, ...reviewEventKinds], 'The event type.'),
     event_id: text('Identifies the event; the same in every delivery of it.'),
     occurred_at: time('When the event happened.'),
     delivered_at: time('When this copy of the event was delivered.'),

@@ -18,7 +18,7 @@ import {
 } from './operations.ts'
 import { pageProperties } from './page.ts'
 import { curlSample } from './samples.ts'
-import { eventKinds, WEB_SOCKET_PATH } from './vocabulary.ts'
+import { eventKinds, reviewEventKinds, WEB_SOCKET_PATH } from './vocabulary.ts'
 
 /** `publicUrl` is the base URL of every path. */
 export function llmsText({ publicUrl }: { publicUrl: string }): string {
@@ -219,7 +219,7 @@ function objectsText(names: readonly string[]): string {
 }
 
 function eventsText(): string {
-  const lines = eventKinds.map((kind) => {
+  const lines = [...eventKinds, ...reviewEventKinds].map((kind) => {
     const { happens, holds } = eventKindTable[kind]
     return `- ${kind}: ${happens} Fields: ${holds}.`
   })

@@ -268,6 +268,15 @@ export const eventKinds = [
 ] as const
 export type EventKind = (typeof eventKinds)[number]
 
+/** Only the webhooks of approvers get these events. */
+export const reviewEventKinds = [
+  'review.created',
+  'review.edited',
+  'review.commented',
+  'review.decided',
+] as const
+export type ReviewEventKind = (typeof reviewEventKinds)[number]
+
 /** The WebSocket endpoint, which is not an operation because it has no response. */
 export const WEB_SOCKET_PATH = '/v1/ws'
 

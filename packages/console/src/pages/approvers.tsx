@@ -16,6 +16,7 @@ import { RowTools, Table } from '#parts/table.tsx'
 type Asked =
   | { kind: 'create' }
   | { kind: 'made'; approver: NewApprover }
+  | { kind: 'webhook'; webhookSecret: string }
   | { kind: 'delete'; approver: Approver }
   | null
 
@@ -63,9 +64,22 @@ export function ApproversPage() {
           title={`Approver “${asked.approver.name}” created`}
           label="token"
           value={asked.approver.token}
-          onClose={close}
+          onClose={() => {
+            const { webhookSecret } = asked.approver
+            setAsked(webhookSecret === undefined ? null : { kind: 'webhook', webhookSecret })
+          }}
         >
           Do not give the token to the agent: it decides what the agent may send.
+        </SecretDialog>
+      )}
+      {asked?.kind === 'webhook' && (
+        <SecretDialog
+          title="Signing secret of the webhook"
+          label="secret"
+          value={asked.webhookSecret}
+          onClose={close}
+        >
+          The receiver verifies with it that a request comes from this service.
         </SecretDialog>
       )}
       {asked?.kind === 'delete' && (
@@ -99,7 +113,7 @@ function ApproverTable({
   remove: (approver: Approver) => void
 }) {
   return (
-    <Table columns={['Name', 'Notified by mail', 'Created']} hasTools>
+    <Table columns={['Name', 'Notified by mail', 'Webhook', 'Created']} hasTools>
       {approvers.map((approver) => (
         <tr key={approver.id}>
           <td class="main-cell">
@@ -107,6 +121,10 @@ function ApproverTable({
           </td>
           <td data-label="Notified by mail" class="muted text-cell">
             {approver.email ?? 'No'}
+          </td>
+          <td data-label="Webhook" class="muted text-cell">
+            {approver.webhookUrl ?? (session.value?.approver ? 'No' : 'Shown to approvers')}{' '}
+            {approver.webhookDisabledAt !== null && <Badge tone="bad">Disabled</Badge>}
           </td>
           <td data-label="Created" class="nowrap muted">
             <Time at={approver.createdAt} />
@@ -134,6 +152,7 @@ function CreateApprover({
 }) {
   const [name, setName] = useState('')
   const [email, setEmail] = useState('')
+  const [webhookUrl, setWebhookUrl] = useState('')
   return (
     <FormDialog
       title="New approver"
@@ -142,10 +161,12 @@ function CreateApprover({
       isDisabled={name.trim() === ''}
       submit={async () => {
         const address = email.trim()
+        const url = webhookUrl.trim()
         onMade(
           await client.approvers.create({
             name: name.trim(),
             ...(address !== '' && { email: address }),
+            ...(url !== '' && { webhookUrl: url }),
           }),
         )
       }}
@@ -169,6 +190,16 @@ function CreateApprover({
             onValue={setEmail}
             error={fields.email}
             hint="Receives a notification of held mail. The address must not be on a domain of this service."
+            autocomplete="off"
+          />
+          <TextField
+            label="Webhook URL (optional)"
+            name="webhookUrl"
+            type="url"
+            value={webhookUrl}
+            onValue={setWebhookUrl}
+            error={fields.webhookUrl}
+            hint="Receives an event when mail is held, edited, commented on and decided. Keys of the account cannot see it."
             autocomplete="off"
           />
         </>

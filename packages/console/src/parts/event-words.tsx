@@ -1,11 +1,12 @@
 // Describes an event in one line.
 
+import type { EventKind } from '@mailroom/contract/vocabulary.ts'
 import type { Event } from '@mailroom/sdk'
 import { readPerson, subjectOf } from '#data/format.ts'
 import { paths } from '#data/paths.ts'
 import { Badge, type Tone } from './notice.tsx'
 
-const kinds: Readonly<Record<Event['event'], { tone: Tone; word: string }>> = {
+const kinds: Readonly<Record<EventKind, { tone: Tone; word: string }>> = {
   'message.received': { tone: 'info', word: 'Received' },
   'message.quarantined': { tone: 'warn', word: 'Quarantined' },
   'message.sent': { tone: 'good', word: 'Sent' },
@@ -32,7 +33,7 @@ const kinds: Readonly<Record<Event['event'], { tone: Tone; word: string }>> = {
 }
 
 export function EventBadge({ event }: { event: Event }) {
-  const { tone, word } = kinds[event.event] ?? { tone: 'calm', word: event.event }
+  const { tone, word } = kinds[event.event as EventKind] ?? { tone: 'calm', word: event.event }
   return <Badge tone={tone}>{word}</Badge>
 }
 

@@ -8,6 +8,8 @@ const approver: Approver = {
   id: 'apr_01m8ngm8cpe009d3rqqk776f1d',
   name: 'Bob',
   email: 'bob@office.example',
+  webhookUrl: null,
+  webhookDisabledAt: null,
   createdAt: '2026-11-30T06:00:13.974Z',
 }
 
@@ -136,8 +138,17 @@ const whole: WholeReview = {
 
 export const reviewExamples = {
   'approvers.create': {
-    body: { name: 'Bob', email: 'bob@office.example' },
-    response: { ...approver, token: 'mra_…' },
+    body: {
+      name: 'Bob',
+      email: 'bob@office.example',
+      webhookUrl: 'https://office.example/reviews',
+    },
+    response: {
+      ...approver,
+      webhookUrl: 'https://office.example/reviews',
+      token: 'mra_…',
+      webhookSecret: 'whsec_…',
+    },
   },
   'approvers.list': { response: { data: [approver], total: 1 } },
   'approvers.delete': { as: 'approver', path: { id: 'apr_01m8nqkqv1e00abst8p2p8sy11' } },

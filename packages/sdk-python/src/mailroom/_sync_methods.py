@@ -2011,6 +2011,7 @@ class ApproversMethods(Namespace):
         *,
         name: str,
         email: str | None = None,
+        webhook_url: str | None = None,
     ) -> NewApprover:
         """Create an approver.
 
@@ -2019,9 +2020,10 @@ class ApproversMethods(Namespace):
         key, unless the operator has reserved this (MAILROOM_FIRST_APPROVER); creating another
         one requires the token of an approver.
 
-        Specific error codes: approver_required, approver_limit_reached.
+        Specific error codes: approver_required, approver_limit_reached, invalid_webhook_url.
         """
-        return self._json("approvers.create", body={"name": name, "email": email})
+        return self._json("approvers.create", body={"name": name, "email": email,
+            "webhookUrl": webhook_url})
 
     def list(
         self,
@@ -2038,9 +2040,9 @@ class ApproversMethods(Namespace):
     ) -> None:
         """Delete an approver.
 
-        The token stops working immediately, and console sessions opened with it end. Only the
-        operator can delete the last approver, with `mailroom admin approver delete` on the
-        machine of the service.
+        The token stops working immediately, console sessions opened with it end, and its webhook
+        gets no further events. Only the operator can delete the last approver, with `mailroom
+        admin approver delete` on the machine of the service.
 
         Specific error codes: approver_required, last_approver.
         """

@@ -250,6 +250,12 @@ class Approver(TypedDict):
     """The display name."""
     email: str | None
     """The address that is notified of held mail; null for none."""
+    webhookUrl: str | None
+    """The URL to which events of reviews are posted; null for none. API keys cannot see it and get
+    null.
+    """
+    webhookDisabledAt: str | None
+    """When the webhook was disabled, because it had failed for five days; null if it is enabled."""
     createdAt: str
     """When the approver was created."""
 
@@ -864,7 +870,12 @@ class ErrorFindings(_ErrorFindingsRequired, total=False):
 
 
 class _EventRequired(TypedDict):
-    event: EventType
+    event: Literal["message.received", "message.quarantined", "message.sent", "message.failed",
+        "message.bounced", "message.complained", "message.held", "message.rejected",
+        "attachment.extracted", "thread.loop_suspected", "thread.updated", "thread.claimed",
+        "thread.released", "inbox.expired", "approver.created", "approver.deleted",
+        "domain.verified", "domain.failed", "webhook.disabled", "account.quota_exceeded",
+        "webhook.test", "review.created", "review.decided"]
     """The event type."""
     event_id: str
     """Identifies the event; the same in every delivery of it."""
@@ -901,6 +912,7 @@ class Event(_EventRequired, total=False):
     """Why the message is held, in message.held."""
     review: EventReview
     """The review, in message.rejected, message.review_edited and message.review_commented."""
+    """The review, in message.rejected and in events for approvers."""
     quarantined: EventQuarantined
     """The quarantined message of the event, without its text."""
     inbox: EventInbox
@@ -1158,6 +1170,18 @@ class EventReview(_EventReviewRequired, total=False):
     """The changed fields, in message.review_edited."""
     comment_id: str
     """The new comment, in message.review_commented."""
+    """The review, in message.rejected and in events for approvers."""
+
+    message_id: str
+    """The held message, in events for approvers."""
+    digest: str
+    """The digest that an approval must contain, in review.created."""
+    reasons: List[HoldReason]
+    """Why the message is held, in review.created."""
+    expires_at: str
+    """When the message is rejected without a decision, in review.created."""
+    decided_by: str | None
+    """The id of the approver who decided, in review.decided; null for none."""
 
 
 class EventStorage(TypedDict):
@@ -1910,19 +1934,30 @@ class NewApiKey(TypedDict):
     """The secret token. It is shown only in this response."""
 
 
-class NewApprover(TypedDict):
-    """A new approver with the token."""
-
+class _NewApproverRequired(TypedDict):
     id: str
     """Assigned by the service."""
     name: str
     """The display name."""
     email: str | None
     """The address that is notified of held mail; null for none."""
+    webhookUrl: str | None
+    """The URL to which events of reviews are posted; null for none. API keys cannot see it and get
+    null.
+    """
+    webhookDisabledAt: str | None
+    """When the webhook was disabled, because it had failed for five days; null if it is enabled."""
     createdAt: str
     """When the approver was created."""
     token: str
     """The secret token. It is shown only in this response."""
+
+
+class NewApprover(_NewApproverRequired, total=False):
+    """A new approver with the token and, with webhookUrl, its secret."""
+
+    webhookSecret: str
+    """The signing secret of webhookUrl. It is shown only in this response."""
 
 
 class OwnAccount(TypedDict):

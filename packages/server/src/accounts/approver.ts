@@ -9,7 +9,9 @@ import {
 } from '#accounts/store/approvers.ts'
 import { BASE62, type Chance, randomText } from '#platform/chance.ts'
 import { notFound, problem } from '#platform/problem.ts'
+import type { Sealer } from '#platform/seal.ts'
 import type { Store } from '#store/store.ts'
+import { makeNewSecret, requireWebhookUrl } from '#webhooks/webhooks.ts'
 
 /** Whether any API key may create an account's first approver, or only the operator. */
 export type FirstApprover = { readonly firstApprover: 'key' | 'machine' }
@@ -19,25 +21,41 @@ export type OwnDomains = {
   isDomainHere(domain: string): Promise<boolean>
 }
 
-/** Only this result contains the token. `bad_request` if an inbox could read the address's mail. */
+export type ApproverDeps = Store &
+  OwnDomains &
+  FirstApprover & { chance: Chance; sealer: Sealer; allowPrivateEgress: boolean }
+
+/**
+ * Only this result contains the token and the secret of the webhook. Throws `bad_request` if an
+ * inbox could read the address's mail, or `invalid_webhook_url`.
+ */
 export async function createApprover(
-  deps: Store & { chance: Chance } & OwnDomains & FirstApprover,
-  input: { accountId: string; name: string; email: string | null; actor: Actor },
-): Promise<{ approver: Approver; token: string }> {
-  const { accountId, name, email, actor } = input
+  deps: ApproverDeps,
+  input: {
+    accountId: string
+    name: string
+    email: string | null
+    webhookUrl: string | null
+    actor: Actor
+  },
+): Promise<{ approver: Approver; token: string; webhookSecret: string | null }> {
+  const { accountId, name, email, webhookUrl: url, actor } = input
   if (email !== null) await requireOutside(deps, email)
+  if (url !== null) requireWebhookUrl(deps, url, 'webhookUrl')
+  const { secret, ...sealed } = makeNewSecret(deps)
   const token = `${APPROVER_TOKEN_PREFIX}${randomText(deps.chance, BASE62, 40)}`
   const approver = { id: deps.makeId('apr'), name, email, createdAtMs: deps.clock.now() }
   const stored = { ...approver, tokenHash: hashToken(token) }
   const outcome = await deps.db.write(insertApprover, {
     accountId,
     approver: stored,
+    webhook: url === null ? null : { ...sealed, url },
     actor,
     keyMayBegin: deps.firstApprover === 'key',
     eventId: deps.makeId('evt'),
     auditId: deps.makeId('aud'),
   })
-  if (outcome === 'created') return { approver, token }
+  if (outcome === 'created') return { approver, token, webhookSecret: url === null ? null : secret }
   if (outcome === 'no_account') throw notFound()
   if (outcome === 'approver_required') throw problem('approver_required')
   if (outcome === 'machine_required') {

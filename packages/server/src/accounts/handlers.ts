@@ -13,19 +13,16 @@ import {
 } from '#accounts/store/pods.ts'
 import type { EventReaders } from '#http/event-readers.ts'
 import type { HandlersOf } from '#http/handler.ts'
-import type { Chance } from '#platform/chance.ts'
 import { presentTimes } from '#platform/clock.ts'
 import { notFound, problem } from '#platform/problem.ts'
 import { accounts } from '#store/nouns.ts'
-import type { Store } from '#store/store.ts'
 import type { Db } from '#store/tables.ts'
-import { createApprover, deleteApprover, type FirstApprover, type OwnDomains } from './approver.ts'
+import { findApproverWebhooks } from '#webhooks/store/webhooks.ts'
+import { type ApproverDeps, createApprover, deleteApprover } from './approver.ts'
 import { createAccount, updateAccount } from './create-account.ts'
 
-type Deps = Store & { chance: Chance } & OwnDomains & FirstApprover
-
 export function accountHandlers(
-  deps: Deps,
+  deps: ApproverDeps,
   readers: EventReaders,
 ): HandlersOf<'apiKeys' | 'approvers' | 'pods' | 'admin.accounts'> {
   return {
@@ -43,14 +40,26 @@ export function accountHandlers(
     },
 
     'approvers.create': async ({ body }, { accountId, actor }) => {
-      const { name, email = null } = body
-      const { approver, token } = await createApprover(deps, { accountId, name, email, actor })
+      const { name, email = null, webhookUrl = null } = body
+      const asked = { accountId, name, email, webhookUrl, actor }
+      const { approver, token, webhookSecret } = await createApprover(deps, asked)
       deps.wakeEvents()
-      return { ...presentTimes(approver), token }
+      return {
+        ...presentTimes({ ...approver, webhookUrl, webhookDisabledAtMs: null }),
+        token,
+        ...(webhookSecret !== null && { webhookSecret }),
+      }
     },
-    'approvers.list': async ({ query }, { accountId }) => {
+    'approvers.list': async ({ query }, { accountId, actor }) => {
       const { approvers, total } = await listApprovers(deps.db, { accountId, ...query })
-      return { data: approvers.map(presentTimes), total }
+      // A URL may contain a secret, with which an agent could write to the approver.
+      const isShown = actor.kind !== 'key'
+      const webhooks = isShown ? await findApproverWebhooks(deps.db, accountId) : null
+      const data = approvers.map((approver) => {
+        const { url = null, disabledAtMs = null } = webhooks?.get(approver.id) ?? {}
+        return presentTimes({ ...approver, webhookUrl: url, webhookDisabledAtMs: disabledAtMs })
+      })
+      return { data, total }
     },
     'approvers.delete': async ({ path }, { accountId, actor }) => {
       await deleteApprover(deps, { accountId, approverId: path.id, actor })
@@ -72,7 +81,7 @@ export function accountHandlers(
   }
 }
 
-function podHandlers(deps: Deps): HandlersOf<'pods'> {
+function podHandlers(deps: ApproverDeps): HandlersOf<'pods'> {
   const refuseKey = refuseScopedKey((accountId, { idOrClientId }: { idOrClientId: string }) =>
     getPod(deps, accountId, idOrClientId),
   )

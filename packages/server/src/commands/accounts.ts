@@ -9,6 +9,7 @@ import { findKeyAccount } from '#accounts/store/keys.ts'
 import { isDomainHere } from '#domains/store/domains.ts'
 import { createInbox } from '#inboxes/inboxes.ts'
 import { bareAddress, checkEmailAddress } from '#platform/email-address.ts'
+import { findApproverWebhooks } from '#webhooks/store/webhooks.ts'
 import { CommandFailure, OPERATOR, orFailure, plainText } from './command.ts'
 import { withKeys, withStore } from './with-store.ts'
 
@@ -84,34 +85,39 @@ export async function createApproverCommand(options: {
   account: string
   name: string
   email?: string
+  webhookUrl?: string
 }): Promise<void> {
   checkName(options.name)
   const email = options.email === undefined ? null : bareAddress(options.email)
   const defect = email === null ? null : checkEmailAddress(email)
   if (defect !== null) throw new CommandFailure(`the address ${defect}.`)
-  const { approver, token } = await orFailure(
-    withStore((store) => {
-      const { inboxDomain } = store.settings
+  const { approver, token, webhookSecret } = await orFailure(
+    withStore(async (store) => {
+      const { inboxDomain, allowPrivateEgress } = store.settings
       const deps = {
-        ...store,
+        ...(await withKeys(store)),
+        allowPrivateEgress,
         firstApprover: 'machine' as const,
         isDomainHere: (domain: string) => isDomainHere({ db: store.db, inboxDomain }, domain),
       }
-      const { account: accountId, name } = options
-      return createApprover(deps, { accountId, name, email, actor: OPERATOR })
+      const { account: accountId, name, webhookUrl = null } = options
+      return createApprover(deps, { accountId, name, email, webhookUrl, actor: OPERATOR })
     }),
   )
   print(`id     ${approver.id}`, `token  ${token}`)
+  if (webhookSecret !== null) print(`webhook secret  ${webhookSecret}`)
 }
 
 export async function listApproversCommand(options: { account: string }): Promise<void> {
   const all = { accountId: options.account, limit: 1_000, offset: 0 }
-  const { approvers } = await withStore((store) => listApprovers(store.db, all))
-  print(
-    ...approvers.map(({ id, createdAtMs, name, email }) =>
-      [id, new Date(createdAtMs).toISOString(), plainText(name), email ?? ''].join('  ').trimEnd(),
-    ),
-  )
+  await withStore(async ({ db }) => {
+    const { approvers } = await listApprovers(db, all)
+    const webhooks = await findApproverWebhooks(db, options.account)
+    for (const { id, createdAtMs, name, email } of approvers) {
+      const fields = [id, new Date(createdAtMs).toISOString(), plainText(name)]
+      print([...fields, email ?? [], webhooks.get(id)?.url ?? []].flat().join('  '))
+    }
+  })
 }
 
 /** The operator may delete the last approver, which API clients may not. */

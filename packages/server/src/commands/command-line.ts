@@ -228,6 +228,8 @@ function addPolicyCommands(account: Command): void {
     })
 }
 
+type NewApproverOptions = { account: string; name: string; email?: string; webhookUrl?: string }
+
 function addApproverCommands(program: Command): void {
   const approver = program
     .command('approver')
@@ -238,7 +240,8 @@ function addApproverCommands(program: Command): void {
     .requiredOption('--account <id>', 'The id of the account.')
     .requiredOption('--name <name>', 'A name for people.')
     .option('--email <address>', 'The address that is notified of held mail.')
-    .action(async (options: { account: string; name: string; email?: string }) => {
+    .option('--webhook-url <url>', 'The URL that events of reviews are posted to.')
+    .action(async (options: NewApproverOptions) => {
       const { createApproverCommand } = await import('./accounts.ts')
       await createApproverCommand(options)
     })

@@ -1,4 +1,9 @@
-import type { EventKind, MessageCategory } from '@mailroom/contract/vocabulary.ts'
+import {
+  type EventKind,
+  type MessageCategory,
+  type ReviewEventKind,
+  reviewEventKinds,
+} from '@mailroom/contract/vocabulary.ts'
 import { DAY_MS } from '#platform/units.ts'
 
 export const EVENT_MS = 30 * DAY_MS
@@ -13,7 +18,7 @@ export const LOG_START: LogOffset = { transactionId: 0, sequence: 0 }
 export type LoggedEvent = {
   readonly offset: LogOffset
   readonly id: string
-  readonly kind: EventKind
+  readonly kind: EventKind | ReviewEventKind
   readonly accountId: string
   readonly podId: string | null
   readonly inboxId: string | null
@@ -27,9 +32,9 @@ export type LoggedEvent = {
   readonly traceParent: string | null
 }
 
-/** A filter in which an empty list excludes nothing. */
+/** An empty list excludes nothing, except that only the webhooks of approvers get review events. */
 export type EventFilter = {
-  readonly kinds: readonly EventKind[]
+  readonly kinds: readonly (EventKind | ReviewEventKind)[]
   readonly podIds: readonly string[]
   readonly inboxIds: readonly string[]
   /** Events without a category always pass. */
@@ -46,11 +51,15 @@ const LISTED_MAX = 8
 
 type FilteredEvent = Pick<LoggedEvent, 'kind' | 'podId' | 'inboxId' | 'category'>
 
+export function isForApprovers(kind: string): kind is ReviewEventKind {
+  return (reviewEventKinds as readonly string[]).includes(kind)
+}
+
 /** An event without an inbox passes only if the filter has no pods and no inboxes. */
 export function isWanted(event: FilteredEvent, filter: EventFilter): boolean {
   const { kinds, podIds, inboxIds } = filter
   if (!isOfCategory(event, filter)) return false
-  if (kinds.length > 0 && !kinds.includes(event.kind)) return false
+  if (kinds.length === 0 ? isForApprovers(event.kind) : !kinds.includes(event.kind)) return false
   if (podIds.length === 0 && inboxIds.length === 0) return true
   if (event.inboxId !== null && inboxIds.includes(event.inboxId)) return true
   return event.podId !== null && podIds.includes(event.podId)
@@ -75,7 +84,7 @@ export function makeIsWanted(filter: EventFilter): (event: FilteredEvent) => boo
   return (event) => {
     const { kind, podId, inboxId } = event
     if (!isOfCategory(event, filter)) return false
-    if (sets.kinds.size > 0 && !sets.kinds.has(kind)) return false
+    if (sets.kinds.size === 0 ? isForApprovers(kind) : !sets.kinds.has(kind)) return false
     if (sets.podIds.size === 0 && sets.inboxIds.size === 0) return true
     if (inboxId !== null && sets.inboxIds.has(inboxId)) return true
     return podId !== null && sets.podIds.has(podId)

@@ -17,6 +17,7 @@ import type {
   PolicyDecision,
   PolicyDirection,
   QuarantineReason,
+  ReviewEventKind,
   ReviewStatus,
   SenderRuleType,
   SuppressionType,
@@ -173,8 +174,10 @@ export const webhooks = columns({
   accountId: text('account_id').internal(),
   /** The inbox whose `webhookUrl` this is, and whose events it gets exclusively; otherwise null. */
   inboxId: text('inbox_id').nullable(),
+  /** The approver whose `webhookUrl` this is; otherwise null. */
+  approverId: text('approver_id').nullable().internal(),
   url: text('url'),
-  kinds: json<readonly EventKind[]>()('event_types'),
+  kinds: json<readonly (EventKind | ReviewEventKind)[]>()('event_types'),
   podIds: json<readonly string[]>()('pod_ids'),
   inboxIds: json<readonly string[]>()('inbox_ids'),
   categories: json<readonly MessageCategory[]>()('categories').defaulted(),

@@ -1,6 +1,6 @@
 import type { Event, EventMessage } from '@mailroom/contract/events.ts'
 import type { Authentication, Message as MessageShape } from '@mailroom/contract/messages.ts'
-import type { LoggedEvent } from '#events/model.ts'
+import { isForApprovers, type LoggedEvent } from '#events/model.ts'
 import { tagOf } from '#inboxes/inboxes.ts'
 import { attachmentUrl } from '#mailbox/attachments/attachments.ts'
 import {
@@ -104,7 +104,8 @@ function makeText(event: LoggedEvent, found: Found | null): EventText {
     inbox_id: event.inboxId,
     pod_id: event.podId,
     thread_id: event.threadId,
-    ...(found !== null && { message: found.presented }),
+    // A review is read with the token of its approver, so that its webhook discloses no text.
+    ...(found !== null && !isForApprovers(event.kind) && { message: found.presented }),
     ...event.details,
   }
   let constant: { head: string; tail: string } | null = null

@@ -130,7 +130,7 @@ type Arrival = Pick<MessageHead, 'arrival' | 'isTrashed'>
 
 function makeSearch(input: WaitInput, since: Since): Search {
   const { category = null } = input
-  const kinds = kindsOf(input.direction)
+  const kinds: readonly string[] = kindsOf(input.direction)
   const from = input.from?.toLowerCase() ?? ''
   const subject = input.subject?.toLowerCase() ?? ''
   return {

@@ -207,6 +207,7 @@ export async function retryDelivery(
   deps: { db: Db; queueClock: QueueClock; wakeWebhooks: () => void },
   input: Named & { deliveryId: string },
 ): Promise<WebhookDelivery> {
+  await getWebhook(deps, input)
   const queueMs = deps.queueClock.now()
   const outcome = await deps.db.write(retryWebhookDelivery, { ...input, queueMs })
   if (outcome === 'not_found') throw notFound()

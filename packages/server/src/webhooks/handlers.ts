@@ -87,6 +87,7 @@ export function webhookHandlers(deps: HandlerDeps): WebhookHandlers {
     },
     'webhooks.getDelivery': async ({ path }, { accountId, takeSlot }) => {
       const { id: webhookId, deliveryId } = path
+      await getWebhook(deps, { accountId, webhookId })
       const delivery = await findWebhookDelivery(deps.db, { accountId, webhookId, deliveryId })
       if (delivery === null) throw notFound()
       const attempts = await listWebhookAttempts(deps.db, deliveryId)
@@ -140,7 +141,7 @@ function presentWebhook(webhook: Webhook, failure?: WebhookFailure): WebhookShap
   const { kinds, isEnabled, failingSinceMs, ...shown } = webhooks.present(webhook)
   return {
     ...shown,
-    eventTypes: [...kinds],
+    eventTypes: [...kinds] as WebhookShape['eventTypes'],
     podIds: [...shown.podIds],
     inboxIds: [...shown.inboxIds],
     categories: [...shown.categories],

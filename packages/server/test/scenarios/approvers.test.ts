@@ -277,7 +277,7 @@ onAnyEngine('with MAILROOM_FIRST_APPROVER=machine', (engine) => {
     assert.match(String(refused.body.fix), /mailroom admin approver create --account acc_/)
     const { approver, token } = await createApprover(
       { ...world.app.deps, firstApprover: 'machine', isDomainHere: async () => false },
-      { accountId: id, name: 'Ann', email: null, actor: { kind: 'operator' } },
+      { accountId: id, name: 'Ann', email: null, webhookUrl: null, actor: { kind: 'operator' } },
     )
     const other = await world.clientWith(token).approvers.create({ name: 'Bob' })
     const listed = (await client.approvers.list().page()).data.map((one) => one.id)

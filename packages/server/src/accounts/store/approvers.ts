@@ -3,6 +3,11 @@ import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import { type Approver, approvers } from '#store/nouns.ts'
 import type { ReadDb, Tx } from '#store/tables.ts'
+import {
+  type ApproverWebhook,
+  addApproverWebhook,
+  removeApproverWebhook,
+} from '#webhooks/store/webhooks.ts'
 import { lockAccount } from './accounts.ts'
 import type { Actor } from './actor.ts'
 import { accountEntry, insertAudit } from './audit.ts'
@@ -17,6 +22,7 @@ type ChangeIds = { eventId: string; auditId: string }
 type NewApprover = ChangeIds & {
   accountId: string
   approver: Approver & { tokenHash: Uint8Array }
+  webhook: ApproverWebhook | null
   actor: Actor
   keyMayBegin: boolean
 }
@@ -26,7 +32,7 @@ export const insertApprover = transaction({
   accountOf: payerOfChange,
   async run(
     tx: Tx,
-    { accountId, approver, actor, keyMayBegin, ...ids }: NewApprover,
+    { accountId, approver, webhook, actor, keyMayBegin, ...ids }: NewApprover,
   ): Promise<
     'created' | 'no_account' | 'approver_required' | 'machine_required' | 'limit_reached'
   > {
@@ -43,7 +49,8 @@ export const insertApprover = transaction({
         token_hash: approver.tokenHash,
       })
       .execute()
-    const { createdAtMs: nowMs } = approver
+    const { id: approverId, createdAtMs: nowMs } = approver
+    if (webhook !== null) await addApproverWebhook(tx, { ...webhook, accountId, approverId, nowMs })
     await noteChange(tx, 'approver.created', { ...ids, accountId, actor, approver, nowMs })
     return 'created'
   },
@@ -71,6 +78,7 @@ export const markApproverDeleted = transaction({
       .where('id', '=', approverId)
       .returning('name')
       .executeTakeFirstOrThrow()
+    await removeApproverWebhook(tx, input)
     const approver = { id: approverId, name: row.name }
     await noteChange(tx, 'approver.deleted', { ...input, approver })
     return 'deleted'

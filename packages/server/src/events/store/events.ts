@@ -1,7 +1,7 @@
 // Events of an account: listed, counted and found by id.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { COUNTED_MAX } from '@mailroom/contract/vocabulary.ts'
+import { COUNTED_MAX, reviewEventKinds } from '@mailroom/contract/vocabulary.ts'
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import { type EventFilter, LOG_START, type LoggedEvent, type LogOffset } from '#events/model.ts'
 import { inLog, inLogOrder, logOrder, selectOffsets } from '#platform/db/log-order.ts'
@@ -217,7 +217,10 @@ function eventsIn(db: ReadDb, range: EventRange, end: LogOffset | null) {
   const { kinds, podIds, inboxIds, categories } = range.filter
   const scanned = end === null ? range : windowOf(range, end)
   let query = rowsIn(db, scanned)
-  if (kinds.length > 0) query = query.where('kind', 'in', kinds)
+  query =
+    kinds.length > 0
+      ? query.where('kind', 'in', kinds)
+      : query.where('kind', 'not in', reviewEventKinds)
   if (categories.length > 0) {
     query = query.where(({ eb, or }) =>
       or([eb('category', 'is', null), eb('category', 'in', categories)]),

@@ -2,13 +2,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
-import {
-  type EventKind,
-  LOG_START,
-  type LoggedEvent,
-  type LogOffset,
-  type MessageCategory,
-} from '#events/model.ts'
+import { LOG_START, type LoggedEvent, type LogOffset, type MessageCategory } from '#events/model.ts'
 import { inLog, inLogOrder, logOrder, selectOffsets } from '#platform/db/log-order.ts'
 import type { ReadDb, Row } from '#store/tables.ts'
 import { ERASED } from './append.ts'
@@ -112,7 +106,7 @@ export function toEvent(row: Row<'events'>): LoggedEvent {
   return {
     offset: offsetOf(row),
     id: row.id,
-    kind: row.kind as EventKind,
+    kind: row.kind as LoggedEvent['kind'],
     accountId: row.account_id,
     podId: row.pod_id,
     inboxId: row.inbox_id,

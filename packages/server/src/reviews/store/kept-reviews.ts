@@ -5,11 +5,10 @@ import { AUDIT_MS } from '#accounts/store/audit.ts'
 import type { KeptTexts } from '#store/nouns.ts'
 import { removeOldest } from '#store/purge-steps.ts'
 import type { Tx } from '#store/tables.ts'
-import { endReview } from './pending-reviews.ts'
+import { endReview, MESSAGE_DELETED } from './pending-reviews.ts'
 
 /** Characters kept of each body, more than a send may have without a quote. */
 const KEPT_LENGTH_MAX = 256 * 1024
-const MESSAGE_DELETED = 'message_deleted'
 
 /**
  * Must be called before messages are removed. Pending reviews end without a send. Returns the bytes

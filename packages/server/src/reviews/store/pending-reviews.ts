@@ -3,8 +3,13 @@
 import type { HoldReason } from '@mailroom/contract/sending.ts'
 import { sql } from 'kysely'
 import { insertAudit } from '#accounts/store/audit.ts'
+import { presentTime } from '#platform/clock.ts'
 import { statement } from '#platform/db/statement.ts'
 import type { ReadDb, Row, Tables, Tx } from '#store/tables.ts'
+import { insertReviewEvent } from './review-events.ts'
+
+/** The reason of a review that ended because its message was removed. */
+export const MESSAGE_DELETED = 'message_deleted'
 
 export type NewHold = {
   reviewId: string
@@ -48,6 +53,18 @@ export async function insertReview(
     .insertInto('review_news')
     .values({ review_id: hold.reviewId, account_id: message.account_id, created_at: nowMs })
     .execute()
+  await insertReviewEvent(tx, hold.reviewId, {
+    kind: 'review.created',
+    of: hold.reviewId,
+    details: {
+      status: 'pending',
+      reason: null,
+      digest: hold.digest,
+      reasons: hold.reasons,
+      expires_at: presentTime(hold.expiresAtMs),
+    },
+    nowMs,
+  })
 }
 
 export function hashesColumn(hashes: readonly string[]): string | null {
@@ -96,6 +113,13 @@ export async function endReview(
       createdAtMs: nowMs,
     },
   ])
+  await insertReviewEvent(tx, reviewId, {
+    kind: 'review.decided',
+    of: reviewId,
+    details: { status, reason, decided_by: decidedBy },
+    isRemoval: reason === MESSAGE_DELETED && decidedBy === null,
+    nowMs,
+  })
 }
 
 /** Returns when the pending review at `offset` of the inbox expires, earliest first, or null. */

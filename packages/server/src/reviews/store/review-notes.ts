@@ -14,6 +14,7 @@ import { transaction } from '#platform/db/db.ts'
 import { lockRows } from '#platform/db/dialect.ts'
 import type { ReadDb, Row, Tx } from '#store/tables.ts'
 import { shortened } from './kept-reviews.ts'
+import { insertReviewEvent } from './review-events.ts'
 
 export type ReviewNotes = { versions: ReviewVersion[]; comments: ReviewComment[] }
 
@@ -93,6 +94,19 @@ export async function replaceVersion(
       createdAtMs: nowMs,
     },
   ])
+  await insertReviewEvent(tx, reviewId, {
+    kind: 'review.edited',
+    of: auditId,
+    details: {
+      status: 'pending',
+      reason: null,
+      digest: review.digest,
+      reasons: JSON.parse(review.reasons),
+      changed,
+      edited_by: approverId,
+    },
+    nowMs,
+  })
   return { kind: 'replaced', addedBytes: kept_bytes - Number(old.kept_bytes) }
 }
 
@@ -151,6 +165,12 @@ export const insertComment = transaction({
       details: JSON.stringify({
         review: { id: reviewId, status, reason, comment_id: comment.id },
       }),
+    })
+    await insertReviewEvent(tx, reviewId, {
+      kind: 'review.commented',
+      of: comment.id,
+      details: { status, reason, comment_id: comment.id, author_id: author.id },
+      nowMs,
     })
     return comment
   },

@@ -322,9 +322,11 @@ async function noteFailure(
   const [disabled] = await update
     .set({ is_enabled: 0, disabled_reason: reason, disabled_at: nowMs })
     .where('is_enabled', '=', 1)
-    .returning('url')
+    .returning(['url', 'approver_id'])
     .execute()
   if (disabled === undefined) return false
+  // The event would disclose the URL of an approver to the keys of the account.
+  if (disabled.approver_id !== null) return true
   await insertEvent(tx, {
     id: eventId,
     kind: 'webhook.disabled',

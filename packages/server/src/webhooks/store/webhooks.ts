@@ -1,3 +1,4 @@
+import { reviewEventKinds } from '@mailroom/contract/vocabulary.ts'
 import { lockAccount } from '#accounts/store/accounts.ts'
 import type { EventFilter } from '#events/model.ts'
 import { readLogHead } from '#events/store/log.ts'
@@ -11,9 +12,8 @@ import type { Webhook } from '#webhooks/model.ts'
 export const WEBHOOKS_PER_ACCOUNT_MAX = 100
 
 export type NewWebhook = EventFilter &
-  Pick<Webhook, 'id' | 'accountId' | 'inboxId' | 'url' | 'isEnabled' | 'sealedSecrets'> & {
-    nowMs: number
-  }
+  Pick<Webhook, 'id' | 'accountId' | 'inboxId' | 'url' | 'isEnabled' | 'sealedSecrets'> &
+  Partial<Pick<Webhook, 'approverId'>> & { nowMs: number }
 
 /** Concurrent calls share a transaction, because those of one account wait for its row. */
 export const insertWebhook = groupTransaction({
@@ -58,6 +58,7 @@ async function lockAndCount(tx: Tx, accountId: string): Promise<number | null> {
 export async function insertWebhookRow(tx: Tx, input: NewWebhook): Promise<Webhook> {
   const { nowMs, ...given } = input
   const webhook: Webhook = {
+    approverId: null,
     ...given,
     disabledReason: given.isEnabled ? null : 'by_request',
     disabledAtMs: given.isEnabled ? null : nowMs,
@@ -139,6 +140,30 @@ export const replaceWebhookSecrets = transaction({
 
 export type WebhookRemoval = { accountId: string; nowMs: number }
 
+export type ApproverWebhook = Pick<Webhook, 'id' | 'url' | 'sealedSecrets'>
+
+/** The caller must lock the account. */
+export async function addApproverWebhook(
+  tx: Tx,
+  webhook: ApproverWebhook & { accountId: string; approverId: string; nowMs: number },
+): Promise<void> {
+  const filter = { kinds: reviewEventKinds, podIds: [], inboxIds: [], categories: [] }
+  await insertWebhookRow(tx, { ...webhook, ...filter, inboxId: null, isEnabled: true })
+}
+
+export async function removeApproverWebhook(
+  tx: Tx,
+  { accountId, approverId, nowMs }: WebhookRemoval & { approverId: string },
+): Promise<void> {
+  const removed = await tx.query
+    .deleteFrom('webhooks')
+    .where('account_id', '=', accountId)
+    .where('approver_id', '=', approverId)
+    .returning('id')
+    .executeTakeFirst()
+  if (removed !== undefined) await queuePurge(tx, { accountId, webhookId: removed.id, nowMs })
+}
+
 /** A job deletes the deliveries later. */
 export const removeWebhook = transaction({
   name: 'deleteWebhook',
@@ -149,20 +174,32 @@ export const removeWebhook = transaction({
       .deleteFrom('webhooks')
       .where('account_id', '=', input.accountId)
       .where('id', '=', input.webhookId)
+      .where('approver_id', 'is', null)
       .returning('id')
       .execute()
     if (removed.length === 0) return false
-    const { accountId: account_id, webhookId: key, nowMs: due_at } = input
-    await insertJobs(tx, [{ kind: 'purge', key, account_id, due_at, payload: null }])
+    await queuePurge(tx, input)
     return true
   },
 })
 
+async function queuePurge(
+  tx: Tx,
+  { accountId: account_id, webhookId: key, nowMs: due_at }: WebhookRemoval & { webhookId: string },
+): Promise<void> {
+  await insertJobs(tx, [{ kind: 'purge', key, account_id, due_at, payload: null }])
+}
+
+/** Webhooks of approvers are not found. */
 export async function findOwnWebhook(
   db: ReadDb,
   { accountId, ...named }: { accountId: string } & ({ webhookId: string } | { inboxId: string }),
 ): Promise<Webhook | null> {
-  const ofAccount = db.read.selectFrom('webhooks').selectAll().where('account_id', '=', accountId)
+  const ofAccount = db.read
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('approver_id', 'is', null)
   const query =
     'webhookId' in named
       ? ofAccount.where('id', '=', named.webhookId)
@@ -191,7 +228,21 @@ export async function findEnabledWebhooks(
   return (await all.execute()).map(webhooks.read)
 }
 
-/** Newest first. */
+/** By the ids of the approvers. */
+export async function findApproverWebhooks(
+  db: ReadDb,
+  accountId: string,
+): Promise<Map<string | null, Pick<Webhook, 'url' | 'disabledAtMs'>>> {
+  const rows = await db.read
+    .selectFrom('webhooks')
+    .select(['approver_id', 'url', 'disabled_at as disabledAtMs'])
+    .where('account_id', '=', accountId)
+    .where('approver_id', 'is not', null)
+    .execute()
+  return new Map(rows.map(({ approver_id, ...webhook }) => [approver_id, webhook]))
+}
+
+/** Newest first, without those of approvers. */
 export async function listWebhooks(
   db: ReadDb,
   input: { accountId: string; limit: number; offset: number },
@@ -200,6 +251,7 @@ export async function listWebhooks(
     .selectFrom('webhooks')
     .selectAll()
     .where('account_id', '=', input.accountId)
+    .where('approver_id', 'is', null)
     .orderBy('id', 'desc')
     .limit(input.limit)
     .offset(input.offset)
@@ -216,6 +268,7 @@ async function countWebhooks(
   const { total } = await db.read
     .selectFrom('webhooks')
     .where('account_id', '=', accountId)
+    .where('approver_id', 'is', null)
     .$if(!withInboxes, (query) => query.where('inbox_id', 'is', null))
     .select((row) => row.fn.countAll<number>().as('total'))
     .executeTakeFirstOrThrow()
@@ -231,5 +284,6 @@ async function lockWebhook(
     .selectAll()
     .where('account_id', '=', accountId)
     .where('id', '=', webhookId)
+    .where('approver_id', 'is', null)
   return (await lockRows(tx, query).executeTakeFirst()) ?? null
 }
