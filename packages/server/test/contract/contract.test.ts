@@ -13,7 +13,7 @@ import {
   operationOf,
   pathNames,
 } from '@mailroom/contract/operations.ts'
-import { eventKinds } from '@mailroom/contract/vocabulary.ts'
+import { eventKinds, reviewEventKinds } from '@mailroom/contract/vocabulary.ts'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { signWebhook } from '#webhooks/webhook-secrets.ts'
 import { document, written } from './document.ts'
@@ -327,7 +327,7 @@ test('the log and the stream have the same filters', () => {
 
 test('an event is described for every kind', () => {
   const { Event } = document.components.schemas
-  assert.deepEqual(Event.properties.event.enum, [...eventKinds])
+  assert.deepEqual(Event.properties.event.enum, [...eventKinds, ...reviewEventKinds])
   const page = document.paths['/v1/events'].get.responses[200].content['application/json'].schema
   assert.deepEqual(page.properties.data.items, { $ref: '#/components/schemas/Event' })
 })
@@ -387,5 +387,5 @@ test('the envelope has the fields that the specification names', () => {
   const message =
     'id rfc_message_id direction from to cc subject body_text body_html extracted_text attachments authentication received_at sent_at'
   for (const name of message.split(' ')) assert.ok(EventMessage.properties[name], name)
-  assert.deepEqual(Event.properties.event.enum, [...eventKinds])
+  assert.deepEqual(Event.properties.event.enum, [...eventKinds, ...reviewEventKinds])
 })

@@ -86,17 +86,25 @@ onEachEngine('the command line', (engine) => {
       ...of,
       '--email',
       'ann@people.example',
+      '--webhook-url',
+      'https://people.example/reviews',
     )
     assert.equal(made.code, 0, made.output)
+    const secret = /^webhook secret {2}(whsec_\S{44})$/m.exec(made.output)?.[1] ?? ''
     const token = /^token {2}(mra_[0-9A-Za-z]{40})$/m.exec(made.output)?.[1] ?? ''
     const id = /^id {5}(apr_[0-9a-z]{26})$/m.exec(made.output)?.[1] ?? ''
     const { approvers } = clientOf(http, token)
-    assert.equal((await approvers.list().page()).data[0]?.id, id)
+    const [shown] = (await approvers.list().page()).data
+    assert.deepEqual([shown?.id, shown?.webhookUrl], [id, 'https://people.example/reviews'])
     const listed = await place.command('admin', 'approver', 'list', '--account', account ?? '')
     assert.match(
       listed.output,
-      new RegExp(`^${id} {2}\\S+ {2}Ann Approver {2}ann@people.example$`, 'm'),
+      new RegExp(
+        `^${id} {2}\\S+ {2}Ann Approver {2}ann@people.example {2}https://people.example/reviews$`,
+        'm',
+      ),
     )
+    assert.ok(secret !== '' && !listed.output.includes(secret))
     assert.ok(!listed.output.includes(token))
     await assert.rejects(approvers.delete(id), { code: 'last_approver' })
     assert.equal((await place.command('admin', 'approver', 'delete', id)).code, 0)
