@@ -14,6 +14,7 @@ import {
   operationOf,
 } from './operations.ts'
 import type { TObject } from './schema.ts'
+import { SendMessage } from './sending.ts'
 import { MAILBOX, portablePatterns, RULE, TRIMMED } from './text.ts'
 import {
   CSRF_HEADER,
@@ -63,9 +64,12 @@ export function openApiDocument({ publicUrl, programVersion }: Described): JsonO
     paths: { ...paths, [WEB_SOCKET_PATH]: webSocketPathItem },
     webhooks: webhooksObject(refer(Event)),
     components: {
-      schemas: Object.fromEntries(
-        Object.entries(components).map(([name, schema]) => [name, inside(schema)]),
-      ),
+      schemas: {
+        ...Object.fromEntries(
+          Object.entries(components).map(([name, schema]) => [name, inside(schema)]),
+        ),
+        SendMessageForm: asForm(SendMessage),
+      },
       parameters: shared.parameters.components,
       responses: shared.responses.components,
       examples: errorExamples([...all.flatMap(errorsOf), ...webSocketErrors]),
@@ -207,7 +211,7 @@ function bodyOfType(type: BodyMediaType, body: TObject, example: unknown): JsonO
     case 'application/json':
       return { schema: refer(body), ...(example === undefined ? {} : { example }) }
     case 'multipart/form-data':
-      return { schema: asForm(body) }
+      return { schema: { $ref: `#/components/schemas/${componentName(body)}Form` } }
     case 'message/rfc822':
       return {}
   }

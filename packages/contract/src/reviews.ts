@@ -320,13 +320,6 @@ const ApproveMany = Type.Object(
   { additionalProperties: false },
 )
 
-const { details: _, ...refusalProperties } = ErrorBody.properties
-
-const Refusal = Type.Object(refusalProperties, {
-  additionalProperties: true,
-  description: 'The error body, as if approved alone.',
-})
-
 const ApprovedMany = Type.Object(
   {
     data: Type.Array(
@@ -336,8 +329,8 @@ const ApprovedMany = Type.Object(
         review: Type.Union([Review, Type.Null()], {
           description: 'The approved review; null if it was refused.',
         }),
-        error: Type.Union([Refusal, Type.Null()], {
-          description: 'Why the approval was refused; null if it succeeded.',
+        error: Type.Union([ErrorBody, Type.Null()], {
+          description: 'Why the approval was refused, as if approved alone; null if it succeeded.',
         }),
       }),
       { description: 'One result per item, in the same order.' },

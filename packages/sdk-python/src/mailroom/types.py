@@ -143,8 +143,6 @@ __all__ = [
     "ReviewVersion",
     "ReviewsApproveManyAnswer",
     "ReviewsApproveManyAnswerData",
-    "ReviewsApproveManyAnswerDataError",
-    "ReviewsApproveManyAnswerDataErrorFindings",
     "ReviewsApproveManyItems",
     "ScopedPolicyRule",
     "SearchHit",
@@ -872,10 +870,11 @@ class ErrorFindings(_ErrorFindingsRequired, total=False):
 class _EventRequired(TypedDict):
     event: Literal["message.received", "message.quarantined", "message.sent", "message.failed",
         "message.bounced", "message.complained", "message.held", "message.rejected",
-        "attachment.extracted", "thread.loop_suspected", "thread.updated", "thread.claimed",
-        "thread.released", "inbox.expired", "approver.created", "approver.deleted",
-        "domain.verified", "domain.failed", "webhook.disabled", "account.quota_exceeded",
-        "webhook.test", "review.created", "review.decided"]
+        "message.review_edited", "message.review_commented", "attachment.extracted",
+        "thread.loop_suspected", "thread.updated", "thread.claimed", "thread.released",
+        "inbox.expired", "approver.created", "approver.deleted", "domain.verified", "domain.failed",
+        "webhook.disabled", "account.quota_exceeded", "webhook.test", "review.created",
+        "review.edited", "review.commented", "review.decided"]
     """The event type."""
     event_id: str
     """Identifies the event; the same in every delivery of it."""
@@ -911,8 +910,9 @@ class Event(_EventRequired, total=False):
     hold: EventHold
     """Why the message is held, in message.held."""
     review: EventReview
-    """The review, in message.rejected, message.review_edited and message.review_commented."""
-    """The review, in message.rejected and in events for approvers."""
+    """The review, in message.rejected, message.review_edited, message.review_commented and in
+    events for approvers.
+    """
     quarantined: EventQuarantined
     """The quarantined message of the event, without its text."""
     inbox: EventInbox
@@ -1162,26 +1162,30 @@ class _EventReviewRequired(TypedDict):
 
 
 class EventReview(_EventReviewRequired, total=False):
-    """The review, in message.rejected, message.review_edited and message.review_commented."""
-
-    digest: str
-    """The new digest, in message.review_edited."""
-    changed: List[Literal["to", "cc", "bcc", "subject", "body", "bodyHtml", "attachments"]]
-    """The changed fields, in message.review_edited."""
-    comment_id: str
-    """The new comment, in message.review_commented."""
-    """The review, in message.rejected and in events for approvers."""
+    """The review, in message.rejected, message.review_edited, message.review_commented and in
+    events for approvers.
+    """
 
     message_id: str
     """The held message, in events for approvers."""
     digest: str
-    """The digest that an approval must contain, in review.created."""
+    """The digest that an approval must contain, in review.created and review.edited, and the new
+    digest in message.review_edited.
+    """
     reasons: List[HoldReason]
-    """Why the message is held, in review.created."""
+    """Why the message is held, in review.created and review.edited."""
     expires_at: str
     """When the message is rejected without a decision, in review.created."""
     decided_by: str | None
     """The id of the approver who decided, in review.decided; null for none."""
+    edited_by: str
+    """The id of the approver who edited, in review.edited."""
+    changed: List[Literal["to", "cc", "bcc", "subject", "body", "bodyHtml", "attachments"]]
+    """The changed fields, in message.review_edited and review.edited."""
+    comment_id: str
+    """The new comment, in message.review_commented and review.commented."""
+    author_id: str
+    """The id of the approver or the key that commented, in review.commented."""
 
 
 class EventStorage(TypedDict):
@@ -2875,6 +2879,8 @@ class _ReviewsApproveManyAnswerDataErrorFindingsRequired(TypedDict):
     """The start of the secret, in UTF-16 units."""
     length: int
     """The length of the secret, in UTF-16 units."""
+    error: Error | None
+    """Why the approval was refused, as if approved alone; null if it succeeded."""
 
 
 class ReviewsApproveManyAnswerDataErrorFindings(_ReviewsApproveManyAnswerDataErrorFindingsRequired, total=False):

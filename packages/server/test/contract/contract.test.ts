@@ -153,7 +153,9 @@ test('every media type of a body is described, files of a form as files', () => 
     assert.deepEqual(Object.keys(requestBody?.content ?? {}), upload?.mediaTypes ?? bodyMediaTypes)
   }
   const { requestBody } = document.paths['/v1/inboxes/{id}/send'].post
-  const { properties, required } = requestBody.content['multipart/form-data'].schema
+  const form = requestBody.content['multipart/form-data'].schema
+  assert.deepEqual(form, { $ref: '#/components/schemas/SendMessageForm' })
+  const { properties, required } = document.components.schemas.SendMessageForm
   const sent = document.components.schemas.SendMessage
   assert.deepEqual(Object.keys(properties), Object.keys(sent.properties))
   assert.deepEqual(required, ['body'])

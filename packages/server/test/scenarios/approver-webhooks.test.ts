@@ -82,7 +82,10 @@ onEachEngine('webhooks of approvers', (engine) => {
   test('get edits and comments, without their text', async () => {
     const { client, asApprover, approver, hold, next } = await guarded()
     const held = await hold()
-    const edited = await asApprover.reviews.edit(held.id, { digest: held.digest, subject: 'Softer' })
+    const edited = await asApprover.reviews.edit(held.id, {
+      digest: held.digest,
+      subject: 'Softer',
+    })
     const edit = await eventOf(await next('review.edited'), approver)
     const common = { id: held.id, message_id: held.messageId, status: 'pending', reason: null }
     assert.deepEqual(edit.review, {
@@ -194,6 +197,7 @@ onEachEngine('webhooks of approvers', (engine) => {
     assert.deepEqual(kinds.filter((kind) => /held|rejected|review/.test(kind)).sort(), [
       'message.held',
       'message.rejected',
+      'message.review_commented',
     ])
     assert.equal(total, kinds.length)
     const isRejected = (one: Received) =>
