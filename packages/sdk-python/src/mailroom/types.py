@@ -2807,87 +2807,8 @@ class ReviewsApproveManyAnswerData(TypedDict):
     """The HTTP status, as if approved alone."""
     review: Review | None
     """The approved review; null if it was refused."""
-    error: ReviewsApproveManyAnswerDataError | None
-    """Why the approval was refused; null if it succeeded."""
-
-
-class _ReviewsApproveManyAnswerDataErrorRequired(TypedDict):
-    error: Literal["bad_request", "invalid_query", "invalid_mailbox_name", "invalid_pod",
-        "invalid_domain", "missing_idempotency_key", "no_webhook_url", "unauthorized", "forbidden",
-        "approver_required", "forbidden_origin", "invalid_csrf_token", "feature_requires_paid_plan",
-        "scoped_keys_not_supported", "recipient_not_permitted", "content_not_permitted",
-        "invalid_signature", "not_found", "method_not_allowed", "request_timeout",
-        "client_id_taken", "address_taken", "domain_taken", "domain_in_use", "domain_not_empty",
-        "pod_not_empty", "pod_has_domains", "default_pod", "no_approver", "last_approver",
-        "last_api_key", "delivery_pending", "thread_trashed", "webhook_is_disabled",
-        "thread_claimed", "address_erased", "lease_lost", "draft_changed", "policy_changed",
-        "payload_too_large", "uri_too_long", "unsupported_media_type", "range_not_satisfiable",
-        "inbox_limit_reached", "pod_limit_reached", "suppression_limit_reached",
-        "approver_limit_reached", "review_limit_reached", "api_key_limit_reached",
-        "draft_limit_reached", "transfer_limit_reached", "storage_quota_reached",
-        "label_limit_reached", "metadata_limit_reached", "invalid_webhook_url",
-        "domain_limit_reached", "sender_rule_limit_reached", "recipient_rule_limit_reached",
-        "webhook_limit_reached", "idempotency_key_reused", "recipient_suppressed",
-        "upgrade_required", "no_text", "rate_limit_exceeded", "cold_outreach_limit",
-        "review_changed", "review_decided", "no_invitation", "invitation_cancelled", "not_invited",
-        "organizer_unverified", "already_sending", "loop_suspected", "header_fields_too_large",
-        "internal_error", "webhook_failed", "image_unavailable", "service_unavailable"]
-    """A stable error code. New codes may be added."""
-    message: str
-    """A description of the error for people."""
-    requestId: str
-    """Identifies the request in the server log; also in X-Request-Id."""
-
-
-class ReviewsApproveManyAnswerDataError(_ReviewsApproveManyAnswerDataErrorRequired, total=False):
-    """The error body, as if approved alone."""
-
-    fix: str
-    """What to do next, in one sentence."""
-    feature: str
-    """With feature_requires_paid_plan: the missing feature, such as external_reply_to."""
-    type: Literal["bounce", "complaint", "unsub", "manual"]
-    """With recipient_suppressed: why the address is suppressed."""
-    address: str
-    """With recipient_suppressed: the suppressed address."""
-    recipient: str
-    """With recipient_not_permitted: the address that the policy refuses."""
-    findings: List[ReviewsApproveManyAnswerDataErrorFindings]
-    """The locations of secrets, never their values."""
-    scope: Literal["inbox", "account", "thread", "address", "held"]
-    """With 429: the scope of the limit. `address` is the client address."""
-    limit: int
-    """With 429: the limit that the request would exceed."""
-    resetsAt: str
-    """With 429: when a retry may succeed."""
-    digest: str
-    """With review_changed: the digest of the held message."""
-    expiresAt: str
-    """With thread_claimed: when the lease of the claim expires unless it is renewed."""
-    status: Literal["pending", "approved", "rejected", "expired"]
-    """With review_decided: the decision."""
-
-
-class _ReviewsApproveManyAnswerDataErrorFindingsRequired(TypedDict):
-    kind: str
-    """The kind of secret."""
-    part: str
-    """The part that contains the secret: subject, bodyText, bodyHtml, headers, from, to, cc, bcc,
-    replyTo, or attachment: followed by the number of the file.
-    """
-    offset: int
-    """The start of the secret, in UTF-16 units."""
-    length: int
-    """The length of the secret, in UTF-16 units."""
     error: Error | None
     """Why the approval was refused, as if approved alone; null if it succeeded."""
-
-
-class ReviewsApproveManyAnswerDataErrorFindings(_ReviewsApproveManyAnswerDataErrorFindingsRequired, total=False):
-    sha256: str
-    """SHA-256 of the secret in hexadecimal, for allowedFindings of a policy. Only in reviews, and
-    only for approvers.
-    """
 
 
 class ReviewsApproveManyItems(TypedDict):

@@ -17,5 +17,6 @@ alter table reviews add column comments text not null default '[]';
 
 -- JSON: the SHA-256 of each secret among the reasons, in their order; null for none.
 alter table reviews add column finding_hashes text;
+
 -- The approver whose webhookUrl it is. Keys of the account can neither see nor change it.
 alter table webhooks add column approver_id :key;
