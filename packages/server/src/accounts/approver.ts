@@ -14,9 +14,9 @@ import type { Store } from '#store/store.ts'
 import { makeNewSecret, requireWebhookUrl } from '#webhooks/webhooks.ts'
 
 /** Whether any API key may create an account's first approver, or only the operator. */
-export type FirstApprover = { readonly firstApprover: 'key' | 'machine' }
+type FirstApprover = { readonly firstApprover: 'key' | 'machine' }
 
-export type OwnDomains = {
+type OwnDomains = {
   /** Whether inboxes of this service can read mail for the domain, in lower-case A-labels. */
   isDomainHere(domain: string): Promise<boolean>
 }
