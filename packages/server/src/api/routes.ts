@@ -17,7 +17,7 @@ import type { ReadBody } from '#http/read-body.ts'
 import type { RateWindow } from '#limits/limits.ts'
 import type { Clock } from '#platform/clock.ts'
 import type { Log } from '#platform/log.ts'
-import { AppError, notFound, problem } from '#platform/problem.ts'
+import { AppError, problem } from '#platform/problem.ts'
 import type { EventPorts } from '#streams/streams.ts'
 import { hashRequest, readIdempotencyKey } from './idempotency.ts'
 import { IGNORED_HEADER, ignoredNames, ignoredParameters } from './query-names.ts'
@@ -70,7 +70,6 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
         options.answers.requireRoom(request)
         const payer = payerOf(request.caller)
         if (operation.method !== 'GET' && payer !== null) options.ports.requireRoom?.(payer)
-        if (operation.isOfSandbox && !options.ports.isSandbox()) throw notFound()
         if (operation.needsIdempotencyKey) request.idempotencyKey = readIdempotencyKey(request.raw)
         if (operation.body) {
           requireUtf8(request)

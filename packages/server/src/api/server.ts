@@ -32,11 +32,12 @@ import { descriptionHandlers } from './description.ts'
 import { addDocs, openDocs } from './docs/docs.ts'
 import type { DocsSite } from './docs/site.ts'
 import { addMcpPath } from './mcp.ts'
+import { describeMissing } from './missing-resource.ts'
 import { addRoutes, type RequestPorts, type RouteOptions } from './routes.ts'
 import { batchHandlers } from './send-batch.ts'
 import { sessionHandlers } from './session-handlers.ts'
 import { addSiteFiles, SITE_PATHS } from './site-files.ts'
-import { type PathVisibility, unknownRoute } from './unknown-route.ts'
+import { isHidden, type PathVisibility, unknownRoute } from './unknown-route.ts'
 import { VALIDATION } from './validation.ts'
 
 /** Total of bodies over JSON_BODY_BYTES_MAX that are in memory. Further requests get 503. */
@@ -285,7 +286,9 @@ function addCommonHooks(
       throw new AppError('bad_request', 'The request has no Host header.')
     }
     refuseRepeatedFields(request.raw)
-    if (request.is404) throw unknownRoute(request.raw.url ?? '', reply, visibility)
+    if (request.is404 || isHidden(request.routeOptions.config.operation, visibility)) {
+      throw unknownRoute(request.raw, reply, visibility)
+    }
     const { operationId, shownPath } = request.routeOptions.config
     const isOfSite = SITE_PATHS.some((path) => path === shownPath)
     if (!isOfSite && !operationId?.startsWith('service.')) await options.started
@@ -309,10 +312,10 @@ function addCommonHooks(
     })
   })
   app.setNotFoundHandler((request, reply) => {
-    throw unknownRoute(request.raw.url ?? '', reply, visibility)
+    throw unknownRoute(request.raw, reply, visibility)
   })
   app.setErrorHandler((error, request, reply) => {
-    const problem = problemOf(error, request.id)
+    const problem = problemOf(describeMissing(error, request), request.id)
     const { status, isOurs } = problem
     const fields = {
       requestId: request.id,

@@ -219,7 +219,12 @@ async function findFile(
   }
   const accountId = context.isSigned ? null : context.accountId
   const found = await findTransfer(deps.db, 'export', { accountId, id })
-  if (found === null || statusOf(found, nowMs) !== 'done') throw notFound()
+  if (found === null) throw notFound()
+  if (statusOf(found, nowMs) !== 'done') {
+    throw problem('not_found', 'The export has no file, because it is not done or has expired.', {
+      fix: NEW_EXPORT,
+    })
+  }
   return found
 }
 

@@ -37,7 +37,8 @@ test('without an operator’s token its routes do not exist', async () => {
       assert.equal(typeof requestId, 'string')
       assert.deepEqual(body, {
         error: 'not_found',
-        message: 'The account has no such resource, or the API has no such route.',
+        message: `There is no route GET ${path}.`,
+        fix: 'Use a route from GET /openapi.json.',
       })
     }
   }

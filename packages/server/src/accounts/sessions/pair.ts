@@ -16,7 +16,7 @@ import { limiter } from '#http/problems.ts'
 import type { Budgets } from '#limits/limits.ts'
 import { type Chance, randomText } from '#platform/chance.ts'
 import { presentTimes } from '#platform/clock.ts'
-import { notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
+import { type AppError, notFound, problem, RETRY_AFTER_SECONDS } from '#platform/problem.ts'
 import { MINUTE_MS } from '#platform/units.ts'
 import type { Store } from '#store/store.ts'
 
@@ -68,7 +68,7 @@ export function pairingHandlers(
       await limitLookups(accountId)
       const userCode = requireUserCode(path.userCode)
       const found = await findPendingPairing(deps.db, { userCode, nowMs: deps.clock.now() })
-      if (found === null) throw notFound()
+      if (found === null) throw noPairing()
       return presentTimes(found)
     },
     'pairing.approve': async ({ path }, { accountId, keyId }) => {
@@ -76,7 +76,7 @@ export function pairingHandlers(
       const decision = { userCode: requireUserCode(path.userCode), accountId, keyId }
       const approved = { ...decision, nowMs: deps.clock.now() }
       const outcome = await deps.db.write(markPairingApproved, approved)
-      if (outcome === 'not_found') throw notFound()
+      if (outcome === 'not_found') throw noPairing()
       if (outcome === 'limit_reached') throw tooManyKeys()
       deps.log.info(decision, 'a client was approved')
     },
@@ -84,7 +84,7 @@ export function pairingHandlers(
       await limitLookups(accountId)
       const userCode = requireUserCode(path.userCode)
       const denied = { userCode, accountId, nowMs: deps.clock.now() }
-      if (!(await deps.db.write(markPairingDenied, denied))) throw notFound()
+      if (!(await deps.db.write(markPairingDenied, denied))) throw noPairing()
       deps.log.info({ accountId, keyId, userCode }, 'a client was denied')
     },
   }
@@ -155,8 +155,14 @@ function requireUserCode(text: string): string {
   const code = text.length > 2 * CODE_LENGTH ? '' : text.toUpperCase().replace(/[\s-]/g, '')
   const isCode =
     code.length === CODE_LENGTH && [...code].every((one) => CODE_ALPHABET.includes(one))
-  if (!isCode) throw notFound()
+  if (!isCode) throw noPairing()
   return grouped(code)
+}
+
+function noPairing(): AppError {
+  return problem('not_found', 'No program is waiting with this code; it may have expired.', {
+    fix: 'Start the pairing again, and use the new code.',
+  })
 }
 
 function grouped(code: string): string {

@@ -8,7 +8,7 @@ import {
 } from '#outbound/send/store/check-send.ts'
 import type { WaitingRefusal } from '#outbound/waiting/store/check-waiting.ts'
 import type { Clock } from '#platform/clock.ts'
-import { type AppError, limitFields, notFound, problem } from '#platform/problem.ts'
+import { type AppError, limitFields, problem } from '#platform/problem.ts'
 import { HOUR_MS } from '#platform/units.ts'
 
 /** Nothing shows when a full storage will have room again. */
@@ -22,7 +22,7 @@ export function refusalOf(
     limitedUntil({ clock, scope, limit, resetsAtMs })
   switch (outcome.kind) {
     case 'not_found':
-      return notFound()
+      return problem('not_found', 'The inbox or the thread was deleted while the message was sent.')
     case 'lease_lost':
       return problem('lease_lost')
     case 'thread_trashed':
