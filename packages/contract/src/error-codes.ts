@@ -6,7 +6,7 @@ export const errorCodes = {
   bad_request: {
     status: 400,
     sentence: 'The request is malformed, or a field is missing, unknown or out of range.',
-    fix: 'Correct the fields named in message and details, and send the request again.',
+    fix: 'Correct what message describes, and send the request again.',
   },
   invalid_query: {
     status: 400,

@@ -71,6 +71,7 @@ export function errorExample(code: ErrorCode): ErrorBody {
 const fieldsOf: { readonly [Code in ErrorCode]?: Partial<ErrorBody> } = {
   bad_request: {
     message: 'The field "displayName" must be a string.',
+    fix: 'Correct the field "displayName", and send the request again.',
     details: [{ path: 'displayName', message: 'must be a string' }],
   },
   feature_requires_paid_plan: {

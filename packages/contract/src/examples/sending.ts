@@ -107,7 +107,7 @@ export const sendingExamples = {
             error: 'bad_request',
             message: 'The field "to" must have a domain after an @.',
             requestId: 'req_…',
-            fix: 'Correct the fields named in message and details, and send the request again.',
+            fix: 'Correct the field "to", and send the request again.',
             details: [{ path: 'to', message: 'must have a domain after an @' }],
           },
           isReplay: false,

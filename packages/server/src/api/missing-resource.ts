@@ -56,9 +56,8 @@ export function describeMissing(error: unknown, { routeOptions, params, caller }
   const missing = named.at(-1)
   if (missing === undefined) return error
   const text = named.map(({ kind, id }) => `${kind.name} ${id}`).reverse()
-  return problem('not_found', `There is no ${text.join(' of ')} in this account.`, {
-    fix: fixOf(named.find(({ kind, id }) => !id.startsWith(kind.prefix ?? '')) ?? missing),
-  })
+  const message = `There is no ${text.join(' of ')} in this account.`
+  return problem('not_found', message, { fix: fixOf(missing) })
 }
 
 type Named = { readonly kind: Kind; readonly id: string }

@@ -28,8 +28,18 @@ export function explainViolations(found: readonly Violation[], part: Part): AppE
   const first = details[0] ?? { path: '', message: 'does not match the API description' }
   const more = violations.length - 1
   const subject = nameOf(first.path, part)
-  const addition = more > 0 ? ` (and ${more} more ${more === 1 ? 'mistake' : 'mistakes'})` : ''
-  return new AppError('bad_request', `${subject} ${first.message}${addition}.`, { details })
+  const addition = more > 0 ? ` (and ${more} more ${more === 1 ? 'error' : 'errors'})` : ''
+  const message = `${subject} ${first.message}${addition}.`
+  return new AppError('bad_request', message, { details, fix: fixOf(violations, first.path, part) })
+}
+
+function fixOf(violations: readonly Violation[], path: string, part: Part): string {
+  const subject = nameOf(path, part).replace('The', 'the')
+  const [only] = violations
+  if (violations.length > 1) return 'Correct the errors in details, and send the request again.'
+  if (only?.keyword === 'required') return `Add ${subject}.`
+  if (only?.keyword === 'additionalProperties') return `Remove ${subject}, or correct its name.`
+  return `Correct ${subject}, and send the request again.`
 }
 
 function nameOf(path: string, part: Part): string {

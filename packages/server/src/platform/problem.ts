@@ -46,12 +46,17 @@ export function wrongField(
   message: string,
   code: ErrorCode = 'bad_request',
 ): AppError {
-  return problem(code, `The field "${path}" ${message}.`, { details: [{ path, message }] })
+  const fix = `Correct the field "${path}", and send the request again.`
+  return problem(code, `The field "${path}" ${message}.`, {
+    details: [{ path, message }],
+    ...(code === 'bad_request' && { fix }),
+  })
 }
 
 export function wrongQuery(path: string, message: string): AppError {
   return problem('bad_request', `The query parameter "${path}" ${message}.`, {
     details: [{ path, message }],
+    fix: `Correct the query parameter "${path}", and send the request again.`,
   })
 }
 

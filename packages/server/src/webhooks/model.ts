@@ -42,8 +42,13 @@ export function requireWebhookUrl(
   if (mistake === null) return
   throw problem('invalid_webhook_url', `The field "${field}" ${mistake}.`, {
     details: [{ path: field, message: mistake }],
+    ...(LOCAL_URL.test(url) && { fix: LOCAL_FIX }),
   })
 }
+
+const LOCAL_URL = /^https?:\/\/(localhost|127\.[0-9.]+|\[::1\])(:\d+)?([/?#]|$)/i
+const LOCAL_FIX =
+  'To get events on your machine without a webhook, run: mailroom listen --forward URL. The operator can allow private addresses with MAILROOM_ALLOW_PRIVATE_EGRESS=true.'
 
 export const WEBHOOK_URL_LENGTH_MAX = 2_000
 

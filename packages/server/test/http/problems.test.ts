@@ -348,3 +348,22 @@ test('each request is recorded once with its route, never with its path', async 
   )
   assert.ok(seen.every(({ durationMs }) => durationMs >= 0))
 })
+
+test('the fix of a bad_request names what to add, remove or correct', async () => {
+  await using server = await openTestServer()
+  const fixOf = async (path: string, body: unknown) => {
+    const headers = { 'content-type': 'application/json' }
+    const init = { method: 'POST', headers, body: JSON.stringify(body) }
+    const { fix, message } = await errorOf(await server.request(path, init))
+    return { fix, message }
+  }
+  const missing = await fixOf('/v1/domains', {})
+  assert.equal(missing.fix, 'Add the field "domain".')
+  const unknown = await fixOf('/v1/domains', { domain: 'a.example', domian: 'a.example' })
+  assert.equal(unknown.fix, 'Remove the field "domian", or correct its name.')
+  const wrong = await fixOf('/v1/domains', { domain: 3 })
+  assert.equal(wrong.fix, 'Correct the field "domain", and send the request again.')
+  const several = await fixOf('/v1/domains', { domian: 'a.example' })
+  assert.match(String(several.message), / \(and 1 more error\)\.$/)
+  assert.equal(several.fix, 'Correct the errors in details, and send the request again.')
+})

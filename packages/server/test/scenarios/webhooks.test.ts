@@ -187,6 +187,12 @@ onEachEngine('webhooks', (engine) => {
     `https://hooks.nowhere.example/${'x'.repeat(2_000)}`,
   ]
 
+  test('refuse a URL on this machine with the command that forwards events to it', async () => {
+    const url = 'http://localhost:3000/hook'
+    const { fix } = await refusalOf(world.client.webhooks.create({ url }))
+    assert.match(fix ?? '', /mailroom listen --forward/)
+  })
+
   test('refuse a forbidden URL wherever it is given', async () => {
     const account = await world.newAccount()
     const { client } = account
