@@ -5,7 +5,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { inboxList, unreadTotal } from '#data/inbox-list.ts'
-import { useKeys } from '#data/keyboard.ts'
+import { shortcuts, useKeys } from '#data/keyboard.ts'
 import { liveState } from '#data/live.ts'
 import { currentInboxId, openCompose } from '#data/open-draft.ts'
 import { paths } from '#data/paths.ts'
@@ -315,34 +315,6 @@ function focusSearch(goThere: () => void): void {
   else field.focus()
 }
 
-const everywhere = [
-  ['c', 'Compose'],
-  ['/', 'Search'],
-  ['Ctrl K', 'Find mail, inboxes and pages'],
-  ['?', 'This help'],
-  ['Esc', 'Close, or go back to the list'],
-] as const
-
-const inReviews = [
-  ['j', 'Next'],
-  ['k', 'Previous'],
-  ['a', 'Approve, after a confirmation'],
-  ['e', 'Edit'],
-  ['x', 'Reject, after a confirmation'],
-] as const
-
-const inLists = [
-  ['j', 'Next'],
-  ['k', 'Previous'],
-  ['Enter', 'Open'],
-  ['r', 'Reply'],
-  ['a', 'Reply to all'],
-  ['f', 'Forward'],
-  ['u', 'Mark as unread or read'],
-  ['x', 'Select'],
-  ['#', 'Move the selected to the trash'],
-] as const
-
 function HelpDialog({
   places,
   onClose,
@@ -350,18 +322,22 @@ function HelpDialog({
   places: readonly { text: string; letter?: string }[]
   onClose: () => void
 }) {
+  const { everywhere, mail, reviews } = shortcuts
+  const ofKeys = isApprover.value ? {} : shortcuts.ofKeys
   const goes = places.flatMap(({ text, letter }) => (letter ? [[`g ${letter}`, text]] : []))
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose} size="wide">
       <div class="help">
-        <Keys title="Everywhere" keys={isApprover.value ? everywhere.slice(3) : everywhere} />
-        {!isApprover.value && <Keys title="Mail" keys={inLists} />}
-        <Keys title="Reviews" keys={inReviews} />
+        <Keys title="Everywhere" keys={Object.entries({ ...ofKeys, ...everywhere })} />
+        {!isApprover.value && <Keys title="Mail" keys={Object.entries(mail)} />}
+        <Keys title="Reviews" keys={Object.entries(reviews)} />
         <Keys title="Go to" keys={goes} />
       </div>
     </Dialog>
   )
 }
+
+const shownKeys: Readonly<Record<string, string>> = { Control: 'Ctrl', Escape: 'Esc' }
 
 function Keys({ title, keys }: { title: string; keys: readonly (readonly string[])[] }) {
   return (
@@ -372,7 +348,7 @@ function Keys({ title, keys }: { title: string; keys: readonly (readonly string[
           <div key={keyed}>
             <dt>
               {keyed.split(' ').map((one) => (
-                <Key key={one}>{one}</Key>
+                <Key key={one}>{shownKeys[one] ?? one}</Key>
               ))}
             </dt>
             <dd>{text}</dd>

@@ -3,7 +3,43 @@
 
 import { useEffect, useRef } from 'preact/hooks'
 
-export type KeyActions = Readonly<Record<string, (() => void) | undefined>>
+/** What the help lists, by group; a page can use no other key. */
+export const shortcuts = {
+  everywhere: {
+    '?': 'This help',
+    Escape: 'Close, or go back to the list',
+  },
+  ofKeys: {
+    c: 'Compose',
+    '/': 'Search',
+    'Control k': 'Find mail, inboxes and pages',
+    'Control Enter': 'Send, while writing',
+  },
+  mail: {
+    j: 'Next',
+    k: 'Previous',
+    Enter: 'Open',
+    r: 'Reply',
+    a: 'Reply to all',
+    f: 'Forward',
+    u: 'Mark as unread or read',
+    x: 'Select',
+    '#': 'Move the selected to the trash',
+  },
+  reviews: {
+    j: 'Next',
+    k: 'Previous',
+    Enter: 'Open the first',
+    a: 'Approve, after a confirmation',
+    e: 'Edit',
+    x: 'Reject, after a confirmation',
+  },
+} as const
+
+type Groups = typeof shortcuts
+type Listed = { [Group in keyof Groups]: keyof Groups[Group] }[keyof Groups]
+
+export type KeyActions = Readonly<Partial<Record<Listed | `g ${string}`, (() => void) | undefined>>>
 
 /** The most recently mounted handler gets the key first. */
 const stack: { current: KeyActions }[] = []
@@ -45,7 +81,7 @@ export function listenToKeys(): void {
 
 function run(name: string): boolean {
   for (const { current } of stack.toReversed()) {
-    const action = current[name]
+    const action = current[name as keyof KeyActions]
     if (action !== undefined) {
       action()
       return true

@@ -2,6 +2,7 @@
 // of each page.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Mailroom } from '@mailroom/sdk'
 import type { Page } from 'playwright-core'
 import {
   type ConsoleWorld,
@@ -125,6 +126,15 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
   await world.untilFound(desk.address, 'invoice')
   // The statistics, too, follow receiving.
   while ((await client.stats.get()).totals.received <= people.length) await sleep(100)
+  await client.drafts.create(desk.id, { to: 'maya@northwind.example', subject: 'A second thought' })
+  const { messageId: waitingId } = await client.inboxes.send(desk.id, {
+    to: 'maya@northwind.example',
+    subject: 'For next week',
+    body: 'See you then.',
+    sendAt: new Date(Date.now() + 7 * 86_400_000).toISOString(),
+  })
+  if (waitingId === undefined) throw new Error('Nothing is scheduled.')
+  const review = await holdOne(world, desk.id)
   const thread = (id: string) => `/console/inboxes/${desk.id}/threads/${id}`
   const click = (name: string) => async (page: Page) => {
     await page.getByRole('button', { name, exact: true }).first().click()
@@ -172,7 +182,45 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
           await page.getByRole('region', { name: 'Reply' }).waitFor()
         },
       },
+      'message-menu': {
+        path: thread(maya.threadId),
+        ready: '.message.open',
+        act: async (page) => {
+          await page.getByRole('button', { name: 'More' }).last().click()
+          await page.getByRole('menu').waitFor()
+        },
+      },
+      'compose-new': {
+        path: '/console/keys',
+        ready: '.table',
+        act: async (page) => {
+          await page.keyboard.press('c')
+          await page.getByLabel('Subject').waitFor()
+        },
+      },
+      palette: {
+        path: '/console/keys',
+        ready: '.table',
+        act: async (page) => {
+          await page.keyboard.press('Control+k')
+          await page.getByRole('option').first().waitFor()
+        },
+      },
       'all-mail': { path: '/console/mail', ready: '.thread' },
+      'all-mail-thread': {
+        path: `/console/mail/${desk.id}/${maya.threadId}`,
+        ready: '.message.open',
+      },
+      scheduled: { path: `/console/inboxes/${desk.id}/scheduled`, ready: '.table, .thread' },
+      drafts: { path: `/console/drafts?inbox=${desk.id}`, ready: '.table' },
+      reviews: { path: '/console/reviews', ready: '.table, .review-row, .panel li' },
+      review: { path: `/console/reviews/${review}`, ready: 'iframe, .mail-text, pre' },
+      policy: { path: '/console/policy', ready: 'main select, main input' },
+      approvers: { path: '/console/approvers', ready: '.table' },
+      'approvers-new': { path: '/console/approvers', ready: '.table', act: click('New approver') },
+      'keys-new': { path: '/console/keys', ready: '.table', act: click('New key') },
+      'rules-new': { path: '/console/sender-rules', ready: '.table', act: click('New rule') },
+      'domains-new': { path: '/console/domains', ready: '.table', act: click('Add domain') },
       search: { path: `/console/search?inbox=${desk.id}&q=invoice`, ready: '.hits, .empty' },
       domains: { path: '/console/domains', ready: '.table' },
       domain: { path: `/console/domains/${domain.id}`, ready: '.records' },
@@ -224,4 +272,18 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
       missing: { path: '/console/nowhere', ready: '.empty' },
     },
   }
+}
+
+/** One message that waits for an approver. */
+async function holdOne({ client, service }: ConsoleWorld, inboxId: string): Promise<string> {
+  const { token } = await client.approvers.create({ name: 'Ada' })
+  const ada = new Mailroom({ baseUrl: service.baseUrl, apiKey: token })
+  await ada.policy.replace({ outbound: { guards: { newRecipients: 'hold', secrets: 'hold' } } })
+  const sent = await client.inboxes.send(inboxId, {
+    to: 'Olu Adeyemi <olu@harborlight.example>',
+    subject: 'Access to the staging server',
+    body: 'Hello Olu,\n\nthe key is AKIAIOSFODNN7EXAMPLE. Please tell me when you are in.\n\nFront Desk',
+  })
+  if (sent.hold === undefined) throw new Error('The message is not held.')
+  return sent.hold.id
 }

@@ -2,10 +2,11 @@
 // a screenshot of each goes to that folder.
 
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { graveFaults, type ShownTheme, showTheme, THEMES } from '#test/browser/axe.ts'
-import { DESK, PHONE } from '#test/browser/chromium.ts'
+import { PHONE } from '#test/browser/chromium.ts'
 import {
   type ConsoleWorld,
   foreignRequests,
@@ -14,6 +15,9 @@ import {
 import { type Furnished, furnish } from '#test/browser/furnish.ts'
 
 const folder = process.env.MAILROOM_SCREENSHOTS
+const WINDOW = { width: 1280, height: 900 }
+/** The height that a finger needs. */
+const CONTROL_PX_MIN = 40
 
 suite('the pages of the console', () => {
   let world: ConsoleWorld
@@ -32,19 +36,38 @@ suite('the pages of the console', () => {
     await world.signIn()
   })
 
+  test('every route is in the table of pages', async () => {
+    const app = await readFile(new URL(import.meta.resolve('#app.tsx')), 'utf8')
+    const shown = Object.values(furnished.pages).map(({ path }) => path.replace(/\/?(\?.*)?$/, ''))
+    const routes = [...app.matchAll(/<Route path="([^"]+)"/g)].map(([, route = '']) => route)
+    assert.ok(routes.length > 25)
+    for (const route of routes) {
+      const pattern = new RegExp(`^${route.replaceAll(/:\w+/g, '[^/]+')}$`)
+      assert.ok(
+        shown.some((path) => pattern.test(path)),
+        `no page of ${route}`,
+      )
+    }
+  })
+
   test('each page, dialog and empty list', async (t) => {
     for (const [name, { path, ready, act }] of Object.entries(furnished.pages)) {
       await t.test(name, async () => {
-        await world.page.setViewportSize(DESK)
+        await world.page.setViewportSize(WINDOW)
         await world.open(path)
         await world.page.locator(ready).first().waitFor()
+        if (act === undefined) {
+          await openHelp()
+          await world.page.keyboard.press('Escape')
+        }
         await act?.(world.page)
         for (const theme of THEMES) await examine(name, theme)
         await world.page.setViewportSize(PHONE)
         await world.page.waitForTimeout(200)
         const width = await world.page.evaluate(() => document.documentElement.scrollWidth)
-        if (folder !== undefined) await picture(`${name}-phone`)
         assert.ok(width <= PHONE.width, `${name} is ${width} px wide on a phone`)
+        assert.deepEqual(await world.page.evaluate(lowControls, CONTROL_PX_MIN), [])
+        for (const theme of THEMES) await examine(`${name}-phone`, theme)
       })
     }
   })
@@ -67,6 +90,17 @@ suite('the pages of the console', () => {
     assert.deepEqual(foreignRequests(world), [])
   })
 
+  /** A page listens to keys a moment after it is drawn, and not while a field has the focus. */
+  async function openHelp(): Promise<void> {
+    const help = world.page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    const endMs = performance.now() + 20_000
+    while ((await help.count()) === 0) {
+      assert.ok(performance.now() < endMs, 'the help opens')
+      await world.page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur())
+      await world.page.keyboard.press('?')
+    }
+  }
+
   async function examine(name: string, theme: ShownTheme): Promise<void> {
     await showTheme(world.page, theme)
     if (folder !== undefined) await picture(`${name}-${theme}`)
@@ -77,3 +111,18 @@ suite('the pages of the console', () => {
     await world.page.screenshot({ path: join(folder ?? '.', `${name}.png`) })
   }
 })
+
+/** Runs in the page: the controls that are lower than a finger needs, with their labels. */
+function lowControls(min: number): string[] {
+  const controls = document.querySelectorAll<HTMLElement>(
+    'button, a.button, select, summary, input:not([type="hidden"]), [role="tab"], [role="menuitem"]',
+  )
+  return [...controls].flatMap((control) => {
+    const labels = 'labels' in control ? [...((control as HTMLInputElement).labels ?? [])] : []
+    const heights = [control, ...labels].map((one) => one.getBoundingClientRect().height)
+    const { width, height } = control.getBoundingClientRect()
+    const isSeen = control.checkVisibility({ visibilityProperty: true }) && width > 1 && height > 1
+    if (!isSeen || Math.max(...heights) >= min) return []
+    return [`${Math.round(height)} px: ${control.outerHTML.slice(0, 160)}`]
+  })
+}

@@ -9,12 +9,14 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { MailroomError } from '@mailroom/sdk'
+import { shortcuts } from '#data/keyboard.ts'
 import {
   type ConsoleWorld,
   foreignRequests,
   openConsoleWorld,
   plainMail,
 } from '#test/browser/console-world.ts'
+import { isUsed } from '#test/browser/keys.ts'
 
 const SUBJECTS = ['One', 'Two', 'Three']
 
@@ -73,6 +75,49 @@ suite('a session in the console', () => {
     const data = asked.filter((path) => !path.startsWith('/console/'))
     t.diagnostic(data.join(' '))
     assert.ok(data.length <= 8, data.join('\n'))
+  })
+
+  test('every shortcut of the help works where the help says', async () => {
+    const { page, client } = world
+    const { data } = await client.threads.list(inboxId).page()
+    const list = `/console/inboxes/${inboxId}`
+    const thread = `${list}/threads/${data[0]?.id}`
+    const { everywhere, ofKeys, mail } = shortcuts
+    for (const key of [...Object.keys(mail), ...Object.keys(everywhere), ...Object.keys(ofKeys)]) {
+      // A form of a new message has its own walk.
+      if (key === 'Control Enter') continue
+      await world.open(key === 'Enter' ? list : thread)
+      await page
+        .locator(key === 'Enter' ? '.thread' : '.message.open')
+        .first()
+        .waitFor()
+      if (key === '#') await page.keyboard.press('x')
+      assert.ok(await isUsed(page, key), key)
+      if (key !== '#') continue
+      await page.getByRole('button', { name: 'Undo' }).click()
+      await page.getByRole('button', { name: 'Undo' }).waitFor({ state: 'detached' })
+      while ((await client.threads.list(inboxId).page()).total < SUBJECTS.length) {
+        await page.waitForTimeout(100)
+      }
+    }
+    await world.open('/console/keys')
+    await page.locator('.table').waitFor()
+    await page.keyboard.press('?')
+    const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    const goes = await help.locator('section', { hasText: 'Go to' }).locator('dt').allInnerTexts()
+    assert.ok(goes.length > 15)
+    const bent = await help
+      .locator('kbd')
+      .evaluateAll((keys) => keys.filter((key) => key.clientHeight > 24).length)
+    assert.equal(bent, 0)
+    await page.keyboard.press('Escape')
+    await help.waitFor({ state: 'detached' })
+    for (const keyed of goes) {
+      // Each from the same page, because the search page takes the focus.
+      await world.open('/console/keys')
+      await page.locator('.table').waitFor()
+      assert.ok(await isUsed(page, keyed.trim().split(/\s+/).join(' ')), keyed)
+    }
   })
 
   test('the keyboard goes to pages, to the search and to a new message', async () => {
