@@ -19,8 +19,13 @@ export async function useInbox(given: string | undefined, options: UsingOptions)
   await store(session, inbox)
   const output = openOutput({ isColored: options.color })
   if (options.json) output.json({ inbox: inbox ?? null })
-  else if (inbox === undefined) output.note('No inbox is chosen now.')
-  else output.note(`Commands without --inbox now use ${plainLine(inbox)}.`)
+  else if (output.isTerminal) {
+    output.note(
+      inbox === undefined
+        ? 'No inbox is chosen now.'
+        : `Commands without --inbox now use ${plainLine(inbox)}.`,
+    )
+  }
   if (process.env.MAILROOM_INBOX) {
     output.note('MAILROOM_INBOX is set and takes precedence over this choice.')
   }
