@@ -13,7 +13,7 @@ const plan = oneOf(plans, 'The plan decides how many inboxes the account may hav
 
 export const Account = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     name: text('The display name.'),
     plan,
     createdAt: time('When the account was created.'),
@@ -54,7 +54,7 @@ const undoSeconds = Type.Integer({
 
 export const OwnAccount = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     name: text('The display name.'),
     plan,
     inboxLimit: count('How many inboxes the plan allows, over all pods.'),

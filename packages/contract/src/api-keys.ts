@@ -8,7 +8,7 @@ import { line, nullableText, nullableTime, text, time } from './text.ts'
 const NAME_LENGTH_MAX = 200
 
 const apiKeyProperties = {
-  id: text('Assigned by the service.'),
+  id: text('The id.'),
   name: nullableText('A display name chosen by the client.'),
   tokenPrefix: text('The first 7 characters of the token, to recognise it by.'),
   last4: text('The last 4 characters of the token, to recognise it by.'),

@@ -9,7 +9,7 @@ import { displayName, emailAddress, nullableText, nullableTime, text, time } fro
 const NAME_LENGTH_MAX = 200
 
 const approverProperties = {
-  id: text('Assigned by the service.'),
+  id: text('The id.'),
   name: text('The display name.'),
   email: nullableText('The address that is notified of held mail; null for none.'),
   webhookUrl: nullableText(

@@ -42,7 +42,7 @@ export type DomainRecord = Static<typeof DomainRecord>
 
 export const Domain = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     domain: text('The name in lower-case A-labels: `xn--mnchen-3ya.example`.'),
     podId: nullableText('The only pod that may use the domain; null for all pods.'),
     status: oneOf(

@@ -11,7 +11,7 @@ const CLIENT_ID_LENGTH_MAX = 255
 
 const DraftAttachment = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     filename: text('The file name from the request.'),
     contentType: text('The media type from the request.'),
     size: Type.Integer({ minimum: 0, description: 'In bytes.' }),
@@ -25,7 +25,7 @@ const addresses = (description: string) =>
 
 export const Draft = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     inboxId: text('The inbox that will send the message.'),
     clientId: nullableText('Chosen by the client, unique among the drafts of the inbox.'),
     etag: text('The ETag of this version with quotation marks, for If-Match.'),

@@ -35,7 +35,7 @@ const LeftPlace = Type.Object(
 
 export const Erasure = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     status: oneOf(STATUSES, 'Whether the erasure is complete.'),
     address: nullableText(
       'The address to erase; null once its mail is removed, so that the receipt does not keep the address. Copies in database files are then overwritten until the status is done.',

@@ -4,7 +4,7 @@ import { metadataChange, metadataFilter, newMetadata, shownMetadata } from './la
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
-import { SEARCH_NOTES, SearchResult, searchProperties } from './search.ts'
+import { SearchResult, searchProperties } from './search.ts'
 import {
   count,
   displayName,
@@ -33,7 +33,7 @@ const undoSeconds = Type.Unsafe<number | null>({
 })
 
 const inboxProperties = {
-  id: text('Assigned by the service.'),
+  id: text('The id.'),
   address: text('The email address.'),
   displayName: nullableText(
     'The name in the From field of mail from the inbox; null for the bare address.',
@@ -193,7 +193,7 @@ export const inboxOperations = {
     path: '/v1/inboxes/{id}/search',
     tag: 'Inboxes',
     summary: 'Search the mail of one inbox.',
-    notes: SEARCH_NOTES,
+    notes: 'Searches one inbox as GET /v1/search does, with the same syntax of q.',
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters,

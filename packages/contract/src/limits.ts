@@ -10,9 +10,7 @@ function limit(description: string) {
       limit: nullableCount('The maximum; null while this limit does not apply.'),
       used: count('The amount used.'),
       remaining: nullableCount('The remaining amount; null while this limit does not apply.'),
-      resetsAt: nullableTime(
-        'When `used` decreases next: when the oldest counted send leaves the window, at the end of the UTC day, or when the oldest held message expires. Null while nothing is used.',
-      ),
+      resetsAt: nullableTime('When `used` decreases next; null while nothing is used.'),
     },
     { description },
   )

@@ -26,8 +26,8 @@ export const PageQuery = Type.Object(pageProperties)
 export function listOf<Item extends TSchema>(item: Item, description: string) {
   return Type.Object(
     {
-      data: Type.Array(item, { description: 'This page of the list.' }),
-      total: Type.Integer({ minimum: 0, description: 'Number of entries over all pages.' }),
+      data: Type.Array(item, { description: 'The entries of this page.' }),
+      total: Type.Integer({ minimum: 0, description: 'Entries on all pages.' }),
     },
     { description },
   )
@@ -37,7 +37,7 @@ export function listOf<Item extends TSchema>(item: Item, description: string) {
 export function countedListOf<Item extends TSchema>(item: Item, description: string) {
   return Type.Object(
     {
-      data: Type.Array(item, { description: 'This page of the list.' }),
+      data: Type.Array(item, { description: 'The entries of this page.' }),
       total: Type.Integer({
         minimum: 0,
         description: `Number of entries over all pages, counted up to ${COUNTED_MAX}.`,

@@ -24,7 +24,7 @@ const keptDays = retentionDays(
 
 export const Pod = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     clientId: nullableText('Chosen by the client; accepted wherever a pod id is accepted.'),
     name: nullableText('Display name.'),
     retentionDays: keptDays,

@@ -27,7 +27,7 @@ const mode = oneOf(
 )
 
 const ruleProperties = {
-  id: text('Assigned by the service.'),
+  id: text('The id.'),
   type: oneOf(senderRuleTypes, 'Whether the rule allows or blocks.'),
   value: text('As in sender rules: an address, a domain with its subdomains, or *. and a domain.'),
   requireVerified: Type.Optional(
@@ -316,7 +316,7 @@ const PolicyActor = Type.Object({
 
 export const PolicyAuditEntry = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     createdAt: time('When the decision or change was made.'),
     direction: ScopedPolicyRule.properties.direction,
     decision: oneOf(

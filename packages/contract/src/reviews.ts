@@ -42,7 +42,7 @@ const ID_LENGTH_MAX = 100
 const addresses = (description: string) => Type.Array(Type.String(), { description })
 
 const reviewProperties = {
-  id: text('Assigned by the service.'),
+  id: text('The id.'),
   status: oneOf(reviewStatuses, 'A message is sent only once its review is approved.'),
   inboxId: text('The inbox that is to send the message.'),
   threadId: text('The thread of the message.'),
@@ -171,7 +171,7 @@ export type ReviewVersion = Static<typeof ReviewVersion>
 
 export const ReviewComment = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     author: Type.Object(
       {
         kind: oneOf(['key', 'approver'], 'Whether an API key or an approver wrote the comment.'),
@@ -343,9 +343,6 @@ const parameters = { id: 'The id of a review.' } as const
 
 const linked = { token: 'The secret part of the link in the mail to an approver.' } as const
 
-const APPROVING =
-  'The digest binds the decision to the content that was read: if it does not match the message, the response is review_changed with the current digest. Suppressions, limits, the inbox and its domain are checked again; if they refuse the message, that error is the response, and the review stays pending. The message is sent with the Message-ID from the response to the send.'
-
 export const reviewOperations = {
   'reviews.list': {
     method: 'GET',
@@ -384,7 +381,8 @@ export const reviewOperations = {
     path: '/v1/reviews/{id}/approve',
     tag: 'Reviews',
     summary: 'Approve and send a held message.',
-    notes: APPROVING,
+    notes:
+      'The digest binds the decision to the content that was read: if it does not match the message, the response is review_changed with the current digest. Suppressions, limits, the inbox and its domain are checked again; if they refuse the message, that error is the response, and the review stays pending. The message is sent with the Message-ID from the response to the send.',
     auth: 'approver',
     isRateLimited: true,
     parameters,
@@ -406,7 +404,7 @@ export const reviewOperations = {
     path: '/v1/reviews/approve',
     tag: 'Reviews',
     summary: 'Approve several held messages.',
-    notes: `Each review is decided separately, as if approved alone. ${APPROVING}`,
+    notes: 'Each review is decided separately, as by POST /v1/reviews/{id}/approve.',
     auth: 'approver',
     isRateLimited: true,
     body: ApproveMany,

@@ -16,7 +16,7 @@ const IDENTIFIER_PATTERN = '^<[^<>\\s\\x00-\\x1f\\x7f-\\x9f]+>$'
 
 export const CapturedMessage = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     messageId: text('The id of the message in its inbox.'),
     threadId: text('The thread of the message.'),
     inboxId: text('The inbox that sent the message.'),

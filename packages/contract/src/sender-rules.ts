@@ -33,7 +33,7 @@ const type = oneOf(
 
 export const SenderRule = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     type,
     value: text(
       'An address or a domain in lower case, the domain in A-labels. A domain includes its subdomains; with the prefix *. it means only the subdomains.',

@@ -84,8 +84,7 @@ export const attachmentsToSend = Type.Array(AttachmentToSend, {
     'Files to attach. The encoded message may have up to 25 MiB, which is about 18 MiB of files.',
 })
 
-export const HIDDEN =
-  'Hidden recipients, who receive the message without being visible to other recipients.'
+export const HIDDEN = 'Hidden recipients, whom the other recipients do not see.'
 
 export function copied(description: string) {
   return Type.Array(mailbox('One address, or Name <address>.'), {
@@ -98,13 +97,13 @@ const extraHeaders = Type.Unsafe<Record<string, string>>({
   type: 'object',
   additionalProperties: { type: 'string' },
   description:
-    'Up to 20 additional header fields by name: X-… and List-…, except X-Loop and List-Unsubscribe…, which the service writes. Values are printable text of up to 998 characters on one line.',
+    'Up to 20 header fields by name: X-… and List-…, except X-Loop and List-Unsubscribe…. Values are printable text of up to 998 characters on one line.',
 })
 
 const isAutomatic = Type.Boolean({
   default: false,
   description:
-    'Whether a program sends this without a person. The message is then marked as automatic (Auto-Submitted, RFC 3834), so that other programs do not answer it.',
+    'Whether a program sends this without a person. It is then marked with Auto-Submitted (RFC 3834), so that other programs do not answer it.',
 })
 
 const needsSubject = {
@@ -132,7 +131,7 @@ export const SendMessage = Type.Object(
         maxLength: SUBJECT_LENGTH_MAX,
         [TRIMMED]: true,
         description:
-          'Required without threadId. With threadId it is validated and ignored: a reply has the subject of its thread, prefixed with "Re:". Leading and trailing white space is removed.',
+          'Required without threadId. A reply has the subject of its thread, prefixed with "Re:", instead of this one. Leading and trailing white space is removed.',
       }),
     ),
     bodyHtml: Type.Optional(
@@ -158,7 +157,7 @@ export const SendMessage = Type.Object(
     replyAll: Type.Optional(
       Type.Boolean({
         description:
-          'With threadId: also sends to the other recipients of the newest received message. Without to, the message goes to its Reply-To, or to its From if Reply-To is missing or is the inbox itself; its other To and Cc addresses are copied, without the inbox itself and without suppressed addresses.',
+          'With threadId: answers all recipients of the newest received message. Without to, its Reply-To or else its From becomes the recipient; its other To and Cc addresses are copied. The inbox itself and suppressed addresses are left out.',
       }),
     ),
     headers: Type.Optional(extraHeaders),
@@ -326,7 +325,7 @@ const BatchOutcomes = Type.Object(
 
 export const Delivery = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     recipient: text('The address.'),
     status: oneOf(deliveryStatuses, 'The delivery status for this recipient.'),
     attempts: count('Number of delivery attempts.'),

@@ -20,14 +20,14 @@ export const CreateSession = Type.Object(
 export type CreateSession = Static<typeof CreateSession>
 
 const SessionKey = Type.Object({
-  id: text('Assigned by the service.'),
+  id: text('The id.'),
   name: nullableText('A display name chosen by the client.'),
   tokenPrefix: text('The first 7 characters of the token, to recognise it by.'),
   last4: text('The last 4 characters of the token, to recognise it by.'),
 })
 
 const SessionApprover = Type.Object({
-  id: text('Assigned by the service.'),
+  id: text('The id.'),
   name: text('The display name.'),
 })
 
@@ -35,7 +35,7 @@ export const Session = Type.Object(
   {
     account: Type.Object(
       {
-        id: text('Assigned by the service.'),
+        id: text('The id.'),
         name: text('The display name.'),
         plan: oneOf(plans, 'The plan decides how many inboxes the account may have.'),
       },

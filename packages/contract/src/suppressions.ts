@@ -9,7 +9,7 @@ import { suppressionTypes } from './vocabulary.ts'
 
 export const Suppression = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     address: text('The address; compared ignoring case.'),
     type: oneOf(
       suppressionTypes,

@@ -11,7 +11,7 @@ import {
   shownMetadata,
 } from './labels.ts'
 import { FILTER_NOTES, filteredListOf, filterProperties } from './mail-filters.ts'
-import { LISTED_BODIES_NOTE, Message, VIEW_NOTES, ViewQuery } from './messages.ts'
+import { LISTED_BODIES_NOTE, Message, ViewQuery } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { listOf, pageProperties } from './page.ts'
 import { type Static, Type } from './schema.ts'
@@ -61,7 +61,7 @@ const ThreadClaim = Type.Object(
 
 export const Thread = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     inboxId: text('The inbox of the thread.'),
     subject: text('Subject of the first message.'),
     lastMessageAt: time('When the newest message was received or accepted for sending.'),
@@ -319,7 +319,8 @@ export const threadOperations = {
     path: '/v1/threads/{id}/view',
     tag: 'Threads',
     summary: 'View a thread as text for a language model.',
-    notes: `Oldest message first. ${VIEW_NOTES} In a thread with more than 100 messages, the newest 51 to 100 are shown.`,
+    notes:
+      'Oldest message first, each as in GET /v1/messages/{id}/view. In a thread with more than 100 messages, the newest 51 to 100 are shown.',
     auth: 'key-or-approver',
     isRateLimited: true,
     parameters,

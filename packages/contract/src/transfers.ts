@@ -42,7 +42,7 @@ const nextAttemptAt = nullableTime(
 
 export const Export = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     status: oneOf(
       EXPORT_STATUSES,
       'The file can be downloaded while the status is done; it expires after seven days, or when ten newer exports of the account are done.',
@@ -101,7 +101,7 @@ export type SkipReason = keyof Static<typeof Skipped>
 
 export const Import = Type.Object(
   {
-    id: text('Assigned by the service.'),
+    id: text('The id.'),
     status: oneOf(IMPORT_STATUSES, 'Whether the file was read completely.'),
     format: oneOf(IMPORT_FORMATS, 'The format of the file.'),
     inboxId: text('The inbox that receives the messages.'),

@@ -38,7 +38,7 @@ const named = {
 }
 
 const webhookProperties = {
-  id: text('Assigned by the service.'),
+  id: text('The id.'),
   url: text('The URL that events are posted to.'),
   eventTypes: Type.Array(oneOf(eventKinds, 'An event type.'), {
     description: 'The event types that are delivered; empty for all.',
@@ -167,7 +167,7 @@ export const UpdateWebhook = Type.Object(
 export type UpdateWebhook = Static<typeof UpdateWebhook>
 
 const deliveryProperties = {
-  id: text('Assigned by the service.'),
+  id: text('The id.'),
   eventId: text('The event_id of the delivered event.'),
   eventType: oneOf(eventKinds, 'The event type.'),
   status: oneOf(webhookDeliveryStatuses, 'Pending until it succeeds or its last attempt fails.'),

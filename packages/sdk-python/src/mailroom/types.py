@@ -194,7 +194,7 @@ class Account(TypedDict):
     """A tenant of the service: keys, pods, inboxes and mail belong to one account."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     name: str
     """The display name."""
     plan: Literal["free", "developer", "launch"]
@@ -226,7 +226,7 @@ class ApiKey(TypedDict):
     """An API key. Every key has full access to all pods of the account."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     name: str | None
     """A display name chosen by the client."""
     tokenPrefix: str
@@ -243,7 +243,7 @@ class Approver(TypedDict):
     """A person who decides about held mail."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     name: str
     """The display name."""
     email: str | None
@@ -390,7 +390,7 @@ class CapturedMessage(_CapturedMessageWords):
     """Mail that the sandbox captured instead of sending it."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     messageId: str
     """The id of the message in its inbox."""
     threadId: str
@@ -438,7 +438,7 @@ class CategoryReason(TypedDict):
 
 class _ChangedInboxRequired(TypedDict):
     id: str
-    """Assigned by the service."""
+    """The id."""
     address: str
     """The email address."""
     displayName: str | None
@@ -526,7 +526,7 @@ class Delivery(TypedDict):
     """The delivery of a message to one recipient."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     recipient: str
     """The address."""
     status: Literal["queued", "deferred", "accepted", "failed", "unknown", "bounced", "complained"]
@@ -555,7 +555,7 @@ class Domain(TypedDict):
     """Your own domain for inbox addresses."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     domain: str
     """The name in lower-case A-labels: `xn--mnchen-3ya.example`."""
     podId: str | None
@@ -618,7 +618,7 @@ class Draft(TypedDict):
     """A message that has not been sent."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     inboxId: str
     """The inbox that will send the message."""
     clientId: str | None
@@ -667,7 +667,7 @@ class DraftAttachments(TypedDict):
     """A file of a draft."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     filename: str
     """The file name from the request."""
     contentType: str
@@ -724,7 +724,7 @@ class Erasure(TypedDict):
     """The erasure of an address, and its receipt."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     status: Literal["queued", "running", "done"]
     """Whether the erasure is complete."""
     address: str | None
@@ -1230,7 +1230,7 @@ class Export(TypedDict):
     """An export of mail."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     status: Literal["queued", "running", "done", "failed", "expired"]
     """The file can be downloaded while the status is done; it expires after seven days, or when ten
     newer exports of the account are done.
@@ -1357,7 +1357,7 @@ class Import(TypedDict):
     """An import of mail."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     status: Literal["queued", "running", "done", "failed"]
     """Whether the file was read completely."""
     format: Literal["mbox", "maildir", "jsonl", "eml"]
@@ -1432,7 +1432,7 @@ class Inbox(TypedDict):
     """An email address that belongs to exactly one pod."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     address: str
     """The email address."""
     displayName: str | None
@@ -1494,9 +1494,7 @@ class InboxLimitsAccountColdRecipientsPerDay(TypedDict):
     remaining: int | None
     """The remaining amount; null while this limit does not apply."""
     resetsAt: str | None
-    """When `used` decreases next: when the oldest counted send leaves the window, at the end of the
-    UTC day, or when the oldest held message expires. Null while nothing is used.
-    """
+    """When `used` decreases next; null while nothing is used."""
 
 
 class InboxLimitsColdRecipientsPerDay(TypedDict):
@@ -1511,9 +1509,7 @@ class InboxLimitsColdRecipientsPerDay(TypedDict):
     remaining: int | None
     """The remaining amount; null while this limit does not apply."""
     resetsAt: str | None
-    """When `used` decreases next: when the oldest counted send leaves the window, at the end of the
-    UTC day, or when the oldest held message expires. Null while nothing is used.
-    """
+    """When `used` decreases next; null while nothing is used."""
 
 
 class InboxLimitsHeldMessages(TypedDict):
@@ -1526,9 +1522,7 @@ class InboxLimitsHeldMessages(TypedDict):
     remaining: int | None
     """The remaining amount; null while this limit does not apply."""
     resetsAt: str | None
-    """When `used` decreases next: when the oldest counted send leaves the window, at the end of the
-    UTC day, or when the oldest held message expires. Null while nothing is used.
-    """
+    """When `used` decreases next; null while nothing is used."""
 
 
 class InboxLimitsSendsPerDay(TypedDict):
@@ -1541,9 +1535,7 @@ class InboxLimitsSendsPerDay(TypedDict):
     remaining: int | None
     """The remaining amount; null while this limit does not apply."""
     resetsAt: str | None
-    """When `used` decreases next: when the oldest counted send leaves the window, at the end of the
-    UTC day, or when the oldest held message expires. Null while nothing is used.
-    """
+    """When `used` decreases next; null while nothing is used."""
 
 
 class InboxLimitsSendsPerMinute(TypedDict):
@@ -1558,9 +1550,7 @@ class InboxLimitsSendsPerMinute(TypedDict):
     remaining: int | None
     """The remaining amount; null while this limit does not apply."""
     resetsAt: str | None
-    """When `used` decreases next: when the oldest counted send leaves the window, at the end of the
-    UTC day, or when the oldest held message expires. Null while nothing is used.
-    """
+    """When `used` decreases next; null while nothing is used."""
 
 
 class InboxesCheckSendAnswer(TypedDict):
@@ -1622,8 +1612,8 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     addresses in total.
     """
     subject: str
-    """Required without threadId. With threadId it is validated and ignored: a reply has the subject
-    of its thread, prefixed with "Re:". Leading and trailing white space is removed.
+    """Required without threadId. A reply has the subject of its thread, prefixed with "Re:",
+    instead of this one. Leading and trailing white space is removed.
     """
     bodyHtml: str
     """HTML version, if it differs from body. body is then the plain text."""
@@ -1638,17 +1628,15 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     cc: Sequence[str]
     """Copied recipients."""
     bcc: Sequence[str]
-    """Hidden recipients, who receive the message without being visible to other recipients."""
+    """Hidden recipients, whom the other recipients do not see."""
     replyAll: bool
-    """With threadId: also sends to the other recipients of the newest received message. Without to,
-    the message goes to its Reply-To, or to its From if Reply-To is missing or is the inbox
-    itself; its other To and Cc addresses are copied, without the inbox itself and without
-    suppressed addresses.
+    """With threadId: answers all recipients of the newest received message. Without to, its
+    Reply-To or else its From becomes the recipient; its other To and Cc addresses are copied.
+    The inbox itself and suppressed addresses are left out.
     """
     headers: Mapping[str, str]
-    """Up to 20 additional header fields by name: X-… and List-…, except X-Loop and
-    List-Unsubscribe…, which the service writes. Values are printable text of up to 998
-    characters on one line.
+    """Up to 20 header fields by name: X-… and List-…, except X-Loop and List-Unsubscribe…. Values
+    are printable text of up to 998 characters on one line.
     """
     sendAt: str
     """When to send the message: 1 minute to 90 days ahead. Until then it can be cancelled. Policy,
@@ -1667,8 +1655,8 @@ class InboxesSendBatchItems(_InboxesSendBatchItemsRequired, total=False):
     list. Only for messages to one recipient.
     """
     isAutomatic: bool
-    """Whether a program sends this without a person. The message is then marked as automatic
-    (Auto-Submitted, RFC 3834), so that other programs do not answer it.
+    """Whether a program sends this without a person. It is then marked with Auto-Submitted (RFC
+    3834), so that other programs do not answer it.
     """
 
 
@@ -1798,7 +1786,7 @@ class Message(TypedDict):
     """A message of an inbox."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     threadId: str
     """The thread of the message."""
     inboxId: str
@@ -1923,7 +1911,7 @@ class NewApiKey(TypedDict):
     """A new API key with its token."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     name: str | None
     """A display name chosen by the client."""
     tokenPrefix: str
@@ -1940,7 +1928,7 @@ class NewApiKey(TypedDict):
 
 class _NewApproverRequired(TypedDict):
     id: str
-    """Assigned by the service."""
+    """The id."""
     name: str
     """The display name."""
     email: str | None
@@ -1968,7 +1956,7 @@ class OwnAccount(TypedDict):
     """The account that a key belongs to."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     name: str
     """The display name."""
     plan: Literal["free", "developer", "launch"]
@@ -2051,7 +2039,7 @@ class Pod(TypedDict):
     """An isolated container of inboxes inside an account."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     clientId: str | None
     """Chosen by the client; accepted wherever a pod id is accepted."""
     name: str | None
@@ -2087,7 +2075,7 @@ class PolicyAuditEntry(TypedDict):
     """A policy decision or a policy change."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     createdAt: str
     """When the decision or change was made."""
     direction: Direction
@@ -2472,7 +2460,7 @@ class PolicyReplaceOutboundRules(_PolicyReplaceOutboundRulesRequired, total=Fals
 
 class _PolicyRuleRequired(TypedDict):
     id: str
-    """Assigned by the service."""
+    """The id."""
     type: Literal["allow", "block"]
     """Whether the rule allows or blocks."""
     value: str
@@ -2619,7 +2607,7 @@ class Review(_ReviewWords):
     """A message that is held until an approver decides."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     status: Literal["pending", "approved", "rejected", "expired"]
     """A message is sent only once its review is approved."""
     inboxId: str
@@ -2668,7 +2656,7 @@ class ReviewComment(TypedDict):
     """A comment on a review."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     author: ReviewCommentAuthor
     """Who wrote the comment."""
     text: str
@@ -2820,7 +2808,7 @@ class ReviewsApproveManyItems(TypedDict):
 
 class _ScopedPolicyRuleRequired(TypedDict):
     id: str
-    """Assigned by the service."""
+    """The id."""
     type: Literal["allow", "block"]
     """Whether the rule allows or blocks."""
     value: str
@@ -2885,7 +2873,7 @@ class SenderRule(TypedDict):
     """A rule for mail from an address or a domain."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     type: Literal["allow", "block"]
     """Whether mail from the sender is accepted (allow) or quarantined (block)."""
     value: str
@@ -2989,7 +2977,7 @@ class SessionAccount(TypedDict):
     """The account of the session."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     name: str
     """The display name."""
     plan: Literal["free", "developer", "launch"]
@@ -2998,14 +2986,14 @@ class SessionAccount(TypedDict):
 
 class SessionApprover(TypedDict):
     id: str
-    """Assigned by the service."""
+    """The id."""
     name: str
     """The display name."""
 
 
 class SessionKey(TypedDict):
     id: str
-    """Assigned by the service."""
+    """The id."""
     name: str | None
     """A display name chosen by the client."""
     tokenPrefix: str
@@ -3089,7 +3077,7 @@ class Suppression(TypedDict):
     """An address that the account does not send to."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     address: str
     """The address; compared ignoring case."""
     type: Literal["bounce", "complaint", "unsub", "manual"]
@@ -3106,7 +3094,7 @@ class Thread(TypedDict):
     """A conversation in an inbox."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     inboxId: str
     """The inbox of the thread."""
     subject: str
@@ -3199,9 +3187,9 @@ class ThreadsLabelsAnswer(TypedDict):
     """A page of labels."""
 
     data: List[ThreadsLabelsAnswerData]
-    """This page of the list."""
+    """The entries of this page."""
     total: int
-    """Number of entries over all pages."""
+    """Entries on all pages."""
 
 
 class ThreadsLabelsAnswerData(TypedDict):
@@ -3265,7 +3253,7 @@ class Webhook(TypedDict):
     """A URL that receives the events of the account as POST requests."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     url: str
     """The URL that events are posted to."""
     eventTypes: List[EventType]
@@ -3341,7 +3329,7 @@ class WebhookDelivery(TypedDict):
     """The delivery of one event to one webhook."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     eventId: str
     """The event_id of the delivered event."""
     eventType: EventType
@@ -3381,7 +3369,7 @@ class WebhookWithSecret(TypedDict):
     """A webhook with its new secret."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     url: str
     """The URL that events are posted to."""
     eventTypes: List[EventType]
@@ -3441,7 +3429,7 @@ class WholeReview(_WholeReviewWords):
     """
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     status: Literal["pending", "approved", "rejected", "expired"]
     """A message is sent only once its review is approved."""
     inboxId: str
@@ -3513,7 +3501,7 @@ class WholeWebhookDelivery(TypedDict):
     """The delivery of one event to one webhook, with its attempts."""
 
     id: str
-    """Assigned by the service."""
+    """The id."""
     eventId: str
     """The event_id of the delivered event."""
     eventType: EventType
