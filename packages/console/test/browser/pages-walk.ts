@@ -62,10 +62,12 @@ suite('the pages of the console', () => {
         }
         await act?.(world.page)
         for (const theme of THEMES) await examine(name, theme)
+        assert.ok((await beyondWindow()) <= 0, `${name} has a second scroll bar`)
         await world.page.setViewportSize(PHONE)
         await world.page.waitForTimeout(200)
         const width = await world.page.evaluate(() => document.documentElement.scrollWidth)
         assert.ok(width <= PHONE.width, `${name} is ${width} px wide on a phone`)
+        assert.ok((await beyondWindow()) <= 0, `${name} has a second scroll bar on a phone`)
         assert.deepEqual(await world.page.evaluate(lowControls, CONTROL_PX_MIN), [])
         for (const theme of THEMES) await examine(`${name}-phone`, theme)
       })
@@ -105,6 +107,11 @@ suite('the pages of the console', () => {
     await showTheme(world.page, theme)
     if (folder !== undefined) await picture(`${name}-${theme}`)
     assert.deepEqual(await graveFaults(world.page, theme), [], `${name} in ${theme}`)
+  }
+
+  /** Only the panes of a page scroll, so the document is as high as the window. */
+  function beyondWindow(): Promise<number> {
+    return world.page.evaluate(() => document.documentElement.scrollHeight - innerHeight)
   }
 
   async function picture(name: string): Promise<void> {
