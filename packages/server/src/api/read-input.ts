@@ -84,7 +84,9 @@ function readBody(
 function prepared(schema: TSchema, value: unknown, options: { dropsNulls: boolean }): unknown {
   if (typeof value === 'string') {
     if (MAILBOX in schema) return writtenMailboxOf(schema, value)
-    return TRIMMED in schema ? trimBlanks(value) : value
+    if (!(TRIMMED in schema)) return value
+    // The pattern of a single line has to see and refuse line ends.
+    return 'pattern' in schema ? trimBlanks(value) : value.trim()
   }
   const { properties, items, required = [] } = schema as Partial<JsonSchema>
   if (Array.isArray(value)) {
@@ -111,7 +113,6 @@ type JsonSchema = {
   readonly required: readonly string[]
 }
 
-// Excludes control characters, because the schema has to see and refuse line ends.
 const BLANK = /[\p{Zs}\ufeff]/u
 
 function trimBlanks(text: string): string {
