@@ -27,18 +27,15 @@ export async function approveReview(
   }: Decision & { digest: string; allowsRecipients?: boolean },
 ): Promise<Review> {
   const { accountId, reviewId, approverId } = decision
-  const { messageId, ...review } = await requirePending(deps, decision)
-  if (review.digest !== digest) {
-    throw problem('review_changed', undefined, { fields: { digest: review.digest } })
-  }
+  const { messageId, ...review } = await requireUnchanged(deps, decision, digest)
   const approval = { reviewId, approverId, digest }
   try {
     const allowed = allowsRecipients ? unknownRecipients(review) : []
     const isReleased = await approveHeld(deps, { accountId, messageId, approval, allowed })
     return await decidedOf(deps, decision, isReleased)
   } catch (error) {
-    // Another decision may have removed data during the read.
-    await requirePending(deps, decision)
+    // Another decision or an edit may have removed data during the read.
+    await requireUnchanged(deps, decision, digest)
     throw error
   }
 }
@@ -55,16 +52,12 @@ export async function editReview(
   { digest, edit, ...decision }: Decision & { digest: string; edit: HeldEdit },
 ): Promise<Review> {
   const { accountId, reviewId, approverId } = decision
-  const review = await requirePending(deps, decision)
-  if (review.digest !== digest) {
-    throw problem('review_changed', undefined, { fields: { digest: review.digest } })
-  }
-  const { messageId, content, reasons } = review
+  const { messageId, content, reasons } = await requireUnchanged(deps, decision, digest)
   const approval = { reviewId, approverId, digest }
   const held = { accountId, messageId, approval, content, reasons, edit }
   const isHeld = await editHeld(deps, held).catch(async (error) => {
-    // A decision may have removed data during the read.
-    await requirePending(deps, decision)
+    // A decision or another edit may have removed data during the read.
+    await requireUnchanged(deps, decision, digest)
     throw error
   })
   const edited = await findReview(deps.db, decision)
@@ -145,6 +138,16 @@ async function requirePending(deps: { db: Db }, decision: Decision): Promise<Rev
   if (review === null) throw notFound()
   if (review.status !== 'pending') throw decided(review)
   return review
+}
+
+async function requireUnchanged(
+  deps: { db: Db },
+  decision: Decision,
+  digest: string,
+): Promise<Review> {
+  const review = await requirePending(deps, decision)
+  if (review.digest === digest) return review
+  throw problem('review_changed', undefined, { fields: { digest: review.digest } })
 }
 
 async function decidedOf(deps: { db: Db }, decision: Decision, isByThis: boolean): Promise<Review> {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import type { ReviewContent } from '@mailroom/contract/reviews.ts'
 import type { MessageToSend } from '@mailroom/sdk'
 import { untilReadable } from '#test/scenarios/event-world.ts'
-import { countOutcomes, refusal } from '#test/scenarios/outcomes.ts'
+import { countOutcomes, refusal, until } from '#test/scenarios/outcomes.ts'
 import { digestOf } from '#test/scenarios/review-world.ts'
 import {
   arrived,
@@ -12,7 +13,7 @@ import {
   send,
   settled,
 } from '#test/scenarios/sending-world.ts'
-import { onEachEngine, opened } from '#test/world.ts'
+import { changePart, onEachEngine, opened } from '#test/world.ts'
 
 onEachEngine('an approver who edits held mail', (engine) => {
   const world = opened(() => openSendingTenant(engine))
@@ -232,6 +233,42 @@ onEachEngine('an approver who edits held mail', (engine) => {
     assert.equal(await refusal(late), '409 review_decided')
   })
 
+  test('gets 409 if another edit replaces the message while its files are read', async () => {
+    const { blobs } = world.app.deps
+    if (blobs === null) return
+    const type = { filename: 'a.bin', contentType: 'application/octet-stream' }
+    for (const decide of ['edit', 'approve'] as const) {
+      const data = randomBytes(300_000)
+      const { asApprover, review } = await held({ attachments: [{ ...type, data }] })
+      const { digest } = review
+      let isFirst = true
+      const restore = changePart(blobs, (own) => ({
+        async get(id) {
+          if (isFirst) {
+            isFirst = false
+            await asApprover.reviews.edit(review.id, { digest, subject: 'First' })
+            await until(async () => (await own.get(id)) === null)
+          }
+          return own.get(id)
+        },
+      }))
+      const late = asApprover.reviews[decide](review.id, { digest })
+      assert.equal(await refusal(late), '409 review_changed')
+      restore()
+    }
+  })
+
+  test('keeps whole characters of long bodies in former versions', async () => {
+    // An odd number of characters before the pairs, so that the limit splits one.
+    const bodyHtml = `<p>${'😀'.repeat(140_000)}`
+    const { asApprover, review } = await held({ bodyHtml })
+    const { digest } = review
+    const { versions } = await asApprover.reviews.edit(review.id, { digest, body: 'Short' })
+    const kept = versions[0]?.content.bodyHtml ?? ''
+    assert.ok(kept.isWellFormed() && bodyHtml.startsWith(kept))
+    assert.equal(kept.length, 262_143)
+  })
+
   test('edits long bodies, 20 times at most, without losing a byte of the storage count', async () => {
     const { asApprover, sent, review, client } = await held({ body: 'x'.repeat(90_000) })
     let { digest } = review
@@ -249,7 +286,9 @@ onEachEngine('an approver who edits held mail', (engine) => {
   test('and the keys of the account discuss a review, also after its decision', async () => {
     const { asApprover, approver, client, review } = await held()
     const hostile = '<script>alert(1)</script>\u202e'
-    const asked = await asApprover.reviews.comment(review.id, { text: ' Why him? ' })
+    const blank = client.reviews.comment(review.id, { text: ' \n\t\n' })
+    assert.equal(await refusal(blank), '400 bad_request')
+    const asked = await asApprover.reviews.comment(review.id, { text: ' Why him?\r\n' })
     assert.deepEqual(asked.author, { kind: 'approver', id: approver.id, name: 'Ann' })
     await client.reviews.comment(review.id, { text: hostile })
     await asApprover.reviews.reject(review.id)

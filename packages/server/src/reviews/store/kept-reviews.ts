@@ -66,9 +66,14 @@ function sizeOf(reviews: readonly { kept_bytes: number }[]): number {
 export function shortened({ subject, bodyText, bodyHtml }: KeptTexts): KeptTexts {
   return {
     subject,
-    bodyText: bodyText.slice(0, KEPT_LENGTH_MAX),
-    bodyHtml: bodyHtml.slice(0, KEPT_LENGTH_MAX),
+    bodyText: beginningOf(bodyText),
+    bodyHtml: beginningOf(bodyHtml),
   }
+}
+
+function beginningOf(text: string): string {
+  // The cut may have split a surrogate pair.
+  return text.slice(0, KEPT_LENGTH_MAX).replace(/[\ud800-\udbff]$/, '')
 }
 
 /** Returns the bytes of former versions. */
