@@ -53,7 +53,10 @@ test('a chosen inbox is used without --inbox, after MAILROOM_INBOX and --inbox',
 
   const unknown = await world.run(['messages', 'list'], { env: { MAILROOM_INBOX: 'gone' } })
   assert.equal(unknown.code, 4)
-  assert.match(unknown.stderr, /no inbox gone in this account\. It is named by MAILROOM_INBOX\./)
+  assert.match(
+    unknown.stderr,
+    /no inbox gone in this account\. The inbox was set by MAILROOM_INBOX\./,
+  )
 })
 
 test('an unknown inbox is not chosen, and the choice is cleared', async () => {

@@ -13,10 +13,10 @@ const approverProperties = {
   name: text('The display name.'),
   email: nullableText('The address that is notified of held mail; null for none.'),
   webhookUrl: nullableText(
-    'The URL to which events of reviews are posted; null for none. API keys cannot see it and get null.',
+    'The URL that receives events of reviews; null for none. Always null for API keys.',
   ),
   webhookDisabledAt: nullableTime(
-    'When the webhook was disabled, because it had failed for five days; null if it is enabled.',
+    'When the webhook was disabled after failing for five days; null if it is enabled.',
   ),
   createdAt: time('When the approver was created.'),
 }
@@ -34,7 +34,7 @@ export const NewApprover = Type.Object(
       text('The signing secret of webhookUrl. It is shown only in this response.'),
     ),
   },
-  { description: 'A new approver with the token and, with webhookUrl, its secret.' },
+  { description: 'A new approver with its token and, if it has a webhook, the signing secret.' },
 )
 export type NewApprover = Static<typeof NewApprover>
 
@@ -53,7 +53,7 @@ const CreateApprover = Type.Object(
     // An invalid URL has its own error code (invalid_webhook_url), so the schema only requires text.
     webhookUrl: Type.Optional(
       text(
-        'Posts the events review.created, review.edited, review.commented and review.decided to this https:// URL, with the headers and signatures of webhooks. Keys of the account can neither see nor change it.',
+        'Posts the events review.created, review.edited, review.commented and review.decided to this https:// URL, with the headers and signatures of webhooks. API keys of the account can neither see nor change the URL.',
       ),
     ),
   },

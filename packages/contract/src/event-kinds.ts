@@ -49,7 +49,7 @@ export const eventKindTable: Readonly<Record<EventKind | ReviewEventKind, Explai
     holds: `${MESSAGE}, \`review\` with \`id\`, \`status\` and \`reason\``,
   },
   'message.review_edited': {
-    happens: 'An approver edited a held message. It is still held.',
+    happens: 'An approver edited a held message, which is still held.',
     holds: `${MESSAGE}, \`review\` with \`id\`, \`status\`, \`reason\` (null), \`digest\` and \`changed\``,
   },
   'message.review_commented': {
@@ -112,20 +112,21 @@ export const eventKindTable: Readonly<Record<EventKind | ReviewEventKind, Explai
     holds: '`webhook` with `id` and `url`',
   },
   'review.created': {
-    happens: 'A message is held and can be decided about. Only webhooks of approvers get it.',
+    happens: 'A message was held and awaits a decision. Only webhooks of approvers get this event.',
     holds: `${REVIEW} (pending), \`reason\` (null), \`digest\`, \`reasons\` and \`expires_at\``,
   },
   'review.edited': {
-    happens: 'An approver edited a held message. Only webhooks of approvers get it.',
+    happens: 'An approver edited a held message. Only webhooks of approvers get this event.',
     holds: `${REVIEW} (pending), \`reason\` (null), \`digest\`, \`reasons\`, \`changed\` and \`edited_by\``,
   },
   'review.commented': {
-    happens: 'An approver or a key commented on a review. Only webhooks of approvers get it.',
+    happens:
+      'An approver or a key commented on a review. Only webhooks of approvers get this event.',
     holds: `${REVIEW}, \`reason\`, \`comment_id\` and \`author_id\``,
   },
   'review.decided': {
     happens:
-      'A review was approved or rejected, expired, or ended because its message was cancelled or removed. Only webhooks of approvers get it.',
+      'A review was approved or rejected, expired, or ended because its message was cancelled or removed. Only webhooks of approvers get this event.',
     holds: `${REVIEW}, \`reason\` and \`decided_by\``,
   },
 }

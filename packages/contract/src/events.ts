@@ -209,10 +209,10 @@ const EventReview = Type.Object(
     id: text('The id of the review.'),
     status: oneOf(reviewStatuses, 'The status of the review; in message.rejected, how it ended.'),
     reason: nullableText('The reason given with the decision; null for none.'),
-    message_id: Type.Optional(text('The held message, in events for approvers.')),
+    message_id: Type.Optional(text('The id of the held message, in events for approvers.')),
     digest: Type.Optional(
       text(
-        'The digest that an approval must contain, in review.created and review.edited, and the new digest in message.review_edited.',
+        'The digest that an approval must contain, in review.created, review.edited and message.review_edited.',
       ),
     ),
     reasons: Type.Optional(
@@ -221,7 +221,7 @@ const EventReview = Type.Object(
       }),
     ),
     expires_at: Type.Optional(
-      time('When the message is rejected without a decision, in review.created.'),
+      time('When the review expires without a decision, in review.created.'),
     ),
     decided_by: Type.Optional(
       nullableText('The id of the approver who decided, in review.decided; null for none.'),
@@ -233,7 +233,7 @@ const EventReview = Type.Object(
       }),
     ),
     comment_id: Type.Optional(
-      text('The new comment, in message.review_commented and review.commented.'),
+      text('The id of the new comment, in message.review_commented and review.commented.'),
     ),
     author_id: Type.Optional(
       text('The id of the approver or the key that commented, in review.commented.'),
@@ -241,7 +241,7 @@ const EventReview = Type.Object(
   },
   {
     description:
-      'The review, in message.rejected, message.review_edited, message.review_commented and in events for approvers.',
+      'The review, in message.rejected, message.review_edited, message.review_commented and events for approvers.',
   },
 )
 

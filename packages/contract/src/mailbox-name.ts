@@ -6,15 +6,15 @@ const LENGTH_MAX = 30
 /** A sentence that states the first broken rule; null for a valid name. */
 export function mailboxNameDefect(name: string): string | null {
   if (name.length < MAILBOX_NAME_LENGTH_MIN) {
-    return `A mailbox name has at least ${MAILBOX_NAME_LENGTH_MIN} characters.`
+    return `A mailbox name must have at least ${MAILBOX_NAME_LENGTH_MIN} characters.`
   }
-  if (name.length > LENGTH_MAX) return `A mailbox name has at most ${LENGTH_MAX} characters.`
-  if (/[A-Z]/.test(name)) return 'A mailbox name has no upper-case letters.'
+  if (name.length > LENGTH_MAX) return `A mailbox name must have at most ${LENGTH_MAX} characters.`
+  if (/[A-Z]/.test(name)) return 'A mailbox name cannot contain upper-case letters.'
   if (/[^a-z0-9.-]/.test(name)) {
-    return 'A mailbox name has only the letters a to z, digits, dots and hyphens.'
+    return 'A mailbox name can contain only the letters a to z, digits, dots and hyphens.'
   }
   if (/^[.-]|[.-]$/.test(name)) {
-    return 'A mailbox name begins and ends with a letter or a digit.'
+    return 'A mailbox name must begin and end with a letter or a digit.'
   }
-  return name.includes('..') ? 'A mailbox name has no two dots in a row.' : null
+  return name.includes('..') ? 'A mailbox name cannot contain two dots in a row.' : null
 }

@@ -94,7 +94,7 @@ const allowedFinding = {
   }),
   sha256: Type.String({
     pattern: '^[0-9a-f]{64}$',
-    description: 'SHA-256 of the UTF-8 of the secret, exactly as it occurs, in hexadecimal.',
+    description: 'SHA-256 in hexadecimal of the secret in UTF-8, exactly as it occurs.',
   }),
 }
 
@@ -152,7 +152,7 @@ export const Policy = Type.Object(
             { description: 'The policy that each guard comes from.' },
           ),
           allowedFindings: Type.Array(Type.Object({ ...AllowedFinding.properties, from }), {
-            description: 'The values allowed by any of these policies, each of them once.',
+            description: 'The values that any of these policies allows, without duplicates.',
           }),
         }),
       },
@@ -233,7 +233,7 @@ const ReplacePolicy = Type.Object(
               {
                 maxItems: ALLOWED_FINDINGS_MAX,
                 description:
-                  'Values that the guard secrets lets pass, in this policy and the narrower ones. Default: none.',
+                  'Values that the guard secrets lets pass, under this policy and narrower ones. Default: none.',
               },
             ),
           ),

@@ -34,7 +34,6 @@ const APPROVED_AT_ONCE_MAX = 50
 const COMMENT_LENGTH_MAX = 2_000
 const REMOVED_FILES_MAX = 100
 const FILENAME_LENGTH_MAX = 1_000
-/** Of a review. */
 export const REVIEW_EDITS_MAX = 20
 export const REVIEW_COMMENTS_MAX = 100
 const ID_LENGTH_MAX = 100
@@ -219,7 +218,7 @@ const Approve = Type.Object(
       Type.Boolean({
         default: false,
         description:
-          'Also add rules to the policy of the inbox that allow the recipients of this message that newRecipients has held. Without it, an approval makes nobody known.',
+          'Also add rules to the policy of the inbox that allow the recipients matched by newRecipients. Otherwise, they remain new after the approval.',
       }),
     ),
   },
@@ -239,7 +238,7 @@ const EditReview = Type.Object(
         minLength: 1,
         maxLength: SUBJECT_LENGTH_MAX,
         [TRIMMED]: true,
-        description: 'The new subject. That of a reply can be changed too.',
+        description: 'The new subject. The subject of a reply can also be changed.',
       }),
     ),
     body: Type.Optional(
@@ -247,13 +246,13 @@ const EditReview = Type.Object(
         minLength: 1,
         maxLength: BODY_LENGTH_MAX,
         description:
-          'The whole new body, as plain text or HTML. It replaces the text, the HTML and the quote of a reply, so include the part of the quote that should remain.',
+          'The new body, as plain text or HTML. It replaces the text, the HTML and the quote of a reply, so include what should remain of the quote.',
       }),
     ),
     bodyHtml: Type.Optional(
       Type.String({
         maxLength: HTML_LENGTH_MAX,
-        description: 'The whole new HTML, if it differs from body. It requires body.',
+        description: 'The new HTML, if it differs from body. Requires body.',
       }),
     ),
     removeAttachments: Type.Optional(
@@ -330,7 +329,8 @@ const ApprovedMany = Type.Object(
           description: 'The approved review; null if it was refused.',
         }),
         error: Type.Union([ErrorBody, Type.Null()], {
-          description: 'Why the approval was refused, as if approved alone; null if it succeeded.',
+          description:
+            'The error that a single approval would return; null if the approval succeeded.',
         }),
       }),
       { description: 'One result per item, in the same order.' },
@@ -431,7 +431,7 @@ export const reviewOperations = {
     tag: 'Reviews',
     summary: 'Edit a held message.',
     notes:
-      'Omitted fields stay unchanged. The new message is judged by the policy again, like a send: reasons are the new ones, and a message that the policy refuses is not changed. It stays held and gets a new digest, which an approval must contain. The former version is kept in versions. The event message.review_edited names the changed fields. A review can be edited 20 times.',
+      'Omitted fields stay unchanged. The policy judges the edited message like a send: if it refuses the message, nothing changes. Otherwise the message stays held with new reasons and a new digest, which an approval must contain, and versions contains the former version. The event message.review_edited lists the changed fields. A review can be edited 20 times.',
     auth: 'approver',
     isRateLimited: true,
     parameters,

@@ -29,7 +29,7 @@ export const SearchHit = Type.Object(
     subject: text('Empty when the message has none.'),
     createdAt: time('When the message was received or accepted for sending.'),
     snippet: text(
-      'Up to 200 code points on one line around the match in the text or in the attachments. The beginning of the text if only the subject matches, or else the address that matches. Written by the author of the message.',
+      'Up to 200 code points on one line around the match in the text or an attachment. If only the subject matches, the beginning of the text; otherwise, the matching address. Written by the author of the message.',
     ),
     highlights: Type.Array(Highlight, {
       description: 'Positions of the matches in the snippet, in order, in Unicode code points.',

@@ -12,9 +12,9 @@ const NOTE_LENGTH_MAX = 500
 
 export const ruleTerms = {
   expiresAt: nullableTime(
-    'From this time on, the rule no longer decides; it is listed until it is removed. Null if it never ends.',
+    'When the rule ends; null for never. A rule that has ended decides nothing and is listed until it is removed.',
   ),
-  note: nullableText('A note for people; null without one.'),
+  note: nullableText('A note for people; null for none.'),
 }
 
 export const newRuleTerms = {

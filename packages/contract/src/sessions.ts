@@ -53,7 +53,7 @@ export const Session = Type.Object(
     isSandbox: Type.Boolean({
       description: 'Whether the sandbox captures mail instead of sending it.',
     }),
-    inboxDomain: text('The domain of an inbox that is created without one of its own.'),
+    inboxDomain: text('The domain of an inbox that is created without a domain.'),
     version: text('The version of the service.'),
   },
   { description: 'A session of the console.' },

@@ -16,9 +16,9 @@ const StatsBucket = Type.Object(
     at: time('When the interval begins.'),
     ...counts,
     latencyMsP50: nullableCount(
-      'Median time from release to sent, within ten percent; null without sent messages. A message is released when it is accepted, when its time has come, or when it is approved, whichever is last.',
+      'Median time from release to delivery, within ten percent; null without sent messages. A message is released when it is accepted, due or approved, whichever is last.',
     ),
-    latencyMsP95: nullableCount('The 95th percentile of the time from release to sent.'),
+    latencyMsP95: nullableCount('The 95th percentile of the time from release to delivery.'),
   },
   { description: 'An interval.' },
 )

@@ -229,7 +229,7 @@ export type QuarantineReason = (typeof quarantineReasons)[number]
 export const reviewStatuses = ['pending', 'approved', 'rejected', 'expired'] as const
 export type ReviewStatus = (typeof reviewStatuses)[number]
 
-/** What an edit of a held message can change. */
+/** The fields that an edit of a held message can change. */
 export const reviewFields = [
   'to',
   'cc',

@@ -1,4 +1,4 @@
-// The default inbox of a profile: shown, chosen or cleared.
+// Shows, sets or clears the default inbox of a profile.
 
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
@@ -22,7 +22,7 @@ export async function useInbox(given: string | undefined, options: UsingOptions)
   else if (output.isTerminal) {
     output.note(
       inbox === undefined
-        ? 'No inbox is chosen now.'
+        ? 'The choice was cleared.'
         : `Commands without --inbox now use ${plainLine(inbox)}.`,
     )
   }

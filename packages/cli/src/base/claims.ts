@@ -1,5 +1,5 @@
-// The claims that commands made, so that later commands in a claimed thread need no token: one file
-// for each thread, which only its owner can read, until the release or the end of the lease.
+// Stores the claims made by commands, so later commands in a claimed thread need no token. Each
+// thread has one file, readable only by its owner, until the claim is released or expires.
 
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -18,7 +18,7 @@ type ApiRequest = {
   readonly body: unknown
 }
 
-/** Sends requests with the tokens of kept claims, and keeps the claims that responses contain. */
+/** Sends requests with the tokens of stored claims, and stores the claims in responses. */
 export function fetchWithClaims(baseUrl: string): typeof fetch {
   return async (url, init = {}) => {
     const { method = 'GET', body } = init
@@ -28,13 +28,13 @@ export function fetchWithClaims(baseUrl: string): typeof fetch {
     const leaseToken = await tokenFor(request, baseUrl, headers).catch(() => null)
     if (leaseToken !== null) headers.set('lease-token', leaseToken)
     const response = await fetch(url, { ...init, headers })
-    // Without its file, a claim works as before: with the printed token.
+    // If the claim cannot be stored, the printed token still works.
     if (response.ok) await keepChanges(request, baseUrl, response.clone()).catch(() => {})
     return response
   }
 }
 
-/** The token of the thread that the request changes or sends in; null without a kept claim. */
+/** The token for the thread that the request changes or sends in; null without a stored claim. */
 async function tokenFor(
   { method, path, body }: ApiRequest,
   baseUrl: string,
@@ -80,7 +80,7 @@ async function renew(threadId: string, expiresAt: string): Promise<void> {
   if (kept !== null) await write(threadId, { ...kept, expiresAt })
 }
 
-/** The tokens of the service's claims by thread. Files of expired claims are removed. */
+/** Returns the tokens of the service's claims by thread, and removes files of expired claims. */
 async function readClaims(baseUrl: string): Promise<Map<string, string>> {
   const tokens = new Map<string, string>()
   for (const threadId of await readdir(folder())) {
@@ -92,7 +92,7 @@ async function readClaims(baseUrl: string): Promise<Map<string, string>> {
   return tokens
 }
 
-/** Null without a claim, and while another command writes the file. */
+/** Returns null if there is no claim or another command is writing the file. */
 async function read(threadId: string): Promise<KeptClaim | null> {
   try {
     return JSON.parse(await readFile(pathOf(threadId), 'utf8'))
@@ -110,13 +110,13 @@ async function forget(threadId: string): Promise<void> {
   await rm(pathOf(threadId), { force: true })
 }
 
-/** Ids of a service are not trusted as names of files. */
+/** Throws for an id from a service that is unsafe as a file name. */
 function pathOf(threadId: string): string {
-  if (!/^\w+$/.test(threadId)) throw new Error('The id of a thread is a word.')
+  if (!/^\w+$/.test(threadId)) throw new Error('The thread id is not a single word.')
   return join(folder(), threadId)
 }
 
-/** In the state folder of the XDG Base Directory Specification. */
+/** The folder of claims, by the XDG Base Directory Specification. */
 function folder(): string {
   const { XDG_STATE_HOME } = process.env
   const isGiven = XDG_STATE_HOME?.startsWith('/') === true

@@ -61,7 +61,7 @@ function explainRefusal(error: MailroomError, called: Called | null): Explained 
     more.push(howToSignIn(baseUrl))
   } else if (code === 'lease_lost' && called?.hasLeaseToken === false) {
     more.push(
-      'Give --lease-token or set MAILROOM_LEASE_TOKEN. Without the token, claim the thread when its claim ends.',
+      'Give --lease-token or set MAILROOM_LEASE_TOKEN. Without the token, claim the thread after the current claim ends.',
     )
   } else if (fix !== null) more.push(fix)
   if (retryAfterSeconds !== null) more.push(`Try again in ${retryAfterSeconds} seconds.`)

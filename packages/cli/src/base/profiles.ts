@@ -1,5 +1,5 @@
-// The profiles of a person: one service with its key and default inbox each, in a file that only
-// its owner can read.
+// Profiles, each with a service, its key and its default inbox, in a file that only its owner can
+// read.
 
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
@@ -28,7 +28,7 @@ export function profilesPath(): string {
   return join(isGiven ? XDG_CONFIG_HOME : join(homedir(), '.config'), 'mailroom', 'config.json')
 }
 
-/** Reads the profiles; there are none if the file does not exist. */
+/** Reads the profiles. Without a file, there are none. */
 export async function readProfiles(): Promise<Profiles> {
   const path = profilesPath()
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -36,7 +36,7 @@ export async function openAnySession(options: ServiceOptions): Promise<Session> 
   return { profile, keySource: keySource ?? 'none', ...openWith(baseUrl, apiKey ?? 'none') }
 }
 
-/** Without a token, requests have those of earlier claims. */
+/** Without a token, requests use the tokens of stored claims. */
 export function openWith(baseUrl: string, apiKey: string, leaseToken?: string) {
   const claims = leaseToken === undefined ? { fetch: fetchWithClaims(baseUrl) } : { leaseToken }
   const options = { baseUrl, apiKey, ...claims }
@@ -54,7 +54,7 @@ export function howToSignIn(baseUrl: string): string {
   return `${signIn}\nThe first start of a service prints its key once, in the terminal where "npm start" was run. If it is lost, create another there: "mailroom admin account list", then "mailroom admin key create --account <id>".`
 }
 
-/** The service on this machine, also when its settings are those of the command. */
+/** The URL of the service on this machine, with the port in MAILROOM_HTTP_PORT if it is set. */
 export function localBaseUrl(): string {
   const port = Number(process.env.MAILROOM_HTTP_PORT) || 8080
   return `http://127.0.0.1:${port}`
@@ -134,13 +134,13 @@ export function isLocal(baseUrl: string): boolean {
 /** Resources with an id in the API and another name for people. */
 export type Named = 'inbox' | 'domain'
 
-/** Returns the id of what the text names; text in the form of an id is returned as it is. */
+/** Finds the id of a resource by its name. Text in the form of an id is returned unchanged. */
 export async function findId(session: Session, kind: Named, text: string): Promise<string> {
   if (kind === 'domain') return findDomainId(session, text)
   return INBOX_ID.test(text) ? text : (await findNamedInbox(session, text)).id
 }
 
-/** The addresses of inboxes have no underscores. */
+/** Cannot match the address of an inbox, which contains no underscore. */
 const INBOX_ID = /^inb_/
 
 /** Finds an inbox by its address or, without a domain, by the part before the @. */
@@ -159,11 +159,11 @@ export async function findNamedInbox(session: Session, text: string): Promise<In
 
 async function findByAddress({ client }: Session, address: string): Promise<Inbox | undefined> {
   const { data } = await client.inboxes.list({ address }).page()
-  // A catch-all inbox receives mail for other addresses too.
+  // The list may also contain a catch-all inbox, which receives mail for other addresses.
   return data.find((inbox) => inbox.address.toLowerCase() === address)
 }
 
-/** Of several inboxes, the one on the domain of the service is meant. */
+/** If several inboxes match, prefers the one on the domain of the service. */
 async function findByLocalPart({ client }: Session, name: string): Promise<Inbox | undefined> {
   const found: Inbox[] = []
   for await (const inbox of client.inboxes.list({ limit: PAGE_MAX })) {
@@ -190,7 +190,11 @@ export async function findInbox(session: Session, text: string | undefined): Pro
   if (chosen === null) return findOnlyInbox(session)
   return findId(session, 'inbox', chosen.inbox).catch((error) => {
     if (!(error instanceof Failure)) throw error
-    throw new Failure(error.exit, `${error.message} It is named by ${chosen.source}.`, error.fix)
+    throw new Failure(
+      error.exit,
+      `${error.message} The inbox was set by ${chosen.source}.`,
+      error.fix,
+    )
   })
 }
 
@@ -219,7 +223,7 @@ async function findOnlyInbox({ client }: Session): Promise<string> {
   throw new Failure(
     'usage',
     `The account has ${total} inboxes; choose one.`,
-    `Give --inbox, set MAILROOM_INBOX, or keep a choice with "mailroom use <inbox>": ${addresses}${total > data.length ? ', …' : ''}.`,
+    `Give --inbox, set MAILROOM_INBOX, or choose one with "mailroom use <inbox>": ${addresses}${total > data.length ? ', …' : ''}.`,
   )
 }
 

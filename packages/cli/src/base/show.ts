@@ -27,7 +27,7 @@ export type Shown =
 type Columns = {
   readonly columns: readonly string[]
   readonly optional?: readonly string[]
-  /** Printed if there are no rows, also in a pipe. */
+  /** Printed if there are no rows, even in a pipe. */
   readonly none?: string
 }
 
@@ -201,7 +201,7 @@ export function showItem(output: Output, item: Fields): void {
   }
 }
 
-/** Fields of objects and entries of lists have the path to them as their name: `hold.reasons.0`. */
+/** Names nested fields and list entries by their paths, such as `hold.reasons.0`. */
 function pairsOf(output: Output, fields: object, path = ''): [string, string][] {
   return Object.entries(fields).flatMap(([key, value]) => {
     const name = `${path}${key}`

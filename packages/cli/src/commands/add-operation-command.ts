@@ -47,7 +47,7 @@ function quoted(etag: string): string {
 export function addLeaseOption(command: Command): Command {
   return command.option(
     '--lease-token <token>',
-    'The leaseToken of the claim on the thread; defaults to MAILROOM_LEASE_TOKEN, or to your claim.',
+    'The leaseToken of the claim on the thread. Defaults to MAILROOM_LEASE_TOKEN or your stored claim.',
   )
 }
 
@@ -69,7 +69,7 @@ export function describeBy(command: Command, id: ClientOperationId): Command {
 export function addInboxOption(command: Command, sentence: string): Command {
   return command.option(
     '--inbox <inbox>',
-    `${sentence} By default the inbox of "mailroom use", or the only one.`,
+    `${sentence} Defaults to the inbox chosen with "mailroom use", or the only inbox.`,
   )
 }
 

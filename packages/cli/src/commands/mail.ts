@@ -55,10 +55,10 @@ function addUse(program: Command): void {
     .command('use')
     .summary(summary)
     .description(
-      `${summary}\n\nThe choice is kept in the profile. Without an inbox, the command prints the current choice. --inbox and MAILROOM_INBOX take precedence.`,
+      `${summary}\n\nThe choice is stored in the profile. Without an inbox, the command prints the current choice. --inbox and MAILROOM_INBOX take precedence.`,
     )
-    .argument('[inbox]', 'An id, an address or the part of it before the @.')
-    .option('--clear', 'Forget the choice.')
+    .argument('[inbox]', 'An id, an address or the part of an address before the @.')
+    .option('--clear', 'Clear the choice.')
   addSessionOptions(use).action(async (inbox: string | undefined) => {
     const { useInbox } = await import('#actions/use-inbox.ts')
     await useInbox(inbox, use.opts())

@@ -18,7 +18,7 @@ export type OperationCommand = {
   readonly alias?: string
   /** Irreversible commands (always, or with the named option) ask a person, or need --yes. */
   readonly needsConfirmation?: true | 'permanent'
-  /** Values of query parameters that are not given. */
+  /** Default values of query parameters. */
   readonly defaults?: Readonly<Record<string, string>>
   /** The command runs if the name of the group is used alone. */
   readonly isDefault?: true

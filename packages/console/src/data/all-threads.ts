@@ -19,7 +19,7 @@ type Filter = Pick<
 
 type Source = {
   readonly inbox: Inbox
-  /** No thread of the inbox is newer; null if it has none. */
+  /** An upper bound of the times of the inbox's threads; null if the inbox is empty. */
   readonly newest: string | null
   readonly threads: readonly Thread[]
   readonly isWhole: boolean
@@ -39,7 +39,7 @@ export async function readAllThreads(
   const isUnreadOnly = filter.is_read === false
   const sources: Source[] = inboxes.map((inbox) => ({
     inbox,
-    // The time of the newest message of an inbox says nothing about its trash.
+    // `lastMessageAt` of an inbox does not include the trash.
     newest: filter.trashed ? NEWEST_POSSIBLE : inbox.lastMessageAt,
     threads: [],
     isWhole:

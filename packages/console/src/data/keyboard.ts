@@ -3,7 +3,7 @@
 
 import { useEffect, useRef } from 'preact/hooks'
 
-/** What the help lists, by group; a page can use no other key. */
+/** The shortcuts in the help, by group. Pages cannot use other keys. */
 export const shortcuts = {
   everywhere: {
     '?': 'This help',

@@ -9,7 +9,7 @@ export type Toast = {
   readonly text: string
   readonly detail: string | null
   readonly undo: (() => Promise<unknown>) | null
-  /** A page about the result. */
+  /** The URL of a page that shows the result. */
   readonly href: string | null
 }
 

@@ -83,7 +83,7 @@ export function EditDialog({
             />
           ))}
           <p class="hint">
-            The policy judges the message again. It stays held until an approver approves it.
+            The policy judges the edited message, which stays held until an approver approves it.
           </p>
         </>
       )}

@@ -1,4 +1,4 @@
-// The filter of a thread list: its fields, and what is chosen as chips.
+// The filter of a thread list: its fields, and chips that show the active filter.
 
 import { useId, useState } from 'preact/hooks'
 import { Button } from '#parts/button.tsx'

@@ -165,7 +165,7 @@ function findingsIn({ reasons }: WholeReview, part: string): Finding[] {
     .sort((a, b) => a.offset - b.offset)
 }
 
-/** The text with its secrets marked. */
+/** The text with its secrets highlighted. */
 function Marked({ text, findings }: { text: string; findings: readonly Finding[] }) {
   let from = 0
   const pieces = findings.flatMap(({ kind, offset, length }) => {

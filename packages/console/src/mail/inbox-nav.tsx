@@ -101,7 +101,7 @@ const folders = [
   { place: 'trash', icon: 'trash' },
 ] as const
 
-/** The list in the sidebar that the address shows, as its query; null for the whole inbox. */
+/** The query of the sidebar list that the URL shows; null for the whole inbox. */
 export function folderOf(query: Readonly<Record<string, string>>): string | null {
   const filter = readFilter(query)
   const isFolder = filter.label !== '' || folders.some(({ place }) => place === filter.place)
@@ -109,7 +109,7 @@ export function folderOf(query: Readonly<Record<string, string>>): string | null
 }
 
 const LABELS_SHOWN = 12
-/** Labels are read again so long after mail or flags have changed. */
+/** The delay between a change of mail or flags and the next read of the labels. */
 const GATHER_MS = 3_000
 
 /** Links to the lists of an inbox, or of all mail. */

@@ -19,7 +19,7 @@ export function ListHead({
   hint,
 }: {
   title: string
-  /** Can be copied. */
+  /** Adds a button that copies this address. */
   address?: string | undefined
   filter: ThreadFilter
   onFilter: (filter: ThreadFilter) => void

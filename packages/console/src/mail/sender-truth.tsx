@@ -18,12 +18,12 @@ function judgeSender(authentication: Authentication): Verdict {
       sentence: `${proof} proves that this message is from ${domain}.`,
     }
   }
-  // Simulated mail has no domain for SPF, as mail over SMTP from this machine.
+  // Neither simulated mail nor mail over SMTP from this machine has a domain for SPF.
   if (session.value?.isSandbox && spf.domain === null && !isRefuted(authentication)) {
     return {
       tone: 'calm',
       word: 'Not verifiable',
-      sentence: `Nothing proves that this message is from ${domain}. Simulated mail has no proof, and mail over SMTP needs DNS records of its domain.`,
+      sentence: `Nothing proves that this message is from ${domain}. Simulated mail cannot be verified, and mail over SMTP needs DNS records of its domain.`,
     }
   }
   if (dmarc.result === 'fail') {

@@ -30,7 +30,7 @@ function SimulateMail({
   address,
   onClose,
 }: {
-  /** The recipient chosen at first; the newest inbox if empty. */
+  /** The initially selected recipient; the newest inbox if empty. */
   address: string
   onClose: () => void
 }) {
@@ -65,7 +65,7 @@ function SimulateMail({
         <>
           {inboxes.value !== undefined && addresses.length === 0 && (
             <p class="hint">
-              There is no inbox yet: <a href={paths.inboxes}>create one</a> first.
+              There is no inbox yet. <a href={paths.inboxes}>Create an inbox</a> first.
             </p>
           )}
           <SelectField

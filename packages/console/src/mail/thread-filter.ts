@@ -2,7 +2,7 @@
 
 import { type Category, isCategory } from './category.tsx'
 
-/** Words for the lists that a filter chooses from. */
+/** The names of the lists that a filter can select. */
 export const placeWords = {
   all: 'All threads',
   unread: 'Unread',
@@ -48,7 +48,7 @@ export function filterQuery({ place, category, label, assignee }: ThreadFilter):
   return query.size > 0 ? `?${query}` : ''
 }
 
-/** Whether the filter does more than choose a list. */
+/** Whether the filter does more than select a list. */
 export function isNarrowed({ category, label, assignee }: ThreadFilter): boolean {
   return category !== null || label !== '' || assignee !== ''
 }

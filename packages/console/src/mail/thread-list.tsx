@@ -73,7 +73,7 @@ export function ThreadList({
   )
 }
 
-/** `address` is that of the inbox; null in a list of several inboxes. */
+/** `address` is the address of the inbox; null in a list of several inboxes. */
 export function NoThreads({
   filter,
   onFilter,
@@ -112,7 +112,7 @@ const emptyPlaces: Readonly<Record<ThreadPlace, { icon: IconName; title: string;
     snoozed: {
       icon: 'clock',
       title: 'No snoozed threads',
-      text: 'A snoozed thread is listed here until its time has come.',
+      text: 'A snoozed thread is listed here until its snooze ends.',
     },
     trash: {
       icon: 'trash',
@@ -130,7 +130,7 @@ export async function readThreads(
   order: ThreadOrder,
   filter: ThreadFilter,
   bounds: PageBounds,
-  /** The page as it is shown; empty at first. */
+  /** The page that is currently shown; initially empty. */
   before: readonly Thread[],
 ): Promise<ThreadPage> {
   const asked = askedOf(filter)
@@ -147,9 +147,9 @@ export function canOrder({ place }: ThreadFilter): boolean {
 }
 
 /**
- * Keeps the threads of a shown page in place, although a reply or a flag moves them to another part
- * of the list. New mail moves its thread, and a thread that is new on the page follows the one that
- * it follows in the fresh page.
+ * Keeps the threads of the shown page in their positions when a reply or a flag would move them to
+ * another part of the list. New mail still moves its thread. A thread that is new on the page is
+ * inserted after its predecessor in the fresh page.
  */
 function keepPlaces(before: readonly Thread[], fresh: readonly Thread[]): Thread[] {
   const shown = new Map(before.map((thread) => [thread.id, thread]))

@@ -1,4 +1,4 @@
-// A thread as a row of a list: two lines of the same height everywhere.
+// A row of a thread list, which always has two lines.
 
 import type { Thread } from '@mailroom/sdk'
 import { useEffect, useRef } from 'preact/hooks'
@@ -158,6 +158,6 @@ function whoIsIn({ participants, lastMessage }: Thread): string {
   const people = isSent && to.length > 0 ? to : participants
   const names = people.map(({ name, address }) => name ?? address)
   const more = names.length > NAMES_SHOWN ? ` +${names.length - NAMES_SHOWN}` : ''
-  const shown = names.slice(0, NAMES_SHOWN).join(', ') || '(nobody)'
+  const shown = names.slice(0, NAMES_SHOWN).join(', ') || '(no one)'
   return `${isSent ? 'To ' : ''}${shown}${more}`
 }

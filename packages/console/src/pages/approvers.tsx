@@ -79,7 +79,7 @@ export function ApproversPage() {
           value={asked.webhookSecret}
           onClose={close}
         >
-          The receiver verifies with it that a request comes from this service.
+          The receiver uses this secret to verify that a request comes from this service.
         </SecretDialog>
       )}
       {asked?.kind === 'delete' && (
@@ -199,7 +199,7 @@ function CreateApprover({
             value={webhookUrl}
             onValue={setWebhookUrl}
             error={fields.webhookUrl}
-            hint="Receives an event when mail is held, edited, commented on and decided. Keys of the account cannot see it."
+            hint="Receives an event when mail is held, edited, commented on or decided. API keys of the account cannot see this URL."
             autocomplete="off"
           />
         </>

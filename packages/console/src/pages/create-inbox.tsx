@@ -39,7 +39,7 @@ export function CreateInbox({ podId = '', onClose }: { podId?: string; onClose: 
       throw error
     }
   }
-  // A name that is still being typed is short for a moment.
+  // A name is not reported as too short while it is being typed.
   const shownDefect = isTried || wanted.length >= MAILBOX_NAME_LENGTH_MIN ? defect : null
   const nameError = taken === address ? `${address} is in use or reserved.` : shownDefect
   return (
@@ -65,7 +65,7 @@ export function CreateInbox({ podId = '', onClose }: { podId?: string; onClose: 
             value={name}
             onValue={setName}
             error={nameError ?? undefined}
-            hint="3 to 30 characters: the letters a to z, digits, dots and hyphens. Two letters, such as hr, are too short. Leave it empty for a random name."
+            hint="3 to 30 characters: the letters a to z, digits, dots and hyphens. Two letters, such as hr, are too short. Leave the field empty for a random name."
             autocomplete="off"
             spellcheck={false}
             autofocus

@@ -13,7 +13,7 @@ import { CodeBlock, CopyButton } from '#parts/small.tsx'
 import { Tabs } from '#parts/tabs.tsx'
 import { CreateInbox } from './create-inbox.tsx'
 
-/** Kept in this browser: whether the list was shown, a program connected, the list dismissed. */
+/** Stored in this browser: the list was shown, a program connected, or the list is finished. */
 type Known = 'shown' | 'connected' | 'over' | null
 
 function useKnown(): [Known, (known: Exclude<Known, null>) => void] {
@@ -53,13 +53,13 @@ export function FirstSteps() {
   const list = inboxes.value?.data
   const hasInbox = list !== undefined && list.length > 0
   const hasMail = list?.some(({ lastMessageAt }) => lastMessageAt !== null) ?? false
-  // This session uses its own key.
+  // Requests of this session count as uses of its own key.
   const hasUsedKey = keys.value?.data.some(
     ({ id, lastUsedAt }) => lastUsedAt !== null && id !== session.value?.key?.id,
   )
   useEffect(() => {
     if (list === undefined) return
-    // A program has created an inbox that is there before this page was first shown.
+    // An inbox that exists before this page is first shown was created by a program.
     if (known === null && !hasMail) keep(hasInbox ? 'connected' : 'shown')
     if (known === 'shown' && hasUsedKey) keep('connected')
     if (known === 'connected' && hasMail) keep('over')

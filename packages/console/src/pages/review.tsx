@@ -205,7 +205,7 @@ function State({ review }: { review: WholeReview }) {
           Scheduled <Time at={held.scheduledAt} />: an approved message waits until then.
         </>
       ) : (
-        review.status === 'pending' && 'It is sent as soon as it is approved.'
+        review.status === 'pending' && 'The message is sent as soon as it is approved.'
       )}
     </>
   )
@@ -254,15 +254,15 @@ function ApproveDialog({
         <>
           <p class="prose">
             {quoteSubject(review)} will be sent to <strong>{recipientsOf(review.content)}</strong>
-            {sendAt === null ? ' at once' : ` at the earliest ${formatWhole(sendAt)}`}, as it is
-            shown here. This cannot be undone. Press <Key>Enter</Key> to approve, <Key>Esc</Key> to
-            go back.
+            {sendAt === null ? ' immediately' : `, no earlier than ${formatWhole(sendAt)}`}, exactly
+            as shown here. This cannot be undone. Press <Key>Enter</Key> to approve, <Key>Esc</Key>{' '}
+            to go back.
           </p>
           {isNew && (
             <CheckField
               label="Always allow these recipients"
               name="allowRecipients"
-              hint="Adds rules to the policy of the inbox, so that mail to the new recipients is no longer held as such."
+              hint="Adds rules to the policy of the inbox, so that later mail to these recipients is not held because they are new."
               isChecked={isAllowing}
               onChecked={setIsAllowing}
             />

@@ -82,9 +82,9 @@ function SignInFailure({ error }: { error: unknown }) {
   }
   return (
     <Notice tone="bad" title="Invalid API key">
-      It may be mistyped or revoked. On the server, <code>mailroom admin account list</code> prints
-      the accounts, and <code>mailroom admin key create --account ID</code> creates a key for one of
-      them. In a checkout, begin with <code>npx mailroom</code>.
+      The key may be mistyped or revoked. On the server, <code>mailroom admin account list</code>{' '}
+      prints the accounts, and <code>mailroom admin key create --account ID</code> creates a key for
+      one of them. In a checkout, use <code>npx mailroom</code>.
     </Notice>
   )
 }

@@ -316,7 +316,7 @@ suite('reviews in the console', () => {
     const id = sent.hold?.id ?? ''
     await world.open(`/console/reviews/${id}`)
     await heading('Card')
-    await page.getByText('It is sent as soon as it is approved.').waitFor()
+    await page.getByText('The message is sent as soon as it is approved.').waitFor()
     const marked = page.locator('.held-mail mark')
     await marked.first().waitFor()
     assert.deepEqual(await marked.allTextContents(), ['4111 1111 1111 1111'])

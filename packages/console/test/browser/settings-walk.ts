@@ -48,9 +48,9 @@ suite('settings in the console', () => {
     const name = creating.getByLabel('Mailbox name')
     await creating.getByText('3 to 30 characters').waitFor()
     for (const [wrong, rule] of [
-      ['hr..it', 'no two dots in a row'],
+      ['hr..it', 'cannot contain two dots in a row'],
       ['hr_it', 'only the letters a to z'],
-      ['-hrs', 'begins and ends with'],
+      ['-hrs', 'must begin and end with'],
       ['hr', 'at least 3 characters'],
       ['postmaster', 'in use or reserved'],
     ] as const) {

@@ -2127,11 +2127,11 @@ class ReviewsMethods(Namespace):
     ) -> WholeReview:
         """Edit a held message.
 
-        Omitted fields stay unchanged. The new message is judged by the policy again, like a
-        send: reasons are the new ones, and a message that the policy refuses is not changed. It
-        stays held and gets a new digest, which an approval must contain. The former version is
-        kept in versions. The event message.review_edited names the changed fields. A review can
-        be edited 20 times.
+        Omitted fields stay unchanged. The policy judges the edited message like a send: if it
+        refuses the message, nothing changes. Otherwise the message stays held with new reasons
+        and a new digest, which an approval must contain, and versions contains the former
+        version. The event message.review_edited lists the changed fields. A review can be edited
+        20 times.
 
         Specific error codes: review_changed, review_decided, review_limit_reached,
         recipient_suppressed, recipient_not_permitted, content_not_permitted, payload_too_large.

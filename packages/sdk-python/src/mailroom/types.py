@@ -249,11 +249,9 @@ class Approver(TypedDict):
     email: str | None
     """The address that is notified of held mail; null for none."""
     webhookUrl: str | None
-    """The URL to which events of reviews are posted; null for none. API keys cannot see it and get
-    null.
-    """
+    """The URL that receives events of reviews; null for none. Always null for API keys."""
     webhookDisabledAt: str | None
-    """When the webhook was disabled, because it had failed for five days; null if it is enabled."""
+    """When the webhook was disabled after failing for five days; null if it is enabled."""
     createdAt: str
     """When the approver was created."""
 
@@ -910,8 +908,8 @@ class Event(_EventRequired, total=False):
     hold: EventHold
     """Why the message is held, in message.held."""
     review: EventReview
-    """The review, in message.rejected, message.review_edited, message.review_commented and in
-    events for approvers.
+    """The review, in message.rejected, message.review_edited, message.review_commented and events
+    for approvers.
     """
     quarantined: EventQuarantined
     """The quarantined message of the event, without its text."""
@@ -1162,20 +1160,20 @@ class _EventReviewRequired(TypedDict):
 
 
 class EventReview(_EventReviewRequired, total=False):
-    """The review, in message.rejected, message.review_edited, message.review_commented and in
-    events for approvers.
+    """The review, in message.rejected, message.review_edited, message.review_commented and events
+    for approvers.
     """
 
     message_id: str
-    """The held message, in events for approvers."""
+    """The id of the held message, in events for approvers."""
     digest: str
-    """The digest that an approval must contain, in review.created and review.edited, and the new
-    digest in message.review_edited.
+    """The digest that an approval must contain, in review.created, review.edited and
+    message.review_edited.
     """
     reasons: List[HoldReason]
     """Why the message is held, in review.created and review.edited."""
     expires_at: str
-    """When the message is rejected without a decision, in review.created."""
+    """When the review expires without a decision, in review.created."""
     decided_by: str | None
     """The id of the approver who decided, in review.decided; null for none."""
     edited_by: str
@@ -1183,7 +1181,7 @@ class EventReview(_EventReviewRequired, total=False):
     changed: List[Literal["to", "cc", "bcc", "subject", "body", "bodyHtml", "attachments"]]
     """The changed fields, in message.review_edited and review.edited."""
     comment_id: str
-    """The new comment, in message.review_commented and review.commented."""
+    """The id of the new comment, in message.review_commented and review.commented."""
     author_id: str
     """The id of the approver or the key that commented, in review.commented."""
 
@@ -1934,11 +1932,9 @@ class _NewApproverRequired(TypedDict):
     email: str | None
     """The address that is notified of held mail; null for none."""
     webhookUrl: str | None
-    """The URL to which events of reviews are posted; null for none. API keys cannot see it and get
-    null.
-    """
+    """The URL that receives events of reviews; null for none. Always null for API keys."""
     webhookDisabledAt: str | None
-    """When the webhook was disabled, because it had failed for five days; null if it is enabled."""
+    """When the webhook was disabled after failing for five days; null if it is enabled."""
     createdAt: str
     """When the approver was created."""
     token: str
@@ -1946,7 +1942,7 @@ class _NewApproverRequired(TypedDict):
 
 
 class NewApprover(_NewApproverRequired, total=False):
-    """A new approver with the token and, with webhookUrl, its secret."""
+    """A new approver with its token and, if it has a webhook, the signing secret."""
 
     webhookSecret: str
     """The signing secret of webhookUrl. It is shown only in this response."""
@@ -2182,9 +2178,9 @@ class PolicyChangeAllowedFindingsAdded(TypedDict):
     kind: str
     """The kind of secret, as in findings."""
     sha256: str
-    """SHA-256 of the UTF-8 of the secret, exactly as it occurs, in hexadecimal."""
+    """SHA-256 in hexadecimal of the secret in UTF-8, exactly as it occurs."""
     note: str | None
-    """A note for people; null without one."""
+    """A note for people; null for none."""
 
 
 class PolicyChangeAllowedFindingsRemoved(TypedDict):
@@ -2193,9 +2189,9 @@ class PolicyChangeAllowedFindingsRemoved(TypedDict):
     kind: str
     """The kind of secret, as in findings."""
     sha256: str
-    """SHA-256 of the UTF-8 of the secret, exactly as it occurs, in hexadecimal."""
+    """SHA-256 in hexadecimal of the secret in UTF-8, exactly as it occurs."""
     note: str | None
-    """A note for people; null without one."""
+    """A note for people; null for none."""
 
 
 class PolicyChangeChanged(TypedDict):
@@ -2269,7 +2265,7 @@ class PolicyEffectiveOutbound(TypedDict):
     guardsFrom: PolicyEffectiveOutboundGuardsFrom
     """The policy that each guard comes from."""
     allowedFindings: List[PolicyEffectiveOutboundAllowedFindings]
-    """The values allowed by any of these policies, each of them once."""
+    """The values that any of these policies allows, without duplicates."""
 
 
 _PolicyEffectiveOutboundAllowedFindingsWords = TypedDict("_PolicyEffectiveOutboundAllowedFindingsWords", {"from": Literal["account", "pod", "inbox"]})
@@ -2279,9 +2275,9 @@ class PolicyEffectiveOutboundAllowedFindings(_PolicyEffectiveOutboundAllowedFind
     kind: str
     """The kind of secret, as in findings."""
     sha256: str
-    """SHA-256 of the UTF-8 of the secret, exactly as it occurs, in hexadecimal."""
+    """SHA-256 in hexadecimal of the secret in UTF-8, exactly as it occurs."""
     note: str | None
-    """A note for people; null without one."""
+    """A note for people; null for none."""
 
 
 class PolicyEffectiveOutboundGuardsFrom(TypedDict):
@@ -2364,9 +2360,9 @@ class PolicyOutboundAllowedFindings(TypedDict):
     kind: str
     """The kind of secret, as in findings."""
     sha256: str
-    """SHA-256 of the UTF-8 of the secret, exactly as it occurs, in hexadecimal."""
+    """SHA-256 in hexadecimal of the secret in UTF-8, exactly as it occurs."""
     note: str | None
-    """A note for people; null without one."""
+    """A note for people; null for none."""
 
 
 class PolicyReplaceInbound(TypedDict, total=False):
@@ -2409,7 +2405,7 @@ class PolicyReplaceOutbound(TypedDict, total=False):
     """All rules, existing or new. Default: none."""
     guards: PolicyReplaceOutboundGuards
     allowedFindings: Sequence[PolicyReplaceOutboundAllowedFindings]
-    """Values that the guard secrets lets pass, in this policy and the narrower ones. Default: none.
+    """Values that the guard secrets lets pass, under this policy and narrower ones. Default: none.
     """
 
 
@@ -2417,7 +2413,7 @@ class _PolicyReplaceOutboundAllowedFindingsRequired(TypedDict):
     kind: str
     """The kind of secret, as in findings."""
     sha256: str
-    """SHA-256 of the UTF-8 of the secret, exactly as it occurs, in hexadecimal."""
+    """SHA-256 in hexadecimal of the secret in UTF-8, exactly as it occurs."""
 
 
 class PolicyReplaceOutboundAllowedFindings(_PolicyReplaceOutboundAllowedFindingsRequired, total=False):
@@ -2466,11 +2462,11 @@ class _PolicyRuleRequired(TypedDict):
     value: str
     """As in sender rules: an address, a domain with its subdomains, or *. and a domain."""
     expiresAt: str | None
-    """From this time on, the rule no longer decides; it is listed until it is removed. Null if it
-    never ends.
+    """When the rule ends; null for never. A rule that has ended decides nothing and is listed until
+    it is removed.
     """
     note: str | None
-    """A note for people; null without one."""
+    """A note for people; null for none."""
 
 
 class PolicyRule(_PolicyRuleRequired, total=False):
@@ -2796,7 +2792,7 @@ class ReviewsApproveManyAnswerData(TypedDict):
     review: Review | None
     """The approved review; null if it was refused."""
     error: Error | None
-    """Why the approval was refused, as if approved alone; null if it succeeded."""
+    """The error that a single approval would return; null if the approval succeeded."""
 
 
 class ReviewsApproveManyItems(TypedDict):
@@ -2814,11 +2810,11 @@ class _ScopedPolicyRuleRequired(TypedDict):
     value: str
     """As in sender rules: an address, a domain with its subdomains, or *. and a domain."""
     expiresAt: str | None
-    """From this time on, the rule no longer decides; it is listed until it is removed. Null if it
-    never ends.
+    """When the rule ends; null for never. A rule that has ended decides nothing and is listed until
+    it is removed.
     """
     note: str | None
-    """A note for people; null without one."""
+    """A note for people; null for none."""
     direction: Direction
     """Whether the rule is for senders (inbound) or recipients (outbound)."""
     podId: str | None
@@ -2854,9 +2850,9 @@ class SearchHit(TypedDict):
     createdAt: str
     """When the message was received or accepted for sending."""
     snippet: str
-    """Up to 200 code points on one line around the match in the text or in the attachments. The
-    beginning of the text if only the subject matches, or else the address that matches. Written
-    by the author of the message.
+    """Up to 200 code points on one line around the match in the text or an attachment. If only the
+    subject matches, the beginning of the text; otherwise, the matching address. Written by the
+    author of the message.
     """
     highlights: List[SearchHitHighlights]
     """Positions of the matches in the snippet, in order, in Unicode code points."""
@@ -2892,11 +2888,11 @@ class SenderRule(TypedDict):
     to be from the sender.
     """
     expiresAt: str | None
-    """From this time on, the rule no longer decides; it is listed until it is removed. Null if it
-    never ends.
+    """When the rule ends; null for never. A rule that has ended decides nothing and is listed until
+    it is removed.
     """
     note: str | None
-    """A note for people; null without one."""
+    """A note for people; null for none."""
     createdAt: str
     """When the rule was created."""
 
@@ -2968,7 +2964,7 @@ class Session(TypedDict):
     isSandbox: bool
     """Whether the sandbox captures mail instead of sending it."""
     inboxDomain: str
-    """The domain of an inbox that is created without one of its own."""
+    """The domain of an inbox that is created without a domain."""
     version: str
     """The version of the service."""
 
@@ -3054,12 +3050,11 @@ class StatsBuckets(TypedDict):
     failed: int
     """Messages that failed for at least one recipient, including later bounces."""
     latencyMsP50: int | None
-    """Median time from release to sent, within ten percent; null without sent messages. A message
-    is released when it is accepted, when its time has come, or when it is approved, whichever is
-    last.
+    """Median time from release to delivery, within ten percent; null without sent messages. A
+    message is released when it is accepted, due or approved, whichever is last.
     """
     latencyMsP95: int | None
-    """The 95th percentile of the time from release to sent."""
+    """The 95th percentile of the time from release to delivery."""
 
 
 class StatsTotals(TypedDict):
