@@ -12,6 +12,9 @@ export function printCompletion(program: Command, shell: Shell): void {
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
+export const NAME_KINDS = ['inbox', 'pod', 'domain', 'label'] as const
+export type NameKind = (typeof NAME_KINDS)[number]
+
 type Word = { readonly text: string; readonly sentence: string }
 
 type Node = {
@@ -19,9 +22,12 @@ type Node = {
   readonly commands: readonly Word[]
   /** The possible values of the first argument, if known. */
   readonly values: readonly Word[]
+  /** What the first argument names, if the service knows the names. */
+  readonly named: NameKind | null
   readonly options: readonly (Word & {
     readonly takesValue: boolean
     readonly values: readonly string[]
+    readonly named: NameKind | null
   })[]
 }
 
@@ -36,6 +42,8 @@ function walk(command: Command, path: readonly string[]): Node[] {
     path,
     commands: visible.map((sub) => ({ text: sub.name(), sentence: summaryOf(sub) })),
     values: command.registeredArguments.slice(0, 1).flatMap((one) => valuesOf(command, one)),
+    // The argument of "create" is a new name.
+    named: command.name() === 'create' ? null : kindOf(command.registeredArguments[0]?.name()),
     options: command.createHelp().visibleOptions(command).flatMap(optionsOf),
   }
   return [
@@ -70,9 +78,14 @@ function optionsOf(option: Option): Node['options'] {
             sentence: oneLine(option.description),
             takesValue: option.required || option.optional,
             values: option.argChoices ?? [],
+            named: kindOf(/<(\w+)>/.exec(option.flags)?.[1]),
           },
         ],
   )
+}
+
+function kindOf(placeholder: string | undefined): NameKind | null {
+  return NAME_KINDS.find((kind) => placeholder === kind || placeholder === `${kind}s`) ?? null
 }
 
 const SENTENCE_LENGTH_MAX = 72
@@ -85,9 +98,9 @@ function oneLine(text: string): string {
 }
 
 function bashScript(nodes: readonly Node[]): string {
-  const words = nodes.map(({ path, commands, values, options }) => {
+  const words = nodes.map(({ path, commands, values, options, named }) => {
     const texts = [...commands, ...values, ...options].map(({ text }) => text)
-    return `    '${path.join(' ')}') words='${texts.join(' ')}' ;;`
+    return `    '${path.join(' ')}') words='${texts.join(' ')}' named=${named ?? ''} ;;`
   })
   const paths = nodes
     .filter(({ path }) => path.length > 0)
@@ -97,17 +110,19 @@ function bashScript(nodes: readonly Node[]): string {
     options
       .filter(({ takesValue }) => takesValue)
       .map(
-        ({ text, values }) =>
-          `    '${[...path, text].join(' ')}') words='${values.join(' ')}'; [[ $words ]] || files=1 ;;`,
+        ({ text, values, named }) =>
+          `    '${[...path, text].join(' ')}') words='${values.join(' ')}' named=${named ?? ''}; [[ $words ]] || files=1 ;;`,
       ),
   )
   return `# Completion of mailroom for bash: source <(mailroom completion bash)
 _mailroom() {
-  local current=\${COMP_WORDS[COMP_CWORD]} previous='' path='' candidate words='' files='' i
+  local current=\${COMP_WORDS[COMP_CWORD]} previous='' path='' candidate words='' files='' named='' i
+  local -a profile=()
   (( COMP_CWORD > 0 )) && previous=\${COMP_WORDS[COMP_CWORD-1]}
   for (( i = 1; i < COMP_CWORD; i++ )); do
     candidate=\${path:+$path }\${COMP_WORDS[i]}
     case $candidate in ${paths}) path=$candidate ;; esac
+    [[ \${COMP_WORDS[i-1]} != --profile ]] || profile=(--profile "\${COMP_WORDS[i]}")
   done
   case "\${path:+$path }$previous" in
 ${valued.join('\n')}
@@ -116,17 +131,22 @@ ${words.map((line) => `  ${line}`).join('\n')}
       esac
       case $path in api|completion) ;; *) [[ $current == -* || $path == '' ]] || files=1 ;; esac ;;
   esac
+  if [[ $named && $current != -* ]]; then
+    files='' words+=" $(mailroom complete $named "\${profile[@]}" 2>/dev/null </dev/null)"
+  fi
   COMPREPLY=( $(compgen -W "$words" -- "$current") )
   if [[ $files && \${#COMPREPLY[@]} == 0 ]]; then COMPREPLY=( $(compgen -f -- "$current") ); fi
 }
+# Without this, bash would divide an address at its @.
+COMP_WORDBREAKS=\${COMP_WORDBREAKS//@}
 complete -o filenames -F _mailroom mailroom
 `
 }
 
 function zshScript(nodes: readonly Node[]): string {
-  const lists = nodes.map(({ path, commands, values, options }) => {
+  const lists = nodes.map(({ path, commands, values, options, named }) => {
     const words = [...commands, ...values, ...options].map(quoted).join(' ')
-    return `    '${path.join(' ')}') words_here=(${words}) ;;`
+    return `    '${path.join(' ')}') words_here=(${words}) named=${named ?? ''} ;;`
   })
   const paths = nodes
     .filter(({ path }) => path.length > 0)
@@ -135,19 +155,20 @@ function zshScript(nodes: readonly Node[]): string {
   const valued = nodes.flatMap(({ path, options }) =>
     options
       .filter(({ takesValue }) => takesValue)
-      .map(({ text, values }) => {
+      .map(({ text, values, named }) => {
         const words = values.map((value) => `'${value}'`).join(' ')
-        return `    '${[...path, text].join(' ')}') words_here=(${words}); [[ -z $words_here ]] && files=1 ;;`
+        return `    '${[...path, text].join(' ')}') words_here=(${words}) named=${named ?? ''} ;;`
       }),
   )
   return `#compdef mailroom
 # Completion of mailroom for zsh: source <(mailroom completion zsh)
 _mailroom() {
-  local here='' candidate='' files='' i
-  local -a words_here
+  local here='' candidate='' named='' i
+  local -a words_here profile
   for (( i = 2; i < CURRENT; i++ )); do
     candidate="\${here:+$here }\${words[i]}"
     case $candidate in (${paths}) here=$candidate ;; esac
+    [[ \${words[i-1]} != --profile ]] || profile=(--profile "\${words[i]}")
   done
   case "\${here:+$here }\${words[CURRENT-1]}" in
 ${valued.join('\n')}
@@ -155,8 +176,11 @@ ${valued.join('\n')}
 ${lists.map((line) => `  ${line}`).join('\n')}
       esac ;;
   esac
-  if (( \${#words_here} )); then _describe 'mailroom' words_here || _files
-  else _files; fi
+  if [[ -n $named && \${words[CURRENT]} != -* ]]; then
+    words_here+=(\${(f)"$(mailroom complete $named $profile 2>/dev/null </dev/null)"})
+  fi
+  if (( \${#words_here} )) && _describe 'mailroom' words_here; then return; fi
+  [[ -n $named ]] || _files
 }
 if [[ -n \${functions[compdef]} ]]; then compdef _mailroom mailroom; fi
 if [[ \${funcstack[1]} == _mailroom ]]; then _mailroom "$@"; fi
@@ -170,15 +194,19 @@ function quoted({ text, sentence }: Word): string {
 }
 
 function fishScript(nodes: readonly Node[]): string {
-  const lines = nodes.flatMap(({ path, commands, values, options }) => {
+  const lines = nodes.flatMap(({ path, commands, values, options, named }) => {
     const condition = `-n '__mailroom_at "${path.join(' ')}"'`
     const words = [...commands, ...values].map(
       ({ text, sentence }) =>
         `complete -c mailroom ${condition} -f -a '${text}'${described(sentence)}`,
     )
-    const flags = options.map(({ text, sentence, takesValue, values: choices }) => {
+    if (named !== null) {
+      words.push(`complete -c mailroom ${condition} -f -a '(__mailroom_names ${named})'`)
+    }
+    const flags = options.map(({ text, sentence, takesValue, values: choices, named: kind }) => {
       const name = text.startsWith('--') ? `-l ${text.slice(2)}` : `-s ${text.slice(1)}`
-      const value = choices.length > 0 ? ` -x -a '${choices.join(' ')}'` : takesValue ? ' -r' : ''
+      const known = kind === null ? choices.join(' ') : `(__mailroom_names ${kind})`
+      const value = known !== '' ? ` -x -a '${known}'` : takesValue ? ' -r' : ''
       return `complete -c mailroom ${condition} ${name}${value}${described(sentence)}`
     })
     return [...words, ...flags]
@@ -195,6 +223,14 @@ function __mailroom_at
     end
   end
   test "$here" = "$argv[1]"
+end
+function __mailroom_names
+  set -l tokens (commandline -opc)
+  set -l profile
+  if set -l at (contains -i -- --profile $tokens)
+    set profile --profile $tokens[(math $at + 1)]
+  end
+  mailroom complete $argv[1] $profile 2>/dev/null </dev/null
 end
 complete -c mailroom -e
 ${lines.join('\n')}

@@ -1,7 +1,7 @@
 // Commands about the account and the connection to the service.
 
 import { Argument, type Command } from 'commander'
-import { SHELLS } from '#completion.ts'
+import { NAME_KINDS, type NameKind, SHELLS } from '#completion.ts'
 import {
   addGroup,
   addOperationCommand,
@@ -137,4 +137,12 @@ function addCompletion(program: Command): void {
       const { printCompletion } = await import('#completion.ts')
       printCompletion(program, shell)
     })
+  const names = program
+    .command('complete', { hidden: true })
+    .description('Print the names that the completion offers, one a line.')
+    .addArgument(new Argument('<kind>', 'What to name.').choices(NAME_KINDS))
+  addServiceOptions(names).action(async (kind: NameKind) => {
+    const { printNames } = await import('#actions/print-names.ts')
+    await printNames(kind, names.opts())
+  })
 }
