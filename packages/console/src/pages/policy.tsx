@@ -1,25 +1,19 @@
 // The policy of the account, a pod or an inbox: what is set here, what is inherited, and from
 // where.
 
-import { guardNames } from '@mailroom/contract/vocabulary.ts'
-import { shownLine } from '@mailroom/mail/unseen.ts'
-import { MailroomError, type Policy } from '@mailroom/sdk'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { podName, readPerson } from '#data/format.ts'
-import { paths } from '#data/paths.ts'
 import { client, isApprover } from '#data/session.ts'
-import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
-import { guardTitle } from '#mail/held-mail.tsx'
-import { ActionButton, Button } from '#parts/button.tsx'
-import { FormDialog } from '#parts/dialog.tsx'
+import { Button } from '#parts/button.tsx'
+import { ConfirmDialog } from '#parts/dialog.tsx'
 import { SelectField, TextField } from '#parts/field.tsx'
-import { Badge, Notice, Skeleton, Trouble } from '#parts/notice.tsx'
-import { Page, Section } from '#parts/page.tsx'
-import { Choice } from '#parts/small.tsx'
+import { Skeleton, Trouble } from '#parts/notice.tsx'
+import { Page } from '#parts/page.tsx'
+import { usePolicyAccess } from './policy-access.tsx'
+import { PolicyChanges } from './policy-changes.tsx'
+import { PolicyForm, type PolicyPair } from './policy-form.tsx'
 
-type Direction = 'inbound' | 'outbound'
-type Rule = Policy['effective']['outbound']['rules'][number]
 type Place = { value: string; text: string }
 
 const PLACES_MAX = 100
@@ -51,12 +45,24 @@ function scopeOf(place: string) {
   return place.startsWith('pod_') ? { podId: place } : { inboxId: place }
 }
 
+async function readPolicies(place: string, signal?: AbortSignal): Promise<PolicyPair> {
+  const bounds = signal && { signal }
+  const policy = await client.policy.get({ ...scopeOf(place), ...bounds })
+  const { podId, inboxId } = policy.scope
+  if (podId === null) return { policy, wider: null }
+  const wider = await client.policy.get({ ...(inboxId !== null && { podId }), ...bounds })
+  return { policy, wider }
+}
+
 export function PolicyPage() {
   const [place, setPlace] = useState('')
+  const [asked, setAsked] = useState<string | null>(null)
+  const isDirty = useRef(false)
+  const access = usePolicyAccess()
   const places = useResource('places of policies', readPlaces)
-  const policy = useResource(`policy ${place}`, (signal) =>
-    client.policy.get({ ...scopeOf(place), signal }),
-  )
+  const pair = useResource(`policy ${place}`, (signal) => readPolicies(place, signal))
+  const [saves, setSaves] = useState(0)
+  const choose = (next: string) => (isDirty.current ? setAsked(next) : setPlace(next))
   return (
     <Page
       title="Policy"
@@ -69,24 +75,44 @@ export function PolicyPage() {
             name="place"
             value={place}
             options={withPlace(places.value ?? [account], place)}
-            onValue={setPlace}
+            onValue={choose}
           />
         </div>
-        {isApprover.value && <OtherInbox known={places.value ?? []} onInbox={setPlace} />}
-        {policy.value !== undefined ? (
-          <Editor
+        {isApprover.value && <OtherInbox known={places.value ?? []} onInbox={choose} />}
+        {pair.value !== undefined && access !== undefined ? (
+          <PolicyForm
             key={place}
-            place={place}
-            policy={policy.value}
-            onSaved={(next) => policy.replace(() => next)}
-            reload={policy.reload}
+            {...pair.value}
+            access={access}
+            load={() => readPolicies(place)}
+            onSaved={(next) => {
+              pair.replace(() => next)
+              setSaves(saves + 1)
+            }}
+            onDirty={(isNow) => {
+              isDirty.current = isNow
+            }}
           />
-        ) : policy.error ? (
-          <Trouble error={policy.error} retry={policy.reload} />
+        ) : pair.error ? (
+          <Trouble error={pair.error} retry={pair.reload} />
         ) : (
           <Skeleton label="Loading the policy" />
         )}
+        <PolicyChanges places={places.value ?? [account]} saves={saves} />
       </div>
+      {asked !== null && (
+        <ConfirmDialog
+          title="Discard the unsaved changes?"
+          action="Discard changes"
+          onClose={() => setAsked(null)}
+          submit={async () => {
+            setPlace(asked)
+            setAsked(null)
+          }}
+        >
+          <p>The changes of this policy have not been saved.</p>
+        </ConfirmDialog>
+      )}
     </Page>
   )
 }
@@ -137,359 +163,5 @@ function OtherInbox({
       />
       <Button type="submit">Show its policy</Button>
     </form>
-  )
-}
-
-function Editor({
-  place,
-  policy,
-  onSaved,
-  reload,
-}: {
-  place: string
-  policy: Policy
-  onSaved: (policy: Policy) => void
-  reload: () => void
-}) {
-  const [draft, setDraft] = useState(draftOf(policy))
-  const [failure, setFailure] = useState<unknown>(null)
-  const { effective } = policy
-  const save = async () => {
-    setFailure(null)
-    try {
-      const { inbound, outbound } = policy
-      const saved = await client.policy.replace(
-        {
-          ...(draft.inbound !== inbound.mode && {
-            inbound: { mode: draft.inbound, rules: inbound.rules },
-          }),
-          outbound: { ...outbound, mode: draft.outbound, guards: draft.guards },
-        },
-        { ...scopeOf(place), ifMatch: policy.etag },
-      )
-      onSaved(saved)
-      toast('Policy saved')
-    } catch (error) {
-      setFailure(error)
-      if (!(error instanceof MailroomError) || error.code !== 'policy_changed') return
-      const now = await client.policy.get(scopeOf(place)).catch(() => null)
-      if (now === null) return
-      setDraft(draftOf(now))
-      onSaved(now)
-    }
-  }
-  const setGuards = (change: Partial<typeof draft.guards>) =>
-    setDraft({ ...draft, guards: { ...draft.guards, ...change } })
-  const modes = modeOptions(place)
-  return (
-    <>
-      {failure !== null && <PolicyFailure error={failure} />}
-      <div class="panel panel-body form policy-fields">
-        <SelectField
-          label="Mail is received from"
-          name="inbound"
-          value={draft.inbound}
-          options={modes}
-          onValue={(inbound) => setDraft({ ...draft, inbound: inbound as typeof draft.inbound })}
-          hint={applies(modeWords[effective.inbound.mode], effective.inbound.modeFrom, place)}
-        />
-        <SelectField
-          label="Mail may be sent to"
-          name="outbound"
-          value={draft.outbound}
-          options={modes}
-          onValue={(outbound) =>
-            setDraft({ ...draft, outbound: outbound as typeof draft.outbound })
-          }
-          hint={applies(modeWords[effective.outbound.mode], effective.outbound.modeFrom, place)}
-        />
-        {guardNames.map((name) => (
-          <SelectField
-            key={name}
-            label={guardTitle(name)}
-            name={name}
-            value={draft.guards[name]}
-            options={actionOptions(place)}
-            onValue={(action) => setGuards({ [name]: action })}
-            hint={applies(
-              actionWords[effective.outbound.guards[name]],
-              effective.outbound.guardsFrom[name],
-              place,
-            )}
-          />
-        ))}
-        <TextField
-          label="Sends per hour before further sends are held"
-          name="maxPerHour"
-          value={draft.guards.maxPerHour === null ? '' : String(draft.guards.maxPerHour)}
-          onValue={(text) => {
-            const digits = text.replace(/\D/g, '')
-            setGuards({ maxPerHour: digits === '' ? null : Number(digits) })
-          }}
-          hint={
-            applies(
-              String(effective.outbound.guards.maxPerHour ?? 'no limit'),
-              effective.outbound.guardsFrom.maxPerHour,
-              place,
-            ) ??
-            (place === '' ? 'Leave empty for no limit.' : 'Leave empty to use the wider policy.')
-          }
-        />
-        <div class="form-actions">
-          <ActionButton kind="primary" action={save}>
-            Save policy
-          </ActionButton>
-        </div>
-      </div>
-      <Rules direction="inbound" {...{ place, policy, reload }} onFailure={setFailure} />
-      <Rules direction="outbound" {...{ place, policy, reload }} onFailure={setFailure} />
-      <AllowedValues {...{ place, policy, reload }} onFailure={setFailure} />
-    </>
-  )
-}
-
-const HASH_LENGTH_SHOWN = 12
-
-/** The values that the guard for secrets lets pass. */
-function AllowedValues({
-  place,
-  policy,
-  reload,
-  onFailure,
-}: {
-  place: string
-  policy: Policy
-  reload: () => void
-  onFailure: (error: unknown) => void
-}) {
-  const { outbound, effective, etag } = policy
-  const applied = effective.outbound.allowedFindings
-  if (applied.length === 0) return null
-  const remove = async (removed: (typeof applied)[number]) => {
-    onFailure(null)
-    const allowedFindings = outbound.allowedFindings.filter(
-      ({ kind, sha256 }) => kind !== removed.kind || sha256 !== removed.sha256,
-    )
-    await client.policy
-      .replace({ outbound: { ...outbound, allowedFindings } }, { ...scopeOf(place), ifMatch: etag })
-      .catch(onFailure)
-    reload()
-  }
-  return (
-    <Section title="Secrets that may leave">
-      <ul class="panel event-lines">
-        {applied.map((allowed) => {
-          const { kind, sha256, note, from } = allowed
-          const words = kind.replaceAll('_', ' ')
-          const hash = sha256.slice(0, HASH_LENGTH_SHOWN)
-          return (
-            <li key={`${kind} ${sha256}`}>
-              <Badge tone="good">Allow</Badge>
-              <span class="event-subject">
-                {words} <code title={`SHA-256: ${sha256}`}>{hash}…</code> {shownLine(note ?? '')}
-              </span>
-              <span class="muted">
-                {from === widthOfPlace(place) ? 'set here' : `from the ${from}`}
-              </span>
-              {from === widthOfPlace(place) && (
-                <ActionButton
-                  kind="quiet"
-                  icon="trash"
-                  label={`No longer allow the ${words} ${hash}`}
-                  action={() => remove(allowed)}
-                />
-              )}
-            </li>
-          )
-        })}
-      </ul>
-    </Section>
-  )
-}
-
-const modeWords = {
-  none: 'Everyone except those blocked by a rule',
-  allowlist: 'Only those allowed by a rule',
-  inherit: 'Same as the wider policy',
-}
-const actionWords = {
-  allow: 'Allow',
-  hold: 'Hold for an approver',
-  reject: 'Reject',
-  inherit: 'Same as the wider policy',
-}
-
-function optionsOf(words: Readonly<Record<string, string>>, place: string) {
-  return Object.entries(words)
-    .filter(([value]) => place !== '' || value !== 'inherit')
-    .map(([value, text]) => ({ value, text }))
-}
-const modeOptions = (place: string) => optionsOf(modeWords, place)
-const actionOptions = (place: string) => optionsOf(actionWords, place)
-
-function widthOfPlace(place: string): 'account' | 'pod' | 'inbox' {
-  return place === '' ? 'account' : place.startsWith('pod_') ? 'pod' : 'inbox'
-}
-
-/** The inherited value; the field holds the value set here. */
-function applies(
-  words: string,
-  from: 'account' | 'pod' | 'inbox',
-  place: string,
-): string | undefined {
-  if (from === widthOfPlace(place)) return undefined
-  return `Applies: ${words.toLowerCase()}, from the policy of the ${from}.`
-}
-
-function draftOf({ inbound, outbound }: Policy) {
-  return { inbound: inbound.mode, outbound: outbound.mode, guards: outbound.guards }
-}
-
-function PolicyFailure({ error }: { error: unknown }) {
-  const code = error instanceof MailroomError ? error.code : ''
-  if (code === 'no_approver') {
-    return (
-      <Notice tone="bad" title="There is no approver for held mail">
-        Create an approver <a href={paths.approvers}>on the Approvers page</a> first, then save
-        again.
-      </Notice>
-    )
-  }
-  if (code === 'policy_changed') {
-    return (
-      <Notice tone="bad" title="The policy has been changed elsewhere">
-        Nothing was saved. The current policy is shown below: make your changes again.
-      </Notice>
-    )
-  }
-  if (code === 'approver_required') {
-    return (
-      <Notice tone="bad" title="Only an approver can change this policy">
-        The account has an approver, so an API key cannot change it. Sign out, and sign in with the
-        token of an approver (mra_…).
-      </Notice>
-    )
-  }
-  return (
-    <Notice tone="bad" title={error instanceof Error ? error.message : String(error)}>
-      {error instanceof MailroomError && error.fix}
-    </Notice>
-  )
-}
-
-function Rules({
-  direction,
-  place,
-  policy,
-  reload,
-  onFailure,
-}: {
-  direction: Direction
-  place: string
-  policy: Policy
-  reload: () => void
-  onFailure: (error: unknown) => void
-}) {
-  const [isAdding, setIsAdding] = useState(false)
-  const { rules } = policy.effective[direction]
-  const own = new Set(policy[direction].rules.map(({ id }) => id))
-  const attempt = async (change: () => Promise<unknown>) => {
-    onFailure(null)
-    await change().catch(onFailure)
-    reload()
-  }
-  return (
-    <Section
-      title={direction === 'inbound' ? 'Rules for senders' : 'Rules for recipients'}
-      actions={
-        <Button icon="plus" onClick={() => setIsAdding(true)}>
-          New rule for {direction === 'inbound' ? 'senders' : 'recipients'}
-        </Button>
-      }
-    >
-      {rules.length === 0 ? (
-        <p class="muted">No rules apply.</p>
-      ) : (
-        <ul class="panel event-lines">
-          {rules.map((rule) => (
-            <li key={rule.id}>
-              <Badge tone={rule.type === 'block' ? 'bad' : 'good'}>
-                {rule.type === 'block' ? 'Block' : 'Allow'}
-              </Badge>
-              <span class="event-subject">{rule.value}</span>
-              <span class="muted">
-                {own.has(rule.id) ? 'set here' : `from the ${widthOf(rule)}`}
-              </span>
-              {own.has(rule.id) && (
-                <ActionButton
-                  kind="quiet"
-                  icon="trash"
-                  label={`Remove the rule for ${rule.value}`}
-                  action={() => attempt(() => client.policy.deleteRule(rule.id))}
-                />
-              )}
-            </li>
-          ))}
-        </ul>
-      )}
-      {isAdding && (
-        <AddRule
-          onClose={() => setIsAdding(false)}
-          submit={async (type, value) => {
-            setIsAdding(false)
-            await attempt(() =>
-              client.policy.createRule({ direction, type, value }, scopeOf(place)),
-            )
-          }}
-        />
-      )}
-    </Section>
-  )
-}
-
-function widthOf({ podId, inboxId }: Rule): string {
-  return inboxId !== null ? 'inbox' : podId !== null ? 'pod' : 'account'
-}
-
-function AddRule({
-  submit,
-  onClose,
-}: {
-  submit: (type: Rule['type'], value: string) => Promise<void>
-  onClose: () => void
-}) {
-  const [type, setType] = useState<Rule['type']>('allow')
-  const [value, setValue] = useState('')
-  return (
-    <FormDialog
-      title="New rule"
-      action={type === 'block' ? 'Block' : 'Allow'}
-      isDisabled={value.trim() === ''}
-      submit={() => submit(type, value.trim())}
-      onClose={onClose}
-    >
-      {() => (
-        <>
-          <Choice
-            label="Action"
-            value={type}
-            options={[
-              { value: 'allow', text: 'Allow' },
-              { value: 'block', text: 'Block' },
-            ]}
-            onValue={setType}
-          />
-          <TextField
-            label="Address or domain"
-            name="value"
-            value={value}
-            onValue={setValue}
-            hint="ann@example.com, example.com with its subdomains, or *.example.com."
-            autocomplete="off"
-            autofocus
-          />
-        </>
-      )}
-    </FormDialog>
   )
 }

@@ -1,22 +1,26 @@
-// Sender rules, and the mode for senders without a rule.
+// The sender rules of the account and of all pods and inboxes.
 
+import { shownLine } from '@mailroom/mail/unseen.ts'
 import type { Inbox, Pod, SenderRule } from '@mailroom/sdk'
 import { useState } from 'preact/hooks'
 import { podName } from '#data/format.ts'
+import { paths } from '#data/paths.ts'
 import { client } from '#data/session.ts'
-import { toast, toastFailure } from '#data/toasts.ts'
+import { toast } from '#data/toasts.ts'
 import { useResource } from '#data/use-resource.ts'
 import { Button } from '#parts/button.tsx'
-import { ConfirmDialog, FormDialog } from '#parts/dialog.tsx'
-import { CheckField, SelectField, TextField } from '#parts/field.tsx'
+import { ConfirmDialog } from '#parts/dialog.tsx'
 import { Badge, Empty, Skeleton, Trouble } from '#parts/notice.tsx'
 import { Page, Section } from '#parts/page.tsx'
 import { PagedList, usePaged } from '#parts/pager.tsx'
-import { Choice, Time } from '#parts/small.tsx'
+import { Time } from '#parts/small.tsx'
 import { RowTools, Table } from '#parts/table.tsx'
+import { ReadOnlyPolicy, usePolicyAccess } from './policy-access.tsx'
+import { RuleEnd } from './policy-rules.tsx'
+import { RuleDialog } from './rule-dialog.tsx'
 
 type Places = { inboxes: readonly Inbox[]; pods: readonly Pod[] }
-type Asked = { kind: 'add' } | { kind: 'remove'; rule: SenderRule } | null
+type Asked = { kind: 'add' } | { kind: 'change' | 'remove'; rule: SenderRule } | null
 
 const PLACES_MAX = 100
 
@@ -30,6 +34,7 @@ export function RulesPage() {
     ])
     return { inboxes: inboxes.data, pods: pods.data }
   })
+  const isReadOnly = usePolicyAccess() === 'read-only'
   const known = places.value ?? { inboxes: [], pods: [] }
   const close = () => setAsked(null)
   const done = (text: string) => {
@@ -42,11 +47,14 @@ export function RulesPage() {
       title="Sender rules"
       intro="Rules apply to mail that arrives after they were added. A rule for an inbox overrides a rule for its pod, which overrides a rule for all inboxes."
       actions={
-        <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'add' })}>
-          New rule
-        </Button>
+        !isReadOnly && (
+          <Button kind="primary" icon="plus" onClick={() => setAsked({ kind: 'add' })}>
+            New rule
+          </Button>
+        )
       }
     >
+      {isReadOnly && <ReadOnlyPolicy />}
       <FilterMode />
       <Section title="Rules">
         <div class="panel">
@@ -59,15 +67,33 @@ export function RulesPage() {
               </Empty>
             }
           >
-            <RuleTable
-              rules={list.items}
-              places={known}
-              remove={(rule) => setAsked({ kind: 'remove', rule })}
-            />
+            <RuleTable rules={list.items} places={known} ask={isReadOnly ? null : setAsked} />
           </PagedList>
         </div>
       </Section>
-      {asked?.kind === 'add' && <AddRule places={known} onClose={close} onDone={done} />}
+      {(asked?.kind === 'add' || asked?.kind === 'change') && (
+        <RuleDialog
+          direction="inbound"
+          rule={asked.kind === 'add' ? null : asked.rule}
+          places={placeOptions(known)}
+          onClose={close}
+          submit={async (fields, place) => {
+            const { podId, inboxId } =
+              asked.kind === 'change'
+                ? asked.rule
+                : {
+                    podId: place.startsWith('pod_') ? place : null,
+                    inboxId: place.startsWith('inb_') ? place : null,
+                  }
+            const rule = await client.senderRules.create({
+              ...fields,
+              ...(podId !== null && { podId }),
+              ...(inboxId !== null && { inboxId }),
+            })
+            done(`${rule.value} is ${rule.type === 'block' ? 'blocked' : 'allowed'}`)
+          }}
+        />
+      )}
       {asked?.kind === 'remove' && (
         <ConfirmDialog
           title="Remove this rule?"
@@ -88,59 +114,37 @@ export function RulesPage() {
   )
 }
 
-const modes = [
-  { value: 'none', text: 'Everyone except blocked senders' },
-  { value: 'allowlist', text: 'Allowed senders only' },
-] as const
-
 function FilterMode() {
   const account = useResource('own account', (signal) => client.account.get({ signal }))
   if (account.error) return <Trouble error={account.error} retry={account.reload} />
   if (account.value === undefined) return <Skeleton rows={1} label="Loading the filter mode" />
-  const { filterMode } = account.value
-  const change = async (mode: typeof filterMode) => {
-    try {
-      const changed = await client.account.update({ filterMode: mode })
-      account.replace(() => changed)
-      toast(
-        mode === 'none'
-          ? 'Mail is accepted from everyone'
-          : 'Mail is accepted from allowed senders only',
-      )
-    } catch (error) {
-      toastFailure(error)
-    }
-  }
   return (
-    <div class="panel panel-body stack">
-      <div class="row">
-        <h2>Accept mail from</h2>
-        <Choice
-          label="Accept mail from"
-          value={filterMode}
-          options={modes}
-          onValue={(mode) => {
-            if (mode !== filterMode) void change(mode)
-          }}
-        />
-      </div>
-      <p class="hint">
-        {filterMode === 'none'
-          ? 'All mail is delivered to the inboxes, except from senders that a rule blocks.'
-          : 'Only mail from senders that a rule allows is delivered; all other mail is quarantined.'}
-      </p>
-    </div>
+    <p>
+      {account.value.filterMode === 'none'
+        ? 'All mail is delivered to the inboxes, except from senders that a rule blocks.'
+        : 'Only mail from senders that a rule allows is delivered; all other mail is quarantined.'}{' '}
+      <a href={paths.policy}>Change this in the policy</a>
+    </p>
   )
+}
+
+function placeOptions({ inboxes, pods }: Places) {
+  return [
+    { value: '', text: 'All inboxes' },
+    ...pods.map((pod) => ({ value: pod.id, text: `Pod ${podName(pod)}` })),
+    ...inboxes.map(({ id, address }) => ({ value: id, text: address })),
+  ]
 }
 
 function RuleTable({
   rules,
   places,
-  remove,
+  ask,
 }: {
   rules: readonly SenderRule[]
   places: Places
-  remove: (rule: SenderRule) => void
+  /** Null if the person may not change rules. */
+  ask: ((asked: Asked) => void) | null
 }) {
   return (
     <Table columns={['Sender', 'Rule', 'Applies to', 'Created']} hasTools>
@@ -148,14 +152,16 @@ function RuleTable({
         <tr key={rule.id}>
           <td class="main-cell">
             {rule.value}
-            {!rule.value.includes('@') && <span class="sub">and its subdomains</span>}
+            {isDomain(rule) && <span class="sub">and its subdomains</span>}
+            {rule.note !== null && <span class="sub">{shownLine(rule.note)}</span>}
           </td>
           <td>
             {rule.type === 'block' ? (
               <Badge tone="bad">Block</Badge>
             ) : (
               <Badge tone="good">{rule.requireVerified ? 'Allow, verified' : 'Allow'}</Badge>
-            )}
+            )}{' '}
+            <RuleEnd expiresAt={rule.expiresAt} />
           </td>
           <td data-label="Applies to" class="muted text-cell">
             {placeOf(rule, places)}
@@ -164,12 +170,22 @@ function RuleTable({
             <Time at={rule.createdAt} />
           </td>
           <RowTools>
-            <Button
-              kind="quiet"
-              icon="trash"
-              label={`Remove the rule for ${rule.value}`}
-              onClick={() => remove(rule)}
-            />
+            {ask !== null && (
+              <>
+                <Button
+                  kind="quiet"
+                  icon="edit"
+                  label={`Change the rule for ${rule.value}`}
+                  onClick={() => ask({ kind: 'change', rule })}
+                />
+                <Button
+                  kind="quiet"
+                  icon="trash"
+                  label={`Remove the rule for ${rule.value}`}
+                  onClick={() => ask({ kind: 'remove', rule })}
+                />
+              </>
+            )}
           </RowTools>
         </tr>
       ))}
@@ -177,87 +193,13 @@ function RuleTable({
   )
 }
 
+function isDomain({ value }: SenderRule): boolean {
+  return !value.includes('@') && !value.startsWith('*.')
+}
+
 function placeOf({ inboxId, podId }: SenderRule, { inboxes, pods }: Places): string {
   if (inboxId !== null) return inboxes.find(({ id }) => id === inboxId)?.address ?? inboxId
   if (podId === null) return 'All inboxes'
   const pod = pods.find(({ id }) => id === podId)
   return `Pod ${pod === undefined ? podId : podName(pod)}`
-}
-
-function AddRule({
-  places,
-  onClose,
-  onDone,
-}: {
-  places: Places
-  onClose: () => void
-  onDone: (text: string) => void
-}) {
-  const [type, setType] = useState<SenderRule['type']>('block')
-  const [value, setValue] = useState('')
-  const [place, setPlace] = useState('')
-  const [isVerifiedOnly, setIsVerifiedOnly] = useState(true)
-  return (
-    <FormDialog
-      title="New sender rule"
-      action={type === 'block' ? 'Block' : 'Allow'}
-      onClose={onClose}
-      isDisabled={value.trim() === ''}
-      submit={async () => {
-        const rule = await client.senderRules.create({
-          type,
-          value: value.trim(),
-          ...(place.startsWith('pod_') && { podId: place }),
-          ...(place.startsWith('inb_') && { inboxId: place }),
-          ...(type === 'allow' && { requireVerified: isVerifiedOnly }),
-        })
-        onDone(`${rule.value} is ${type === 'block' ? 'blocked' : 'allowed'}`)
-      }}
-    >
-      {(fields) => (
-        <>
-          <Choice
-            label="Action"
-            value={type}
-            options={[
-              { value: 'block', text: 'Block' },
-              { value: 'allow', text: 'Allow' },
-            ]}
-            onValue={setType}
-          />
-          <TextField
-            label="Address or domain"
-            name="value"
-            value={value}
-            onValue={setValue}
-            error={fields.value}
-            hint="ann@example.com, or example.com with all its subdomains."
-            spellcheck={false}
-            autocomplete="off"
-            autofocus
-          />
-          <SelectField
-            label="Applies to"
-            name="place"
-            value={place}
-            onValue={setPlace}
-            options={[
-              { value: '', text: 'All inboxes' },
-              ...places.pods.map((pod) => ({ value: pod.id, text: `Pod ${podName(pod)}` })),
-              ...places.inboxes.map(({ id, address }) => ({ value: id, text: address })),
-            ]}
-          />
-          {type === 'allow' && (
-            <CheckField
-              label="Only if the sender is verified"
-              name="requireVerified"
-              hint="Otherwise anyone can bypass the rule with that address in the From header."
-              isChecked={isVerifiedOnly}
-              onChecked={setIsVerifiedOnly}
-            />
-          )}
-        </>
-      )}
-    </FormDialog>
-  )
 }

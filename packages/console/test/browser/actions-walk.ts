@@ -204,11 +204,18 @@ suite('changes made in the console', () => {
       .last()
       .click()
     await page.getByRole('cell', { name: /^spam\.example/ }).waitFor()
-    await page.getByRole('button', { name: 'Allowed senders only' }).click()
-    await page.getByText('all other mail is quarantined').waitFor()
-    assert.equal((await client.account.get()).filterMode, 'allowlist')
-    await page.getByRole('button', { name: 'Everyone except blocked senders' }).click()
     await page.getByText('except from senders that a rule blocks').waitFor()
+    await page.getByRole('link', { name: 'Change this in the policy' }).click()
+    await page
+      .getByRole('group', { name: 'Receive mail from' })
+      .getByRole('button', { name: 'Only allowed addresses' })
+      .click()
+    await page.getByRole('button', { name: 'Save policy' }).click()
+    await page.getByText('Policy saved').waitFor()
+    assert.equal((await client.account.get()).filterMode, 'allowlist')
+    await page.getByRole('link', { name: 'Sender rules', exact: true }).first().click()
+    await page.getByText('all other mail is quarantined').waitFor()
+    await client.account.update({ filterMode: 'none' })
     await world.deliver(
       inbox.address,
       plainMail({ subject: 'Unwanted', text: 'Hello.', from: 'win@spam.example' }),

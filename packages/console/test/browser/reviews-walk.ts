@@ -60,9 +60,12 @@ suite('reviews in the console', () => {
     await page.keyboard.press('a')
     assert.equal(await page.getByRole('dialog').count(), 0)
     await page.getByRole('link', { name: 'Policy' }).click()
-    await page.getByLabel('New recipient').selectOption('allow')
-    await page.getByRole('button', { name: 'Save policy' }).click()
     await page.getByText('Only an approver can change this policy').waitFor()
+    await page.getByRole('heading', { name: 'New recipient' }).waitFor()
+    await page.getByText('Ask a person', { exact: true }).first().waitFor()
+    assert.equal(await page.getByRole('group').count(), 0)
+    assert.equal(await page.getByRole('button', { name: /^(?:Choose|New rule|Save)/ }).count(), 0)
+    await examine(world, 'policy-read-only')
     await page.getByRole('link', { name: 'Approvers' }).click()
     await page.getByRole('button', { name: 'New approver' }).click()
     await page.getByLabel('Name').fill('Mallory')
@@ -98,17 +101,39 @@ suite('reviews in the console', () => {
     const allowedFindings = ['0', '1'].map((digit) => ({ kind: 'iban', sha256: digit.repeat(64) }))
     await approver.policy.replace({ outbound: { ...before, allowedFindings } })
     await world.open('/console/policy')
+    const choose = (guard: string, action: string | RegExp) =>
+      page.getByRole('group', { name: guard }).getByRole('button', { name: action }).click()
+    const save = async () => {
+      await page.getByRole('button', { name: 'Save policy' }).click()
+      await page.getByRole('region', { name: 'Unsaved changes' }).waitFor({ state: 'detached' })
+    }
+    const changes = page.getByRole('region', { name: 'Unsaved changes' })
     await page.getByRole('button', { name: 'No longer allow the iban 000000000000' }).click()
-    await page.getByText('000000000000…').waitFor({ state: 'detached' })
-    await page.getByLabel('Attached files').selectOption('reject')
-    await page.getByRole('button', { name: 'Save policy' }).click()
-    await page.getByText('Policy saved').waitFor()
+    await choose('Attached files', 'Refuse')
+    await changes.getByText('2 unsaved changes').waitFor()
+    await changes.getByText('Attached files: Allow → Refuse').waitFor()
     await page.getByRole('button', { name: 'New rule for recipients' }).click()
-    await page.getByLabel('Address or domain').fill('known.example')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Allow', exact: true }).first().click()
+    await dialog.getByLabel('Address or domain').fill('known.example')
+    await dialog.getByLabel('Ends on').fill('2001-02-03T04:05')
     await page.keyboard.press('Enter')
-    const rule = page.getByRole('listitem').filter({ hasText: 'known.example' })
-    await rule.getByText('set here').waitFor()
+    await dialog.getByText('The rule must end in the future.').waitFor()
+    await dialog.getByLabel('Ends on').fill('2036-02-03T04:05')
+    await dialog.getByLabel('Note').fill('Our partner')
+    await page.keyboard.press('Enter')
+    await changes.getByText('Rule added: allow the recipient known.example').waitFor()
     await examine(world, 'policy')
+    await save()
+    const rule = page.getByRole('listitem').filter({ hasText: 'Our partner' })
+    await rule.getByText('set here').waitFor()
+    await rule.getByText(/^until .*2036/).waitFor()
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: 'The whole account, by Ada' })
+      .getByText('Attached files: Allow → Refuse')
+      .waitFor()
+    await examine(world, 'policy-saved')
     // An inbox without held mail is not in the list of an approver.
     const quiet = await world.client.inboxes.create({ mailboxName: 'quiet' })
     const other = page.getByLabel('Another inbox')
@@ -125,10 +150,17 @@ suite('reviews in the console', () => {
     await page.getByRole('button', { name: 'Show its policy' }).click()
     await rule.getByText('from the account', { exact: true }).waitFor()
     assert.equal(await page.getByLabel('Policy of').inputValue(), inbox.id)
-    await page.getByText('Applies: reject, from the policy of the account.').waitFor()
-    await page.getByLabel('Attached files').selectOption('allow')
-    await page.getByRole('button', { name: 'Save policy' }).click()
-    await page.getByText('Applies: reject, from').waitFor({ state: 'detached' })
+    const files = page.getByRole('group', { name: 'Attached files' })
+    assert.equal(
+      await files.locator('[aria-pressed="true"]').textContent(),
+      'Same as the pod: Refuse',
+    )
+    await choose('Attached files', 'Allow')
+    await page.getByLabel('Policy of').selectOption('')
+    await dialog.getByText('have not been saved').waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    assert.equal(await page.getByLabel('Policy of').inputValue(), inbox.id)
+    await save()
     const { outbound } = (await approver.policy.get({ inboxId: inbox.id })).effective
     assert.deepEqual(outbound.allowedFindings, [
       { ...allowedFindings[1], note: null, from: 'account' },
@@ -137,6 +169,37 @@ suite('reviews in the console', () => {
       [outbound.guards.attachments, outbound.guards.newRecipients, outbound.rules[0]?.value],
       ['allow', 'hold', 'known.example'],
     )
+  })
+
+  test('a preset shows what it changes, and sets it when the policy is saved', async () => {
+    const { page } = world
+    const before = await approver.policy.get()
+    await world.open('/console/policy')
+    const preset = (title: string) =>
+      page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: title }) })
+    await preset('Ask me about strangers').getByText('In force').waitFor()
+    const nothing = preset('Nothing leaves')
+    const change = 'Rule removed: allow the recipient known.example'
+    await nothing.getByText(change).waitFor()
+    await nothing.getByRole('button').click()
+    await page.getByRole('region', { name: 'Unsaved changes' }).getByText(change).waitFor()
+    await examine(world, 'policy-preset')
+    assert.deepEqual(await approver.policy.get(), before)
+    await page.getByRole('button', { name: 'Save policy' }).click()
+    await nothing.getByText('In force').waitFor()
+    const check = await world.client.inboxes.checkSend(inbox.id, {
+      to: 'ann@known.example',
+      subject: 'Hello',
+      body: 'Hello.',
+    })
+    assert.equal(check.decision, 'reject')
+    const strict = preset('Only people who wrote first')
+    await strict.getByText('New recipient: Ask a person → Refuse').waitFor()
+    await strict.getByRole('button').click()
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await nothing.getByText('In force').waitFor()
+    const { inbound, outbound } = before
+    await approver.policy.replace({ inbound, outbound })
   })
 
   test('an approver makes another, whose token is shown once and works, and deletes it', async () => {
