@@ -93,27 +93,31 @@ export function PolicyForm({
       <Rules direction="inbound" {...edit} />
       <Rules direction="outbound" {...edit} />
       <AllowedValues {...edit} />
-      {failure !== null && <PolicyFailure error={failure} draft={draft} />}
-      {isDirty && (
-        <section class="panel policy-save" aria-label="Unsaved changes">
-          <div class="policy-save-words">
-            <strong>{plural(lines.length, 'unsaved change')}</strong>
-            <ChangeList lines={lines} />
-          </div>
-          <div class="form-actions">
-            <Button
-              onClick={() => {
-                setFailure(null)
-                setDraft(policy)
-              }}
-            >
-              Discard
-            </Button>
-            <ActionButton kind="primary" action={save}>
-              Save policy
-            </ActionButton>
-          </div>
-        </section>
+      {(isDirty || failure !== null) && (
+        <div class="policy-save">
+          {failure !== null && <PolicyFailure error={failure} draft={draft} />}
+          {isDirty && (
+            <section class="panel policy-unsaved" aria-label="Unsaved changes">
+              <div class="policy-unsaved-words">
+                <strong>{plural(lines.length, 'unsaved change')}</strong>
+                <ChangeList lines={lines} />
+              </div>
+              <div class="form-actions">
+                <Button
+                  onClick={() => {
+                    setFailure(null)
+                    setDraft(policy)
+                  }}
+                >
+                  Discard
+                </Button>
+                <ActionButton kind="primary" action={save}>
+                  Save policy
+                </ActionButton>
+              </div>
+            </section>
+          )}
+        </div>
       )}
     </>
   )
@@ -176,7 +180,7 @@ function Presets({ policy, draft, setDraft, isReadOnly }: EditProps) {
                   {!isReadOnly && changes.length > 0 && (
                     <Button
                       isPressed={isChosen}
-                      label={`Choose “${title}”`}
+                      label={`${isChosen ? 'Chosen, not saved' : 'Choose'}: ${title}`}
                       onClick={() => setDraft(apply(policy))}
                     >
                       {isChosen ? 'Chosen, not saved' : 'Choose'}

@@ -42,7 +42,6 @@ export const modeWords = {
 }
 export const actionWords = { allow: 'Allow', hold: 'Ask a person', reject: 'Refuse' }
 
-const INHERITED = 'same as the wider policy'
 const directionTitles = { inbound: 'Receive mail from', outbound: 'Send mail to' }
 
 export const presets = [
@@ -160,12 +159,13 @@ export function ruleKey({ type, value }: { type: string; value: string }): strin
 export function changeLines(direction: Direction, change: PolicyChange, width: Width): string[] {
   const { modeBefore, modeAfter, guardsBefore, guardsAfter, added, removed, changed } = change
   const people = direction === 'inbound' ? 'sender' : 'recipient'
-  const mode = (value: string) => modeWords[value as keyof typeof modeWords] ?? INHERITED
+  const inherited = `same as the ${widerWidth(width)}`
+  const mode = (value: string) => modeWords[value as keyof typeof modeWords] ?? inherited
   const setting = (value: Guards[keyof Guards]) => {
     if (typeof value === 'number') return String(value)
-    if (value === null) return width === 'account' ? 'no limit' : INHERITED
+    if (value === null) return width === 'account' ? 'no limit' : inherited
     if (value !== 'inherit') return actionWords[value]
-    return width === 'account' ? actionWords.allow : INHERITED
+    return width === 'account' ? actionWords.allow : inherited
   }
   const lines: string[] = []
   if (modeBefore !== modeAfter && modeBefore !== null && modeAfter !== null) {
