@@ -100,7 +100,7 @@ export function PolicyForm({
             <section class="panel policy-unsaved" aria-label="Unsaved changes">
               <div class="policy-unsaved-words">
                 <strong>{plural(lines.length, 'unsaved change')}</strong>
-                <ChangeList lines={lines} />
+                <ChangeList lines={lines} shown={UNSAVED_SHOWN} />
               </div>
               <div class="form-actions">
                 <Button
@@ -136,14 +136,22 @@ function queryOf({ scope: { podId, inboxId } }: Policy) {
   return podId === null ? {} : { podId }
 }
 
-const LINES_SHOWN = 4
+/** Few enough that the bar, which covers the page, stays small on a phone. */
+const UNSAVED_SHOWN = 4
+const LINES_SHOWN = 20
 
-export function ChangeList({ lines }: { lines: readonly string[] }) {
-  const rest = lines.length - LINES_SHOWN
+export function ChangeList({
+  lines,
+  shown = LINES_SHOWN,
+}: {
+  lines: readonly string[]
+  shown?: number
+}) {
+  const rest = lines.length - shown
   return (
     <ul class="change-list">
-      {lines.slice(0, LINES_SHOWN).map((line) => (
-        <li key={line}>{line}</li>
+      {lines.slice(0, shown).map((line, index) => (
+        <li key={index}>{line}</li>
       ))}
       {rest > 0 && <li>and {formatNumber(rest)} more</li>}
     </ul>
