@@ -116,7 +116,7 @@ export function Rules({
   )
 }
 
-export function RuleWords({ rule }: { rule: Omit<PolicyRule, 'id'> }) {
+function RuleWords({ rule }: { rule: Omit<PolicyRule, 'id'> }) {
   const { type, value, expiresAt, note } = rule
   return (
     <>
