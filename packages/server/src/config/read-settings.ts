@@ -207,11 +207,13 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-/** Settings of the command line and of MCP, which may be in the same environment. */
+/** What the command line, MCP and the examples of the docs have in the same environment. */
 const NAMES_OF_CLIENTS: ReadonlySet<string> = new Set([
   'MAILROOM_API_KEY',
+  'MAILROOM_APPROVER_TOKEN',
   'MAILROOM_BASE_URL',
   'MAILROOM_INBOX',
+  'MAILROOM_LEASE_TOKEN',
   'MAILROOM_MCP_INBOX',
   'MAILROOM_MCP_READ_ONLY',
 ])

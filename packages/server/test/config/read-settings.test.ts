@@ -326,8 +326,9 @@ test('an unknown name causes a warning with the most similar known one, without 
   ])
 })
 
-test('the names that the command line and MCP read cause no warning', () => {
-  const env = { MAILROOM_API_KEY: 'x', MAILROOM_BASE_URL: 'x', MAILROOM_MCP_INBOX: 'x' }
+test('the names that the command line, MCP and the docs use cause no warning', () => {
+  const names = ['API_KEY', 'APPROVER_TOKEN', 'BASE_URL', 'INBOX', 'LEASE_TOKEN', 'MCP_INBOX']
+  const env = Object.fromEntries(names.map((name) => [`MAILROOM_${name}`, 'x']))
   assert.deepEqual(readSettings({ ...env, MAILROOM_MCP_READ_ONLY: 'true' }).warnings, [])
 })
 

@@ -152,7 +152,7 @@ export function takeProcessLock(path: string): () => void {
     }
     if (asStorageError(error)?.kind !== 'busy') throw error
     throw new Error(
-      `Another process already serves this data directory (${path} is locked). Stop it first, or use PostgreSQL to run several processes.`,
+      `Another process already serves this data directory (${path} is locked). Stop it first, choose another folder with MAILROOM_DATA_DIR, or use PostgreSQL to run several processes.`,
       { cause: error },
     )
   }
