@@ -70,6 +70,11 @@ export class Transport {
     if (options.apiKey === undefined) {
       throw new Error('The API key is missing. Set the environment variable MAILROOM_API_KEY.')
     }
+    if (!options.baseUrl) {
+      throw new Error(
+        'baseUrl is missing. Give the URL of the service, such as http://127.0.0.1:8080.',
+      )
+    }
     this.options = options
     this.apiKey = options.apiKey
     this.baseUrl = options.baseUrl.replace(/\/+$/, '')

@@ -101,3 +101,10 @@ test('a client without a key says at once which environment variable is missing'
   const options = { baseUrl: 'http://a.example', apiKey: undefined }
   assert.throws(() => new Mailroom(options), { message: /Set .* MAILROOM_API_KEY\.$/ })
 })
+
+test('a client without the URL of the service is refused with a message that names baseUrl', () => {
+  assert.throws(
+    () => Reflect.construct(Mailroom, [{ apiKey: 'mr_key' }]),
+    /^Error: baseUrl is missing/,
+  )
+})
