@@ -114,7 +114,11 @@ test('policy show prints what applies and where it comes from, and reviews show 
     headers: { 'X-Case': '7\u{e0041}' },
     attachments: [{ filename: 'a.txt', contentType: 'text/plain', data: Buffer.from('abc') }],
   })
-  const review = await world.good('reviews', 'show', hold?.id ?? '')
+  const { stdout: review, stderr } = await world.run(['reviews', 'show', hold?.id ?? ''])
+  assert.match(
+    stderr,
+    new RegExp(`^To approve: mailroom reviews approve ${hold?.id} ${hold?.digest}$`, 'm'),
+  )
   assert.match(review, /^reason\tnewRecipients: carl@far\.example has never/m)
   assert.match(review, /^header\tX-Case: 7\[U\+E0041\]$/m)
   assert.match(review, /^attachment\ta\.txt \(text\/plain, SHA-256 ba7816bf[0-9a-f]+\)$/m)

@@ -64,7 +64,7 @@ export const PYTHON = ['python3', '/usr/bin/python3'].find((python) =>
 /** Complaints that a page announces: the name of an inbox is taken when the page is read again. */
 const ANNOUNCED = /address_taken|already in use|in use or reserved|Choose another mailboxName/
 /** What commands report on standard error when they succeed. */
-const REPORTED = /^(?:Idempotency-Key: .*|The thread: .*| {2}Request req_\w+)?$/
+const REPORTED = /^(?:Idempotency-Key: .*|The thread: .*|To approve: .*| {2}Request req_\w+)?$/
 
 export type Program = {
   until(pattern: RegExp): Promise<RegExpExecArray>

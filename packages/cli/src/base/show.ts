@@ -465,6 +465,10 @@ function showReview(output: Output, review: Fields): void {
   if (bodyHtml !== '') writeBody(output, 'The source of the HTML', bodyHtml)
   const threadId = recordOf(thread).threadId
   output.note(`The thread: mailroom threads get ${plainLine(String(threadId))}`)
+  if (review.status === 'pending') {
+    const { id, digest } = review
+    output.note(`To approve: mailroom reviews approve ${plainLine(`${id} ${digest}`)}`)
+  }
 }
 
 function writeBody(output: Output, title: string, body: unknown): void {
