@@ -131,7 +131,7 @@ export function isLocal(baseUrl: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname) || hostname.endsWith('.localhost')
 }
 
-/** Resources with an id in the API and another name for people. */
+/** Resources that the API knows by id and people by another name. */
 export type Named = 'inbox' | 'domain'
 
 /** Finds the id of a resource by its name. Text in the form of an id is returned unchanged. */

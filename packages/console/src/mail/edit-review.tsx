@@ -1,4 +1,4 @@
-// The form with which an approver edits a held message.
+// The form for editing a held message.
 
 import { shownLine } from '@mailroom/mail/unseen.ts'
 import type { WholeReview } from '@mailroom/sdk'

@@ -1,4 +1,4 @@
-// The inboxes in the sidebar, with their unread threads, and the lists of the open one.
+// The inboxes in the sidebar, with their unread threads, and the lists of the open inbox.
 
 import type { Inbox } from '@mailroom/sdk'
 import type { ComponentChildren } from 'preact'

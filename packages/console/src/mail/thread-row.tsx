@@ -151,7 +151,7 @@ function marksOf({ assignee, snoozedUntil, claim, trashedAt }: Thread): Mark[] {
   return marks
 }
 
-/** The recipients if the newest message was sent, otherwise the newest participants. */
+/** Shows the recipients if the newest message was sent, otherwise the newest participants. */
 function whoIsIn({ participants, lastMessage }: Thread): string {
   const { direction, to } = lastMessage
   const isSent = direction === 'outbound'

@@ -43,7 +43,7 @@ const review: Review = {
   isMessageDeleted: false,
 }
 
-/** The digest of the review once its body is edited. */
+/** The digest of the review after its body was edited. */
 const EDITED = 'v2:23fe0beb1e7a4ab35bcaeb6cd62838c158017f51a0fd96bf93d083b47567e0d4'
 const EDITED_BODY = 'Here is our offer, without the discount.'
 
