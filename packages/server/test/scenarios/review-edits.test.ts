@@ -258,6 +258,28 @@ onEachEngine('an approver who edits held mail', (engine) => {
     }
   })
 
+  test('leaves an attached calendar a file, and that of an invitation a version of the body', async () => {
+    const contentType = 'text/calendar; charset=utf-8; method=REQUEST; component=VEVENT'
+    const attachments = [
+      { filename: 'a.txt', contentType: 'text/plain', data: Buffer.from('a') },
+      { filename: 'b.ics', contentType, data: Buffer.from('BEGIN:VCALENDAR') },
+    ]
+    const invite = { start: '2026-12-24', end: '2026-12-27' }
+    for (const fields of [{ attachments }, { attachments, invite }]) {
+      const { asApprover, client, review, sent } = await held(fields)
+      const before = await asApprover.reviews.get(review.id)
+      const structure = async () => {
+        const raw = Buffer.from((await client.messages.raw(sent.messageId)).content).toString()
+        return raw.match(/^Content-(?:Type|Disposition): [^;\r]*/gm)
+      }
+      const parts = await structure()
+      const { digest } = review
+      const edited = await asApprover.reviews.edit(review.id, { digest, subject: 'Edited' })
+      assert.deepEqual(edited.content.attachments, before.content.attachments)
+      assert.deepEqual(await structure(), parts)
+    }
+  })
+
   test('keeps whole characters of long bodies in former versions', async () => {
     // An odd number of characters before the pairs, so that the limit splits one.
     const bodyHtml = `<p>${'😀'.repeat(140_000)}`

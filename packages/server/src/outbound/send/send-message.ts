@@ -295,11 +295,8 @@ async function acceptSend(
   const hold = isHeld ? holdOf(deps, input, { accepting, attachments }) : null
   const decision = isHeld ? 'hold' : 'allow'
   const judged = { inbox, recipients, messageId, decision, reasons, nowMs: made.nowMs } as const
-  const isReply = attempt.replied !== null
-  const { hasUnsubscribe, isAutomatic, headers } = input
-  const forwardedThreadId = input.forwarded?.threadId ?? null
-  const traits = { isReply, hasUnsubscribe, isAutomatic, forwardedThreadId }
-  const envelope = { recipients, needsSmtpUtf8, headers: [...headers], attachments, ...traits }
+  const traits = traitsOf(input, { composition, isReply: attempt.replied !== null })
+  const envelope = { recipients, needsSmtpUtf8, attachments, ...traits }
   const outcome = await withRawBytes(deps, raw, {
     write: (row) =>
       attempt.accept({
@@ -375,6 +372,20 @@ function isCostly({ body, bodyHtml, threadId, attachments, forwarded }: SendMess
   const length = body.length + (bodyHtml?.length ?? 0)
   const hasQuote = threadId !== null || forwarded !== undefined
   return attachments.length > 0 || hasQuote || length > INLINE_HTML_LENGTH_MAX
+}
+
+function traitsOf(
+  { hasUnsubscribe, isAutomatic, headers, forwarded }: SendMessage,
+  { composition, isReply }: { composition: Composition; isReply: boolean },
+) {
+  return {
+    isReply,
+    hasUnsubscribe,
+    isAutomatic,
+    headers: [...headers],
+    hasCalendar: composition.outgoing.attachments.some((file) => file.isAlternative),
+    forwardedThreadId: forwarded?.threadId ?? null,
+  }
 }
 
 async function findCheck(

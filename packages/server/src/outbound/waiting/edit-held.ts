@@ -201,7 +201,10 @@ async function filesOf(
   if (reviewed.length === 0) return []
   const files = await readFiles(deps, await readRawBytes(deps, message.rawId), reviewed)
   if (files === null) throw unreadFiles()
-  const calendar = reviewed.findIndex(({ contentType }) => CALENDAR.test(contentType))
+  const { hasCalendar = true } = envelope
+  const calendar = hasCalendar
+    ? reviewed.findIndex(({ contentType }) => CALENDAR.test(contentType))
+    : -1
   const paired = reviewed.map(({ filename, contentType, contentId, sha256 }, index) => {
     // Each file is taken once, because two may have the same content.
     const at = files.findIndex((one) => one.sha256 === sha256)

@@ -47,6 +47,11 @@ export type WaitingEnvelope = {
   isReply: boolean
   hasUnsubscribe: boolean
   isAutomatic: boolean
+  /**
+   * Whether the first calendar is another version of the body. Absent in sends that were accepted by
+   * earlier versions.
+   */
+  hasCalendar?: boolean
   /** Absent in sends that were accepted by earlier versions. */
   forwardedThreadId?: string | null
 }
