@@ -7,6 +7,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import type { Inbox } from '@mailroom/sdk'
+import { runSql } from '@mailroom/server/test/peers/sql.ts'
 import { until } from '@mailroom/server/test/scenarios/outcomes.ts'
 import type { Page } from 'playwright-core'
 import {
@@ -205,7 +206,29 @@ suite('changes made in the console', () => {
       .click()
     await page.getByRole('cell', { name: /^spam\.example/ }).waitFor()
     await page.getByText('except from senders that a rule blocks').waitFor()
+    const end = (ms: string) =>
+      runSql(
+        world.service,
+        `update sender_rules set expires_at = ${ms} where value = 'spam.example'`,
+      )
+    await end('1000')
     await page.getByRole('link', { name: 'Change this in the policy' }).click()
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: 'spam.example' })
+      .getByText(/^expired on/)
+      .waitFor()
+    await end('null')
+    await page.getByText('“Ask a person” needs an approver').waitFor()
+    await page
+      .getByRole('group', { name: 'New recipient' })
+      .getByRole('button', { name: 'Ask a person' })
+      .click()
+    await page.getByRole('link', { name: 'create one first' }).waitFor()
+    await page.getByRole('button', { name: 'Save policy' }).click()
+    await page.getByText('There is no approver for held mail').waitFor()
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await page.reload()
     await page
       .getByRole('group', { name: 'Receive mail from' })
       .getByRole('button', { name: 'Only allowed addresses' })
