@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { editDistance, findNearest } from '@mailroom/server/config/nearest.ts'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, type Help } from 'commander'
 import type { Called } from '#base/describe-error.ts'
 import { exitCodes, Failure } from '#base/failure.ts'
 import { endWithReader } from '#base/output.ts'
@@ -15,6 +15,7 @@ import {
   serviceOptions,
 } from '#commands/add-operation-command.ts'
 import { addMailCommands } from '#commands/mail.ts'
+import { OwnHelp } from '#commands/own-help.ts'
 import { addRepositoryCommands } from '#commands/repository.ts'
 
 /** Parses `argv` and runs the command; sets the exit code. */
@@ -65,6 +66,9 @@ export function describeProgram(): Command {
     .helpOption('-h, --help', 'Show help for a command.')
     .helpCommand('help [command]', 'Show help for a command.')
     .showHelpAfterError('(see --help)')
+    .configureOutput({
+      outputError: (text, write) => write(text.replace(/^error:/, 'mailroom:')),
+    })
     .exitOverride()
   program.addHelpText('after', exitCodesHelp())
   program.commandsGroup('Your mail:')
@@ -106,6 +110,10 @@ function takeEverywhere(command: Command): void {
 class Program extends Command {
   override createCommand(name?: string): Command {
     return new Program(name)
+  }
+
+  override createHelp(): Help {
+    return Object.assign(new OwnHelp(), this.configureHelp())
   }
 
   /** Replaces the suggestions of the library, which often have little in common with the name. */

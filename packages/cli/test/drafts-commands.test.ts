@@ -59,6 +59,40 @@ test('a draft is written, shown, changed with its ETag, gets and loses files, an
   assert.equal((await world.run(['drafts', 'get', made.id])).code, 4)
 })
 
+test('a draft is written with the options of send, and with their former names', async () => {
+  const file = join(world.home, 'report.txt')
+  await writeFile(file, 'A report.')
+  const content = ['--text', 'Ready.', '--html', '<b>Ready.</b>', '--header', 'X-Ticket: 7: seven']
+  const to = ['--to', '"Doe, Ann" <ann@far.example>, bob@far.example', '--to', 'eve@far.example']
+  const before = Date.now()
+  const { id } = await world.json<Draft>(
+    ...['drafts', 'create', '--attach', file, '--send-at', '2h', ...to, ...content],
+  )
+  const draft = await world.client.drafts.get(id)
+  assert.deepEqual(draft.to, ['"Doe, Ann" <ann@far.example>', 'bob@far.example', 'eve@far.example'])
+  assert.deepEqual([draft.body, draft.bodyHtml], ['Ready.', '<b>Ready.</b>'])
+  assert.deepEqual(draft.headers, { 'X-Ticket': '7: seven' })
+  assert.deepEqual(
+    draft.attachments.map(({ filename, size }) => [filename, size]),
+    [['report.txt', 9]],
+  )
+  const sendAtMs = Date.parse(draft.sendAt ?? '')
+  assert.ok(sendAtMs >= before + 7_200_000 && sendAtMs <= Date.now() + 7_200_000)
+
+  const former = await world.run(['drafts', 'update', id, '--body', 'Later.', '--no-is-automatic'])
+  assert.equal(former.code, 0, former.stderr)
+  assert.match(former.stderr, /^--body is now --text\.\n--is-automatic is now --automatic\.$/m)
+  assert.equal((await world.client.drafts.get(id)).body, 'Later.')
+  const attachment = JSON.stringify({ filename: 'a', contentType: 'text/plain', data: 'QQ==' })
+  const json = ['--headers', '{"X-Ticket":"8"}', '--attachments', attachment]
+  const made = await world.json<Draft>('drafts', 'create', ...json)
+  assert.deepEqual(made.headers, { 'X-Ticket': '8' })
+  assert.deepEqual(
+    made.attachments.map(({ filename }) => filename),
+    ['a'],
+  )
+})
+
 test('a draft is deleted once somebody says so', async () => {
   const { id } = await world.json<Draft>('drafts', 'create', '--subject', 'Never')
   const unasked = await world.run(['drafts', 'delete', id])

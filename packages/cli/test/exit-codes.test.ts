@@ -39,7 +39,10 @@ test('wrong usage ends with 2 and names the help to read', async () => {
 test('an unknown command lists the existing ones, or suggests the most similar one', async () => {
   const bogus = await world.run(['bogus'])
   assert.equal(bogus.code, 2)
-  assert.match(bogus.stderr, /unknown command 'bogus'\nCommands: inbox, use, send, .*admin/)
+  assert.match(
+    bogus.stderr,
+    /^mailroom: unknown command 'bogus'\nCommands: inbox, use, send, .*admin/,
+  )
   assert.doesNotMatch(bogus.stderr, /Did you mean/)
   const near = await world.run(['lgoout'])
   assert.match(near.stderr, /unknown command 'lgoout'\n\(Did you mean logout\?\)/)

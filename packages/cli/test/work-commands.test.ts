@@ -31,9 +31,9 @@ test('labels of threads and messages are added and removed, and lists are filter
   const found = await world.json<Page<Thread>>(
     'threads',
     'list',
-    '--labels',
+    '--label',
     'vip',
-    '--labels',
+    '--label',
     'urgent',
   )
   assert.deepEqual(
@@ -69,7 +69,7 @@ test('a thread is assigned, put off for a time or until one, and both end', asyn
   assert.equal((await threadOf(threadId)).snoozedUntil, null)
   const wrong = await world.run(['threads', 'snooze', threadId, 'soon'])
   assert.equal(wrong.code, 2)
-  assert.match(wrong.stderr, /"soon" is not a duration/)
+  assert.match(wrong.stderr, /"soon" is neither a time nor a duration/)
 })
 
 test('later commands in a thread use the claim of an earlier one, until its release', async () => {
@@ -107,7 +107,7 @@ test('the file of a claim is removed when its lease has expired', async () => {
 
 test('a claimed thread is changed only with its token, from the option or the environment', async () => {
   const { threadId } = await receive('Claimed')
-  const owner = ['--owner', 'worker 7', '--lease-seconds', '60']
+  const owner = ['--owner', 'worker 7', '--lease', '60s']
   const claim = await world.json<Claim>('threads', 'claim', threadId, ...owner)
   assert.deepEqual([claim.owner, claim.threadId], ['worker 7', threadId])
   // As on the machine of another worker.
@@ -132,7 +132,7 @@ test('a claimed thread is changed only with its token, from the option or the en
     const { code, stderr } = await world.run(args, { env })
     assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
   }
-  const renewed = await world.run(['threads', 'renew', threadId, '--lease-seconds', '600'], { env })
+  const renewed = await world.run(['threads', 'renew', threadId, '--lease', '10m'], { env })
   assert.equal(renewed.code, 0, renewed.stderr)
   assert.equal((await world.run(['threads', 'release', threadId])).code, 5)
   const released = await world.run(['threads', 'release', threadId], { env })
@@ -146,17 +146,17 @@ test('the oldest unread threads of an inbox are claimed', async () => {
   const first = await receive('First', own)
   const ids = [first.threadId, (await receive('Second', own)).threadId]
   await receive('Third', own)
-  const claim = ['inbox', 'claim', '--inbox', own.address, '--owner', 'worker']
+  const claim = ['inbox', 'claim', '--inbox', own.address]
   const { data } = await world.json<{ data: ClaimedThread[] }>(
-    ...[...claim, '--lease-seconds', '60', '--max', '2'],
+    ...[...claim, '--owner', 'worker', '--lease', '5m', '--max', '2'],
   )
   assert.deepEqual(
     data.map(({ threadId }) => threadId),
     ids,
   )
-  const row = await world.good(...claim, '--lease-seconds', '60')
+  const row = await world.good(...claim)
   assert.match(row, /^thr_\S+\t1\t\S+\tmrl_\S+\tThird\n$/)
-  const none = await world.run([...claim, '--lease-seconds', '60'])
+  const none = await world.run(claim)
   assert.deepEqual([none.code, none.stdout], [0, ''])
   assert.equal(none.stderr, 'No unread thread is free to claim.\n')
 })

@@ -1,15 +1,15 @@
-// Attachments as files: saved from a message, or read for sending. The name of a received
+// Attachments as files. The name of a received
 // attachment is untrusted, so it never leads outside its folder and never overwrites a file.
 
 import { randomUUID } from 'node:crypto'
 import { rename, stat, writeFile } from 'node:fs/promises'
-import { basename, extname, join } from 'node:path'
+import { basename, join } from 'node:path'
 import { replaceUnseen } from '@mailroom/mail/unseen.ts'
 import { type Mailroom, MailroomError } from '@mailroom/sdk'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
 import { plainBlock, plainLine } from '#base/plain-text.ts'
-import { readPathOrInput } from '#base/read-input.ts'
+import { readAttachments } from '#base/read-attachments.ts'
 import { openSession } from '#base/session.ts'
 import { showItem } from '#base/show.ts'
 import type { CommonOptions } from './run-operation.ts'
@@ -120,47 +120,6 @@ async function writeFileAt(path: string, content: Uint8Array, isForced: boolean)
     }
     throw new Failure('failed', `${plainLine(path)} cannot be written: ${message}.`)
   }
-}
-
-const TYPES: Readonly<Record<string, string>> = {
-  '.csv': 'text/csv',
-  '.doc': 'application/msword',
-  '.docx': 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
-  '.eml': 'message/rfc822',
-  '.gif': 'image/gif',
-  '.gz': 'application/gzip',
-  '.htm': 'text/html',
-  '.html': 'text/html',
-  '.ics': 'text/calendar',
-  '.jpeg': 'image/jpeg',
-  '.jpg': 'image/jpeg',
-  '.json': 'application/json',
-  '.log': 'text/plain',
-  '.md': 'text/markdown',
-  '.mp3': 'audio/mpeg',
-  '.mp4': 'video/mp4',
-  '.odt': 'application/vnd.oasis.opendocument.text',
-  '.pdf': 'application/pdf',
-  '.png': 'image/png',
-  '.pptx': 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
-  '.svg': 'image/svg+xml',
-  '.tar': 'application/x-tar',
-  '.txt': 'text/plain',
-  '.webp': 'image/webp',
-  '.xls': 'application/vnd.ms-excel',
-  '.xlsx': 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
-  '.xml': 'application/xml',
-  '.zip': 'application/zip',
-}
-
-export function readAttachments(paths: readonly string[]) {
-  return Promise.all(
-    paths.map(async (path) => ({
-      filename: basename(path),
-      contentType: TYPES[extname(path).toLowerCase()] ?? 'application/octet-stream',
-      data: await readPathOrInput(path),
-    })),
-  )
 }
 
 export async function attachToDraft(

@@ -4,7 +4,7 @@ import type { BodyOf } from '@mailroom/contract/operations.ts'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
 import { plainBlock } from '#base/plain-text.ts'
-import { readDurationMs } from '#base/read-input.ts'
+import { readTime } from '#base/read-input.ts'
 import { openSession, type Session } from '#base/session.ts'
 import { showItem, showMessage, showMessages } from '#base/show.ts'
 import { type CommonOptions, writeContent } from './run-operation.ts'
@@ -69,8 +69,7 @@ export async function snoozeThread(
   until: string | null,
   options: CommonOptions,
 ): Promise<void> {
-  const isTime = until === null || /^\d{4}-/.test(until)
-  const snoozedUntil = isTime ? until : new Date(Date.now() + readDurationMs(until)).toISOString()
+  const snoozedUntil = until === null ? null : readTime(until, { isPast: false })
   await updateThread(id, { snoozedUntil }, options)
 }
 

@@ -2,14 +2,23 @@
 
 import { type ClientOperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { MailroomConnectionError } from '@mailroom/sdk'
+import { withEncodedData } from '@mailroom/sdk/sending.ts'
 import type { Answer, Call } from '@mailroom/sdk/transport.ts'
 import { Failure } from '#base/failure.ts'
 import { type Output, openOutput } from '#base/output.ts'
 import { plainBlock, plainLine } from '#base/plain-text.ts'
-import { readAnswer } from '#base/read-input.ts'
+import { readAttachments } from '#base/read-attachments.ts'
+import { readAnswer, readPathOrInput } from '#base/read-input.ts'
 import { findId, findInbox, openSession, type Session } from '#base/session.ts'
 import { show } from '#base/show.ts'
-import { arrange, type Field, isSeveral, readValue } from '#commands/fields.ts'
+import {
+  arrange,
+  attributeOf,
+  type Field,
+  isSeveral,
+  readHeaders,
+  readValue,
+} from '#commands/fields.ts'
 import type { OperationCommand } from '#commands/resources.ts'
 import { chooseKey, noteKey } from './idempotency-key.ts'
 
@@ -77,10 +86,13 @@ async function makeCall(
     places[field.place][field.name] = await readGiven(session, field, given)
   }
   for (const [at, { field }] of fields.arguments.entries()) await put(field, texts[at])
-  for (const field of fields.options) await put(field, options[attributeOf(field)])
+  for (const field of fields.options) await put(field, options[attributeOf(field.flag)])
   if (fields.ofInbox !== null) {
     const given = typeof options.inbox === 'string' ? options.inbox : undefined
     places.path[fields.ofInbox.name] = await findInbox(session, given)
+  }
+  if (typeof options.file === 'string') {
+    places.body.body = (await readPathOrInput(options.file)).toString('utf8')
   }
   const operation = operationOf(spec.operation)
   if (CHANGES.has(operation.method) && Object.keys(places.body).length === 0) {
@@ -90,7 +102,7 @@ async function makeCall(
   return {
     id: spec.operation,
     path: places.path as Record<string, string>,
-    query: { ...spec.defaults, ...places.query },
+    query: places.query,
     ...(operation.body === undefined ? {} : { body: places.body }),
   }
 }
@@ -113,14 +125,11 @@ function withHeaders(call: Call, { ifMatch }: GivenOptions, key: string | null):
   }
 }
 
-/** The option's name in commander. */
-function attributeOf({ flag }: Field): string {
-  return flag.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
-}
-
 async function readGiven(session: Session, field: Field, given: unknown): Promise<unknown> {
   if (typeof given === 'boolean') return given
   const texts = [given].flat().map(String)
+  if (field.form === 'headers') return readHeaders(texts)
+  if (field.form === 'files') return readFiles(field, texts)
   const read = async (text: string) => {
     const value = readValue(field, text)
     return field.named !== null && typeof value === 'string'
@@ -130,7 +139,16 @@ async function readGiven(session: Session, field: Field, given: unknown): Promis
   if (!isSeveral(field)) return read(texts[0] ?? '')
   const values: unknown[] = []
   for (const text of texts) values.push(await read(text))
+  if (field.form === 'pairs') return values.includes(null) ? null : Object.assign({}, ...values)
   return field.isList ? values : values.join(',')
+}
+
+/** Reads files as attachments; JSON is accepted too, as the former option was. */
+async function readFiles(field: Field, texts: readonly string[]): Promise<unknown[]> {
+  const isJson = (text: string) => text.startsWith('{')
+  const files = await readAttachments(texts.filter((text) => !isJson(text)))
+  const given = texts.filter(isJson).map((text) => readValue(field, text))
+  return [...given, ...files.map(withEncodedData)]
 }
 
 type ShowOptions = { isJson: boolean; last: string }

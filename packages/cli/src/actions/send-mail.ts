@@ -6,10 +6,11 @@ import { replyTo, withEncodedFiles } from '@mailroom/sdk/sending.ts'
 import type { Call } from '@mailroom/sdk/transport.ts'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
-import { readPathOrInput } from '#base/read-input.ts'
+import { readAttachments } from '#base/read-attachments.ts'
+import { readPathOrInput, readTime } from '#base/read-input.ts'
 import { findInbox, openSession, type Session } from '#base/session.ts'
 import { show, showItem } from '#base/show.ts'
-import { readAttachments } from './attachments.ts'
+import { readHeaders } from '#commands/fields.ts'
 import { chooseKey, noteKey } from './idempotency-key.ts'
 import type { CommonOptions } from './run-operation.ts'
 
@@ -29,7 +30,7 @@ type ContentOptions = OnceOptions &
     readonly replyTo?: string
     readonly header?: readonly string[]
     readonly sendAt?: string
-    readonly isAutomatic?: boolean
+    readonly automatic?: boolean
     readonly invite?: MessageToSend['invite']
     readonly check?: true
   }
@@ -53,7 +54,7 @@ export type ForwardOptions = OnceOptions &
     readonly cc?: string[]
     readonly bcc?: string[]
     readonly attachments: boolean
-    readonly isAutomatic?: boolean
+    readonly automatic?: boolean
   }
 
 export async function sendMail(options: SendingOptions): Promise<void> {
@@ -85,7 +86,7 @@ export async function forwardMail(messageId: string, options: ForwardOptions): P
   if (bodyHtml !== undefined) {
     throw new Failure('usage', 'The text is given twice.', 'Give --text or --html.')
   }
-  const { to, cc, bcc, isAutomatic, attachments: includeAttachments } = options
+  const { to, cc, bcc, automatic: isAutomatic, attachments: includeAttachments } = options
   const forward = { to, cc, bcc, body, includeAttachments, isAutomatic }
   const call = { id: 'messages.forward', path: { id: messageId }, body: forward } as const
   await sendOnce(session, call, options)
@@ -168,7 +169,7 @@ async function sendOnce(
 type Content = Omit<MessageToSend, 'to' | 'subject' | 'threadId'>
 
 async function readContent(options: ContentOptions): Promise<Content> {
-  const { attach = [], cc, bcc, replyTo: wanted, header, sendAt, isAutomatic, invite } = options
+  const { attach = [], cc, bcc, replyTo: wanted, header, sendAt, automatic, invite } = options
   const { body, bodyHtml } = await readText(options)
   if (body === undefined) {
     const fix = 'Give --text, --html, or --file with a path or "-" for standard input.'
@@ -182,23 +183,11 @@ async function readContent(options: ContentOptions): Promise<Content> {
     bcc,
     replyTo: wanted,
     ...(header === undefined ? {} : { headers: readHeaders(header) }),
-    sendAt,
-    isAutomatic,
+    sendAt: sendAt === undefined ? undefined : readTime(sendAt, { isPast: false }),
+    isAutomatic: automatic,
     invite,
     ...(attachments.length > 0 && { attachments }),
   }
-}
-
-function readHeaders(lines: readonly string[]): Record<string, string> {
-  const fields = lines.map((line) => {
-    const [, name, value] = /^([^:\s]+):\s*(.*)$/s.exec(line) ?? []
-    if (name !== undefined && value !== undefined) return [name, value] as const
-    throw new Failure('usage', `${JSON.stringify(line)} is not "Name: value".`, null)
-  })
-  if (new Set(fields.map(([name]) => name)).size < fields.length) {
-    throw new Failure('usage', 'A header field is given twice.', null)
-  }
-  return Object.fromEntries(fields)
 }
 
 async function readText({ text, html, file }: TextOptions) {

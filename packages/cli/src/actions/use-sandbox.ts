@@ -3,10 +3,10 @@
 import type { CapturedMessage, ReceivedMail } from '@mailroom/sdk'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
+import { readAttachments } from '#base/read-attachments.ts'
 import { readPathOrInput } from '#base/read-input.ts'
 import { openSession } from '#base/session.ts'
 import { show, showMessage } from '#base/show.ts'
-import { readAttachments } from './attachments.ts'
 import type { CommonOptions } from './run-operation.ts'
 
 export type InjectOptions = CommonOptions & {

@@ -5,7 +5,7 @@ import type { Mailroom, Message } from '@mailroom/sdk'
 import { Failure } from '#base/failure.ts'
 import { openOutput } from '#base/output.ts'
 import { plainLine } from '#base/plain-text.ts'
-import { readDurationMs } from '#base/read-input.ts'
+import { readDurationMs, readTime } from '#base/read-input.ts'
 import { findInbox, openSession } from '#base/session.ts'
 import { showMessage } from '#base/show.ts'
 import type { CommonOptions } from './run-operation.ts'
@@ -24,13 +24,14 @@ export type WaitOptions = CommonOptions & {
 
 export async function waitForMail(options: WaitOptions): Promise<void> {
   const timeoutMs = readDurationMs(options.timeout)
-  const sinceMs = options.since === undefined ? null : readDurationMs(options.since)
+  const { since } = options
+  const sinceAtMs = since === undefined ? null : Date.parse(readTime(since, { isPast: true }))
   const output = openOutput({ isColored: options.color })
   const session = await openSession(options)
   const { client } = session
   const inboxId = await findInbox(session, options.inbox)
   output.progress('Waiting for mail …')
-  const wanted = { ...options, timeoutMs, sinceMs, inboxId }
+  const wanted = { ...options, timeoutMs, sinceAtMs, inboxId }
   for await (const message of messagesOf(client, wanted)) {
     const code = bestCode(message)
     if (options.code && code === null) continue
@@ -47,15 +48,14 @@ export async function waitForMail(options: WaitOptions): Promise<void> {
 type Wanted = Omit<WaitOptions, 'timeout' | 'since'> & {
   readonly inboxId: string
   readonly timeoutMs: number
-  readonly sinceMs: number | null
+  readonly sinceAtMs: number | null
 }
 
 async function* messagesOf(client: Mailroom, wanted: Wanted): AsyncGenerator<Message> {
   const endMs = performance.now() + wanted.timeoutMs
-  const { from, subject, thread: threadId, category, inboxId, sinceMs } = wanted
+  const { from, subject, thread: threadId, category, inboxId, sinceAtMs } = wanted
   let { after } = wanted
-  if (sinceMs !== null) {
-    const sinceAtMs = Date.now() - sinceMs
+  if (sinceAtMs !== null) {
     let earlier = await readEarlier(client, inboxId, sinceAtMs)
     while (earlier.length === 0 && performance.now() < endMs) {
       // An empty inbox has no message to wait after, so its list is read again.

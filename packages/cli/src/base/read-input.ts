@@ -68,17 +68,38 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   h: 3_600_000,
   d: 86_400_000,
 }
-const LONGEST_MS = 30 * 86_400_000
+const DAY_MS = 86_400_000
+const LONGEST_WAIT_MS = 30 * DAY_MS
+const LONGEST_MS = 36_500 * DAY_MS
 
-export function readDurationMs(text: string): number {
+/** A number without a unit is a number of seconds. */
+export function readDurationMs(text: string, longestMs = LONGEST_WAIT_MS): number {
+  const ms = durationMsOf(text)
+  if (ms !== null && ms <= longestMs) return ms
+  const fix = `Write it as 90s, 5m, 2h or 1d, up to ${longestMs / DAY_MS} days.`
+  throw new Failure('usage', `${JSON.stringify(text)} is not a duration.`, fix)
+}
+
+export function readDays(text: string): number {
+  return readDurationMs(text, LONGEST_MS) / DAY_MS
+}
+
+function durationMsOf(text: string): number | null {
   const match = /^(\d{1,9})(ms|s|m|h|d)?$/.exec(text.trim())
   const ms = Number(match?.[1]) * (UNIT_MS[match?.[2] ?? 's'] ?? 0)
-  if (match === null || ms <= 0 || ms > LONGEST_MS) {
+  return match !== null && ms > 0 && ms <= LONGEST_MS ? ms : null
+}
+
+/** Reads a time, or a duration before or after now, as ISO 8601. */
+export function readTime(text: string, { isPast }: { isPast: boolean }): string {
+  if (/^\d{4}-/.test(text)) return text
+  const ms = durationMsOf(text)
+  if (ms === null) {
     throw new Failure(
       'usage',
-      `${JSON.stringify(text)} is not a duration.`,
-      'Write it as 90s, 5m, 2h or 1d, up to 30 days.',
+      `${JSON.stringify(text)} is neither a time nor a duration.`,
+      'Write it as 2026-11-20T07:19:00Z, or as 90s, 5m, 2h or 1d.',
     )
   }
-  return ms
+  return new Date(Date.now() + (isPast ? -ms : ms)).toISOString()
 }

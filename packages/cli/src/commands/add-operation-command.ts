@@ -2,7 +2,8 @@
 
 import { type ClientOperationId, operationOf } from '@mailroom/contract/operations.ts'
 import { Argument, type Command, Option } from 'commander'
-import { arrange, type Field, isSeveral } from './fields.ts'
+import { aboutOf } from '#texts/texts.ts'
+import { arrange, attributeOf, type Field, isAppended, isSeveral } from './fields.ts'
 import type { Group, OperationCommand } from './resources.ts'
 
 export function addOperationCommand(parent: Command, spec: OperationCommand): Command {
@@ -12,11 +13,11 @@ export function addOperationCommand(parent: Command, spec: OperationCommand): Co
   const fields = arrange(spec)
   for (const { field, name } of fields.arguments) {
     const isRequired = field.place === 'path' || field.isRequired
-    const argument = new Argument(isRequired ? `<${name}>` : `[${name}]`, sentenceOf(field))
+    const argument = new Argument(isRequired ? `<${name}>` : `[${name}]`, field.sentence)
     if (field.words !== null) argument.choices(field.words)
     command.addArgument(argument)
   }
-  if (fields.ofInbox !== null) addInboxOption(command, fields.ofInbox.sentence)
+  if (fields.ofInbox !== null) addInboxOption(command, 'The inbox.')
   for (const field of fields.options) addFieldOption(command, field)
   if (spec.needsConfirmation) {
     const { needsConfirmation: when } = spec
@@ -35,7 +36,7 @@ export function addOperationCommand(parent: Command, spec: OperationCommand): Co
 }
 
 export function addIfMatchOption(command: Command): Command {
-  const sentence = 'Refuse the change unless the resource still has this ETag.'
+  const sentence = 'Change nothing unless the current ETag is this one.'
   return command.option('--if-match <etag>', sentence, quoted)
 }
 
@@ -47,23 +48,21 @@ function quoted(etag: string): string {
 export function addLeaseOption(command: Command): Command {
   return command.option(
     '--lease-token <token>',
-    'The leaseToken of the claim on the thread. Defaults to MAILROOM_LEASE_TOKEN or your stored claim.',
+    'The token of the claim on the thread. Defaults to MAILROOM_LEASE_TOKEN or your stored claim.',
   )
 }
 
 export function addKeyOption(command: Command): Command {
   return command.option(
     '--idempotency-key <key>',
-    'Retrying with the same key never sends twice. Generated and printed by default.',
+    'Repeating a command with the same key never sends twice. By default a new key, which is printed.',
   )
 }
 
-/** Command lists show the operation's summary; the command's own help also shows its notes. */
+/** Lists of commands show the first sentence. */
 export function describeBy(command: Command, id: ClientOperationId): Command {
-  const { summary, notes } = operationOf(id)
-  return command
-    .summary(summary)
-    .description(notes === undefined ? summary : `${summary}\n\n${notes}`)
+  const about = aboutOf(id)
+  return command.summary(about.split(/(?<=\.)\s/)[0] ?? about).description(about)
 }
 
 export function addInboxOption(command: Command, sentence: string): Command {
@@ -74,25 +73,57 @@ export function addInboxOption(command: Command, sentence: string): Command {
 }
 
 export function addFieldOption(command: Command, field: Field): Command {
-  const { flag, isRequired } = field
-  const sentence = sentenceOf(field)
-  if (field.form === 'boolean' && !field.isList) {
-    return command
-      .option(`--${flag}`, sentence)
-      .option(`--no-${flag}`, `The opposite of --${flag}.`)
+  const { flag, formerFlag } = field
+  addOptionOf(command, field, { flag, isHidden: false })
+  if (formerFlag !== null) {
+    addOptionOf(command, { ...field, isRequired: false }, { flag: formerFlag, isHidden: true })
+    command.hook('preAction', () => useFormer(command, formerFlag, flag))
   }
-  const value = field.named ?? field.placeholder
-  const option = new Option(`--${flag} <${value}>`, sentence)
-  if (isRequired) option.makeOptionMandatory()
-  if (isSeveral(field)) return command.addOption(option.argParser(collect))
-  if (field.words !== null) option.choices(field.words)
-  return command.addOption(option)
+  return command
 }
 
-/** For options that may be repeated or contain comma-separated values. */
-export function collect(text: string, before: readonly string[] = []): string[] {
-  return [...before, ...text.split(',').map((one) => one.trim())].filter((one) => one !== '')
+function addOptionOf(
+  command: Command,
+  field: Field,
+  { flag, isHidden }: { flag: string; isHidden: boolean },
+): void {
+  const { sentence, form, byDefault } = field
+  if (form === 'boolean' && !field.isList) {
+    command.addOption(new Option(`--${flag}`, sentence).hideHelp(isHidden))
+    command.addOption(new Option(`--no-${flag}`, `The opposite of --${flag}.`).hideHelp(isHidden))
+    return
+  }
+  const value = field.named ?? field.placeholder
+  const several = form === 'files' ? '...' : ''
+  const option = new Option(`--${flag} <${value}${several}>`, sentence).hideHelp(isHidden)
+  if (field.isRequired) option.makeOptionMandatory()
+  if (byDefault !== null && !isHidden) option.default(byDefault)
+  if (form !== 'files' && isSeveral(field)) option.argParser(isAppended(form) ? append : collect)
+  else if (field.words !== null) option.choices(field.words)
+  command.addOption(option)
 }
+
+/** Takes the value of an option by its former name, with a notice. */
+function useFormer(command: Command, former: string, flag: string): void {
+  const value: unknown = command.getOptionValue(attributeOf(former))
+  if (value === undefined) return
+  process.stderr.write(`--${former} is now --${flag}.\n`)
+  command.setOptionValueWithSource(attributeOf(flag), value, 'cli')
+}
+
+/** For options that may be repeated. */
+export function append(text: string, before: readonly string[] = []): string[] {
+  return [...before, text]
+}
+
+/** For options that may be repeated or contain values separated by commas. */
+export function collect(text: string, before: readonly string[] = []): string[] {
+  const values = text.match(UNTIL_COMMA) ?? []
+  return [...before, ...values.map((one) => one.trim())].filter((one) => one !== '')
+}
+
+/** A comma in a quoted name, as in "Doe, Ann" <ann@example.com>, separates nothing. */
+const UNTIL_COMMA = /(?:"(?:\\.|[^"\\])*"|[^,])+/g
 
 export function addSessionOptions(command: Command): Command {
   return addServiceOptions(command).addOption(jsonOption())
@@ -123,16 +154,6 @@ export function serviceOptions(): Option[] {
     ),
     noColorOption(),
   ]
-}
-
-function sentenceOf({ sentence, named, isNullable, isList, place }: Field): string {
-  const more = [
-    ...(named === 'inbox' ? ['The address of the inbox is accepted too.'] : []),
-    ...(named === 'domain' ? ['The name of the domain is accepted too.'] : []),
-    ...(isList ? ['Can be repeated.'] : []),
-    ...(isNullable && !isList && place === 'body' ? ['An empty value means null.'] : []),
-  ]
-  return [sentence, ...more].join(' ').trim()
 }
 
 /** Adds the group with its operations; returns it so that other commands can be added. */

@@ -13,12 +13,13 @@ import {
   addLeaseOption,
   addOperationCommand,
   addSessionOptions,
+  append,
   collect,
   describeBy,
 } from './add-operation-command.ts'
-import { type Field, fieldsOf, readValue } from './fields.ts'
+import { type Field, ownFieldsOf, readValue } from './fields.ts'
 import { addMoveCommands } from './move-mail.ts'
-import { mailGroups, search } from './resources.ts'
+import { LEASE_DEFAULT, mailGroups, search } from './resources.ts'
 
 export function addMailCommands(program: Command): void {
   const groups = new Map(mailGroups.map((group) => [group.name, group]))
@@ -66,7 +67,7 @@ function addUse(program: Command): void {
 }
 
 function fieldOf(id: ClientOperationId, name: string): Field {
-  const field = fieldsOf(id).find((one) => one.name === name)
+  const field = ownFieldsOf(id).find((one) => one.name === name)
   if (field === undefined) throw new Error(`${id} has no field ${name}.`)
   return field
 }
@@ -136,23 +137,16 @@ function addContentOptions(command: Command): void {
   addTextOptions(command)
   command.option('--attach <path...>', fieldOf('inboxes.send', 'attachments').sentence)
   addFieldOption(command, fieldOf('inboxes.send', 'replyTo'))
-  const { sentence } = fieldOf('inboxes.send', 'headers')
-  command.option('--header <header>', `"Name: value". ${sentence} Can be repeated.`, append)
+  command.option('--header <header>', fieldOf('inboxes.send', 'headers').sentence, append)
   addFieldOption(command, fieldOf('inboxes.send', 'sendAt'))
   addFieldOption(command, fieldOf('inboxes.send', 'isAutomatic'))
   const invite = fieldOf('inboxes.send', 'invite')
-  command.option('--invite <json>', `As JSON. ${invite.sentence}`, (text) =>
-    readValue(invite, text),
-  )
+  command.option('--invite <json>', invite.sentence, (text) => readValue(invite, text))
   command.option(
     '--check',
-    'Send nothing; only print whether policies would allow, hold or reject the message, and why. Exits with 5 for reject.',
+    'Send nothing; print whether policies would allow, hold or reject it. Exits with 5 for reject.',
   )
   addCopyOptions(command)
-}
-
-function append(text: string, before: readonly string[] = []): string[] {
-  return [...before, text]
 }
 
 function addTextOptions(command: Command): void {
@@ -170,6 +164,11 @@ function addCopyOptions(command: Command): void {
 }
 
 function addDraftCommands(drafts: Command): void {
+  for (const name of ['create', 'update']) {
+    drafts.commands
+      .find((command) => command.name() === name)
+      ?.option('--file <path>', 'Read the text or HTML from a file; "-" reads standard input.')
+  }
   const attach = describeBy(drafts.command('attach'), 'drafts.addAttachment')
     .argument('<draft>', fieldOf('drafts.addAttachment', 'id').sentence)
     .argument('<path>', 'The file.')
@@ -226,7 +225,7 @@ function addThreadChanges(threads: Command): void {
   })
   const snooze = of('snooze', 'Snooze a thread.').argument(
     '[until]',
-    'A time such as 2026-11-20T07:19:00Z, or a duration such as 2h; omit to end the snooze.',
+    'A time (2026-11-20T07:19:00Z) or a duration (2h); omit it to end the snooze.',
   )
   addSessionOptions(snooze).action(async (thread: string, until?: string) => {
     const { snoozeThread } = await import('#actions/read-mail.ts')
@@ -262,7 +261,11 @@ function addWork(program: Command): void {
       '--owner <name>',
       'The name of the worker, for people; by default the host and the process.',
     )
-    .option('--lease <time>', 'Duration of a lease unless it is renewed, such as 60s.', '60s')
+    .option(
+      '--lease <time>',
+      'How long a claim lasts unless it is renewed, such as 60s.',
+      LEASE_DEFAULT,
+    )
     .option('--concurrency <number>', 'Number of concurrent threads.', '1')
     .addOption(
       new Option('--category <category>', 'Only threads of this category.').choices(
@@ -336,7 +339,7 @@ function addSandboxCommands(sandbox: Command): void {
     .option('--attach <path...>', fieldOf('sandbox.receive', 'attachments').sentence)
     .option(
       '--raw <path>',
-      `Read a complete message (RFC 5322) from a file, or from standard input with "-", instead of ${mandatory.map((name) => `--${name}`).join(', ')}.`,
+      'Read a complete message from a file, or from standard input with "-", instead of the other options.',
     )
   addSessionOptions(inject).action(async () => {
     const { injectMail } = await import('#actions/use-sandbox.ts')
@@ -351,7 +354,7 @@ function addSandboxCommands(sandbox: Command): void {
 }
 
 function sentenceOf(name: string): string {
-  return fieldsOf('inboxes.wait').find((field) => field.name === name)?.sentence ?? ''
+  return fieldOf('inboxes.wait', name).sentence
 }
 
 function addWait(program: Command): void {
@@ -372,7 +375,7 @@ function addWait(program: Command): void {
     .option('--after <id>', sentenceOf('after'))
     .option(
       '--since <time>',
-      'Include mail that arrived up to this long before the call, such as 5m.',
+      'Include mail since a time (2026-11-20T07:19:00Z) or a duration ago (5m).',
     )
     .option('--timeout <time>', 'How long to wait, such as 90s, 5m or 2h.', '5m')
     .option('--code', 'Ignore messages without a verification code, and print only the code.')

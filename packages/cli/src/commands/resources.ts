@@ -1,6 +1,7 @@
 // Commands that are a single operation: the operation, its arguments, and how its response is
 // shown. The contract defines everything else.
 
+import { hostname } from 'node:os'
 import type { ClientOperationId } from '@mailroom/contract/operations.ts'
 import type { Shown } from '#base/show.ts'
 
@@ -18,7 +19,7 @@ export type OperationCommand = {
   readonly alias?: string
   /** Irreversible commands (always, or with the named option) ask a person, or need --yes. */
   readonly needsConfirmation?: true | 'permanent'
-  /** Default values of query parameters. */
+  /** Values of fields that are not given, as they would be given. */
   readonly defaults?: Readonly<Record<string, string>>
   /** The command runs if the name of the group is used alone. */
   readonly isDefault?: true
@@ -40,6 +41,10 @@ const list = (columns: string, optional = '') =>
   ({ kind: 'list', columns: columns.split(' '), optional: optional.split(' ') }) as const
 const gone = (done: string) => ({ done, needsConfirmation: true }) as const
 
+/** How long a claim lasts unless it is renewed. */
+export const LEASE_DEFAULT = '60s'
+const claimDefaults = { owner: hostname(), leaseSeconds: LEASE_DEFAULT }
+
 export const mailGroups: readonly Group[] = [
   {
     name: 'inbox',
@@ -49,6 +54,7 @@ export const mailGroups: readonly Group[] = [
       {
         name: 'claim',
         operation: 'inboxes.claimThreads',
+        defaults: claimDefaults,
         shown: {
           ...list('threadId fence expiresAt leaseToken thread.subject'),
           none: 'No unread thread is free to claim.',
@@ -75,7 +81,7 @@ export const mailGroups: readonly Group[] = [
     arguments: { id: 'thread' },
     commands: [
       { name: 'labels', operation: 'threads.labels', shown: list('label') },
-      { name: 'claim', operation: 'threads.claim' },
+      { name: 'claim', operation: 'threads.claim', defaults: claimDefaults },
       { name: 'renew', operation: 'threads.renewClaim' },
       { name: 'release', operation: 'threads.releaseClaim' },
       {
