@@ -142,7 +142,7 @@ export const transferOperations = {
     tag: 'Exports and imports',
     summary: 'Export an inbox or a pod as a file.',
     notes:
-      'Set either inboxId or podId. The file is written in the background: GET /v1/exports/{id} returns its progress and then the signed url. The file contains every message that is in the inbox when the file is written, except those in the trash, with the raw bytes as received or sent.',
+      'Set either inboxId or podId. The file is written in the background: GET /v1/exports/{id} returns its progress and then the signed url. The file contains every message that is in the inbox when the file is written, except those in the trash, with the raw bytes as received or sent. An mbox or a maildir leaves out messages that were never sent: held, scheduled, cancelled and rejected ones.',
     auth: 'key',
     isRateLimited: true,
     body: CreateExport,

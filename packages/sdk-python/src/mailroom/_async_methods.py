@@ -1285,7 +1285,8 @@ class ExportsMethods(MoreOfExports):
         Set either inboxId or podId. The file is written in the background: GET /v1/exports/{id}
         returns its progress and then the signed url. The file contains every message that is in
         the inbox when the file is written, except those in the trash, with the raw bytes as
-        received or sent.
+        received or sent. An mbox or a maildir leaves out messages that were never sent: held,
+        scheduled, cancelled and rejected ones.
 
         Specific error codes: not_found, invalid_pod, storage_quota_reached,
         transfer_limit_reached.

@@ -32,6 +32,8 @@ export type MessageLine = {
 type Format = {
   readonly mediaType: string
   readonly extension: string
+  /** Whether the format records which messages were never sent, so that it can contain them. */
+  readonly hasUnsent: boolean
   /** Makes what precedes the messages of an inbox. */
   begin(address: string): Promise<Uint8Array>
   write(messages: readonly WholeMessage[], address: string): Promise<Uint8Array>
@@ -46,6 +48,7 @@ export const exportFormats: Readonly<Record<ExportFormat, Format>> = {
   mbox: {
     mediaType: 'application/mbox',
     extension: 'mbox',
+    hasUnsent: false,
     begin: () => Promise.resolve(NOTHING),
     write: async (messages) =>
       Buffer.concat(
@@ -58,6 +61,7 @@ export const exportFormats: Readonly<Record<ExportFormat, Format>> = {
   maildir: {
     mediaType: 'application/x-tar',
     extension: 'tar',
+    hasUnsent: false,
     begin: (address) =>
       pack(
         ['', 'cur/', 'new/', 'tmp/'].map((name) => ({
@@ -83,6 +87,7 @@ export const exportFormats: Readonly<Record<ExportFormat, Format>> = {
   jsonl: {
     mediaType: 'application/x-ndjson',
     extension: 'jsonl',
+    hasUnsent: true,
     begin: () => Promise.resolve(NOTHING),
     write: async (messages, address) =>
       Buffer.concat(

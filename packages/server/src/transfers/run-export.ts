@@ -1,5 +1,6 @@
 // Writes an export in steps of about a mebibyte, each stored with the position of the next.
 
+import type { ThreadState } from '@mailroom/contract/vocabulary.ts'
 import { findInbox } from '#inboxes/store/inboxes.ts'
 import { readRawBytes } from '#mailbox/attachments/attachments.ts'
 import { readCounters } from '#mailbox/messages/store/messages.ts'
@@ -22,6 +23,9 @@ export type Turn = {
   /** Called between two steps. */
   isOver(): Promise<boolean>
 }
+
+/** Mail that never left the service. */
+const UNSENT: ReadonlySet<ThreadState> = new Set(['scheduled', 'held', 'rejected', 'cancelled'])
 
 /** Ends early when its turn is over or the lease is lost; a later call continues. */
 export async function runExport(
@@ -78,11 +82,12 @@ export async function runExport(
     }
     const whole = []
     for (const message of messages) {
+      if (!format.hasUnsent && UNSENT.has(message.state)) continue
       whole.push({ ...message, raw: message.content ?? (await readRawBytes(deps, message.rawId)) })
     }
     const bytes = await format.write(whole, inbox.address)
     const next = { ...details, at: { ...at, after: last.arrival } }
-    if (!(await add(next, bytes, messages.length))) return 'left'
+    if (!(await add(next, bytes, whole.length))) return 'left'
   }
   return 'left'
 }

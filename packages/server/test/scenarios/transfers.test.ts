@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import { isFullRun } from '@mailroom/mail/test/size-of.ts'
 import type { Inbox, Message } from '@mailroom/sdk'
+import { openSendingTenant, send, settled } from '#test/scenarios/sending-world.ts'
 import { exported, imported } from '#test/scenarios/transfer-mail.ts'
 import { onEachEngine, opened, openTenant, type World } from '#test/world.ts'
 
@@ -59,6 +60,8 @@ async function keptIn(world: World, inboxId: string): Promise<Kept[]> {
   return kept
 }
 
+const HOUR_MS = 3_600_000
+
 onEachEngine('an export', (engine) => {
   const world = opened(() => openTenant(engine))
 
@@ -104,3 +107,39 @@ onEachEngine('an export', (engine) => {
 function inSeconds({ createdAt, ...kept }: Kept): Kept {
   return { ...kept, createdAt: `${createdAt.slice(0, 19)}Z`, isRead: false }
 }
+
+onEachEngine('an export of mail that was never sent', (engine) => {
+  const world = opened(() => openSendingTenant(engine))
+
+  test('has it as jsonl only, and no claim finds imported sent mail', async () => {
+    const { client } = world
+    const { token } = await client.approvers.create({ name: 'Ann' })
+    const asApprover = world.clientWith(token)
+    const inbox = await world.inbox()
+    const sent = await send(world, inbox, { subject: 'Sent' })
+    await settled(world, sent)
+    await asApprover.policy.replace({ outbound: { guards: { newRecipients: 'hold' } } })
+    const sendAt = new Date(world.clock.now() + HOUR_MS).toISOString()
+    await send(world, inbox, { subject: 'Scheduled', sendAt })
+    const cancelled = await send(world, inbox, { subject: 'Cancelled', sendAt })
+    await client.messages.cancel(cancelled.id)
+    await send(world, inbox, { subject: 'Held', to: 'new@friend.example' })
+    const rejected = await send(world, inbox, { subject: 'Rejected', to: 'other@friend.example' })
+    await asApprover.reviews.reject(rejected.hold?.id ?? '')
+    for (const format of ['mbox', 'maildir', 'jsonl'] as const) {
+      const done = await exported(client, { inboxId: inbox.id, format })
+      const count = format === 'jsonl' ? 5 : 1
+      assert.deepEqual(done.progress, { done: count, total: count }, format)
+    }
+    const mbox = await exported(client, { inboxId: inbox.id, format: 'mbox' })
+    const bytes = await (await fetch(mbox.url ?? '')).text()
+    assert.deepEqual(
+      bytes.match(/^Subject: .*$/gm)?.map((line) => line.trim()),
+      ['Subject: Sent'],
+    )
+    await client.threads.delete(sent.threadId, { permanent: true })
+    assert.equal((await imported(client, inbox.id, bytes)).imported, 1)
+    const wanted = { owner: 'worker', leaseSeconds: 60 }
+    assert.deepEqual((await client.inboxes.claimThreads(inbox.id, wanted)).data, [])
+  })
+})

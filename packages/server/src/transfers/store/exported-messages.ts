@@ -1,4 +1,6 @@
+import type { ThreadState } from '@mailroom/contract/vocabulary.ts'
 import { hiddenRecipientsOf } from '#mailbox/messages/store/messages.ts'
+import { stateOf } from '#mailbox/threads/store/newest-message.ts'
 import type { ReadDb } from '#store/tables.ts'
 
 export type ExportedMessage = {
@@ -14,6 +16,7 @@ export type ExportedMessage = {
   direction: 'inbound' | 'outbound'
   status: string
   failureReason: string | null
+  state: ThreadState
   fromAddr: string
   toAddr: string
   recipient: string | null
@@ -64,6 +67,7 @@ export async function readExported(
     .execute()
   return rows.map(({ bcc, to_addrs, is_read, direction, labels, thread_labels, ...row }) => ({
     ...row,
+    state: stateOf({ ...row, direction, failure_reason: row.failureReason }),
     direction: direction as ExportedMessage['direction'],
     bcc: hiddenRecipientsOf({ direction, bcc }),
     to: to_addrs === null ? null : (JSON.parse(to_addrs) as string[]),
@@ -81,6 +85,7 @@ function messagesWithContent(
     .selectFrom('messages')
     .innerJoin('raw_messages', 'raw_messages.id', 'messages.raw_id')
     .innerJoin('threads', 'threads.id', 'messages.thread_id')
+    .leftJoin('waiting_sends', 'waiting_sends.message_id', 'messages.id')
     .select([
       'messages.id',
       'messages.thread_id as threadId',
@@ -94,6 +99,8 @@ function messagesWithContent(
       'messages.failure_reason as failureReason',
       'messages.from_addr as fromAddr',
       'messages.to_addr as toAddr',
+      'waiting_sends.review_id',
+      'waiting_sends.release_at',
       'messages.recipient',
       'messages.bcc',
       'messages.to_addrs',

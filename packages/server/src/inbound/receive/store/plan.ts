@@ -204,8 +204,8 @@ function receive(draft: Draft, arrival: Arrival, receipt: ArrivalReceipt): Recei
       created_at: imported?.dateMs ?? nowMs,
     },
     sizeBytes: raw.size_bytes,
-    // An imported message that was read leaves its thread as it is.
-    threadBecomes: imported?.isRead === true ? 'unchanged' : 'unread',
+    // An imported message that was read or sent leaves its thread as it is.
+    threadBecomes: imported?.isRead || direction === 'outbound' ? 'unchanged' : 'unread',
     thread: findThread(draft, arrival, inboxId),
     threadId: receipt.threadId,
   })

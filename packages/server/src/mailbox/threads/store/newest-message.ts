@@ -79,7 +79,12 @@ function selectNewest(db: ReadDb, threadIds: readonly string[]) {
 
 type Newest = Awaited<ReturnType<typeof selectNewest>>[number]
 
-function stateOf(row: Newest): ThreadState {
+type StateFacts = Pick<
+  Newest,
+  'direction' | 'status' | 'failure_reason' | 'review_id' | 'release_at'
+>
+
+export function stateOf(row: StateFacts): ThreadState {
   const { direction, status, failure_reason: reason } = row
   if (direction === 'inbound') return 'received'
   if (status === 'sent') return 'sent'
