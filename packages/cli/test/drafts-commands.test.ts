@@ -59,6 +59,15 @@ test('a draft is written, shown, changed with its ETag, gets and loses files, an
   assert.equal((await world.run(['drafts', 'get', made.id])).code, 4)
 })
 
+test('a draft of HTML alone is sent with a text made from it', async () => {
+  const content = ['--to', 'ann@far.example', '--subject', 'Bold', '--html', '<p><b>Ready.</b></p>']
+  const made = await world.json<Draft>('drafts', 'create', ...content)
+  const sent = await world.json<SentMessage>('drafts', 'send', made.id)
+  const { bodyText, bodyHtml } = await world.client.messages.get(sent.messageId)
+  assert.match(bodyText ?? '', /^Ready\.\s*$/)
+  assert.match(bodyHtml ?? '', /<b>Ready\.<\/b>/)
+})
+
 test('a draft is written with the options of send, and with their former names', async () => {
   const file = join(world.home, 'report.txt')
   await writeFile(file, 'A report.')

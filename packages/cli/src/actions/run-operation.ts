@@ -94,6 +94,11 @@ async function makeCall(
   if (typeof options.file === 'string') {
     places.body.body = (await readPathOrInput(options.file)).toString('utf8')
   }
+  if (spec.operation === 'drafts.create' && places.body.body === undefined) {
+    // As in a send, HTML alone is the body, and the service adds a plain text version.
+    const { bodyHtml: body, ...rest } = places.body
+    places.body = { ...rest, body }
+  }
   const operation = operationOf(spec.operation)
   if (CHANGES.has(operation.method) && Object.keys(places.body).length === 0) {
     const names = fields.options.map(({ flag }) => `--${flag}`).join(', ')
