@@ -152,6 +152,14 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
       'threads-none': { path: `/console/inboxes/${quiet.id}`, ready: '.mail-list .empty' },
       gone: { path: '/console/inboxes/inb_nowhere', ready: '.empty' },
       threads: { path: `/console/inboxes/${desk.id}`, ready: '.thread' },
+      'threads-filtered': {
+        path: `/console/inboxes/${desk.id}?category=personal&label=urgent`,
+        ready: '.filter-chips',
+        act: async (page) => {
+          await page.getByRole('button', { name: 'Filter', exact: true }).click()
+          await page.locator('.filters').waitFor()
+        },
+      },
       thread: {
         path: thread(maya.threadId),
         ready: '.message.open',
