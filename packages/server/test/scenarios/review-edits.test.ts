@@ -258,6 +258,36 @@ onEachEngine('an approver who edits held mail', (engine) => {
     }
   })
 
+  test('gets 409 if edits change the message and change it back while its files are read', async () => {
+    const { blobs } = world.app.deps
+    if (blobs === null) return
+    const type = { filename: 'a.bin', contentType: 'application/octet-stream' }
+    for (const decide of ['edit', 'approve'] as const) {
+      const data = randomBytes(300_000)
+      const by = await held({ subject: 'Offer', attachments: [{ ...type, data }] })
+      const { asApprover, review } = by
+      const { digest } = review
+      let isFirst = true
+      const restore = changePart(blobs, (own) => ({
+        async get(id) {
+          const content = await own.get(id)
+          if (!isFirst) return content
+          isFirst = false
+          const edited = await asApprover.reviews.edit(review.id, { digest, subject: 'Other' })
+          const asked = { digest: edited.digest, subject: 'Offer' }
+          assert.equal((await asApprover.reviews.edit(review.id, asked)).digest, digest)
+          return content
+        },
+      }))
+      const change = decide === 'edit' ? { digest, subject: 'Late' } : { digest }
+      assert.equal(
+        await refusal(asApprover.reviews[decide](review.id, change)),
+        '409 review_changed',
+      )
+      restore()
+    }
+  })
+
   test('leaves an attached calendar a file, and that of an invitation a version of the body', async () => {
     const contentType = 'text/calendar; charset=utf-8; method=REQUEST; component=VEVENT'
     const attachments = [

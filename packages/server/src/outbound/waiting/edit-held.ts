@@ -305,6 +305,7 @@ async function store(
         accountId,
         inboxId,
         messageId: message.id,
+        rawId: message.rawId,
         ...edit,
         raw: sentRaw(row, inbox, nowMs),
         message: { ...columnsOf(edited), attachments: JSON.stringify(attachments) },

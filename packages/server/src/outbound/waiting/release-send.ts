@@ -28,6 +28,7 @@ import {
   findWaiting,
   listDueSends,
   postponeSend,
+  type Release,
   type ReleaseOutcome,
   releaseWaiting,
   type WaitingEnvelope,
@@ -193,7 +194,7 @@ async function releaseSend(
   const limited = { nowMs, holdAbovePerHour, isCounted }
   const check = await checkOf(deps, sender, { message, envelope, ...limited })
   const isDue = waiting.release_at === null || waiting.release_at <= nowMs
-  const release = { ...check, messageId, approval }
+  const release = { ...check, messageId, rawId: message.rawId, approval }
   const outcome = isDue
     ? await queue(deps, sender, { release, message, envelope })
     : await deps.db.write(releaseWaiting, { ...release, queued: null })
@@ -256,11 +257,7 @@ async function checkOf(
 async function queue(
   deps: SendDeps,
   sender: Sender,
-  {
-    release,
-    message,
-    envelope,
-  }: Releasing & { release: LimitCheck & { messageId: string; approval: Approval | null } },
+  { release, message, envelope }: Releasing & { release: Omit<Release, 'queued'> },
 ): Promise<ReleaseOutcome> {
   const { nowMs } = release
   const unsigned = withDate(await readRawBytes(deps, message.rawId), nowMs)

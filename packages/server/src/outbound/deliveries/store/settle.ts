@@ -201,7 +201,8 @@ export type MessageIds = Pick<Row<'messages'>, 'id' | 'account_id' | 'inbox_id' 
   pod_id: string | null
 }
 
-export type LockedMessage = MessageIds & Pick<Row<'messages'>, 'status' | 'failure_reason'>
+export type LockedMessage = MessageIds &
+  Pick<Row<'messages'>, 'raw_id' | 'status' | 'failure_reason'>
 
 type SettledMessage = {
   message: LockedMessage
@@ -326,7 +327,7 @@ const lockMessages = forEachRow(
       { engine },
       query
         .selectFrom('messages')
-        .select(['id', 'account_id', 'inbox_id', 'thread_id', 'status', 'failure_reason'])
+        .select(['id', 'account_id', 'inbox_id', 'thread_id', 'raw_id', 'status', 'failure_reason'])
         .select((row) =>
           row
             .selectFrom('inboxes')

@@ -14,6 +14,7 @@ import { renewSummaries } from '#mailbox/threads/store/summaries.ts'
 import { lockSentMessages } from '#outbound/deliveries/store/settle.ts'
 import { lockCounters } from '#outbound/send/store/check-send.ts'
 import { transaction } from '#platform/db/db.ts'
+import { findDigest } from '#reviews/store/pending-reviews.ts'
 import { type EditedReview, replaceVersion } from '#reviews/store/review-notes.ts'
 import { changeSearch } from '#search/store/search-index.ts'
 import type { NewRow, Row, Tx } from '#store/tables.ts'
@@ -32,6 +33,8 @@ type Edit = {
   accountId: string
   inboxId: string
   messageId: string
+  /** The stored message that was read. */
+  rawId: string
   approval: Approval
   raw: Omit<NewRow<'raw_messages'>, 'reference_count'>
   message: Pick<
@@ -70,6 +73,9 @@ export const editWaiting = transaction({
     if (message === undefined || waiting?.review_id !== approval.reviewId) return { kind: 'gone' }
     const { approverId, reviewId } = approval
     if (!(await lockApprover(tx, { accountId, approverId }))) return { kind: 'approver_deleted' }
+    if (message.raw_id !== input.rawId) {
+      return { kind: 'review_changed', digest: await findDigest(tx, reviewId) }
+    }
     const replaced = await replaceVersion(tx, input)
     if (replaced.kind !== 'replaced') return replaced
     await tx.query

@@ -208,6 +208,8 @@ export type Approval = {
 
 export type Release = LimitCheck & {
   messageId: string
+  /** The stored message that was read. An edit replaces it, even if the digest is the same again. */
+  rawId: string
   approval: Approval | null
   /** The signed message and its deliveries, or null if it still waits for its time. */
   queued: {
@@ -239,7 +241,7 @@ export const releaseWaiting = transaction({
     const account = approval?.allow === undefined ? null : await lockAccount(tx, accountId)
     // Counters are locked first, as in every transaction that sends.
     const checked = await checkRelease(tx, input)
-    await lockSentMessages(tx, [input.messageId])
+    const [message] = (await lockSentMessages(tx, [input.messageId])).values()
     const waiting = await lockWaiting(tx, input)
     if (waiting === null || waiting.review_id !== (input.approval?.reviewId ?? null)) {
       return { kind: 'gone' }
@@ -248,7 +250,9 @@ export const releaseWaiting = transaction({
       const { approverId } = approval
       if (!(await lockApprover(tx, { accountId, approverId }))) return { kind: 'approver_deleted' }
       const digest = await findDigest(tx, approval.reviewId)
-      if (digest !== approval.digest) return { kind: 'review_changed', digest }
+      if (digest !== approval.digest || message?.raw_id !== input.rawId) {
+        return { kind: 'review_changed', digest }
+      }
     }
     if (checked.kind !== 'allowed') return checked
     if (approval?.allow !== undefined && account !== null) {
