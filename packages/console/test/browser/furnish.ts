@@ -11,14 +11,20 @@ import {
   plainMail,
 } from '#test/browser/console-world.ts'
 
-type Shown = {
+export type Shown = {
   path: string
   /** Matches once the page has loaded. */
   ready: string
   act?: (page: Page) => Promise<void>
 }
 
-export type Furnished = { readonly pages: Readonly<Record<string, Shown>> }
+type Pages = Readonly<Record<string, Shown>>
+
+export type Furnished = {
+  readonly pages: Pages
+  /** Makes an approver and holds a message; from then on, policy and rules are read-only for a key. */
+  guard(): Promise<Pages>
+}
 
 const people = [
   [
@@ -134,7 +140,6 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
     sendAt: new Date(Date.now() + 7 * 86_400_000).toISOString(),
   })
   if (waitingId === undefined) throw new Error('Nothing is scheduled.')
-  const review = await holdOne(world, desk.id)
   const thread = (id: string) => `/console/inboxes/${desk.id}/threads/${id}`
   const click = (name: string) => async (page: Page) => {
     await page.getByRole('button', { name, exact: true }).first().click()
@@ -221,11 +226,7 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
       },
       scheduled: { path: `/console/inboxes/${desk.id}/scheduled`, ready: '.table, .thread' },
       drafts: { path: `/console/drafts?inbox=${desk.id}`, ready: '.table' },
-      reviews: { path: '/console/reviews', ready: '.table, .review-row, .panel li' },
-      review: { path: `/console/reviews/${review}`, ready: 'iframe, .mail-text, pre' },
       policy: { path: '/console/policy', ready: 'main select, main input' },
-      approvers: { path: '/console/approvers', ready: '.table' },
-      'approvers-new': { path: '/console/approvers', ready: '.table', act: click('New approver') },
       'keys-new': { path: '/console/keys', ready: '.table', act: click('New key') },
       'rules-new': { path: '/console/sender-rules', ready: '.table', act: click('New rule') },
       'domains-new': { path: '/console/domains', ready: '.table', act: click('Add domain') },
@@ -278,6 +279,18 @@ export async function furnish(world: ConsoleWorld): Promise<Furnished> {
         },
       },
       missing: { path: '/console/nowhere', ready: '.empty' },
+    },
+    guard: async () => {
+      const review = await holdOne(world, desk.id)
+      const approvers = { path: '/console/approvers', ready: '.table' }
+      return {
+        reviews: { path: '/console/reviews', ready: '.table, .review-row, .panel li' },
+        review: { path: `/console/reviews/${review}`, ready: 'iframe, .mail-text, pre' },
+        approvers,
+        'approvers-new': { ...approvers, act: click('New approver') },
+        'policy-read-only': { path: '/console/policy', ready: 'main select, main input' },
+        'rules-read-only': { path: '/console/sender-rules', ready: '.table' },
+      }
     },
   }
 }

@@ -12,7 +12,7 @@ import {
   foreignRequests,
   openConsoleWorld,
 } from '#test/browser/console-world.ts'
-import { type Furnished, furnish } from '#test/browser/furnish.ts'
+import { type Furnished, furnish, type Shown } from '#test/browser/furnish.ts'
 
 const folder = process.env.MAILROOM_SCREENSHOTS
 const WINDOW = { width: 1280, height: 900 }
@@ -36,9 +36,20 @@ suite('the pages of the console', () => {
     await world.signIn()
   })
 
-  test('every route is in the table of pages', async () => {
+  test('each page, dialog and empty list', async (t) => {
+    for (const [name, page] of Object.entries(furnished.pages)) {
+      await t.test(name, () => examinePage(name, page))
+    }
+  })
+
+  test('the pages of an account with an approver, and every route', async (t) => {
+    const guarded = await furnished.guard()
+    for (const [name, page] of Object.entries(guarded)) {
+      await t.test(name, () => examinePage(name, page))
+    }
     const app = await readFile(new URL(import.meta.resolve('#app.tsx')), 'utf8')
-    const shown = Object.values(furnished.pages).map(({ path }) => path.replace(/\/?(\?.*)?$/, ''))
+    const pages = Object.values({ ...furnished.pages, ...guarded })
+    const shown = pages.map(({ path }) => path.replace(/\/?(\?.*)?$/, ''))
     const routes = [...app.matchAll(/<Route path="([^"]+)"/g)].map(([, route = '']) => route)
     assert.ok(routes.length > 25)
     for (const route of routes) {
@@ -47,30 +58,6 @@ suite('the pages of the console', () => {
         shown.some((path) => pattern.test(path)),
         `no page of ${route}`,
       )
-    }
-  })
-
-  test('each page, dialog and empty list', async (t) => {
-    for (const [name, { path, ready, act }] of Object.entries(furnished.pages)) {
-      await t.test(name, async () => {
-        await world.page.setViewportSize(WINDOW)
-        await world.open(path)
-        await world.page.locator(ready).first().waitFor()
-        if (act === undefined) {
-          await openHelp()
-          await world.page.keyboard.press('Escape')
-        }
-        await act?.(world.page)
-        for (const theme of THEMES) await examine(name, theme)
-        assert.ok((await beyondWindow()) <= 0, `${name} has a second scroll bar`)
-        await world.page.setViewportSize(PHONE)
-        await world.page.waitForTimeout(200)
-        const width = await world.page.evaluate(() => document.documentElement.scrollWidth)
-        assert.ok(width <= PHONE.width, `${name} is ${width} px wide on a phone`)
-        assert.ok((await beyondWindow()) <= 0, `${name} has a second scroll bar on a phone`)
-        assert.deepEqual(await world.page.evaluate(lowControls, CONTROL_PX_MIN), [])
-        for (const theme of THEMES) await examine(`${name}-phone`, theme)
-      })
     }
   })
 
@@ -101,6 +88,26 @@ suite('the pages of the console', () => {
       await world.page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur())
       await world.page.keyboard.press('?')
     }
+  }
+
+  async function examinePage(name: string, { path, ready, act }: Shown): Promise<void> {
+    await world.page.setViewportSize(WINDOW)
+    await world.open(path)
+    await world.page.locator(ready).first().waitFor()
+    if (act === undefined) {
+      await openHelp()
+      await world.page.keyboard.press('Escape')
+    }
+    await act?.(world.page)
+    for (const theme of THEMES) await examine(name, theme)
+    assert.ok((await beyondWindow()) <= 0, `${name} has a second scroll bar`)
+    await world.page.setViewportSize(PHONE)
+    await world.page.waitForTimeout(200)
+    const width = await world.page.evaluate(() => document.documentElement.scrollWidth)
+    assert.ok(width <= PHONE.width, `${name} is ${width} px wide on a phone`)
+    assert.ok((await beyondWindow()) <= 0, `${name} has a second scroll bar on a phone`)
+    assert.deepEqual(await world.page.evaluate(lowControls, CONTROL_PX_MIN), [])
+    for (const theme of THEMES) await examine(`${name}-phone`, theme)
   }
 
   async function examine(name: string, theme: ShownTheme): Promise<void> {
