@@ -239,7 +239,7 @@ export const errorCodes = {
   review_limit_reached: {
     status: 422,
     sentence: 'The review has reached its limit of edits or comments.',
-    fix: 'Approve or reject the review. This limit cannot be changed.',
+    fix: 'Decide with POST /v1/reviews/{id}/approve or POST /v1/reviews/{id}/reject. This limit cannot be changed.',
   },
   api_key_limit_reached: {
     status: 422,

@@ -244,7 +244,7 @@ export const threadOperations = {
     tag: 'Threads',
     summary: 'List the labels in use.',
     notes: `The labels of threads that are not in the trash, sorted. Only the first ${LABELS_LISTED_MAX} labels are listed.`,
-    auth: 'key',
+    auth: 'key-or-approver',
     isRateLimited: true,
     query: Type.Object({
       inboxId: Type.Optional(text('Only labels of threads in this inbox.')),

@@ -198,6 +198,8 @@ onAnyEngine('JSON responses of the service', (engine) => {
     const [message] = received
     assert.ok(message !== undefined)
     await client.attachments.text(message.id, 'a.txt')
+    await client.threads.update(message.threadId, { addLabels: ['code'] })
+    await client.threads.labels().page()
     const signature =
       'DKIM-Signature: v=1; a=rsa-sha256; d=sender.example; s=s; h=from; bh=eA==; b=eA=='
     await world.send({
