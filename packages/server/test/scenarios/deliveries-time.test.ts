@@ -118,10 +118,11 @@ onEachEngine('a deferred delivery', (engine) => {
   })
 
   test('that is then accepted counts for one message of several recipients', async () => {
+    // Not by a count: an attempt on a busy machine may end before RCPT.
+    let isBusy = true
     world.mta.script = {
       ...polite,
-      onRcpt: (address, count) =>
-        address.startsWith('slow') && count < 3 ? '450 4.2.0 Busy' : undefined,
+      onRcpt: (address) => (isBusy && address.startsWith('slow') ? '450 4.2.0 Busy' : undefined),
     }
     const cc = ['slow.one@friend.example', 'slow.two@friend.example']
     const sent = await send(world, await world.inbox(), { cc })
@@ -135,6 +136,7 @@ onEachEngine('a deferred delivery', (engine) => {
     assert.equal((await world.client.messages.get(sent.messageId)).status, 'pending')
     await passTime(world, MINUTE_MS)
     await becomes(['accepted 1', 'deferred 2', 'deferred 2'])
+    isBusy = false
     await passTime(world, 5 * MINUTE_MS)
     await becomes(['accepted 1', 'accepted 3', 'accepted 3'])
     assert.equal((await settled(world, sent)).failureReason, null)
