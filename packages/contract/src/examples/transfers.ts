@@ -10,7 +10,7 @@ const done: Export = {
   format: 'mbox',
   inboxId: 'inb_01m8ngkwy6e00ayd3sa2q324zd',
   podId: null,
-  progress: { done: 5, total: 5 },
+  progress: { done: 4, total: 4 },
   sizeBytes: 5123,
   url: 'https://mail.example.com/v1/exports/exp_01m8ngm3tze008b0a62150yrvg/file?expires=…&signature=…',
   error: null,

@@ -39,6 +39,9 @@ const kinds: Readonly<Record<string, Kind>> = {
 /** An id from a request is repeated only without control characters and up to this length. */
 const SHOWN_ID = /^\P{C}{1,200}$/u
 
+/** Anything else in the place of an id may be a secret. */
+const HARMLESS = /^[a-z]{3}_[0-9a-z]{1,26}$|^[^/]{1,100}\.[a-z0-9]{2,5}$/
+
 type Failed = Pick<FastifyRequest, 'routeOptions' | 'params' | 'caller'>
 
 /**
@@ -55,7 +58,9 @@ export function describeMissing(error: unknown, { routeOptions, params, caller }
   const named = namedIn(path, params as Readonly<Record<string, string>>)
   const missing = named.at(-1)
   if (missing === undefined) return error
-  const text = named.map(({ kind, id }) => `${kind.name} ${id}`).reverse()
+  const text = named
+    .map(({ kind, id }) => (HARMLESS.test(id) ? `${kind.name} ${id}` : `such ${kind.name}`))
+    .reverse()
   const message = `There is no ${text.join(' of ')} in this account.`
   return problem('not_found', message, { fix: fixOf(missing) })
 }

@@ -24,7 +24,7 @@ onAnyEngine('a response not_found', () => {
       fix: 'GET /v1/webhooks/{id}/deliveries returns the ids that exist.',
     })
     assert.deepEqual(await missing('/v1/pods/acme'), {
-      message: 'There is no pod acme in this account.',
+      message: 'There is no such pod in this account.',
       fix: 'GET /v1/pods returns the ids that exist.',
     })
   })
