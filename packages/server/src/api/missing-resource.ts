@@ -39,8 +39,8 @@ const kinds: Readonly<Record<string, Kind>> = {
 /** An id from a request is repeated only without control characters and up to this length. */
 const SHOWN_ID = /^\P{C}{1,200}$/u
 
-/** Anything else in the place of an id may be a secret. */
-const HARMLESS = /^[a-z]{3}_[0-9a-z]{1,26}$|^[^/]{1,100}\.[a-z0-9]{2,5}$/
+/** A key in the place of an id is not repeated. */
+const KEY = /^mra?_/
 
 type Failed = Pick<FastifyRequest, 'routeOptions' | 'params' | 'caller'>
 
@@ -59,7 +59,9 @@ export function describeMissing(error: unknown, { routeOptions, params, caller }
   const missing = named.at(-1)
   if (missing === undefined) return error
   const text = named
-    .map(({ kind, id }) => (HARMLESS.test(id) ? `${kind.name} ${id}` : `such ${kind.name}`))
+    .map(({ kind, id }) =>
+      kind.name === 'pod' || KEY.test(id) ? `such ${kind.name}` : `${kind.name} ${id}`,
+    )
     .reverse()
   const message = `There is no ${text.join(' of ')} in this account.`
   return problem('not_found', message, { fix: fixOf(missing) })
