@@ -22,7 +22,7 @@ type Node = {
   readonly commands: readonly Word[]
   /** The possible values of the first argument, if known. */
   readonly values: readonly Word[]
-  /** What the first argument names, if the service knows the names. */
+  /** The kind of resource that the first argument names; null if its names cannot be completed. */
   readonly named: NameKind | null
   readonly options: readonly (Word & {
     readonly takesValue: boolean

@@ -1,5 +1,5 @@
-// Attachments as files. The name of a received
-// attachment is untrusted, so it never leads outside its folder and never overwrites a file.
+// Stores attachments as files. The name of a received attachment is untrusted, so it never leads
+// outside its folder and never overwrites a file.
 
 import { randomUUID } from 'node:crypto'
 import { rename, stat, writeFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// What the command line says about operations on the account. Other texts are those of the API.
+// Texts of the command line for operations on the account. They replace those of the API.
 
 import type { Texts } from './operation-text.ts'
 

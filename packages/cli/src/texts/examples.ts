@@ -160,6 +160,7 @@ const lines: Readonly<Record<string, readonly string[]>> = {
     'mailroom policy show --inbox support@mailroom.localhost',
   ],
   'policy set': [
+    'mailroom policy set --outbound \'{"guards":{"newRecipients":"hold"}}\'',
     'mailroom policy set --inbox support@mailroom.localhost --inbound \'{"mode":"allowlist"}\'',
   ],
   'policy add-rule': [
@@ -172,8 +173,8 @@ const lines: Readonly<Record<string, readonly string[]>> = {
   'suppressions delete': ['mailroom suppressions delete bob@example.com'],
   'reviews list': ['mailroom reviews list --status pending'],
   'reviews show': ['mailroom reviews show hld_01m8'],
-  'reviews approve': ['mailroom reviews approve hld_01m8 3f7a'],
-  'reviews edit': ['mailroom reviews edit hld_01m8 3f7a --subject "Your offer"'],
+  'reviews approve': ['mailroom reviews approve hld_01m8 v2:3f7a'],
+  'reviews edit': ['mailroom reviews edit hld_01m8 v2:3f7a --subject "Your offer"'],
   'reviews comment': ['mailroom reviews comment hld_01m8 "The customer asked for this."'],
   'reviews reject': ['mailroom reviews reject hld_01m8 --reason "The price is wrong."'],
   'approvers create': ['mailroom approvers create Ann --email ann@example.com'],

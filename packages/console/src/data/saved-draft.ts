@@ -50,7 +50,7 @@ async function newestIn(threadId: string, signal: AbortSignal): Promise<Message 
   return (await client.threads.messages(threadId, newest)).data[0] ?? null
 }
 
-/** Null for what no longer exists. */
+/** Returns null if the message no longer exists. */
 async function found(read: () => Promise<Message | null>): Promise<Message | null> {
   try {
     return await read()

@@ -38,7 +38,7 @@ type State = {
   composed: ComposedMessage
   /** The inbox that sends; empty until one is chosen. */
   inboxId: string
-  /** As the service has it; null before it is saved. */
+  /** The draft in the service; null before it is first saved. */
   saved: SavedDraft | null
   isBusy: boolean
   isSending: boolean
@@ -53,7 +53,7 @@ export const draftChanges = signal(0)
 /** Drafts that are about to be deleted. */
 export const discarded = signal<ReadonlySet<string>>(new Set())
 
-/** All that have changes which are not stored yet. */
+/** Messages with changes that are not stored yet. */
 const unstored = new Set<Writing>()
 const discarding = new Set<string>()
 

@@ -1,4 +1,4 @@
-// What a policy's settings mean, what its presets set, and what a change changes.
+// Words for the settings, the presets and the changes of a policy.
 
 import type { GuardName } from '@mailroom/contract/vocabulary.ts'
 import type { Policy, PolicyAuditEntry } from '@mailroom/sdk'

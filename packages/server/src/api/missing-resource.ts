@@ -39,7 +39,6 @@ const kinds: Readonly<Record<string, Kind>> = {
 /** An id from a request is repeated only without control characters and up to this length. */
 const SHOWN_ID = /^\P{C}{1,200}$/u
 
-/** A key in the place of an id is not repeated. */
 const KEY = /^mra?_/
 
 type Failed = Pick<FastifyRequest, 'routeOptions' | 'params' | 'caller'>
@@ -59,12 +58,15 @@ export function describeMissing(error: unknown, { routeOptions, params, caller }
   const missing = named.at(-1)
   if (missing === undefined) return error
   const text = named
-    .map(({ kind, id }) =>
-      kind.name === 'pod' || KEY.test(id) ? `such ${kind.name}` : `${kind.name} ${id}`,
-    )
+    .map(({ kind, id }) => (mayBeSecret(kind, id) ? `such ${kind.name}` : `${kind.name} ${id}`))
     .reverse()
   const message = `There is no ${text.join(' of ')} in this account.`
   return problem('not_found', message, { fix: fixOf(missing) })
+}
+
+/** Clients choose the ids of pods, and may give a key where an id belongs. */
+function mayBeSecret({ name }: Kind, id: string): boolean {
+  return name === 'pod' || KEY.test(id)
 }
 
 type Named = { readonly kind: Kind; readonly id: string }

@@ -207,7 +207,7 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-/** What the command line, MCP and the examples of the docs have in the same environment. */
+/** Variables of the command line, of MCP and of examples in the docs. The service ignores them. */
 const NAMES_OF_CLIENTS: ReadonlySet<string> = new Set([
   'MAILROOM_API_KEY',
   'MAILROOM_APPROVER_TOKEN',

@@ -7,7 +7,7 @@ const REMOVED_AT_ONCE = 500
 
 export type RuleRow = Row<'sender_rules'>
 export type RuleScope = Pick<RuleRow, 'pod_id' | 'inbox_id'>
-/** What an equal rule may change. */
+/** The terms of a new rule replace those of an equal one. */
 type RuleTerms = Pick<RuleRow, 'needs_verified' | 'expires_at' | 'note'>
 export type NewRule = Pick<RuleRow, 'id' | 'type' | 'value'> & RuleTerms
 

@@ -13,7 +13,7 @@ export async function insertReviewEvent(
   reviewId: string,
   event: {
     kind: ReviewEventKind
-    /** What happened: the id of a review, an edit or a comment, which has one event of the kind. */
+    /** The id of the review, edit or comment. Each has at most one event of the kind. */
     of: string
     details: Omit<NonNullable<Event['review']>, 'id' | 'message_id'>
     /** Whether the message is about to be removed, with all events that name it or its inbox. */
