@@ -8,6 +8,7 @@ import { databasePath } from '#app/open-store.ts'
 import { openSqliteConnection } from '#platform/db/sqlite-connection.ts'
 import { until } from '#test/scenarios/outcomes.ts'
 import { plainMail } from '#test/world.ts'
+import { untilTaken } from './outbound-mail.ts'
 import { Service } from './service.ts'
 import { readStored } from './stored.ts'
 import { failSyncs, findAnswers, isSync, type Trace, traceSystemCalls } from './system-calls.ts'
@@ -112,7 +113,7 @@ suite('the disk has it before the answer', () => {
     })
     await sender.quit()
     assert.equal((await service.client.messages.list(inbox.id).page()).total, 1)
-    await service.client.inboxes.create({ mailboxName: 'never-synced' })
+    await untilTaken(() => service.client.inboxes.create({ mailboxName: 'never-synced' }))
   })
 
   test('and the store agrees with itself in the end', async () => {

@@ -171,10 +171,15 @@ onEachEngine('the text of an attachment', (engine) => {
       Array.from({ length: 8 }, () => world.client.attachments.text(message.id, 'a.rtf')),
     )
     assert.equal(new Set(texts.map(({ text }) => text)).size, 1)
-    const { data } = await world.client.events
-      .list({ event_types: 'attachment.extracted', inbox_id: inbox.id, limit: 100 })
-      .page()
-    assert.equal(data.filter((one) => one.message?.id === message.id).length, 1)
+    const extracted = async () => {
+      const { data } = await world.client.events
+        .list({ event_types: 'attachment.extracted', inbox_id: inbox.id, limit: 100 })
+        .page()
+      return data.filter((one) => one.message?.id === message.id).length
+    }
+    // On PostgreSQL an event is read once every older transaction has ended.
+    await until(async () => (await extracted()) > 0 || null)
+    assert.equal(await extracted(), 1)
   })
 
   test('keeps together what a file within a message says, up to half a million characters', async () => {
