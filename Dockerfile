@@ -18,6 +18,7 @@ COPY packages/mcp/package.json packages/mcp/
 COPY packages/sdk/package.json packages/sdk/
 COPY packages/server/package.json packages/server/
 COPY packages/smtp/package.json packages/smtp/
+COPY packages/tools/package.json packages/tools/
 # Install scripts are skipped: the only one tests esbuild, which works without it.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY packages packages

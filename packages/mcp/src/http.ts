@@ -1,15 +1,15 @@
 // The MCP endpoint (Streamable HTTP) without sessions: each request gets its own server, so any
 // process can answer it. The caller is already authenticated.
 
+import { Access } from '@mailroom/tools/access.ts'
+import type { Restriction } from '@mailroom/tools/restriction.ts'
 import {
   createMcpHandler,
   localhostAllowedOrigins,
   type McpRequestContext,
   originValidationResponse,
 } from '@modelcontextprotocol/server'
-import { Access } from './access.ts'
 import { makeMcpServer } from './mcp-server.ts'
-import type { Restriction } from './restriction.ts'
 
 export type McpEndpointOptions = {
   /** Base URL of the client's requests; `fetch` uses only their path and query. */

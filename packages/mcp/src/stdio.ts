@@ -4,6 +4,8 @@ import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Mailroom } from '@mailroom/sdk'
+import { Access } from '@mailroom/tools/access.ts'
+import { isNotFound } from '@mailroom/tools/problem.ts'
 import {
   isJSONRPCErrorResponse,
   isJSONRPCNotification,
@@ -13,9 +15,7 @@ import {
   type RequestId,
 } from '@modelcontextprotocol/server'
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
-import { Access } from './access.ts'
 import { makeMcpServer } from './mcp-server.ts'
-import { isNotFound } from './problem.ts'
 
 export type StdioOptions = {
   readonly baseUrl: string

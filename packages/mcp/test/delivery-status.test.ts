@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Access } from '@mailroom/mcp/access.ts'
-import { getDeliveryStatus } from '@mailroom/mcp/tools/sending-tools.ts'
 import { opened, openTenant } from '@mailroom/server/test/world.ts'
+import { Access } from '@mailroom/tools/access.ts'
+import { getDeliveryStatus } from '@mailroom/tools/sending-tools.ts'
 
 const world = opened(() => openTenant('sqlite'))
 

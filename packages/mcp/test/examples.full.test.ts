@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { opened, openWorld, plainMail } from '@mailroom/server/test/world.ts'
+import { allTools } from '@mailroom/tools/all-tools.ts'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { allTools } from '#mcp-server.ts'
 
 const LIMIT = { timeout: 60_000 }
 const ROOT = new URL('../../../', import.meta.url)

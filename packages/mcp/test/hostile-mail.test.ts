@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fence, oneLine, plainLines } from '@mailroom/mcp/fence.ts'
 import { opened, prepared } from '@mailroom/server/test/world.ts'
+import { fence, oneLine, plainLines } from '@mailroom/tools/fence.ts'
 import fc from 'fast-check'
 import { onEachTransport, splitFences } from './mcp-world.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
-import { readRestriction, readRestrictionSettings } from '@mailroom/mcp/restriction.ts'
 import type { Message } from '@mailroom/sdk'
 import { opened, plainMail, prepared } from '@mailroom/server/test/world.ts'
+import { readRestriction, readRestrictionSettings } from '@mailroom/tools/restriction.ts'
 import { onEachTransport, splitFences } from './mcp-world.ts'
 
 const LIMIT = { timeout: 60_000 }

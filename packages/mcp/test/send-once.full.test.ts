@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
-import { GENERATIONS_MAX, REPEAT_MS } from '@mailroom/mcp/send-once.ts'
 import type { Inbox } from '@mailroom/sdk'
 import { openApp } from '@mailroom/server/app/app.ts'
 import { silentLog } from '@mailroom/server/platform/log.ts'
@@ -15,6 +14,7 @@ import {
   testKey,
   type World,
 } from '@mailroom/server/test/world.ts'
+import { GENERATIONS_MAX, REPEAT_MS } from '@mailroom/tools/send-once.ts'
 import { connect, type Tools } from './mcp-world.ts'
 
 const LIMIT = { timeout: 90_000 }

@@ -1,7 +1,7 @@
 // The program that stdio clients start in the tests: only the transport.
 
-import { readRestrictionSettings } from '@mailroom/mcp/restriction.ts'
 import { runStdio } from '@mailroom/mcp/stdio.ts'
+import { readRestrictionSettings } from '@mailroom/tools/restriction.ts'
 
 const { MAILROOM_BASE_URL: baseUrl = '', MAILROOM_API_KEY: apiKey = '' } = process.env
 const reading = readRestrictionSettings(process.env)

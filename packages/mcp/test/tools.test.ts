@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { receivedFrom } from '@mailroom/server/test/scenarios/deliver.ts'
 import { holdSend } from '@mailroom/server/test/scenarios/review-world.ts'
 import { opened, plainMail, prepared } from '@mailroom/server/test/world.ts'
-import { allTools } from '#mcp-server.ts'
+import { allTools } from '@mailroom/tools/all-tools.ts'
 import { onEachTransport, splitFences, textOf } from './mcp-world.ts'
 
 const LIMIT = { timeout: 60_000 }

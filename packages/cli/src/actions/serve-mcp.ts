@@ -1,7 +1,7 @@
 // The MCP server on standard input and output.
 
-import { readRestrictionSettings } from '@mailroom/mcp/restriction.ts'
 import { runStdio } from '@mailroom/mcp/stdio.ts'
+import { readRestrictionSettings } from '@mailroom/tools/restriction.ts'
 import { Failure } from '#base/failure.ts'
 import { openSession } from '#base/session.ts'
 import type { CommonOptions } from './run-operation.ts'

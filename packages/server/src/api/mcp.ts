@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { finished, Readable } from 'node:stream'
 import { MCP_PATH } from '@mailroom/contract/vocabulary.ts'
 import type { McpCaller, McpEndpoint } from '@mailroom/mcp/http.ts'
-import type { Restriction } from '@mailroom/mcp/restriction.ts'
+import type { Restriction } from '@mailroom/tools/restriction.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, InjectOptions } from 'fastify'
 import { type Identify, payerOf } from '#accounts/keys/keys.ts'
 import type { AnswerBudget } from '#http/answer-budget.ts'
@@ -65,13 +65,13 @@ export function addMcpPath(app: FastifyInstance, options: McpOptions): void {
 
 type OpenedEndpoint = {
   readonly endpoint: McpEndpoint
-  readonly readRestriction: typeof import('@mailroom/mcp/restriction.ts').readRestriction
+  readonly readRestriction: typeof import('@mailroom/tools/restriction.ts').readRestriction
 }
 
 async function openEndpoint({ publicUrl, clock, log }: McpOptions): Promise<OpenedEndpoint> {
   const [{ openMcpEndpoint }, { readRestriction }] = await Promise.all([
     import('@mailroom/mcp/http.ts'),
-    import('@mailroom/mcp/restriction.ts'),
+    import('@mailroom/tools/restriction.ts'),
   ])
   const endpoint = openMcpEndpoint({
     baseUrl: publicUrl(),

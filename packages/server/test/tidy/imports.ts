@@ -25,6 +25,7 @@ const PACKAGE_IMPORTS: Readonly<Record<string, RegExp>> = {
   'mail-reading': /^@mailroom\/mail\//,
   smtp: /^@mailroom\/mail\//,
   sdk: /^@mailroom\/contract\//,
+  tools: /^@mailroom\/(contract\/|mail\/|sdk(\/|$))/,
 }
 /** They run anywhere, and the SDK without the contract. */
 const PORTABLE = ['contract', 'sdk']

@@ -1,6 +1,5 @@
 // Defines tools (name, description, argument schema and code) and the arguments that they share.
 
-import type { CallToolResult } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { Access } from '#access.ts'
 
@@ -12,8 +11,17 @@ export type Call = {
   progress(done: number, total: number, message: string): Promise<void>
 }
 
+/** Content in the form of the Model Context Protocol; `data` and `blob` are base64. */
+export type Part =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image'; readonly data: string; readonly mimeType: string }
+  | {
+      readonly type: 'resource'
+      readonly resource: { readonly uri: string; readonly mimeType: string; readonly blob: string }
+    }
+
 /** Text, or content parts that may be files. */
-export type Answer = string | CallToolResult['content']
+export type Answer = string | readonly Part[]
 
 type Annotations = {
   /** Whether the tool changes nothing. */
