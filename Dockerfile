@@ -10,6 +10,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 COPY bench/package.json bench/
 COPY packages/cli/package.json packages/cli/
+COPY packages/clients/package.json packages/clients/
 COPY packages/console/package.json packages/console/
 COPY packages/contract/package.json packages/contract/
 COPY packages/mail/package.json packages/mail/
@@ -25,9 +26,10 @@ COPY packages packages
 # The service shows its documentation.
 COPY docs docs
 COPY README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md CHANGELOG.md ./
-# The console is bundled in this stage, so that the bundler is not in the final image.
+# The console and the clients are built in this stage, so that the compilers are not in the final image.
 RUN node packages/console/build.ts \
- && rm -rf node_modules/esbuild node_modules/@esbuild node_modules/node-linux-* node_modules/.bin/node node_modules/.bin/esbuild node_modules/.cache
+ && node packages/clients/src/build.ts \
+ && rm -rf packages/sdk/dist packages/cli/dist node_modules/esbuild node_modules/@esbuild node_modules/typescript node_modules/@typescript node_modules/node-linux-* node_modules/.bin/node node_modules/.bin/esbuild node_modules/.cache
 
 FROM debian:trixie-slim AS run
 # A uid that is unlikely to belong to another user of the host.

@@ -14,7 +14,7 @@ export async function packCopy(name: 'cli' | 'sdk', folder: string): Promise<str
   await mkdir(join(copy, 'packages'), { recursive: true })
   await cp(join(root, 'tsconfig.json'), join(copy, 'tsconfig.json'))
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
-  for (const one of ['cli', 'sdk']) {
+  for (const one of ['cli', 'clients', 'sdk']) {
     await cp(join(root, 'packages', one), join(copy, 'packages', one), {
       recursive: true,
       filter: (path) => !/\/(dist|node_modules)$/.test(path),

@@ -26,6 +26,7 @@ import {
   type SocketTimeouts,
   WebSocketEndpoint,
 } from '#streams/streams.ts'
+import { addClients } from './clients.ts'
 import { watchConnections } from './connections.ts'
 import { addConsole, type ConsolePort } from './console.ts'
 import { descriptionHandlers } from './description.ts'
@@ -213,6 +214,7 @@ function buildApp(options: HttpServerOptions, parts: ServerParts): FastifyInstan
   addWebSocketPath(app)
   addMcpPath(app, { ...routes, publicUrl: options.publicUrl })
   addSiteFiles(app, options)
+  addClients(app, options.publicUrl)
   addDocs(app, options.publicUrl, parts.docs)
   if (options.console !== null) addConsole(app, options.console)
   return app

@@ -3,6 +3,7 @@ import { operationIds, operationOf } from '@mailroom/contract/operations.ts'
 import { MCP_PATH, WEB_SOCKET_PATH } from '@mailroom/contract/vocabulary.ts'
 import { editDistance } from '#config/nearest.ts'
 import { AppError, problem } from '#platform/problem.ts'
+import { CLIENT_PATHS } from './clients.ts'
 import { SITE_PATHS } from './site-files.ts'
 
 type HeaderWriter = { header(name: string, value: string): unknown }
@@ -41,7 +42,7 @@ const operations = operationIds.map((id) => {
 
 const others = [
   ['POST', MCP_PATH] as const,
-  ...[WEB_SOCKET_PATH, ...SITE_PATHS].map((path) => ['GET', path] as const),
+  ...[WEB_SOCKET_PATH, ...SITE_PATHS, ...CLIENT_PATHS].map((path) => ['GET', path] as const),
 ].map(([method, path]) => ({
   method,
   segments: path.split('/'),

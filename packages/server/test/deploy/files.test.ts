@@ -141,7 +141,9 @@ test('the image needs nothing of one processor architecture but Node.js', () => 
     .map(([path]) => path.replace('node_modules/', ''))
   // The build stage removes these.
   assert.deepEqual(
-    native.filter((name) => !/^(@esbuild\/.*|esbuild|node-(bin-)?\w+-\w+)$/.test(name)),
+    native.filter(
+      (name) => !/^(@(esbuild|typescript)\/.*|esbuild|node-(bin-)?\w+-\w+)$/.test(name),
+    ),
     [],
   )
 })

@@ -1,0 +1,6 @@
+export type PackedFile = {
+  /** Below the root of the package, with `/`. */
+  readonly path: string
+  readonly content: Buffer
+  readonly isProgram?: boolean
+}
