@@ -1,6 +1,7 @@
 // The MCP endpoint (Streamable HTTP) without sessions: each request gets its own server, so any
 // process can answer it. The caller is already authenticated.
 
+import { Mailroom } from '@mailroom/sdk'
 import { Access } from '@mailroom/tools/access.ts'
 import type { Restriction } from '@mailroom/tools/restriction.ts'
 import {
@@ -42,7 +43,13 @@ export function openMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     ({ authInfo }: McpRequestContext) => {
       const { apiKey, restriction, isSandbox, fetch } = callerOf(authInfo?.extra)
       return makeMcpServer(
-        new Access({ baseUrl, apiKey, restriction, isSandbox, fetch, now, onFault }),
+        new Access({
+          client: new Mailroom({ baseUrl, apiKey, fetch }),
+          restriction,
+          isSandbox,
+          now,
+          onFault,
+        }),
       )
     },
     // A connection's tools never change, so there is nothing to subscribe to.

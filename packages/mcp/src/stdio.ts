@@ -47,7 +47,12 @@ export async function runStdio(options: StdioOptions): Promise<void> {
       const isSandbox = await findSandbox(options)
       const restriction = { inbox, isReadOnly }
       return makeMcpServer(
-        new Access({ baseUrl, apiKey, restriction, isSandbox, onFault: complain }),
+        new Access({
+          client: new Mailroom({ baseUrl, apiKey }),
+          restriction,
+          isSandbox,
+          onFault: complain,
+        }),
       )
     },
     { onerror: complain, transport },

@@ -20,19 +20,19 @@ test('a message is not pending once its only recipient accepted it', {
   while ((await client.messages.get(sent.messageId)).status === 'pending') await sleep(20)
   let asked = 0
   const access = new Access({
-    baseUrl: world.baseUrl,
-    apiKey: world.key,
+    client: client.withOptions({
+      // The first response about the message dates from before its recipient was settled.
+      async fetch(...request) {
+        const response = await fetch(...request)
+        const { pathname } = new URL(response.url)
+        if (pathname !== `/v1/messages/${sent.messageId}` || asked++ > 0) return response
+        const body = { ...((await response.json()) as object), status: 'pending' }
+        return new Response(JSON.stringify(body), response)
+      },
+    }),
     restriction: { inbox: null, isReadOnly: false },
     isSandbox: true,
     onFault: assert.fail,
-    // The first response about the message dates from before its recipient was settled.
-    async fetch(...request) {
-      const response = await fetch(...request)
-      const { pathname } = new URL(response.url)
-      if (pathname !== `/v1/messages/${sent.messageId}` || asked++ > 0) return response
-      const body = { ...((await response.json()) as object), status: 'pending' }
-      return new Response(JSON.stringify(body), response)
-    },
   })
   const call = { access, signal: new AbortController().signal, progress: async () => {} }
   const told = await getDeliveryStatus.run({ message_id: sent.messageId }, call)

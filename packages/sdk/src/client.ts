@@ -171,12 +171,20 @@ export class Mailroom {
     this.service = service(api)
   }
 
+  /** A client with other options: `client.withOptions({ timeoutMs: 5_000 }).inboxes.get(id)`. */
+  withOptions(
+    changes: Partial<MailroomOptions> | ((options: MailroomOptions) => Partial<MailroomOptions>),
+  ): Mailroom {
+    const changed = typeof changes === 'function' ? changes(this.#options) : changes
+    return new Mailroom({ ...this.#options, ...changed })
+  }
+
   /**
    * A client that sends the token of a claim with every request, so that it may change the thread
    * and send in it.
    */
   withLease(leaseToken: string): Mailroom {
-    return new Mailroom({ ...this.#options, leaseToken })
+    return this.withOptions({ leaseToken })
   }
 
   /**

@@ -2,19 +2,15 @@
 // reading. Anything outside the restriction is reported in the same words as something that does
 // not exist.
 
-import { type Draft, type Inbox, Mailroom, type Message, type Thread } from '@mailroom/sdk'
+import type { Draft, Inbox, Mailroom, Message, Thread } from '@mailroom/sdk'
 import { isNotFound, orElse, ToolProblem } from './problem.ts'
 import type { Restriction } from './restriction.ts'
 
 export type AccessOptions = {
-  readonly baseUrl: string
-  readonly apiKey: string
+  /** Its retries are not used: the model decides whether to call again. */
+  readonly client: Mailroom
   readonly restriction: Restriction
-  /** The token of the claim on the thread of a call. */
-  readonly leaseToken?: string
   readonly isSandbox: boolean
-  /** Replaces the runtime's own fetch. */
-  readonly fetch?: typeof fetch
   /** The service's time in milliseconds; default: the Date header of its responses. */
   readonly now?: () => number
   /** Called with unexpected errors, whose details are withheld from the model. */
@@ -47,19 +43,19 @@ export class Access {
 
   /** A client that passes every response to `see`. Never retries; the model decides that. */
   clientSeeing(see: (response: Response) => void): Mailroom {
-    const { baseUrl, apiKey, leaseToken, fetch: send = fetch } = this.#options
-    const seeing: typeof fetch = async (...request) => {
-      const response = await send(...request)
-      see(response)
-      return response
-    }
-    const lease = leaseToken === undefined ? {} : { leaseToken }
-    return new Mailroom({ baseUrl, apiKey, fetch: seeing, maxRetries: 0, ...lease })
+    return this.#options.client.withOptions(({ fetch: send = fetch }) => ({
+      maxRetries: 0,
+      fetch: async (...request) => {
+        const response = await send(...request)
+        see(response)
+        return response
+      },
+    }))
   }
 
   /** The same access with the token of a claim, which is sent with every request. */
   withLease(leaseToken: string): Access {
-    return new Access({ ...this.#options, leaseToken })
+    return new Access({ ...this.#options, client: this.#options.client.withLease(leaseToken) })
   }
 
   /** Finds an inbox by id or address, or the only inbox if none is named. */

@@ -19,7 +19,10 @@ const SANDBOX =
   'The service is in sandbox mode: sent mail is captured instead of delivered (get_sandbox_mail), and simulate_inbound simulates incoming mail.'
 
 /** The instructions for this access, which contain no secrets. */
-export function instructionsFor({ restriction, isSandbox }: Access): string {
+export function instructionsFor({
+  restriction,
+  isSandbox,
+}: Pick<Access, 'restriction' | 'isSandbox'>): string {
   return [
     GENERAL,
     ...(restriction.isReadOnly ? [READ_ONLY] : []),

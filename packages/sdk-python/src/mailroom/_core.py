@@ -147,7 +147,10 @@ WAITS: Mapping[str, Callable[[Call], float]] = {
 
 def send(options: Options, call: Call) -> Steps[Answer]:
     """Raises MailroomError or MailroomConnectionError, after all safe retries."""
-    request = request_of(options, call)
+    return (yield from sending(options, request_of(options, call)))
+
+
+def sending(options: Options, request: Request) -> Steps[Answer]:
     retries = 0
     while True:
         retry_after: Optional[int] = None
