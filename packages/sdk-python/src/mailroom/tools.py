@@ -54,14 +54,21 @@ class MailroomTool:
 
 
 def mailroom_tools(
-    client: Mailroom, *, inbox: Optional[str] = None, only: Union[str, Sequence[str], None] = None
+    client: Mailroom,
+    *,
+    inbox: Optional[str] = None,
+    only: Union[str, Sequence[str], None] = None,
+    read_only: bool = False,
 ) -> List[MailroomTool]:
     """The tools of the service, read from it by one request.
 
     With `inbox`, an id or an address, the tools reach only that inbox. `only` is the name of a set
-    (`core`, `all`), or names of tools. Raises MailroomError for a name that the service does not know.
+    (`core`, `all`), or names of tools. `read_only` leaves out the tools that send, create or change
+    anything. Raises MailroomError for a name that the service does not know.
     """
-    endpoint = _Endpoint(client._transport, inbox, only)
+    names = only if only is None or isinstance(only, str) else ",".join(only)
+    given = {"inbox": inbox, "tools": names, "read_only": "true" if read_only else None}
+    endpoint = _Endpoint(client._transport, given)
     return [
         MailroomTool(
             name=tool["name"],
@@ -82,7 +89,7 @@ def mailroom_instructions(client: Mailroom, *, inbox: Optional[str] = None) -> s
         "capabilities": {},
         "clientInfo": {"name": "mailroom-python", "version": VERSION},
     }
-    endpoint = _Endpoint(client._transport, inbox, None)
+    endpoint = _Endpoint(client._transport, {"inbox": inbox})
     return endpoint.request("initialize", params, is_safe=True)["instructions"]
 
 
@@ -133,11 +140,7 @@ def to_pydantic_ai(tools: Sequence[MailroomTool], tool_class: Any) -> List[Any]:
 
 
 class _Endpoint:
-    def __init__(
-        self, transport: Transport, inbox: Optional[str], only: Union[str, Sequence[str], None]
-    ) -> None:
-        names = only if only is None or isinstance(only, str) else ",".join(only)
-        given = {"inbox": inbox, "tools": names}
+    def __init__(self, transport: Transport, given: Mapping[str, Optional[str]]) -> None:
         query = urlencode({name: value for name, value in given.items() if value is not None})
         self._transport = transport
         self._url = f"{transport.options.base_url}/mcp{'?' if query else ''}{query}"
